@@ -66,7 +66,13 @@ impl AgentState {
     /// Begins a turn that makes another plan instead of the refused one on this card.
     pub(super) fn begin_other_plan(&mut self, refused: &ActionRecord, reason: &str, now: Timestamp) {
         let plans_created = self.turned_down_plans;
-        self.begin_turn(&Said { by: refused.requested_by.clone(), text: reason.to_owned(), at: now, request: None });
+        self.begin_turn(&Said {
+            by: refused.requested_by.clone(),
+            text: reason.to_owned(),
+            at: now,
+            zone: None,
+            request: None,
+        });
         self.turn.plans_created = plans_created;
         self.turn.plan_first = true;
         self.turn.replan = Some(Replan { reason: shorten(reason, MAX_REASON_LENGTH), ..Replan::default() });

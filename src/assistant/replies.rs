@@ -11,6 +11,7 @@ use countersign_core::{
     reply::{Part, Reply, Text},
 };
 use countersign_graph::action::{ActionRecord, ErrorKind, MissingParameter};
+use countersign_graph::conversing::FILL_IN_FORM;
 use countersign_understanding::situation::{Draft, Topic};
 use serde_json::Value;
 
@@ -114,28 +115,65 @@ pub fn with_whole_requests(mut reply: Reply, said: &str, asked: Option<&str>) ->
     reply
 }
 
-/// Asks for a parameter that a change is missing.
-pub fn ask_for(change: &Draft, missing: &MissingParameter, how_many: usize) -> Reply {
-    let reply = buttons(Reply::text(missing.question.as_str()), &missing.options);
-    let reply = match missing.options.len() > MAX_BUTTONS {
-        true => reply.hint(Text::new().plain("Possible: ").plain(shorten(&missing.options.join(", "), 400))),
-        false => reply,
+/// Asks for the first parameter that a change is missing. Below the question is what is known so far, and what else is
+/// needed.
+pub fn ask_for(registry: &Registry, change: &Draft, missing: &[MissingParameter]) -> Reply {
+    let Some(first) = missing.first() else { return Reply::default() };
+    let mut reply = Reply::text(first.question.as_str());
+    for option in first.options.iter().take(MAX_BUTTONS) {
+        // The button of an earlier question still names its parameter.
+        let says = if first.name == "context" { format!("{}: {option}", first.name) } else { option.clone() };
+        reply = reply.choice(shorten(option, MAX_LABEL_LENGTH), says);
+    }
+    if first.options.len() > MAX_BUTTONS {
+        reply = reply.hint(Text::new().plain("Possible: ").plain(shorten(&first.options.join(", "), 400)));
+    }
+    let lacks = |missing: &&MissingParameter| !change.params.contains_key(&missing.name);
+    let needed: Vec<String> = missing.iter().filter(lacks).map(|missing| missing.name.replace('_', " ")).collect();
+    let needed = needed.join(", ");
+    let so_far = registry.book.so_far(&change.action, &change.params);
+    reply = match so_far {
+        Some(so_far) if needed.is_empty() => reply.hint(format!("So far: {so_far}.")),
+        Some(so_far) => reply.hint(format!("So far: {so_far}. Still needed: {needed}.")),
+        None if missing.len() > 1 => {
+            reply.hint(format!("Needed: {needed}. You can give several at once, or say never mind."))
+        }
+        None => reply,
     };
-    match how_many {
-        0 | 1 => reply,
-        _ if change.params.len() > 2 => reply,
-        more => reply.hint(
-            format!("{more} things to settle. You can give several at once, or say *never mind*.").replace('*', ""),
-        ),
+    with_form(registry, change, reply)
+}
+
+/// Adds the button that opens the form of a draft of something new.
+fn with_form(registry: &Registry, draft: &Draft, reply: Reply) -> Reply {
+    let parameters = Value::Object(draft.params.clone());
+    let has_form = registry.actions.get(draft.action.as_str()).is_some_and(|action| action.is_editable(&parameters));
+    match has_form && registry.book.makes_new(&draft.action) {
+        true => reply.choice("Fill in a form", FILL_IN_FORM),
+        false => reply,
     }
 }
 
+/// Asks about a part of a description that was not understood, and shows what was.
+pub fn ask_about_part(registry: &Registry, question: &str, options: &[String], draft: &Draft) -> Reply {
+    let reply = buttons(Reply::text(question), options);
+    let reply = match registry.book.so_far(&draft.action, &draft.params) {
+        Some(so_far) => reply.hint(format!("So far: {so_far}.")).choice("Continue without it", "continue without it"),
+        None => reply,
+    };
+    with_form(registry, draft, reply)
+}
+
 /// Says that the answer to a question about a draft was not understood.
-pub fn still_waiting(registry: &Registry, draft: &Draft, topic: Option<&Topic>) -> Reply {
+pub fn still_waiting(registry: &Registry, draft: &Draft, tries: u32, topic: Option<&Topic>) -> Reply {
     match &draft.asked {
-        Some(asked) => buttons(Reply::text("I did not understand that as an answer."), &asked.options)
-            .and(Part::Text(asked.question.as_str().into()))
-            .choice("Never mind", "never mind"),
+        Some(asked) => {
+            let said = match tries {
+                0 | 1 => "I did not understand that as an answer.",
+                _ => "I did not understand that either. A form may be easier: it is filled in with what I know.",
+            };
+            let reply = buttons(Reply::text(said), &asked.options).and(Part::Text(asked.question.as_str().into()));
+            with_form(registry, draft, reply).choice("Never mind", "never mind")
+        }
         None => examples(registry, topic),
     }
 }

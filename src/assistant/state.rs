@@ -35,7 +35,6 @@ use countersign_core::{
 };
 use countersign_graph::{
     action::{ActionRecord, ActionRequest, MissingParameter, Proposal},
-    conversing::Conversing,
     node::{Listener, Said, State},
     store::ActionFollowUp,
 };
@@ -56,6 +55,7 @@ use super::{
     log::Log,
     offered, outcomes,
     plan::{Plan, WaitsFor},
+    refused_value::RefusedValue,
     replies,
 };
 
@@ -86,6 +86,12 @@ pub struct AgentState {
     /// The parts of messages about the draft that are not in it so far.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unheard: Vec<String>,
+    /// The value that was refused last and that the draft therefore lacks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused_value: Option<RefusedValue>,
+    /// The number of answers in a row that were not understood.
+    #[serde(skip_serializing_if = "is_none")]
+    pub misunderstood: u32,
     /// The change on the newest card, so that “no, at 60/40” can make a new version of it.
     pub on_card: Option<Draft>,
     /// The turn that showed that card.
@@ -154,6 +160,9 @@ pub struct Turn {
     pub by: Option<UserId>,
     /// The time of the message.
     pub at: Timestamp,
+    /// The person's time zone, such as `Europe/Berlin`, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
     /// The names of existing things in the message.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<Mention>,
@@ -204,40 +213,6 @@ pub struct Turn {
     pub without_model: bool,
     /// The final reply, shortened.
     pub final_response: Option<String>,
-}
-
-impl Conversing for AgentState {
-    fn is_drafting(&self) -> bool {
-        self.draft.is_some()
-    }
-
-    fn is_choosing(&self) -> bool {
-        !self.offered.is_empty()
-    }
-
-    fn takes_forget(&self) -> bool {
-        self.forget_means.is_some()
-    }
-
-    fn plan_lines(&self) -> Vec<String> {
-        let newest = self.plan().or_else(|| self.plans.last());
-        newest
-            .map(|plan| plan.lines(if plan.turn == self.turn.number { &self.turn.said } else { "" }))
-            .unwrap_or_default()
-    }
-
-    fn plan_place(&self) -> Option<String> {
-        let newest = self.plan().or_else(|| self.plans.last());
-        newest.map(|plan| plan.place().to_lowercase())
-    }
-
-    fn is_part_of_plan(&self, turn: &Value) -> bool {
-        turn["number"].as_u64().is_some_and(|number| self.plans.iter().any(|plan| plan.turn == number))
-    }
-
-    fn works_for(&self) -> Option<&UserId> {
-        self.turn.by.as_ref()
-    }
 }
 
 /// Returns true for turn 0, which is not stored.
@@ -305,7 +280,14 @@ impl State for AgentState {
         let text = forget_means.unwrap_or(text);
         let text = offered::picked_choice(&offered, self.turn.final_response.as_deref(), &text)
             .map_or(text, |choice| choice.says.clone());
-        self.turn = Turn { number, said: text, by: Some(said.by.clone()), at: said.at, ..Turn::default() };
+        self.turn = Turn {
+            number,
+            said: text,
+            by: Some(said.by.clone()),
+            at: said.at,
+            zone: said.zone.clone(),
+            ..Turn::default()
+        };
         if let Some(ActionRequest { action, parameters: Value::Object(params) }) = said.request.clone() {
             self.turn.change = Some(Draft { action, params, asked: None });
             self.turn.is_explicit = true;

@@ -4,8 +4,8 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use countersign_capabilities::Registry;
-use countersign_core::ids::UserId;
+use countersign_capabilities::{Registry, moment};
+use countersign_core::{clock::Timestamp, ids::UserId};
 use countersign_graph::{action::ActionRecord, node::Context};
 use countersign_model::{Purpose, Request, ToolChoice, ToolSpec};
 use countersign_understanding::situation::{Draft, OpenCard, RecentChange, Situation};
@@ -57,7 +57,8 @@ pub(super) fn situation(state: &AgentState, context: &Context) -> Situation {
     Situation {
         said: shorten(&turn.said, MAX_MESSAGE_LENGTH),
         by: turn.by.as_ref().map(ToString::to_string).unwrap_or_default(),
-        today: turn.at.to_string().chars().take(10).collect(),
+        today: today(turn.at, turn.zone.as_deref()),
+        zone: turn.zone.clone(),
         names: turn.names.clone(),
         earlier: state.conversation.summary.clone(),
         analysis: turn.analysis.clone(),
@@ -75,13 +76,18 @@ pub(super) fn situation(state: &AgentState, context: &Context) -> Situation {
     }
 }
 
+/// Returns the date in a time zone, such as `2026-12-03`.
+fn today(at: Timestamp, zone: Option<&str>) -> String {
+    moment::day_in(at, &moment::time_zone(zone)).to_string()
+}
+
 /// Returns the situation that there would be with this text as the next message.
 pub(super) fn situation_for_message(state: &AgentState, by: &UserId, text: &str, open: &[ActionRecord]) -> Situation {
     let number = state.newest_turn() + 1;
     Situation {
         said: shorten(text, MAX_MESSAGE_LENGTH),
         by: by.to_string(),
-        today: state.turn.at.to_string().chars().take(10).collect(),
+        today: today(state.turn.at, state.turn.zone.as_deref()),
         draft: state.draft.clone(),
         on_card: on_card(state, open),
         turned_down: state.turned_down.clone().filter(|_| number <= state.turned_down_turn + MAX_DRAFT_TURNS),
@@ -162,7 +168,8 @@ pub(super) fn request(
             situation.analysis = situation.analysis.filter(|_| state.turn.exchange.is_empty());
             if state.turn.replan.is_some() { prompts.replan.clone() } else { prompts.work.clone() }
         }
-        Purpose::Respond => {
+        // Nothing in a conversation is about mail, which another graph handles.
+        Purpose::Respond | Purpose::Classify | Purpose::Generate => {
             situation.gathered = results(state);
             prompts.respond.clone()
         }
@@ -175,6 +182,7 @@ pub(super) fn request(
         situation: serde_json::to_value(situation).expect("a situation is plain data"),
         exchange: if purpose == Purpose::Gather { state.turn.exchange.clone() } else { Vec::new() },
         tool_choice,
+        answer_schema: None,
         max_tokens: 1500,
     }
 }

@@ -10,7 +10,7 @@ use std::{collections::HashMap, fmt};
 use serde_json::{Map, Value};
 
 use super::{
-    answers, doubts,
+    answers, dates, doubts,
     intents::{self, Reading, declined},
     left_out::left_out,
     lines::{CallKind, Lines},
@@ -173,8 +173,21 @@ impl Book {
     pub fn understand(&self, situation: &Situation) -> Interpretation {
         let typed = self.words(&situation.said, None);
         let plain = strip_politeness(&typed);
-        if plain.is_empty() || plain.len() > MAX_WORDS {
+        if plain.is_empty() {
             return Interpretation::nothing();
+        }
+        if plain.len() > MAX_WORDS {
+            let words = plain.iter().filter(|word| !word.is(",")).count();
+            return Interpretation::unclear(
+                format!(
+                    "That message is too long for me: it has {words} words, and I read up to {MAX_WORDS}, commas included. Nothing \
+                     was changed. Please split it, such as a long list into several of up to 100 ids."
+                ),
+                Vec::new(),
+            );
+        }
+        if let Some(asked) = self.which_date(situation) {
+            return asked;
         }
         let is_question = situation.said.trim_end().ends_with('?');
         const NEW: &[&str] = &["create", "make", "set", "build", "add", "new", "design", "draft", "creat"];
@@ -218,6 +231,24 @@ impl Book {
         }
     }
 
+    /// Asks which day is meant by a date such as `12/03/2026`, if the message asks for a change at this date. The options
+    /// are the whole message with each of the two days.
+    fn which_date(&self, situation: &Situation) -> Option<Interpretation> {
+        let date = dates::ambiguous(&situation.said)?;
+        let with = |meaning: &String| situation.said.replacen(&date.written, meaning, 1);
+        let found = self.understand(&Situation { said: with(&date.meanings[0]), ..situation.clone() });
+        let params = match &found.user_request {
+            UserRequest::Change { params, .. } | UserRequest::Update(params) => params,
+            _ => return Some(found),
+        };
+        if !Value::Object(params.clone()).to_string().contains(&date.first_as_iso()) {
+            return None; // a part of a text
+        }
+        let [first, second] = &date.meanings;
+        let question = format!("Is {} {first} or {second}?", date.written);
+        Some(Interpretation::unclear(question, date.meanings.iter().map(with).collect()))
+    }
+
     /// Reads a sentence by the lines without a fixed order of each capability. Returns all whole
     /// readings, or else the partial one with the fewest words left over.
     fn read_unordered(&self, utterance: Utterance<'_>) -> Vec<(&'static dyn Phrases, Reading)> {
@@ -256,6 +287,7 @@ impl Book {
             .or_else(|| answers::offered_answer(self, words, situation))
             .or_else(|| doubts::refusal(self, utterance))
             .or_else(|| doubts::considered_subject(self, utterance))
+            .or_else(|| doubts::remark(self, utterance))
             .or_else(|| self.correction(utterance))
             .or_else(|| self.match_lines(utterance, true))
             .or_else(|| self.unsupported(utterance))
@@ -407,7 +439,7 @@ impl Book {
             {
                 Some(Interpretation::nothing()) // not an answer either: the question stays open
             }
-            UserRequest::Talk(Talk::NothingAsked) if waiting => None,
+            UserRequest::Talk(Talk::NothingAsked | Talk::Remark) if waiting => None,
             UserRequest::Talk(Talk::NothingAsked) if !situation.open_cards.is_empty() => {
                 Some(UserRequest::Talk(Talk::CardWaits).into())
             }

@@ -64,7 +64,9 @@ pub(super) fn answer(book: &Book, request: &Request, situation: &Situation) -> R
         }
         Purpose::Analyze => analyze(book, &mut content, &interpretation, situation),
         Purpose::Gather => gather(&mut content, interpretation.user_request),
-        Purpose::Respond => respond(book, &mut content, interpretation.user_request, situation),
+        Purpose::Respond | Purpose::Classify | Purpose::Generate => {
+            respond(book, &mut content, interpretation.user_request, situation)
+        }
     }
     // One pass is enough: the phrases never need the results of their calls.
     Response {
@@ -127,7 +129,12 @@ fn analyze(book: &Book, content: &mut Vec<Block>, interpretation: &Interpretatio
     if !answer.is_empty() {
         analysis["answer"] = json!(answer);
     }
+    let is_single = analysis.get("steps").is_none();
     call(content, "analyze_user_request", analysis);
+    // The part of the change that is understood; the assistant keeps it as a draft.
+    if let Some(draft) = interpretation.draft.as_deref().filter(|_| is_single) {
+        call(content, &proposal(&draft.action), Value::Object(draft.params.clone()));
+    }
     offer(content, &next);
 }
 

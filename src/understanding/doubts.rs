@@ -42,6 +42,49 @@ pub(super) fn considered_request(book: &Book, utterance: Utterance<'_>) -> Optio
         .or_else(|| Some(as_typed(after(utterance.words, ASKING)?)))
 }
 
+/// Reads a statement that asks for nothing: “we stopped X last week”, “haha, the name X is confusing”.
+pub(super) fn remark(book: &Book, utterance: Utterance<'_>) -> Option<Interpretation> {
+    const PEOPLE: &str = "we|i|they|we all|we already|i already|they already";
+    const DONE: &[&str] = &[
+        "stopped",
+        "started",
+        "paused",
+        "resumed",
+        "created",
+        "deleted",
+        "archived",
+        "cancelled",
+        "canceled",
+        "ran",
+        "launched",
+        "finished",
+        "changed",
+        "renamed",
+        "discussed",
+        "talked",
+        "looked",
+        "saw",
+        "liked",
+        "tried",
+        "tested",
+    ];
+    const ASKS: &[&str] = &[
+        "please", "pls", "can", "could", "would", "should", "so", "then", "but", "want", "need", "wanted", "undo",
+        "if", "now", "let", "instead", "again",
+    ];
+    const LAUGHS: &str = "haha|hahaha|lol|hehe|heh|rofl|lmao|wow";
+    const STATES: &[&str] = &["is", "was", "are", "were", "looks", "looked", "seems", "seemed", "sounds"];
+    let words = utterance.words;
+    let asks = utterance.is_question || words.iter().any(|word| word.any(ASKS));
+    let is_past = after(words, PEOPLE).is_some_and(|rest| rest.first().is_some_and(|verb| verb.any(DONE)));
+    let laughs = after(words, LAUGHS).is_some_and(|rest| {
+        let rest = skip(rest, "yeah|yes|yep|right|true|ok|,");
+        rest.iter().any(|word| word.any(STATES)) && book.change(Utterance { words: rest, ..utterance }).is_none()
+    });
+    (!asks && utterance.situation.draft.is_none() && (is_past || laughs))
+        .then(|| UserRequest::Talk(Talk::Remark).into())
+}
+
 const ASKING: &str = "should i|should we|shall i|shall we|should you|is it safe to|is it ok to|is it okay to|\
     is it a good idea to|is it wise to|is it time to|would it be ok to|would it be wise to|you think i should|you think we should|\
     i wonder whether to|i wonder if i should|i wonder if we should";

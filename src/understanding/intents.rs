@@ -79,9 +79,9 @@ fn value(kind: &str, slot: &Slot) -> Option<Value> {
         ("subject", Slot::Pronoun(name)) => name.as_str().into(),
         ("subject", Slot::Subjects(names)) if names.len() == 1 => names[0].as_str().into(),
         ("subjects", Slot::Subjects(names)) if names.len() > 1 => names.clone().into(),
-        ("moment", Slot::Moment { when, until: false }) | ("until", Slot::Moment { when, until: true }) => {
-            when.as_str().into()
-        }
+        ("moment", Slot::Moment { when, until: false, .. })
+        | ("until", Slot::Moment { when, until: true, .. })
+        | ("through", Slot::Moment { when, until: true, by: false }) => when.as_str().into(),
         ("weights", Slot::Weights(weights)) => weights.clone(),
         (kind, Slot::Count { number, of }) if kind == *of => (*number).into(),
         ("members", Slot::Members(members)) => members.clone().into(),

@@ -50,7 +50,7 @@ pub mod words;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use countersign_model::{Error, Model, Request, Response};
+use countersign_model::{Error, Model, Purpose, Request, Response};
 use serde_json::Value;
 
 pub use self::{
@@ -82,6 +82,10 @@ impl Model for RulesModel {
     }
 
     async fn respond(&self, request: &Request) -> Result<Response, Error> {
+        if matches!(request.purpose, Purpose::Classify | Purpose::Generate) {
+            let reason = "the documented phrases are for conversations, not for mail".to_owned();
+            return Err(Error::Refused { reason });
+        }
         let situation: Situation = serde_json::from_value(request.situation.clone())
             .map_err(|error| Error::Decode { reason: format!("the situation: {error}") })?;
         Ok(calls::answer(&self.0, request, &situation))
@@ -139,6 +143,16 @@ impl Book {
         }
     }
 
+    /// Returns the parameters of a new thing that are known, in words; `None` if none is.
+    pub fn so_far(&self, action: &str, params: &serde_json::Map<String, serde_json::Value>) -> Option<String> {
+        self.phrases().find_map(|phrases| phrases.so_far(action, params))
+    }
+
+    /// Returns true if this action creates something new.
+    pub fn makes_new(&self, action: &str) -> bool {
+        self.phrases().any(|phrases| phrases.makes_new(action))
+    }
+
     /// Returns the requests in a message, in order, if there are several; otherwise nothing.
     pub fn steps(&self, situation: &Situation) -> Vec<String> {
         steps::steps(self, situation)
@@ -164,7 +178,7 @@ impl Book {
             UserRequest::Talk(
                 Talk::Help | Talk::Pending | Talk::Approval | Talk::NothingToUndo | Talk::NothingToRepeat,
             ) => Meaning::Request,
-            UserRequest::Unclear { .. } => Meaning::Nothing,
+            UserRequest::Talk(Talk::Remark) | UserRequest::Unclear { .. } => Meaning::Nothing,
         }
     }
 

@@ -10,7 +10,7 @@
 //! is optional, and `$name = …` defines a text to use in several lines. `<name:kind>` is a value of
 //! the parameter `name`. Kinds are `thing` (the thing that the request is about, or “it”), `thing?`
 //! (the same, but optional), `subject` (optional only if the thread has a last subject), `word`,
-//! `text` (up to the next part), `rest`, `number`, `when`, `here` (no words; the thread has to be
+//! `text` (up to the next part), `rest`, `number`, `when`, `from` (a moment, but not the end of a period), `here` (no words; the thread has to be
 //! about the capability), and those of the capability ([`Phrases::slot`]).
 //!
 //! A line matches if it uses every word of a request, except for articles and the like, which may
@@ -21,7 +21,7 @@
 //! ```
 //!
 //! A line with `~` has no fixed order ([`super::intents`]): verbs, in up to three forms, then the
-//! values that it takes (kinds `subject`, `subjects` for several, `moment`, `until`, `weights`,
+//! values that it takes (kinds `subject`, `subjects` for several, `moment`, `until`, `through` (`until` without “by”), `weights`,
 //! `users`, `groups`, `members`, `group-type`), and words that may accompany them. In a line with
 //! an order, only the first form of a verb is used.
 
@@ -425,6 +425,10 @@ impl<'a> Matcher<'a> {
                     false => first.lower.replace(',', "").parse().ok().or_else(|| dates::number_word(&first.lower)),
                 };
                 first.and_then(number).map(|number| Candidate::known(number, 1)).into_iter().collect()
+            }
+            "from" => {
+                let found = dates::moment(words, &utterance.situation.today).filter(|(_, until, _)| !until);
+                found.map(|(when, _, rest)| Candidate::known(when, words.len() - rest.len())).into_iter().collect()
             }
             "when" => {
                 let found = dates::moment(words, &utterance.situation.today);

@@ -163,6 +163,12 @@ pub trait Phrases: Send + Sync {
         false
     }
 
+    /// Returns the parameters of a new thing that are known, in words: `“Foo” in mathstream, 60/40`.
+    fn so_far(&self, action: &str, params: &Map<String, Value>) -> Option<String> {
+        let _ = (action, params);
+        None
+    }
+
     /// Returns the past participle for a change, as in “nothing was started”.
     fn past_participle(&self, action: &str, params: &Map<String, Value>) -> &'static str {
         let _ = (action, params);

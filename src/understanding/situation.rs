@@ -20,8 +20,11 @@ pub struct Situation {
     pub said: String,
     /// The author of the message.
     pub by: String,
-    /// The current date, such as `2025-01-31`.
+    /// The current date in the author's time zone, such as `2025-01-31`.
     pub today: String,
+    /// The author's time zone, such as `Europe/Berlin`; UTC if it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
     /// The names of existing things that the message mentions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<Mention>,
@@ -182,6 +185,13 @@ pub struct Draft {
     /// The question that was asked last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<DraftQuestion>,
+}
+
+impl Draft {
+    /// Creates a draft without an open question.
+    pub fn begun(action: &str, params: Map<String, Value>) -> Self {
+        Self { action: action.to_owned(), params, asked: None }
+    }
 }
 
 /// The open question about a draft.

@@ -5,9 +5,9 @@
 use serde_json::{Map, Value};
 
 use super::{
-    dates::{moment, number_word},
+    dates::{moment, number_word, period, time_alone},
     phrases::{Phrases, Utterance},
-    words::{Word, after, skip, text},
+    words::{Word, after, skip},
 };
 
 /// A part of a sentence that is a value.
@@ -23,6 +23,8 @@ pub enum Slot {
         when: String,
         /// True if it is the end of a period: “until Friday”.
         until: bool,
+        /// True if it is the latest moment for something: “by Friday”.
+        by: bool,
     },
     /// Weights: a ratio such as `70/30`, or an object of weights by condition.
     Weights(Value),
@@ -89,13 +91,31 @@ pub fn sentence_parts(utterance: Utterance<'_>, phrases: &dyn Phrases, owner: &s
             rest = left;
             continue;
         }
+        if let Some(left) = other_left_alone(rest, &parts) {
+            rest = left;
+            continue;
+        }
+        if let Some((from, until, left)) = period(rest, &situation.today) {
+            let words = rest[..rest.len() - left.len()].to_vec();
+            let bounds = [
+                Slot::Moment { when: from, until: false, by: false },
+                Slot::Moment { when: until, until: true, by: false },
+            ];
+            parts.extend(bounds.map(|slot| SentencePart { slot: Some(slot), words: words.clone() }));
+            rest = left;
+            continue;
+        }
         let found = subjects(rest, phrases)
             .or_else(|| pronoun(rest, utterance.subject_of(owner), phrases))
             .or_else(|| {
                 let (when, until, left) = moment(rest, &situation.today)?;
-                Some((Slot::Moment { when, until }, left))
+                Some((Slot::Moment { when, until, by: is_limit(rest) }, left))
             })
             .or_else(|| weights(rest))
+            .or_else(|| {
+                let (when, until, left) = time_alone(rest)?;
+                Some((Slot::Moment { when, until, by: is_limit(rest) }, left))
+            })
             .or_else(|| count(rest))
             .or_else(|| members(rest, phrases))
             .or_else(|| known_name(rest))
@@ -113,6 +133,28 @@ pub fn sentence_parts(utterance: Utterance<'_>, phrases: &dyn Phrases, owner: &s
         rest = left;
     }
     parts
+}
+
+/// Returns true if a moment in these words is the latest one: “by Friday”.
+fn is_limit(words: &[Word]) -> bool {
+    after(words, "by|no later than|not later than").is_some()
+}
+
+/// Reads `but not “B”` at the end of a sentence about “A”. It asks for nothing, since only “A” is changed. Returns the
+/// words after it.
+fn other_left_alone<'a>(words: &'a [Word], parts: &[SentencePart]) -> Option<&'a [Word]> {
+    let (other, rest) = after(words, ", but not|but not|, not|and not")?.split_first()?;
+    let names: Vec<&String> = parts
+        .iter()
+        .filter_map(|part| match &part.slot {
+            Some(Slot::Subjects(names)) => Some(names),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    let is_other = other.quoted && other.kind.is_some() && !names.is_empty();
+    let is_free = |name: &&String| !name.eq_ignore_ascii_case(&other.text);
+    (is_other && names.iter().all(is_free) && rest.is_empty()).then_some(rest)
 }
 
 /// Returns the words after politeness or a reason at the beginning; `None` if the words do not
@@ -176,22 +218,37 @@ fn skip_things<'a>(words: &'a [Word], phrases: &dyn Phrases) -> &'a [Word] {
     }
 }
 
-/// Reads `70/30`, `25% control and 75% variant`, `control 30% and variant 70%`.
+/// Reads `70/30`, `25% control and 75% variant`, `control 30% and variant 70%`, `the variant 80 percent`, `thirds`.
 fn weights(words: &[Word]) -> SlotMatch<'_> {
-    let start = skip(words, "to|at|with|as|,");
+    let start = skip(words, "to|at|with|as|into|in|,");
+    if let Some(rest) = after(start, "thirds|equal thirds|a third each|one third each") {
+        return Some((Slot::Weights("33.33/33.33/33.34".into()), rest));
+    }
+    if let Some(rest) = after(start, "quarters|equal quarters") {
+        return Some((Slot::Weights("25/25/25/25".into()), rest));
+    }
+    if let Some(rest) = after(start, "half and half|half half|fifty fifty|fifty-fifty") {
+        return Some((Slot::Weights("50/50".into()), rest));
+    }
     let (first, rest) = start.split_first()?;
     if !first.quoted
         && let Some(ratio) = ratio(&first.text)
     {
         return Some((Slot::Weights(ratio.into()), skip(rest, "weights|weight|split|percent")));
     }
+    let (by_code, rest) = shares(start);
+    (by_code.len() > 1).then_some((Slot::Weights(Value::Object(by_code)), rest))
+}
+
+/// Reads conditions with their shares, and returns the words after them.
+pub fn shares(words: &[Word]) -> (Map<String, Value>, &[Word]) {
     let mut by_code = Map::new();
-    let mut rest = start;
-    while let Some((code, share, left)) = share(skip(rest, ", and|,|and")) {
+    let mut rest = words;
+    while let Some((code, share, left)) = share(skip(skip(rest, ", and|,|and"), "the")) {
         by_code.insert(code, share.into());
         rest = left;
     }
-    (by_code.len() > 1).then_some((Slot::Weights(Value::Object(by_code)), rest))
+    (by_code, rest)
 }
 
 /// Reads a condition and its share: `25% control`, `25 percent to control`, `control 25%`.
@@ -211,7 +268,24 @@ fn share(words: &[Word]) -> Option<(String, f64, &[Word])> {
         return (!code.any(SMALL) && !code.any(LIMITING)).then(|| (code.text.clone(), number, rest));
     }
     let (code, rest) = words.split_first().filter(|(code, _)| !code.any(SMALL) && !code.any(LIMITING))?;
-    let rest = skip(rest, "to|at|with|=|:");
+    // `control=10`
+    if let Some((name, share)) = code.text.split_once(['=', ':']).filter(|_| !code.quoted)
+        && let Ok(number) = share.trim_end_matches('%').parse::<f64>()
+        && !name.is_empty()
+        && number.is_finite()
+        && name.contains(char::is_alphabetic)
+    {
+        return Some((name.to_owned(), number, rest));
+    }
+    // The same with a known name, which is a word of its own.
+    if let Some((next, left)) = rest.split_first()
+        && let Some(Ok(number)) =
+            next.text.strip_prefix(['=', ':']).map(|share| share.trim_end_matches('%').parse::<f64>())
+        && number.is_finite()
+    {
+        return Some((code.text.clone(), number, left));
+    }
+    let rest = skip(rest, "to|at|with|=|:|gets|get");
     let (number, taken) = percent(rest)?;
     Some((code.text.trim_end_matches([':', '=']).to_owned(), number, &rest[taken..]))
 }
@@ -252,7 +326,7 @@ fn members<'a>(words: &'a [Word], phrases: &dyn Phrases) -> SlotMatch<'a> {
                 .first()
                 .is_some_and(|id| !id.any(SMALL) && id.text.contains(|c: char| c.is_ascii_digit() || c.is_uppercase()))
         {
-            return Some((text(&start[..2]), skipped + 2));
+            return Some((format!("{} {}", one_group(&first.text), rest[0].text), skipped + 2));
         }
         (is_id(first) || named && !first.any(SMALL) && !first.any(LIMITING)).then(|| (first.text.clone(), skipped + 1))
     };
@@ -261,6 +335,18 @@ fn members<'a>(words: &'a [Word], phrases: &dyn Phrases) -> SlotMatch<'a> {
     let (first, taken) = one(start, named.is_some() && start.first().is_some_and(is_id))?;
     let mut all = vec![first];
     let mut rest = &start[taken..];
+    // `classes 5B and 6A`: both are classes.
+    while let Some((kind, _)) = all.last().and_then(|last| last.split_once(' '))
+        && let Some((id, left)) = after(rest, ", and|,|and|&").and_then(<[Word]>::split_first)
+        && !id.quoted
+        && id.kind.is_none()
+        && id.text.starts_with(|c: char| c.is_ascii_digit())
+        && left.first().is_none_or(|next| !next.any(&["users", "students", "people", "percent", "groups", "classes"]))
+    {
+        let next = format!("{kind} {}", id.text);
+        all.push(next);
+        rest = left;
+    }
     while let Some(next) = after(rest, ", and|,|and|&")
         && let Some((member, taken)) = one(skip(next, PEOPLE), false)
     {
@@ -268,6 +354,15 @@ fn members<'a>(words: &'a [Word], phrases: &dyn Phrases) -> SlotMatch<'a> {
         rest = &skip(next, PEOPLE)[taken..];
     }
     Some((Slot::Members(all), rest))
+}
+
+/// Returns the word for one group: `class` for `classes`.
+fn one_group(word: &str) -> String {
+    match word.to_lowercase().as_str() {
+        "classes" => "class".to_owned(),
+        "schools" | "teachers" | "districts" => word.trim_end_matches('s').to_owned(),
+        _ => word.to_owned(),
+    }
 }
 
 /// Reads another existing name: `in mathstream`.

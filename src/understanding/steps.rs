@@ -146,6 +146,14 @@ fn is_request(book: &Book, part: &str, from: usize, said: &str, segments: &[Segm
     if from > 0 && words(part).first().is_some_and(|first| first.any(&["in", "as", "with", "for", "at", "on", "by"])) {
         return false;
     }
+    // “Create X, it should run until Friday”: a part of its description.
+    const DESCRIBES: &str =
+        "it should|it shall|it will|it must|it runs|it starts|it ends|it begins|that should|which should";
+    const CREATES: &[&str] = &["create", "make", "set", "build", "add", "new", "design", "draft"];
+    let creates = words::strip_politeness(&words(said)).first().is_some_and(|first| first.any(CREATES));
+    if from > 0 && !segment.clearly && creates && words::after(&words(part), DESCRIBES).is_some() {
+        return false;
+    }
     if from > 0 && is_pair(part, &said[..segment.start]) {
         return false;
     }

@@ -56,6 +56,7 @@ pub(super) fn talk(words: &[Word]) -> Option<UserRequest> {
         "agreement" => UserRequest::Talk(Talk::NothingAsked),
         "greeting" => UserRequest::Talk(Talk::Greeting),
         "thanks" => UserRequest::Talk(Talk::Thanks),
+        "remark" => UserRequest::Talk(Talk::Remark),
         "help" => UserRequest::Talk(Talk::Help),
         "pending" => UserRequest::Talk(Talk::Pending),
         "approval" => UserRequest::Talk(Talk::Approval),
@@ -104,6 +105,7 @@ pub(super) fn reply_to(book: &Book, talk: Talk, situation: &Situation) -> (Strin
             let said = format!("All right, nothing was {what}.{so_far} {}", how_to_decide(&situation.open_cards));
             (said.trim_end().to_owned(), Vec::new())
         }
+        Talk::Remark => ("OK. Nothing was changed.".to_owned(), Vec::new()),
         Talk::CardWaits => (format!("That decides nothing yet. {}", how_to_decide(&situation.open_cards)), Vec::new()),
     }
 }

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use super::situation::Draft;
+
 /// A request of a person.
 #[derive(Clone, Debug, PartialEq)]
 pub enum UserRequest {
@@ -62,6 +64,8 @@ pub enum Talk {
     NothingToRepeat,
     /// “Yes” or “no”, without an open question.
     NothingAsked,
+    /// A statement that asks for nothing: “we stopped it last week”, “brb lunch”.
+    Remark,
     /// “Ok” while a card is open, which does not decide it.
     CardWaits,
     /// “Don't start it”, with the past participle for the change that was not made: `started`.
@@ -77,6 +81,8 @@ pub struct Interpretation {
     pub confidence: f64,
     /// True if every word is known to be used.
     pub is_whole: bool,
+    /// The change as far as it is understood, if a part of its description is not.
+    pub draft: Option<Box<Draft>>,
 }
 
 impl Interpretation {
@@ -86,6 +92,7 @@ impl Interpretation {
             user_request: UserRequest::Unclear { question: String::new(), options: Vec::new() },
             confidence: 0.3,
             is_whole: false,
+            draft: None,
         }
     }
 
@@ -95,7 +102,18 @@ impl Interpretation {
             user_request: UserRequest::Unclear { question: question.into(), options },
             confidence: 0.5,
             is_whole: false,
+            draft: None,
         }
+    }
+
+    /// Returns the interpretation of a request for a change in whose description these words are not understood. The
+    /// rest of the change is kept as a draft.
+    pub fn partly_understood(words: &str, action: &str, params: Map<String, Value>) -> Self {
+        let found = Self::unclear(
+            format!("I couldn't make sense of “{words}”. Say it another way, or continue without it."),
+            Vec::new(),
+        );
+        Self { draft: Some(Box::new(Draft::begun(action, params))), ..found }
     }
 
     /// Returns the interpretation of a message in which these words are not understood.
@@ -106,7 +124,7 @@ impl Interpretation {
 
 impl From<UserRequest> for Interpretation {
     fn from(user_request: UserRequest) -> Self {
-        Self { user_request, confidence: 0.95, is_whole: false }
+        Self { user_request, confidence: 0.95, is_whole: false, draft: None }
     }
 }
 

@@ -42,11 +42,19 @@ impl Node<AgentState> for Clarify {
 
     async fn run(&self, mut state: AgentState, context: &Context) -> Result<Step<AgentState>, NodeError> {
         state.turn.phase = Phase::Responding;
+        let begun = state.draft_turn == state.turn.number;
+        let is_asked = state.draft.as_ref().is_some_and(|draft| draft.asked.is_some());
+        state.misunderstood += u32::from(is_asked);
         let reply = match (&state.turn.analysis, &state.draft) {
+            (Some(analysis), Some(draft)) if begun && draft.asked.is_none() && !analysis.question.is_empty() => {
+                replies::ask_about_part(&self.registry, &analysis.question, &analysis.options, draft)
+            }
             (Some(analysis), _) if !analysis.question.is_empty() || !analysis.options.is_empty() => {
                 replies::ask_which(&analysis.question, &analysis.options)
             }
-            (_, Some(draft)) => replies::still_waiting(&self.registry, draft, state.topic.as_ref()),
+            (_, Some(draft)) => {
+                replies::still_waiting(&self.registry, draft, state.misunderstood, state.topic.as_ref())
+            }
             _ if state.turn.replan.is_some() => replies::no_other_plan(&state.turn.said),
             _ => match split(&state.turn.said).condition {
                 Some(condition) => replies::cannot_tell(condition),

@@ -61,7 +61,7 @@ impl Node<AgentState> for Gather {
         state.turn.phase = Phase::GatheringInfo;
         state.note_work();
         if let Some(change) = state.turn.change.clone().filter(|_| state.turn.is_explicit) {
-            let reader = Reader::in_thread(state.turn.by.clone(), &context.thread);
+            let reader = Reader::in_thread(state.turn.by.clone(), &context.thread).in_zone(state.turn.zone.clone());
             state.note_topic(&self.rounds.registry);
             return Ok(self.rounds.prepare(state, change, usage, &reader, "", context.now).await);
         }

@@ -392,7 +392,13 @@ impl Harness {
 
     pub(super) async fn says(&mut self, text: &str) -> Told {
         self.now = Timestamp(self.now.0 + 1_000);
-        self.state.begin_turn(&Said { by: "ana".into(), text: text.to_owned(), at: self.now, request: None });
+        self.state.begin_turn(&Said {
+            by: "ana".into(),
+            text: text.to_owned(),
+            at: self.now,
+            zone: None,
+            request: None,
+        });
         self.follow(self.graph.start(), None).await
     }
 

@@ -11,6 +11,7 @@ mod gather_tools;
 pub(super) mod harness;
 mod look_first;
 mod notes;
+mod partial;
 #[cfg(test)]
 mod plan_tests;
 mod proposal_text;

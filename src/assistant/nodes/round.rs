@@ -270,7 +270,12 @@ impl Rounds {
         let capability = state.turn.analysis.as_ref().and_then(|analysis| analysis.capability.as_deref());
         let next = match intent {
             _ if capability == Some(tools::UNSUPPORTED) => Respond::NAME,
-            _ if confidence < MIN_CONFIDENCE => Clarify::NAME,
+            _ if confidence < MIN_CONFIDENCE => {
+                if let Some(draft) = self.begun_draft(calls).filter(|_| state.draft.is_none()) {
+                    state.keep_draft(draft);
+                }
+                Clarify::NAME
+            }
             IntentType::DirectAnswer => {
                 if !answer.is_empty() {
                     let choices = calls.iter().flat_map(respond::next_steps).take(4).collect();
@@ -298,7 +303,7 @@ impl Rounds {
         let Round { mut state, context, usage, response, has_language_model, .. } = round;
         state.turn.rounds += 1;
         blob_cache::restore(&*self.blobs, &mut state).await;
-        let reader = Reader::in_thread(state.turn.by.clone(), &context.thread);
+        let reader = Reader::in_thread(state.turn.by.clone(), &context.thread).in_zone(state.turn.zone.clone());
         let situation = view::situation(&state, context);
 
         let mut effects = RoundEffects::default();
@@ -376,6 +381,11 @@ impl Rounds {
             return close(state, replies::cannot_do(&change.action), usage);
         };
         let parameters = change.params.clone().into();
+        let known = state.draft.clone().filter(|draft| draft.action == change.action);
+        state.misunderstood = 0;
+        state.refused_value = state.refused_value.take().filter(|refused| {
+            state.continues_draft(&self.registry, &change) && !change.params.contains_key(&refused.parameter)
+        });
         let before = std::mem::take(&mut state.unheard);
         let noted = std::mem::take(&mut state.draft_notes);
         if state.continues_draft(&self.registry, &change) {
@@ -395,6 +405,8 @@ impl Rounds {
             Ok(mut proposal) => {
                 let lost = unheard(&proposal_text(&change, &proposal));
                 proposal.card.notes.extend(state.turn.from_notes.iter().map(|note| replies::from_a_note(note)));
+                let refused = state.refused_value.take().map(|refused| refused.words);
+                let lost: Vec<String> = lost.into_iter().chain(refused).collect();
                 if !lost.is_empty() {
                     proposal.card.warnings.push(replies::not_a_part(&lost));
                 }
@@ -430,7 +442,7 @@ impl Rounds {
                     state.draft_notes.clone_from(&state.turn.from_notes);
                     state.turn.missing = missing.iter().map(|missing| missing.name.clone()).collect();
                     state.ask_for(change.clone(), first);
-                    ask(state, replies::ask_for(&change, first, missing.len()), usage)
+                    ask(state, replies::ask_for(&self.registry, &change, &missing), usage)
                 }
                 None => close(state, replies::nothing_to_do(), usage),
             },
@@ -444,7 +456,10 @@ impl Rounds {
                         state.draft_notes.clone_from(&state.turn.from_notes);
                         let asked = self.registry.subject(&change.action, &parameters, &Value::Null);
                         let reply = replies::with_whole_requests(reply, &state.turn.said, asked.as_deref());
-                        state.keep_draft(change);
+                        match Box::pin(self.wrong_parameter(&change, known.as_ref(), reader)).await {
+                            Some(parameter) => state.keep_without(change, known.as_ref(), &parameter, &reply),
+                            None => state.keep_draft(change),
+                        }
                         state.remember_offer(&self.registry, &reply);
                         ask(state, reply, usage)
                     }

@@ -82,12 +82,13 @@ async fn missing_parameters_are_asked_for_and_kept() {
     let mut harness = Harness::with_rules();
     assert_snapshot!(harness.says("create an experiment").await.read(), @r"
     What should it be called?
-    2 things to settle. You can give several at once, or say never mind.
+    Needed: name, context. You can give several at once, or say never mind.
     ");
     assert_snapshot!(harness.says("Hint Timing").await.read(), @r"
     Which context is it for?
-    [assign-prog → assign-prog]
-    [mathstream → mathstream]
+    So far: “Hint Timing”. Still needed: context.
+    [assign-prog → context: assign-prog]
+    [mathstream → context: mathstream]
     ");
     let told = harness.says("is UpGrade running?").await;
     assert!(told.read().starts_with("UpGrade does not answer"), "{}", told.read());
@@ -275,6 +276,7 @@ async fn the_grammar_speaks_the_language_of_the_capabilities() {
             situation: json!(situation),
             exchange: Vec::new(),
             tool_choice: ToolChoice::Auto,
+            answer_schema: None,
             max_tokens: 1,
         };
         let response = RulesModel(registry.book.clone()).respond(&request).await.unwrap();

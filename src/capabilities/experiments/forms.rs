@@ -3,6 +3,7 @@
 //! A parameter has a field if its value can be shown as text. All other parameters keep their values
 //! ([`Form::fill`]).
 
+use countersign_core::clock::Timestamp;
 use countersign_graph::action::{Field, Form, Input, Pick};
 use serde_json::Value;
 
@@ -20,11 +21,8 @@ pub(super) async fn creation(client: &UpgradeClient, given: &Value) -> Form {
     fields.extend(conditions(given));
     fields.push(prose(given, "/description", "Description"));
     fields.extend(design(given));
-    fields.push(
-        line(given, "/start_on", "Starts by itself on")
-            .hint("Such as 2027-01-15 09:00 (UTC). Empty: when somebody starts it."),
-    );
-    fields.push(line(given, "/end_on", "Ends on").hint("Such as 2027-03-15 09:00 (UTC)."));
+    fields.push(moment(given, "/start_on", "Start automatically at").hint("Empty: when somebody starts it."));
+    fields.push(moment(given, "/end_on", "Ends at"));
     Form { fields }
 }
 
@@ -33,12 +31,9 @@ pub(super) async fn update(client: &UpgradeClient, given: &Value) -> Form {
     let contexts = client.context_metadata().await.unwrap_or_default();
     let mut fields = vec![line(given, "/new_name", "New name"), prose(given, "/description", "Description")];
     fields.extend(conditions(given).into_iter().filter(|field| field.place != "/conditions"));
-    if given.pointer("/conditions").is_none() {
-        fields.push(line(given, "/weights", "Weights, in %").hint("In the order of the conditions, such as 70/30."));
-    }
     fields.extend(points(given, &contexts));
     fields.extend(design(given));
-    fields.push(line(given, "/end_on", "Ends on").hint("Such as 2027-03-15 09:00 (UTC)."));
+    fields.push(moment(given, "/end_on", "Ends at"));
     // The subject of the request comes first.
     fields.sort_by_key(|field| given.pointer(&field.place).is_none());
     Form { fields }
@@ -61,7 +56,8 @@ pub(super) fn status(given: &Value) -> Form {
     Form {
         fields: vec![
             one(given, "/status", "Status", statuses.into_iter().filter_map(pick).collect()).required(),
-            line(given, "/start_on", "Starts by itself on").hint("Only for scheduled: such as 2027-01-15 09:00 (UTC)."),
+            moment(given, "/start_on", "Start automatically at").hint("Only for scheduled."),
+            moment(given, "/end_on", "Ends at").hint("Only for a start."),
         ],
     }
 }
@@ -105,6 +101,10 @@ fn point(point: &Value) -> Option<String> {
 /// Returns a field for each weight if the weights are known, otherwise one field for all conditions.
 fn conditions(given: &Value) -> Vec<Field> {
     match given.pointer("/conditions") {
+        Some(Value::Array(codes)) if !codes.is_empty() && codes.iter().all(Value::is_string) => vec![
+            Field::new("/conditions", "Conditions, one on each line", Input::Lines(lines_of(given, "/conditions"))),
+            weights(given),
+        ],
         Some(Value::Array(conditions)) if !conditions.is_empty() => {
             let weight = |(nth, condition): (usize, &Value)| {
                 let label = format!("Weight of {}, in %", condition["code"].as_str()?);
@@ -116,8 +116,23 @@ fn conditions(given: &Value) -> Vec<Field> {
         None => vec![
             Field::new("/conditions", "Conditions, one on each line", Input::Lines(Vec::new()))
                 .hint("Code: weight in %, such as control: 50. Empty: the first two of the context, half and half."),
+            weights(given),
         ],
     }
+}
+
+/// Returns the field for all weights together.
+fn weights(given: &Value) -> Field {
+    let written = match given.pointer("/weights") {
+        Some(Value::Object(by_code)) => {
+            let all: Vec<String> = by_code.iter().map(|(code, weight)| format!("{code} {weight}%")).collect();
+            all.join(", ")
+        }
+        Some(Value::Array(weights)) => weights.iter().map(Value::to_string).collect::<Vec<_>>().join("/"),
+        _ => text(given, "/weights"),
+    };
+    Field::new("/weights", "Weights, in %", Input::Line(written))
+        .hint("In the order of the conditions, such as 70/30, or by name: control 70%, variant 30%.")
 }
 
 /// Returns the fields that new and changed designs have in common.
@@ -146,6 +161,17 @@ fn design(given: &Value) -> Vec<Field> {
 
 fn line(given: &Value, place: &str, label: &str) -> Field {
     Field::new(place, label, Input::Line(text(given, place)))
+}
+
+/// Returns a field for a moment. One that is given in words stays a line.
+fn moment(given: &Value, place: &str, label: &str) -> Field {
+    match text(given, place).as_str() {
+        "" => Field::new(place, label, Input::Moment(None)),
+        written => match written.parse::<jiff::Timestamp>() {
+            Ok(at) => Field::new(place, label, Input::Moment(Some(Timestamp(at.as_millisecond())))),
+            Err(_) => line(given, place, label),
+        },
+    }
 }
 
 fn prose(given: &Value, place: &str, label: &str) -> Field {

@@ -73,6 +73,13 @@ impl<T: Clone> OneOrMany<T> {
 pub enum ConditionInput {
     /// Such as `control` or `control: 50`.
     Words(String),
+    /// Another code for a present condition.
+    Renamed {
+        /// The present code.
+        was: String,
+        /// The new code.
+        code: String,
+    },
     /// Its parts.
     Parts {
         /// The code that the application receives.
@@ -91,6 +98,7 @@ impl ConditionInput {
                 Some((code, weight)) if percent(weight).is_some() => (code.trim().to_owned(), percent(weight)),
                 _ => (words.trim().to_owned(), None),
             },
+            Self::Renamed { code, .. } => (code.trim().to_owned(), None),
             Self::Parts { code, weight } => (code.trim().to_owned(), *weight),
         }
     }
@@ -115,13 +123,26 @@ impl WeightsInput {
         match self {
             Self::List(list) => (list.len() == codes.len()).then(|| list.clone()),
             Self::ByCode(by_code) => {
-                let found: Option<Vec<_>> = codes.iter().map(|code| by_code.get(code).copied()).collect();
-                found.filter(|found| found.len() == by_code.len())
+                let given = |code: &String| {
+                    let is_same = |(known, _): &(&String, &f64)| known.eq_ignore_ascii_case(code);
+                    by_code.get(code).or_else(|| by_code.iter().find(is_same).map(|(_, weight)| weight)).copied()
+                };
+                let mut found: Vec<Option<f64>> = codes.iter().map(given).collect();
+                let known: Vec<f64> = found.iter().flatten().copied().collect();
+                let rest = 100.0 - known.iter().sum::<f64>();
+                // The only condition without a weight gets what is left.
+                let lacks_one = known.len() == by_code.len() && found.len() - known.len() == 1;
+                if let Some(last) = found.iter_mut().find(|weight| weight.is_none()).filter(|_| lacks_one && rest > 0.0)
+                {
+                    *last = Some((rest * 100.0).round() / 100.0);
+                }
+                let found: Option<Vec<f64>> = found.into_iter().collect();
+                found.filter(|_| known.len() == by_code.len())
             }
-            Self::Words(_) => {
-                let list = self.list()?;
-                (list.len() == codes.len()).then_some(list)
-            }
+            Self::Words(words) => match self.list() {
+                Some(list) => (list.len() == codes.len()).then_some(list),
+                None => Self::ByCode(by_code(words)?).fit(codes),
+            },
         }
     }
 
@@ -243,6 +264,16 @@ pub fn equal_shares(n: usize) -> Vec<f64> {
     shares
 }
 
+/// Parses weights as a card shows them: `control 10%, variant 90%`, also with `=` or `:`, or one on each line.
+fn by_code(words: &str) -> Option<BTreeMap<String, f64>> {
+    let share = |item: &str| {
+        let (code, weight) = item.trim().rsplit_once([' ', '=', ':'])?;
+        let code = code.trim().trim_end_matches(['=', ':']).trim_end();
+        (!code.is_empty()).then_some((code.to_owned(), percent(weight)?))
+    };
+    words.split([',', ';', '\n']).filter(|item| !item.trim().is_empty()).map(share).collect()
+}
+
 fn percent(words: &str) -> Option<f64> {
     words.trim().trim_end_matches('%').trim_end().parse().ok().filter(|number: &f64| number.is_finite())
 }
@@ -262,6 +293,15 @@ mod tests {
     fn weights_come_in_three_forms() {
         let codes = ["control".to_owned(), "variant".to_owned()];
         for given in [json!("70/30"), json!("70% / 30%"), json!([70, 30]), json!({ "variant": 30, "control": 70 })] {
+            assert_eq!(weights(given.clone()).fit(&codes), Some(vec![70.0, 30.0]), "{given}");
+        }
+        for given in [
+            json!("control 70%, variant 30%"),
+            json!("variant=30, control=70"),
+            json!("control: 70\nvariant: 30"),
+            json!({ "Variant": 30 }),
+            json!("variant 30%"),
+        ] {
             assert_eq!(weights(given.clone()).fit(&codes), Some(vec![70.0, 30.0]), "{given}");
         }
         for given in [json!("70"), json!([70, 20, 10]), json!({ "control": 100 }), json!("most of it")] {

@@ -12,8 +12,10 @@ use countersign_core::{
     reply::Text,
 };
 use countersign_graph::action::{
-    ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Recovery, Refusal, Scope, Undo,
+    ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Reader, Recovery, Refusal, Scope,
+    Undo,
 };
+use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -59,7 +61,7 @@ struct GrantParameters {
     /// The total amount: a number of users, or of times. Required.
     #[serde(default)]
     limit: Option<i64>,
-    /// The end of the approval, such as `Friday` or `2027-01-15 09:00` (UTC); at most 31 days. Required.
+    /// The end of the approval, such as `Friday` or `2027-01-15 09:00`; at most 31 days. Required.
     #[serde(default)]
     until: Option<String>,
 }
@@ -80,65 +82,11 @@ impl ActionKind for AllowStanding {
     }
 
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
-        let asked: GrantParameters = parameters::parameters(parameters)?;
-        let refuse = |reply| refused(ErrorKind::Validation, reply);
-        let now = self.clock.now();
-        let until = non_blank(asked.until.as_ref()).map(|until| parse_end(until, now)).transpose()?;
-        if until.is_some_and(|until| until.since(now) > Duration::from_secs(MAX_DAYS.unsigned_abs() * 24 * 3600)) {
-            return Err(refuse(replies::too_long(MAX_DAYS)));
-        }
-        let mut lacking = Vec::new();
-        let all = self.register.allowances();
-        let allowance = match non_blank(asked.what.as_ref()) {
-            Some(words) => Some(all.parse(words).ok_or_else(|| refuse(replies::unknown_kind(words)))?),
-            None => {
-                let options = all.all().iter().map(|one| one.offered.to_owned()).collect();
-                lacking.push(missing("what", "What should be allowed without asking each time?", options));
-                None
-            }
-        };
-        let asks = allowance.or_else(|| all.all().first().copied()).ok_or_else(|| refuse(replies::nothing_here()))?;
-        if non_blank(asked.within.as_ref()).is_none() {
-            let names = match self.capability_of(asks) {
-                Some(capability) => capability.places().await,
-                None => Vec::new(),
-            };
-            lacking.push(missing("within", asks.which_place, names));
-        }
-        if asked.limit.is_none() {
-            lacking.push(missing("limit", asks.how_much, Vec::new()));
-        }
-        if until.is_none() {
-            lacking.push(missing("until", "Until when? Such as Friday, or 2027-01-15 09:00 (UTC).", Vec::new()));
-        }
-        let (Some(allowance), Some(name), Some(limit), Some(until)) =
-            (allowance, non_blank(asked.within.as_ref()), asked.limit, until)
-        else {
-            return Err(Refusal::Missing(lacking).into());
-        };
-        let Some(limit) = u64::try_from(limit).ok().filter(|limit| (1..=allowance.most).contains(limit)) else {
-            return Err(refuse(replies::amount_out_of_range(allowance, limit)));
-        };
-        let capability = self.capability_of(allowance).ok_or_else(|| refuse(replies::nothing_here()))?;
-        let place = capability.place(name).await?;
-        let within = match &place.id {
-            Some(id) => GrantScope::Thing { id: id.clone(), name: place.name.clone() },
-            None => GrantScope::Context(place.name.clone()),
-        };
-        let id = format!("sa-{}", &Uuid::new_v4().simple().to_string()[..6]);
-        let bounds = Bounds { id, what: allowance.name.to_owned(), within, limit, until };
-        let card = replies::allow_card(all, allowance, &bounds, &place);
-        Ok(Proposal {
-            preconditions: json!({}),
-            card,
-            undo: Some(Undo {
-                name: revoke::NAME.to_owned(),
-                parameters: json!({ "id": bounds.id }),
-                label: "Undo: end it again".to_owned(),
-            }),
-            scope: scope(allowance, &bounds, &place),
-            parameters: json!(bounds),
-        })
+        self.prepare_in(parameters, &TimeZone::UTC).await
+    }
+
+    async fn prepare_for(&self, parameters: &Value, reader: &Reader) -> Result<Proposal, PrepareError> {
+        self.prepare_in(parameters, &moment::time_zone(reader.zone.as_deref())).await
     }
 
     async fn preconditions(&self, _: &ActionRecord) -> Result<Value, Outcome> {
@@ -183,6 +131,69 @@ impl ActionKind for AllowStanding {
 }
 
 impl AllowStanding {
+    /// Prepares the change for a person in this time zone.
+    async fn prepare_in(&self, parameters: &Value, zone: &TimeZone) -> Result<Proposal, PrepareError> {
+        let asked: GrantParameters = parameters::parameters(parameters)?;
+        let refuse = |reply| refused(ErrorKind::Validation, reply);
+        let now = self.clock.now();
+        let until = non_blank(asked.until.as_ref()).map(|until| parse_end(until, now, zone)).transpose()?;
+        if until.is_some_and(|until| until.since(now) > Duration::from_secs(MAX_DAYS.unsigned_abs() * 24 * 3600)) {
+            return Err(refuse(replies::too_long(MAX_DAYS)));
+        }
+        let mut lacking = Vec::new();
+        let all = self.register.allowances();
+        let allowance = match non_blank(asked.what.as_ref()) {
+            Some(words) => Some(all.parse(words).ok_or_else(|| refuse(replies::unknown_kind(words)))?),
+            None => {
+                let options = all.all().iter().map(|one| one.offered.to_owned()).collect();
+                lacking.push(missing("what", "What should be allowed without asking each time?", options));
+                None
+            }
+        };
+        let asks = allowance.or_else(|| all.all().first().copied()).ok_or_else(|| refuse(replies::nothing_here()))?;
+        if non_blank(asked.within.as_ref()).is_none() {
+            let names = match self.capability_of(asks) {
+                Some(capability) => capability.places().await,
+                None => Vec::new(),
+            };
+            lacking.push(missing("within", asks.which_place, names));
+        }
+        if asked.limit.is_none() {
+            lacking.push(missing("limit", asks.how_much, Vec::new()));
+        }
+        if until.is_none() {
+            lacking.push(missing("until", "Until when? Such as Friday, or 2027-01-15 09:00.", Vec::new()));
+        }
+        let (Some(allowance), Some(name), Some(limit), Some(until)) =
+            (allowance, non_blank(asked.within.as_ref()), asked.limit, until)
+        else {
+            return Err(Refusal::Missing(lacking).into());
+        };
+        let Some(limit) = u64::try_from(limit).ok().filter(|limit| (1..=allowance.most).contains(limit)) else {
+            return Err(refuse(replies::amount_out_of_range(allowance, limit)));
+        };
+        let capability = self.capability_of(allowance).ok_or_else(|| refuse(replies::nothing_here()))?;
+        let place = capability.place(name).await?;
+        let within = match &place.id {
+            Some(id) => GrantScope::Thing { id: id.clone(), name: place.name.clone() },
+            None => GrantScope::Context(place.name.clone()),
+        };
+        let id = format!("sa-{}", &Uuid::new_v4().simple().to_string()[..6]);
+        let bounds = Bounds { id, what: allowance.name.to_owned(), within, limit, until };
+        let card = replies::allow_card(all, allowance, &bounds, &place);
+        Ok(Proposal {
+            preconditions: json!({}),
+            card,
+            undo: Some(Undo {
+                name: revoke::NAME.to_owned(),
+                parameters: json!({ "id": bounds.id }),
+                label: "Undo: end it again".to_owned(),
+            }),
+            scope: scope(allowance, &bounds, &place),
+            parameters: json!(bounds),
+        })
+    }
+
     /// Creates the action for this register. The capabilities declare the changes that can be allowed and the places.
     pub fn new(register: Arc<GrantRegister>, capabilities: Vec<Arc<dyn Capability>>, clock: Arc<dyn Clock>) -> Self {
         Self { register, capabilities, clock }
@@ -197,8 +208,8 @@ impl AllowStanding {
 }
 
 /// Parses the end of a standing approval; a day without a time means 23:59.
-fn parse_end(words: &str, now: Timestamp) -> Result<Timestamp, PrepareError> {
-    let moment = moment::end_of(words, now)?;
+fn parse_end(words: &str, now: Timestamp, zone: &TimeZone) -> Result<Timestamp, PrepareError> {
+    let moment = moment::end_of(words, now, zone)?;
     let moment: Option<jiff::Timestamp> = moment.parse().ok();
     let unreadable = || refused(ErrorKind::Validation, replies::unavailable());
     moment.map(|moment| Timestamp(moment.as_millisecond())).ok_or_else(unreadable)

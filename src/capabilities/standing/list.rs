@@ -109,6 +109,7 @@ mod tests {
             team: here.team.clone(),
             channel: here.channel.clone(),
             alone,
+            zone: None,
         };
         let ids = |reader: &Reader| {
             let visible = list_for(&allowances(), &all, reader, NOW);

@@ -14,8 +14,9 @@ use async_trait::async_trait;
 use countersign_core::clock::{Clock, Timestamp};
 use countersign_graph::action::{
     ActionKind, ActionRecord, ErrorKind, Form, MissingParameter, Outcome, Performed, PrepareError, Probed, Proposal,
-    Recovery, Refusal,
+    Reader, Recovery, Refusal,
 };
+use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -130,10 +131,10 @@ struct CreateExperimentParameters {
     /// The exclusion list: user ids, groups such as `classId:5B`.
     #[serde(default)]
     exclusion: Option<MembersInput>,
-    /// The scheduled start, such as `2027-01-15 09:00` (UTC). Default: none; it is started by hand.
+    /// The scheduled start, such as `2027-01-15 09:00`. Default: none; it is started by hand.
     #[serde(default)]
     start_on: Option<String>,
-    /// The end, in the same format.
+    /// The end, in the same format, or a day, which is included.
     #[serde(default)]
     end_on: Option<String>,
     /// The tags.
@@ -164,36 +165,11 @@ impl ActionKind for CreateExperiment {
     }
 
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
-        let asked: CreateExperimentParameters = access::parameters(parameters)?;
-        let contexts = self.0.context_metadata().await.map_err(access::unavailable)?;
-        let mut defaults = Vec::new();
-        let wanted = asked.context.as_ref().and_then(|context| context.all().into_iter().next());
-        let context = match non_blank(wanted.as_ref()) {
-            Some(context) => {
-                let name = non_blank(asked.name.as_ref()).unwrap_or("an experiment").to_owned();
-                Some(access::context(&contexts, context, |known| format!("create {name} in {known}"))?)
-            }
-            None if contexts.len() == 1 => contexts.iter().next().map(|(name, known)| {
-                defaults.push("Context (the only one)".to_owned());
-                (name.as_str(), known)
-            }),
-            None => None,
-        };
-        let options: Vec<String> = contexts.keys().cloned().collect();
-        let missing = missing_parameters(&asked, context, options);
-        let (Some(name), Some((context, known)), []) = (non_blank(asked.name.as_ref()), context, missing.as_slice())
-        else {
-            return Err(Refusal::Missing(missing).into());
-        };
-        let mut plan = resolve_plan(&asked, name, (context, known), self.1.now(), &mut defaults)?;
-        let all = self.0.all().await.map_err(access::unavailable)?;
-        let (algorithm, factor) =
-            (non_blank(asked.algorithm.as_ref()), non_blank(asked.stratification_factor.as_ref()));
-        plan.stratification_factor = stratified::factor(&self.0, &all, algorithm, factor).await?;
-        let others = Surroundings::of(all, None);
-        let card = plan.card(known, &defaults, &others);
-        let (scope, undo) = (plan.scope(), Some(plan.undo()));
-        Ok(Proposal { parameters: json!(plan), preconditions: json!({}), card, undo, scope })
+        self.prepare_in(parameters, &TimeZone::UTC).await
+    }
+
+    async fn prepare_for(&self, parameters: &Value, reader: &Reader) -> Result<Proposal, PrepareError> {
+        self.prepare_in(parameters, &moment::time_zone(reader.zone.as_deref())).await
     }
 
     async fn preconditions(&self, _: &ActionRecord) -> Result<Value, Outcome> {
@@ -259,6 +235,40 @@ impl ActionKind for CreateExperiment {
 }
 
 impl CreateExperiment {
+    /// Prepares the change for a person in this time zone.
+    async fn prepare_in(&self, parameters: &Value, zone: &TimeZone) -> Result<Proposal, PrepareError> {
+        let asked: CreateExperimentParameters = access::parameters(parameters)?;
+        let contexts = self.0.context_metadata().await.map_err(access::unavailable)?;
+        let mut defaults = Vec::new();
+        let wanted = asked.context.as_ref().and_then(|context| context.all().into_iter().next());
+        let context = match non_blank(wanted.as_ref()) {
+            Some(context) => {
+                let name = non_blank(asked.name.as_ref()).unwrap_or("an experiment").to_owned();
+                Some(access::context(&contexts, context, |known| format!("create {name} in {known}"))?)
+            }
+            None if contexts.len() == 1 => contexts.iter().next().map(|(name, known)| {
+                defaults.push("Context (the only one)".to_owned());
+                (name.as_str(), known)
+            }),
+            None => None,
+        };
+        let options: Vec<String> = contexts.keys().cloned().collect();
+        let missing = missing_parameters(&asked, context, options);
+        let (Some(name), Some((context, known)), []) = (non_blank(asked.name.as_ref()), context, missing.as_slice())
+        else {
+            return Err(Refusal::Missing(missing).into());
+        };
+        let mut plan = resolve_plan(&asked, name, (context, known), (self.1.now(), zone), &mut defaults)?;
+        let all = self.0.all().await.map_err(access::unavailable)?;
+        let (algorithm, factor) =
+            (non_blank(asked.algorithm.as_ref()), non_blank(asked.stratification_factor.as_ref()));
+        plan.stratification_factor = stratified::factor(&self.0, &all, algorithm, factor).await?;
+        let others = Surroundings::of(all, None);
+        let card = plan.card(known, &defaults, &others, zone);
+        let (scope, undo) = (plan.scope(), Some(plan.undo()));
+        Ok(Proposal { parameters: json!(plan), preconditions: json!({}), card, undo, scope })
+    }
+
     /// Sends the requests that are still needed: for the post-experiment rule, then the inclusion list, then the
     /// exclusion list. Returns the experiment if no request was needed, and `None` otherwise.
     async fn complete(
@@ -312,9 +322,16 @@ fn missing_parameters(
         parameters.push(missing("context", "Which context (application) is it for?", contexts));
     }
     let known = context.map(|(_, known)| known);
-    if points_input(asked).is_none() {
+    if points_input(asked, known).is_none() {
+        let is = |given: &Option<String>, word: &str| {
+            non_blank(given.as_ref()).is_none_or(|given| given.eq_ignore_ascii_case(word))
+        };
         let options = known.map(|known| {
-            let pairs = known.sites.iter().flat_map(|site| known.targets.iter().map(move |t| format!("{site} / {t}")));
+            let sites = known.sites.iter().filter(|site| is(&asked.site, site));
+            let pairs = sites.flat_map(|site| {
+                let targets = known.targets.iter().filter(|target| is(&asked.target, target));
+                targets.map(move |target| format!("{site} / {target}"))
+            });
             pairs.take(8).collect()
         });
         let question = "Where does it take place? I need a decision point: site / target.";
@@ -326,7 +343,9 @@ fn missing_parameters(
         }
         _ if asked.factors.is_some() => {} // the context does not list combinations
         (Some(conditions), Some((context, known))) => {
-            parameters.extend(design::unknown_conditions(conditions, &known.conditions, context));
+            // Told at once, whatever else is missing.
+            let unknown = design::unknown_conditions(conditions, &known.conditions, context);
+            parameters = unknown.into_iter().chain(parameters).collect();
         }
         (None, Some((_, known))) if known.conditions.len() < 2 => {
             parameters.push(missing("conditions", "Which conditions does it compare?", Vec::new()));
@@ -340,9 +359,14 @@ fn missing_parameters(
     parameters
 }
 
-/// Returns the decision points that the person gave, either as a list or as one site and target.
-fn points_input(asked: &CreateExperimentParameters) -> Option<OneOrMany<PointInput>> {
-    let pair = || match (non_blank(asked.site.as_ref()), non_blank(asked.target.as_ref())) {
+/// Returns the decision points that the person gave, either as a list or as one site and target. If the context has only
+/// one site or target, it may be left out.
+fn points_input(asked: &CreateExperimentParameters, known: Option<&ContextMetadata>) -> Option<OneOrMany<PointInput>> {
+    let (site, target) = (non_blank(asked.site.as_ref()), non_blank(asked.target.as_ref()));
+    let only = |words: &'_ [String]| if let [one] = words { Some(one.clone()) } else { None };
+    let only_site = known.filter(|_| target.is_some()).and_then(|known| only(&known.sites));
+    let only_target = known.filter(|_| site.is_some()).and_then(|known| only(&known.targets));
+    let pair = || match (site.or(only_site.as_deref()), target.or(only_target.as_deref())) {
         (Some(site), Some(target)) => Some(OneOrMany::One(PointInput::Parts {
             site: site.to_owned(),
             target: target.to_owned(),
@@ -359,10 +383,10 @@ fn resolve_plan(
     asked: &CreateExperimentParameters,
     name: &str,
     (context, known): (&str, &ContextMetadata),
-    now: Timestamp,
+    (now, zone): (Timestamp, &TimeZone),
     defaults: &mut Vec<String>,
 ) -> Result<Plan, PrepareError> {
-    let points = points_input(asked).expect("a request without decision points has been refused");
+    let points = points_input(asked, Some(known)).expect("a request without decision points has been refused");
     let points = design::points(&points, context, known)?;
     let factors = factorial::factors(asked.factors.as_deref().unwrap_or_default())?;
     let conditions = match &asked.conditions {
@@ -396,8 +420,8 @@ fn resolve_plan(
     let places: Vec<_> = points.iter().map(|point| format!("{} / {}", point.site, point.target)).collect();
     let payloads = asked.payloads.as_ref().map(PayloadsInput::all).unwrap_or_default();
     let ending = choices::ending(Ending::default(), asked.ends_after_users, asked.ends_after_groups);
-    let moment = |given: Option<&str>| given.map(|given| moment::moment(given, now)).transpose();
-    let (start_on, end_on) = (moment(non_blank(asked.start_on.as_ref()))?, moment(non_blank(asked.end_on.as_ref()))?);
+    let start_on = non_blank(asked.start_on.as_ref()).map(|given| moment::moment(given, now, zone)).transpose()?;
+    let end_on = non_blank(asked.end_on.as_ref()).map(|given| moment::end_of(given, now, zone)).transpose()?;
     if start_on.is_some() && end_on.is_some() && start_on >= end_on {
         return Err(access::refused(ErrorKind::Validation, refusals::ends_before_it_starts()));
     }

@@ -114,6 +114,19 @@ pub(super) fn unknown_conditions(
     (!vocabulary.is_empty() && !unknown.is_empty()).then(|| missing("conditions", question, Vec::new()))
 }
 
+/// Returns site and target if a point is one word and the context has only one word for the other part.
+fn completed(point: &PointInput, known: &ContextMetadata) -> Option<(String, String)> {
+    let PointInput::Words(word) = point else { return None };
+    let only = |words: &[String]| if let [one] = words { Some(one.clone()) } else { None };
+    let target = lookup::pick(&known.targets, word);
+    let site = lookup::pick(&known.sites, word);
+    match (site, target) {
+        (None, Some(target)) => Some((only(&known.sites)?, target.clone())),
+        (Some(site), None) => Some((site.clone(), only(&known.targets)?)),
+        _ => None,
+    }
+}
+
 /// Returns the points, each once, with sites and targets checked against the context's vocabulary.
 pub(super) fn points(
     given: &OneOrMany<PointInput>,
@@ -122,13 +135,19 @@ pub(super) fn points(
 ) -> Result<Vec<ResolvedPoint>, PrepareError> {
     let mut points = Vec::<ResolvedPoint>::new();
     for point in given.all() {
-        let Some((site, target)) = point.parts() else {
+        let Some((site, target)) = point.parts().or_else(|| completed(&point, known)) else {
             let words = match &point {
                 PointInput::Words(words) => words.trim(),
                 PointInput::Parts { site, .. } => site.trim(),
             };
-            return Err(access::refused(ErrorKind::Validation, refusals::incomplete_point(words)));
+            let example =
+                known.sites.first().zip(known.targets.first()).map(|(site, target)| format!("{site} / {target}"));
+            return Err(access::refused(ErrorKind::Validation, refusals::incomplete_point(words, example.as_deref())));
         };
+        let is_reversed = lookup::pick(&known.sites, &site).is_none()
+            && lookup::pick(&known.sites, &target).is_some()
+            && lookup::pick(&known.targets, &site).is_some();
+        let (site, target) = if is_reversed { (target, site) } else { (site, target) };
         let site = access::word(&known.sites, "site", &site, context)?;
         let target = access::word(&known.targets, "target", &target, context)?;
         if !points.iter().any(|other| (&other.site, &other.target) == (&site, &target)) {

@@ -21,6 +21,7 @@ mod apply_changes;
 mod card_differences;
 pub(super) mod choices;
 mod design;
+mod end_date;
 mod expects;
 mod factorial;
 mod fields;

@@ -3,6 +3,7 @@
 
 use countersign_core::reply::{Card, Text};
 use countersign_graph::action::{Scope, Undo};
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -260,7 +261,13 @@ impl Plan {
         Undo { name: "delete_experiment".to_owned(), parameters, label: "Undo: delete it again".to_owned() }
     }
 
-    pub(super) fn card(&self, known: &ContextMetadata, defaults: &[String], others: &Surroundings) -> Card {
+    pub(super) fn card(
+        &self,
+        known: &ContextMetadata,
+        defaults: &[String],
+        others: &Surroundings,
+        zone: &TimeZone,
+    ) -> Card {
         let name = &self.name;
         let shares = self.conditions.iter().map(|c| format!("{} {}%", c.code, rules::number(c.weight)));
         let points =
@@ -290,9 +297,10 @@ impl Plan {
         add("People on no list", Some(answers::filter_words(&self.filter_mode)));
         add("Inclusion list", some(&self.inclusion));
         add("Exclusion list", some(&self.exclusion));
-        add("Starts", self.start_on.as_deref().map(moment::moment_in_words));
-        add("Ends", self.end_on.as_deref().map(moment::moment_in_words));
-        add("Tags", Some(self.tags.join(", ")));
+        for (label, at) in [("Starts", &self.start_on), ("Ends", &self.end_on)] {
+            facts.extend(at.as_deref().map(|at| fact(label, moment::moment_text(at))));
+        }
+        facts.extend((!self.tags.is_empty()).then(|| fact("Tags", self.tags.join(", "))));
         let at = self.decision_points.iter().map(|point| (point.site.as_str(), Some(point.target.as_str())));
         let sharing = others.sharing(&self.context, at);
         let design = self.design(sharing.len());
@@ -312,7 +320,7 @@ impl Plan {
             warnings.push(Text::from(format!("{} lists no conditions, so I could not check these.", self.context)));
         }
         let begins = match &self.start_on {
-            Some(moment) => format!("It starts by itself on {}.", moment::moment_in_words(moment)),
+            Some(moment) => format!("It starts by itself on {}.", moment::moment_in_zone(moment, zone)),
             None => "It is inactive until somebody starts it.".to_owned(),
         };
         let mut notes = Vec::from_iter(split::note(&design));

@@ -2,6 +2,7 @@
 
 use countersign_core::clock::Timestamp;
 use countersign_graph::action::{ErrorKind, PrepareError, Refusal};
+use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use uuid::Uuid;
@@ -91,7 +92,7 @@ pub(super) struct UpdateExperimentParameters {
     /// The number of groups after which enrolment ends; 0 for no limit.
     #[serde(default)]
     ends_after_groups: Option<u64>,
-    /// The end, such as `2027-01-15 09:00` (UTC).
+    /// The end, such as `2027-01-15 09:00`, or a day, which is included.
     #[serde(default)]
     end_on: Option<String>,
     /// The new inclusion list: user ids, groups such as `classId:5B`.
@@ -160,7 +161,7 @@ impl UpdateExperimentParameters {
 /// Returns the checked changes, with ids. Some of them may equal the present values.
 pub(super) async fn changes(
     client: &UpgradeClient,
-    now: Timestamp,
+    at: (Timestamp, &TimeZone),
     asked: &UpdateExperimentParameters,
     experiment: &View,
 ) -> Result<Changes, PrepareError> {
@@ -233,7 +234,7 @@ pub(super) async fn changes(
         filter_mode: choices::choice("filter mode", non_blank(asked.filter_mode.as_ref()), &choices::FILTER_MODES)?,
         ends_after_users: ending.map(|ending| ending.user_count.unwrap_or_default()),
         ends_after_groups: ending.map(|ending| ending.group_count.unwrap_or_default()),
-        end_on: end_on(asked, experiment, now)?,
+        end_on: end_on(asked, experiment, at)?,
         inclusion: members(
             (&asked.inclusion, &asked.add_to_inclusion, &asked.remove_from_inclusion),
             Side::Inclusion,
@@ -253,9 +254,9 @@ pub(super) async fn changes(
 fn end_on(
     asked: &UpdateExperimentParameters,
     experiment: &View,
-    now: Timestamp,
+    (now, zone): (Timestamp, &TimeZone),
 ) -> Result<Option<String>, PrepareError> {
-    let end = non_blank(asked.end_on.as_ref()).map(|given| moment::moment(given, now)).transpose()?;
+    let end = non_blank(asked.end_on.as_ref()).map(|given| moment::end_of(given, now, zone)).transpose()?;
     let at = |moment: &Option<String>| moment.as_deref().and_then(|moment| moment.parse::<jiff::Timestamp>().ok());
     let start = at(&experiment.start_on).filter(|_| experiment.state == Status::Scheduled);
     match at(&end).zip(start) {
@@ -282,6 +283,10 @@ fn conditions(
             return Err(access::refused(ErrorKind::Validation, refusal));
         }
     }
+    let renamed: Vec<_> = asked.conditions.iter().flat_map(OneOrMany::all).filter_map(as_renamed).collect();
+    if !renamed.is_empty() {
+        return with_other_codes(&renamed, asked, experiment, known).map(Some);
+    }
     let planned = match (&asked.conditions, &asked.weights) {
         (Some(conditions), weights) => {
             let known_codes: Vec<_> = experiment.conditions.iter().map(|c| c.condition_code.clone()).collect();
@@ -305,6 +310,46 @@ fn conditions(
     };
     let planned = planned.into_iter();
     Ok(Some(planned.map(|(code, weight)| PlannedCondition { id: identity(&code), code, weight }).collect()))
+}
+
+/// Returns the present and the new code of a condition that is renamed.
+fn as_renamed(condition: ConditionInput) -> Option<(String, String)> {
+    match condition {
+        ConditionInput::Renamed { was, code } => Some((was, code)),
+        ConditionInput::Words(_) | ConditionInput::Parts { .. } => None,
+    }
+}
+
+/// Returns the conditions with the new codes of those that are renamed. Each keeps its id and its weight.
+fn with_other_codes(
+    renamed: &[(String, String)],
+    asked: &UpdateExperimentParameters,
+    experiment: &View,
+    known: &ContextMetadata,
+) -> Result<Vec<PlannedCondition>, PrepareError> {
+    let present: Vec<_> = experiment.conditions.iter().map(|c| c.condition_code.clone()).collect();
+    let mut codes = present.clone();
+    for (was, code) in renamed {
+        let at = lookup::pick(&present, was).and_then(|was| present.iter().position(|code| code == was));
+        let Some(at) = at else {
+            let refusal = refusals::unknown_condition(was, &experiment.name, &present);
+            return Err(access::refused(ErrorKind::Validation, refusal));
+        };
+        codes[at].clone_from(code);
+    }
+    let given = codes.iter().zip(&experiment.conditions).map(|(code, condition)| ConditionInput::Parts {
+        code: code.clone(),
+        weight: Some(condition.assignment_weight),
+    });
+    let given = OneOrMany::Many(given.collect());
+    let vocabulary = [present, known.conditions.clone()].concat();
+    let unknown = design::unknown_conditions(&given, &vocabulary, experiment.context());
+    if let Some(unknown) = unknown.filter(|_| !known.conditions.is_empty()) {
+        return Err(Refusal::Missing(vec![unknown]).into());
+    }
+    let planned = design::conditions(&given, asked.weights.as_ref(), &vocabulary)?.into_iter();
+    let id = |at: usize| experiment.conditions.get(at).and_then(|c| c.id.parse().ok()).unwrap_or_else(Uuid::new_v4);
+    Ok(planned.enumerate().map(|(at, (code, weight))| PlannedCondition { id: id(at), code, weight }).collect())
 }
 
 /// Returns the new points. A point keeps its *exclude if reached* unless a new value is given.

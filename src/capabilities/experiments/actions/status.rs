@@ -9,9 +9,10 @@ use countersign_core::{
     reply::{Card, Fact, Text},
 };
 use countersign_graph::action::{
-    ActionKind, ActionRecord, ErrorKind, Form, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal,
-    Undo,
+    ActionKind, ActionRecord, ErrorKind, Form, Outcome, Performed, PrepareError, Probed, Proposal, Reader, Recovery,
+    Refusal, Undo,
 };
+use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -19,7 +20,7 @@ use serde_json::{Value, json};
 use super::{
     SendWindow, cannot_read_back,
     card_differences::differences_in_words,
-    change, done,
+    change, done, end_date,
     expects::Expects,
     fact, failed, is_gone, missing, moment, non_blank, performed_with_error, read_failed,
     several::{self, BulkStatusChange, ExperimentFilter, ExperimentInput},
@@ -65,10 +66,13 @@ struct UpdateStatusParameters {
     /// paused experiment). Required.
     #[serde(default)]
     status: Option<String>,
-    /// The start, with `scheduled`: such as `2027-01-15 09:00` or `Friday 9:00` (UTC). To
+    /// The start, with `scheduled`: such as `2027-01-15 09:00` or `Friday 9:00`. To
     /// move a scheduled start, give the new time.
     #[serde(default)]
     start_on: Option<String>,
+    /// The end, with `enrolling` or `scheduled`: such as `2027-02-15` or `Friday`. The last day is included.
+    #[serde(default)]
+    end_on: Option<String>,
     /// Set by an undo.
     #[serde(default)]
     #[schemars(skip)]
@@ -83,6 +87,8 @@ struct StatusChange {
     status: Status,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     start_on: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    end_on: Option<String>,
 }
 
 /// The stored parameters, for one experiment or several.
@@ -117,6 +123,98 @@ impl ActionKind for UpdateStatus {
     }
 
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
+        self.prepare_in(parameters, &TimeZone::UTC).await
+    }
+
+    async fn prepare_for(&self, parameters: &Value, reader: &Reader) -> Result<Proposal, PrepareError> {
+        self.prepare_in(parameters, &moment::time_zone(reader.zone.as_deref())).await
+    }
+
+    async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
+        let change = match stored_parameters(record)? {
+            StoredParameters::Single(change) => change,
+            StoredParameters::Bulk(several) => {
+                return several::current_statuses(&self.0, &several).await.map_err(|error| read_failed(&error));
+            }
+        };
+        match self.0.single(change.experiment).await {
+            Ok(experiment) => Ok(relevant_state(&experiment.view, change.status)),
+            Err(Error::NotFound { .. }) => Err(failed(ErrorKind::NotFound, outcomes::gone(&change.experiment_name))),
+            Err(error) => Err(read_failed(&error)),
+        }
+    }
+
+    fn differences(&self, shown: &Value, found: &Value) -> Vec<Fact> {
+        differences_in_words(shown, found)
+    }
+
+    async fn perform(&self, record: &ActionRecord) -> Performed {
+        let change = match stored_parameters(record) {
+            Ok(StoredParameters::Single(change)) => change,
+            Ok(StoredParameters::Bulk(several)) => return several::perform(&self.0, record, &several).await,
+            Err(outcome) => return Performed::Ended(outcome),
+        };
+        if let Some(end) = &change.end_on
+            && let Err(error) = end_date::set(&self.0, change.experiment, end).await
+        {
+            return match is_gone(&self.0, change.experiment, &error).await {
+                true => Performed::Ended(failed(
+                    ErrorKind::NotFound,
+                    outcomes::not_found_for_change(&change.experiment_name),
+                )),
+                false => performed_with_error(self, record, error).await,
+            };
+        }
+        match self.0.set_state(change.experiment, change.status, change.start_on.as_deref()).await {
+            Ok(_) => Performed::Ended(done(record, result(&change))),
+            Err(error) => match is_gone(&self.0, change.experiment, &error).await {
+                true => Performed::Ended(failed(
+                    ErrorKind::NotFound,
+                    outcomes::not_found_for_change(&change.experiment_name),
+                )),
+                false => performed_with_error(self, record, error).await,
+            },
+        }
+    }
+
+    fn recovery(&self) -> Recovery {
+        // Setting the same status again changes nothing.
+        Recovery::Probe { in_flight: SendWindow::in_flight(&self.0), repeatable: true }
+    }
+
+    /// Reads back. The change happened if the experiment has the new status, since it had another one
+    /// before.
+    async fn probe(&self, record: &ActionRecord) -> Probed {
+        let change = match stored_parameters(record) {
+            Ok(StoredParameters::Single(change)) => change,
+            Ok(StoredParameters::Bulk(several)) => {
+                let probed = several::probe(&self.0, record, &several).await;
+                return probed.unwrap_or_else(|error| cannot_read_back(&error));
+            }
+            Err(_) => return Probed::CannotTell { evidence: outcomes::unreadable_record() },
+        };
+        let is_changed = |now: &View| {
+            now.state == change.status
+                && (change.start_on.is_none() || now.start_on == change.start_on)
+                && (change.end_on.is_none() || now.end_on == change.end_on)
+        };
+        match self.0.single(change.experiment).await {
+            Ok(now) if is_changed(&now.view) => Probed::Happened(done(record, result(&change))),
+            Ok(now) if record.preconditions["status"] == json!(now.view.state) => Probed::DidNotHappen,
+            Ok(now) => {
+                Probed::Otherwise { evidence: outcomes::other_status(&now.view.name, &now.view.state.display()) }
+            }
+            Err(Error::NotFound { .. }) => {
+                Probed::Otherwise { evidence: outcomes::gone_on_read_back(&change.experiment_name) }
+            }
+            Err(error) => cannot_read_back(&error),
+        }
+    }
+}
+
+impl UpdateStatus {
+    /// Prepares the change for a person in this time zone.
+    async fn prepare_in(&self, parameters: &Value, zone: &TimeZone) -> Result<Proposal, PrepareError> {
         let asked: UpdateStatusParameters = access::parameters(parameters)?;
         let to = match non_blank(asked.status.as_ref()) {
             None => non_blank(asked.start_on.as_ref()).map(|_| Status::Scheduled),
@@ -174,20 +272,21 @@ impl ActionKind for UpdateStatus {
             ));
         }
         let start_on = match (to, non_blank(asked.start_on.as_ref())) {
-            (Status::Scheduled, Some(moment)) => Some(moment::moment(moment, self.1.now())?),
+            (Status::Scheduled, Some(moment)) => Some(moment::moment(moment, self.1.now(), zone)?),
             (Status::Scheduled, None) => {
                 let question =
-                    format!("When should “{}” start by itself? Such as 2027-01-15 09:00 (UTC).", experiment.name);
+                    format!("When should “{}” start? Such as Friday 9:00, or 2027-01-15 09:00.", experiment.name);
                 return Err(Refusal::Missing(vec![missing("start_on", question, Vec::new())]).into());
             }
             _ => None,
         };
-        let ends = experiment.end_on.as_deref().and_then(|end| end.parse::<jiff::Timestamp>().ok());
-        let begins = start_on.as_deref().and_then(|start| start.parse::<jiff::Timestamp>().ok());
-        if begins.zip(ends).is_some_and(|(begins, ends)| begins >= ends) {
-            return Err(access::refused(ErrorKind::Validation, refusals::ends_before_it_starts()));
-        }
-        if to == Status::Scheduled && experiment.state == to && experiment.start_on == start_on {
+        let end_on = end_date::resolve(
+            non_blank(asked.end_on.as_ref()),
+            &experiment,
+            (to, start_on.as_deref()),
+            (self.1.now(), zone),
+        )?;
+        if to == Status::Scheduled && experiment.state == to && experiment.start_on == start_on && end_on.is_none() {
             return Err(access::refused(ErrorKind::Execution, refusals::already(&experiment.name, to)));
         }
         if let Some(expects) = &asked.expects {
@@ -195,7 +294,14 @@ impl ActionKind for UpdateStatus {
         }
         let reach = Reach::read(&self.0, &experiment).await;
         let warnings = if is_start(to) { start_warnings(&experiment, reach.surroundings()?) } else { Vec::new() };
-        let mut card = card(&experiment, to, start_on.as_deref(), warnings);
+        let mut card = card(&experiment, to, start_on.as_deref().map(|start| (start, zone)), warnings);
+        if let Some(end) = &end_on {
+            card.done = format!("{} It ends on {}.", card.done, moment::moment_in_zone(end, zone));
+            card.facts.push(match &experiment.end_on {
+                Some(before) => change("Ends", moment::moment_text(before), moment::moment_text(end)),
+                None => fact("Ends", moment::moment_text(end)),
+            });
+        }
         card.facts.extend(reach.facts(&experiment));
         Ok(Proposal {
             parameters: json!(StatusChange {
@@ -203,81 +309,17 @@ impl ActionKind for UpdateStatus {
                 experiment_name: experiment.name.clone(),
                 status: to,
                 start_on: start_on.clone(),
+                end_on: end_on.clone(),
             }),
             preconditions: relevant_state(&experiment, to),
             card,
             undo: undo(&experiment, to),
-            scope: start_on.iter().fold(scope::of(&experiment).measure(scope::STATUS, json!(to)), |scope, start| {
-                scope.measure(scope::START, &**start)
-            }),
+            scope: [(scope::START, &start_on), (scope::END, &end_on)]
+                .into_iter()
+                .fold(scope::of(&experiment).measure(scope::STATUS, json!(to)), |scope, (measure, moment)| {
+                    moment.iter().fold(scope, |scope, at| scope.measure(measure, &**at))
+                }),
         })
-    }
-
-    async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
-        let change = match stored_parameters(record)? {
-            StoredParameters::Single(change) => change,
-            StoredParameters::Bulk(several) => {
-                return several::current_statuses(&self.0, &several).await.map_err(|error| read_failed(&error));
-            }
-        };
-        match self.0.single(change.experiment).await {
-            Ok(experiment) => Ok(relevant_state(&experiment.view, change.status)),
-            Err(Error::NotFound { .. }) => Err(failed(ErrorKind::NotFound, outcomes::gone(&change.experiment_name))),
-            Err(error) => Err(read_failed(&error)),
-        }
-    }
-
-    fn differences(&self, shown: &Value, found: &Value) -> Vec<Fact> {
-        differences_in_words(shown, found)
-    }
-
-    async fn perform(&self, record: &ActionRecord) -> Performed {
-        let change = match stored_parameters(record) {
-            Ok(StoredParameters::Single(change)) => change,
-            Ok(StoredParameters::Bulk(several)) => return several::perform(&self.0, record, &several).await,
-            Err(outcome) => return Performed::Ended(outcome),
-        };
-        match self.0.set_state(change.experiment, change.status, change.start_on.as_deref()).await {
-            Ok(_) => Performed::Ended(done(record, result(&change))),
-            Err(error) => match is_gone(&self.0, change.experiment, &error).await {
-                true => Performed::Ended(failed(
-                    ErrorKind::NotFound,
-                    outcomes::not_found_for_change(&change.experiment_name),
-                )),
-                false => performed_with_error(self, record, error).await,
-            },
-        }
-    }
-
-    fn recovery(&self) -> Recovery {
-        // Setting the same status again changes nothing.
-        Recovery::Probe { in_flight: SendWindow::in_flight(&self.0), repeatable: true }
-    }
-
-    /// Reads back. The change happened if the experiment has the new status, since it had another one
-    /// before.
-    async fn probe(&self, record: &ActionRecord) -> Probed {
-        let change = match stored_parameters(record) {
-            Ok(StoredParameters::Single(change)) => change,
-            Ok(StoredParameters::Bulk(several)) => {
-                let probed = several::probe(&self.0, record, &several).await;
-                return probed.unwrap_or_else(|error| cannot_read_back(&error));
-            }
-            Err(_) => return Probed::CannotTell { evidence: outcomes::unreadable_record() },
-        };
-        let is_changed =
-            |now: &View| now.state == change.status && (change.start_on.is_none() || now.start_on == change.start_on);
-        match self.0.single(change.experiment).await {
-            Ok(now) if is_changed(&now.view) => Probed::Happened(done(record, result(&change))),
-            Ok(now) if record.preconditions["status"] == json!(now.view.state) => Probed::DidNotHappen,
-            Ok(now) => {
-                Probed::Otherwise { evidence: outcomes::other_status(&now.view.name, &now.view.state.display()) }
-            }
-            Err(Error::NotFound { .. }) => {
-                Probed::Otherwise { evidence: outcomes::gone_on_read_back(&change.experiment_name) }
-            }
-            Err(error) => cannot_read_back(&error),
-        }
     }
 }
 
@@ -333,8 +375,11 @@ fn is_start(to: Status) -> bool {
     matches!(to, Status::Enrolling | Status::Scheduled)
 }
 
-fn card(experiment: &View, to: Status, start_on: Option<&str>, mut warnings: Vec<Text>) -> Card {
+fn card(experiment: &View, to: Status, starts: Option<(&str, &TimeZone)>, mut warnings: Vec<Text>) -> Card {
     let name = &experiment.name;
+    let (start_on, start) =
+        (starts.map(|(start, _)| start), starts.map(|(start, zone)| moment::moment_in_zone(start, zone)));
+    let start = start.unwrap_or_default();
     let (title, approve, reject, done) = match (experiment.state, to) {
         (Status::EnrollmentComplete, Status::Enrolling) => (
             format!("Resume “{name}”?"),
@@ -364,13 +409,13 @@ fn card(experiment: &View, to: Status, start_on: Option<&str>, mut warnings: Vec
             format!("Move the start of “{name}”?"),
             "Move the start",
             "Don't move it",
-            format!("Moved the start of “{name}” to {}.", start_on.map(moment::moment_in_words).unwrap_or_default()),
+            format!("Moved the start of “{name}” to {start}."),
         ),
         (_, Status::Scheduled) => (
             format!("Schedule “{name}”?"),
             "Schedule experiment",
             "Don't schedule",
-            format!("Scheduled “{name}”: it starts on {}.", start_on.map(moment::moment_in_words).unwrap_or_default()),
+            format!("Scheduled “{name}”: it starts on {start}."),
         ),
         (Status::EnrollmentComplete, Status::Inactive) => (
             format!("Set “{name}” back to inactive?"),
@@ -402,8 +447,8 @@ fn card(experiment: &View, to: Status, start_on: Option<&str>, mut warnings: Vec
             if let Some(moment) = start_on {
                 let before = experiment.start_on.as_deref().filter(|_| experiment.state == Status::Scheduled);
                 facts.push(match before {
-                    Some(before) => change("Starts", moment::moment_in_words(before), moment::moment_in_words(moment)),
-                    None => fact("Starts", moment::moment_in_words(moment)),
+                    Some(before) => change("Starts", moment::moment_text(before), moment::moment_text(moment)),
+                    None => fact("Starts", moment::moment_text(moment)),
                 });
                 notes.push(Text::from("UpGrade starts it by itself, where its scheduler is set up."));
             }

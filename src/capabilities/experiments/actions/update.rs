@@ -15,9 +15,10 @@ use countersign_core::{
     reply::{Card, Fact, Text},
 };
 use countersign_graph::action::{
-    ActionKind, ActionRecord, ErrorKind, Form, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal,
-    Undo,
+    ActionKind, ActionRecord, ErrorKind, Form, Outcome, Performed, PrepareError, Probed, Proposal, Reader, Recovery,
+    Refusal, Undo,
 };
+use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -29,7 +30,7 @@ use super::{
     expects::Expects,
     failed,
     fields::{Changes, Field, same},
-    is_gone, lists, missing, non_blank, not_sent, performed_with_error, read_back, read_failed,
+    is_gone, lists, missing, moment, non_blank, not_sent, performed_with_error, read_back, read_failed,
     requested_changes::{self, UpdateExperimentParameters},
     stored_parameters,
     surroundings::Reach,
@@ -76,48 +77,11 @@ impl ActionKind for UpdateExperiment {
     }
 
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
-        let asked: UpdateExperimentParameters = access::parameters(parameters)?;
-        let Some(name) = non_blank(asked.experiment.as_ref()) else {
-            return Err(Refusal::Missing(vec![access::which_experiment(&self.0).await]).into());
-        };
-        let experiment = access::experiment(&self.0, name, |name| format!("update {name}")).await?.view;
-        if let Some(expects) = &asked.expects {
-            expects.check(&experiment, None)?;
-        }
-        if asked.lacks_weights() {
-            let codes: Vec<_> =
-                experiment.conditions.iter().map(|condition| condition.condition_code.as_str()).collect();
-            let question = format!("Which weights, in the order {}? Such as 70/30.", codes.join(", "));
-            return Err(Refusal::Missing(vec![missing("weights", question, Vec::new())]).into());
-        }
-        let mut changes = requested_changes::changes(&self.0, self.1.now(), &asked, &experiment).await?;
-        if changes.fields().count() == 0 {
-            return Err(access::refused(ErrorKind::UserInput, refusals::no_change_given(&experiment.name)));
-        }
-        for field in Field::ALL {
-            if field.after(&changes).is_some_and(|after| same(&after, &field.read(&experiment))) {
-                field.drop_from(&mut changes);
-            }
-        }
-        if changes.fields().count() == 0 {
-            return Err(access::refused(ErrorKind::Execution, refusals::nothing_changes(&experiment.name)));
-        }
-        let reach = Reach::read(&self.0, &experiment).await;
-        let warnings = warnings(&changes, &experiment, &reach)?;
-        let mut card = card(&changes, &experiment, warnings);
-        let (before, after) = designs_before_and_after(&changes, &experiment, reach.rivals(&experiment));
-        if let Some(split) = split::changing(&before, &after) {
-            card.facts.push(split);
-            card.notes.extend(split::note(&after));
-        }
-        card.facts.extend(reach.facts(&experiment));
-        Ok(Proposal {
-            preconditions: shown_state(&changes, &experiment),
-            card,
-            undo: undo(&changes, &experiment),
-            scope: changes.scope(&experiment),
-            parameters: json!(changes),
-        })
+        self.prepare_in(parameters, &TimeZone::UTC).await
+    }
+
+    async fn prepare_for(&self, parameters: &Value, reader: &Reader) -> Result<Proposal, PrepareError> {
+        self.prepare_in(parameters, &moment::time_zone(reader.zone.as_deref())).await
     }
 
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
@@ -231,6 +195,52 @@ impl ActionKind for UpdateExperiment {
 }
 
 impl UpdateExperiment {
+    /// Prepares the change for a person in this time zone.
+    async fn prepare_in(&self, parameters: &Value, zone: &TimeZone) -> Result<Proposal, PrepareError> {
+        let asked: UpdateExperimentParameters = access::parameters(parameters)?;
+        let Some(name) = non_blank(asked.experiment.as_ref()) else {
+            return Err(Refusal::Missing(vec![access::which_experiment(&self.0).await]).into());
+        };
+        let experiment = access::experiment(&self.0, name, |name| format!("update {name}")).await?.view;
+        if let Some(expects) = &asked.expects {
+            expects.check(&experiment, None)?;
+        }
+        if asked.lacks_weights() {
+            let codes: Vec<_> =
+                experiment.conditions.iter().map(|condition| condition.condition_code.as_str()).collect();
+            let question = format!("Which weights, in the order {}? Such as 70/30.", codes.join(", "));
+            return Err(Refusal::Missing(vec![missing("weights", question, Vec::new())]).into());
+        }
+        let mut changes = requested_changes::changes(&self.0, (self.1.now(), zone), &asked, &experiment).await?;
+        if changes.fields().count() == 0 {
+            return Err(access::refused(ErrorKind::UserInput, refusals::no_change_given(&experiment.name)));
+        }
+        for field in Field::ALL {
+            if field.after(&changes).is_some_and(|after| same(&after, &field.read(&experiment))) {
+                field.drop_from(&mut changes);
+            }
+        }
+        if changes.fields().count() == 0 {
+            return Err(access::refused(ErrorKind::Execution, refusals::nothing_changes(&experiment.name)));
+        }
+        let reach = Reach::read(&self.0, &experiment).await;
+        let warnings = warnings(&changes, &experiment, &reach)?;
+        let mut card = card(&changes, &experiment, warnings);
+        let (before, after) = designs_before_and_after(&changes, &experiment, reach.rivals(&experiment));
+        if let Some(split) = split::changing(&before, &after) {
+            card.facts.push(split);
+            card.notes.extend(split::note(&after));
+        }
+        card.facts.extend(reach.facts(&experiment));
+        Ok(Proposal {
+            preconditions: shown_state(&changes, &experiment),
+            card,
+            undo: undo(&changes, &experiment),
+            scope: changes.scope(&experiment),
+            parameters: json!(changes),
+        })
+    }
+
     /// Reads back after a later one of several requests was refused, and returns the outcome.
     async fn outcome_after_partial_update(&self, record: &ActionRecord, changes: &Changes, error: &Error) -> Outcome {
         match self.0.single(changes.experiment).await {
@@ -438,7 +448,11 @@ fn card(changes: &Changes, experiment: &View, warnings: Vec<Text>) -> Card {
     let name = &experiment.name;
     let facts = Field::ALL.into_iter().filter_map(|field| {
         let after = field.after(changes)?;
-        Some(change(field.label(), field.words(&field.read(experiment)), field.words(&after)))
+        let text = |value: &Value| match (field, value.as_str()) {
+            (Field::EndOn, Some(moment)) => moment::moment_text(moment),
+            _ => Text::from(field.words(value)),
+        };
+        Some(change(field.label(), text(&field.read(experiment)), text(&after)))
     });
     let facts: Vec<_> = facts.collect();
     let (title, done) = outcomes::update_words(name, changes.new_name.as_deref(), &changed_things(changes, experiment));

@@ -16,6 +16,10 @@ use super::{
 /// Parses a correction of the draft, or of the change on the card: “no, use mathstream”.
 pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     let draft = situation.in_hand()?;
+    if let Some(earlier) = earlier_answer(words, draft) {
+        return Some(earlier);
+    }
+    let words = without_old_value(words, draft);
     if let Some(moment) = moments::correction(words, situation) {
         return Some(moment);
     }
@@ -26,10 +30,11 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interp
     const OPENINGS: &str = "no , use|no use|no , i meant|no i meant|no , i mean|no i mean|no , make it|no make it|no ,|no|actually , use|actually use|\
         actually , make it|actually make it|actually ,|actually|sorry ,|sorry|instead use|rather|i meant|i mean|make it|make that|use|change it to|change that to|let it be|\
         change|set|wait ,|wait|call it|name it";
+    let (is_interjected, words) = without_interjection(words);
     let plain = strip_objection(words);
     let creates = draft.action == "create_experiment";
     let renamed = after(plain, "call it|name it").or_else(|| after(plain, RENAME).filter(|_| creates));
-    let rest = renamed.or_else(|| after(words, OPENINGS))?;
+    let rest = renamed.or_else(|| after(words, OPENINGS)).or_else(|| is_interjected.then_some(words))?;
     if rest.is_empty() {
         return None;
     }
@@ -40,8 +45,14 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interp
     if named_field(rest).is_some_and(|(_, more)| more.first().is_some_and(|word| word.any(&["of", "for"]))) {
         return None; // a separate change, such as `set the description of Math Hints to …`
     }
-    let rest =
-        super::words::without_last(skip(rest, "use|make it|rather|with|it to|to|at|instead"), &["instead", "rather"]);
+    let rest = strip_objection(rest);
+    let rest = super::words::without_last(
+        skip(rest, "i meant|i mean|use|make it|make that|rather|with|it to|to|at|instead"),
+        &["instead", "rather", "actually", "please", "though", "then", "sorry", ","],
+    );
+    if rest.is_empty() {
+        return None;
+    }
     if let Some((key, value)) = set_field(rest) {
         return Some(update([(key, value)]));
     }
@@ -52,7 +63,7 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interp
         // “Call it Bar and put it in mathstream” contains more than a name.
         let more = found.rest.iter().any(|word| word.any(&["and", ",", "not", "put", "but"]));
         if renames && more {
-            return Some(Interpretation::partly_unclear(&text(rest)));
+            return Some(name_and_parts(rest, draft).unwrap_or_else(|| Interpretation::partly_unclear(&text(rest))));
         }
         if !params.is_empty() && found.rest.len() > 3 {
             return None; // too much for a correction
@@ -61,6 +72,50 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interp
         params.entry(key.clone()).or_insert_with(|| field(&key, &found.rest));
     }
     (!params.is_empty()).then(|| UserRequest::Update(params).into())
+}
+
+/// Returns the words without “oops” and the like at the beginning, and true if there was one.
+fn without_interjection(words: &[Word]) -> (bool, &[Word]) {
+    const INTERJECTIONS: &str = "oops|ooops|whoops|oh no|ah|argh|my bad|my mistake|sorry|,";
+    let mut rest = words;
+    while let Some(left) = after(rest, INTERJECTIONS).filter(|left| !left.is_empty()) {
+        rest = left;
+    }
+    let is_first = rest.len() < words.len() && !words[0].is(",");
+    // `mathstream, I mean`
+    let ends =
+        (1..rest.len()).find(|&at| after(&rest[at..], "i mean|i meant|sorry|, sorry").is_some_and(<[Word]>::is_empty));
+    match ends {
+        Some(end) => (true, super::words::without_last(&rest[..end], &[","])),
+        None => (is_first, rest),
+    }
+}
+
+/// Returns the words without a value of the draft that is taken back at the end: “…, not assign-prog”.
+fn without_old_value<'a>(words: &'a [Word], draft: &Draft) -> &'a [Word] {
+    let Some(at) = (1..words.len()).find(|&at| after(&words[at..], "not|instead of|rather than").is_some()) else {
+        return words;
+    };
+    let old = text(skip(&words[at..], "not in|not for|not|instead of|rather than"));
+    let is_old = draft.params.values().filter_map(Value::as_str).any(|value| value.eq_ignore_ascii_case(&old));
+    if is_old { super::words::without_last(&words[..at], &[",", "and", "but"]) } else { words }
+}
+
+/// Parses a new name and further parts: `Bar and put it in mathstream`.
+fn name_and_parts(words: &[Word], draft: &Draft) -> Option<Interpretation> {
+    const JOINING: &str = "put it|move it|make it|set it|use|then|also|it is|it should be";
+    let at = (1..words.len()).find(|&at| words[at].any(&[",", "and"]))?;
+    let mut parts = skip(&words[at..], ", and|,|and");
+    while let Some(rest) = after(parts, JOINING) {
+        parts = rest;
+    }
+    let found = clauses(parts);
+    if !found.rest.is_empty() || found.params.is_empty() {
+        return None;
+    }
+    let mut params = found.params;
+    params.insert(name_key(draft), text(&words[..at]).into());
+    Some(UserRequest::Update(params).into())
 }
 
 /// Parses suggested weights: `60/40 would be safer`, `it should be 60/40`.
@@ -129,8 +184,17 @@ fn corrected_parameter(draft: &Draft, words: &[Word]) -> Option<String> {
 /// Parses the answer to the open question, which may also contain other parameters.
 pub(super) fn answer(words: &[Word], situation: &Situation, is_question: bool) -> Option<Interpretation> {
     let Some(draft) = &situation.draft else { return card_correction(words, situation, is_question) };
+    if let Some(known) = without_the_rest(words, draft) {
+        return Some(known);
+    }
     let Some(asked) = &draft.asked else { return draft_correction(words, draft, is_question) };
     let key = asked.parameter.as_str();
+    const UNSURE: &str = "not sure|i am not sure|i'm not sure|no idea|i don't know|i do not know|dunno|idk|unsure|let me think|\
+        let me check|i will check|fill in a form|form|a form|the form|show the form|use a form";
+    if key != "description" && after(words, UNSURE).is_some_and(|rest| rest.len() < 3) {
+        return None;
+    }
+    let names_place = after(words, "at").is_some();
     let words = skip(
         words,
         "it should be|it is|it will be|i think|let us use|use|call it|name it|the name is|make it|that would be|it's|in the|in|for the|at the|at|with|the|to|as",
@@ -143,18 +207,57 @@ pub(super) fn answer(words: &[Word], situation: &Situation, is_question: bool) -
         found.rest.retain(|word| !word.any(&["oh", "um", "uh"])); // as in “assign-prog, oh and site …”
     }
     let mut params = found.params;
-    if !found.rest.is_empty() && !params.contains_key(key) {
+    let is_only_small = !params.is_empty() && left_of_answer(&found.rest, key).is_none();
+    if !found.rest.is_empty() && !params.contains_key(key) && (!is_only_small || is_free_text(key)) {
         let long = found.rest.len() > 6 && !matches!(key, "name" | "description" | "conditions" | "decision_points");
         if is_question || long {
             return None;
         }
-        let key = answered_parameter(key, &found.rest);
+        let key = if names_place { key } else { answered_parameter(key, &found.rest) };
+        if key == "decision_points" && !may_be_point(&found.rest) {
+            return None;
+        }
         params.insert(key.to_owned(), field(key, &found.rest));
+    } else if let Some(left) = left_of_answer(&found.rest, key) {
+        // Conditions beside the answer; any other words must not be dropped.
+        let (items, after) = clauses::list(&left);
+        let are_codes = items.len() > 1 && after.is_empty() && items.iter().all(|item| item.len() == 1);
+        if !are_codes || params.contains_key("conditions") {
+            return Some(Interpretation::partly_unclear(&text(&left)));
+        }
+        params.insert("conditions".to_owned(), field("conditions", &left));
     }
     if params.is_empty() || (is_question && key != "description") {
         return None;
     }
     Some(Interpretation { confidence: 0.9, ..UserRequest::Update(params).into() })
+}
+
+/// Parses “continue without it”, after a part of the description was not understood: the draft stays as it is.
+fn without_the_rest(words: &[Word], draft: &Draft) -> Option<Interpretation> {
+    const WITHOUT: &[&str] = &[
+        "continue without it",
+        "continue",
+        "go on",
+        "without it",
+        "without that",
+        "leave it out",
+        "leave that out",
+        "skip it",
+        "skip that",
+        "ignore it",
+        "ignore that",
+    ];
+    let is_asked = draft.asked.is_none() && WITHOUT.contains(&super::words::lower(words).as_str());
+    let (key, value) = draft.params.iter().next().filter(|_| is_asked)?;
+    Some(update([(key.clone(), value.clone())]))
+}
+
+/// Parses the button of a question about the context, which names its parameter: `context: mathstream`.
+fn earlier_answer(words: &[Word], draft: &Draft) -> Option<Interpretation> {
+    let [name, value] = words else { return None };
+    let is_button = name.is("context") && name.tail.starts_with(':') && !draft.params.contains_key("experiment");
+    is_button.then(|| update([("context".to_owned(), value.text.clone().into())]))
 }
 
 /// Parses a message that consists only of parts of a description. While a card is open or was just
@@ -171,9 +274,111 @@ fn answered_parameter<'a>(asked: &'a str, words: &[Word]) -> &'a str {
     let slash = words.iter().any(|word| word.text.contains('/'));
     match (asked, words) {
         ("decision_points" | "conditions" | "context" | "weights", [one]) if one.is("individual") => "unit",
-        ("decision_points", _) if !slash && clauses::list(words).0.len() > 1 => "conditions",
+        ("decision_points", _) if !slash && clauses::list(words).0.len() > 1 && !names_a_point(words) => "conditions",
         _ => asked,
     }
+}
+
+/// Returns true if the value of a parameter may be any text.
+fn is_free_text(key: &str) -> bool {
+    matches!(key, "name" | "description")
+}
+
+/// Returns true if the words may be decision points: one word, a site with a target, or points with slashes.
+fn may_be_point(words: &[Word]) -> bool {
+    let codes: Vec<&Word> = words
+        .iter()
+        .filter(|word| {
+            !word.any(&["the", "decision", "point", "points", "at", "is", "site", "target", "and", ",", ":"])
+        })
+        .collect();
+    match codes.as_slice() {
+        [_] => true,
+        [site, target] if clauses::two_words(site, target).is_some() || names_a_point(words) => true,
+        codes => !codes.is_empty() && codes.iter().all(|word| word.text.contains('/')),
+    }
+}
+
+/// Returns the words of an answer that belong to no parameter; `None` if they have no meaning of their own. The rest of a
+/// free text is a part of it.
+fn left_of_answer(rest: &[Word], key: &str) -> Option<Vec<Word>> {
+    const EMPTY: &[&str] = &[
+        "please",
+        "thanks",
+        "thank",
+        "you",
+        "i",
+        "think",
+        "guess",
+        "maybe",
+        "it",
+        "is",
+        "should",
+        "be",
+        "the",
+        "a",
+        "an",
+        "so",
+        "too",
+        "also",
+        "and",
+        ",",
+        "then",
+        "yes",
+        "yeah",
+        "yep",
+        "ok",
+        "okay",
+        "sure",
+        "that",
+        "this",
+        "would",
+        "let",
+        "us",
+        "we",
+        "use",
+        "want",
+        "take",
+        "will",
+        "for",
+        "with",
+        "to",
+        "in",
+        "at",
+        "on",
+        "of",
+        "now",
+        "well",
+        "make",
+        "put",
+        "set",
+        "have",
+        "hmm",
+        "hm",
+        "right",
+        "good",
+        "fine",
+        "great",
+        "actually",
+        "just",
+        "me",
+        "my",
+        "our",
+        "do",
+        "experiment",
+        "context",
+    ];
+    let has_meaning = |word: &Word| !word.any(EMPTY);
+    if is_free_text(key) {
+        return None;
+    }
+    let (first, last) = (rest.iter().position(has_meaning)?, rest.iter().rposition(has_meaning)?);
+    Some(rest[first..=last].to_vec())
+}
+
+/// Returns true if the words name the parts of a decision point.
+fn names_a_point(words: &[Word]) -> bool {
+    words.iter().any(|word| word.any(&["site", "target"]))
 }
 
 /// Parses a name up to the first comma, and the parts of a description after it.
@@ -215,4 +420,76 @@ fn draft_correction(words: &[Word], draft: &Draft, is_question: bool) -> Option<
 
 fn update<const N: usize>(params: [(String, Value); N]) -> Interpretation {
     UserRequest::Update(params.into_iter().collect()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::{
+        situation::{Draft, DraftQuestion, Situation},
+        tests::{check, params},
+    };
+
+    fn asked(parameter: &str) -> Situation {
+        let asked = DraftQuestion { parameter: parameter.to_owned(), ..DraftQuestion::default() };
+        let params = params(json!({ "name": "Foo", "context": "assign-prog" }));
+        let draft = Draft { action: "create_experiment".to_owned(), params, asked: Some(asked) };
+        Situation { draft: Some(draft), today: "2026-11-22".to_owned(), ..Situation::default() }
+    }
+
+    #[test]
+    fn an_answer_may_change_its_mind() {
+        check(
+            &asked("decision_points"),
+            &[
+                ("hmm, make that 60/40 actually", r#"update {"weights":"60/40"}"#),
+                ("oops I meant mathstream", r#"update {"context":"mathstream"}"#),
+                ("oops, mathstream", r#"update {"context":"mathstream"}"#),
+                ("sorry, in mathstream", r#"update {"context":"mathstream"}"#),
+                ("context: mathstream", r#"update {"context":"mathstream"}"#),
+                (
+                    "actually call it Bar and put it in mathstream, not assign-prog",
+                    r#"update {"context":"mathstream","name":"Bar"}"#,
+                ),
+                ("mathstream, I mean", r#"update {"context":"mathstream"}"#),
+                ("no wait, mathstream", r#"update {"context":"mathstream"}"#),
+                ("70/30, and make it end after 200 users", r#"update {"ends_after_users":200,"weights":"70/30"}"#),
+                ("only class 5B", r#"update {"filter_mode":"excludeAll","inclusion":["class 5B"]}"#),
+                ("hm not sure yet", "unclear"),
+                ("control and hints", r#"update {"conditions":["control","hints"]}"#),
+                (
+                    "control and hints, 60/40, at Lobby/door",
+                    r#"update {"conditions":["control","hints"],"decision_points":["Lobby / door"],"weights":"60/40"}"#,
+                ),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_decision_point_comes_in_any_order_and_form() {
+        let point = r#"update {"decision_points":["lesson-quiz / question-hint"]}"#;
+        check(
+            &asked("decision_points"),
+            &[
+                ("lesson-quiz/question-hint", point),
+                ("lesson-quiz / question-hint", point),
+                ("lesson-quiz question-hint", point),
+                ("at lesson-quiz, question-hint", point),
+                ("site lesson-quiz target question-hint", point),
+                ("target question-hint, site lesson-quiz", point),
+                ("decision point lesson-quiz question-hint", point),
+                ("the decision point is lesson-quiz question-hint", point),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_draft_can_continue_without_what_was_not_understood() {
+        let mut situation = asked("context");
+        if let Some(draft) = &mut situation.draft {
+            draft.asked = None;
+        }
+        check(&situation, &[("continue without it", r#"update {"context":"assign-prog"}"#)]);
+    }
 }

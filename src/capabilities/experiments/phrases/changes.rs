@@ -11,7 +11,9 @@ use super::{
     clauses::{self, clauses},
     design, factors,
     intents::declined,
-    situation::Situation,
+    new_ones::{begins_new, purpose, several_new, without_start},
+    shares,
+    situation::{Draft, Situation},
     slots,
     user_request::{Interpretation, UserRequest},
     words::{Word, after, as_typed, lower, sentence, skip, text, without_last},
@@ -25,6 +27,8 @@ pub(super) const DELETE: &str = "delete_experiment";
 /// Parses a change by the order of its words, from which polite phrases have been removed.
 pub(super) fn change(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     create(words, situation)
+        .or_else(|| shares::renamed_condition(words, situation))
+        .or_else(|| shares::one_share(words, situation))
         .or_else(|| set(words, situation))
         .or_else(|| update(words, situation))
         .or_else(|| ending(words, situation))
@@ -93,11 +97,21 @@ fn checked(action: &str, params: Map<String, Value>, words: &[Word]) -> Interpre
 }
 
 /// Parses `create experiment Foo in assign-prog with conditions a, b at Site/target`.
-fn create(words: &[Word], situation: &Situation) -> Option<Interpretation> {
+pub(super) fn create(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     if after(words, "make the|make it|make this|make that").is_some() {
         return None; // it already exists
     }
-    let rest = after(words, "create|make|set up|build|add|new|design|draft")?;
+    let is_new = begins_new(words);
+    let words = without_start(words);
+    let rest = match is_new {
+        true => {
+            after(words, "we need|i need|we want|i want|we would like|run|start|launch|try|do|plan").unwrap_or(words)
+        }
+        false => after(words, "create|make|set up|build|add|new|design|draft")?,
+    };
+    if let Some(several) = several_new(rest) {
+        return Some(several);
+    }
     let rest = skip(skip(rest, "me|us"), "a new|an|a|the|another|new");
     const WITHIN: &str = "within-subjects|within subjects|within-subject|within subject";
     let within = after(rest, WITHIN).filter(|rest| after(rest, "experiment|study|test|design").is_some());
@@ -115,7 +129,7 @@ fn create(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     let has_new_name = || {
         params.contains_key("context") || rest.first().is_some_and(|w| w.quoted) || is_title(found.front(), &words[1..])
     };
-    if !(names_kind || words[0].is("create") && has_new_name()) {
+    if !names_kind && (is_new || !(words[0].is("create") && has_new_name())) {
         return None;
     }
     let front = without_last(found.front(), &[","]);
@@ -138,16 +152,21 @@ fn create(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     // understood.
     const PART_OPENINGS: &[&str] =
         &["starting", "ending", "until", "include", "exclude", "including", "excluding", "grouped", "excludeall"];
-    const CLAUSE_OPENINGS: &str =
-        "that|which|where|to compare|comparing|to test|testing|with the same|like|similar to|where|whose|about";
-    if front.first().is_some_and(|first| first.text == first.lower) && after(&front, CLAUSE_OPENINGS).is_some() {
-        return Some(Interpretation::partly_unclear(&text(&front)));
-    }
-    if let Some(place) = (1..front.len()).find(|&i| front[i].any(PART_OPENINGS) && front[i].text == front[i].lower) {
+    const CLAUSE_OPENINGS: &str = "that|which|where|to compare|comparing|to test|testing|with the same|like|similar to|where|whose|about|on|to see";
+    let is_plain = front.first().is_some_and(|first| first.text == first.lower);
+    let is_clause = is_plain && after(&front, CLAUSE_OPENINGS).is_some();
+    let mut name = name;
+    if let Some(purpose) = purpose(&front).filter(|_| is_clause && !params.contains_key("description")) {
+        params.insert("description".to_owned(), purpose.into());
+        name.clear();
+    } else if is_clause {
+        beyond.clone_from(&front);
+        name.clear();
+    } else if let Some(place) =
+        (1..front.len()).find(|&i| front[i].any(PART_OPENINGS) && front[i].text == front[i].lower)
+    {
         beyond = front[place..].to_vec();
-    }
-    if !beyond.is_empty() {
-        return Some(Interpretation::partly_unclear(&text(&beyond)));
+        name = text(&front[..place]);
     }
     if !name.is_empty() {
         params.entry("name").or_insert_with(|| name.into());
@@ -161,7 +180,16 @@ fn create(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     if factorial {
         params.entry("factors").or_insert_with(|| Value::Array(Vec::new())); // leads to a question
     }
-    Some(checked(CREATE, params, words))
+    if !beyond.is_empty() {
+        return Some(Interpretation::partly_understood(&text(&beyond), CREATE, params));
+    }
+    let found = checked(CREATE, params.clone(), words);
+    let is_named = matches!(found.user_request, UserRequest::Unclear { .. });
+    params.remove("name");
+    Some(match is_named && !params.is_empty() {
+        true => Interpretation { draft: Some(Box::new(Draft::begun(CREATE, params))), ..found },
+        false => found,
+    })
 }
 
 /// Returns true if `front` looks like the name of something new and `words` begin with it: each of its words begins with
@@ -297,6 +325,7 @@ pub(super) fn field(key: &str, words: &[Word]) -> Value {
             }
         },
         "conditions" => clauses::conditions_of(&items()).into(),
+        "decision_points" if let Some(point) = point_in_words(words) => vec![point].into(),
         "decision_points" => {
             let points = words.iter().filter(|word| !word.is(",") && !word.is("and"));
             let points: Vec<String> =
@@ -311,6 +340,21 @@ pub(super) fn field(key: &str, words: &[Word]) -> Value {
         "description" => sentence(words).into(),
         "filter_mode" if words.len() == 1 => clauses::filter_mode(&words[0]).into(),
         _ => text(words).into(),
+    }
+}
+
+/// Parses one decision point in words: `lesson-quiz question-hint`, also with `site` and `target` in any order.
+fn point_in_words(words: &[Word]) -> Option<String> {
+    let small =
+        |word: &&Word| !word.any(&["the", "decision", "point", "at", "a", "is", "site", "target", "and", ",", ":"]);
+    let is_reversed = words.iter().find(|word| word.any(&["site", "target"])).is_some_and(|first| first.is("target"));
+    let codes: Vec<&Word> = words.iter().filter(small).collect();
+    match codes.as_slice() {
+        [one, other] if !one.text.contains('/') && !other.text.contains('/') => {
+            let (site, target) = if is_reversed { (other, one) } else { (one, other) };
+            Some(format!("{} / {}", site.text, target.text))
+        }
+        _ => None,
     }
 }
 
@@ -362,9 +406,55 @@ fn either(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     Some(Interpretation::unclear("Which of the two should I do?", options))
 }
 
-/// Returns the members in a list, as given: `u1`, `class 5B`.
+/// Returns the members in a list: `u1`, `class 5B`. In `classId 5B and 6A`, both are classes.
 pub(super) fn who_of(items: &[Vec<Word>]) -> Value {
-    let each = items.iter().map(|item| text(skip(item, "the|user|student|users|students|people")));
-    let each: Vec<_> = each.filter(|item| !item.is_empty()).collect();
-    each.into()
+    let mut all: Vec<String> = Vec::new();
+    let mut group: Option<(String, String, bool)> = None;
+    for item in items {
+        let of_users = after(skip(item, "the"), "user|student|users|students|people|participants").is_some();
+        let item = skip(skip(item, "the|only"), "user|student|users|students|people|participants|only");
+        match item {
+            [] => continue,
+            [kind, id] if !of_users && ExperimentPhrases.groups().contains(&kind.lower.as_str()) => {
+                let (one, is_plural) = singular(kind);
+                group = Some((one.clone(), shape(&id.text), is_plural));
+                all.push(format!("{one} {}", id.text));
+            }
+            [id] if !of_users && !id.text.contains(':') => match &group {
+                Some((kind, like, is_plural)) if *is_plural || *like == shape(&id.text) => {
+                    all.push(format!("{kind} {}", id.text));
+                }
+                _ => all.push(id.text.clone()),
+            },
+            item => {
+                group = None;
+                all.push(text(item));
+            }
+        }
+    }
+    all.into()
+}
+
+/// Returns the word for one group, and true if the word was in the plural: `classes`.
+fn singular(kind: &Word) -> (String, bool) {
+    match kind.lower.as_str() {
+        "classes" => ("class".to_owned(), true),
+        "schools" | "teachers" | "districts" => (kind.lower.trim_end_matches('s').to_owned(), true),
+        _ => (kind.text.clone(), false),
+    }
+}
+
+/// Returns the kinds of characters of an id: `5B` has a digit and a capital letter.
+fn shape(id: &str) -> String {
+    let mut kinds: Vec<char> = id
+        .chars()
+        .map(|c| match c {
+            c if c.is_ascii_digit() => '0',
+            c if c.is_uppercase() => 'A',
+            c if c.is_alphabetic() => 'a',
+            c => c,
+        })
+        .collect();
+    kinds.dedup();
+    kinds.into_iter().collect()
 }

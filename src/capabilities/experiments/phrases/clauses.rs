@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::{
     ExperimentPhrases,
     design::{self, rare},
+    shares::conditions_with_shares,
     situation::Situation,
     slots::{point, ratio},
     words::{Word, after, sentence, skip, text, without_last},
@@ -61,7 +62,9 @@ pub(super) fn clauses(words: &[Word]) -> Clauses {
         let taken = description(joined)
             .or_else(|| fixed(joined))
             .or_else(|| rare(joined))
+            .or_else(|| conditions_with_shares(joined))
             .or_else(|| conditions(joined))
+            .or_else(|| versus(joined))
             .or_else(|| tags(joined))
             .or_else(|| points(skip(joined, "at|on")))
             .or_else(|| weights(joined))
@@ -119,6 +122,27 @@ fn conditions(words: &[Word]) -> Taken<'_> {
     let (items, rest) = list(after);
     let codes = conditions_of(&items);
     (!codes.is_empty()).then(|| (vec![("conditions".to_owned(), Value::Array(codes))], rest))
+}
+
+/// Parses `control vs hints`, also after “compare” and the like.
+fn versus(words: &[Word]) -> Taken<'_> {
+    let start = skip(words, "comparing|compare|that compares|which compares|to compare|testing|:");
+    let marks = &["vs", "versus", "vs."];
+    let second = start.get(1).is_some_and(|word| word.any(marks));
+    let is_code = |word: &Word| !word.any(SMALL) && !word.is(",") && !word.text.contains('/');
+    if !second || !start.first().is_some_and(is_code) {
+        return None;
+    }
+    let mut codes = vec![Value::from(start[0].text.as_str())];
+    let mut rest = &start[1..];
+    while let [mark, code, more @ ..] = rest
+        && mark.any(marks)
+        && is_code(code)
+    {
+        codes.push(code.text.as_str().into());
+        rest = more;
+    }
+    (codes.len() > 1).then(|| (vec![("conditions".to_owned(), codes.into())], rest))
 }
 
 /// Returns the conditions in the items of a list: `control`, `control 70`, `control/hints`.
@@ -239,7 +263,18 @@ fn points(words: &[Word]) -> Taken<'_> {
     {
         return one("decision_points", vec![format!("{} / {}", site.text, target.text)], rest);
     }
-    let mut rest = skip(skip(words, POINTS), "are|is|to|at|called|of");
+    if let Some(pair) = site_or_target(words) {
+        return Some(pair);
+    }
+    let named = after(words, POINTS);
+    let mut rest = skip(named.unwrap_or(words), "are|is|to|at|called|of");
+    // `decision point lesson-quiz question-hint`
+    if let (Some(_), [site, target, more @ ..]) = (named, rest)
+        && let Some(point) = two_words(site, target)
+        && (more.is_empty() || starts_clause(skip(more, ",|and")))
+    {
+        return one("decision_points", vec![point], more);
+    }
     let mut points = Vec::new();
     while let Some((word, others)) = skip(rest, ", and|,|and").split_first() {
         let Some(point) = (!word.quoted && ratio(&word.text).is_none()).then(|| point(&word.text)).flatten() else {
@@ -249,6 +284,31 @@ fn points(words: &[Word]) -> Taken<'_> {
         rest = others;
     }
     (!points.is_empty()).then(|| (vec![("decision_points".to_owned(), points.into())], rest))
+}
+
+/// Parses `target area_model, site SelectSection`, or one of the two.
+fn site_or_target(words: &[Word]) -> Taken<'_> {
+    let [target, rest @ ..] = after(words, "the target|target")? else { return None };
+    if target.any(SMALL) || target.text.contains('/') {
+        return None;
+    }
+    if let Some([site, rest @ ..]) =
+        after(rest, ", and the site|, and site|, the site|, site|and the site|and site|site|in the site")
+        && !site.any(SMALL)
+    {
+        return one("decision_points", vec![format!("{} / {}", site.text, target.text)], rest);
+    }
+    one("target", target.text.clone(), rest)
+}
+
+/// Returns two words as a decision point, if they look like a site and a target.
+pub(super) fn two_words(site: &Word, target: &Word) -> Option<String> {
+    let plain = |word: &Word| !word.any(SMALL) && !word.is(",") && !word.text.contains(['/', ':', '%', '=']);
+    let is_code = |word: &Word| {
+        word.quoted || word.text.contains(['_', '-']) || word.text.chars().skip(1).any(char::is_uppercase)
+    };
+    (plain(site) && plain(target) && (is_code(site) || is_code(target)))
+        .then(|| format!("{} / {}", site.text, target.text))
 }
 
 /// Parses `in assign-prog`, `for the mathstream context`.
@@ -266,7 +326,10 @@ fn context(words: &[Word]) -> Taken<'_> {
     let followed = skip(rest, "context|app|application");
     let ends = rest.len() != followed.len()
         || starts_clause(rest)
-        || rest.first().is_none_or(|next| next.any(&[",", "and", "called", "named"]));
+        || first.tail.contains(':')
+        || rest.first().is_none_or(|next| {
+            next.among(", and called named comparing compare testing that which to where it max maximum limited without leave only about starting ending until from include exclude including excluding grouped")
+        });
     (ends && !first.any(SMALL)).then_some(())?;
     one("context", first.text.clone(), followed)
 }
@@ -319,6 +382,8 @@ pub(super) fn begins_part(words: &[Word]) -> bool {
         || fixed(joined).is_some()
         || rare(joined).is_some()
         || conditions(joined).is_some()
+        || versus(joined).is_some()
+        || conditions_with_shares(joined).is_some()
         || tags(joined).is_some()
         || points(skip(joined, "at|on")).is_some()
         || weights(joined).is_some()

@@ -1,6 +1,6 @@
 //! The rarer parts of a description: payloads, factors, ending criteria, lists of members, dates.
 
-use countersign_understanding::dates::moment;
+use countersign_understanding::dates::{moment, number_word, period};
 use serde_json::{Map, Value};
 
 use super::{
@@ -62,34 +62,51 @@ fn items(words: &[Word]) -> (Vec<Vec<Word>>, &[Word]) {
     (items.filter(|item| !item.is_empty()).collect(), &words[end..])
 }
 
-/// Parses `ending after 100 users or 10 groups`.
+/// Parses `ending after 100 users or 10 groups`, `no more than 200 users`, `for 300 users max`.
 fn ending(words: &[Word]) -> Taken<'_> {
-    const ENDS: &str =
-        "enrollment ends after|enrolment ends after|ending after|ends after|end after|stop after|stopping after";
-    let mut rest = after(words, ENDS)?;
+    const ENDS: &str = "enrollment ends after|enrolment ends after|ending after|ends after|end after|stop after|\
+        stopping after|stops after|it should end after|should end after|it ends after|that ends after|limited to|\
+        with a limit of|a limit of|limit of|limit|capped at|cap at|cap of|with at most|at most|with no more than|\
+        for no more than|no more than|with not more than|not more than|with a maximum of|a maximum of|maximum|max|up to|\
+        only for up to|for up to|for at most|only with|but only with|but only|until|for";
+    const AFTER: &str = "max|maximum|at most|at the most|only|are enrolled|have enrolled|enrolled|tops|in total";
+    let of_all = after(words, ENDS)?;
+    let mut rest = of_all;
     let mut params = Vec::new();
     while let [number, what, more @ ..] = skip(rest, "or|and|,") {
-        let Ok(count) = number.text.parse::<u64>() else { break };
+        let number = number.text.replace(',', "").parse::<u64>().ok().or_else(|| match number.any(&["a", "an"]) {
+            true => None,
+            false => number_word(&number.lower),
+        });
+        let Some(count) = number else { break };
         let key = match what.lower.as_str() {
-            "users" | "people" | "students" | "participants" | "user" | "person" => "ends_after_users",
+            "users" | "people" | "students" | "participants" | "user" | "person" | "learners" => "ends_after_users",
             "groups" | "classes" | "group" | "schools" => "ends_after_groups",
             _ => break,
         };
         params.push((key.to_owned(), count.into()));
         rest = more;
     }
-    (!params.is_empty()).then_some((params, rest))
+    let limited = skip(rest, AFTER);
+    // “For 300 users” alone may describe something else.
+    let is_limit = !words[0].is("for") || after(words, "for up to|for at most|for no more than").is_some();
+    (!params.is_empty() && (is_limit || limited.len() < rest.len())).then_some((params, limited))
 }
 
 /// Parses `inclusion list u1, u2`, `excluding class 5B`.
 fn members(words: &[Word]) -> Taken<'_> {
     let (key, start) = listed(words)?;
-    let (items, rest) = list(skip(start, "is|to|of|are|:|,"));
+    let named = after(words, "without").unwrap_or(start);
+    let named = match after(words, "only for|only include|only in") {
+        None => after(words, "only").unwrap_or(named), // “only class 5B” names the kind
+        Some(_) => named,
+    };
+    let (items, rest) = list(skip(named, "is|to|of|are|:|,"));
     if items.is_empty() {
         return None;
     }
     let mut params = vec![(key.to_owned(), who_of(&items))];
-    if after(words, "only for|only with").is_some() {
+    if after(words, "only|but only|include only").is_some() {
         params.push(("filter_mode".to_owned(), "excludeAll".into())); // nobody except those on the list
     }
     Some((params, rest))
@@ -97,8 +114,10 @@ fn members(words: &[Word]) -> Taken<'_> {
 
 /// Parses the name of a list at the beginning. Returns its parameter and the words that follow.
 fn listed(words: &[Word]) -> Option<(&'static str, &[Word])> {
-    const IN: &str = "the inclusion list|inclusion list|including|only for";
-    const OUT: &str = "the exclusion list|exclusion list|excluding";
+    const IN: &str = "the inclusion list|inclusion list|including|only for|only include|include only|but only for|\
+        only in|but only in|only students|only users|only class|only classes|only school|only schools";
+    const OUT: &str = "the exclusion list|exclusion list|excluding|leave out|leaving out|keep out|keeping out|without students|\
+        without users|without class|without classes|without school|without schools";
     // With a capital letter the verb is probably part of a name.
     let verb = |verb| after(words, verb).filter(|_| words[0].text == words[0].lower);
     match after(words, IN).or_else(|| verb("include")) {
@@ -107,16 +126,37 @@ fn listed(words: &[Word]) -> Option<(&'static str, &[Word])> {
     }
 }
 
-/// Parses `starting 2027-01-15 09:00`, `until 2027-02-01`.
+/// Parses `starting 2027-01-15 09:00`, `until 2027-02-01`, `it should run from Dec 1 to Dec 18`.
 fn dates(words: &[Word]) -> Taken<'_> {
-    const START: &str = "starting on|starting at|starting|starts on|start on|starting from|scheduled for";
-    const END: &str = "ending on|ends on|end on|until|ending";
-    let (key, start) = match after(words, START) {
-        Some(start) => ("start_on", start),
-        None => ("end_on", after(words, END)?),
-    };
-    let (moment, rest) = date(start)?;
-    one(key, moment, rest)
+    const START: &str = "starting on|starting at|starting from|starting|starts on|starts at|starts|start on|start at|start|\
+        beginning on|beginning|begins on|begins|begin on|scheduled for|schedule it for|running from|running|runs from|runs|\
+        run from|run on|run|live from|live|from|between";
+    const END: &str = "ending on|ending at|ending by|ends on|ends at|ends by|ends|end it on|end on|end by|end|until|till|\
+        through|ending|stopping on|stops on|stop on";
+    const JOINING: &str =
+        "it should|it shall|it will|it must|it|that should|which should|that|which|and should|should|to|and";
+    let words =
+        after(words, JOINING).filter(|rest| after(rest, START).or_else(|| after(rest, END)).is_some()).unwrap_or(words);
+    if let Some(start) = after(words, START) {
+        // “From” and “between” belong to the period.
+        let with_preposition = if words[0].any(&["from", "between"]) { words } else { start };
+        if let Some((from, until, rest)) = period(with_preposition, "") {
+            return Some((vec![("start_on".to_owned(), from.into()), ("end_on".to_owned(), until.into())], rest));
+        }
+        let (from, until, rest) = moment(with_preposition, "")?;
+        let mut params = vec![(if until { "end_on" } else { "start_on" }.to_owned(), from.into())];
+        let ends = moment(skip(rest, ","), "").filter(|(_, ends, _)| *ends && !until);
+        let rest = match ends {
+            Some((end, _, rest)) => {
+                params.push(("end_on".to_owned(), end.into()));
+                rest
+            }
+            None => rest,
+        };
+        return Some((params, rest));
+    }
+    let (moment, rest) = date(after(words, END)?)?;
+    one("end_on", moment, rest)
 }
 
 /// Parses `2027-01-15`, `Friday` or `in 3 days`, optionally with a time. Returns the date and the words

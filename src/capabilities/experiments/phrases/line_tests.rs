@@ -21,6 +21,26 @@ fn consistency_rules_and_names_of_users() {
                 "set Math Hints back to inactive",
                 r#"update_experiment_status {"experiment":"Math Hints","status":"inactive"}"#,
             ),
+            (
+                "rename the condition variant to treatment in “Math Hints”",
+                r#"update_experiment {"conditions":[{"code":"treatment","was":"variant"}],"experiment":"Math Hints"}"#,
+            ),
+            (
+                "include only u1, u2 in Math Hints",
+                r#"update_experiment {"experiment":"Math Hints","filter_mode":"excludeAll","inclusion":["u1","u2"]}"#,
+            ),
+            (
+                "exclude classId 5B and 6A from Math Hints",
+                r#"update_experiment {"add_to_exclusion":["classId 5B","classId 6A"],"experiment":"Math Hints"}"#,
+            ),
+            (
+                "put schools 12 and 13 on the exclusion list of Math Hints",
+                r#"update_experiment {"add_to_exclusion":["school 12","school 13"],"experiment":"Math Hints"}"#,
+            ),
+            (
+                "rename the control condition of “Math Hints” to baseline",
+                r#"update_experiment {"conditions":[{"code":"baseline","was":"control"}],"experiment":"Math Hints"}"#,
+            ),
             ("deactivate Math Hints", r#"update_experiment_status {"experiment":"Math Hints","status":"inactive"}"#),
             ("what is a consistency rule?", "term consistency rule"),
             ("generate 5 test users", r#"read generate_test_users {"users":5}"#),

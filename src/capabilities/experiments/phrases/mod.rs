@@ -19,11 +19,14 @@ mod factors;
 mod line_tests;
 mod lists;
 mod moments;
+mod new_ones;
 #[cfg(test)]
 mod phrasings;
 mod reads;
 #[cfg(test)]
 mod restrictions;
+mod shares;
+mod so_far;
 #[cfg(test)]
 mod steps_tests;
 #[cfg(test)]
@@ -110,6 +113,7 @@ impl Phrases for ExperimentPhrases {
 
     fn first(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
         bulk::deletion(utterance.words, utterance.situation)
+            .or_else(|| new_ones::new_one(utterance.words, utterance.situation))
     }
 
     fn change(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
@@ -160,6 +164,10 @@ impl Phrases for ExperimentPhrases {
         action == changes::CREATE
     }
 
+    fn so_far(&self, action: &str, params: &Map<String, Value>) -> Option<String> {
+        (action == changes::CREATE).then(|| so_far::words(params)).flatten()
+    }
+
     fn past_participle(&self, action: &str, params: &Map<String, Value>) -> &'static str {
         match (action, params.get("status").and_then(Value::as_str)) {
             (changes::CREATE, _) => "created",
@@ -192,7 +200,11 @@ impl Phrases for ExperimentPhrases {
          create a context|delete the context|add a context|create a user account|delete the user|delete user|delete all users|\
          restart upgrade|stop upgrade|upgrade the server|update upgrade|which condition is better|which condition wins|\
          which condition won|which variant is better|which variant won|is the difference significant|analyze the results|\
-         analyse the results|show the results of|calculate the significance"
+         analyse the results|show the results of|calculate the significance|what is the p-value|what is the p value|\
+         what is the effect size|what is the confidence interval|what is the lift|what is the uplift|is it significant|\
+         is the result significant|are the results significant|which condition performs better|which condition is winning|\
+         which variant is winning|which variant performs better|is there a significant difference|compute the p-value|\
+         calculate the p-value"
     }
 
     fn help(&self) -> &'static str {

@@ -58,7 +58,6 @@ fn restriction() -> impl Strategy<Value = (String, Vec<Vec<&'static str>>)> {
         ("except in mathstream", vec![vec!["mathstream"]]),
         ("without the video condition", vec![vec!["video"]]),
         ("and Tutor Voice", vec![vec!["tutor"]]),
-        ("but not Geometry B", vec![vec!["geometry b"]]),
         ("and keep the data", vec![vec!["data"]]),
         ("at 50%", vec![vec!["50"]]),
         ("twice", vec![vec!["twice"]]),
@@ -163,6 +162,17 @@ fn requests_without_a_restriction_are_understood() {
             assert_eq!(params["status"], status, "{said}");
             assert_eq!(fold(params["experiment"].as_str().unwrap()), fold(name), "{said}");
         }
+    }
+}
+
+#[test]
+fn another_experiment_that_stays_as_it_is_restricts_nothing() {
+    for said in ["stop Math Hints, but not Geometry B", "stop Math Hints but not Running Test"] {
+        let UserRequest::Change { params, .. } = understand(&situation(said)).user_request else { panic!("{said}") };
+        assert_eq!((&params["experiment"], &params["status"]), (&"Math Hints".into(), &"stop".into()), "{said}");
+    }
+    for said in ["stop everything but not Math Hints", "stop Math Hints, but not Math Hints"] {
+        assert!(matches!(understand(&situation(said)).user_request, UserRequest::Unclear { .. }), "{said}");
     }
 }
 

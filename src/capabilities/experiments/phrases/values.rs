@@ -105,6 +105,8 @@ pub(super) fn of(kind: &str, utterance: Utterance<'_>) -> Vec<Candidate> {
         "members" => each(MAX_LIST_WORDS, &|words| members(words), true),
         "tags-more" => each(MAX_LIST_WORDS, &|words| tags(words, '+'), true),
         "tags-less" => each(MAX_LIST_WORDS, &|words| tags(words, '-'), true),
+        "renamed" => renamed(words, None).into_iter().collect(),
+        "renamed-condition" => renamed(words, Some("condition")).into_iter().collect(),
         "new-name" => {
             each(40, &|words| (words.len() == utterance.words.len()).then(|| new_name(words)).flatten(), true)
         }
@@ -258,6 +260,21 @@ fn items(words: &[Word], most: usize) -> Option<Vec<Vec<Word>>> {
     };
     let ends = !words.last()?.any(&["and", ","]);
     (ends && rest.is_empty() && !items.is_empty() && items.iter().all(is_item)).then_some(items)
+}
+
+/// Parses `variant to treatment`, the present and the new code of a condition; `noun` is the word that has to follow the
+/// first: `variant condition to treatment`.
+fn renamed(words: &[Word], noun: Option<&str>) -> Option<Candidate> {
+    let (was, rest) = words.split_first()?;
+    let rest = match noun {
+        Some(noun) => after(rest, noun)?,
+        None => rest,
+    };
+    let [to, code, ..] = rest else { return None };
+    let is_code = |word: &Word| !word.any(LIMITING) && !word.is(",") && word.kind.as_deref() != Some("experiment");
+    let fits = to.any(&["to", "into", "as"]) && is_code(was) && is_code(code);
+    let taken = words.len() - rest.len() + 2;
+    fits.then(|| Candidate::known(json!({ "conditions": [{ "was": was.text, "code": code.text }] }), taken))
 }
 
 /// Parses a new name up to the last word; `None` if another request follows it.

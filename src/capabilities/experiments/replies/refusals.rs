@@ -107,12 +107,13 @@ pub fn unknown_conditions(asked: &[String], context: &str, known: &[String]) -> 
     format!("{context} has no {conditions} “{asked}”. It has: {}. Which shall I compare?", known.join(", "))
 }
 
-/// Refuses a decision point that is not `site / target`.
-pub fn incomplete_point(asked: &str) -> Reply {
+/// Refuses a decision point that is not `site / target`. `example` is one of the context, if it has any.
+pub fn incomplete_point(asked: &str, example: Option<&str>) -> Reply {
+    let such_as = example.map_or_else(String::new, |example| format!(", such as {example}"));
     Reply::text(
         Text::new().plain("A decision point needs a site and a target; “").bold(typed(asked)).plain("” is one word."),
     )
-    .hint("Write it as site / target, such as SelectSection / area_model.")
+    .hint(format!("Write it as site / target{such_as}."))
 }
 
 /// Refuses weights that do not match the conditions.
@@ -309,6 +310,11 @@ pub fn ends_before_it_starts() -> Reply {
     Reply::text("It would end before it starts.").hint("Say the dates again.")
 }
 
+/// Says that a change of status other than a start cannot set an end date.
+pub fn only_a_start_has_an_end() -> Reply {
+    Reply::text("Only a start can have an end date.").hint("Ask for the end date alone, such as: end it on Friday.")
+}
+
 /// Refuses a month that cannot be parsed.
 pub fn no_month(asked: &str) -> Reply {
     Reply::text(Text::new().plain("I cannot read “").bold(typed(asked)).plain("” as a month."))
@@ -409,7 +415,7 @@ mod tests {
         The context assign-prog has no site “Lobby”. It has: SelectSection.
         Say it again with one of these.
         ");
-        assert_snapshot!(read(&incomplete_point("SelectSection")), @r"
+        assert_snapshot!(read(&incomplete_point("SelectSection", Some("SelectSection / area_model"))), @r"
         A decision point needs a site and a target; “SelectSection” is one word.
         Write it as site / target, such as SelectSection / area_model.
         ");

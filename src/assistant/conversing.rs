@@ -1,0 +1,46 @@
+//! The answers of a conversation's state to the rooms around it.
+
+use countersign_core::ids::UserId;
+use countersign_graph::{action::ActionRequest, conversing::Conversing};
+use serde_json::Value;
+
+use super::state::AgentState;
+
+impl Conversing for AgentState {
+    fn is_drafting(&self) -> bool {
+        self.draft.is_some()
+    }
+
+    fn is_choosing(&self) -> bool {
+        !self.offered.is_empty()
+    }
+
+    fn takes_forget(&self) -> bool {
+        self.forget_means.is_some()
+    }
+
+    fn plan_lines(&self) -> Vec<String> {
+        let newest = self.plan().or_else(|| self.plans.last());
+        newest
+            .map(|plan| plan.lines(if plan.turn == self.turn.number { &self.turn.said } else { "" }))
+            .unwrap_or_default()
+    }
+
+    fn plan_place(&self) -> Option<String> {
+        let newest = self.plan().or_else(|| self.plans.last());
+        newest.map(|plan| plan.place().to_lowercase())
+    }
+
+    fn draft(&self) -> Option<ActionRequest> {
+        let draft = self.draft.as_ref()?;
+        Some(ActionRequest { action: draft.action.clone(), parameters: Value::Object(draft.params.clone()) })
+    }
+
+    fn is_part_of_plan(&self, turn: &Value) -> bool {
+        turn["number"].as_u64().is_some_and(|number| self.plans.iter().any(|plan| plan.turn == number))
+    }
+
+    fn works_for(&self) -> Option<&UserId> {
+        self.turn.by.as_ref()
+    }
+}

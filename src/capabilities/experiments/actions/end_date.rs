@@ -1,0 +1,58 @@
+//! The end date that a start brings with it: `run Math Hints from Dec 1 to Dec 18`.
+
+use countersign_core::clock::Timestamp;
+use countersign_graph::action::{ErrorKind, PrepareError};
+use jiff::tz::TimeZone;
+use serde_json::json;
+
+use super::{design, moment};
+use crate::{
+    access,
+    replies::refusals,
+    upgrade::{
+        client::UpgradeClient,
+        error::Error,
+        experiment::{ExperimentId, View},
+        status::Status,
+    },
+};
+
+/// Returns the end date for a change of status. It has to be after the start, and only a start can have one.
+///
+/// # Errors
+///
+/// Fails if the end is not a future moment, is before the start, or belongs to another change than a start.
+pub(super) fn resolve(
+    given: Option<&str>,
+    experiment: &View,
+    (to, start_on): (Status, Option<&str>),
+    (now, zone): (Timestamp, &TimeZone),
+) -> Result<Option<String>, PrepareError> {
+    let end_on = given.map(|given| moment::end_of(given, now, zone)).transpose()?;
+    let starts = matches!(to, Status::Enrolling | Status::Scheduled);
+    if end_on.is_some() && !starts {
+        return Err(access::refused(ErrorKind::Validation, refusals::only_a_start_has_an_end()));
+    }
+    let at = |moment: Option<&str>| moment.and_then(|moment| moment.parse::<jiff::Timestamp>().ok());
+    let ends = at(end_on.as_deref().or(experiment.end_on.as_deref()));
+    if at(start_on).zip(ends).is_some_and(|(begins, ends)| begins >= ends) {
+        return Err(access::refused(ErrorKind::Validation, refusals::ends_before_it_starts()));
+    }
+    Ok(end_on.filter(|end| at(Some(end)) != at(experiment.end_on.as_deref())))
+}
+
+/// Sets the end date of an experiment, unless it has this end date already. Repeating it changes nothing.
+///
+/// # Errors
+///
+/// The error of the first request that failed.
+pub(super) async fn set(client: &UpgradeClient, id: ExperimentId, end_on: &str) -> Result<(), Error> {
+    let experiment = client.single(id).await?;
+    if experiment.view.end_on.as_deref() == Some(end_on) {
+        return Ok(());
+    }
+    let version = client.version().await?;
+    let mut body = experiment.raw.clone();
+    body["endOn"] = json!(end_on);
+    client.update(id, &design::with_lists_for(&version, body)).await.map(|_| ())
+}

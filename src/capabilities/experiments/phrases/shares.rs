@@ -1,0 +1,163 @@
+//! Weights by condition: `control 30% and variant 70%` in a description, and the new weight of one condition: `give the
+//! variant in Math Hints 80 percent`.
+
+use countersign_understanding::slots::shares;
+use serde_json::{Map, Value};
+
+use super::{
+    changes::UPDATE,
+    clauses::Taken,
+    situation::Situation,
+    user_request::{Interpretation, UserRequest},
+    words::{Word, after, skip},
+};
+
+/// Parses conditions with their weights. They are the conditions of the experiment, in this order.
+pub(super) fn conditions_with_shares(words: &[Word]) -> Taken<'_> {
+    const NAMED: &str = "the weights|weights|weighted|a split of|split|the conditions|conditions|arms";
+    let start = skip(skip(words, NAMED), "of|to|as|are|is|,|:");
+    let (by_code, rest) = match shares(start) {
+        (by_code, rest) if by_code.len() > 1 => (by_code, rest),
+        // After “conditions”, numbers are read there.
+        _ if after(words, NAMED).is_some() => return None,
+        _ => bare_shares(start)?,
+    };
+    let written = |code: &str| start.iter().position(|word| word.text.trim_end_matches([':', '=']).starts_with(code));
+    let mut codes: Vec<&String> = by_code.keys().collect();
+    codes.sort_by_key(|code| written(code));
+    let codes: Vec<Value> = codes.into_iter().map(|code| Value::from(code.as_str())).collect();
+    Some((vec![("conditions".to_owned(), codes.into()), ("weights".to_owned(), Value::Object(by_code))], rest))
+}
+
+/// Parses conditions with numbers that add up to 100: `control 60 and variant 40`.
+fn bare_shares(words: &[Word]) -> Option<(Map<String, Value>, &[Word])> {
+    let mut by_code = Map::new();
+    let (mut rest, mut sum) = (words, 0.0);
+    while let [code, number, more @ ..] = skip(rest, ", and|,|and")
+        && code.text.starts_with(char::is_alphabetic)
+        && !code.any(&["after", "most", "than", "to", "up", "for", "max", "maximum", "limit", "end", "ends"])
+        && let Ok(number) = number.text.parse::<f64>()
+    {
+        sum += number;
+        by_code.insert(code.text.clone(), number.into());
+        rest = more;
+    }
+    (by_code.len() > 1 && (sum - 100.0_f64).abs() < 0.5).then_some((by_code, rest))
+}
+
+/// Parses the new code of a condition of an experiment: `rename the control condition of Math Hints to baseline`.
+pub(super) fn renamed_condition(words: &[Word], situation: &Situation) -> Option<Interpretation> {
+    const SMALL: &[&str] = &["the", "condition", "code", "of", "in", "for", ",", "experiment", "arm", "from"];
+    let rest = after(words, "rename|relabel|change").filter(|rest| rest.iter().any(|word| word.is("condition")))?;
+    let to = rest.iter().position(|word| word.any(&["to", "into", "as"]))?;
+    let of_experiment = |word: &&Word| word.quoted && word.kind.as_deref().is_none_or(|kind| kind == "experiment");
+    let names: Vec<&Word> = rest.iter().filter(of_experiment).collect();
+    let codes = |words: &'_ [Word]| -> Vec<String> {
+        let is_code = |word: &&Word| !of_experiment(word) && !word.any(SMALL);
+        words.iter().filter(is_code).map(|word| word.text.clone()).collect()
+    };
+    let (before, after) = (codes(&rest[..to]), codes(&rest[to + 1..]));
+    let experiment = match names.as_slice() {
+        [] => situation.last_subject.clone()?,
+        [one] => one.text.clone(),
+        _ => return None,
+    };
+    let ([was], [code]) = (before.as_slice(), after.as_slice()) else { return None };
+    let params = Map::from_iter([
+        ("experiment".to_owned(), experiment.into()),
+        ("conditions".to_owned(), serde_json::json!([{ "was": was, "code": code }])),
+    ]);
+    Some(Interpretation { is_whole: true, ..UserRequest::change(UPDATE, params).into() })
+}
+
+/// Parses the new weight of one condition of an experiment that is named or was the last subject.
+pub(super) fn one_share(words: &[Word], situation: &Situation) -> Option<Interpretation> {
+    const SMALL: &[&str] = &[
+        "the",
+        "condition",
+        "arm",
+        "in",
+        "of",
+        "for",
+        "to",
+        "at",
+        "a",
+        "weight",
+        "share",
+        "weights",
+        "'s",
+        "into",
+        "students",
+        "people",
+        "should",
+        "get",
+        "have",
+        "be",
+        "it",
+        "its",
+        ",",
+        "users",
+    ];
+    let is_question = words.first().is_some_and(|first| first.any(&["does", "is", "has", "what", "how"]));
+    let verb = after(words, "give|set|put|raise|lower|increase|reduce|decrease|change|make|assign|let|send");
+    let states = words.iter().any(|word| word.is("should"));
+    let rest = verb.or_else(|| states.then_some(words)).filter(|_| !is_question)?;
+    let (mut share, mut code, mut name): (Option<f64>, Option<&Word>, Option<&Word>) = (None, None, None);
+    let mut words = rest;
+    while let Some((word, others)) = words.split_first() {
+        words = others;
+        let number = word.text.strip_suffix('%').or_else(|| after(others, "percent|%").map(|_| word.text.as_str()));
+        if let Some(number) = number.filter(|_| !word.quoted).and_then(|number| number.parse::<f64>().ok()) {
+            words = skip(others, "percent|%");
+            match share {
+                None => share = Some(number),
+                Some(_) => return None,
+            }
+        } else if word.quoted && word.kind.as_deref().is_none_or(|kind| kind == "experiment") {
+            match name {
+                None => name = Some(word),
+                Some(_) => return None,
+            }
+        } else if !word.any(SMALL) {
+            match code {
+                None if word.text.starts_with(char::is_alphabetic) && !word.text.contains('/') => code = Some(word),
+                _ => return None,
+            }
+        }
+    }
+    let experiment = name.map(|word| word.text.clone()).or_else(|| situation.last_subject.clone())?;
+    let weights = Map::from_iter([(code?.text.clone(), share?.into())]);
+    let params =
+        Map::from_iter([("experiment".to_owned(), experiment.into()), ("weights".to_owned(), Value::Object(weights))]);
+    Some(Interpretation { is_whole: true, ..UserRequest::change(UPDATE, params).into() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{situation::Situation, tests::check};
+
+    #[test]
+    fn the_weight_of_one_condition() {
+        let eighty = r#"update_experiment {"experiment":"Math Hints","weights":{"variant":80.0}}"#;
+        check(
+            &Situation::default(),
+            &[
+                ("give the variant in “Math Hints” 80 percent", eighty),
+                ("give 80% to the variant in “Math Hints”", eighty),
+                ("the variant of “Math Hints” should get 80%", eighty),
+                ("set the weight of variant in “Math Hints” to 80%", eighty),
+            ],
+        );
+    }
+
+    #[test]
+    fn conditions_with_their_weights() {
+        check(
+            &Situation::default(),
+            &[(
+                "create Area Study in assign-prog at S/t with variant 70% and control 30%",
+                r#"create_experiment {"conditions":["variant","control"],"context":"assign-prog","decision_points":["S / t"],"name":"Area Study","weights":{"control":30.0,"variant":70.0}}"#,
+            )],
+        );
+    }
+}
