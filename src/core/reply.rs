@@ -4,12 +4,16 @@
 //! (`conversation::presentation::render`). Text is built from [`Span`]s, so that text from a person, a model or another
 //! system is marked as such. It is escaped only when it is rendered, never here and never twice.
 
+mod card;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
     clock::Timestamp,
-    ids::{ApprovalId, ChannelId, RunId, Slot, UserId},
+    ids::{ChannelId, RunId, UserId},
 };
+
+pub use self::card::{Asked, Card, CardState, Fact, FollowUp, Meter};
 
 /// A run of text with one style.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +27,9 @@ pub enum Span {
     Italic(String),
     /// Text in a monospaced font: a code, an id, a status.
     Code(String),
+    /// Text over several lines that has to be read as it is, such as a message that will be sent. On a card, it is
+    /// shown as a quotation when it is the whole value of a line; elsewhere like plain text.
+    Quote(String),
     /// A mention of a person, who is notified. Slack shows the name.
     Person(UserId),
     /// The name of a person, who is not notified. It is looked up when the text is rendered.
@@ -74,6 +81,12 @@ impl Text {
     /// Adds text in a monospaced font, for a code.
     pub fn code(mut self, words: impl Into<String>) -> Self {
         self.0.push(Span::Code(words.into()));
+        self
+    }
+
+    /// Adds text over several lines that has to be read as it is.
+    pub fn quote(mut self, words: impl Into<String>) -> Self {
+        self.0.push(Span::Quote(words.into()));
         self
     }
 
@@ -136,7 +149,9 @@ impl Text {
         self.0
             .iter()
             .map(|span| match span {
-                Span::Plain(t) | Span::Bold(t) | Span::Italic(t) | Span::Code(t) | Span::Group(t) => t.clone(),
+                Span::Plain(t) | Span::Bold(t) | Span::Italic(t) | Span::Code(t) | Span::Quote(t) | Span::Group(t) => {
+                    t.clone()
+                }
                 Span::Person(user) | Span::Name(user) => format!("@{user}"),
                 Span::Channel(channel) => format!("#{channel}"),
                 Span::Moment(at) => at.to_string(),
@@ -315,186 +330,5 @@ impl Part {
                 .collect::<Vec<_>>()
                 .join("\n"),
         }
-    }
-}
-
-/// One line of a card: a value before and after the change.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fact {
-    /// The label, such as `Status` or `Weights`.
-    pub label: String,
-    /// The current value, read from the live system; `None` for something new.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before: Option<Text>,
-    /// The value after the change.
-    pub after: Text,
-}
-
-/// The question to a person who must approve a change, with the exact change.
-///
-/// It is created by code from validated parameters, never from the text of a model.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Card {
-    /// The action and its object as a question: `Start “Math Hints”?`
-    pub title: String,
-    /// The changes, line by line.
-    pub facts: Vec<Fact>,
-    /// Warnings of irreversible or unusual effects, shown with ⚠️.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub warnings: Vec<Text>,
-    /// Small print, such as defaults that were filled in, or the scope of the change.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<Text>,
-    /// The label of the button that approves: `Archive it`.
-    pub approve: String,
-    /// The label of the button that rejects: `Don't start`.
-    pub reject: String,
-    /// The action in the past tense, shown after success: `Started “Math Hints”.`
-    pub done: String,
-    /// True if the change cannot be undone. The button is then red and asks for confirmation.
-    pub irreversible: bool,
-    /// True if a person may edit the change in a form before deciding.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub editable: bool,
-}
-
-/// A button on a closed card.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FollowUp {
-    /// Requests that the change be undone, on a new card. Contains the label of the button.
-    Undo(String),
-    /// Requests the same change again, on a new card. Contains the label of the button.
-    Again(String),
-    /// Opens the form with the values of this change, to request a similar one.
-    Change,
-    /// Checks again whether the change happened.
-    Check,
-    /// Records a person's observation that the change happened.
-    MarkDone,
-    /// Records a person's observation that the change did not happen, and abandons it.
-    Abandon,
-}
-
-/// The state of a card, shown below it, above or instead of its buttons.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "state")]
-pub enum CardState {
-    /// Waiting for a person.
-    Open {
-        /// The approval to which the buttons refer.
-        approval: ApprovalId,
-        /// The person who asked.
-        asked_by: UserId,
-        /// The people who may decide, in words.
-        #[serde(with = "plain_or_text")]
-        deciders: Text,
-        /// The time at which the question expires.
-        expires_at: Timestamp,
-        /// The first characters of the digest.
-        digest: String,
-        /// The people who have approved so far, where more than one is needed.
-        #[serde(default)]
-        approved_by: Vec<UserId>,
-        /// The number of approvals needed.
-        #[serde(default)]
-        needed: u32,
-        /// The people who changed the request before this card, each once.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        edited_by: Vec<UserId>,
-        /// The reason why the policy is stricter than usual, if it is.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        because: Option<String>,
-    },
-    /// Approved and being carried out.
-    Running {
-        /// The people who approved.
-        by: Vec<UserId>,
-        /// The time of the approval.
-        at: Timestamp,
-        /// The progress, if the change is made in batches.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        meter: Option<Meter>,
-    },
-    /// Closed. From then on the card serves as the record.
-    Closed {
-        /// The decision, such as “Approved by @ana · today 14:02”, “Expired”.
-        decision: Text,
-        /// The outcome: “✅ Started”, “❌ The platform refused: …”. `None` if nothing was tried.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        outcome: Option<Text>,
-        /// The first characters of the digest.
-        digest: String,
-        /// The approval to which the buttons refer.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        approval: Option<ApprovalId>,
-        /// The buttons that the card still offers.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        follow_ups: Vec<FollowUp>,
-        /// The message of the card that replaced this one.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        newer: Option<Slot>,
-        /// The person who asked.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        asked_by: Option<UserId>,
-        /// The people who changed the request before it was decided.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        edited_by: Vec<UserId>,
-    },
-}
-
-/// The progress of a long change that can be stopped.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Meter {
-    /// The approval to which the stop button refers.
-    pub approval: ApprovalId,
-    /// The amount done.
-    pub done: u64,
-    /// The total amount.
-    pub total: u64,
-    /// The estimated remaining time at the current pace, in seconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seconds_left: Option<u64>,
-    /// A remark on the progress; may be empty.
-    pub note: Text,
-    /// The question that a person must answer before the change continues, if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asks: Option<Asked>,
-}
-
-/// A question that the outside system asks during a change.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
-    /// The question.
-    pub text: Text,
-    /// The label of the button for the answer, such as `Answer…`.
-    pub answer: String,
-}
-
-/// Serialization of a text that was a plain string in earlier versions. Plain text is still stored as a string.
-mod plain_or_text {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use super::{Span, Text};
-
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Saved {
-        Plain(String),
-        Text(Text),
-    }
-
-    pub(super) fn serialize<S: Serializer>(text: &Text, serializer: S) -> Result<S::Ok, S::Error> {
-        match text.0.as_slice() {
-            [Span::Plain(words)] => words.serialize(serializer),
-            _ => text.serialize(serializer),
-        }
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Text, D::Error> {
-        Ok(match Saved::deserialize(deserializer)? {
-            Saved::Plain(words) => Text::from(words),
-            Saved::Text(text) => text,
-        })
     }
 }

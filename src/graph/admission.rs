@@ -10,6 +10,12 @@ use countersign_core::ids::{MessageTs, ThreadId, UserId};
 pub trait Admission: Send + Sync + fmt::Debug {
     /// Decides whether a person's message in a thread is accepted.
     async fn admits(&self, thread: &ThreadId, by: &UserId, said: &MessageTs) -> Admits;
+
+    /// Returns the time zone of a person who was admitted, such as `Europe/Berlin`, if it is known.
+    async fn zone(&self, by: &UserId) -> Option<String> {
+        let _ = by;
+        None
+    }
 }
 
 /// The result of the admission of a message.

@@ -120,6 +120,10 @@ impl ActionRecord {
             return Text::from("Not decided");
         };
         if let (Some(under), Verdict::Approved) = (&self.under, &last.verdict) {
+            if under.is_setting() {
+                let line = Text::from("Approved by the operator's setting ").code(&under.id);
+                return line.plain(" · ").moment(last.at);
+            }
             let granted = under.granted_by.iter().enumerate().fold(Text::new(), |text, (nth, person)| {
                 if nth > 0 { text.plain(" and ").person(person.clone()) } else { text.person(person.clone()) }
             });

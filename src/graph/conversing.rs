@@ -13,10 +13,14 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
+    action::ActionRequest,
     checkpoint::{Checkpoint, Cursor, ReplySlots},
     node::State,
     store::Saved,
 };
+
+/// The words of the button that opens the form of [`Conversing::draft`]. They are not said: a window opens.
+pub const FILL_IN_FORM: &str = "fill in a form";
 
 /// The state of a graph that people talk to.
 pub trait Conversing: State {
@@ -49,6 +53,11 @@ pub trait Conversing: State {
     /// Returns true if a suspended turn belongs to a request that takes several steps.
     fn is_part_of_plan(&self, _turn: &Value) -> bool {
         false
+    }
+
+    /// Returns the unfinished request as far as it is known.
+    fn draft(&self) -> Option<ActionRequest> {
+        None
     }
 
     /// Returns the person whose request the thread worked on last.
@@ -103,6 +112,9 @@ pub struct Memory {
     /// ([`Conversing::is_part_of_plan`]).
     #[serde(skip)]
     pub plan_questions: Vec<ApprovalId>,
+    /// [`Conversing::draft`].
+    #[serde(skip)]
+    pub draft: Option<ActionRequest>,
     /// [`Conversing::works_for`].
     #[serde(skip)]
     pub works_for: Option<UserId>,
@@ -168,6 +180,7 @@ fn add_answers<S: Conversing>(value: Value, memory: Memory) -> Option<Memory> {
         takes_forget: state.takes_forget(),
         plan_lines: state.plan_lines(),
         plan_place: state.plan_place(),
+        draft: state.draft(),
         works_for: state.works_for().cloned(),
         ..memory
     })

@@ -236,7 +236,8 @@ impl<S: State> Engine<S> {
                     Admits::Later => return self.leave_for_later(session).await,
                 }
                 session.checkpoint.state.present(&by, false);
-                let said = Said { by, text, at: self.clock.now(), request };
+                let zone = self.admission.zone(&by).await;
+                let said = Said { by, text, at: self.clock.now(), zone, request };
                 session.note(AuditDraft::new(
                     AuditKind::Said,
                     said.at,

@@ -103,6 +103,8 @@ pub struct Said {
     pub text: String,
     /// The time at which the engine began to handle it.
     pub at: Timestamp,
+    /// The author's time zone, such as `Europe/Berlin`, if known.
+    pub zone: Option<String>,
     /// The request, if it comes from a button or a form and the text need not be interpreted.
     pub request: Option<ActionRequest>,
 }

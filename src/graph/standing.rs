@@ -9,6 +9,10 @@
 //! A grant approves changes that are not known yet. It therefore counts only if the people who
 //! granted it may approve the change itself, under the policy that is in effect when the change is
 //! proposed ([`Entitled`]).
+//!
+//! A setting of the operator can decide in the same way: [`Under::granted_by`] is then empty, and the
+//! record contains one decision that names nobody. The operator, who can change everything the program
+//! does, is who decided; the record names the setting and its allowance.
 
 use std::fmt;
 
@@ -30,12 +34,19 @@ pub struct Under {
     pub id: String,
     /// The allowance, in words.
     pub allows: String,
-    /// The people who granted it.
+    /// The people who granted it; empty for a setting of the operator.
     pub granted_by: Vec<UserId>,
     /// The part of the allowance that is used, including this change.
     pub used: u64,
     /// The whole allowance.
     pub limit: u64,
+}
+
+impl Under {
+    /// Returns true if a setting of the operator decided, and no people.
+    pub fn is_setting(&self) -> bool {
+        self.granted_by.is_empty()
+    }
 }
 
 /// The result of applying standing approvals to a change.
@@ -93,17 +104,22 @@ impl ActionRecord {
     fn approved_under(&self, under: &Under, at: Timestamp) -> Self {
         let mut approved = self.clone();
         approved.status = Status::Approved;
-        let decision = |by: &UserId| Decision { by: Some(by.clone()), at, verdict: Verdict::Approved };
-        approved.decisions = under.granted_by.iter().map(decision).collect();
+        let decision = |by: Option<UserId>| Decision { by, at, verdict: Verdict::Approved };
+        approved.decisions = match under.granted_by.as_slice() {
+            [] => vec![decision(None)],
+            people => people.iter().cloned().map(|by| decision(Some(by))).collect(),
+        };
         approved.revision += approved.decisions.len() as u64;
         let Under { id, allows, granted_by, used, limit } = under;
-        let note = Text::new()
-            .plain("Approved under the standing approval ")
-            .code(id)
-            .plain(format!(": {allows}. Granted by "));
-        let note = granted_by.iter().enumerate().fold(note, |note, (nth, person)| {
-            if nth > 0 { note.plain(" and ").person(person.clone()) } else { note.person(person.clone()) }
-        });
+        let note = if under.is_setting() {
+            Text::from("Approved by the operator's setting ").code(id).plain(format!(": {allows}"))
+        } else {
+            let note = Text::from("Approved under the standing approval ").code(id);
+            let note = note.plain(format!(": {allows}. Granted by "));
+            granted_by.iter().enumerate().fold(note, |note, (nth, person)| {
+                if nth > 0 { note.plain(" and ").person(person.clone()) } else { note.person(person.clone()) }
+            })
+        };
         approved.card.notes.push(note.plain(format!("; {used} of {limit} used with this.")));
         approved.under = Some(under.clone());
         approved

@@ -84,7 +84,7 @@ pub enum Verdict {
 /// One decision, as recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
-    /// The person who decided; `None` for an expiry.
+    /// The person who decided; `None` for an expiry, and for an approval by a setting of the operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<UserId>,
     /// The time at which the decision arrived.

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use countersign_core::clock::Timestamp;
 use serde_json::{Map, Number, Value};
 
 /// The entries by the place of their field. An entry consists of one or more texts.
@@ -62,6 +63,8 @@ pub enum Input {
     },
     /// Yes or no.
     Flag(Option<bool>),
+    /// A day with a time, in the time zone of the person; `None` if it is not set.
+    Moment(Option<Timestamp>),
 }
 
 /// One choice of several.
@@ -165,6 +168,10 @@ impl Field {
             Input::Line(_) | Input::Prose(_) | Input::One { .. } => Value::from(text),
             Input::Lines(_) => text.lines().map(str::trim).filter(|line| !line.is_empty()).map(Value::from).collect(),
             Input::Flag(_) => Value::from(text == "yes"),
+            Input::Moment(_) => match text.parse::<i64>() {
+                Ok(seconds) => Value::from(Timestamp(seconds.saturating_mul(1000)).to_string()),
+                Err(_) => Value::from(text), // the action parses it
+            },
             Input::Number { least, most, fraction, .. } => {
                 let number = text.replace(',', ".").parse::<f64>().ok().filter(|number| number.is_finite());
                 let number = number.ok_or_else(|| format!("Please enter a number; “{text}” is not one."))?;
@@ -200,6 +207,7 @@ impl Input {
             Self::Lines(lines) => text(&lines.join("\n")),
             Self::Number { value, .. } => value.map(|value| value.to_string()).into_iter().collect(),
             Self::One { value, .. } => value.clone().into_iter().collect(),
+            Self::Moment(at) => at.map(|at| at.seconds().to_string()).into_iter().collect(),
             Self::Flag(value) => value.map(|yes| if yes { "yes" } else { "no" }.to_owned()).into_iter().collect(),
         }
     }
@@ -261,6 +269,15 @@ mod tests {
         assert_eq!(filled["conditions"], json!([{ "code": "control", "weight": 60.5, "id": 1 }]));
         assert_eq!((&filled["tags"], &filled["id"]), (&json!(["pilot", "second"]), &json!(7)));
         assert_eq!(form().changed(&entered).collect::<Vec<_>>(), ["/conditions/0/weight", "/tags"]);
+    }
+
+    #[test]
+    fn a_moment_is_stored_as_the_platform_writes_it() {
+        let field = Field::new("/end_on", "Ends", Input::Moment(Some(Timestamp(1_767_225_600_000))));
+        assert_eq!(field.input.as_entered(), ["1767225600"]);
+        assert_eq!(field.read(&["1767225660".to_owned()]), Ok(Some(json!("2026-01-01T00:01:00.000Z"))));
+        assert_eq!(field.read(&["Friday".to_owned()]), Ok(Some(json!("Friday"))));
+        assert_eq!(field.read(&[]), Ok(None));
     }
 
     #[test]

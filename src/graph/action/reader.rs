@@ -14,12 +14,19 @@ pub struct Reader {
     pub channel: ChannelId,
     /// True if nobody else reads the conversation.
     pub alone: bool,
+    /// The person's time zone, such as `Europe/Berlin`, if known.
+    pub zone: Option<String>,
 }
 
 impl Reader {
     /// Creates the reader for a person in a thread, which everyone in its conversation can read.
     pub fn in_thread(by: Option<UserId>, thread: &ThreadId) -> Self {
         let (team, channel) = (thread.team.clone(), thread.channel.clone());
-        Self { by, alone: channel.is_direct(), team, channel }
+        Self { by, alone: channel.is_direct(), team, channel, zone: None }
+    }
+
+    /// Sets the person's time zone.
+    pub fn in_zone(self, zone: Option<String>) -> Self {
+        Self { zone, ..self }
     }
 }

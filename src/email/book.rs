@@ -1,0 +1,550 @@
+//! The list of mails: one register of the store for each mail, and lists of their ids.
+//!
+//! A mail's entry is a small register that is changed by compare-and-set. The ids are in pages of [`PAGE`] entries, so a
+//! new mail rewrites at most one page, however many mails there are. The entry says what people see in lists; the
+//! thread's own memory, its actions and its record stay the truth about the mail.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use countersign_core::{
+    clock::Timestamp,
+    ids::{Nonce, ThreadId},
+};
+use countersign_graph::{
+    digest::Digest,
+    store::{Error, Register, Store},
+};
+use countersign_mail::{Mail, MailId};
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::json;
+
+use super::{
+    rules::{Class, cut},
+    state::StepEntry,
+};
+
+/// The beginning of the keys of all registers about mails. They are sealed, since the number of automatic answers and
+/// the threads of mails depend on them.
+pub const REGISTERS: &str = "mail/";
+
+/// The number of ids on a page.
+const PAGE: usize = 100;
+
+/// The number of entries that are read at the same time.
+const READ_AT_ONCE: usize = 16;
+
+/// The maximum number of attempts at a write while others write the same register.
+const MAX_TRIES: u32 = 20;
+
+/// The maximum number of earlier answers to one address that are kept.
+const MAX_ANSWERS: usize = 5;
+
+/// The maximum length of a subject in an entry, in characters.
+const MAX_SUBJECT_CHARS: usize = 200;
+
+/// The maximum length of an earlier answer, in characters.
+const MAX_ANSWER_CHARS: usize = 2_000;
+
+/// The status of a mail.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MailStatus {
+    /// It arrived, and its thread has not begun.
+    #[default]
+    Pending,
+    /// Its thread works on it.
+    Processing,
+    /// There is a draft, and nothing else is decided.
+    Drafted,
+    /// A person has to decide.
+    NeedsReview,
+    /// An answer was sent.
+    Sent,
+    /// A person decided not to answer, or it is sure spam.
+    Rejected,
+}
+
+impl MailStatus {
+    /// All statuses.
+    pub const ALL: [Self; 6] =
+        [Self::Pending, Self::Processing, Self::Drafted, Self::NeedsReview, Self::Sent, Self::Rejected];
+
+    /// Returns true if the transition is legal. A transition without a match arm is not.
+    pub fn may_become(self, next: Self) -> bool {
+        use MailStatus::*;
+        match (self, next) {
+            (Pending | Drafted | NeedsReview | Rejected, Processing) => true,
+            (Processing, Sent | NeedsReview | Drafted) => true,
+            (Processing, Rejected) => true, // sure spam
+            (Drafted | NeedsReview, Sent | Rejected) => true,
+            (Pending, Rejected) => true, // sure spam, classified in bulk
+            _ => false,
+        }
+    }
+
+    /// Returns the name, as stored.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Processing => "processing",
+            Self::Drafted => "drafted",
+            Self::NeedsReview => "needs_review",
+            Self::Sent => "sent",
+            Self::Rejected => "rejected",
+        }
+    }
+
+    /// Returns the name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "received",
+            Self::Processing => "in progress",
+            Self::Drafted => "drafted",
+            Self::NeedsReview => "needs review",
+            Self::Sent => "sent",
+            Self::Rejected => "rejected",
+        }
+    }
+
+    /// Returns true if a person has to decide.
+    pub fn waits(self) -> bool {
+        matches!(self, Self::Drafted | Self::NeedsReview)
+    }
+}
+
+/// A mail in the list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// The mail.
+    pub mail: MailId,
+    /// The key by which the message that begins its thread is found in Slack.
+    pub nonce: Nonce,
+    /// The time at which the bot learned of it.
+    pub first_seen: Timestamp,
+    /// The time at which the server received it.
+    pub received_at: Timestamp,
+    /// The address of the sender.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sender: Option<String>,
+    /// The display name of the sender, if the mail has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sender_name: Option<String>,
+    /// The subject, shortened.
+    pub subject: String,
+    /// The reason why it waits for a person, as a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// The thread; `None` before it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<ThreadId>,
+    /// True once the thread has the mail.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_delivered: bool,
+    /// The status.
+    pub status: MailStatus,
+    /// The time of the last change.
+    pub updated_at: Timestamp,
+    /// The class, once there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<Class>,
+    /// The confidence of the class.
+    #[serde(default)]
+    pub confidence: f64,
+    /// True if the answer was sent without a person.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_automatic: bool,
+    /// The number of times that its thread was found without a result.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stuck: u32,
+    /// The steps of its last run, for figures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<StepEntry>,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+impl Entry {
+    /// Creates the entry of a mail that has just been found.
+    pub fn new(mail: &Mail, now: Timestamp) -> Self {
+        Self {
+            mail: mail.id.clone(),
+            nonce: Nonce::fresh(),
+            first_seen: now,
+            received_at: mail.received_at,
+            sender: mail.sender().map(|sender| sender.address.clone()),
+            sender_name: mail.sender().and_then(|sender| sender.name.as_deref()).map(|name| cut(name, 80)),
+            subject: cut(&mail.subject, MAX_SUBJECT_CHARS),
+            why: None,
+            thread: None,
+            is_delivered: false,
+            status: MailStatus::Pending,
+            updated_at: now,
+            class: None,
+            confidence: 0.0,
+            is_automatic: false,
+            stuck: 0,
+            steps: Vec::new(),
+        }
+    }
+
+    /// Changes the status, if the transition is legal. Returns false otherwise.
+    pub fn move_to(&mut self, status: MailStatus, now: Timestamp) -> bool {
+        let legal = self.status.may_become(status);
+        if legal {
+            (self.status, self.updated_at, self.why) = (status, now, None);
+        }
+        legal
+    }
+}
+
+/// An earlier answer to an address.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EarlierAnswer {
+    /// The mail that was answered.
+    pub mail: MailId,
+    /// The subject of that mail.
+    pub subject: String,
+    /// The time at which the answer was sent.
+    pub at: Timestamp,
+    /// The answer, shortened.
+    pub text: String,
+    /// The thread in Slack.
+    pub thread: ThreadId,
+}
+
+/// The list of mails.
+#[derive(Clone, Debug)]
+pub struct Book {
+    store: Arc<dyn Store>,
+    account: String,
+}
+
+impl Book {
+    /// Opens the list of the mails of this account.
+    pub fn new(store: Arc<dyn Store>, account: impl Into<String>) -> Self {
+        Self { store, account: account.into() }
+    }
+
+    /// Returns the store.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// Returns the key of a register of this account.
+    pub(super) fn key(&self, kind: &str, of: &str) -> String {
+        // A server's ids may be long, and an address is not written in a key.
+        let name = Digest::of(&[&json!(self.account), &json!(of)]);
+        format!("{REGISTERS}{kind}/{}", &name.as_str()[..32])
+    }
+
+    /// Returns the entry of a mail; `None` if the mail is not in the list.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store does not answer, or the entry cannot be read.
+    pub async fn entry(&self, mail: &MailId) -> Result<Option<Entry>, Error> {
+        read(&self.store.register(&self.key("entry", mail.as_str())).await?)
+    }
+
+    /// Adds a mail to the list, unless it is there already. Returns its entry.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store does not answer. The call can be repeated.
+    pub async fn add(&self, entry: Entry) -> Result<Entry, Error> {
+        // The id first: an id without an entry does no harm, and an entry without an id would never be listed.
+        self.list(&entry.mail).await?;
+        let key = self.key("entry", entry.mail.as_str());
+        self.change(&key, |known: Option<Entry>| Some(known.unwrap_or_else(|| entry.clone()))).await.map(|known| {
+            known.unwrap_or(entry) // it is always written
+        })
+    }
+
+    /// Changes the entry of a mail. Returns the new entry; `None` if the mail is not in the list, or `change` returned
+    /// false, and then nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store does not answer. The call can be repeated.
+    pub async fn update(
+        &self,
+        mail: &MailId,
+        change: impl Fn(&mut Entry) -> bool + Send + Sync,
+    ) -> Result<Option<Entry>, Error> {
+        let key = self.key("entry", mail.as_str());
+        self.change(&key, |known: Option<Entry>| {
+            let mut entry = known?;
+            change(&mut entry).then_some(entry)
+        })
+        .await
+    }
+
+    /// Returns the newest mails, at most `limit`, newest first.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store does not answer.
+    pub async fn newest(&self, limit: usize) -> Result<Vec<Entry>, Error> {
+        let mut page = self.last_page().await?;
+        let (mut listed, mut entries) = (BTreeSet::new(), Vec::new());
+        loop {
+            let ids: Vec<MailId> =
+                self.page(page).await?.into_iter().rev().filter(|id| listed.insert(id.clone())).collect();
+            let read = stream::iter(ids).map(|id| async move { self.entry(&id).await }).buffered(READ_AT_ONCE);
+            let read: Vec<Option<Entry>> = read.take(limit - entries.len()).try_collect().await?;
+            entries.extend(read.into_iter().flatten());
+            match page.checked_sub(1) {
+                Some(before) if entries.len() < limit => page = before,
+                _ => return Ok(entries),
+            }
+        }
+    }
+
+    /// Returns the mails that wait for a person among the newest `within`, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store does not answer.
+    pub async fn waiting(&self, within: usize) -> Result<Vec<Entry>, Error> {
+        let mut waiting = self.newest(within).await?;
+        waiting.retain(|entry| entry.status.waits());
+        waiting.reverse();
+        Ok(waiting)
+    }
+
+    /// Returns the earlier answers to an address, newest first.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store does not answer.
+    pub async fn answers_to(&self, address: &str) -> Result<Vec<EarlierAnswer>, Error> {
+        let answers: Option<Vec<EarlierAnswer>> = read(&self.store.register(&self.key("answers", address)).await?)?;
+        Ok(answers.unwrap_or_default())
+    }
+
+    /// Remembers an answer to an address. Remembering the answer to the same mail again changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store does not answer. The call can be repeated.
+    pub async fn remember_answer(&self, address: &str, answer: EarlierAnswer) -> Result<(), Error> {
+        let answer = EarlierAnswer {
+            subject: cut(&answer.subject, MAX_SUBJECT_CHARS),
+            text: cut(&answer.text, MAX_ANSWER_CHARS),
+            ..answer
+        };
+        self.change(&self.key("answers", address), |known: Option<Vec<EarlierAnswer>>| {
+            let mut answers = known.unwrap_or_default();
+            if answers.iter().any(|known| known.mail == answer.mail) {
+                return None;
+            }
+            answers.insert(0, answer.clone());
+            answers.truncate(MAX_ANSWERS);
+            Some(answers)
+        })
+        .await?;
+        Ok(())
+    }
+
+    /// Forgets what was said to an address and the subjects of a mail, when its thread is forgotten.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store does not answer. The call can be repeated.
+    pub async fn forget(&self, mail: &MailId) -> Result<(), Error> {
+        let Some(entry) = self.entry(mail).await? else { return Ok(()) };
+        if let Some(sender) = &entry.sender {
+            self.change(&self.key("answers", sender), |known: Option<Vec<EarlierAnswer>>| {
+                let mut answers = known?;
+                answers.retain(|answer| answer.mail != *mail);
+                Some(answers)
+            })
+            .await?;
+        }
+        self.update(mail, |entry| {
+            (entry.sender, entry.sender_name, entry.why) = (None, None, None);
+            entry.subject.clear();
+            entry.steps.clear();
+            true
+        })
+        .await?;
+        Ok(())
+    }
+
+    /// Adds an id to the last page, unless it is on one of the last two pages.
+    async fn list(&self, mail: &MailId) -> Result<(), Error> {
+        let last = self.last_page().await?;
+        if last > 0 && self.page(last - 1).await?.contains(mail) {
+            return Ok(());
+        }
+        let key = self.page_key(last);
+        let added = self.change(&key, |known: Option<Vec<MailId>>| {
+            let mut ids = known.unwrap_or_default();
+            if ids.contains(mail) || ids.len() >= PAGE {
+                return None;
+            }
+            ids.push(mail.clone());
+            Some(ids)
+        });
+        if let Some(ids) = added.await? {
+            return if ids.len() >= PAGE { self.turn_page(last).await } else { Ok(()) };
+        }
+        if self.page(last).await?.contains(mail) {
+            return Ok(());
+        }
+        self.turn_page(last).await?; // it was full, and the process that filled it has not turned it
+        Box::pin(self.list(mail)).await
+    }
+
+    /// Makes the page after `last` the last one, unless another process did.
+    async fn turn_page(&self, last: u64) -> Result<(), Error> {
+        let key = self.key("pages", "last");
+        self.change(&key, |known: Option<u64>| (known.unwrap_or(0) == last).then_some(last + 1)).await.map(drop)
+    }
+
+    async fn last_page(&self) -> Result<u64, Error> {
+        let last: Option<u64> = read(&self.store.register(&self.key("pages", "last")).await?)?;
+        Ok(last.unwrap_or(0))
+    }
+
+    async fn page(&self, page: u64) -> Result<Vec<MailId>, Error> {
+        let ids: Option<Vec<MailId>> = read(&self.store.register(&self.page_key(page)).await?)?;
+        Ok(ids.unwrap_or_default())
+    }
+
+    fn page_key(&self, page: u64) -> String {
+        self.key("page", &page.to_string())
+    }
+
+    /// Changes a register by compare-and-set. `change` returns the new value, or `None` to write nothing. Returns the
+    /// value that was written.
+    pub(super) async fn change<T: Serialize + DeserializeOwned + Send + Sync>(
+        &self,
+        key: &str,
+        change: impl Fn(Option<T>) -> Option<T> + Send + Sync,
+    ) -> Result<Option<T>, Error> {
+        for _ in 0..MAX_TRIES {
+            let register = self.store.register(key).await?;
+            let Some(value) = change(read(&register)?) else { return Ok(None) };
+            let stored = serde_json::to_value(&value).map_err(|error| corrupt(&error))?;
+            if stored == register.value {
+                return Ok(Some(value));
+            }
+            if self.store.set_register(key, register.revision, &stored).await? {
+                return Ok(Some(value));
+            }
+        }
+        Err(Error::Unavailable("others change the list of mails all the time".into()))
+    }
+}
+
+/// Reads the value of a register; `None` if it was never set.
+pub(super) fn read<T: DeserializeOwned>(register: &Register) -> Result<Option<T>, Error> {
+    if register.value.is_null() {
+        return Ok(None);
+    }
+    T::deserialize(&register.value).map(Some).map_err(|error| corrupt(&error))
+}
+
+fn corrupt(error: &serde_json::Error) -> Error {
+    Error::Corrupt { what: format!("the list of mails: {error}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::support::{TestStore, mail};
+
+    #[test]
+    fn the_statuses_move_as_the_contract_says() {
+        use MailStatus::*;
+        let legal: Vec<(MailStatus, MailStatus)> = MailStatus::ALL
+            .into_iter()
+            .flat_map(|from| MailStatus::ALL.into_iter().map(move |to| (from, to)))
+            .filter(|(from, to)| from.may_become(*to))
+            .collect();
+        assert_eq!(
+            legal,
+            [
+                (Pending, Processing),
+                (Pending, Rejected),
+                (Processing, Drafted),
+                (Processing, NeedsReview),
+                (Processing, Sent),
+                (Processing, Rejected),
+                (Drafted, Processing),
+                (Drafted, Sent),
+                (Drafted, Rejected),
+                (NeedsReview, Processing),
+                (NeedsReview, Sent),
+                (NeedsReview, Rejected),
+                (Rejected, Processing),
+            ]
+        );
+    }
+
+    #[tokio::test]
+    async fn a_mail_is_listed_once() {
+        let store = TestStore::open();
+        let book = Book::new(store.store.clone(), "us@example.com");
+        let first = book.add(Entry::new(&mail(), Timestamp(1))).await.unwrap();
+        let again = book.add(Entry::new(&mail(), Timestamp(2))).await.unwrap();
+        assert_eq!(first, again);
+        assert_eq!(book.newest(10).await.unwrap(), [first]);
+    }
+
+    #[tokio::test]
+    async fn the_newest_mails_are_listed_first_over_several_pages() {
+        let store = TestStore::open();
+        let book = Book::new(store.store.clone(), "us@example.com");
+        for nth in 0..230 {
+            let mail = Mail { id: MailId::new(format!("m{nth}")), ..mail() };
+            book.add(Entry::new(&mail, Timestamp(nth))).await.unwrap();
+        }
+        let newest = book.newest(500).await.unwrap();
+        let ids: Vec<&str> = newest.iter().map(|entry| entry.mail.as_str()).collect();
+        assert_eq!((ids.len(), ids[0], ids[229]), (230, "m229", "m0"));
+        assert_eq!(book.newest(3).await.unwrap().len(), 3);
+    }
+
+    #[tokio::test]
+    async fn only_legal_changes_are_written() {
+        let store = TestStore::open();
+        let book = Book::new(store.store.clone(), "us@example.com");
+        let entry = book.add(Entry::new(&mail(), Timestamp(1))).await.unwrap();
+        let moved = |to| {
+            let (book, mail) = (book.clone(), entry.mail.clone());
+            async move { book.update(&mail, |entry| entry.move_to(to, Timestamp(9))).await.unwrap() }
+        };
+        assert!(moved(MailStatus::Sent).await.is_none(), "nothing was decided");
+        assert!(moved(MailStatus::Processing).await.is_some());
+        assert!(moved(MailStatus::NeedsReview).await.is_some());
+        assert_eq!(book.waiting(10).await.unwrap().len(), 1);
+        assert!(moved(MailStatus::Sent).await.is_some());
+        assert!(moved(MailStatus::Rejected).await.is_none(), "it was sent");
+        assert!(book.waiting(10).await.unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn earlier_answers_are_found_by_address() {
+        let store = TestStore::open();
+        let book = Book::new(store.store.clone(), "us@example.com");
+        for nth in 0..7 {
+            let answer = EarlierAnswer {
+                mail: MailId::new(format!("m{nth}")),
+                subject: "Prices".into(),
+                at: Timestamp(nth),
+                text: "They are on our page.".into(),
+                thread: crate::tests::support::thread(),
+            };
+            book.remember_answer("dana@example.org", answer.clone()).await.unwrap();
+            book.remember_answer("dana@example.org", answer).await.unwrap();
+        }
+        let answers = book.answers_to("dana@example.org").await.unwrap();
+        assert_eq!(answers.iter().map(|answer| answer.at.0).collect::<Vec<_>>(), [6, 5, 4, 3, 2]);
+        assert!(book.answers_to("bo@example.org").await.unwrap().is_empty());
+    }
+}

@@ -1,0 +1,145 @@
+//! The card on which a person decides about an answer.
+//!
+//! It shows the mail, everything that speaks for or against the answer, and the answer exactly as it will be sent. All
+//! texts from outside are plain text of the card, which the renderer escapes.
+
+use countersign_core::reply::{Card, Fact, Text};
+use countersign_mail::{Address, Authentication, Mail};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    rules::{Band, Class, Source, Why, cut},
+    send::SendParameters,
+};
+
+/// The maximum length of a mail's text on a card, in characters. The whole mail is in the thread.
+const MAX_MAIL_CHARS: usize = 4_000;
+
+/// The maximum length of a name in a title, in characters.
+const MAX_NAME_CHARS: usize = 60;
+
+/// The maximum length of a subject in a title, in characters.
+const MAX_TITLE_CHARS: usize = 80;
+
+/// The maximum length of a text that was looked up, in characters.
+const MAX_LOOKED_UP_CHARS: usize = 300;
+
+/// The facts about an answer that the card shows and that are not in the mail. They are stored with the answer, so that
+/// an edited version shows them as well.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct About {
+    /// The class.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<Class>,
+    /// The confidence of the class.
+    pub confidence: f64,
+    /// The source of the class.
+    pub classified_by: Source,
+    /// The source of the draft.
+    pub drafted_by: Source,
+    /// The texts that were looked up.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub looked_up: Vec<String>,
+    /// The reasons why a person decides.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub why: Vec<Why>,
+}
+
+/// Returns the name of a person, or else the address.
+pub(super) fn name_of(address: &Address) -> String {
+    cut(address.name.as_deref().unwrap_or(&address.address), MAX_NAME_CHARS)
+}
+
+/// Makes the card of an answer. `may_have_been_answered` is true if the outcome of an earlier answer is not known;
+/// `link` opens the mail in a browser.
+pub(super) fn card(mail: &Mail, answer: &SendParameters, may_have_been_answered: bool, link: Option<&str>) -> Card {
+    let About { class, confidence, classified_by, drafted_by, looked_up, why } = &answer.about;
+    let name = name_of(&answer.to);
+    let subject = cut(&mail.subject, MAX_TITLE_CHARS);
+    let mut facts = vec![fact("From", answer.to.to_string())];
+    if let Some(authenticated) = authentication(&mail.authentication) {
+        facts.push(fact("Sender check", authenticated));
+    }
+    facts.push(Fact { label: "Received".into(), before: None, after: Text::new().moment(mail.received_at) });
+    facts.push(fact("Subject", mail.subject.clone()));
+    if !mail.attachments.is_empty() {
+        let names: Vec<_> = mail.attachments.iter().map(|attachment| attachment.name.as_str()).collect();
+        facts.push(fact("Attachments", names.join(", ")));
+    }
+    facts.push(fact("Mail", shown_text(mail)));
+    if let Some(class) = class {
+        facts.push(fact("Class", class_line(*class, *confidence, *classified_by)));
+    }
+    if !looked_up.is_empty() {
+        let found = looked_up.iter().map(|text| cut(text, MAX_LOOKED_UP_CHARS));
+        facts.push(fact("Looked up", found.collect::<Vec<_>>().join("; ")));
+    }
+    if !why.is_empty() {
+        let sentences: Vec<_> = why.iter().map(Why::sentence).collect();
+        facts.push(fact("Waiting because", sentences.join(" ")));
+    }
+    facts.push(fact("Reply subject", answer.subject.clone()));
+    facts.push(fact("Reply", Text::new().quote(&*answer.text)));
+    let mut warnings: Vec<Text> = mail.warnings.iter().map(|warning| Text::from(warning.to_string())).collect();
+    if may_have_been_answered {
+        let words = "An earlier reply to this mail may have been sent. Check the mailbox before you send another one.";
+        warnings.push(words.into());
+    }
+    if let Some(sign) = &mail.automatic {
+        warnings.push(Text::from(format!("This email is {sign}.")));
+    }
+    let mut notes = vec![Text::from(format!("Goes only to {}. A sent reply can't be taken back.", answer.to.address))];
+    if *drafted_by == Source::Rules {
+        notes.push("The draft is a template; no language model wrote it.".into());
+    }
+    notes.extend(link.map(|link| Text::new().link(link, "Open the mail")));
+    Card {
+        title: format!("Send reply to {name} about “{subject}”?"),
+        facts,
+        warnings,
+        notes,
+        approve: "Send".to_owned(),
+        reject: "Reject…".to_owned(),
+        done: format!("Sent the reply to {name}."),
+        irreversible: false,
+        editable: true,
+    }
+}
+
+fn fact(label: &str, value: impl Into<Text>) -> Fact {
+    Fact { label: label.to_owned(), before: None, after: value.into() }
+}
+
+/// Returns the text of the mail, with the length of the rest.
+pub(super) fn shown_text(mail: &Mail) -> String {
+    let text = mail.text.trim();
+    if text.is_empty() {
+        return "(no text)".to_owned();
+    }
+    let shown = cut(text, MAX_MAIL_CHARS);
+    match text.chars().count() - shown.chars().count() {
+        0 if mail.is_cut => format!("{shown}… (cut)"),
+        0 => shown,
+        left_out => format!("{shown}… ({left_out} more characters)"),
+    }
+}
+
+/// Returns the class with its confidence and its source: “inquiry · 0.92 (high)”.
+pub(super) fn class_line(class: Class, confidence: f64, by: Source) -> String {
+    let line = format!("{} · {:.2} ({})", class.name(), confidence, Band::of(confidence).name());
+    match by {
+        Source::Rules => format!("{line}, by its words"),
+        Source::Person => format!("{line}, by a person"),
+        Source::Nothing => format!("{line}; it could not be classified"),
+        Source::Model => line,
+    }
+}
+
+/// Returns the results of the sender checks: “SPF pass · DMARC fail”.
+fn authentication(results: &Authentication) -> Option<String> {
+    let checks = [("SPF", &results.spf), ("DKIM", &results.dkim), ("DMARC", &results.dmarc)];
+    let known = checks.iter().filter_map(|(name, result)| Some(format!("{name} {}", result.as_deref()?)));
+    let known: Vec<_> = known.collect();
+    (!known.is_empty()).then(|| known.join(" · "))
+}

@@ -1,0 +1,225 @@
+//! The node that receives the end of an action: it reports it, labels the mail and remembers the answer.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use countersign_core::{
+    cause::chain,
+    ids::UserId,
+    reply::{Reply, Text},
+};
+use countersign_graph::{
+    action::{ActionRecord, Outcome, Status, Verdict},
+    node::{Context, Node, NodeError, Step},
+};
+use countersign_mail::{Handled, Mail};
+use serde_json::json;
+
+use super::{
+    super::{
+        book::{EarlierAnswer, MailStatus},
+        deps::Deps,
+        labels::{self, LabelOrder},
+        replies, spam,
+        state::{Cause, MailState},
+    },
+    note_step,
+    review::{Review, needs_review},
+    update_entry,
+};
+
+/// The last node of a mail.
+pub(in super::super) struct Close(Arc<Deps>);
+
+/// The end of an action.
+struct Ended {
+    is_spam: bool,
+    status: Status,
+    text: String,
+    is_automatic: bool,
+    summary: Text,
+    by: Option<UserId>,
+}
+
+impl Ended {
+    fn of(record: &ActionRecord) -> Self {
+        let rejected_by = record.decisions.iter().rev().find_map(|decision| match &decision.verdict {
+            Verdict::Rejected { .. } => decision.by.clone(),
+            _ => None,
+        });
+        Self {
+            is_spam: record.name == spam::NAME,
+            status: record.status,
+            text: record.parameters["text"].as_str().unwrap_or_default().to_owned(),
+            is_automatic: record.under.is_some(),
+            summary: record.outcome.as_ref().map(Outcome::summary).cloned().unwrap_or_default(),
+            by: rejected_by,
+        }
+    }
+}
+
+impl Close {
+    /// The name of the node.
+    pub(in super::super) const NAME: &'static str = "close";
+
+    /// Creates the node.
+    pub(in super::super) fn new(deps: Arc<Deps>) -> Self {
+        Self(deps)
+    }
+
+    /// Remembers an answer that was sent, for later mails. A failure is logged: the answer was sent.
+    async fn remember(&self, mail: &Mail, context: &Context, text: &str) {
+        if let Some(sender) = mail.sender() {
+            let answer = EarlierAnswer {
+                mail: mail.id.clone(),
+                subject: mail.subject.clone(),
+                at: context.now,
+                text: text.to_owned(),
+                thread: context.thread.clone(),
+            };
+            if let Err(error) = self.0.book.remember_answer(&sender.address, answer).await {
+                tracing::warn!(error = chain(&error), "Cannot remember an answer");
+            }
+        }
+        if let Err(error) = self.0.lookup.remember(mail, Some(text)).await {
+            tracing::warn!(error = chain(&error), "Cannot remember a mail for similar ones");
+        }
+    }
+
+    async fn sent(&self, mut state: MailState, context: &Context, ended: Ended, mail: &Mail) -> Step<MailState> {
+        state.final_response = Some(ended.text.clone());
+        self.dispatched(&mut state, context, "sent", None);
+        self.remember(mail, context, &ended.text).await;
+        let (now, steps, is_automatic) = (context.now, state.steps.clone(), ended.is_automatic);
+        update_entry(&self.0, &state, |entry| {
+            entry.steps.clone_from(&steps);
+            entry.is_automatic = is_automatic;
+            if entry.status == MailStatus::Rejected {
+                entry.move_to(MailStatus::Processing, now);
+            }
+            entry.move_to(MailStatus::Sent, now);
+            true
+        })
+        .await;
+        let label = LabelOrder { mail: mail.id.clone(), handled: Handled::Answered };
+        let reply = match ended.summary.0.is_empty() {
+            true => Reply::text("The reply was sent."),
+            false => replies::sent(ended.summary, is_automatic),
+        };
+        Step::end(state).say(reply).post(labels::CHANNEL, label.into_body())
+    }
+
+    /// Ends the run for a mail that a person, or a rule, does not want to answer.
+    async fn rejected(
+        &self,
+        state: MailState,
+        context: &Context,
+        mail: &Mail,
+        (handled, reply): (Handled, Option<Reply>),
+    ) -> Step<MailState> {
+        let now = context.now;
+        update_entry(&self.0, &state, |entry| {
+            needs_review(entry, now);
+            entry.move_to(MailStatus::Rejected, now)
+        })
+        .await;
+        let mut step = Step::end(state);
+        if handled == Handled::Rejected {
+            let label = LabelOrder { mail: mail.id.clone(), handled };
+            step = step.post(labels::CHANNEL, label.into_body());
+        }
+        step.says.extend(reply);
+        step
+    }
+
+    async fn waits(&self, state: MailState, context: &Context, reply: Option<Reply>) -> Step<MailState> {
+        let now = context.now;
+        update_entry(&self.0, &state, |entry| {
+            needs_review(entry, now);
+            true
+        })
+        .await;
+        let mut step = Step::end(state);
+        step.says.extend(reply);
+        step
+    }
+
+    fn dispatched(&self, state: &mut MailState, context: &Context, action: &str, error: Option<&str>) {
+        let mut facts = json!({ "action": action });
+        if let Some(error) = error {
+            facts["error"] = json!(error);
+        }
+        metrics::counter!("countersign_mail_dispatched_total", "action" => action.to_owned()).increment(1);
+        note_step(state, &self.0, context, "dispatch", facts);
+    }
+}
+
+#[async_trait]
+impl Node<MailState> for Close {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn targets(&self) -> &'static [&'static str] {
+        &[Review::NAME]
+    }
+
+    async fn run(&self, mut state: MailState, context: &Context) -> Result<Step<MailState>, NodeError> {
+        let ended = match (&context.ended, &state.turn.cause) {
+            (Some(record), _) => Ended::of(record),
+            (None, Cause::Settled { status, text, is_automatic }) => Ended {
+                is_spam: false,
+                status: *status,
+                text: text.clone(),
+                is_automatic: *is_automatic,
+                summary: Text::new(),
+                by: None,
+            },
+            (None, _) => return Ok(Step::end(state)),
+        };
+        let Some(mail) = state.email.clone() else {
+            return Ok(Step::end(state).say(replies::no_mail()));
+        };
+        let is_settled = context.ended.is_none();
+        Ok(match ended.status {
+            Status::Done if ended.is_spam => {
+                self.rejected(state, context, &mail, (Handled::Spam, Some(Reply::text(ended.summary)))).await
+            }
+            Status::Done | Status::Settled => self.sent(state, context, ended, &mail).await,
+            Status::Rejected if ended.is_spam => {
+                // The mail is kept, so its draft is shown again.
+                state.turn.cause = Cause::Mail;
+                Step::go(state, Review::NAME)
+            }
+            Status::Rejected => {
+                let reply = replies::rejected(ended.by.as_ref());
+                self.rejected(state, context, &mail, (Handled::Rejected, Some(reply))).await
+            }
+            Status::Failed => {
+                let error = ended.summary.words();
+                self.dispatched(&mut state, context, "send_failed", Some(&error));
+                if ended.is_automatic && !is_settled {
+                    // Nobody has seen this draft, so a person decides now.
+                    state.note_failure("dispatch", &error);
+                    return Ok(Step::go(state, Review::NAME));
+                }
+                let reply = (!is_settled).then(|| replies::failed(ended.summary));
+                self.waits(state, context, reply).await
+            }
+            Status::Unknown => {
+                self.dispatched(&mut state, context, "send_unknown", None);
+                let reply = Reply::text(ended.summary).hint("I won't send it again unless someone asks for it.");
+                self.waits(state, context, Some(reply)).await
+            }
+            Status::Expired => {
+                self.waits(state, context, Some(replies::still_waiting("Nobody decided in time."))).await
+            }
+            Status::Cancelled => {
+                self.waits(state, context, Some(replies::still_waiting("The draft was withdrawn."))).await
+            }
+            Status::Superseded | Status::Proposed | Status::Pending | Status::Approved | Status::Intent => {
+                Step::end(state)
+            }
+        })
+    }
+}

@@ -1,0 +1,65 @@
+//! The nodes of the mail graph, one file each.
+//!
+//! No node fails because something outside does: each goes on as the contract says, notes the failure, and a person
+//! decides where that matters.
+
+pub(super) mod classify;
+pub(super) mod close;
+pub(super) mod decide;
+pub(super) mod execute_tools;
+pub(super) mod generate;
+pub(super) mod retrieve;
+pub(super) mod review;
+pub(super) mod start;
+pub(super) mod talk;
+
+use std::time::Duration;
+
+use countersign_core::cause::chain;
+use countersign_graph::node::Context;
+use countersign_mail::Mail;
+use serde_json::{Value, json};
+
+use super::{
+    book::Entry,
+    deps::Deps,
+    rules::{MAX_MODEL_CHARS, cut},
+    state::{MailState, StepEntry},
+};
+
+/// The failure of a run whose time is over.
+const TOO_LONG: &str = "the run took longer than 60 s";
+
+/// Returns the mail as data for a model.
+fn data_of(mail: &Mail) -> Value {
+    json!({
+        "from": mail.from.as_ref().map(ToString::to_string),
+        "received_at": mail.received_at.to_string(),
+        "subject": mail.subject,
+        "text": cut(&mail.text, MAX_MODEL_CHARS),
+        "attachments": mail.attachments.iter().map(|attachment| &attachment.name).collect::<Vec<_>>(),
+    })
+}
+
+/// Adds the step to the trace. `facts` is an object.
+fn note_step(state: &mut MailState, deps: &Deps, context: &Context, step: &str, facts: Value) {
+    let Value::Object(mut facts) = facts else { return };
+    let error = facts.remove("error").and_then(|error| error.as_str().map(str::to_owned));
+    let took = deps.clock.now().since(context.now);
+    metrics::histogram!("countersign_mail_step_seconds", "step" => step.to_owned()).record(took.as_secs_f64());
+    let latency_ms = millis(took);
+    state.note_step(StepEntry { step: step.to_owned(), latency_ms, error, facts });
+}
+
+fn millis(took: Duration) -> u64 {
+    u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Changes the entry of the thread's mail in the list. A failure is logged: the thread goes on, and the list is only a
+/// view of it.
+async fn update_entry(deps: &Deps, state: &MailState, change: impl Fn(&mut Entry) -> bool + Send + Sync) {
+    let Some(mail) = &state.email else { return };
+    if let Err(error) = deps.book.update(&mail.id, change).await {
+        tracing::warn!(error = chain(&error), "Cannot update the list of mails");
+    }
+}

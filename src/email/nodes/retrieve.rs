@@ -1,0 +1,81 @@
+//! The node that looks up similar mails, the sender's contact and events.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use countersign_graph::node::{Context, Node, NodeError, Step};
+use serde_json::json;
+
+use super::{
+    super::{
+        deps::Deps,
+        lookup::{About, Found},
+        rules::{Class, cut},
+        state::MailState,
+    },
+    TOO_LONG,
+    decide::Decide,
+    note_step,
+};
+
+/// The maximum duration of the lookup.
+const MAX_DURATION: Duration = Duration::from_secs(20);
+
+/// The maximum number of texts that are kept.
+const MAX_TEXTS: usize = 12;
+
+/// The maximum length of a text, in characters.
+const MAX_TEXT_CHARS: usize = 1_500;
+
+/// The node that looks up context.
+pub(in super::super) struct Retrieve(Arc<Deps>);
+
+impl Retrieve {
+    /// The name of the node.
+    pub(in super::super) const NAME: &'static str = "retrieve";
+
+    /// Creates the node.
+    pub(in super::super) fn new(deps: Arc<Deps>) -> Self {
+        Self(deps)
+    }
+
+    async fn found(&self, state: &MailState, context: &Context) -> Found {
+        let failed = |what: &str| Found { failures: vec![what.to_owned()], ..Found::default() };
+        let (Some(mail), Some(left)) = (&state.email, self.0.time_left(state.turn.began)) else {
+            return failed(TOO_LONG);
+        };
+        let about = About { mail, with_events: state.class() == Class::MeetingRequest, now: context.now };
+        let found = tokio::time::timeout(left.min(MAX_DURATION), self.0.lookup.gather(&about)).await;
+        found.unwrap_or_else(|_| failed("the lookup took too long"))
+    }
+}
+
+#[async_trait]
+impl Node<MailState> for Retrieve {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn status(&self) -> Option<&'static str> {
+        Some("Looking up similar mails and the sender…")
+    }
+
+    fn targets(&self) -> &'static [&'static str] {
+        &[Decide::NAME]
+    }
+
+    async fn run(&self, mut state: MailState, context: &Context) -> Result<Step<MailState>, NodeError> {
+        let Found { context: texts, contact, failures } = self.found(&state, context).await;
+        let texts = texts.into_iter().filter(|text| !text.trim().is_empty());
+        state.context = texts.map(|text| cut(&text, MAX_TEXT_CHARS)).take(MAX_TEXTS).collect();
+        state.contact = contact.map(|contact| cut(&contact, MAX_TEXT_CHARS));
+        let mut facts = json!({ "context_count": state.context.len() });
+        if !failures.is_empty() {
+            let failures = failures.join("; ");
+            state.note_error(Self::NAME, &failures); // the other sources count
+            facts["error"] = json!(failures);
+        }
+        note_step(&mut state, &self.0, context, Self::NAME, facts);
+        Ok(Step::go(state, Decide::NAME))
+    }
+}

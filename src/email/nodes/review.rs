@@ -1,0 +1,213 @@
+//! The node that decides who decides: it makes the card, and lets the operator's setting decide if the rules ask for no
+//! person.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use async_trait::async_trait;
+use countersign_core::{cause::chain, ids::UserId, reply::Reply};
+use countersign_graph::{
+    action::{ActionKind, PrepareError, Refusal},
+    node::{Ask, Context, Node, NodeError, Step},
+};
+use countersign_mail::Mail;
+use serde_json::{Value, json};
+
+use super::{
+    super::{
+        automatic::marked,
+        book::{Entry, MailStatus},
+        card::{About, name_of},
+        deps::Deps,
+        replies,
+        rules::{Facts, Source, Used, Why, reasons},
+        send,
+        state::{Cause, MailState},
+        template,
+    },
+    close::Close,
+    note_step, update_entry,
+};
+
+/// The number of attempts to prepare a card before the run ends.
+const MAX_ATTEMPTS: u32 = 3;
+
+/// The node that asks.
+pub(in super::super) struct Review {
+    deps: Arc<Deps>,
+    kinds: BTreeMap<&'static str, Arc<dyn ActionKind>>,
+}
+
+/// The change that is proposed.
+struct Wanted {
+    action: String,
+    parameters: Value,
+    /// The reasons why a person decides; none for an answer that the setting may decide.
+    why: Vec<Why>,
+}
+
+impl Review {
+    /// The name of the node.
+    pub(in super::super) const NAME: &'static str = "review";
+
+    /// Creates the node with the kinds of action that it may propose.
+    pub(in super::super) fn new(deps: Arc<Deps>, kinds: BTreeMap<&'static str, Arc<dyn ActionKind>>) -> Self {
+        Self { deps, kinds }
+    }
+
+    /// Returns the automatic answers sent today; `None` if that cannot be read.
+    async fn used(&self, mail: &Mail, context: &Context) -> Option<Used> {
+        let address = mail.sender().map_or("", |sender| &sender.address);
+        let used = self.deps.automatic.used(address, context.now).await;
+        used.inspect_err(|error| tracing::warn!(error = chain(error), "Cannot count the automatic answers")).ok()
+    }
+
+    async fn wanted(&self, state: &mut MailState, mail: &Mail, context: &Context) -> Wanted {
+        if let Cause::Request { action, parameters } = &state.turn.cause {
+            return Wanted { action: action.clone(), parameters: parameters.clone(), why: vec![Why::Asked] };
+        }
+        let facts = Facts {
+            mail: Some(mail),
+            class: state.class(),
+            confidence: state.confidence,
+            classified_by: state.classified_by,
+            draft: &state.draft_response,
+            drafted_by: state.drafted_by,
+            failures: &state.failures,
+            context: &state.context,
+            is_asked: state.turn.by.is_some(),
+            is_from_us: mail.sender().is_some_and(|sender| self.deps.account.is_us(&sender.address)),
+            used: self.used(mail, context).await,
+        };
+        let why = reasons(&facts, &self.deps.settings);
+        if state.draft_response.trim().is_empty() {
+            let signature = name_of(self.deps.account.address());
+            state.draft_response = template::draft(mail, state.class(), &[], &signature);
+            state.drafted_by = Source::Rules;
+        }
+        let about = About {
+            class: state.classification,
+            confidence: state.confidence,
+            classified_by: state.classified_by,
+            drafted_by: state.drafted_by,
+            looked_up: looked_up(state),
+            why: why.clone(),
+        };
+        let parameters = json!({ "mail": mail.id, "text": state.draft_response, "about": about });
+        Wanted { action: send::NAME.to_owned(), parameters, why }
+    }
+
+    /// Ends the run without a card. The mail waits for a person.
+    async fn without_card(&self, mut state: MailState, context: &Context, reply: Reply, why: &str) -> Step<MailState> {
+        state.note_failure(Self::NAME, why);
+        state.requires_approval = true;
+        let facts = json!({ "requires_approval": true, "reasoning": why, "error": why });
+        note_step(&mut state, &self.deps, context, Self::NAME, facts);
+        let (now, steps) = (context.now, state.steps.clone());
+        update_entry(&self.deps, &state, |entry| {
+            entry.steps.clone_from(&steps);
+            needs_review(entry, now);
+            true
+        })
+        .await;
+        Step::end(state).say(reply)
+    }
+}
+
+/// Makes an entry wait for a person, from any status from which that is legal.
+pub(super) fn needs_review(entry: &mut Entry, now: countersign_core::clock::Timestamp) {
+    if matches!(entry.status, MailStatus::Pending | MailStatus::Rejected) {
+        entry.move_to(MailStatus::Processing, now);
+    }
+    entry.move_to(MailStatus::NeedsReview, now);
+}
+
+/// Returns what was looked up, each in one line.
+fn looked_up(state: &MailState) -> Vec<String> {
+    let mut lines = state.context.clone();
+    if let Some(contact) = state.contact.as_ref().filter(|contact| !lines.iter().any(|line| line.contains(*contact))) {
+        lines.push(contact.clone());
+    }
+    for (tool, result) in &state.tool_results {
+        if let Some(error) = result["error"].as_str() {
+            lines.push(format!("{tool}: {error}"));
+        } else if let Some(slots) = result["free_slots"].as_array() {
+            let starts: Vec<_> = slots.iter().take(3).filter_map(|slot| slot["start"].as_str()).collect();
+            lines.push(match starts.as_slice() {
+                [] => "no free times".to_owned(),
+                starts => format!("free from {}", starts.join(", ")),
+            });
+        }
+    }
+    lines
+}
+
+#[async_trait]
+impl Node<MailState> for Review {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn targets(&self) -> &'static [&'static str] {
+        &[Close::NAME]
+    }
+
+    async fn run(&self, mut state: MailState, context: &Context) -> Result<Step<MailState>, NodeError> {
+        let Some(mail) = state.email.clone() else {
+            return Ok(Step::end(state).say(replies::no_mail()));
+        };
+        let Wanted { action, parameters, why } = self.wanted(&mut state, &mail, context).await;
+        let Some(kind) = self.kinds.get(action.as_str()) else {
+            return Ok(self.without_card(state, context, replies::not_an_answer(), "there is no such action").await);
+        };
+        let mut proposal = match kind.prepare(&parameters).await {
+            Ok(proposal) => proposal,
+            Err(PrepareError::Unavailable { reply, .. }) if context.attempt + 1 < MAX_ATTEMPTS => {
+                return Err(NodeError::Transient { reply, source: "the card cannot be made now".into() });
+            }
+            Err(PrepareError::Unavailable { reply, .. } | PrepareError::Answered { reply, .. }) => {
+                return Ok(self.without_card(state, context, reply, "the card could not be made").await);
+            }
+            Err(PrepareError::Refusal(Refusal::Refused { reply, .. })) => {
+                let reply = replies::cannot_be_drafted(&reply);
+                return Ok(self.without_card(state, context, reply, "no answer can be sent to this mail").await);
+            }
+            Err(PrepareError::Refusal(Refusal::Missing(_))) => {
+                return Ok(self.without_card(state, context, replies::not_an_answer(), "the draft is empty").await);
+            }
+        };
+        let is_automatic = why.is_empty() && action == send::NAME;
+        if is_automatic {
+            proposal.scope = marked(proposal.scope, state.class(), state.confidence);
+        }
+        if let Some(text) = proposal.parameters["text"].as_str() {
+            state.draft_response = text.to_owned();
+        }
+        state.requires_approval = !is_automatic;
+        state.final_response = is_automatic.then(|| state.draft_response.clone());
+        let reasoning = why.iter().map(Why::sentence).collect::<Vec<_>>().join(" ");
+        let facts = json!({ "requires_approval": !is_automatic, "reasoning": reasoning });
+        note_step(&mut state, &self.deps, context, Self::NAME, facts);
+        if !is_automatic {
+            note_step(&mut state, &self.deps, context, "human_queue", json!({ "action": "queued_for_review" }));
+        }
+        let (now, steps) = (context.now, state.steps.clone());
+        update_entry(&self.deps, &state, |entry| {
+            entry.steps.clone_from(&steps);
+            if !is_automatic {
+                needs_review(entry, now);
+                entry.why = Some(reasoning.clone()).filter(|why| !why.is_empty());
+            }
+            true
+        })
+        .await;
+        let requested_by = requester(&state, &self.deps);
+        let newest = context.open.iter().max_by_key(|open| open.requested_at);
+        let replaces = newest.map(|open| open.id.clone());
+        Ok(Step::ask(state, Ask { action, proposal, requested_by, replaces, then: Close::NAME }))
+    }
+}
+
+/// Returns the person who asked for the draft, or else the bot.
+fn requester(state: &MailState, deps: &Deps) -> UserId {
+    state.turn.by.clone().unwrap_or_else(|| deps.us.clone())
+}

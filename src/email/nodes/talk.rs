@@ -1,0 +1,184 @@
+//! The node that answers people who talk about the mail in its thread.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use countersign_core::{cause::chain, ids::UserId, reply::Reply};
+use countersign_graph::{
+    node::{Context, Node, NodeError, Step},
+    store::Usage,
+};
+use countersign_mail::Mail;
+use countersign_model::Purpose;
+use serde_json::{Value, json};
+
+use super::{
+    super::{
+        ask_model::{Question, ask},
+        book::{EarlierAnswer, MailStatus},
+        deps::Deps,
+        replies,
+        rules::cut,
+        spam,
+        state::{Cause, MailState},
+        talk::{Wish, parse},
+    },
+    data_of,
+    generate::Generate,
+    review::Review,
+    update_entry,
+};
+
+/// The maximum duration of a question to the model.
+const MAX_DURATION: Duration = Duration::from_secs(30);
+
+/// The maximum length of an answer, in characters.
+const MAX_ANSWER_CHARS: usize = 2_000;
+
+/// The node that talks.
+pub(in super::super) struct Talk(Arc<Deps>);
+
+/// The meaning of a message, or an answer to it.
+enum Meaning {
+    Wish(Wish),
+    Answer(Reply),
+}
+
+impl Talk {
+    /// The name of the node.
+    pub(in super::super) const NAME: &'static str = "talk";
+
+    /// Creates the node.
+    pub(in super::super) fn new(deps: Arc<Deps>) -> Self {
+        Self(deps)
+    }
+
+    async fn answers(&self, mail: &Mail) -> Vec<EarlierAnswer> {
+        let Some(sender) = mail.sender() else { return Vec::new() };
+        let answers = self.0.book.answers_to(&sender.address).await;
+        answers.unwrap_or_else(|error| {
+            tracing::warn!(error = chain(&error), "Cannot read the earlier answers");
+            Vec::new()
+        })
+    }
+
+    /// Asks the model what a message means that is none of the documented phrases.
+    async fn meaning(&self, state: &MailState, mail: &Mail, said: &str) -> (Meaning, Option<Usage>) {
+        let Some(model) = &self.0.writer else { return (Meaning::Answer(replies::not_understood()), None) };
+        let question = Question {
+            purpose: Purpose::Generate,
+            instructions: include_str!("../prompts/talk.md"),
+            situation: json!({
+                "colleague_says": said, "mail": data_of(mail), "draft": state.draft_response, "class": state.class(),
+                "contact": state.contact, "context": state.context,
+            }),
+            name: "meaning",
+            schema: schema(),
+            max_tokens: 800,
+        };
+        let answer = match ask(&**model, question, MAX_DURATION).await {
+            Ok(answer) => answer,
+            Err(_) => return (Meaning::Answer(replies::not_understood()), None),
+        };
+        let value = answer.value.unwrap_or_default();
+        let meaning = match value["meaning"].as_str() {
+            Some("another_draft") => Meaning::Wish(Wish::AnotherDraft(Some(said.to_owned()))),
+            Some("who") => Meaning::Wish(Wish::Who),
+            Some("last_answer") => Meaning::Wish(Wish::LastAnswer),
+            Some("spam") => Meaning::Wish(Wish::Spam),
+            Some("question") if value["answer"].as_str().is_some_and(|answer| !answer.trim().is_empty()) => {
+                let words = cut(value["answer"].as_str().unwrap_or_default(), MAX_ANSWER_CHARS);
+                Meaning::Answer(Reply::markdown(words))
+            }
+            _ => Meaning::Answer(replies::not_understood()),
+        };
+        (meaning, Some(answer.usage))
+    }
+
+    async fn fulfil(&self, mut state: MailState, mail: &Mail, wish: Wish, by: &UserId) -> Step<MailState> {
+        match wish {
+            Wish::AnotherDraft(None) if self.0.writer.is_some() && !state.draft_response.is_empty() => {
+                state.asked_for_changes = Some(by.clone());
+                Step::end(state).say(replies::which_changes(by))
+            }
+            // Without a model, or after spam that was not drafted, there is no draft to change.
+            Wish::AnotherDraft(None) => self.redraft(state, None).await,
+            Wish::AnotherDraft(Some(_)) if self.0.writer.is_none() => Step::end(state).say(replies::no_writer()),
+            Wish::AnotherDraft(changes) => self.redraft(state, changes).await,
+            Wish::Who => {
+                let reply = replies::who(mail, state.contact.as_deref(), &self.answers(mail).await);
+                Step::end(state).say(reply)
+            }
+            Wish::LastAnswer => {
+                let reply = replies::last_answer(mail.sender(), &self.answers(mail).await);
+                Step::end(state).say(reply)
+            }
+            Wish::Class => {
+                let reply = replies::classified(state.class(), state.confidence, state.classified_by);
+                Step::end(state).say(reply)
+            }
+            Wish::Spam => {
+                let sender = mail.sender().map(|sender| sender.address.clone()).unwrap_or_default();
+                let parameters = json!({ "mail": mail.id, "subject": mail.subject, "sender": sender });
+                state.turn.cause = Cause::Request { action: spam::NAME.to_owned(), parameters };
+                Step::go(state, Review::NAME)
+            }
+        }
+    }
+
+    async fn redraft(&self, mut state: MailState, changes: Option<String>) -> Step<MailState> {
+        let now = self.0.clock.now();
+        update_entry(&self.0, &state, |entry| entry.move_to(MailStatus::Processing, now)).await;
+        state.turn.instruction = changes;
+        Step::go(state, Generate::NAME)
+    }
+}
+
+fn schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "meaning": {
+                "type": "string",
+                "enum": ["another_draft", "who", "last_answer", "spam", "question", "none"],
+            },
+            "answer": { "type": "string", "description": "The answer to a question; otherwise empty." },
+        },
+        "required": ["meaning", "answer"],
+        "additionalProperties": false,
+    })
+}
+
+#[async_trait]
+impl Node<MailState> for Talk {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn status(&self) -> Option<&'static str> {
+        Some("Reading your message…")
+    }
+
+    fn targets(&self) -> &'static [&'static str] {
+        &[Generate::NAME, Review::NAME]
+    }
+
+    async fn run(&self, mut state: MailState, _: &Context) -> Result<Step<MailState>, NodeError> {
+        let (Cause::Said(said), Some(by)) = (state.turn.cause.clone(), state.turn.by.clone()) else {
+            return Ok(Step::end(state));
+        };
+        let Some(mail) = state.email.clone() else {
+            return Ok(Step::end(state).say(replies::no_mail()));
+        };
+        let was_asked = state.asked_for_changes.take().is_some_and(|asked| asked == by);
+        let (meaning, usage) = match parse(&said) {
+            Some(wish) => (Meaning::Wish(wish), None),
+            None if was_asked => (Meaning::Wish(Wish::AnotherDraft(Some(said))), None),
+            None => self.meaning(&state, &mail, &said).await,
+        };
+        Ok(match meaning {
+            Meaning::Answer(reply) => Step::end(state).say(reply).cost(usage),
+            Meaning::Wish(wish) => self.fulfil(state, &mail, wish, &by).await.cost(usage),
+        })
+    }
+}

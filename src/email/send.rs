@@ -1,0 +1,324 @@
+//! `send_mail`: sends the answer to a mail, once.
+//!
+//! The recipient, the subject and the thread are read from the mail each time the change is prepared; a request only
+//! gives the mail and the text. So neither a model nor a form can send to anybody but the sender.
+//!
+//! Sending has no idempotency key. The action's id is the key of the answer: its draft carries it in a header, and its
+//! Message-ID contains it. After a lost response, the account is asked what became of the answer with this key. A draft
+//! that is still there was certainly not sent, so sending continues with that draft, which can be sent only once.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use countersign_core::{
+    cause::chain,
+    clock::Clock,
+    reply::{Reply, Text},
+};
+use countersign_graph::{
+    action::{
+        ActionKind, ActionRecord, ErrorKind, Field, Form, Input, Label, MissingParameter, Outcome, Performed,
+        PrepareError, Probed, Proposal, Recovery, Refusal, Scope, Status,
+    },
+    store::{Error, Store},
+};
+use countersign_mail::{
+    Address, Found, Mail, MailAccount, MailError, MailId, MailThreadId, NoReply, Outgoing, SendError, Sent,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{
+    card::{self, About},
+    replies,
+    rules::{MAX_DRAFT_CHARS, recipient},
+};
+
+/// The name of the action.
+pub const NAME: &str = "send_mail";
+
+/// The time after sending during which a request may still arrive. Half of it is for making the draft and sending it.
+const IN_FLIGHT: Duration = Duration::from_secs(60);
+
+/// The maximum number of other answers to a mail that are looked up.
+const MAX_OTHERS: usize = 20;
+
+/// The action `send_mail`.
+#[derive(Debug)]
+pub struct SendAnswer {
+    /// The mail account.
+    pub account: Arc<dyn MailAccount>,
+    /// The store, for other answers to the same mail.
+    pub store: Arc<dyn Store>,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// The parameters that a request gives.
+#[derive(Deserialize, JsonSchema)]
+struct Given {
+    /// The id of the mail to answer. Required.
+    #[serde(default)]
+    mail: Option<String>,
+    /// The text of the answer. Required.
+    #[serde(default)]
+    text: Option<String>,
+    /// The recipient, which can only be the sender of the mail.
+    #[serde(default)]
+    #[schemars(skip)]
+    to: Option<Address>,
+    /// The facts that the card shows.
+    #[serde(default)]
+    #[schemars(skip)]
+    about: About,
+}
+
+/// The stored parameters: the answer, except for what follows from the action's id and the time of sending.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SendParameters {
+    /// The mail that is answered.
+    pub mail: MailId,
+    /// The account's address.
+    pub from: Address,
+    /// The recipient.
+    pub to: Address,
+    /// The subject.
+    pub subject: String,
+    /// The id of the message that is answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_reply_to: Option<String>,
+    /// The ids of the messages before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub references: Vec<String>,
+    /// The conversation in the account.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<MailThreadId>,
+    /// The text, exactly as it is sent.
+    pub text: String,
+    /// The facts that the card shows.
+    #[serde(default)]
+    pub about: About,
+}
+
+/// Returns the target of all changes about a mail.
+pub(super) fn target(mail: &MailId) -> String {
+    format!("mail:{mail}")
+}
+
+impl SendAnswer {
+    /// Reads the mail from the account.
+    async fn mail(&self, id: &MailId) -> Result<Mail, PrepareError> {
+        match self.account.read(id).await {
+            Ok(Some(raw)) => Ok(Mail::read(&raw)),
+            Ok(None) => Err(refused(ErrorKind::NotFound, replies::mail_gone())),
+            Err(error) => {
+                Err(PrepareError::Unavailable { error: kind_of(&error), reply: replies::account_unavailable(&error) })
+            }
+        }
+    }
+
+    /// Returns the other answers to the mail that were or may have been sent.
+    async fn others(&self, mail: &MailId, except: Option<&ActionRecord>) -> Result<Vec<ActionRecord>, Error> {
+        let statuses = [Status::Intent, Status::Done, Status::Unknown, Status::Settled];
+        let about = [Label::About(target(mail))];
+        let mut others = self.store.actions_under(&about, &statuses, MAX_OTHERS).await?;
+        others.retain(|other| other.name == NAME && except.is_none_or(|record| record.id != other.id));
+        others.sort_by(|a, b| a.id.cmp(&b.id));
+        Ok(others)
+    }
+}
+
+/// Returns the answer of an action, exactly as it is sent. Every call returns the same key and the same Message-ID.
+fn outgoing(record: &ActionRecord) -> Result<Outgoing, serde_json::Error> {
+    let SendParameters { mail: _, from, to, subject, in_reply_to, references, thread, text, about: _ } =
+        serde_json::from_value(record.parameters.clone())?;
+    let message_id = format!("{}@{}", record.id, from.domain());
+    Ok(Outgoing {
+        from,
+        to,
+        subject,
+        in_reply_to,
+        references,
+        thread,
+        text,
+        key: record.id.to_string(),
+        message_id,
+        at: record.intent_at.unwrap_or(record.requested_at),
+        is_automatic: record.under.is_some(),
+    })
+}
+
+fn refused(error: ErrorKind, reply: Reply) -> PrepareError {
+    Refusal::Refused { error, reply }.into()
+}
+
+fn kind_of(error: &MailError) -> ErrorKind {
+    match error {
+        MailError::Unavailable { .. } | MailError::RunOut => ErrorKind::Network,
+        MailError::SignIn { .. } => ErrorKind::Auth,
+        MailError::Refused { .. } | MailError::Decode { .. } => ErrorKind::Api,
+    }
+}
+
+fn failed(error: ErrorKind, summary: impl Into<Text>) -> Outcome {
+    Outcome::Failed { error, summary: summary.into() }
+}
+
+/// Returns the preconditions: the other answers to the mail, by their actions.
+fn as_preconditions(others: &[ActionRecord]) -> Value {
+    let other = |other: &ActionRecord| json!({ "action": other.id, "status": other.status });
+    json!({ "other_answers": others.iter().map(other).collect::<Vec<_>>() })
+}
+
+#[async_trait]
+impl ActionKind for SendAnswer {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn description(&self) -> &'static str {
+        "Sends an answer to the sender of a mail."
+    }
+
+    fn schema(&self) -> Value {
+        schemars::schema_for!(Given).to_value()
+    }
+
+    async fn form(&self, parameters: &Value) -> Option<Form> {
+        let text = parameters["text"].as_str()?;
+        let field = Field::new("/text", "Answer", Input::Prose(text.to_owned()));
+        let hint = format!("Sent exactly as you write it, up to {MAX_DRAFT_CHARS} characters.");
+        Some(Form { fields: vec![field.hint(hint).required()] })
+    }
+
+    fn is_editable(&self, _: &Value) -> bool {
+        true
+    }
+
+    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
+        let given: Given = serde_json::from_value(parameters.clone())
+            .map_err(|_| refused(ErrorKind::Validation, replies::not_an_answer()))?;
+        let Some(id) = given.mail.filter(|id| !id.is_empty()).map(MailId::new) else {
+            return Err(refused(ErrorKind::Validation, replies::not_an_answer()));
+        };
+        let text = given.text.unwrap_or_default().replace("\r\n", "\n").trim().to_owned();
+        if text.is_empty() {
+            let question = "What should the answer say?".to_owned();
+            let missing = MissingParameter { name: "text".to_owned(), question, options: Vec::new() };
+            return Err(Refusal::Missing(vec![missing]).into());
+        }
+        let length = text.chars().count();
+        if length > MAX_DRAFT_CHARS {
+            return Err(refused(ErrorKind::Validation, replies::too_long(length)));
+        }
+        let mail = self.mail(&id).await?;
+        if let (Some(to), Some(sender)) = (&given.to, recipient(&mail))
+            && to.address != sender.address
+        {
+            return Err(refused(ErrorKind::Validation, replies::only_to_the_sender(sender)));
+        }
+        let from = self.account.address().clone();
+        let out = Outgoing::reply(&mail, from, text, String::new(), self.clock.now(), false)
+            .map_err(|error| refused(ErrorKind::Validation, replies::cannot_be_answered(&error)))?;
+        if self.account.is_us(&out.to.address) {
+            return Err(refused(ErrorKind::Validation, replies::cannot_be_answered(&NoReply::FromUs)));
+        }
+        let others = self.others(&id, None).await.map_err(|error| {
+            tracing::warn!(error = chain(&error), "Cannot look up the other answers to a mail");
+            PrepareError::Unavailable { error: ErrorKind::Execution, reply: replies::store_unavailable() }
+        })?;
+        if others.iter().any(|other| matches!(other.status, Status::Done | Status::Settled)) {
+            return Err(refused(ErrorKind::Validation, replies::already_answered()));
+        }
+        let Outgoing { from, to, subject, in_reply_to, references, thread, text, .. } = out;
+        let answer = SendParameters {
+            mail: id.clone(),
+            from,
+            to,
+            subject,
+            in_reply_to,
+            references,
+            thread,
+            text,
+            about: given.about,
+        };
+        let link = self.account.link(&id);
+        let card = card::card(&mail, &answer, !others.is_empty(), link.as_ref().map(url::Url::as_str));
+        Ok(Proposal {
+            card,
+            preconditions: as_preconditions(&others),
+            scope: Scope::of(target(&id)).of_subject(mail.subject.clone()),
+            parameters: serde_json::to_value(&answer).expect("an answer is plain data"),
+            undo: None,
+        })
+    }
+
+    async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
+        let Some(mail) = record.parameters["mail"].as_str().map(MailId::new) else {
+            return Err(failed(ErrorKind::Execution, "The stored answer can't be read, so it was not sent."));
+        };
+        let others = self.others(&mail, Some(record)).await.map_err(|error| {
+            tracing::warn!(error = chain(&error), "Cannot look up the other answers to a mail");
+            failed(ErrorKind::Execution, "The record of earlier answers can't be read, so it was not sent.")
+        })?;
+        if others.iter().any(|other| matches!(other.status, Status::Done | Status::Settled | Status::Intent)) {
+            return Err(failed(ErrorKind::Execution, "This mail was answered already, so nothing was sent."));
+        }
+        Ok(as_preconditions(&others))
+    }
+
+    async fn perform(&self, record: &ActionRecord) -> Performed {
+        let out = match outgoing(record) {
+            Ok(out) => out,
+            Err(error) => {
+                tracing::error!(action.id = %record.id, %error, "A stored answer cannot be read");
+                let summary = "The stored answer can't be read, so it was not sent.";
+                return Performed::Ended(failed(ErrorKind::Execution, summary));
+            }
+        };
+        let prepared = match self.account.prepare(&out).await {
+            Ok(prepared) => prepared,
+            Err(error) => return Performed::Ended(not_sent(&error)),
+        };
+        match self.account.send(&out, &prepared).await {
+            Ok(sent) => Performed::Ended(done(&out, &sent)),
+            Err(SendError::NotSent(error) | SendError::Refused(error)) => Performed::Ended(not_sent(&error)),
+            Err(SendError::Unknown { detail }) => Performed::NoAnswer { detail },
+        }
+    }
+
+    fn recovery(&self) -> Recovery {
+        Recovery::Probe { in_flight: IN_FLIGHT, repeatable: false }
+    }
+
+    async fn probe(&self, record: &ActionRecord) -> Probed {
+        let Ok(out) = outgoing(record) else {
+            return Probed::CannotTell { evidence: "The stored answer can't be read.".into() };
+        };
+        match self.account.find(&out).await {
+            Ok(Found::Sent(sent)) => Probed::Happened(done(&out, &sent)),
+            // A draft can be sent only once, and it is still there.
+            Ok(Found::Draft(_)) => {
+                Probed::Unfinished { evidence: "The answer is still a draft, so it was not sent.".into() }
+            }
+            Ok(Found::Nothing) => Probed::DidNotHappen,
+            Ok(Found::Unknown { why }) => {
+                Probed::CannotTell { evidence: Text::from(format!("The mail account can't tell: {why}.")) }
+            }
+            Err(error) => Probed::CannotTell { evidence: Text::from(replies::account_error(&error)) },
+        }
+    }
+}
+
+fn done(out: &Outgoing, sent: &Sent) -> Outcome {
+    let to = card::name_of(&out.to);
+    Outcome::Done {
+        result: json!({ "id": sent.id, "thread": sent.thread, "message_id": sent.message_id }),
+        summary: Text::from("Sent the reply to ").bold(to).plain("."),
+    }
+}
+
+fn not_sent(error: &MailError) -> Outcome {
+    failed(kind_of(error), Text::from(format!("{} Nothing was sent.", replies::account_error(error))))
+}

@@ -1,0 +1,105 @@
+//! `mark_mail_as_spam`: marks a mail as spam in the account, instead of answering it.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use countersign_core::reply::{Card, Fact, Text};
+use countersign_graph::action::{
+    ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal, Scope,
+};
+use countersign_mail::{Handled, MailAccount, MailError, MailId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{replies, send::target};
+
+/// The name of the action.
+pub const NAME: &str = "mark_mail_as_spam";
+
+/// The action `mark_mail_as_spam`.
+#[derive(Debug)]
+pub struct MarkAsSpam {
+    /// The mail account.
+    pub account: Arc<dyn MailAccount>,
+}
+
+/// The parameters.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SpamParameters {
+    /// The id of the mail.
+    pub mail: String,
+    /// The subject, for the card.
+    #[serde(default)]
+    pub subject: String,
+    /// The sender, for the card.
+    #[serde(default)]
+    pub sender: String,
+}
+
+#[async_trait]
+impl ActionKind for MarkAsSpam {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn description(&self) -> &'static str {
+        "Marks a mail as spam instead of answering it."
+    }
+
+    fn schema(&self) -> Value {
+        schemars::schema_for!(SpamParameters).to_value()
+    }
+
+    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
+        let given: SpamParameters = serde_json::from_value(parameters.clone())
+            .map_err(|_| Refusal::Refused { error: ErrorKind::Validation, reply: replies::not_an_answer() })?;
+        let fact = |label: &str, value: &str| Fact { label: label.to_owned(), before: None, after: value.into() };
+        Ok(Proposal {
+            card: Card {
+                title: format!("Mark “{}” as spam?", super::rules::cut(&given.subject, 80)),
+                facts: vec![fact("From", &given.sender), fact("Subject", &given.subject)],
+                warnings: Vec::new(),
+                notes: vec![Text::from("No reply is sent. You can move it back in the mailbox.")],
+                approve: "Mark as spam".to_owned(),
+                reject: "Keep it".to_owned(),
+                done: "Marked as spam. No reply was sent.".to_owned(),
+                irreversible: false,
+                editable: false,
+            },
+            scope: Scope::of(target(&MailId::new(&*given.mail))).of_subject(given.subject.clone()),
+            parameters: serde_json::to_value(&given).expect("these are plain data"),
+            preconditions: json!({}),
+            undo: None,
+        })
+    }
+
+    async fn preconditions(&self, _: &ActionRecord) -> Result<Value, Outcome> {
+        Ok(json!({}))
+    }
+
+    async fn perform(&self, record: &ActionRecord) -> Performed {
+        let Some(mail) = record.parameters["mail"].as_str().map(MailId::new) else {
+            let summary = Text::from("The stored request can't be read, so nothing was marked.");
+            return Performed::Ended(Outcome::Failed { error: ErrorKind::Execution, summary });
+        };
+        match self.account.mark(&mail, Handled::Spam).await {
+            Ok(()) => {
+                Performed::Ended(Outcome::Done { result: json!({}), summary: Text::from(record.card.done.as_str()) })
+            }
+            Err(error @ MailError::Unavailable { .. }) => Performed::NoAnswer { detail: error.to_string() },
+            Err(error) => {
+                let summary = Text::from(format!("{} Nothing was marked.", replies::account_error(&error)));
+                Performed::Ended(Outcome::Failed { error: ErrorKind::Api, summary })
+            }
+        }
+    }
+
+    fn recovery(&self) -> Recovery {
+        Recovery::Idempotent
+    }
+
+    async fn probe(&self, _: &ActionRecord) -> Probed {
+        Probed::CannotTell { evidence: "This can't be looked up.".into() }
+    }
+}

@@ -1,0 +1,182 @@
+//! The messages that people write in a mail's thread, as far as they are understood without a model.
+
+/// The meaning of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// Another draft, with these changes; `None` if the changes were not said.
+    AnotherDraft(Option<String>),
+    /// Who wrote the mail.
+    Who,
+    /// The last answer to the sender.
+    LastAnswer,
+    /// The class of the mail.
+    Class,
+    /// Mark the mail as spam.
+    Spam,
+}
+
+/// Messages that ask for another draft without saying how.
+const DRAFT: &[&str] = &[
+    "another draft",
+    "ask for another draft",
+    "new draft",
+    "try again",
+    "draft again",
+    "rewrite it",
+    "rewrite",
+    "redraft",
+    "draft a reply",
+    "write another draft",
+    "process again",
+];
+
+/// The beginnings of messages that say how another draft should be.
+const CHANGES: &[&str] = &[
+    "another draft",
+    "new draft",
+    "rewrite",
+    "redraft",
+    "make it",
+    "make the draft",
+    "shorter",
+    "longer",
+    "shorten",
+    "friendlier",
+    "warmer",
+    "nicer",
+    "simpler",
+    "more formal",
+    "less formal",
+    "more polite",
+    "more direct",
+    "offer",
+    "suggest",
+    "propose",
+    "mention",
+    "say",
+    "tell",
+    "ask",
+    "add",
+    "include",
+    "remove",
+    "drop",
+    "leave out",
+    "apologize",
+    "apologise",
+    "thank",
+    "use",
+    "in german",
+    "in english",
+    "in french",
+    "in spanish",
+    "in italian",
+    "change",
+    "replace",
+];
+
+/// The questions about the sender. “Who is she” needs no name.
+const WHO: &[&str] = &[
+    "who is this",
+    "who is that",
+    "who is she",
+    "who is he",
+    "who are they",
+    "who is it",
+    "who's this",
+    "who's she",
+    "who's he",
+    "who wrote this",
+    "who wrote it",
+    "who is the sender",
+    "who wrote that mail",
+    "do we know her",
+    "do we know him",
+    "do we know them",
+];
+
+/// The questions about the last answer to the sender.
+const LAST: &[&str] = &[
+    "what did we answer last time",
+    "what did we answer before",
+    "what did we say last time",
+    "what did we tell her",
+    "what did we tell him",
+    "what did we tell them",
+    "what did we write last time",
+    "last answer",
+    "last reply",
+    "show the last reply",
+    "show the last answer",
+];
+
+/// The questions about the class.
+const CLASS: &[&str] =
+    &["what class is it", "what kind of mail is this", "how was it classified", "class", "why does it wait"];
+
+/// The messages that say the mail is spam.
+const SPAM: &[&str] =
+    &["spam", "this is spam", "it's spam", "its spam", "that's spam", "mark as spam", "mark it as spam"];
+
+/// Returns the meaning of a message; `None` if it is not one of the documented phrases.
+pub(super) fn parse(said: &str) -> Option<Wish> {
+    let said = said.trim();
+    let words = said.trim_end_matches(['.', '!', '?', '…', ' ']).to_lowercase().replace('’', "'");
+    let plain = words.strip_prefix("please ").unwrap_or(&words).trim_end_matches(" please").trim_end_matches(',');
+    let is = |phrases: &[&str]| phrases.contains(&plain);
+    if is(DRAFT) {
+        return Some(Wish::AnotherDraft(None));
+    }
+    if is(WHO) {
+        return Some(Wish::Who);
+    }
+    if is(LAST) {
+        return Some(Wish::LastAnswer);
+    }
+    if is(CLASS) {
+        return Some(Wish::Class);
+    }
+    if is(SPAM) {
+        return Some(Wish::Spam);
+    }
+    let is_question = said.ends_with('?');
+    let begins = CHANGES.iter().any(|phrase| {
+        plain.strip_prefix(phrase).is_some_and(|rest| !rest.starts_with(|next: char| next.is_alphanumeric()))
+    });
+    (begins && !is_question).then(|| Wish::AnotherDraft(Some(said.to_owned())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documented_phrases_are_understood() {
+        for (said, wish) in [
+            ("Another draft", Wish::AnotherDraft(None)),
+            ("try again, please", Wish::AnotherDraft(None)),
+            ("Who is she?", Wish::Who),
+            ("who’s this", Wish::Who),
+            ("What did we answer last time?", Wish::LastAnswer),
+            ("What kind of mail is this?", Wish::Class),
+            ("This is spam!", Wish::Spam),
+        ] {
+            assert_eq!(parse(said), Some(wish), "{said}");
+        }
+    }
+
+    #[test]
+    fn changes_are_passed_on_as_they_were_said() {
+        for said in
+            ["shorter, and offer Tuesday", "Please mention the new price.", "in German", "Another draft: warmer"]
+        {
+            assert_eq!(parse(said), Some(Wish::AnotherDraft(Some(said.to_owned()))), "{said}");
+        }
+    }
+
+    #[test]
+    fn other_messages_are_not_guessed() {
+        for said in ["", "Bo, can you take this?", "sayonara", "user error", "Should we offer Tuesday?", "hello"] {
+            assert_eq!(parse(said), None, "{said}");
+        }
+    }
+}

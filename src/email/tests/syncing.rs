@@ -1,0 +1,157 @@
+//! Mails come into threads once, whatever is killed in between.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use countersign_core::ids::ThreadId;
+use countersign_mail::MailError;
+
+use super::support::*;
+use crate::{
+    book::MailStatus,
+    sync::{MailSync, PostError, Round, SyncControl, SyncDeps},
+};
+
+struct Syncing {
+    sync: MailSync,
+    control: SyncControl,
+    roots: Arc<FakeRoots>,
+    woken: Arc<Mutex<Vec<ThreadId>>>,
+}
+
+fn syncing(world: &World, holder: &str, roots: Arc<FakeRoots>) -> Syncing {
+    let control = SyncControl::new(world.book.clone());
+    let woken: Arc<Mutex<Vec<ThreadId>>> = Arc::default();
+    let wakes = woken.clone();
+    let sync = MailSync::new(SyncDeps {
+        account: world.account.clone(),
+        book: world.book.clone(),
+        control: control.clone(),
+        lookup: world.lookup.clone(),
+        roots: roots.clone(),
+        team: "T1".into(),
+        channel: "C1".into(),
+        wake: Arc::new(move |thread| wakes.lock().unwrap().push(thread)),
+        clock: Arc::new(world.store.clock.clone()),
+        holder: holder.to_owned(),
+        every: Duration::from_secs(60),
+    });
+    Syncing { sync, control, roots, woken }
+}
+
+/// Returns a mail that arrives now.
+fn fresh(world: &World, id: &str) -> countersign_mail::RawMail {
+    countersign_mail::RawMail { received_at: world.now(), ..raw(id, "Prices", "How much is it?") }
+}
+
+#[tokio::test]
+async fn each_mail_gets_one_thread() {
+    let world =
+        World::with(vec![classifies("inquiry", 0.9), drafts("Yes."), classifies("inquiry", 0.9), drafts("No.")]);
+    let Syncing { sync, roots, woken, control } = syncing(&world, "p1", Arc::default());
+    world.account.inbox.lock().unwrap().push(fresh(&world, "m1"));
+    assert_eq!(sync.round().await, Round::Complete(false));
+    assert_eq!(sync.round().await, Round::Complete(false), "nothing new");
+    world.account.inbox.lock().unwrap().push(fresh(&world, "m2"));
+    assert_eq!(sync.round().await, Round::Complete(false));
+    let posted: Vec<_> = roots.posted.lock().unwrap().iter().map(|(_, words)| words.clone()).collect();
+    assert_eq!(posted, ["New mail from Dana Fields: Prices", "New mail from Dana Fields: Prices"]);
+    let threads = woken.lock().unwrap().clone();
+    assert_eq!(threads.len(), 2);
+    for thread in &threads {
+        world.work(thread).await;
+        assert!(!world.cards(thread).await.is_empty());
+    }
+    let state = control.state().await.unwrap();
+    assert_eq!((state.brought, state.problem), (2, None));
+}
+
+#[tokio::test]
+async fn a_lost_answer_of_slack_leads_to_no_second_message() {
+    let world = World::with(Vec::new());
+    let Syncing { sync, roots, control, .. } = syncing(&world, "p1", Arc::default());
+    *roots.failure.lock().unwrap() = Some(PostError("Slack doesn't answer.".into()));
+    world.account.inbox.lock().unwrap().push(fresh(&world, "m1"));
+    assert_eq!(sync.round().await, Round::Failed(None));
+    assert_eq!(control.state().await.unwrap().problem.as_deref(), Some("Slack doesn't answer."));
+    assert!(control.state().await.unwrap().point.is_none(), "the mail is asked for again");
+    assert_eq!(sync.round().await, Round::Complete(false));
+    assert_eq!(roots.posted.lock().unwrap().len(), 1);
+    assert!(world.entry("m1").await.is_delivered);
+}
+
+#[tokio::test]
+async fn a_mail_that_cannot_be_read_does_not_hold_up_others() {
+    let world = World::with(Vec::new());
+    let Syncing { sync, roots, .. } = syncing(&world, "p1", Arc::default());
+    world.account.inbox.lock().unwrap().extend([fresh(&world, "m1"), fresh(&world, "m2")]);
+    world.account.unreadable.lock().unwrap().push("m1".into());
+    assert_eq!(sync.round().await, Round::Complete(false));
+    let mut posted: Vec<_> = roots.posted.lock().unwrap().iter().map(|(_, words)| words.clone()).collect();
+    posted.sort();
+    assert_eq!(posted, ["New mail from Dana Fields: Prices", "New mail from an unknown sender: (no subject)"]);
+}
+
+#[tokio::test]
+async fn mails_from_before_the_bot_are_left_alone() {
+    let world = World::with(Vec::new());
+    let Syncing { sync, roots, .. } = syncing(&world, "p1", Arc::default());
+    world.account.inbox.lock().unwrap().extend([raw("old", "Old", "From March."), fresh(&world, "new")]);
+    assert_eq!(sync.round().await, Round::Complete(false));
+    assert_eq!(roots.posted.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn an_account_that_does_not_answer_loses_nothing() {
+    let world = World::with(Vec::new());
+    let Syncing { sync, control, .. } = syncing(&world, "p1", Arc::default());
+    world.account.inbox.lock().unwrap().push(fresh(&world, "m1"));
+    let after = Some(Duration::from_secs(7));
+    *world.account.failure.lock().unwrap() = Some(MailError::Unavailable { reason: "429".into(), retry_after: after });
+    assert_eq!(sync.round().await, Round::Failed(after));
+    assert_eq!(control.state().await.unwrap().problem.as_deref(), Some("The mail server doesn't answer."));
+    *world.account.failure.lock().unwrap() = None;
+    assert_eq!(sync.round().await, Round::Complete(false));
+    assert!(world.entry("m1").await.is_delivered);
+}
+
+#[tokio::test]
+async fn rounds_can_be_paused() {
+    let world = World::with(Vec::new());
+    let Syncing { sync, control, .. } = syncing(&world, "p1", Arc::default());
+    control.pause(&"ana".into(), world.now()).await.unwrap();
+    world.account.inbox.lock().unwrap().push(fresh(&world, "m1"));
+    assert_eq!(sync.round().await, Round::NotOurs);
+    control.resume().await.unwrap();
+    assert_eq!(sync.round().await, Round::Complete(false));
+    assert!(world.entry("m1").await.is_delivered);
+}
+
+#[tokio::test]
+async fn one_process_at_a_time_makes_the_rounds() {
+    let world = World::with(Vec::new());
+    let roots: Arc<FakeRoots> = Arc::default();
+    let (first, second) = (syncing(&world, "p1", roots.clone()), syncing(&world, "p2", roots));
+    assert_eq!(first.sync.round().await, Round::Complete(false));
+    assert_eq!(second.sync.round().await, Round::NotOurs);
+    world.store.clock.advance(Duration::from_secs(121));
+    assert_eq!(second.sync.round().await, Round::Complete(false), "the other one is gone");
+}
+
+#[tokio::test]
+async fn a_stuck_mail_is_found_again() {
+    let world = World::with(Vec::new());
+    let Syncing { sync, woken, .. } = syncing(&world, "p1", Arc::default());
+    world.account.inbox.lock().unwrap().push(fresh(&world, "m1"));
+    sync.round().await;
+    let mail = countersign_mail::MailId::new("m1");
+    world.book.update(&mail, |entry| entry.move_to(MailStatus::Processing, entry.updated_at)).await.unwrap();
+    world.store.clock.advance(Duration::from_secs(601));
+    assert_eq!(sync.round().await, Round::Complete(false));
+    assert_eq!(woken.lock().unwrap().len(), 2, "woken once more");
+    assert_eq!(world.entry("m1").await.stuck, 1);
+    assert_eq!(sync.round().await, Round::Complete(false));
+    assert_eq!(woken.lock().unwrap().len(), 2, "not at every round");
+}
