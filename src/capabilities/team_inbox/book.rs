@@ -1,0 +1,187 @@
+//! The mails as the surfaces see them: who wrote, what became of each, and the state of the synchronization.
+//!
+//! The mail graph keeps the mails; this crate only reads them, through [`MailBook`].
+
+use std::fmt;
+
+use async_trait::async_trait;
+use countersign_core::{
+    clock::Timestamp,
+    ids::{ChannelId, ThreadId, UserId},
+};
+use countersign_graph::action::Reader;
+use serde::{Deserialize, Serialize};
+
+/// The state of a mail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MailStatus {
+    /// Fetched, and not looked at yet.
+    Pending,
+    /// Being classified, or a draft is being written.
+    Processing,
+    /// A draft is ready.
+    Drafted,
+    /// A person has to decide.
+    NeedsReview,
+    /// Answered.
+    Sent,
+    /// Rejected by a person, or spam.
+    Rejected,
+}
+
+impl MailStatus {
+    /// Returns true if the mail waits for a person.
+    pub fn waits(self) -> bool {
+        matches!(self, Self::Drafted | Self::NeedsReview)
+    }
+
+    /// Returns the state in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Pending => "not looked at yet",
+            Self::Processing => "in progress",
+            Self::Drafted | Self::NeedsReview => "waiting for a person",
+            Self::Sent => "answered",
+            Self::Rejected => "rejected",
+        }
+    }
+}
+
+/// A mail in a list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// The id of the mail.
+    pub id: String,
+    /// The display name of the sender.
+    pub sender_name: Option<String>,
+    /// The address of the sender; `None` if the mail names none.
+    pub sender: Option<String>,
+    /// The subject; possibly empty.
+    pub subject: String,
+    /// The class, such as `meeting_request`; `None` if it is not classified yet.
+    pub class: Option<String>,
+    /// The confidence of the classification, from 0 to 1.
+    pub confidence: Option<f64>,
+    /// The state.
+    pub status: MailStatus,
+    /// The reason why it waits for a person.
+    pub why: Option<String>,
+    /// The time at which the server received it.
+    pub received_at: Timestamp,
+    /// The time at which it was answered or rejected.
+    pub settled_at: Option<Timestamp>,
+    /// True if it was answered without a person.
+    pub is_automatic: bool,
+    /// The thread in Slack.
+    pub thread: Option<ThreadId>,
+    /// The address of that thread.
+    pub link: Option<String>,
+}
+
+impl Entry {
+    /// Returns the sender for people: the name, or else the address.
+    pub fn from(&self) -> &str {
+        let name = self.sender_name.as_deref().map(str::trim).filter(|name| !name.is_empty());
+        name.or(self.sender.as_deref()).unwrap_or("an unknown sender")
+    }
+}
+
+/// A stop of the synchronization by a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pause {
+    /// The person.
+    pub by: UserId,
+    /// The time, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Timestamp>,
+}
+
+/// The state of the account and of the synchronization.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Overview {
+    /// The address of the account.
+    pub account: String,
+    /// The time of the last successful synchronization.
+    pub last_sync: Option<Timestamp>,
+    /// The reason why the last synchronization failed, if it did.
+    pub fault: Option<String>,
+    /// The stop by a person, if there is one.
+    pub paused: Option<Pause>,
+    /// The number of mails that wait for a person.
+    pub waiting: usize,
+    /// The time at which the oldest of them was received.
+    pub oldest_waiting: Option<Timestamp>,
+    /// The number of mails in progress.
+    pub in_progress: usize,
+    /// True if some answers are sent without a person.
+    pub is_automatic: bool,
+    /// The number of answers that were sent today without a person.
+    pub automatic_today: u32,
+    /// The maximum number of such answers a day.
+    pub automatic_a_day: u32,
+}
+
+/// The reasons why the mails cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BookError {
+    /// The store did not answer, or its data cannot be read.
+    #[error("the mails cannot be read: {0}")]
+    Unavailable(String),
+}
+
+/// The mails of one account.
+#[async_trait]
+pub trait MailBook: Send + Sync + fmt::Debug {
+    /// Returns the channel in which each mail has a thread.
+    fn channel(&self) -> &ChannelId;
+
+    /// Returns the state of the account and of the synchronization.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the mails cannot be read.
+    async fn overview(&self) -> Result<Overview, BookError>;
+
+    /// Returns the mails that wait for a person, the oldest first, at most `limit`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the mails cannot be read.
+    async fn waiting(&self, limit: usize) -> Result<Vec<Entry>, BookError>;
+
+    /// Returns the mails with this id, or whose sender or subject contains all these words: the newest first, at most
+    /// `limit`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the mails cannot be read.
+    async fn find(&self, words: &str, limit: usize) -> Result<Vec<Entry>, BookError>;
+
+    /// Returns the mails that were received, answered or rejected at `since` or later, at most `limit`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the mails cannot be read.
+    async fn since(&self, since: Timestamp, limit: usize) -> Result<Vec<Entry>, BookError>;
+
+    /// Starts a synchronization soon, even if it is not due.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the request cannot be stored.
+    async fn sync_soon(&self) -> Result<(), BookError>;
+
+    /// Stops the synchronization, or goes on with it. Returns false if it was in that state already.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the state cannot be stored.
+    async fn set_paused(&self, is_paused: bool, by: &UserId) -> Result<bool, BookError>;
+}
+
+/// Returns true if a reader may see senders and subjects: only the members of the channel of mails can read there.
+/// Membership is not looked up, as for the lists of cards (`conversation::record::sight`).
+pub fn may_read(book: &dyn MailBook, reader: &Reader) -> bool {
+    reader.channel == *book.channel()
+}

@@ -1,0 +1,132 @@
+//! Charts as PNG: horizontal bars with a number each.
+//!
+//! A picture has its own light background, so it looks the same in dark mode.
+
+use countersign_capabilities::picture::{self, INK, write};
+use plotters::{prelude::*, style::text_anchor::HPos};
+
+use super::{figures::Figures, replies};
+
+const WIDTH: u32 = 960;
+/// The height of a row in pixels.
+const ROW: u32 = 58;
+/// The height of a bar in pixels.
+const BAR: i32 = 36;
+/// The height above the first row.
+const HEAD: u32 = 78;
+/// The height below the last row, with the legend.
+const FOOT: u32 = 70;
+/// The left and the right end of the longest bar.
+const SPAN: (i32, i32) = (270, 780);
+/// The size of the title in pixels. The texts are large because a phone shows the picture at a third of its width.
+const TITLE_SIZE: f64 = 34.0;
+const LABEL_SIZE: f64 = 26.0;
+const MUTED: RGBColor = RGBColor(98, 100, 115);
+/// Colors that people with any kind of color vision can tell apart on white.
+const COLORS: [RGBColor; 2] = [RGBColor(0, 90, 181), RGBColor(213, 94, 0)];
+
+/// A row of a chart.
+#[derive(Clone, Debug, PartialEq)]
+struct Row {
+    label: String,
+    /// The two parts of the bar.
+    parts: [usize; 2],
+    /// The text after the bar.
+    value: String,
+}
+
+/// Draws how long answers took.
+///
+/// # Errors
+///
+/// Fails if there are no answers, or the picture cannot be drawn.
+pub(super) fn times(title: &str, figures: &Figures) -> anyhow::Result<Vec<u8>> {
+    let rows = figures.bands.iter().map(|band| Row {
+        label: band.label.clone(),
+        parts: [band.by_people, band.automatic],
+        value: (band.by_people + band.automatic).to_string(),
+    });
+    let legend: &[&str] = if figures.automatic > 0 { &["by a person", "automatically"] } else { &[] };
+    bars(title, &rows.collect::<Vec<_>>(), legend)
+}
+
+/// Draws the number of mails of each class.
+///
+/// # Errors
+///
+/// Fails if no mail is classified, or the picture cannot be drawn.
+pub(super) fn classes(title: &str, figures: &Figures) -> anyhow::Result<Vec<u8>> {
+    let rows = figures.classes.iter().map(|class| Row {
+        label: replies::class_name(&class.class),
+        parts: [class.count, 0],
+        value: format!("{} ({}%)", class.count, class.share.round()),
+    });
+    bars(title, &rows.collect::<Vec<_>>(), &[])
+}
+
+fn bars(title: &str, rows: &[Row], legend: &[&str]) -> anyhow::Result<Vec<u8>> {
+    let total = |row: &Row| row.parts.iter().sum::<usize>();
+    let most = rows.iter().map(total).max().unwrap_or_default();
+    anyhow::ensure!(most > 0, "there is nothing to draw");
+    let length = |count: usize| ((SPAN.1 - SPAN.0) as f64 * count as f64 / most as f64).round() as i32;
+    let height = HEAD + FOOT + ROW * u32::try_from(rows.len())?;
+    picture::draw((WIDTH, height), |area| {
+        write(area, title, (28, 36), TITLE_SIZE, INK, HPos::Left)?;
+        let row_height = i32::try_from(ROW)?;
+        let first = i32::try_from(HEAD)?;
+        for (nth, row) in rows.iter().enumerate() {
+            let top = first + row_height * i32::try_from(nth)?;
+            let middle = top + BAR / 2;
+            write(area, &row.label, (SPAN.0 - 16, middle), LABEL_SIZE, INK, HPos::Right)?;
+            let mut from = SPAN.0;
+            for (part, color) in row.parts.into_iter().zip(COLORS).filter(|(part, _)| *part > 0) {
+                let to = from + length(part).max(2);
+                area.draw(&Rectangle::new([(from, top), (to, top + BAR)], color.filled()))?;
+                from = to;
+            }
+            write(area, &row.value, (from + 12, middle), LABEL_SIZE, MUTED, HPos::Left)?;
+        }
+        let foot = i32::try_from(height)? - 40;
+        let mut left = SPAN.0;
+        for (label, color) in legend.iter().zip(COLORS) {
+            area.draw(&Rectangle::new([(left, foot - 10), (left + 20, foot + 10)], color.filled()))?;
+            write(area, label, (left + 30, foot), LABEL_SIZE, MUTED, HPos::Left)?;
+            left += 240;
+        }
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::testing::answered;
+
+    fn pixels_of(png: &[u8], color: RGBColor) -> usize {
+        let mut picture = png::Decoder::new(std::io::Cursor::new(png)).read_info().unwrap();
+        let mut pixels = vec![0; picture.output_buffer_size().unwrap()];
+        picture.next_frame(&mut pixels).unwrap();
+        pixels.chunks_exact(3).filter(|pixel| *pixel == [color.0, color.1, color.2]).count()
+    }
+
+    #[test]
+    fn a_bar_is_as_long_as_its_share_of_the_longest() {
+        let hour = Duration::from_secs(3600);
+        let entries = [answered("a", hour / 2, false), answered("b", hour * 3, false), answered("c", hour * 3, true)];
+        let png = times("Time until an answer", &Figures::of(&entries)).unwrap();
+        let (people, automatic) = (pixels_of(&png, COLORS[0]), pixels_of(&png, COLORS[1]));
+        let full = (SPAN.1 - SPAN.0) as usize * BAR as usize;
+        assert!(people.abs_diff(full) < full / 10, "two halves of the longest bar: {people} of {full} pixels");
+        assert!(automatic.abs_diff(full / 2) < full / 10, "one half of it, and the legend: {automatic} pixels");
+    }
+
+    #[test]
+    fn classes_are_drawn_and_nothing_is_not() {
+        let png = classes("Mails by class", &Figures::of(&[answered("a", Duration::ZERO, false)])).unwrap();
+        assert!(pixels_of(&png, COLORS[0]) > 1000);
+        assert!(classes("Mails by class", &Figures::of(&[])).is_err());
+        assert!(times("Time until an answer", &Figures::of(&[])).is_err());
+    }
+}

@@ -1,0 +1,125 @@
+//! `/mail`: quick answers about the team's mail, without any model. Only the asker sees them.
+
+use countersign_capabilities::{Command, Takes, Word};
+use countersign_core::{clock::Timestamp, reply::Reply};
+use countersign_graph::action::Reader;
+
+use super::{
+    book::{BookError, MailBook, may_read},
+    replies,
+};
+
+/// The maximum number of mails in a list. One more is read, to find out whether there are more.
+pub(super) const MAX_LISTED: usize = 15;
+
+const fn word(word: &'static str, takes: Takes, what: &'static str, example: &'static str) -> Word {
+    Word { word, takes, what, example }
+}
+
+/// The command `/mail` and its words.
+pub(super) const COMMAND: Command = Command {
+    name: "/mail",
+    words: &[
+        word("status", Takes::Nothing, "whether mail is fetched, and how much waits", "status"),
+        word("waiting", Takes::Nothing, "the mails that wait for a person", "waiting"),
+        word("show", Takes::Required("sender, subject or id"), "a mail and what became of it", "show Ada"),
+        word("sync", Takes::Nothing, "fetch mail now", "sync"),
+        word("pause", Takes::Nothing, "stop fetching mail", "pause"),
+        word("resume", Takes::Nothing, "go on after a pause", "resume"),
+    ],
+};
+
+/// Answers one word of the command. Words that show mails, or change whether they are fetched, are answered in the
+/// channel of mails only.
+pub(super) async fn answer(book: &dyn MailBook, word: &str, rest: &str, reader: &Reader, now: Timestamp) -> Reply {
+    let answered = match word {
+        "status" => book.overview().await.map(|overview| replies::status(&overview, now)),
+        _ if !may_read(book, reader) => Ok(replies::elsewhere(book.channel())),
+        "waiting" => waiting(book, now).await,
+        "show" => show(book, rest, now).await,
+        "sync" => sync(book).await,
+        "pause" => set_paused(book, true, reader).await,
+        _ => set_paused(book, false, reader).await,
+    };
+    answered.unwrap_or_else(|error| {
+        tracing::warn!(error = countersign_core::cause::chain(&error), "The mails cannot be read");
+        replies::unavailable(&error)
+    })
+}
+
+async fn waiting(book: &dyn MailBook, now: Timestamp) -> Result<Reply, BookError> {
+    let mut found = book.waiting(MAX_LISTED + 1).await?;
+    let more = found.len() > MAX_LISTED;
+    found.truncate(MAX_LISTED);
+    Ok(replies::waiting(&found, more, now))
+}
+
+async fn show(book: &dyn MailBook, words: &str, now: Timestamp) -> Result<Reply, BookError> {
+    let mut found = book.find(words, MAX_LISTED + 1).await?;
+    let more = found.len() > MAX_LISTED;
+    found.truncate(MAX_LISTED);
+    Ok(replies::found(words, &found, more, now))
+}
+
+async fn sync(book: &dyn MailBook) -> Result<Reply, BookError> {
+    let overview = book.overview().await?;
+    if overview.paused.is_none() {
+        book.sync_soon().await?;
+    }
+    Ok(replies::sync_requested(&overview))
+}
+
+async fn set_paused(book: &dyn MailBook, is_paused: bool, reader: &Reader) -> Result<Reply, BookError> {
+    let Some(by) = &reader.by else { return Ok(replies::unknown_person()) };
+    let changed = book.set_paused(is_paused, by).await?;
+    if changed && !is_paused {
+        book.sync_soon().await?;
+    }
+    Ok(replies::paused(is_paused, changed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        book::MailStatus,
+        testing::{FixedBook, RECEIVED, ana_in, entry},
+    };
+
+    async fn said(book: &FixedBook, line: &str, channel: &str) -> String {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        answer(book, word, rest, &ana_in(channel), RECEIVED).await.words()
+    }
+
+    #[tokio::test]
+    async fn mails_are_shown_in_their_channel_only() {
+        let book = FixedBook::new(vec![entry("m1", MailStatus::NeedsReview)]);
+        assert!(said(&book, "waiting", "C5").await.contains("Ada: Prices for 20 seats"));
+        assert!(said(&book, "show prices", "C5").await.contains("From: Ada <ada@customer.example>"));
+        for line in ["waiting", "show prices", "sync", "pause", "resume"] {
+            assert_eq!(said(&book, line, "C1").await, "Mails are shown in #C5 only. Ask me there.", "{line}");
+        }
+        assert!(said(&book, "status", "C1").await.contains("1 mail"), "numbers are no secret");
+    }
+
+    #[tokio::test]
+    async fn a_pause_is_set_once_and_going_on_fetches_at_once() {
+        let book = FixedBook::new(Vec::new());
+        assert!(said(&book, "sync", "C5").await.starts_with("Fetching mail now."));
+        assert!(said(&book, "pause", "C5").await.starts_with("Paused."));
+        assert!(said(&book, "pause", "C5").await.starts_with("Mail is paused already."));
+        assert!(said(&book, "sync", "C5").await.starts_with("Mail is paused, so nothing is fetched."));
+        assert_eq!(*book.syncs.lock().unwrap(), 1);
+        assert!(said(&book, "resume", "C5").await.starts_with("Resumed."));
+        assert_eq!(*book.syncs.lock().unwrap(), 2);
+        assert_eq!(said(&book, "resume", "C5").await, "Mail is not paused.");
+    }
+
+    #[tokio::test]
+    async fn a_store_that_does_not_answer_is_admitted() {
+        let book = FixedBook { is_broken: true, ..FixedBook::new(Vec::new()) };
+        for line in ["status", "waiting", "show prices", "sync", "pause", "resume"] {
+            assert!(said(&book, line, "C5").await.starts_with("I can't read the mails right now."), "{line}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! The team's inbox: `/mail`, the section of the Home tab, figures with pictures, and a daily digest.
+//!
+//! The mail graph classifies and answers mails; this capability only shows what it has done, and can pause it. It reads
+//! the mails through [`MailBook`], so it knows neither the graph nor the mail account.
+//!
+//! | module | purpose |
+//! | --- | --- |
+//! | [`book`] | the mails as they are shown, and the trait of their source |
+//! | [`figures`] | numbers of mails, and the times until an answer |
+//! | [`tools`] | questions in a conversation |
+//! | [`digest`] | the daily digest, posted once |
+//! | [`replies`] | the sentences |
+//!
+//! *Architecture Invariant:* senders and subjects are shown only in the channel of mails. Everywhere else there are
+//! numbers and links, which work only for the members of that channel.
+
+pub mod book;
+mod chart;
+mod commands;
+pub mod digest;
+pub mod figures;
+mod home;
+mod phrases;
+pub mod replies;
+#[cfg(test)]
+mod testing;
+pub mod tools;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use countersign_capabilities::{Capability, Command, Family, Tool, facts::Facts};
+use countersign_core::{clock::Clock, reply::Reply};
+use countersign_graph::action::{ActionKind, Reader};
+use countersign_understanding::phrases::Phrases;
+
+use self::{book::MailBook, tools::Deps};
+
+/// The capability for the team's inbox.
+#[derive(Debug)]
+pub struct TeamInbox(Deps);
+
+impl TeamInbox {
+    /// Creates the capability for the mails in this book.
+    pub fn new(book: Arc<dyn MailBook>, clock: Arc<dyn Clock>) -> Self {
+        Self(Deps { book, clock })
+    }
+}
+
+#[async_trait]
+impl Capability for TeamInbox {
+    fn name(&self) -> &'static str {
+        "mail"
+    }
+
+    fn purpose(&self) -> &'static str {
+        "The team's mail: how much waits for an answer, and how fast it is answered."
+    }
+
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        tools::all(&self.0)
+    }
+
+    fn actions(&self) -> Vec<Arc<dyn ActionKind>> {
+        Vec::new()
+    }
+
+    fn families(&self) -> Vec<Family> {
+        let family = Family::new("mail", "the team's mail: its status, what waits for an answer, figures");
+        vec![family.tools([tools::STATUS, tools::WAITING, tools::FIGURES])]
+    }
+
+    fn phrases(&self) -> Option<&'static dyn Phrases> {
+        Some(&phrases::OfMail)
+    }
+
+    fn examples(&self) -> &'static [(&'static str, &'static str)] {
+        &[("Mail", "how fast do we answer mail?")]
+    }
+
+    fn command(&self) -> Option<Command> {
+        Some(commands::COMMAND)
+    }
+
+    async fn answer_to(&self, word: &str, rest: &str, _: &Facts, reader: &Reader) -> Reply {
+        commands::answer(&*self.0.book, word, rest, reader, self.0.clock.now()).await
+    }
+
+    async fn home(&self, _: &Facts) -> Option<Reply> {
+        home::section(&*self.0.book, self.0.clock.now()).await
+    }
+}

@@ -1,0 +1,57 @@
+//! The phrases about the team's mail: `mail status`, `which mails are waiting?`, `how fast do we answer mail?`.
+
+use countersign_understanding::phrases::Phrases;
+
+/// The phrases about mail.
+pub(super) struct OfMail;
+
+impl Phrases for OfMail {
+    fn things(&self) -> &'static [&'static str] {
+        &["mail", "mails"]
+    }
+
+    /// Returns nothing: a thread cannot be about a mail here, since each mail has a thread of its own.
+    fn greeting(&self) -> &'static str {
+        ""
+    }
+
+    fn lines(&self) -> &'static str {
+        include_str!("phrases.txt")
+    }
+
+    fn help(&self) -> &'static str {
+        "*Mail*\n\
+         • mail status\n\
+         • which mails are waiting?\n\
+         • how fast do we answer mail?\n\
+         • what kinds of mail do we get?"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::OfMail;
+    use countersign_understanding::{book::Book, checking::check, situation::Situation};
+
+    #[test]
+    fn questions_about_mail_are_understood() {
+        check(
+            &Book::default().with("mail", &OfMail).unwrap(),
+            &Situation::default(),
+            &[
+                ("mail status", "read mail_status"),
+                ("what is the status of the inbox?", "read mail_status"),
+                ("how many mails are waiting?", "read mail_status"),
+                ("has new mail arrived?", "read mail_status"),
+                ("which mails are waiting?", "read list_waiting_mails"),
+                ("show me the waiting mails", "read list_waiting_mails"),
+                ("which emails need an answer?", "read list_waiting_mails"),
+                ("how fast do we answer mail?", r#"read show_mail_figures {"about":"times"}"#),
+                ("how long does it take to answer a mail?", r#"read show_mail_figures {"about":"times"}"#),
+                ("show the mail statistics", r#"read show_mail_figures {"about":"times"}"#),
+                ("what kinds of mail do we get?", r#"read show_mail_figures {"about":"classes"}"#),
+                ("show mails by class", r#"read show_mail_figures {"about":"classes"}"#),
+            ],
+        );
+    }
+}

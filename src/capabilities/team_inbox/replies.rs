@@ -1,0 +1,410 @@
+//! The sentences about mails.
+//!
+//! Senders and subjects are shown only in the channel of mails; every other text has only numbers and links.
+
+use std::time::Duration;
+
+use countersign_core::{
+    clock::{Timestamp, ago},
+    ids::ChannelId,
+    reply::{Attachment, Part, Reply, Text},
+};
+
+use super::{
+    book::{BookError, Entry, Overview, Pause},
+    chart,
+    figures::Figures,
+};
+
+/// The maximum number of characters of a subject in a list.
+const MAX_SUBJECT: usize = 120;
+
+/// The subject of a chart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chart {
+    /// The times until an answer.
+    Times,
+    /// The classes of mails.
+    Classes,
+}
+
+/// Returns the name of a class for people, such as `meeting request`.
+pub fn class_name(class: &str) -> String {
+    class.replace('_', " ")
+}
+
+/// Returns the band of a confidence in words.
+pub fn confidence(confidence: f64) -> &'static str {
+    match confidence {
+        above if above > 0.9 => "high confidence",
+        medium if medium >= 0.7 => "medium confidence",
+        _ => "low confidence",
+    }
+}
+
+/// Returns a length of time for people: `40 s`, `12 min`, `5 h`, `3 days`.
+pub fn span(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..=119 => format!("{seconds} s"),
+        seconds @ 120..=7199 => format!("{} min", seconds / 60),
+        seconds @ 7200..=172_799 => format!("{} h", seconds / 3600),
+        seconds => format!("{} days", seconds / 86_400),
+    }
+}
+
+/// Returns a number of mails in words.
+pub fn mails(count: usize) -> String {
+    if count == 1 { "1 mail".to_owned() } else { format!("{count} mails") }
+}
+
+/// Returns the reply about mails that cannot be read.
+pub fn unavailable(error: &BookError) -> Reply {
+    let BookError::Unavailable(_) = error;
+    Reply::text("I can't read the mails right now. Nothing was changed.").hint("Try again in a minute.")
+}
+
+/// Returns the reply to a request for mails in another channel than theirs.
+pub fn elsewhere(channel: &ChannelId) -> Reply {
+    Reply::text(Text::from("Mails are shown in ").channel(channel.clone()).plain(" only. Ask me there."))
+}
+
+/// Returns the reply to a request of a person who is not known.
+pub fn unknown_person() -> Reply {
+    Reply::text("I couldn't tell who asked, so nothing was changed.").hint("Type the command again.")
+}
+
+/// Returns the state of the account and of the synchronization.
+pub fn status(overview: &Overview, now: Timestamp) -> Reply {
+    let first = match (&overview.paused, &overview.fault) {
+        (Some(pause), _) => Text::from("Mail is paused. ")
+            .name(pause.by.clone())
+            .plain(format!(" paused it{}. New mails stay on the server until it is resumed.", since(pause, now))),
+        (None, Some(fault)) => Text::from(format!("Mail could not be fetched: {fault}. I keep trying.")),
+        (None, None) => Text::from("Mail is running."),
+    };
+    let fetched = match overview.last_sync {
+        Some(at) => ago(now, at),
+        None => "never".to_owned(),
+    };
+    let waiting = match overview.oldest_waiting {
+        Some(oldest) => format!("{}, the oldest for {}", mails(overview.waiting), span(now.since(oldest))),
+        None => "none".to_owned(),
+    };
+    let automatic = match overview.is_automatic {
+        true => format!("on, {} of {} sent today", overview.automatic_today, overview.automatic_a_day),
+        false => "off".to_owned(),
+    };
+    let reply = Reply::text(first).and(Part::Facts(vec![
+        ("Account".to_owned(), Text::from(overview.account.as_str())),
+        ("Last fetched".to_owned(), Text::from(fetched)),
+        ("Waiting for a person".to_owned(), Text::from(waiting)),
+        ("In progress".to_owned(), Text::from(mails(overview.in_progress))),
+        ("Automatic answers".to_owned(), Text::from(automatic)),
+    ]));
+    match overview.paused {
+        Some(_) => reply.hint("/mail resume goes on with it."),
+        None => reply,
+    }
+}
+
+/// Returns the age of a pause, such as ` 5 h ago`; empty if it is not known.
+fn since(pause: &Pause, now: Timestamp) -> String {
+    pause.at.map(|at| format!(" {}", ago(now, at))).unwrap_or_default()
+}
+
+/// Returns the mails that wait, for the members of their channel. `more` is true if there are others.
+pub fn waiting(entries: &[Entry], more: bool, now: Timestamp) -> Reply {
+    if entries.is_empty() {
+        return Reply::text("No mail is waiting for a person.");
+    }
+    let first = match more {
+        true => format!("More than {} are waiting. The oldest:", mails(entries.len())),
+        false if entries.len() == 1 => "1 mail is waiting:".to_owned(),
+        false => format!("{} are waiting, the oldest first:", mails(entries.len())),
+    };
+    Reply::text(first).and(Part::List(entries.iter().map(|entry| line(entry, now)).collect()))
+}
+
+/// Returns a mail as a line of a list.
+fn line(entry: &Entry, now: Timestamp) -> Text {
+    let subject = shortened(&entry.subject, MAX_SUBJECT);
+    let subject = if subject.is_empty() { "no subject".to_owned() } else { subject };
+    let line = Text::new().bold(entry.from()).plain(": ").plain(subject);
+    let line = match &entry.class {
+        Some(class) => line.plain(format!(" · {}", class_name(class))),
+        None => line,
+    };
+    let line = line.plain(format!(" · {}", ago(now, entry.received_at)));
+    linked(line, entry, "open")
+}
+
+/// Returns the text with a link to the thread of the mail, if its address is known.
+fn linked(text: Text, entry: &Entry, words: &str) -> Text {
+    match &entry.link {
+        Some(link) => text.plain(" · ").link(link, words),
+        None => text,
+    }
+}
+
+/// Returns the reply to a search for a mail.
+pub fn found(words: &str, entries: &[Entry], more: bool, now: Timestamp) -> Reply {
+    match entries {
+        [] => Reply::text(Text::from("I know no mail with “").plain(shortened(words, MAX_SUBJECT)).plain("”."))
+            .hint("Give a sender, words of the subject, or an id."),
+        [only] => one(only, now),
+        several => {
+            let first = match more {
+                true => format!("More than {} match. The newest:", mails(several.len())),
+                false => format!("{} match, the newest first:", mails(several.len())),
+            };
+            Reply::text(first).and(Part::List(several.iter().map(|entry| line(entry, now)).collect()))
+        }
+    }
+}
+
+/// Returns one mail with what became of it.
+fn one(entry: &Entry, now: Timestamp) -> Reply {
+    let from = match (&entry.sender_name, &entry.sender) {
+        (Some(name), Some(address)) if !name.trim().is_empty() => format!("{name} <{address}>"),
+        _ => entry.from().to_owned(),
+    };
+    let class = entry.class.as_ref().map(|class| match entry.confidence {
+        Some(sure) => format!("{}, {}", class_name(class), confidence(sure)),
+        None => class_name(class),
+    });
+    let state = match (entry.settled_at, entry.is_automatic) {
+        (Some(at), true) => format!("answered automatically {}", ago(now, at)),
+        (Some(at), false) => format!("{} {}", entry.status.words(), ago(now, at)),
+        (None, _) => entry.status.words().to_owned(),
+    };
+    let facts = [
+        Some(("From", Text::from(from))),
+        Some(("Received", Text::new().moment(entry.received_at))),
+        class.map(|class| ("Class", Text::from(class))),
+        Some(("State", Text::from(state))),
+        entry.why.as_deref().map(|why| ("Waits because", Text::from(why))),
+    ];
+    let facts = facts.into_iter().flatten().map(|(label, fact)| (label.to_owned(), fact)).collect();
+    let subject = shortened(&entry.subject, MAX_SUBJECT);
+    let title = if subject.is_empty() { "No subject".to_owned() } else { subject };
+    let reply = Reply::text(Text::new().bold(title)).and(Part::Facts(facts));
+    match &entry.link {
+        Some(link) => reply.and(Part::Text(Text::new().link(link, "Open its thread"))),
+        None => reply,
+    }
+}
+
+/// Returns the reply to a request to fetch mail now.
+pub fn sync_requested(overview: &Overview) -> Reply {
+    match &overview.paused {
+        Some(_) => Reply::text("Mail is paused, so nothing is fetched.").hint("/mail resume goes on with it."),
+        None => Reply::text("Fetching mail now. New mails appear in their channel."),
+    }
+}
+
+/// Returns the reply to a request to stop or go on, which changed the state if `changed`.
+pub fn paused(is_paused: bool, changed: bool) -> Reply {
+    match (is_paused, changed) {
+        (true, true) => Reply::text("Paused. No new mail is fetched until someone resumes it.")
+            .hint("Open cards stay open. /mail resume goes on."),
+        (true, false) => Reply::text("Mail is paused already.").hint("/mail resume goes on."),
+        (false, true) => Reply::text("Resumed. Mails that arrived meanwhile are fetched now."),
+        (false, false) => Reply::text("Mail is not paused."),
+    }
+}
+
+/// Returns the section of the Home tab, without senders and subjects: not everyone is in the channel of mails.
+pub fn home(overview: &Overview, waiting: &[Entry], channel: &ChannelId, now: Timestamp) -> Reply {
+    let reply = Reply::default().and(Part::Heading("Mails that wait".to_owned()));
+    let first = match (overview.waiting, overview.oldest_waiting) {
+        (0, _) | (_, None) => Text::from("No mail is waiting for a person."),
+        (count, Some(oldest)) => Text::from(format!("{} in ", mails(count)))
+            .channel(channel.clone())
+            .plain(format!(", the oldest for {}.", span(now.since(oldest)))),
+    };
+    let reply = reply.and(Part::Text(first));
+    let lines: Vec<Text> =
+        waiting.iter().filter(|entry| entry.link.is_some()).map(|entry| private_line(entry, now)).collect();
+    let reply = if lines.is_empty() { reply } else { reply.and(Part::List(lines)) };
+    match (&overview.paused, &overview.fault) {
+        (Some(pause), _) => {
+            reply.hint(Text::from("Mail is paused by ").name(pause.by.clone()).plain(format!("{}.", since(pause, now))))
+        }
+        (None, Some(fault)) => reply.hint(format!("Mail could not be fetched: {fault}.")),
+        (None, None) => reply,
+    }
+}
+
+/// Returns a mail as a line for people who may not be in its channel.
+fn private_line(entry: &Entry, now: Timestamp) -> Text {
+    let class = match (&entry.class, entry.confidence) {
+        (Some(class), Some(sure)) => format!("{}, {}", class_name(class), confidence(sure)),
+        (Some(class), None) => class_name(class),
+        (None, _) => "not classified".to_owned(),
+    };
+    linked(Text::from(format!("{class} · {}", ago(now, entry.received_at))), entry, "open the card")
+}
+
+/// Returns figures about the mails of a number of days, with a picture.
+pub fn figures(figures: &Figures, days: u32, chart: Chart) -> Reply {
+    let period = if days == 1 { "In the last day".to_owned() } else { format!("In the last {days} days") };
+    if figures.received == 0 {
+        return Reply::text(format!("{period} there were no mails."));
+    }
+    let seconds = |seconds: Option<u64>| seconds.map(|seconds| span(Duration::from_secs(seconds)));
+    let (first, name, title, drawn) = match chart {
+        Chart::Times => {
+            let first = match (seconds(figures.p50_s), seconds(figures.p90_s)) {
+                (Some(half), Some(most)) => {
+                    format!("{period}, half of the answers went out within {half}, and 90% within {most}.")
+                }
+                _ => format!("{period}, no mail was answered."),
+            };
+            let title = format!("Time until an answer, last {days} days");
+            (first, "answer-times.png", title.clone(), chart::times(&title, figures))
+        }
+        Chart::Classes => {
+            let first = match figures.classes.first() {
+                Some(most) => format!(
+                    "{period}, most mails were of the class {} ({} of {}, {}%).",
+                    class_name(&most.class),
+                    most.count,
+                    figures.received,
+                    most.share
+                ),
+                None => format!("{period}, no mail was classified."),
+            };
+            let title = format!("Mails by class, last {days} days");
+            (first, "mail-classes.png", title.clone(), chart::classes(&title, figures))
+        }
+    };
+    let reply = Reply::text(first).and(Part::Facts(counts(figures)));
+    match drawn {
+        Ok(bytes) => reply.file(Attachment { name: name.to_owned(), title, bytes }),
+        Err(error) => {
+            tracing::debug!(%error, "Cannot draw a chart");
+            reply
+        }
+    }
+}
+
+fn counts(figures: &Figures) -> Vec<(String, Text)> {
+    [
+        ("Mails", figures.received),
+        ("Answered", figures.answered),
+        ("Answered automatically", figures.automatic),
+        ("Rejected", figures.rejected),
+        ("Waiting", figures.waiting),
+    ]
+    .map(|(label, count)| (label.to_owned(), Text::from(count.to_string())))
+    .into()
+}
+
+/// Returns the daily digest: counts, the mails that have waited longest, and links to automatic answers. It is posted
+/// in the channel of mails.
+pub fn digest(figures: &Figures, waiting: &[Entry], automatic: &[Entry], now: Timestamp) -> Reply {
+    let reply = Reply::default().and(Part::Heading("Mail since the last digest".to_owned()));
+    let reply = reply.and(Part::Facts(counts(figures)));
+    let list = |reply: Reply, title: &str, entries: &[Entry]| match entries {
+        [] => reply,
+        entries => reply
+            .and(Part::Text(Text::new().bold(title)))
+            .and(Part::List(entries.iter().map(|entry| line(entry, now)).collect())),
+    };
+    let reply = list(reply, "Waiting longest", waiting);
+    list(reply, "Answered automatically", automatic)
+}
+
+/// Returns at most `most` characters of a text, on one line.
+fn shortened(text: &str, most: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        book::{MailBook as _, MailStatus},
+        testing::{FixedBook, RECEIVED, answered, entry},
+    };
+
+    fn later(hours: u64) -> Timestamp {
+        RECEIVED + Duration::from_secs(3600 * hours)
+    }
+
+    #[tokio::test]
+    async fn the_status_says_what_runs_and_what_waits() {
+        let book = FixedBook::new(vec![entry("m1", MailStatus::NeedsReview)]);
+        let mut overview = book.overview().await.unwrap();
+        let said = status(&overview, later(5)).words();
+        assert!(said.starts_with("Mail is running.\n"), "{said}");
+        assert!(said.contains("Waiting for a person: 1 mail, the oldest for 5 h"), "{said}");
+        assert!(said.contains("Automatic answers: off"), "{said}");
+
+        overview.fault = Some("Gmail does not answer".to_owned());
+        assert!(
+            status(&overview, later(5)).words().contains("could not be fetched: Gmail does not answer. I keep trying.")
+        );
+        overview.paused = Some(Pause { by: "U1".into(), at: Some(RECEIVED) });
+        (overview.is_automatic, overview.automatic_today) = (true, 12);
+        let said = status(&overview, later(5)).words();
+        assert!(said.starts_with("Mail is paused. @U1 paused it 5 h ago."), "{said}");
+        assert!(said.contains("on, 12 of 50 sent today") && said.ends_with("/mail resume goes on with it."), "{said}");
+    }
+
+    #[test]
+    fn a_list_of_mails_names_sender_subject_class_and_age() {
+        let entries = [entry("m1", MailStatus::NeedsReview)];
+        let said = waiting(&entries, false, later(5)).words();
+        assert_eq!(said, "1 mail is waiting:\n• Ada: Prices for 20 seats · inquiry · 5 h ago · open");
+        assert_eq!(waiting(&[], false, later(5)).words(), "No mail is waiting for a person.");
+    }
+
+    #[test]
+    fn one_mail_is_shown_with_its_outcome() {
+        let said = found("ada", &[answered("m1", Duration::from_secs(600), true)], false, later(2)).words();
+        assert!(said.starts_with("Prices for 20 seats\nFrom: Ada <ada@customer.example>"), "{said}");
+        assert!(
+            said.contains("Class: inquiry, medium confidence") && said.contains("answered automatically 110 min ago"),
+            "{said}"
+        );
+        assert!(found("eve", &[], false, later(2)).words().starts_with("I know no mail with “eve”."));
+    }
+
+    #[tokio::test]
+    async fn the_home_tab_names_nobody() {
+        let entries = vec![entry("m1", MailStatus::NeedsReview)];
+        let book = FixedBook::new(entries.clone());
+        let said = home(&book.overview().await.unwrap(), &entries, book.channel(), later(5)).words();
+        assert!(said.contains("1 mail in #C5, the oldest for 5 h."), "{said}");
+        assert!(said.contains("inquiry, medium confidence · 5 h ago · open the card"), "{said}");
+        assert!(!said.contains("Ada") && !said.contains("Prices"), "{said}");
+    }
+
+    #[test]
+    fn figures_are_told_and_drawn() {
+        let entries =
+            [answered("a", Duration::from_secs(720), false), answered("b", Duration::from_secs(18_000), true)];
+        let reply = figures(&Figures::of(&entries), 30, Chart::Times);
+        let said = reply.words();
+        assert!(
+            said.starts_with("In the last 30 days, half of the answers went out within 12 min, and 90% within 5 h."),
+            "{said}"
+        );
+        assert_eq!(reply.files[0].name, "answer-times.png");
+        let reply = figures(&Figures::of(&entries), 1, Chart::Classes);
+        assert!(reply.words().starts_with("In the last day, most mails were of the class inquiry (2 of 2, 100%)."));
+        assert_eq!(reply.files[0].name, "mail-classes.png");
+        assert_eq!(figures(&Figures::of(&[]), 30, Chart::Times).words(), "In the last 30 days there were no mails.");
+    }
+
+    #[test]
+    fn a_subject_takes_one_line_of_limited_length() {
+        assert_eq!(shortened("a\n b\t c", 120), "a b c");
+        assert_eq!(shortened("äöü", 2), "äö…");
+    }
+}
