@@ -11,19 +11,22 @@ use std::{
 
 use anyhow::Context;
 use async_trait::async_trait;
-use countersign_config::Config;
+use countersign_config::{ChosenModel, Config, Provider};
 use countersign_conversation::record::trace::Traces;
 use countersign_core::{
     clock::SystemClock,
     ids::{TeamId, ThreadId},
 };
-use countersign_playground::{self as playground, Suggestion, TraceSource};
+use countersign_email::book::Book;
+use countersign_playground::{self as playground, CustomerMail, Suggestion, TraceSource};
 use countersign_store::sqlite;
 use secrecy::SecretString;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{Bot, installed::StandIn, sandbox, stdout::write_line};
+use super::{
+    Bot, installed::StandIn, mail_stand_in::MailStandIn, playground_mail::SandboxCustomers, sandbox, stdout::write_line,
+};
 
 /// The name of the bot's store in a data folder.
 const STORE_FILE: &str = "threads.sqlite";
@@ -57,7 +60,7 @@ pub async fn run(options: Options, mut config: Config, stop: CancellationToken) 
     }
     std::fs::create_dir_all(&data).with_context(|| format!("cannot create the folder {}", data.display()))?;
 
-    let world = sandbox::World::start(sandbox::Options::kept_in(&data)).await?;
+    let world = sandbox::World::start(sandbox::Options::kept_in(&data).with_mail()).await?;
     config.server.port = 0;
     config.slack.api_url = world.slack.api_url();
     config.slack.mode = Some(countersign_config::SlackMode::Socket);
@@ -65,6 +68,9 @@ pub async fn run(options: Options, mut config: Config, stop: CancellationToken) 
     config.slack.app_token = Some(SecretString::from(world.slack.app_token().to_owned()));
     world.platform.accept_tools(Arc::new(SystemClock)).await?;
     world.platform.apply_to(&mut config);
+    if let Some(mail) = &world.mail {
+        mail.apply_to(&mut config);
+    }
     config.slack.agent_view = true;
     config.store.kind = Some(countersign_config::StoreKind::Sqlite);
     config.store.path = data.join(STORE_FILE);
@@ -76,10 +82,17 @@ pub async fn run(options: Options, mut config: Config, stop: CancellationToken) 
         PlaygroundTraces { traces: Traces::new(bot.store()), team: world.slack.look(|world| world.team.clone()) };
     let invitations = bot.registry().invitations().chain(world.platform.suggestion());
     let suggestions: Vec<_> = invitations.map(|(why, text)| Suggestion { why, text }).collect();
-    let page = playground::router(world.slack.router(), Arc::new(traces), &suggestions);
-    let understood = match &config.model.api_key {
-        Some(_) => format!("{} (ANTHROPIC_API_KEY is set)", config.model.name),
-        None => "its documented phrases; set ANTHROPIC_API_KEY for a language model".to_owned(),
+    let customers = world.mail.as_ref().map(|mail| -> Arc<dyn CustomerMail> {
+        let book = Book::new(bot.store(), MailStandIn::ADDRESS);
+        Arc::new(SandboxCustomers::new(mail.gmail.clone(), book))
+    });
+    let page = playground::router(world.slack.router(), Arc::new(traces), &suggestions, customers);
+    let understood = match config.model.general() {
+        Some(ChosenModel { name, provider, .. }) => format!("what you write, with {name} by {provider}"),
+        None => {
+            let variables = Provider::ALL.map(Provider::key_variable).join(" or ");
+            format!("its documented phrases; set {variables} for a language model")
+        }
     };
     write_line(format_args!("Countersign is at http://{}", listener.local_addr()?))?;
     write_line(format_args!(

@@ -6,8 +6,8 @@
 //! test checks the files.
 //!
 //! The playground must not depend on the implementation behind it. The workspace is passed as a
-//! router ([`router`]) and the records of a thread through [`TraceSource`], so the same page works
-//! with any server that answers in the same way.
+//! router ([`router`]), the records of a thread through [`TraceSource`], and the mails of customers
+//! through [`CustomerMail`], so the same page works with any server that answers in the same way.
 //!
 //! Start reading at `routes.rs` here and at `assets/scripts/main.js` in the page.
 //!
@@ -16,10 +16,12 @@
 
 mod assets;
 mod guard;
+mod inbox;
 mod routes;
 mod trace;
 
 use async_trait::async_trait;
+pub use inbox::{Customer, CustomerMail, Example, ShownMail, SlackThread, WrittenMail};
 pub use routes::router;
 use serde::Serialize;
 use serde_json::Value;

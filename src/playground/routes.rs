@@ -4,14 +4,19 @@ use std::sync::Arc;
 
 use axum::{Router, middleware, routing::get};
 
-use super::{Suggestion, TraceSource, assets, guard, trace};
+use super::{CustomerMail, Suggestion, TraceSource, assets, guard, inbox, trace};
 
 /// Returns a router that serves the page at `/`, its files below `/assets/`, the records at
-/// `/trace`, and the workspace.
+/// `/trace`, the mails at `/inbox`, and the workspace.
 ///
 /// `slack_workspace` provides the `/workspace/…` routes; `suggestions` are shown in empty
-/// conversations.
-pub fn router(slack_workspace: Router, trace: Arc<dyn TraceSource>, suggestions: &[Suggestion]) -> Router {
+/// conversations. Without `mail`, the page has no inbox.
+pub fn router(
+    slack_workspace: Router,
+    trace: Arc<dyn TraceSource>,
+    suggestions: &[Suggestion],
+    mail: Option<Arc<dyn CustomerMail>>,
+) -> Router {
     let suggestions = serde_json::json!(suggestions);
     Router::new()
         .route("/", get(assets::index))
@@ -20,6 +25,7 @@ pub fn router(slack_workspace: Router, trace: Arc<dyn TraceSource>, suggestions:
         .route("/trace", get(trace::thread))
         .route("/trace/threads", get(trace::threads))
         .with_state(trace)
+        .merge(inbox::router(mail))
         .merge(slack_workspace)
         .layer(middleware::from_fn(guard::guard))
 }
@@ -31,6 +37,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::{Customer, ShownMail, SlackThread, WrittenMail};
 
     /// A source with one thread, which fails for the channel `broken`.
     struct OneThread;
@@ -50,12 +57,41 @@ mod tests {
         }
     }
 
+    /// An inbox with one mail, which accepts no others.
+    struct OneMail;
+
+    #[async_trait]
+    impl CustomerMail for OneMail {
+        fn customers(&self) -> Vec<Customer> {
+            vec![Customer { name: "Ada".to_owned(), address: "ada@customer.example".to_owned(), example: None }]
+        }
+
+        async fn mails(&self) -> Result<Vec<ShownMail>, String> {
+            let text = |text: &str| text.to_owned();
+            Ok(vec![ShownMail {
+                id: text("m1"),
+                conversation: text("t1"),
+                is_from_team: false,
+                name: text("Ada"),
+                customer: text("ada@customer.example"),
+                subject: text("Prices"),
+                text: text("What do 20 seats cost?"),
+                at: 1_800_000_000_000,
+                thread: Some(SlackThread { channel: text("C5"), ts: text("1.2") }),
+            }])
+        }
+
+        async fn write(&self, mail: &WrittenMail) -> Result<String, String> {
+            Err(format!("the mail server refused “{}”", mail.subject))
+        }
+    }
+
     /// Starts a playground on a free port of this machine. It ends with the runtime of the test.
     async fn playground() -> String {
         let workspace = Router::new().route("/workspace/state", get(|| async { "the workspace" }));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let app = router(workspace, Arc::new(OneThread), &[]);
+        let app = router(workspace, Arc::new(OneThread), &[], Some(Arc::new(OneMail)));
         tokio::spawn(async move { axum::serve(listener, app).await });
         format!("http://{address}")
     }
@@ -123,5 +159,33 @@ mod tests {
         assert_eq!((status, &missing["error"]), (404, &json!("the bot has not been in this thread")));
         let (status, failed) = body("/trace?channel=broken&ts=9").await;
         assert_eq!((status, &failed["error"]), (502, &json!("the store does not answer")));
+    }
+
+    #[tokio::test]
+    async fn a_customers_mail_is_read_checked_and_sent() {
+        let base = playground().await;
+        let mails: Value = fetch(format!("{base}/inbox")).await.json().await.unwrap();
+        assert_eq!(mails["customers"][0]["name"], "Ada");
+        assert_eq!(mails["mails"][0]["thread"], json!({ "channel": "C5", "ts": "1.2" }));
+        let write = async |address: &str| {
+            let mail = json!({ "name": "Ada", "address": address, "subject": "Hello", "text": "Hello" });
+            let response = browser().post(format!("{base}/inbox")).json(&mail).send().await.unwrap();
+            (response.status().as_u16(), response.json::<Value>().await.unwrap())
+        };
+        let (status, refused) = write("nobody").await;
+        assert_eq!((status, refused["ok"].as_bool()), (200, Some(false)));
+        assert!(refused["errors"]["address"].as_str().unwrap().contains("“nobody” is no address"), "{refused}");
+        let (status, failed) = write("ada@customer.example").await;
+        assert_eq!((status, &failed["error"]), (502, &json!("the mail server refused “Hello”")));
+    }
+
+    #[tokio::test]
+    async fn a_playground_without_mail_has_no_inbox() {
+        let router = inbox::router(None);
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        let answer: Value = fetch(format!("http://{address}/inbox")).await.json().await.unwrap();
+        assert_eq!(answer, json!({ "available": false }));
     }
 }

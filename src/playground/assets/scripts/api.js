@@ -38,6 +38,8 @@ export const stopSession = (as, channel, thread_ts) => post('/workspace/stop_ses
 export const openHome = (as) => post('/workspace/open_home', { as });
 export const home = (as) => get('/workspace/home', { as });
 export const suggestions = () => get('/suggestions');
+export const inbox = () => get('/inbox');
+export const writeMail = (mail) => post('/inbox', mail);
 export const trace = (channel, ts) => get('/trace', { channel, ts });
 
 /** Calls `on(event)` for each event of that person, and `reopened()` when the stream opens. Returns a function to close it. */

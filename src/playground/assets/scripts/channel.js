@@ -21,7 +21,7 @@ export function startChannel(pane) {
   let drawn = null;
   const place = () => {
     const here = channel();
-    if (!here) return;
+    if (!here || known.inbox) return;
     redraw(head, JSON.stringify([here.name, here.topic, known.homeTab, here.id]), () => title(here));
     // The title of the browser tab names the person and the place, since two tabs can be two
     // people.
@@ -38,7 +38,7 @@ export function startChannel(pane) {
   };
   const content = () => {
     const here = channel();
-    if (!here) return;
+    if (!here || known.inbox) return;
     const fresh = !list.children.length;
     const atEnd = fresh || scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 120;
     if (known.homeTab) {

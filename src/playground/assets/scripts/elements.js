@@ -128,6 +128,19 @@ const ELEMENTS = {
   email_text_input: (field) => typed(field, h('input', { type: 'email' }), 'value', field.spec.initial_value),
   url_text_input: (field) => typed(field, h('input', { type: 'url' }), 'value', field.spec.initial_value),
   datepicker: (field) => typed(field, h('input', { type: 'date' }), 'selected_date', field.spec.initial_date),
+  datetimepicker(field) {
+    const at = field.held?.selected_date_time ?? field.spec.initial_date_time;
+    // The browser's time, without its zone, as the element wants it.
+    const local = at ? new Date((at - new Date(at * 1000).getTimezoneOffset() * 60) * 1000).toISOString().slice(0, 16) : '';
+    const input = h('input', { type: 'datetime-local', class: 'field' });
+    input.value = local;
+    const held = () => ({ selected_date_time: input.value ? Math.floor(new Date(input.value).getTime() / 1000) : null });
+    for (const [key, value] of Object.entries(field.attributes)) if (value) input.setAttribute(key, value);
+    field.hold(held());
+    input.addEventListener('input', () => field.hold(held()));
+    input.addEventListener('change', () => field.change(held(), input));
+    return input;
+  },
   timepicker: (field) => typed(field, h('input', { type: 'time' }), 'selected_time', field.spec.initial_time),
 
   image: ({ spec }) => picture(spec, 'accessory-image'),

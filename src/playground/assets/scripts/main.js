@@ -5,8 +5,10 @@
 //   messages.js → blocks.js → elements.js                      a message, its blocks and elements
 //   mrkdwn.js, markdown.js, rich_text.js                       Slack's three text formats
 //   trace.js     the actions of the bot in a thread
+//   inbox.js     the mails of customers, if the playground has mail
 
 import { startChannel } from './channel.js';
+import { startInbox } from './inbox.js';
 import { startModals } from './modal.js';
 import { startSidebar } from './sidebar.js';
 import { startThread } from './thread.js';
@@ -17,6 +19,7 @@ import { toast } from './toasts.js';
 startTopbar(document.getElementById('topbar'));
 startSidebar(document.getElementById('sidebar'));
 startChannel(document.getElementById('channel'));
+startInbox(document.getElementById('inbox'), document.getElementById('channel'));
 startThread(document.getElementById('thread'));
 startModals();
 

@@ -7,7 +7,7 @@ import * as api from './api.js';
 /** The state. It may be read anywhere, and is changed only through the functions below. */
 export const known = {
   me: null, team: { name: '' }, users: new Map(), channels: [], commands: [], shortcuts: [], suggestions: [],
-  channel: null, messages: null, thread: null, tab: 'thread', home: null, homeTab: false, statuses: new Map(), sessions: new Map(), online: true,
+  channel: null, messages: null, thread: null, tab: 'thread', home: null, homeTab: false, mail: null, inbox: false, statuses: new Map(), sessions: new Map(), online: true,
 };
 
 // The default person: the first of the workspace.
@@ -15,7 +15,7 @@ const NEWCOMER = 'U1';
 
 const listeners = new Map();
 
-/** Calls `f` whenever `topic` changes: workspace, messages, thread, home, place, status, view, error. */
+/** Calls `f` whenever `topic` changes: workspace, messages, thread, home, inbox, place, status, view, error. */
 export function on(topic, f) {
   listeners.set(topic, [...(listeners.get(topic) ?? []), f]);
 }
@@ -41,7 +41,7 @@ export const worksIn = (id, ts) => known.sessions.get(`${id}/${ts}`) === 'proces
 export async function start() {
   const place = fromAddress();
   const last = place.as ?? localStorage.getItem('as') ?? NEWCOMER;
-  known.suggestions = await api.suggestions();
+  [known.suggestions, known.mail] = await Promise.all([api.suggestions(), api.inbox()]);
   // The workspace may have been recreated without that person.
   await becomes(last, place).catch((error) => (error.status === 404 ? becomes(NEWCOMER) : Promise.reject(error)));
   window.addEventListener('hashchange', () => {
@@ -68,15 +68,16 @@ export async function becomes(as, place = {}) {
   known.home = null;
   known.messages = null;
   stopListening = api.listen(known.me, onEvent, () => { online(true); refresh(); }, () => online(false));
-  go({ channel: known.channel, ts: withBot ? null : known.thread?.ts, tab: known.tab, home: known.homeTab, ...place });
+  go({ channel: known.channel, ts: withBot ? null : known.thread?.ts, tab: known.tab, home: known.homeTab, inbox: known.inbox, ...place });
 }
 
-/** Goes to a channel, a thread (`ts`, or null for none), a tab (thread or trace), or the Home of the bot. */
+/** Goes to a channel, a thread (`ts`, or null for none), a tab (thread or trace), the Home of the bot, or the inbox. */
 export function go(place, remember = true) {
   const wanted = (channel(place.channel) ?? channel() ?? known.channels[0])?.id;
   const moved = wanted !== known.channel;
   known.channel = wanted;
-  known.homeTab = Boolean(place.home) && wanted === botChannel()?.id;
+  known.inbox = Boolean(place.inbox && known.mail?.available);
+  known.homeTab = Boolean(place.home) && wanted === botChannel()?.id && !known.inbox;
   known.tab = place.tab === 'trace' ? 'trace' : 'thread';
   if (moved) known.messages = null;
   const ts = place.ts ?? null;
@@ -89,9 +90,9 @@ export function go(place, remember = true) {
 }
 
 export const openChannel = (id) => go({ channel: id, home: false });
-export const openThread = (ts, tab = 'thread') => go({ channel: known.channel, ts, tab });
-export const closeThread = () => go({ channel: known.channel });
-export const showTab = (tab) => go({ channel: known.channel, ts: known.thread?.ts, tab });
+export const openThread = (ts, tab = 'thread') => go({ channel: known.channel, ts, tab, inbox: known.inbox });
+export const closeThread = () => go({ channel: known.channel, inbox: known.inbox });
+export const showTab = (tab) => go({ channel: known.channel, ts: known.thread?.ts, tab, inbox: known.inbox });
 
 /** Posts as the current person. A message to the bot opens its thread next to the channel, where the bot answers. */
 export async function send(text, thread_ts) {
@@ -99,7 +100,7 @@ export async function send(text, thread_ts) {
   if (sent?.ok === false) throw new api.ApiError(sent.error ?? 'The message was not accepted.');
   const wide = window.matchMedia('(min-width: 900px)').matches;
   const toBot = text.includes(`@${bot()?.name}`) || known.channel === botChannel()?.id;
-  if (sent?.ts && !thread_ts && wide && toBot) openThread(sent.ts);
+  if (sent?.ts && !thread_ts && wide && toBot && !known.inbox) openThread(sent.ts);
   await refresh();
 }
 
@@ -123,9 +124,9 @@ export function refresh() {
 
 async function fetchAll() {
   const { me: as, channel: id, thread } = known;
-  const [state, root, replies, home] = await Promise.all([
+  const [state, root, replies, home, mail] = await Promise.all([
     api.state(as), api.messages(as, id), thread && api.thread(as, id, thread.ts),
-    known.homeTab ? api.home(as) : { view: known.home },
+    known.homeTab ? api.home(as) : { view: known.home }, known.inbox ? api.inbox() : known.mail,
   ]);
   if (as !== known.me) return;
   take(state);
@@ -137,7 +138,19 @@ async function fetchAll() {
     emit('thread');
     emit('home');
   }
+  known.mail = mail;
+  emit('inbox');
   markRead();
+}
+
+/** Fetches the mails of the customers again. */
+export async function refreshInbox() {
+  try {
+    known.mail = await api.inbox();
+    emit('inbox');
+  } catch (error) {
+    failed(error);
+  }
 }
 
 function take(state) {
@@ -152,7 +165,7 @@ function take(state) {
 
 function markRead() {
   const here = channel();
-  if (!here || document.hidden || !(here.unread || here.mentions)) return;
+  if (!here || known.inbox || document.hidden || !(here.unread || here.mentions)) return;
   here.unread = 0;
   here.mentions = 0;
   emit('workspace');
@@ -200,12 +213,13 @@ function failed(error) {
 function fromAddress() {
   const parameters = new URLSearchParams(location.hash.slice(1));
   const get = (name) => parameters.get(name) || undefined;
-  return { as: get('as'), channel: get('channel'), ts: get('thread'), tab: get('tab'), home: get('home') };
+  return { as: get('as'), channel: get('channel'), ts: get('thread'), tab: get('tab'), home: get('home'), inbox: get('inbox') };
 }
 
 function toAddress(remember) {
   const parameters = new URLSearchParams({ as: known.me, channel: known.channel });
   if (known.homeTab) parameters.set('home', '1');
+  if (known.inbox) parameters.set('inbox', '1');
   if (known.thread) parameters.set('thread', known.thread.ts);
   if (known.thread && known.tab === 'trace') parameters.set('tab', 'trace');
   const address = `#${parameters}`;

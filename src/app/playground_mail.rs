@@ -1,0 +1,208 @@
+//! The inbox of the playground: made-up customers who write to the stand-in for Gmail and read what it sent.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use countersign_core::clock::Timestamp;
+use countersign_email::book::Book;
+use countersign_mail::{Address, Mail, MailId, RawMail};
+use countersign_playground::{Customer, CustomerMail, Example, ShownMail, SlackThread, WrittenMail};
+use countersign_sandbox::gmail::{Letter, SandboxGmail, SentMail, StoredMail};
+
+/// The customers: name, address, subject and text of an example.
+const CUSTOMERS: &[(&str, &str, &str, &str)] = &[
+    (
+        "Ada",
+        "ada@riverside.example",
+        "Prices for 20 seats",
+        "Hello,\n\nwhat would 20 seats cost us for a year, and is there a discount for schools?\n\nThank you\nAda",
+    ),
+    (
+        "Ben",
+        "ben@northwind.example",
+        "A call next week?",
+        "Hi,\n\ncould we talk for half an hour next week? Tuesday or Wednesday morning would be best for me.\n\nBen",
+    ),
+    (
+        "Chloe",
+        "chloe@lakeside.example",
+        "Charged twice",
+        "Your last invoice charged us twice for March. This is the second time, and nobody answered my first mail. I am \
+         really disappointed.\n\nChloe",
+    ),
+];
+
+/// The mails between made-up customers and the team.
+pub(super) struct SandboxCustomers {
+    gmail: Arc<SandboxGmail>,
+    book: Book,
+}
+
+impl SandboxCustomers {
+    /// Creates the inbox of the account that this stand-in keeps, whose mails are listed in `book`.
+    pub(super) fn new(gmail: Arc<SandboxGmail>, book: Book) -> Self {
+        Self { gmail, book }
+    }
+
+    /// Returns the thread in the workspace that is about a mail, if there is one yet.
+    async fn thread_of(&self, mail: &str) -> Result<Option<SlackThread>, String> {
+        let entry = self.book.entry(&MailId::new(mail)).await.map_err(|error| error.to_string())?;
+        let thread = entry.and_then(|entry| entry.thread);
+        Ok(thread.map(|thread| SlackThread { channel: thread.channel.to_string(), ts: thread.root.to_string() }))
+    }
+}
+
+#[async_trait]
+impl CustomerMail for SandboxCustomers {
+    fn customers(&self) -> Vec<Customer> {
+        let customer = |&(name, address, subject, text): &(&str, &str, &str, &str)| Customer {
+            name: name.to_owned(),
+            address: address.to_owned(),
+            example: Some(Example { subject: subject.to_owned(), text: text.to_owned() }),
+        };
+        CUSTOMERS.iter().map(customer).collect()
+    }
+
+    async fn mails(&self) -> Result<Vec<ShownMail>, String> {
+        let is_received = |mail: &StoredMail| !mail.labels.iter().any(|label| label == "SENT" || label == "DRAFT");
+        let received: Vec<StoredMail> = self.gmail.mails().into_iter().filter(is_received).collect();
+        let sent = self.gmail.sent();
+        let mut shown = Vec::new();
+        for mail in &received {
+            shown.push(ShownMail { thread: self.thread_of(&mail.id).await?, ..from_customer(mail) });
+        }
+        shown.extend(sent.iter().map(|mail| from_team(mail, &received, &sent)));
+        shown.sort_by_key(|mail| mail.at);
+        Ok(shown)
+    }
+
+    async fn write(&self, mail: &WrittenMail) -> Result<String, String> {
+        let from = sender(&mail.name, mail.address.trim());
+        let letter = match &mail.answers {
+            None => Letter::new(&from, &mail.subject, &mail.text),
+            Some(id) => {
+                let sent = self.gmail.sent().into_iter().find(|sent| sent.id == *id);
+                let sent = sent.ok_or("The mail that this answers is gone. Write a new mail instead.")?;
+                let answer = Letter::answer_to(&sent, &mail.text);
+                let subject = if mail.subject.trim().is_empty() { answer.subject } else { mail.subject.clone() };
+                Letter { from, subject, ..answer }
+            }
+        };
+        Ok(self.gmail.receives(&letter))
+    }
+}
+
+/// Returns a mail that the team received.
+fn from_customer(mail: &StoredMail) -> ShownMail {
+    let (name, address) = names(&mail.bytes);
+    ShownMail {
+        id: mail.id.clone(),
+        conversation: mail.thread.clone(),
+        is_from_team: false,
+        name,
+        customer: address,
+        subject: mail.subject.clone(),
+        text: mail.text.clone(),
+        at: mail.at,
+        thread: None,
+    }
+}
+
+/// Returns a mail that the team sent. It belongs to the conversation that it answers; one that answers nothing begins a
+/// new conversation, as it would in the customer's mail program.
+fn from_team(mail: &SentMail, received: &[StoredMail], sent: &[SentMail]) -> ShownMail {
+    let answers = |id: &String| mail.in_reply_to.contains(id);
+    let conversation = received.iter().find(|known| answers(&known.message_id)).map(|known| known.thread.clone());
+    let conversation =
+        conversation.or_else(|| sent.iter().find(|known| answers(&known.message_id)).map(|known| known.thread.clone()));
+    ShownMail {
+        id: mail.id.clone(),
+        conversation: conversation.unwrap_or_else(|| format!("sent-{}", mail.id)),
+        is_from_team: true,
+        // The message itself is not kept over a restart; our own name needs no decoding.
+        name: Address::parse(&mail.from).and_then(|from| from.name).unwrap_or_else(|| mail.from.clone()),
+        customer: mail.to.first().cloned().unwrap_or_default(),
+        subject: mail.subject.clone(),
+        text: mail.text.clone(),
+        at: mail.at,
+        thread: None,
+    }
+}
+
+/// Returns the display name and the address of a message's sender. The address is the name as well if there is none.
+fn names(message: &[u8]) -> (String, String) {
+    let raw = RawMail {
+        id: MailId::new(""),
+        thread: None,
+        received_at: Timestamp(0),
+        labels: Vec::new(),
+        bytes: message.to_vec(),
+        size: message.len() as u64,
+        is_cut: false,
+    };
+    match Mail::read(&raw).from {
+        Some(sender) => (sender.name.unwrap_or_else(|| sender.address.clone()), sender.address),
+        None => ("Unknown sender".to_owned(), String::new()),
+    }
+}
+
+/// Returns the header of a sender with this name.
+fn sender(name: &str, address: &str) -> String {
+    let name: String = name.chars().filter(|c| !"<>\"\\".contains(*c)).collect();
+    let name = name.trim();
+    let is_special = |c: char| "()[]:;@,.".contains(c);
+    match name {
+        "" => address.to_owned(),
+        name if name.is_ascii() && name.contains(is_special) => format!("\"{name}\" <{address}>"),
+        name => format!("{name} <{address}>"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_change_the_address() {
+        assert_eq!(sender("Ada", "ada@riverside.example"), "Ada <ada@riverside.example>");
+        assert_eq!(sender("", "ada@riverside.example"), "ada@riverside.example");
+        assert_eq!(sender("Ada <eve@example.com>, B", "a@b.example"), "\"Ada eve@example.com, B\" <a@b.example>");
+        assert_eq!(sender("Änne", "a@b.example"), "Änne <a@b.example>");
+    }
+
+    #[test]
+    fn an_answer_is_in_the_conversation_that_it_names() {
+        let received = StoredMail {
+            id: "m1".to_owned(),
+            thread: "t1".to_owned(),
+            from: "Ada <ada@riverside.example>".to_owned(),
+            to: Vec::new(),
+            subject: "Prices".to_owned(),
+            text: "Hello".to_owned(),
+            message_id: "letter-1@customer.example".to_owned(),
+            at: 1,
+            labels: vec!["INBOX".to_owned()],
+            bytes: Arc::from(*b"From: Ada <ada@riverside.example>\r\n\r\nHello"),
+        };
+        let sent = SentMail {
+            id: "m2".to_owned(),
+            thread: "t1".to_owned(),
+            draft: None,
+            at: 2,
+            from: "Support <team@ours.example>".to_owned(),
+            to: vec!["ada@riverside.example".to_owned()],
+            subject: "Re: Prices".to_owned(),
+            text: "Hello Ada".to_owned(),
+            message_id: "answer@ours.example".to_owned(),
+            in_reply_to: vec!["letter-1@customer.example".to_owned()],
+            references: vec!["letter-1@customer.example".to_owned()],
+            key: None,
+            is_automatic: false,
+            bytes: Arc::from([]),
+        };
+        let answer = from_team(&sent, std::slice::from_ref(&received), std::slice::from_ref(&sent));
+        assert_eq!((answer.conversation.as_str(), answer.name.as_str()), ("t1", "Support"));
+        let unrelated = SentMail { in_reply_to: Vec::new(), ..sent };
+        assert_eq!(from_team(&unrelated, &[received], &[]).conversation, "sent-m2");
+    }
+}
