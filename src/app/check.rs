@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use countersign_config::{Config, SlackMode};
+use countersign_config::{ChosenModel, Config, ModelPurpose, Provider, SlackMode};
 use countersign_core::clock::SystemClock;
-use countersign_model::{Message, Purpose, Request, ToolChoice};
+use countersign_model::{Error, Message, Model, Purpose, Request, ToolChoice};
 use countersign_services::http;
 use countersign_slack::{client::SlackClient, refusal::Refusal};
 use countersign_standing as standing;
@@ -14,7 +14,8 @@ use serde_json::Value;
 use url::Url;
 
 use super::{
-    check_approvers, check_messages, check_scopes, check_store, dependencies, installed, keys, stdout::describe_error,
+    check_approvers, check_mail, check_messages, check_scopes, check_store, dependencies, installed, keys, mail,
+    stdout::describe_error,
 };
 
 /// The manifest of the app. The one for HTTP differs only in the delivery of events.
@@ -41,9 +42,10 @@ pub async fn run(config: &Config) -> Vec<CheckLine> {
         CheckLine { what: "store", result: store },
         CheckLine { what: "digest key", result: key },
         CheckLine { what: "messages", result: check_messages::run(config).await },
-        CheckLine { what: "model", result: model(config).await },
     ];
+    lines.extend(models(config).await);
     lines.extend(services(config).await);
+    lines.extend(check_mail::run(config).await);
     lines.push(CheckLine { what: "actions", result: actions(config) });
     lines.push(CheckLine { what: "approvers", result: check_approvers::run(config).await });
     if check_scopes::names_any(config) {
@@ -60,7 +62,9 @@ pub fn settings(config: &Config) -> Vec<String> {
     note(check_event_secret(config).map_err(anyhow::Error::msg));
     note(dependencies::redis_url(config).map(drop));
     note(dependencies::models(config, Arc::default()).map(drop));
+    note(dependencies::embeddings(config).map(drop));
     note(dependencies::capabilities(config, Arc::new(SystemClock)).map(drop));
+    note(mail::ensure_complete(config));
     wrong
 }
 
@@ -126,11 +130,35 @@ async fn socket_mode(config: &Config, app_token: &SecretString) -> Result<String
     Ok("by Socket Mode".to_owned())
 }
 
-async fn model(config: &Config) -> Result<String, String> {
-    let (model, _) = dependencies::models(config, Arc::default()).map_err(|error| describe_error(&error))?;
-    if !model.is_remote() {
-        return Ok("none (ANTHROPIC_API_KEY is not set): the documented phrases are understood".to_owned());
-    }
+/// Checks the configured models and the source of embeddings.
+pub async fn models(config: &Config) -> Vec<CheckLine> {
+    let models = match dependencies::models(config, Arc::default()) {
+        Ok((models, _)) => models,
+        Err(error) => return vec![CheckLine { what: "model", result: Err(describe_error(&error)) }],
+    };
+    let general = async {
+        match config.model.general() {
+            Some(chosen) => model(models.general().as_ref(), &chosen).await,
+            None => {
+                let variables = Provider::ALL.map(Provider::key_variable).join(" or ");
+                Ok(format!("none: the documented phrases are understood (set {variables} for a language model)"))
+            }
+        }
+    };
+    let mut lines = vec![CheckLine { what: "model", result: general.await }];
+    let others = ModelPurpose::ALL.into_iter().filter_map(|setting| Some((setting, config.model.of(setting)?)));
+    let models = &models;
+    let others = others.map(|(setting, chosen)| async move {
+        let asked = model(models.model_for(dependencies::purpose_of(setting)).as_ref(), &chosen);
+        CheckLine { what: setting.key(), result: asked.await }
+    });
+    lines.extend(join_all(others).await);
+    lines.extend(embeddings(config).await.map(|result| CheckLine { what: "embeddings", result }));
+    lines
+}
+
+/// Asks a model for one word.
+async fn model(model: &dyn Model, chosen: &ChosenModel) -> Result<String, String> {
     let question = Request {
         purpose: Purpose::Respond,
         instructions: "Answer with one word.".into(),
@@ -139,12 +167,31 @@ async fn model(config: &Config) -> Result<String, String> {
         situation: serde_json::json!({ "user_text": "Are you there?" }),
         exchange: Vec::<Message>::new(),
         tool_choice: ToolChoice::Auto,
+        answer_schema: None,
         max_tokens: 16,
     };
     match model.respond(&question).await {
         Ok(_) => Ok(format!("{} answers", model.name())),
-        Err(error) => Err(format!("{}: {error} (ANTHROPIC_BASE_URL is {})", model.name(), config.model.base_url)),
+        Err(error) => Err(no_answer(&error, chosen)),
     }
+}
+
+/// Asks for an embedding, if a source is configured.
+async fn embeddings(config: &Config) -> Option<Result<String, String>> {
+    let chosen = config.model.embedding()?;
+    let embeddings = match dependencies::embeddings(config) {
+        Ok(embeddings) => embeddings?,
+        Err(error) => return Some(Err(describe_error(&error))),
+    };
+    Some(match embeddings.embed("Are you there?").await {
+        Ok(vector) => Ok(format!("{} answers, with {} dimensions", embeddings.name(), vector.len())),
+        Err(error) => Err(no_answer(&error, &chosen)),
+    })
+}
+
+/// Describes why a model did not answer, with the address that was used.
+fn no_answer(error: &Error, ChosenModel { provider, name, base_url, .. }: &ChosenModel) -> String {
+    format!("{name}: {error} ({} is {base_url})", provider.url_variable())
 }
 
 /// Checks the outside systems of the capabilities.

@@ -1,6 +1,6 @@
 //! Creates the configured components: store, Slack client, capabilities and model.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use anyhow::{Context, bail};
 use async_trait::async_trait;
@@ -9,7 +9,7 @@ use countersign_assistant::{
     state::AgentState,
 };
 use countersign_capabilities::{Allowances, Capability, History, Registry};
-use countersign_config::{Config, StoreKind};
+use countersign_config::{ChosenModel, Config, ModelPurpose, Provider, StoreKind};
 use countersign_conversation::{
     approvals::policy,
     commands::settings::{self, ActionPolicies, Settings},
@@ -19,8 +19,9 @@ use countersign_core::{
     clock::Clock,
     ids::{CHAT, GraphName},
 };
+use countersign_email::{MAIL, state::MailState};
 use countersign_graph::{
-    action::{ActionRecord, Label, Scope},
+    action::{ActionKind, ActionRecord, Label, Scope},
     conversing::Memories,
     engine::PolicyInput,
     standing::Entitled,
@@ -28,8 +29,13 @@ use countersign_graph::{
 };
 use countersign_memory::{self as memory, Memory, notes::Notes};
 use countersign_model::{
-    Model,
-    anthropic::{self, AnthropicModel},
+    Model, Purpose,
+    anthropic::AnthropicModel,
+    by_purpose::ModelByPurpose,
+    embeddings::Embeddings,
+    gemini::{GeminiEmbeddings, GeminiModel},
+    openai::{OpenAiEmbeddings, OpenAiModel},
+    remote,
 };
 use countersign_plans::{self as plans, Plans};
 use countersign_slack::client::SlackClient;
@@ -37,18 +43,19 @@ use countersign_standing::{self as standing, StandingApprovals, register::GrantR
 use countersign_store::{redis::RedisStore, sqlite::SqliteStore};
 use countersign_understanding::{RulesModel, book::Book as Phrases};
 use secrecy::{ExposeSecret, SecretString};
+use url::Url;
 
-use super::installed;
+use super::{installed, mail};
 
 /// The names of the graphs in this program.
-pub const GRAPHS: &[&str] = &[CHAT];
+pub const GRAPHS: &[&str] = &[CHAT, MAIL];
 
-/// The actions of the capabilities that have no platform. The settings can name them, too.
-const OWN_ACTIONS: &[&[&str]] = &[&standing::ACTIONS, &memory::ACTIONS, &plans::ACTIONS];
+/// The actions of the capabilities that have no platform, and of the mail graph. The settings can name them, too.
+const OWN_ACTIONS: &[&[&str]] = &[&standing::ACTIONS, &memory::ACTIONS, &plans::ACTIONS, &mail::ACTIONS];
 
 /// Returns the readers of the state of each graph's threads.
 pub fn memories() -> Memories {
-    Memories::default().with::<AgentState>(GraphName::default())
+    Memories::default().with::<AgentState>(GraphName::default()).with::<MailState>(GraphName::new(MAIL))
 }
 
 /// Opens the configured store, and creates it if necessary.
@@ -174,23 +181,79 @@ pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> O
     known.max_by(|a, b| similarity(a).total_cmp(&similarity(b)))
 }
 
-/// Returns the configured model, and the rule-based fallback. Without an API key they are the same.
-pub fn models(config: &Config, phrases: Arc<Phrases>) -> anyhow::Result<(Arc<dyn Model>, Arc<dyn Model>)> {
+/// Returns the configured models, and the rule-based fallback. Without an API key there is only the latter.
+///
+/// # Errors
+///
+/// If a provider is chosen whose key is not set, or a client cannot be set up.
+pub fn models(config: &Config, phrases: Arc<Phrases>) -> anyhow::Result<(Arc<ModelByPurpose>, Arc<dyn Model>)> {
     let rules: Arc<dyn Model> = Arc::new(RulesModel(phrases));
-    let step_timeout = config.workers.step_timeout;
-    let config = &config.model;
-    let Some(api_key) = config.api_key.clone().filter(|key| !key.expose_secret().trim().is_empty()) else {
-        return Ok((rules.clone(), rules));
+    let general = config.model.general().map(|chosen| model(config, "model", chosen)).transpose()?;
+    let mut models = ModelByPurpose::new(general.unwrap_or_else(|| rules.clone()));
+    for setting in ModelPurpose::ALL {
+        if let Some(chosen) = config.model.of(setting) {
+            models = models.with(purpose_of(setting), model(config, setting.key(), chosen)?);
+        }
+    }
+    Ok((Arc::new(models), rules))
+}
+
+/// Returns the source of embeddings, if one is configured.
+///
+/// # Errors
+///
+/// As [`models`].
+pub fn embeddings(config: &Config) -> anyhow::Result<Option<Arc<dyn Embeddings>>> {
+    let Some(chosen) = config.model.embedding() else { return Ok(None) };
+    let (provider, settings) = model_settings(config, "model.embed", chosen)?;
+    let embeddings: Arc<dyn Embeddings> = match provider {
+        Provider::Anthropic => bail!("model.embed.provider: anthropic has no embeddings"),
+        Provider::OpenAi => Arc::new(OpenAiEmbeddings::new(settings).context("cannot set up model.embed")?),
+        Provider::Gemini => Arc::new(GeminiEmbeddings::new(settings).context("cannot set up model.embed")?),
     };
-    let model = AnthropicModel::new(anthropic::Settings {
-        base_url: config.base_url.parse().context("model.base_url is no address")?,
-        api_key,
-        model: config.name.clone(),
+    Ok(Some(embeddings))
+}
+
+/// Returns the client for a model that the settings choose under `key`.
+fn model(config: &Config, key: &str, chosen: ChosenModel) -> anyhow::Result<Arc<dyn Model>> {
+    let (provider, settings) = model_settings(config, key, chosen)?;
+    let failed = || format!("cannot set up the client for the language model of {key}");
+    let model: Arc<dyn Model> = match provider {
+        Provider::Anthropic => Arc::new(AnthropicModel::new(settings).with_context(failed)?),
+        Provider::OpenAi => Arc::new(OpenAiModel::new(settings).with_context(failed)?),
+        Provider::Gemini => Arc::new(GeminiModel::new(settings).with_context(failed)?),
+    };
+    Ok(model)
+}
+
+/// Returns the settings of a client. Only other servers than OpenAI's may need no key.
+fn model_settings(config: &Config, key: &str, chosen: ChosenModel) -> anyhow::Result<(Provider, remote::Settings)> {
+    let ChosenModel { provider, name, base_url, api_key, timeout, attempts } = chosen;
+    let base_url: Url = base_url.parse().with_context(|| format!("{key}.base_url is no address"))?;
+    let is_official = base_url.host_str().is_some_and(|host| host.ends_with("openai.com"));
+    if api_key.is_none() && (provider != Provider::OpenAi || is_official) {
+        bail!("{key}.provider is \"{provider}\", but {} is not set", provider.key_variable());
+    }
+    let settings = remote::Settings {
+        base_url,
+        api_key: api_key.unwrap_or_default(),
+        model: name,
         // All attempts together take up to 1.5 times this. The rest of the step's time is for the fallback.
-        timeout: config.timeout.min(step_timeout / 2),
-        attempts: config.attempts,
-    });
-    Ok((Arc::new(model.context("cannot set up the client for the language model")?), rules))
+        timeout: timeout.min(config.workers.step_timeout / 2),
+        attempts,
+    };
+    Ok((provider, settings))
+}
+
+/// Returns the purpose of requests to the model that is configured for `setting`.
+pub(super) fn purpose_of(setting: ModelPurpose) -> Purpose {
+    match setting {
+        ModelPurpose::Analyze => Purpose::Analyze,
+        ModelPurpose::Gather => Purpose::Gather,
+        ModelPurpose::Respond => Purpose::Respond,
+        ModelPurpose::Classify => Purpose::Classify,
+        ModelPurpose::Generate => Purpose::Generate,
+    }
 }
 
 /// Returns the user groups that the settings name as approvers.
@@ -199,9 +262,9 @@ pub fn groups_named(config: &Config) -> Vec<String> {
 }
 
 /// Returns the settings as they are shown to people.
-pub fn shown_settings(config: &Config, registry: &Registry) -> Settings {
+pub fn shown_settings(config: &Config, actions: &BTreeMap<&'static str, Arc<dyn ActionKind>>) -> Settings {
     let within = |scope: &Scope| {
-        let shown = registry.actions.iter().filter(|(_, kind)| !kind.is_personal());
+        let shown = actions.iter().filter(|(_, kind)| !kind.is_personal());
         let policies = shown.map(|(name, kind)| {
             let policy = |irreversible| {
                 policy::policy_for(&config.approvals, &PolicyInput { action: name, irreversible, scope })
@@ -220,13 +283,12 @@ pub fn shown_settings(config: &Config, registry: &Registry) -> Settings {
         (context.clone(), settings::differing(there, &policies))
     });
     let contexts = contexts.collect();
-    let key = config.model.api_key.as_ref().filter(|key| !key.expose_secret().trim().is_empty());
     Settings {
         policies,
         contexts,
         envelopes: config.approvals.envelopes.clone(),
         measures: config.approvals.measures,
-        model: key.map(|_| config.model.name.clone()),
+        model: config.model.general().map(|chosen| chosen.name),
         expires_after: config.approvals.expires_after,
         threads: config.workers.threads,
         step_timeout: config.workers.step_timeout,

@@ -9,7 +9,7 @@ use countersign_conversation::runtime::sweeper::Rounds;
 use countersign_slack::{missing_scopes::MissingScopes, socket_health::SocketHealth};
 use tokio::sync::watch;
 
-use super::{readiness::Readiness, services::Services, supervision::Supervision, telemetry};
+use super::{mail::probe::MailProbe, readiness::Readiness, services::Services, supervision::Supervision, telemetry};
 
 /// The state of the Socket Mode connection.
 pub(super) type Health = watch::Receiver<SocketHealth>;
@@ -18,13 +18,13 @@ pub(super) type Health = watch::Receiver<SocketHealth>;
 ///
 /// - `/healthz` succeeds if the process runs.
 /// - `/readyz` succeeds if the store accepts writes, Slack answers and all tasks run. It also shows
-///   missing scopes and the state of the outside systems of the capabilities; neither makes the bot
-///   unready.
+///   missing scopes, the state of the outside systems of the capabilities and that of mail; none of
+///   them makes the bot unready.
 /// - `/metrics` returns the metrics for Prometheus.
 pub(super) fn router(deps: HttpDeps) -> Router {
     Router::new()
         .route("/healthz", get(async || "ok\n"))
-        .route("/metrics", get(async || telemetry::metrics()))
+        .route("/metrics", get(metrics))
         .route("/readyz", get(ready))
         .with_state(deps)
 }
@@ -44,10 +44,19 @@ pub(super) struct HttpDeps {
     pub tasks: Supervision,
     /// The rounds of the sweeper.
     pub rounds: Rounds,
+    /// The state of mail, if there is a mail account.
+    pub mail: Option<MailProbe>,
+}
+
+async fn metrics(State(deps): State<HttpDeps>) -> String {
+    if let Some(mail) = &deps.mail {
+        mail.refresh_metrics().await;
+    }
+    telemetry::metrics()
 }
 
 async fn ready(State(deps): State<HttpDeps>) -> (StatusCode, Json<Value>) {
-    let HttpDeps { store, slack, services, missing, tasks, rounds } = deps;
+    let HttpDeps { store, slack, services, missing, tasks, rounds, mail } = deps;
     let store = store.check().await;
     let tasks = tasks.wrong().or_else(|| rounds.fault()).map_or_else(|| Ok("running".to_owned()), Err);
     let slack = match slack.map(|health| health.borrow().clone()) {
@@ -70,6 +79,9 @@ async fn ready(State(deps): State<HttpDeps>) -> (StatusCode, Json<Value>) {
     let services = services.report();
     if !services.is_empty() {
         body["services"] = json!(services);
+    }
+    if let Some(mail) = mail {
+        body["mail"] = mail.report().await;
     }
     let missing = missing.lines();
     if !missing.is_empty() {

@@ -51,7 +51,7 @@ const KEY_BYTES: usize = 32;
 const SCOPE: SealScope = SealScope {
     may_be_unsealed: interaction::is_card_timer,
     registers: &[register::KEY],
-    register_families: &[notes::KEYS],
+    register_families: &[notes::KEYS, countersign_email::book::REGISTERS],
 };
 
 /// The keys and their origin.
@@ -172,6 +172,19 @@ pub async fn sealed(store: Arc<dyn Store>, keys: &Keys, config: &Config) -> anyh
         }
     }
     Ok(Arc::new(sealed))
+}
+
+/// Wraps a store that is only read, so that the seals of its records are checked. No key is created.
+///
+/// # Errors
+///
+/// If the keys are missing or wrong; the error says what would be right.
+pub fn sealed_to_read(store: Arc<dyn Store>, config: &Config) -> anyhow::Result<Arc<dyn Store>> {
+    let ring = match from_settings(config)? {
+        Some(keys) => keys.ring,
+        None => Arc::new(read(&file_of(config))?),
+    };
+    Ok(Arc::new(SealedStore::new(store, ring, SCOPE)))
 }
 
 /// Checks that the keys include the one with which the store was last used, and stores the id of the newest key in it.

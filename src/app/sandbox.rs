@@ -1,9 +1,13 @@
 //! `countersign sandbox`: runs only the stand-ins, for trying out `countersign serve` against them.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use anyhow::Context;
 use countersign_config as config;
+use countersign_core::clock::SystemClock;
 use countersign_sandbox::{
     model::SandboxModel,
     slack::{self, SandboxSlack},
@@ -12,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     installed::{self, StandIn},
+    mail_stand_in::{CHANNEL, MailOptions, MailStandIn},
     stand_in,
     stdout::write_line,
 };
@@ -44,6 +49,8 @@ pub struct Options {
     ledger: Option<PathBuf>,
     #[command(flatten)]
     platform: installed::StandInOptions,
+    #[command(flatten)]
+    mail: MailOptions,
 }
 
 /// Checks that a text is a valid URL.
@@ -55,6 +62,12 @@ impl Options {
     /// Returns options for all stand-ins, on free ports, that store their data in this folder.
     pub fn kept_in(data: &Path) -> Self {
         Self { data: Some(data.to_owned()), platform: installed::StandInOptions::all(), ..Self::default() }
+    }
+
+    /// Adds the stand-ins for mail, on free ports.
+    #[must_use]
+    pub fn with_mail(self) -> Self {
+        Self { mail: MailOptions::on_free_ports(), ..self }
     }
 }
 
@@ -72,6 +85,8 @@ pub struct World {
     pub slack: SandboxSlack,
     /// The stand-in for the platform.
     pub platform: StandIn,
+    /// The stand-ins for the systems that mail needs, if they were requested.
+    pub mail: Option<MailStandIn>,
     /// The stand-in for a language model, if one was requested.
     pub model: Option<SandboxModel>,
 }
@@ -83,7 +98,7 @@ impl World {
     ///
     /// If a port is taken, a folder cannot be created, or a file cannot be read.
     pub async fn start(options: Options) -> anyhow::Result<Self> {
-        let Options { slack_port, model_port, events_url, data, ledger, platform } = options;
+        let Options { slack_port, model_port, events_url, data, ledger, platform, mail } = options;
         for folder in [&data, &ledger].into_iter().flatten() {
             std::fs::create_dir_all(folder)
                 .with_context(|| format!("cannot create the folder {}", folder.display()))?;
@@ -104,6 +119,14 @@ impl World {
         })
         .await?;
         let platform = StandIn::start(platform, data.as_deref(), ledger.as_deref()).await?;
+        let mail = match mail.mail {
+            true => {
+                let (name, topic) = CHANNEL;
+                let channel = slack.public_channel(name, topic);
+                Some(MailStandIn::with(&mail, channel, Arc::new(SystemClock), data.as_deref()).await?)
+            }
+            false => None,
+        };
         let model = match model_port {
             None => None,
             Some(port) => {
@@ -113,7 +136,7 @@ impl World {
                 Some(model)
             }
         };
-        Ok(Self { slack, platform, model })
+        Ok(Self { slack, platform, mail, model })
     }
 
     /// Stops the stand-ins and saves their data.
@@ -137,12 +160,17 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()
     write_line(format_args!("SLACK_BOT_TOKEN={}", world.slack.bot_token()))?;
     write_line(format_args!("SLACK_APP_TOKEN={}", world.slack.app_token()))?;
     write_line(format_args!("SLACK_SIGNING_SECRET={}", world.slack.signing_secret()))?;
-    for (name, value) in world.platform.variables() {
+    let of_mail = world.mail.iter().flat_map(MailStandIn::variables);
+    for (name, value) in world.platform.variables().into_iter().chain(of_mail) {
         write_line(format_args!("{name}={value}"))?;
     }
     if let Some(model) = &world.model {
         write_line(format_args!("ANTHROPIC_BASE_URL={}", model.url()))?;
         write_line(format_args!("ANTHROPIC_API_KEY={}", model.api_key()))?;
+        write_line(format_args!("OPENAI_BASE_URL={}", model.openai_url()))?;
+        write_line(format_args!("OPENAI_API_KEY={}", model.api_key()))?;
+        write_line(format_args!("GEMINI_BASE_URL={}", model.url()))?;
+        write_line(format_args!("GEMINI_API_KEY={}", model.api_key()))?;
     }
     stop.cancelled().await;
     world.stop().await;

@@ -44,6 +44,7 @@ fn answer(rules: &RulesModel, body: &Value) -> Vec<Value> {
         situation,
         exchange: Vec::new(),
         tool_choice: ToolChoice::Auto,
+        answer_schema: None,
         max_tokens: 0,
     };
     match rules.respond(&request).now_or_never() {

@@ -177,6 +177,12 @@ pub trait Capability: Send + Sync {
         Reply::default()
     }
 
+    /// Answers a word of that command for a reader, whom only commands about data that is not public use.
+    async fn answer_to(&self, word: &str, rest: &str, facts: &Facts, reader: &Reader) -> Reply {
+        let _ = reader;
+        self.answer(word, rest, facts).await
+    }
+
     /// Returns the forms for new things, which can be opened from anywhere in Slack.
     fn shortcuts(&self) -> &'static [Shortcut] {
         &[]

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use secrecy::ExposeSecret as _;
 
-use super::{Approvals, Config, Problem, Rule, digest_key, log, nearest::nearest, secrets::wrong_address};
+use super::{Approvals, Config, Problem, Rule, digest_key, email, log, nearest::nearest, secrets::wrong_address};
 
 /// The kinds of accounts that can be admitted in addition to full members of the workspace.
 const OUTSIDERS: [&str; 4] = ["guests", "external", "bots", "deactivated"];
@@ -20,16 +20,13 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
             found.push(Problem { key: key.to_owned(), what });
         }
     };
-    for (key, url) in [("slack.api_url", &config.slack.api_url), ("model.base_url", &config.model.base_url)] {
-        if let Some(wrong) = wrong_address(url) {
-            expect(false, key, wrong);
-        }
+    if let Some(wrong) = wrong_address(&config.slack.api_url) {
+        expect(false, "slack.api_url", wrong);
     }
     for wrong in log::problems(&config.server.log) {
         expect(false, "server.log", wrong);
     }
     let no_path = |path: &Path| path.as_os_str().is_empty();
-    expect(!config.model.name.trim().is_empty(), "model.name", "found nothing; right would be its name".to_owned());
     expect(!no_path(&config.store.path), "store.path", "found nothing; right would be a file".to_owned());
     let connections = config.slack.connections;
     expect(
@@ -41,8 +38,6 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
         let right = "right would be 16 to 4096, or nothing, for as many as the limit of open files allows";
         expect((16..=4096).contains(&connections), "server.connections", format!("found {connections}; {right}"));
     }
-    let attempts = config.model.attempts;
-    expect((1..=10).contains(&attempts), "model.attempts", format!("found {attempts}; right would be 1 to 10"));
     let workers = &config.workers;
     let nodes = usize::try_from(config.plans.nodes).unwrap_or(usize::MAX);
     for (key, number) in
@@ -63,7 +58,6 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
         ("approvals.expires_after", config.approvals.expires_after, 1, 30 * 24 * 3600),
         ("approvals.remind_before", config.approvals.remind_before, 0, 30 * 24 * 3600),
         ("approvals.escalate_after", config.approvals.escalate_after, 1, 30 * 24 * 3600),
-        ("model.timeout", config.model.timeout, 1, 600),
     ] {
         if let Some(wrong) = between(time, least, most) {
             expect(false, key, wrong);
@@ -105,6 +99,8 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
     digest_keys(config, &mut expect);
     approvals(config, &mut expect);
     envelopes(&config.approvals, &mut expect);
+    found.extend(config.model.problems());
+    found.extend(email::problems(&config.email));
     found.extend(config.sections.0.values().flat_map(|section| section.problems()));
     found
 }

@@ -10,6 +10,7 @@
 mod approvals;
 mod check;
 mod digest_keys;
+mod email;
 mod envelopes;
 mod load;
 mod log;
@@ -31,11 +32,12 @@ pub use self::{
     approvals::{Approvals, ContextRule, Rule},
     check::between,
     digest_keys::digest_key,
+    email::{Email, Encryption, MailProvider},
     envelopes::Envelope,
     load::environment,
     log::{MODULES as LOG_MODULES, directives as log_directives},
     measure::{Kind, Limits, Measure},
-    model::Model,
+    model::{ChosenModel, Model, ModelPurpose, OtherModel, Provider},
     problem::{Problem, Problems},
     record::{Kept, Record},
     secrets::wrong_address,
@@ -64,8 +66,10 @@ pub struct Config {
     pub plans: plans::Plans,
     /// `[record]`: the retention of records, and the contents of an export.
     pub record: Record,
-    /// `[model]`: the language model.
+    /// `[model]`: the language models.
     pub model: Model,
+    /// `[email]`: the mail account.
+    pub email: Email,
     /// The sections of the capabilities.
     pub sections: Sections,
 }

@@ -23,17 +23,31 @@ use super::{
 const DEFAULTS: &str = include_str!("default.toml");
 
 /// The conventional variables of some settings, as pairs of variable and key.
-const USUAL_NAMES: &[(&str, &str)] =
-    &[("SLACK_API_URL", "slack.api_url"), ("ANTHROPIC_BASE_URL", "model.base_url"), ("PORT", "server.port")];
+const USUAL_NAMES: &[(&str, &str)] = &[
+    ("SLACK_API_URL", "slack.api_url"),
+    ("ANTHROPIC_BASE_URL", "model.anthropic_url"),
+    ("OPENAI_BASE_URL", "model.openai_url"),
+    ("GEMINI_BASE_URL", "model.gemini_url"),
+    ("PORT", "server.port"),
+    ("GMAIL_API_URL", "email.gmail_api_url"),
+    ("CALENDAR_API_URL", "email.calendar_api_url"),
+    ("GOOGLE_TOKEN_URL", "email.google_token_url"),
+    ("GOOGLE_SERVICE_ACCOUNT", "email.service_account"),
+    ("PUBSUB_API_URL", "email.pubsub_api_url"),
+    ("HUBSPOT_API_URL", "email.hubspot_api_url"),
+    ("IMAP_HOST", "email.imap_host"),
+    ("SMTP_HOST", "email.smtp_host"),
+];
 
 /// The keys of the settings that are lists, in any section.
-const LISTS: [&str; 7] = ["approvers", "contexts", "escalate_to", "subjects", "outsiders", "redact", "redact_matching"];
+const LISTS: [&str; 8] =
+    ["approvers", "contexts", "escalate_to", "subjects", "outsiders", "redact", "redact_matching", "aliases"];
 
 /// The origin of variables, as named by the library.
 const ENVIRONMENT: &str = "the environment";
 
 /// The sections that exist independently of the capabilities.
-const SECTIONS: [&str; 8] = ["slack", "server", "store", "workers", "approvals", "plans", "record", "model"];
+const SECTIONS: [&str; 9] = ["slack", "server", "store", "workers", "approvals", "plans", "record", "model", "email"];
 
 /// Reads the environment of the process. Variables that are not valid Unicode are left out.
 pub fn environment() -> HashMap<String, String> {
@@ -99,6 +113,7 @@ impl Config {
                 approvals: read.section("approvals")?,
                 record: read.section("record")?,
                 model: read.section("model")?,
+                email: read.section("email")?,
                 sections: {
                     let all = added.sections.iter().map(|spec| Some((spec.name, read.values(spec.name, spec.read)?)));
                     Sections(all.collect::<Option<_>>()?)
@@ -129,7 +144,15 @@ impl Config {
         self.slack.signing_secret = secret("slack.signing_secret");
         self.store.redis_url = secret("store.redis_url");
         self.model.api_key = secret("model.api_key");
+        self.model.openai_api_key = secret("model.openai_api_key");
+        self.model.gemini_api_key = secret("model.gemini_api_key");
         self.approvals.digest_keys = secret("approvals.digest_keys");
+        self.email.google_client_id = secret("email.google_client_id");
+        self.email.google_client_secret = secret("email.google_client_secret");
+        self.email.google_refresh_token = secret("email.google_refresh_token");
+        self.email.imap_password = secret("email.imap_password");
+        self.email.database_url = secret("email.database_url");
+        self.email.hubspot_token = secret("email.hubspot_token");
     }
 
     /// Returns the mode in which events arrive. If it is not set, it is Socket Mode if there is an app token, else

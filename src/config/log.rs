@@ -15,6 +15,7 @@ pub const MODULES: &[&str] = &[
     "clock",
     "config",
     "conversation",
+    "email",
     "graph",
     "http_log",
     "ids",

@@ -14,7 +14,15 @@ pub(super) const SECRETS: &[(&str, &str)] = &[
     ("slack.signing_secret", "SLACK_SIGNING_SECRET"),
     ("store.redis_url", "REDIS_URL"),
     ("model.api_key", "ANTHROPIC_API_KEY"),
+    ("model.openai_api_key", "OPENAI_API_KEY"),
+    ("model.gemini_api_key", "GEMINI_API_KEY"),
     ("approvals.digest_keys", "COUNTERSIGN_DIGEST_KEYS"),
+    ("email.google_client_id", "GOOGLE_CLIENT_ID"),
+    ("email.google_client_secret", "GOOGLE_CLIENT_SECRET"),
+    ("email.google_refresh_token", "GOOGLE_REFRESH_TOKEN"),
+    ("email.imap_password", "IMAP_PASSWORD"),
+    ("email.database_url", "DATABASE_URL"),
+    ("email.hubspot_token", "HUBSPOT_TOKEN"),
 ];
 
 /// The prefixes of secrets, the kind of each, and the only variable that may contain it; empty if there is none.
@@ -25,13 +33,19 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("xoxe", "a Slack token that is rotated", ""),
     ("xox", "a Slack token of another kind", ""),
     ("sk-ant-", "a key of Anthropic", "ANTHROPIC_API_KEY"),
+    ("sk-proj-", "a key of OpenAI", "OPENAI_API_KEY"),
     ("redis://", "the address of a Redis server", "REDIS_URL"),
     ("rediss://", "the address of a Redis server", "REDIS_URL"),
+    ("postgres://", "the address of a PostgreSQL server", "DATABASE_URL"),
+    ("postgresql://", "the address of a PostgreSQL server", "DATABASE_URL"),
     ("http://", "an address", ""),
     ("https://", "an address", ""),
     ("{", "a key file, not a key", ""),
     ("-----BEGIN", "a certificate or key file, not a key", ""),
 ];
+
+/// The secret that people choose, which may look like anything.
+const PASSWORD: &str = "IMAP_PASSWORD";
 
 /// Returns all secrets, including those of the capabilities, as pairs of the full key and the variable.
 pub(super) fn all(added: &Additions) -> Vec<(String, &'static str)> {
@@ -56,10 +70,16 @@ fn wrong(name: &str, value: &str) -> Option<String> {
         "SLACK_APP_TOKEN" => "the app-level token (xapp-…), on the app's page under Basic Information",
         "SLACK_SIGNING_SECRET" => "the signing secret, on the app's page under Basic Information",
         "REDIS_URL" => "an address such as redis://user:password@host:6379/0",
-        "ANTHROPIC_API_KEY" => "a key of the language model's provider",
+        "ANTHROPIC_API_KEY" | "OPENAI_API_KEY" | "GEMINI_API_KEY" => "a key of the language model's provider",
         "COUNTERSIGN_DIGEST_KEYS" => {
             "keys of at least 32 bytes each, in hexadecimal or base64, with commas between them"
         }
+        "GOOGLE_CLIENT_ID" | "GOOGLE_CLIENT_SECRET" => {
+            "that of the OAuth client, in the Google Cloud console under APIs & Services, Credentials"
+        }
+        "GOOGLE_REFRESH_TOKEN" => "a refresh token of the mail account for that OAuth client",
+        "DATABASE_URL" => "an address such as postgresql://user:password@host:5432/database",
+        "IMAP_PASSWORD" => "the password of the mail account",
         _ => "a token of the platform",
     };
     let kind = KINDS.iter().find(|(begins, ..)| value.starts_with(begins));
@@ -74,6 +94,11 @@ fn wrong(name: &str, value: &str) -> Option<String> {
     if value.starts_with(['"', '\'']) || value.ends_with(['"', '\'']) {
         return Some("it is in quotation marks; right would be the same without them".to_owned());
     }
+    if name == PASSWORD {
+        return value
+            .contains(char::is_control)
+            .then(|| "it has a line break or a control character in it; right would be one line".to_owned());
+    }
     match kind {
         Some((begins, what, place)) if *place != name => {
             return Some(format!("it begins with {begins}, as {what} does; right would be {right}"));
@@ -86,8 +111,15 @@ fn wrong(name: &str, value: &str) -> Option<String> {
     if !value.starts_with(begins) {
         return Some(format!("it does not begin with {begins}; right would be {right}"));
     }
-    (name == "REDIS_URL" && !is_redis(value))
-        .then(|| format!("this is no address of a Redis server; right would be {right}"))
+    match name {
+        "REDIS_URL" if !is_redis(value) => {
+            Some(format!("this is no address of a Redis server; right would be {right}"))
+        }
+        "DATABASE_URL" if !is_postgresql(value) => {
+            Some(format!("this is no address of a PostgreSQL server; right would be {right}"))
+        }
+        _ => None,
+    }
 }
 
 fn is_redis(address: &str) -> bool {
@@ -96,6 +128,10 @@ fn is_redis(address: &str) -> bool {
         "unix" | "redis+unix" | "valkey+unix" => true,
         _ => false,
     })
+}
+
+fn is_postgresql(address: &str) -> bool {
+    Url::parse(address).is_ok_and(|url| matches!(url.scheme(), "postgres" | "postgresql"))
 }
 
 /// Describes the problem with the address of a service; `None` if it is valid. An address must not contain a secret.
@@ -141,6 +177,12 @@ mod tests {
             ("REDIS_URL", "hidden:6379"),
             ("REDIS_URL", "redis://"),
             ("ANTHROPIC_API_KEY", "xoxb-hidden"),
+            ("ANTHROPIC_API_KEY", "sk-proj-hidden"),
+            ("OPENAI_API_KEY", "sk-ant-hidden"),
+            ("GEMINI_API_KEY", ""),
+            ("DATABASE_URL", "rediss://hidden"),
+            ("GOOGLE_REFRESH_TOKEN", "postgres://hidden"),
+            ("IMAP_PASSWORD", "two\nlines of hidden"),
             ("PLATFORM_TOKEN", "Bearer hidden"),
             ("PLATFORM_TOKEN", "{ \"private_key\": \"hidden\" }"),
         ];
@@ -154,8 +196,12 @@ mod tests {
             ("SLACK_SIGNING_SECRET", "8f742231b10e8888abcd99yyyzzz85a5"),
             ("REDIS_URL", "rediss://:secret@127.0.0.1:6379/0"),
             ("ANTHROPIC_API_KEY", "sk-ant-1"),
+            ("OPENAI_API_KEY", "sk-proj-1"),
+            ("GEMINI_API_KEY", "AIza1"),
             ("ANTHROPIC_API_KEY", "a gateway's".split(' ').next().unwrap()),
             ("PLATFORM_TOKEN", "eyJhbGciOi.J9"),
+            ("DATABASE_URL", "postgresql://user:secret@127.0.0.1/mail"),
+            ("IMAP_PASSWORD", "{ http:// and blanks }"),
         ];
         for (name, value) in fine {
             assert_eq!(wrong(name, value), None, "{name} {value}");

@@ -7,7 +7,35 @@ use config::Config as Tree;
 use super::{Additions, Problem, nearest::nearest};
 
 /// The keys that appear only in comments of the default settings. `tests/integration/deploy.rs` compares them.
-pub const OPTIONAL: &[&str] = &["slack.mode", "server.connections", "store.kind", "record.keep"];
+pub const OPTIONAL: &[&str] = &[
+    "slack.mode",
+    "server.connections",
+    "store.kind",
+    "record.keep",
+    "model.provider",
+    "model.name",
+    "model.base_url",
+    "model.analyze",
+    "model.gather",
+    "model.respond",
+    "model.classify",
+    "model.generate",
+    "model.embed",
+    "email.channel",
+    "email.provider",
+    "email.address",
+    "email.name",
+    "email.thresholds",
+    "email.digest",
+    "email.calendar",
+    "email.service_account",
+    "email.pubsub_topic",
+    "email.pubsub_subscription",
+    "email.imap_host",
+    "email.smtp_host",
+    "email.user",
+    "email.context_path",
+];
 
 /// Returns a problem for each variable with our prefix from which no setting is read.
 pub(super) fn unknown(

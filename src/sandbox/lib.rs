@@ -8,12 +8,17 @@
 //! original expects. Start reading at [`slack`].
 
 pub mod bridge;
+pub mod calendar;
 pub(crate) mod connection;
 pub(crate) mod flood;
+pub mod gmail;
 pub mod google;
+pub mod hubspot;
+pub mod json_server;
 pub mod mcp;
 pub mod model;
 pub mod slack;
 pub mod slow_client;
+pub mod smtp;
 pub mod upgrade;
 pub mod web_socket;

@@ -31,7 +31,7 @@ async fn a_model_that_answers_as_the_grammar_does_understands_as_much() {
     let model = SandboxModel::start(0).await.unwrap();
     model.answers_by(stand_in::answers().unwrap());
     let mut config = Config::load(None, &Default::default(), &countersign::app::installed::SETTINGS).unwrap();
-    config.model.base_url = model.url();
+    config.model.base_url = Some(model.url());
     config.model.api_key = Some(model.api_key().into());
     let score = evaluate::run(&config, &cases()).await.unwrap();
     assert_eq!(model.violations(), Vec::<String>::new());
@@ -42,7 +42,7 @@ async fn a_model_that_answers_as_the_grammar_does_understands_as_much() {
 async fn a_language_model_gets_a_score() {
     let model = SandboxModel::start(0).await.unwrap();
     let mut config = Config::load(None, &Default::default(), &countersign::app::installed::SETTINGS).unwrap();
-    config.model.base_url = model.url();
+    config.model.base_url = Some(model.url());
     config.model.api_key = Some(model.api_key().into());
     let said = ["Start Math Hints", "What is running?", "write a poem about fractions"];
     let cases: Vec<Case> = cases().into_iter().filter(|case| said.contains(&case.said.as_str())).collect();

@@ -12,6 +12,9 @@ use self::{browser::Browser, playground::Playground};
 /// Where the bot answers.
 const THREAD: &str = ".pane-thread";
 
+/// Where the customer writes and reads.
+const INBOX: &str = "#inbox";
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_researcher_asks_and_a_colleague_presses() {
     let folder = tempfile::tempdir().unwrap();
@@ -65,4 +68,50 @@ async fn a_card_that_was_open_can_still_be_pressed_after_a_restart() {
     after.says(&root, "Approved by").await;
     assert_eq!(after.buttons(&root).await, Vec::<String>::new(), "nothing is left to press");
     after.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_customer_writes_a_colleague_answers_and_the_customer_reads_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let playground = Playground::start(&folder);
+    let page = Browser::open(&format!("{}/#as=U1&channel=C1", playground.url())).await;
+
+    page.presses("#open-inbox", "Inbox").await;
+    page.shows(&format!("{INBOX} .inbox-none"), "No mails yet").await;
+    page.presses(&format!("{INBOX} .inbox-people button"), "Ada").await;
+    page.fills(&format!("{INBOX} [name=subject]"), "Prices for 20 seats").await;
+    page.fills(&format!("{INBOX} [name=text]"), "Hello, what would 20 seats cost us? Ada").await;
+    page.presses(&format!("{INBOX} [type=submit]"), "Send mail").await;
+    page.shows(&format!("{INBOX} .conversation h2"), "Prices for 20 seats").await;
+    page.shows(&format!("{INBOX} .inbox-waits"), "It waits in the workspace.").await;
+
+    page.presses(&format!("{INBOX} .conversation .button"), "Show thread").await;
+    page.shows(THREAD, "what would 20 seats cost us?").await;
+    page.presses(&format!("{THREAD} [data-action-id=approve]"), "Send").await;
+    page.shows(&format!("{INBOX} .mail-from-team .badge"), "TEAM").await;
+    page.shows(&format!("{INBOX} .inbox-news"), "answered “Re: Prices for 20 seats”.").await;
+    page.lacks(&format!("{INBOX} .inbox-waits")).await;
+
+    page.presses(&format!("{INBOX} .conversation .button"), "Show trace").await;
+    page.shows(&format!("{THREAD} .step-node"), "classify").await;
+    page.presses(&format!("{INBOX} .conversation .button"), "Reply").await;
+    page.shows(&format!("{INBOX} .inbox-answering"), "Reply to “Re: Prices for 20 seats”").await;
+    page.lacks(".toast-error").await;
+    page.close().await;
+    playground.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mail_that_cannot_be_sent_says_which_field_is_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let playground = Playground::start(&folder);
+    let page = Browser::open(&format!("{}/#as=U1&channel=C1&inbox=1", playground.url())).await;
+    page.presses(&format!("{INBOX} .inbox-people button"), "Somebody else").await;
+    page.fills(&format!("{INBOX} [name=address]"), "nobody").await;
+    page.presses(&format!("{INBOX} [type=submit]"), "Send mail").await;
+    page.shows(&format!("{INBOX} .input-error"), "“nobody” is no address. Write one such as ada@example.com.").await;
+    page.shows(&format!("{INBOX} .input-error"), "Write something.").await;
+    page.shows(&format!("{INBOX} .inbox-none"), "No mails yet").await;
+    page.close().await;
+    playground.stop().await;
 }

@@ -150,7 +150,18 @@ struct Inner {
     us: Identity,
     deciding: Vec<String>,
     asking: Vec<String>,
-    known: Mutex<HashMap<UserId, (Option<AccountDenial>, Timestamp)>>,
+    known: Mutex<HashMap<UserId, KnownAccount>>,
+}
+
+/// A cached account.
+#[derive(Clone, Debug)]
+struct KnownAccount {
+    /// The reason why the person is not a full member; `None` if they are.
+    denial: Option<AccountDenial>,
+    /// The person's time zone.
+    zone: Option<String>,
+    /// The time of the lookup.
+    at: Timestamp,
 }
 
 impl fmt::Debug for People {
@@ -198,7 +209,7 @@ impl People {
             return Some(AccountDenial::Bot);
         }
         let asked = inner.clock.now();
-        let known = inner.known.lock().expect("no holder panics").get(user).copied();
+        let known = inner.known.lock().expect("no holder panics").get(user).map(|known| (known.denial, known.at));
         if let Some((denial, at)) = known
             && asked.since(at) < max_age
         {
@@ -206,6 +217,7 @@ impl People {
         }
         let looked_up =
             timeout(LOOKUP_TIMEOUT, inner.slack.user_info(user)).await.unwrap_or(Err(Error::NoAnswer("too slow")));
+        let zone = looked_up.as_ref().ok().and_then(|person| person.tz.clone());
         let denial = match looked_up {
             Ok(person) => self.denial_for(&person),
             // Slack does not show this person to the bot, so they are not a member of this workspace.
@@ -227,7 +239,7 @@ impl People {
             if known.len() >= MAX_ACCOUNTS {
                 known.clear();
             }
-            known.insert(user.clone(), (denial, asked));
+            known.insert(user.clone(), KnownAccount { denial, zone, at: asked });
         }
         denial
     }
@@ -252,6 +264,11 @@ impl People {
 
 #[async_trait]
 impl Admission for People {
+    /// Returns the time zone from the last lookup of the account, without another one.
+    async fn zone(&self, by: &UserId) -> Option<String> {
+        self.0.known.lock().expect("no holder panics").get(by)?.zone.clone()
+    }
+
     async fn admits(&self, thread: &ThreadId, by: &UserId, said: &MessageTs) -> Admits {
         let Err(denial) = self.may(by, Right::Ask).await else { return Admits::Yes };
         let waited = said.sent_at().map_or(MAX_WAIT, |said| self.0.clock.now().since(said));

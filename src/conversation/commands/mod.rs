@@ -123,7 +123,7 @@ impl Commands {
         let answer = match asked {
             Ok(ParsedCommand::Capability { capability, word, rest }) => {
                 let capability = &deps.facts.registry().capabilities[capability];
-                Ok(capability.answer(word, &rest, &deps.facts).await)
+                Ok(capability.answer_to(word, &rest, &deps.facts, &reader(command)).await)
             }
             Ok(ParsedCommand::Pending) => self.records().pending(&self.asker(command).await).await,
             Ok(ParsedCommand::Runs) => self.records().runs(&self.asker(command).await).await,
@@ -220,5 +220,5 @@ impl Commands {
 /// Returns the person who typed a command as the only reader of the answer.
 fn reader(command: &Command) -> Reader {
     let Command { by, team, channel, .. } = command.clone();
-    Reader { by: Some(by), team, channel, alone: true }
+    Reader { by: Some(by), team, channel, alone: true, zone: None }
 }

@@ -12,6 +12,7 @@ use countersign_core::{
     clock::Clock,
     ids::{ApprovalId, DedupKey, Partition, ThreadId},
 };
+use countersign_graph::conversing::FILL_IN_FORM;
 use countersign_graph::store::{ClaimedInteraction, Delivery, Destination, External, Ingested, Store, ThreadMessage};
 use countersign_slack::{
     Inbound,
@@ -203,7 +204,7 @@ impl Dispatch {
         let partition = Partition::of(by.as_str());
         self.put_in_inbox(
             partition,
-            &Interaction::New { by, trigger_id, shortcut: shortcut.to_owned() },
+            &Interaction::New { by, trigger_id, shortcut: shortcut.to_owned(), draft_in: None },
             vec![interaction.dedup.clone()],
         )
         .await
@@ -330,6 +331,15 @@ impl Dispatch {
         };
         let root = interaction.thread_ts.as_ref().unwrap_or(message).clone();
         let thread = ThreadId { team: interaction.team.clone(), channel: channel.clone(), root };
+        if text == FILL_IN_FORM {
+            let entry = Interaction::New {
+                by: interaction.user.clone(),
+                shortcut: String::new(),
+                trigger_id: interaction.trigger_id.clone(),
+                draft_in: Some(thread.clone()),
+            };
+            return self.put_in_inbox(thread.partition(), &entry, vec![interaction.dedup.clone()]).await;
+        }
         let (by, ts) = (interaction.user.clone(), message.clone());
         let message = ThreadMessage::Said { by, text: text.to_owned(), ts, addressed: true, request: None };
         self.store(Destination::mailbox(thread, true, message), vec![interaction.dedup.clone()]).await

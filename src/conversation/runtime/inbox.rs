@@ -258,7 +258,12 @@ impl Inbox {
             Interaction::ThreadCommand(request) => self.execute(request, claimed.seq).await?,
             Interaction::Ask(shortcut) => self.open_window(shortcut).await,
             Interaction::Question(question) => self.ask_assistant(question, claimed.seq).await?,
-            Interaction::New { by, trigger_id, shortcut } => {
+            Interaction::New { by, trigger_id, draft_in: Some(thread), .. } => {
+                let draft = deps.memories.read(deps.store.load(thread).await?).and_then(|memory| memory.draft);
+                deps.creation.open_draft(trigger_id.as_deref(), by, thread, draft).await;
+                InboxAnswer::NoAnswer
+            }
+            Interaction::New { by, trigger_id, shortcut, draft_in: None } => {
                 deps.creation.open(trigger_id.as_deref(), by, shortcut).await;
                 InboxAnswer::NoAnswer
             }

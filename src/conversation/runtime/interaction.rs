@@ -80,6 +80,9 @@ pub enum Interaction {
         /// The id with which a modal can be opened for three seconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trigger_id: Option<String>,
+        /// The thread whose draft is filled in; `None` for something new in a thread of its own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        draft_in: Option<ThreadId>,
     },
     /// The request submitted in that modal.
     #[serde(rename = "wanted")]

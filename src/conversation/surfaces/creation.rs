@@ -37,6 +37,25 @@ use crate::presentation::{
     render,
 };
 
+/// The callback id of the form of a draft.
+pub const DRAFT_FORM: &str = "draft_form";
+
+/// The title of that form.
+const DRAFT_TITLE: &str = "Fill in the rest";
+
+/// The text above its fields, in mrkdwn.
+const DRAFT_INTRO: &str = "This is what I understood so far. Nothing is changed until someone approves the card.";
+
+/// The maximum length of the data that Slack keeps with a window, in characters.
+const MAX_METADATA_CHARS: usize = 3000;
+
+/// The draft that a form was opened with.
+#[derive(Serialize, Deserialize)]
+struct FilledDraft {
+    thread: ThreadId,
+    draft: ActionRequest,
+}
+
 /// The block id of the channel field.
 const CHANNEL_BLOCK: &str = "where";
 
@@ -60,6 +79,12 @@ pub struct CreationRequest {
     pub name: String,
     /// The input, as parameters of the action.
     pub parameters: serde_json::Value,
+    /// The thread whose draft was filled in; `None` for a new thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<ThreadId>,
+    /// The action, if the request is not the one of a shortcut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<String>,
     /// The nonce of the message that announces the request, by which it can be found.
     pub nonce: Nonce,
     /// The time of the submission.
@@ -97,7 +122,7 @@ impl Creation {
     /// Returns true if this is the callback id of a shortcut that creates something, or of its
     /// modal.
     pub fn has_shortcut(&self, callback: &str) -> bool {
-        self.registry.shortcuts().any(|shortcut| shortcut.callback == callback)
+        callback == DRAFT_FORM || self.registry.shortcuts().any(|shortcut| shortcut.callback == callback)
     }
 
     /// Returns the shortcut with this callback id, and its action. Requests stored by earlier
@@ -129,6 +154,79 @@ impl Creation {
         }
     }
 
+    /// Opens the form of the draft in a thread, filled in as far as the draft is known.
+    pub async fn open_draft(
+        &self,
+        trigger: Option<&str>,
+        by: &UserId,
+        thread: &ThreadId,
+        draft: Option<ActionRequest>,
+    ) {
+        let opened = match trigger {
+            Some(trigger) => self.slack.open_view(trigger, &modals::loading(DRAFT_TITLE)).await,
+            None => Err(SlackError::NotSent),
+        };
+        let view = match opened {
+            Ok(view) => view,
+            Err(error) => {
+                tracing::warn!(error = countersign_core::cause::chain(&error), "A window was not opened");
+                return self.message_directly(by, &window_too_late(None)).await;
+            }
+        };
+        if let Err(error) = self.slack.update_view(&view, None, &self.draft_window(thread, draft).await).await {
+            tracing::warn!(error = countersign_core::cause::chain(&error), "A window was not filled");
+        }
+    }
+
+    /// Returns the window with the form of a draft.
+    async fn draft_window(&self, thread: &ThreadId, draft: Option<ActionRequest>) -> Value {
+        let Some(draft) = draft else { return modals::message_window(DRAFT_TITLE, &no_draft()) };
+        let Some(kind) = self.registry.actions.get(draft.action.as_str()) else {
+            return modals::message_window(DRAFT_TITLE, &not_available());
+        };
+        let Ok(Some(form)) = tokio::time::timeout(FORM_TIMEOUT, kind.form(&draft.parameters)).await else {
+            return modals::message_window(DRAFT_TITLE, &form_unavailable());
+        };
+        let filled = json!(FilledDraft { thread: thread.clone(), draft }).to_string();
+        if filled.chars().count() > MAX_METADATA_CHARS {
+            return modals::message_window(DRAFT_TITLE, &too_long_for_a_form());
+        }
+        let frame = Frame {
+            title: DRAFT_TITLE,
+            submit: "Propose",
+            callback: DRAFT_FORM,
+            metadata: &filled,
+            intro: Some(DRAFT_INTRO),
+        };
+        form::draw(&form, &frame)
+    }
+
+    /// Reads and checks the submitted form of a draft.
+    async fn read_draft(&self, view: &View, interaction: &Interaction) -> Result<CreationRequest, Value> {
+        let instead = |reply: &Reply| modals::replacement(&modals::message_window("Nothing was proposed", reply));
+        let filled: FilledDraft =
+            serde_json::from_str(&view.private_metadata).map_err(|_| instead(&not_available()))?;
+        let FilledDraft { thread, draft } = filled;
+        let kind = self.registry.actions.get(draft.action.as_str()).ok_or_else(|| instead(&not_available()))?;
+        let parameters = match Box::pin(check(&**kind, &draft.parameters, view, Deadline::from_now())).await {
+            FormCheck::Valid(parameters, _) | FormCheck::Unchecked(parameters) => parameters,
+            FormCheck::Invalid(response) => return Err(response),
+            FormCheck::NoForm => return Err(instead(&not_available())),
+        };
+        Ok(CreationRequest {
+            team: interaction.team.clone(),
+            channel: None,
+            by: interaction.user.clone(),
+            shortcut: String::new(),
+            name: parameters["name"].as_str().unwrap_or_default().to_owned(),
+            parameters,
+            thread: Some(thread),
+            action: Some(draft.action),
+            nonce: Nonce::fresh(),
+            at: self.clock.now(),
+        })
+    }
+
     async fn window(&self, callback: &str) -> Value {
         let Some((shortcut, kind)) = self.shortcut(callback) else {
             return modals::message_window(FALLBACK_TITLE, &not_available());
@@ -152,6 +250,9 @@ impl Creation {
     ///
     /// Returns the response to the submission if the input is not accepted.
     pub async fn read(&self, view: &View, interaction: &Interaction) -> Result<CreationRequest, Value> {
+        if view.callback_id == DRAFT_FORM {
+            return self.read_draft(view, interaction).await;
+        }
         let instead = |reply: &Reply| modals::replacement(&modals::message_window("Nothing was proposed", reply));
         let (shortcut, kind) = self.shortcut(&view.callback_id).ok_or_else(|| instead(&not_available()))?;
         let before = json!({});
@@ -170,6 +271,8 @@ impl Creation {
             shortcut: shortcut.callback.to_owned(),
             name: parameters["name"].as_str().unwrap_or_default().to_owned(),
             parameters,
+            thread: None,
+            action: None,
             nonce: Nonce::fresh(),
             at: self.clock.now(),
         })
@@ -182,14 +285,20 @@ impl Creation {
     ///
     /// Fails if Slack or the store does not respond. The call can be repeated.
     pub async fn begin(&self, request: &CreationRequest) -> Result<Option<ThreadId>, Error> {
-        let Some((shortcut, kind)) = self.shortcut(&request.shortcut) else { return Ok(None) };
-        let Some(thread) = self.thread(request, shortcut).await? else { return Ok(None) };
+        let (thread, what, action) = match (&request.thread, &request.action) {
+            (Some(thread), Some(action)) => (thread.clone(), "the form", action.clone()),
+            _ => {
+                let Some((shortcut, kind)) = self.shortcut(&request.shortcut) else { return Ok(None) };
+                let Some(thread) = self.thread(request, shortcut).await? else { return Ok(None) };
+                (thread, shortcut.what, kind.name().to_owned())
+            }
+        };
         let message = ThreadMessage::Said {
             by: request.by.clone(),
-            text: format!("{} “{}”", shortcut.what, request.name),
+            text: format!("{what} “{}”", request.name),
             ts: thread.root.clone(),
             addressed: true,
-            request: Some(ActionRequest { action: kind.name().to_owned(), parameters: request.parameters.clone() }),
+            request: Some(ActionRequest { action, parameters: request.parameters.clone() }),
         };
         // The inbox entry is in the person's partition, not the thread's, so this is a separate write.
         let to = Destination::mailbox(thread.clone(), true, message);
@@ -312,6 +421,17 @@ fn form_unavailable() -> Reply {
 
 /// The title of a modal whose shortcut no longer exists.
 const FALLBACK_TITLE: &str = "Something new";
+
+/// Returns the message for a form whose draft is finished or was dropped.
+fn no_draft() -> Reply {
+    Reply::text("This request is finished or was dropped, so there's nothing to fill in.")
+        .hint("Ask again in the thread to start over.")
+}
+
+/// Returns the message for a draft that is too long for a window.
+fn too_long_for_a_form() -> Reply {
+    Reply::text("This request is too long for a form.").hint("Answer in the thread instead.")
+}
 
 /// Returns the message for a shortcut that has no action.
 fn not_available() -> Reply {

@@ -129,6 +129,11 @@ impl Default for Options {
                 ),
                 Command::new("/simulation", "Simulations", "status | list | parameters <simulation>"),
                 Command::new(
+                    "/mail",
+                    "The team's mail",
+                    "status | waiting | show <sender, subject or id> | sync | pause | resume",
+                ),
+                Command::new(
                     "/countersign",
                     "What waits for you, and your runs",
                     "pending | runs | mine | standing | notebook [link] | settings | help",

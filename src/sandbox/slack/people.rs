@@ -14,7 +14,7 @@ use super::{
     Error, SandboxSlack,
     acts::Pressed,
     broadcast::Change,
-    world::{Channel, Guest, World, message::Message},
+    world::{Channel, Guest, SLACKBOT, World, message::Message},
 };
 
 /// The interval at which a wait checks again without a change of the world, since the ledger may
@@ -218,6 +218,26 @@ impl SandboxSlack {
             members,
             archived: false,
             private: true,
+        });
+        id
+    }
+
+    /// Returns the public channel with this name. It is created if there is none, and everyone joins it.
+    pub fn public_channel(&self, name: &str, topic: &str) -> ChannelId {
+        let mut world = self.server.world();
+        if let Some(known) = world.channels.iter().find(|channel| channel.with.is_none() && channel.name == name) {
+            return known.id.clone();
+        }
+        let id = ChannelId::new(world.next_id("C"));
+        let members = world.users.iter().map(|user| user.id.clone()).filter(|id| id.as_str() != SLACKBOT).collect();
+        world.channels.push(Channel {
+            id: id.clone(),
+            name: name.to_owned(),
+            topic: topic.to_owned(),
+            with: None,
+            members,
+            archived: false,
+            private: false,
         });
         id
     }

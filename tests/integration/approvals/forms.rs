@@ -22,7 +22,8 @@ async fn who_asked_changes_the_request_in_its_form() {
     ‹Edit the request›
     *Start “Math Hints”*. Saving puts a new card in the place of the old one; somebody still has to approve it.
     Status: enrolling (running)
-    Starts by itself on: (empty)
+    Start automatically at: (empty)
+    Ends at: (empty)
     ");
     assert_debug_snapshot!(sends(&bot, "ana", json!({})).await, @r#"
     {
@@ -31,11 +32,11 @@ async fn who_asked_changes_the_request_in_its_form() {
     "#);
     assert_debug_snapshot!(sends(&bot, "ana", json!({ "Status": "scheduled" })).await, @r#"
     {
-        "/start_on": "When should “Math Hints” start by itself? Such as 2027-01-15 09:00 (UTC).",
+        "/start_on": "When should “Math Hints” start? Such as Friday 9:00, or 2027-01-15 09:00.",
     }
     "#);
     assert_eq!(thread.heard(), "", "nothing was saved yet");
-    let entered = json!({ "Status": "scheduled", "Starts by itself on": "2027-01-15 09:00" });
+    let entered = json!({ "Status": "scheduled", "Start automatically at": 4_072_150_800_u64 });
     assert_debug_snapshot!(sends(&bot, "ana", entered).await, @"{}");
     assert_snapshot!(thread.in_short(), @"
     *Start “Math Hints”?*
@@ -45,7 +46,7 @@ async fn who_asked_changes_the_request_in_its_form() {
     *Schedule “Math Hints”?*
     *Status*  inactive → *scheduled*
     *Context*  `assign-prog`
-    *Starts*  2027-01-15 09:00 UTC
+    *Starts*  2099-01-15 09:00 UTC
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
     ‹nobody is enrolled, and nobody else is at the point›
@@ -57,7 +58,7 @@ async fn who_asked_changes_the_request_in_its_form() {
     assert_snapshot!(thread.outcome("bo", "approve").await, @"
     *Schedule “Math Hints”?* ⋯
     Approved by @bo · ‹time›
-    ✅ Scheduled “Math Hints”: it starts on 2027-01-15 09:00 UTC.
+    ✅ Scheduled “Math Hints”: it starts on 2099-01-15 09:00 UTC.
     [Undo: unschedule it]
     ---
     @ana “*Math Hints*”: done, approved by bo. What next?
@@ -120,8 +121,8 @@ async fn what_is_wrong_is_said_at_its_field() {
     People on no list: take part
     Tags, one on each line: (empty)
     Ends after so many users: (empty)
-    Starts by itself on: (empty)
-    Ends on: (empty)
+    Start automatically at: (empty)
+    Ends at: (empty)
     ");
     assert_debug_snapshot!(sends(&bot, "ana", json!({ "Name": "  " })).await, @r#"
     {
@@ -209,15 +210,16 @@ async fn a_rejection_counts_at_once_and_its_reason_reaches_who_asked() {
     ‹Ask again, changed›
     *Start “Math Hints”* was turned down. Saving makes a new card; somebody still has to approve it.
     Status: enrolling (running)
-    Starts by itself on: (empty)
+    Start automatically at: (empty)
+    Ends at: (empty)
     ");
-    let entered = json!({ "Status": "scheduled", "Starts by itself on": "2027-01-15 09:00" });
+    let entered = json!({ "Status": "scheduled", "Start automatically at": 4_072_150_800_u64 });
     assert!(sends(&bot, "ana", entered).await.is_empty());
     assert_snapshot!(thread.in_short(), @"
     *Schedule “Math Hints”?*
     *Status*  inactive → *scheduled*
     *Context*  `assign-prog`
-    *Starts*  2027-01-15 09:00 UTC
+    *Starts*  2099-01-15 09:00 UTC
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
     ‹nobody is enrolled, and nobody else is at the point›
@@ -237,7 +239,7 @@ async fn what_was_withdrawn_can_be_asked_for_again_changed() {
     let view = opens(&bot, &thread, "ana", "Change and ask again…").await;
     let intro = "*Start “Math Hints”* was withdrawn. Saving makes a new card; somebody still has to approve it.";
     assert!(as_read(&bot, &view).contains(intro), "{}", as_read(&bot, &view));
-    let entered = json!({ "Status": "scheduled", "Starts by itself on": "2027-01-15 09:00" });
+    let entered = json!({ "Status": "scheduled", "Start automatically at": 4_072_150_800_u64 });
     assert!(sends(&bot, "ana", entered).await.is_empty());
     let heard = thread.heard();
     assert!(heard.contains("*Schedule “Math Hints”?*") && heard.contains("Asked by @ana"), "{heard}");

@@ -1,8 +1,14 @@
 //! The stand-in servers against the recordings, and our clients against the stand-ins.
 
 mod bridge;
+mod calendar;
+mod context;
+mod gmail;
+mod hubspot;
+mod imap;
 mod mcp;
 mod model;
+mod model_providers;
 mod sign_in;
 mod slack;
 mod slack_answers;

@@ -9,7 +9,7 @@ use countersign::{
         google::{Mood, SandboxGoogle},
         upgrade::{Options, SandboxUpgrade, Version, faults::When},
     },
-    services::google::{self, ServiceAccount},
+    services::google::{self, TokenSource},
 };
 use serde_json::{Value, json};
 
@@ -43,11 +43,11 @@ impl World {
     }
 }
 
-fn read(key: &str, timeout: Duration, clock: &ManualClock) -> Result<ServiceAccount, String> {
+fn read(key: &str, timeout: Duration, clock: &ManualClock) -> Result<TokenSource, String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("key.json");
     std::fs::write(&path, key).unwrap();
-    let account = ServiceAccount::read(&path, None, timeout, Arc::new(clock.clone()));
+    let account = TokenSource::service_account(&path, None, timeout, Arc::new(clock.clone()));
     account.map_err(|error| error.to_string().replace(&path.display().to_string(), "key.json"))
 }
 

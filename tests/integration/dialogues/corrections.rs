@@ -23,10 +23,10 @@ fn open_cards(thread: &Thread<'_>) -> Vec<String> {
 async fn a_correction_of_the_time_makes_a_new_card() {
     let bot = TestBot::start().await;
     for correction in ["no, at 9:00", "9:00", "at 9:00", "make it 9:00"] {
-        let mut thread = card(&bot, "schedule Math Hints for 2027-01-15").await;
+        let mut thread = card(&bot, "schedule Math Hints for 2099-01-15").await;
         thread.says("ana", correction).await;
         let heard = thread.heard();
-        assert!(heard.contains("*Starts*  2027-01-15 09:00 UTC"), "{correction}: {heard}");
+        assert!(heard.contains("*Starts*  2099-01-15 09:00 UTC"), "{correction}: {heard}");
         assert!(!heard.contains("exactly this"), "{correction}: {heard}");
         assert_eq!(open_cards(&thread).len(), 1, "{correction}: {heard}");
         thread.says("ana", "never mind").await;

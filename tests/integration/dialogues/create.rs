@@ -9,13 +9,14 @@ async fn what_is_missing_is_asked_for_one_by_one() {
     let (bot, mut thread) = TestBot::hears("ana", "Create experiment Foo").await;
     assert_snapshot!(thread.in_short(), @"
     Which context (application) is it for?
-    2 things to settle. You can give several at once, or say never mind.
-    [assign-prog] [livehint-ai] [mathstream]
+    So far: “Foo”. Still needed: context, decision points.
+    [assign-prog] [livehint-ai] [mathstream] [Fill in a form]
     ");
     assert_snapshot!(thread.answer("ana", "assign-prog").await, @"
     Where does it take place? I need a decision point: site / target.
     Possible: SelectSection / absolute_value_plot_equality, SelectSection / area_model, SelectSection / fraction_intro, SelectProblem / absolute_value_plot_equality, SelectProblem / area_model, SelectProblem / fraction_intro
-    [SelectSection / absolute_value_plot_equality] [SelectSection / area_model] [SelectSection / fraction_intro] [SelectProblem / absolute_value_plot_equality] [SelectProblem / area_model]
+    So far: “Foo” in assign-prog. Still needed: decision points.
+    [SelectSection / absolute_value_plot_equality] [SelectSection / area_model] [SelectSection / fraction_intro] [SelectProblem / absolute_value_plot_equality] [SelectProblem / area_model] [Fill in a form]
     ");
     assert_snapshot!(thread.outcome("ana", "SelectSection / area_model").await, @"
     *Create “Foo”?* ⋯
@@ -103,7 +104,11 @@ async fn a_condition_that_the_context_does_not_know_is_asked_about() {
         "create experiment Foo in assign-prog with conditions control, hints weights 60/40 at SelectSection/area_model",
     )
     .await;
-    assert_snapshot!(thread.heard(), @"assign-prog has no condition “hints”. It has: control, variant, concrete, abstract. Which shall I compare?");
+    assert_snapshot!(thread.heard(), @"
+    assign-prog has no condition “hints”. It has: control, variant, concrete, abstract. Which shall I compare?
+    So far: “Foo” in assign-prog, conditions control, hints, at SelectSection / area_model, 60/40.
+    [Fill in a form]
+    ");
     thread.says("ana", "control and Abstract").await;
     assert!(thread.heard().contains("*Conditions*  control 60%, abstract 40%\n"), "{}", thread.last());
 }
@@ -139,17 +144,19 @@ async fn a_question_in_between_does_not_lose_what_was_given() {
     let (_bot, mut thread) = TestBot::hears("ana", "create an experiment").await;
     assert_snapshot!(thread.in_short(), @"
     What should the experiment be called?
-    3 things to settle. You can give several at once, or say never mind.
+    Needed: name, context, decision points. You can give several at once, or say never mind.
+    [Fill in a form]
     ");
     assert_snapshot!(thread.answer("ana", "Foo").await, @"
     Which context (application) is it for?
-    2 things to settle. You can give several at once, or say never mind.
-    [assign-prog] [livehint-ai] [mathstream]
+    So far: “Foo”. Still needed: context, decision points.
+    [assign-prog] [livehint-ai] [mathstream] [Fill in a form]
     ");
     thread.says("ana", "is UpGrade running?").await;
     assert!(thread.heard().contains("6.5.0"));
     assert_snapshot!(thread.answer("ana", "mathstream").await, @"
     Where does it take place? I need a decision point: site / target.
-    [lesson-stream / question-hint] [lesson-stream / lesson-video] [lesson-quiz / question-hint] [lesson-quiz / lesson-video]
+    So far: “Foo” in mathstream. Still needed: decision points.
+    [lesson-stream / question-hint] [lesson-stream / lesson-video] [lesson-quiz / question-hint] [lesson-quiz / lesson-video] [Fill in a form]
     ");
 }

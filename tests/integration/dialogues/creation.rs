@@ -78,6 +78,7 @@ async fn a_new_experiment_is_proposed_in_a_channel() {
     Context: static_select
     Decision points, one on each line: plain_text_input
     Conditions, one on each line (optional): plain_text_input
+    Weights, in % (optional): plain_text_input
     Description (optional): plain_text_input
     Assigned (optional): static_select
     Type of group (optional): plain_text_input
@@ -86,8 +87,8 @@ async fn a_new_experiment_is_proposed_in_a_channel() {
     People on no list (optional): static_select
     Tags, one on each line (optional): plain_text_input
     Ends after so many users (optional): number_input
-    Starts by itself on (optional): plain_text_input
-    Ends on (optional): plain_text_input
+    Start automatically at (optional): datetimepicker
+    Ends at (optional): datetimepicker
     ");
     let mut values = filled();
     values["Conditions, one on each line"] = json!("variant: 60\ncontrol: 60");

@@ -59,7 +59,11 @@ async fn a_factorial_experiment_in_one_breath() {
 async fn factors_are_asked_for_and_checked() {
     let (bot, mut thread) =
         TestBot::hears("ana", "create a factorial experiment Foo in assign-prog at SelectProblem/fraction_intro").await;
-    assert_snapshot!(thread.heard(), @"Which factors does it vary, and which levels has each? For example hints: none, text; feedback: now, later.");
+    assert_snapshot!(thread.heard(), @"
+    Which factors does it vary, and which levels has each? For example hints: none, text; feedback: now, later.
+    So far: “Foo” in assign-prog, at SelectProblem / fraction_intro.
+    [Fill in a form]
+    ");
     assert_snapshot!(thread.answer("ana", "hints: none, text").await, @"
     A factorial design combines two factors or more; “*hints*” alone is a plain comparison.
     Name a second factor, or give its levels as conditions of an ordinary experiment.
@@ -253,7 +257,7 @@ async fn the_start_of_what_is_scheduled_can_be_moved() {
     *Move the start of “Math Hints”?*
     *Status*  scheduled
     *Context*  `assign-prog`
-    *Starts*  2099-01-15 09:00 UTC → *2099-02-01 10:00 UTC*
+    *Starts*  2099-01-15 09:00 UTC → 2099-02-01 10:00 UTC
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
     ‹nobody is enrolled, and nobody else is at the point›

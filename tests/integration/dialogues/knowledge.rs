@@ -121,7 +121,7 @@ async fn what_a_change_takes() {
     conditions | no | The conditions: their codes, with weights if they differ. Default: the first two of the context, 50/50.
     consistency | no | The consistency rule: individual, group or experiment.
     description | no | A description.
-    end on | no | The end, in the same format.
+    end on | no | The end, in the same format, or a day, which is included.
     ends after groups | no | The number of groups after which enrollment ends.
     ends after users | no | The number of users after which enrollment ends.
     exclude if reached | no | True to exclude people who reached a decision point before the start. Default: false.
@@ -133,7 +133,7 @@ async fn what_a_change_takes() {
     payloads | no | The payloads sent to the application with a condition: by condition code, or objects with condition, value and optionally decision_point and type (string, json…
     post rule | no | The rule after enrollment is complete: continue (default: keep their condition), assign <condition code>, or assign default.
     site | no | The site, if there is one decision point.
-    start on | no | The scheduled start, such as 2027-01-15 09:00 (UTC). Default: none; it is started by hand.
+    start on | no | The scheduled start, such as 2027-01-15 09:00. Default: none; it is started by hand.
     stratification factor | no | The factor of a stratified assignment.
     tags | no | The tags.
     target | no | The target, if there is one decision point.
@@ -153,7 +153,7 @@ async fn what_a_change_takes() {
     consistency | no | The consistency rule: individual, group or experiment.
     decision points | no | The new decision points, all of them: one or several, each as site / target.
     description | no | The new description.
-    end on | no | The end, such as 2027-01-15 09:00 (UTC).
+    end on | no | The end, such as 2027-01-15 09:00, or a day, which is included.
     ends after groups | no | The number of groups after which enrollment ends; 0 for no limit.
     ends after users | no | The number of users after which enrollment ends; 0 for no limit.
     exclude if reached | no | True to exclude people who reached a decision point before the start; applies to every decision point.
@@ -177,8 +177,9 @@ async fn what_a_change_takes() {
     experiment | yes | The experiment, by name or id.
     status | yes | The new status: enrolling (start, resume), enrollmentComplete (stop, pause), cancelled (cancel, final), archived (only from cancelled), scheduled (starts at st…
     all | no | A filter for several experiments, instead of one.
+    end on | no | The end, with enrolling or scheduled: such as 2027-02-15 or Friday. The last day is included.
     experiments | no | Several experiments, by name or id, instead of one.
-    start on | no | The start, with scheduled: such as 2027-01-15 09:00 or Friday 9:00 (UTC). To move a scheduled start, give the new time.
+    start on | no | The start, with scheduled: such as 2027-01-15 09:00 or Friday 9:00. To move a scheduled start, give the new time.
     Say it in one sentence, such as “start Math Hints”, or piece by piece: I ask for what is missing.
     ");
     assert_snapshot!(thread.answer("ana", "help me mark a decision point").await, @"

@@ -300,7 +300,7 @@ async fn what_is_not_said_of_a_standing_approval_is_asked_for() {
     let (_bot, mut thread) = TestBot::hears("ana", "grant a standing approval").await;
     assert_snapshot!(thread.in_short(), @"
     What should be allowed without asking each time?
-    4 things to settle. You can give several at once, or say never mind.
+    Needed: what, within, limit, until. You can give several at once, or say never mind.
     [simulated users] [starts and stops]
     ");
     assert_snapshot!(thread.answer("ana", "allow up to 5000 simulated users in Math Hints until Friday").await, @"A standing approval is for 1 to 1000 simulated users; 5000 cannot be allowed.");

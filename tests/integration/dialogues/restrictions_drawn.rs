@@ -118,7 +118,7 @@ fn restrictions(bot: &TestBot) -> Vec<Restriction> {
     };
     vec![
         ("on Friday", vec![next("friday")]),
-        ("on Friday evening", vec![next("friday"), mark(&["evening"])]),
+        ("on Friday evening", vec![next("friday"), mark(&["evening", "18:00"])]),
         ("tomorrow at 8", vec![day(days(1), "tomorrow"), mark(&["08 00", "at 8"])]),
         ("on 3 December at 9am", vec![on(12, 3, "3 december"), mark(&["09 00", "9am"])]),
         ("on December 15th", vec![on(12, 15, "december 15th")]),
@@ -126,11 +126,11 @@ fn restrictions(bot: &TestBot) -> Vec<Restriction> {
         ("by Monday", vec![next("monday")]),
         ("every Monday", vec![mark(&["every"]), mark(&["monday"])]),
         ("next week", vec![mark(&["next week"])]),
-        ("at midnight", vec![mark(&["midnight"])]),
-        ("in an hour", vec![mark(&["hour"])]),
+        ("at midnight", vec![mark(&["midnight", "00:00"])]),
+        ("in an hour", vec![mark(&["hour", "Schedule", "end date"])]),
         ("until Dec 18", vec![on(12, 18, "dec 18")]),
         ("before the exam", vec![mark(&["before the exam"])]),
-        ("after Thanksgiving", vec![mark(&["after thanksgiving"])]),
+        ("after Thanksgiving", vec![mark(&["after thanksgiving", "Schedule", "end date"])]),
         ("for two weeks", vec![mark(&["two weeks"])]),
         ("for 20 minutes", vec![mark(&["20 minutes"])]),
         ("twice", vec![mark(&["twice"])]),
@@ -163,7 +163,6 @@ fn restrictions(bot: &TestBot) -> Vec<Restriction> {
         ("when Chat Tone is done", vec![mark(&["chat tone"])]),
         ("instead of Chat Tone", vec![mark(&["chat tone"])]),
         ("or Chat Tone", vec![mark(&["chat tone"])]),
-        ("but not Chat Tone", vec![mark(&["chat tone"])]),
         ("and then Chat Tone", vec![mark(&["chat tone"])]),
         ("and Tutor Voice", vec![mark(&["tutor voice"])]),
         ("and keep the data", vec![mark(&["data"])]),
@@ -208,7 +207,7 @@ impl Seen {
         let words = messages.iter().map(|message| message.words()).collect::<Vec<_>>().join("\n");
         // What is said of the card itself, and of those of other threads, is no part of this one's change.
         let about_others = |line: &&str| !line.contains("Another request about this") && !line.starts_with("Asked by ");
-        let words = words.lines().filter(about_others).collect::<Vec<_>>().join("\n");
+        let words = words.lines().filter(about_others).map(with_dates).collect::<Vec<_>>().join("\n");
         Self { words: bot.readable(&words), buttons: messages.iter().flat_map(|message| message.buttons()).collect() }
     }
 
@@ -226,6 +225,14 @@ impl Seen {
     fn count(&self, mark: &str) -> usize {
         occurrences(&self.words, mark)
     }
+}
+
+/// A line of a card about its start or end, with the date as it is written for readers whose time zone is not known.
+fn with_dates(line: &str) -> String {
+    let is_date = line.starts_with("*Starts*") || line.starts_with("*Ends*");
+    let Some((before, token)) = line.split_once("<!date^").filter(|_| is_date) else { return line.to_owned() };
+    let (token, after) = token.split_once('>').unwrap_or((token, ""));
+    format!("{before}{}{}", token.split_once('|').map_or("", |(_, written)| written), with_dates(after))
 }
 
 /// How often words stand in a text, as whole words and however they are written.

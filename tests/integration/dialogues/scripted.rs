@@ -12,7 +12,7 @@ use crate::support::bot::{Setup, TestBot};
 pub(crate) fn asking(model: &SandboxModel) -> impl FnOnce(&mut Config) + use<> {
     let (url, key) = (model.url(), model.api_key());
     move |config| {
-        config.model.base_url = url;
+        config.model.base_url = Some(url);
         config.model.api_key = Some(key.into());
     }
 }

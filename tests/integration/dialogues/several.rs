@@ -85,7 +85,7 @@ async fn what_became_of_each_is_said() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_start_is_scheduled_and_taken_back() {
     let (bot, mut thread) = TestBot::hears("ana", "schedule Math Hints").await;
-    assert_snapshot!(thread.heard(), @"When should “Math Hints” start by itself? Such as 2027-01-15 09:00 (UTC).");
+    assert_snapshot!(thread.heard(), @"When should “Math Hints” start? Such as Friday 9:00, or 2027-01-15 09:00.");
     assert_snapshot!(thread.answer("ana", "2020-01-15").await, @"2020-01-15 00:00 UTC is over. It has to be a moment to come.");
     assert_snapshot!(thread.answer("ana", "schedule Math Hints for 2099-01-15 09:00").await, @"
     *Schedule “Math Hints”?*

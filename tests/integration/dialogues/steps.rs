@@ -89,8 +89,9 @@ async fn a_question_in_between_is_answered_and_the_rest_follows() {
     assert_snapshot!(thread.in_short(), @"
     Where does it take place? I need a decision point: site / target.
     Possible: SelectSection / absolute_value_plot_equality, SelectSection / area_model, SelectSection / fraction_intro, SelectProblem / absolute_value_plot_equality, SelectProblem / area_model, SelectProblem / fraction_intro
+    So far: “Foo” in assign-prog. Still needed: decision points.
     After that: start it.
-    [SelectSection / absolute_value_plot_equality] [SelectSection / area_model] [SelectSection / fraction_intro] [SelectProblem / absolute_value_plot_equality] [SelectProblem / area_model]
+    [SelectSection / absolute_value_plot_equality] [SelectSection / area_model] [SelectSection / fraction_intro] [SelectProblem / absolute_value_plot_equality] [SelectProblem / area_model] [Fill in a form]
     ");
     assert_snapshot!(thread.answer("ana", "SelectSection/area_model").await, @"
     *Create “Foo”?* ⋯

@@ -169,7 +169,7 @@ async fn what_cannot_be_done_is_refused_with_the_reason() {
     Say random instead; that is also what I use if nobody says anything.
     Within subjects everybody meets several conditions, so there is no consistency rule.
     Leave the rule out, or choose the unit individual or group.
-    2020-01-01 00:00 UTC is over. It has to be a moment to come.
+    2020-01-01 23:59 UTC is over. It has to be a moment to come.
     “*Foo*” has no condition “*purple*”. It has: control, tutor-a.
     The context livehint-ai has no group type “*team*”. It has: classId.
     Say it again with one of these.

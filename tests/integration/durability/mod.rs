@@ -12,6 +12,7 @@ mod dialogues_beside;
 mod exports;
 mod gate;
 mod lease_loss;
+mod mail_operators;
 mod operators;
 mod platform_away;
 mod process;

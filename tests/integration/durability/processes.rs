@@ -135,6 +135,7 @@ fn check(settings: &HashMap<String, String>) {
             "ok model",
             "ok upgrade",
             "ok simulation",
+            "ok email",
             "ok actions",
             "ok approvers"
         ],

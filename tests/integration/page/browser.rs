@@ -42,6 +42,15 @@ impl Browser {
         self.on(composer, "", async |field| field.send_keys(&format!("{line}\n")).await).await;
     }
 
+    /// Replaces the value of a field.
+    pub(super) async fn fills(&self, field: &str, value: &str) {
+        self.on(field, "", async |field| {
+            field.clear().await?;
+            field.send_keys(value).await
+        })
+        .await;
+    }
+
     /// Clicks the first visible match of `css` that holds `words`.
     pub(super) async fn presses(&self, css: &str, words: &str) {
         self.on(css, words, async |button| button.click().await).await;

@@ -137,7 +137,7 @@ pub(crate) fn platform_answers() -> Vec<Vec<u8>> {
     found
 }
 
-/// A streamed answer of a language model.
+/// The streamed answers of the language models of all providers.
 pub(crate) fn model_answers() -> Vec<Vec<u8>> {
     let events = [
         json!({ "type": "message_start", "message": { "model": "m", "usage": { "input_tokens": 12, "output_tokens": 1 } } }),
@@ -154,7 +154,22 @@ pub(crate) fn model_answers() -> Vec<Vec<u8>> {
         json!({ "type": "message_stop" }),
     ];
     let broken = json!([{ "type": "error", "error": { "type": "overloaded_error", "message": "later" } }]);
-    vec![bytes(&json!(events)), bytes(&broken)]
+    let call =
+        json!([{ "index": 0, "id": "c1", "type": "function", "function": { "name": "list", "arguments": "{" } }]);
+    let more = json!([{ "index": 0, "function": { "arguments": "}" }, "extra_content": { "signature": "s" } }]);
+    let completion = json!([
+        { "id": "a1", "model": "m", "choices": [{ "index": 0, "delta": { "role": "assistant", "content": "Two" } }] },
+        { "id": "a1", "choices": [{ "index": 0, "delta": { "tool_calls": call, "reasoning_content": "hm" } }] },
+        { "id": "a1", "choices": [{ "index": 0, "delta": { "tool_calls": more }, "finish_reason": "tool_calls" }] },
+        { "id": "a1", "choices": [], "usage": { "prompt_tokens": 12, "prompt_tokens_details": { "cached_tokens": 3 } } },
+    ]);
+    let call = json!({ "functionCall": { "name": "list", "args": { "n": 1 } }, "thoughtSignature": "s" });
+    let parts = json!([{ "text": "hm", "thought": true }, { "text": "Two" }, call]);
+    let content = json!([
+        { "candidates": [{ "content": { "role": "model", "parts": parts } }], "responseId": "r1", "modelVersion": "m" },
+        { "candidates": [{ "finishReason": "STOP" }], "usageMetadata": { "promptTokenCount": 12 } },
+    ]);
+    [json!(events), broken, completion, content].iter().map(bytes).collect()
 }
 
 fn bytes(value: &Value) -> Vec<u8> {

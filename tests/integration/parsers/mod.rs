@@ -14,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use targets::Target;
 
 /// Cases for each parser in the test command.
-const CASES: u64 = 3_000;
+const CASES: u64 = 1_000;
 
 /// Runs one case. Returns the size of its input, in bytes.
 ///

@@ -19,7 +19,9 @@ use countersign::{
         participants::Assignment,
     },
     graph::action::{Field, Form, Input, Pick},
-    model::anthropic::answer,
+    model::{
+        anthropic::answer::ApiAnswer, gemini::answer::ContentAnswer, openai::answer::CompletionAnswer, remote::Assembly,
+    },
     services::http::Answer as HttpAnswer,
     slack::{
         Identity, Inbound, ingress_http,
@@ -175,7 +177,7 @@ fn entered_values() -> Target {
 /// Each body with each kind of status, read as each shape that the client expects.
 fn platform_answers() -> Target {
     target("answers of the platform", corpus::platform_answers(), |input| {
-        let answer = |status| HttpAnswer { status, body: input.to_vec(), request_id: None };
+        let answer = |status| HttpAnswer { status, body: input.to_vec(), request_id: None, retry_after: None };
         for status in
             [StatusCode::BAD_REQUEST, StatusCode::INTERNAL_SERVER_ERROR, StatusCode::FOUND, StatusCode::CONFLICT]
         {
@@ -205,14 +207,19 @@ fn model_answers() -> Target {
             }
             Err(_) => input.to_vec(),
         };
-        runtime.block_on(heard(wire))
+        runtime.block_on(async {
+            // Short pieces are for one of them: a long line is read again with each piece.
+            let others =
+                [heard::<CompletionAnswer>(wire.clone(), 8192).await, heard::<ContentAnswer>(wire.clone(), 8192).await];
+            heard::<ApiAnswer>(wire, 97).await || others.contains(&true)
+        })
     })
 }
 
-async fn heard(wire: Vec<u8>) -> bool {
-    let chunks = futures_util::stream::iter(wire.chunks(97).map(|chunk| Ok::<_, std::io::Error>(chunk.to_vec())));
+async fn heard<A: Assembly>(wire: Vec<u8>, piece: usize) -> bool {
+    let chunks = futures_util::stream::iter(wire.chunks(piece).map(|chunk| Ok::<_, std::io::Error>(chunk.to_vec())));
     let mut events = std::pin::pin!(chunks.eventsource());
-    let mut answer = answer::ApiAnswer::default();
+    let mut answer = A::default();
     while let Some(Ok(event)) = events.next().await {
         match answer.take_event(&event.data) {
             Ok(true) => return answer.finish().is_ok(),
@@ -220,7 +227,7 @@ async fn heard(wire: Vec<u8>) -> bool {
             Err(_) => return false,
         }
     }
-    false
+    answer.is_complete() && answer.finish().is_ok()
 }
 
 fn ingress() -> (Router, Arc<Counter>, Runtime) {

@@ -37,7 +37,7 @@ pub(crate) struct TestBot {
     pub(crate) slack: SandboxSlack,
     pub(crate) upgrade: SandboxUpgrade,
     pub(crate) clock: ManualClock,
-    pub(crate) config: Config,
+    pub(crate) config: Box<Config>,
     /// Capabilities besides those that are installed.
     more: Vec<Arc<dyn Capability>>,
     /// Holds the store's file; gone with the bot.
@@ -133,7 +133,8 @@ impl TestBot {
         let slack = SandboxSlack::start(options).await.unwrap();
         let same_time = upgrade::Options { clock: Arc::new(clock.clone()), ..setup.upgrade };
         let upgrade = SandboxUpgrade::start(same_time).await.unwrap();
-        let mut config = Config::load(None, &Default::default(), &countersign::app::installed::SETTINGS).unwrap();
+        let mut config =
+            Box::new(Config::load(None, &Default::default(), &countersign::app::installed::SETTINGS).unwrap());
         config.server.port = 0;
         config.slack.api_url = slack.api_url();
         config.slack.mode = Some(SlackMode::Socket);
@@ -199,12 +200,12 @@ impl TestBot {
     async fn start_with_capabilities(&self, stop: &CancellationToken) -> anyhow::Result<Bot> {
         let clock = Arc::new(self.clock.clone());
         if self.more.is_empty() {
-            return Bot::start(&self.config, clock, stop.clone()).await;
+            return Box::pin(Bot::start(&self.config, clock, stop.clone())).await;
         }
         let mut all = installed::capabilities(&self.config, clock.clone())?;
         all.extend(self.more.iter().cloned());
         let store = dependencies::store(&self.config, clock.clone()).await?;
-        Bot::with_capabilities(all, store, &self.config, clock, stop.clone()).await
+        Box::pin(Bot::with_capabilities(all, store, &self.config, clock, stop.clone())).await
     }
 
     /// Ends the bot as SIGTERM does: the step in hand is saved.

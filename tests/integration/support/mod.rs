@@ -1,7 +1,9 @@
 //! The production app wired to the sandbox servers.
 
 pub(crate) mod bot;
+pub(crate) mod dovecot;
 pub(crate) mod ports;
+pub(crate) mod postgres;
 pub(crate) mod proxy;
 pub(crate) mod raced_store;
 pub(crate) mod redis;

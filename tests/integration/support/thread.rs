@@ -169,13 +169,20 @@ pub(crate) fn normalised(text: &str) -> String {
         let mut rest = line;
         while let Some(start) = rest.find("<!date^") {
             out.push_str(&rest[..start]);
-            out.push_str("‹time›");
-            rest = rest[start..].split_once('>').map_or("", |(_, after)| after);
+            let (token, after) = rest[start..].split_once('>').unwrap_or((&rest[start..], ""));
+            out.push_str(chosen_date(token).unwrap_or("‹time›"));
+            rest = after;
         }
         out.push_str(rest);
         words.push(without_hex(&without_addresses(&out)));
     }
     words.join("\n")
+}
+
+/// The date in a token for a date, in UTC, if a test chose it: one after 2090.
+fn chosen_date(token: &str) -> Option<&str> {
+    let seconds: i64 = token.strip_prefix("<!date^")?.split('^').next()?.parse().ok()?;
+    token.split_once('|').map(|(_, written)| written).filter(|_| seconds > 3_786_912_000)
 }
 
 /// Links into the workspace become their words: `<https://…/archives/C1/p17…|open the card>` is `‹open the card›`.

@@ -175,7 +175,8 @@ mod tests {
 
     fn answered(status: u16, body: &Value) -> Error {
         let status = StatusCode::from_u16(status).unwrap();
-        understand(Kind::Write, Answer { status, body: body.to_string().into(), request_id: None }).unwrap_err()
+        understand(Kind::Write, Answer { status, body: body.to_string().into(), request_id: None, retry_after: None })
+            .unwrap_err()
     }
 
     fn enveloped(code: &str, message: &str) -> Value {

@@ -107,6 +107,13 @@ fn element(input: &Input) -> Option<Value> {
             }
             number
         }
+        Input::Moment(at) => {
+            let mut picker = json!({ "type": "datetimepicker", "action_id": "value" });
+            if let Some(at) = at {
+                picker["initial_date_time"] = json!(at.seconds());
+            }
+            return Some(picker);
+        }
         Input::One { picks, .. } => return menu(picks, first.as_deref()),
         Input::Flag(_) => {
             return menu(

@@ -1,7 +1,7 @@
 //! Renders a [`Card`] in its current state.
 //!
-//! The content of a card is shown line by line. Each value is kept on one line, so that it cannot
-//! look like another fact, and the card says so if something does not fit.
+//! The content of a card is shown line by line. Each value is kept on one line, or quoted line by
+//! line, so that it cannot look like another fact, and the card says so if something does not fit.
 
 use countersign_core::{
     ids::{ApprovalId, UserId},
@@ -26,6 +26,9 @@ const MAX_BOLD_CHARS: usize = 300;
 /// The maximum length of a value, in characters. A longer value is truncated, and shown in full
 /// behind a button.
 const MAX_VALUE_CHARS: usize = 700;
+
+/// The maximum length of a quoted value, in characters. It is longer, since people read it as a whole.
+const MAX_QUOTE_CHARS: usize = 3000;
 
 /// Renders the card. If `stops` is true, a running action has a Stop button on the card.
 pub(super) fn draw(card: &Card, state: &CardState, stops: bool) -> Message {
@@ -109,7 +112,11 @@ fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, is_cut: bool,
             fallback_with(&card.title, sentence().plain(" Asked by ").person(asked_by).plain("."))
         }
         CardState::Running { by, at, meter } => {
-            let line = people(sentence().plain("Approved by "), by).plain(" · ").moment(*at).plain(" · running…");
+            let approved = match by.as_slice() {
+                [] => sentence().plain("Approved by a setting"),
+                by => people(sentence().plain("Approved by "), by),
+            };
+            let line = approved.plain(" · ").moment(*at).plain(" · running…");
             let line = line.finish();
             canvas.add_reserved(blocks::section(&line));
             if let Some(meter) = meter {
@@ -179,7 +186,8 @@ fn button_of(follow_up: &FollowUp, approval: &ApprovalId) -> serde_json::Value {
 /// Returns a fact with shortened values. Sets `is_cut` if a value was truncated.
 fn shortened_fact(fact: &Fact, is_cut: &mut bool) -> Fact {
     let mut shorten = |text: &Text| {
-        let (short, cut) = shortened(text, MAX_VALUE_CHARS);
+        let max = if matches!(text.0.as_slice(), [Span::Quote(_)]) { MAX_QUOTE_CHARS } else { MAX_VALUE_CHARS };
+        let (short, cut) = shortened(text, max);
         *is_cut |= cut;
         short
     };
@@ -192,7 +200,9 @@ fn shortened(text: &Text, max: usize) -> (Text, bool) {
     let mut short = Text::new();
     for span in &text.0 {
         let words = match span {
-            Span::Plain(words) | Span::Bold(words) | Span::Italic(words) | Span::Code(words) => words,
+            Span::Plain(words) | Span::Bold(words) | Span::Italic(words) | Span::Code(words) | Span::Quote(words) => {
+                words
+            }
             Span::Person(_)
             | Span::Name(_)
             | Span::Group(_)
@@ -214,9 +224,11 @@ fn shortened(text: &Text, max: usize) -> (Text, bool) {
             Span::Bold(_) => Span::Bold(kept),
             Span::Italic(_) => Span::Italic(kept),
             Span::Code(_) => Span::Code(kept),
+            Span::Quote(_) => Span::Quote(format!("{kept}…")),
             _ => Span::Plain(kept),
         });
-        return (short.plain("…"), true);
+        let is_quote = matches!(span, Span::Quote(_));
+        return (if is_quote { short } else { short.plain("…") }, true);
     }
     (short, false)
 }
@@ -229,6 +241,10 @@ fn fallback_with(title: &str, more: Mrkdwn) -> String {
 /// Returns a fact as a line, or as several if it is long.
 fn lines_of(fact: &Fact) -> Vec<String> {
     let label = if fact.label.trim().is_empty() { "–" } else { fact.label.trim() };
+    if let (None, [Span::Quote(words)]) = (&fact.before, fact.after.0.as_slice()) {
+        let label = Mrkdwn::new(MAX_TEXT_CHARS).bold(label).finish();
+        return std::iter::once(label).chain(quoted(words)).collect();
+    }
     let mut line = Text::new().bold(label).plain("  ");
     let after = spans::one_line(&fact.after);
     match &fact.before {
@@ -241,6 +257,16 @@ fn lines_of(fact: &Fact) -> Vec<String> {
         None => line.0.extend(or_empty(after).0),
     }
     spans::paragraphs(&line, MAX_TEXT_CHARS)
+}
+
+/// Returns the lines of a text as a quotation.
+fn quoted(words: &str) -> Vec<String> {
+    let words = words.replace("\r\n", "\n").replace(['\r', '\u{2028}', '\u{2029}'], "\n");
+    let lines = words.split('\n').flat_map(|line| {
+        let pieces = spans::paragraphs(&Text::from(line), MAX_TEXT_CHARS - 2);
+        if pieces.is_empty() { vec![String::new()] } else { pieces }
+    });
+    lines.map(|line| if line.is_empty() { ">".to_owned() } else { format!("> {line}") }).collect()
 }
 
 /// Returns the text, or “empty” if it has no words.

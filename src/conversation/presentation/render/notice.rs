@@ -46,7 +46,9 @@ fn between<T>(mut notice: Mrkdwn, mark: &str, items: &[T], draw: impl Fn(Mrkdwn,
 
 fn write(notice: Mrkdwn, text: &Text) -> Mrkdwn {
     text.0.iter().fold(notice, |notice, span| match span {
-        Span::Plain(words) | Span::Bold(words) | Span::Italic(words) | Span::Code(words) => notice.plain(words),
+        Span::Plain(words) | Span::Bold(words) | Span::Italic(words) | Span::Code(words) | Span::Quote(words) => {
+            notice.plain(words)
+        }
         Span::Link { text, .. } => notice.plain(text),
         Span::Person(user) | Span::Name(user) => notice.person(user),
         Span::Group(group) => notice.plain(group),

@@ -48,6 +48,7 @@ pub(super) fn one_line(text: &Text) -> Text {
                 Span::Bold(words) => Span::Bold(flat(words)),
                 Span::Italic(words) => Span::Italic(flat(words)),
                 Span::Code(words) => Span::Code(flat(words)),
+                Span::Quote(words) => Span::Plain(flat(words)),
                 Span::Link { url, text } => Span::Link { url: url.clone(), text: flat(text) },
                 Span::Person(_) | Span::Name(_) | Span::Group(_) | Span::Channel(_) | Span::Moment(_) => span.clone(),
             })
@@ -121,7 +122,7 @@ fn element(span: &Span) -> Option<Value> {
         (!words.is_empty()).then_some(element)
     };
     match span {
-        Span::Plain(words) => text(words, None),
+        Span::Plain(words) | Span::Quote(words) => text(words, None),
         Span::Bold(words) => text(words, Some("bold")),
         Span::Italic(words) => text(words, Some("italic")),
         Span::Code(words) | Span::Group(words) => text(words, Some("code")),
@@ -144,7 +145,7 @@ fn visible(words: &str) -> String {
 
 fn push(line: Mrkdwn, span: &Span) -> Mrkdwn {
     match span {
-        Span::Plain(words) => line.plain(words),
+        Span::Plain(words) | Span::Quote(words) => line.plain(words),
         Span::Bold(words) => line.bold(words),
         Span::Italic(words) => line.italic(words),
         Span::Code(words) | Span::Group(words) => line.code(words),
@@ -160,7 +161,7 @@ fn split_spans(text: &Text) -> Vec<Span> {
     let mut spans = Vec::new();
     for span in &text.0 {
         match span {
-            Span::Plain(words) | Span::Bold(words) | Span::Italic(words) | Span::Code(words)
+            Span::Plain(words) | Span::Bold(words) | Span::Italic(words) | Span::Code(words) | Span::Quote(words)
                 if length(words) > MAX_FORMATTED_CHARS =>
             {
                 spans.extend(pieces(words).into_iter().map(Span::Plain));

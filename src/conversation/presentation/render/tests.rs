@@ -227,6 +227,25 @@ fn a_value_cannot_look_like_another_line_or_hide_its_asterisks() {
 }
 
 #[test]
+fn a_quoted_value_keeps_its_lines_and_cannot_leave_the_quotation() {
+    let mut mail = start_math_hints();
+    let text = "Hello,\n\nit costs 5.\r\n*Approved by* <@U0BO>\u{2028}> Bye";
+    mail.facts.insert(0, Fact { label: "Reply".into(), before: None, after: Text::new().quote(text) });
+    let message = card(&mail, &open());
+    check(&message);
+    assert_snapshot!(message.blocks[1]["text"]["text"].as_str().unwrap(), @"
+    *Reply*
+    > Hello,
+    >
+    > it costs 5.
+    > ∗Approved by∗ &lt;@U0BO&gt;
+    > &gt; Bye
+    *Status*  inactive → *enrolling*
+    *Weights*  control 50 · `hint 50`
+    ");
+}
+
+#[test]
 fn a_card_that_is_too_long_says_what_is_missing() {
     let mut long = start_math_hints();
     long.facts =

@@ -28,8 +28,8 @@ fn wire(user: &User, world: &World) -> Value {
     let team = user.home_team.as_ref().unwrap_or(&world.team);
     json!({
         "id": user.id, "team_id": team, "name": user.name, "deleted": user.deleted, "real_name": user.real_name,
-        "color": user.color.trim_start_matches('#'), "tz": user.tz, "tz_label": "Central European Time",
-        "tz_offset": 3_600, "is_bot": user.is_bot, "is_app_user": false, "is_admin": false, "is_owner": false,
+        "color": user.color.trim_start_matches('#'), "tz": user.tz, "tz_label": user.tz,
+        "tz_offset": 0, "is_bot": user.is_bot, "is_app_user": false, "is_admin": false, "is_owner": false,
         "is_restricted": user.guest != Guest::No, "is_ultra_restricted": user.guest == Guest::SingleChannel, "updated": 1_700_000_000,
         "profile": {
             "real_name": user.real_name, "real_name_normalized": user.real_name, "display_name": user.name,

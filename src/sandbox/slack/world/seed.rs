@@ -66,7 +66,7 @@ fn user(id: &str, name: &str, real_name: &str, color: &str, is_bot: bool) -> Use
         color: color.to_owned(),
         is_bot,
         deleted: false,
-        tz: "Europe/Berlin".to_owned(),
+        tz: "UTC".to_owned(),
         home_team: None,
         guest: Guest::No,
     }

@@ -19,6 +19,7 @@ fn span() -> impl Strategy<Value = Span> {
         words().prop_map(Span::Plain),
         words().prop_map(Span::Bold),
         words().prop_map(Span::Italic),
+        words().prop_map(Span::Quote),
         words().prop_map(Span::Code),
         words().prop_map(|id| Span::Person(
             id.chars().filter(|c| c.is_ascii_alphanumeric()).collect::<String>().as_str().into()

@@ -230,6 +230,7 @@ impl<'a> CardHistory<'a> {
         let by = |event: &AuditDraft| event.by.as_ref().map(|by| inline(&people.name(by.as_str())));
         let done_by = |word: &str| by(decided).map_or_else(|| word.to_owned(), |by| format!("{word} by {by}"));
         let decision = match verdict(&decided.detail) {
+            "approved" if self.approved_by.is_empty() => "approved by a setting of the operator".to_owned(),
             "approved" => {
                 let names: Vec<_> = self.approved_by.iter().map(|by| inline(&people.name(by))).collect();
                 let enough = decided.detail["status"] != "pending";

@@ -1,0 +1,293 @@
+//! The team's mail: its account, its context, its graph and its synchronization, as the settings say.
+//!
+//! The parts know nothing of each other: the graph ([`countersign_email`]) looks things up through a trait that
+//! [`lookup`] joins with the context ([`countersign_context`]), and what people see ([`countersign_team_inbox`]) reads
+//! the mails through one that [`book`] joins with the graph's list. [`account`] and [`context`] create the clients.
+//!
+//! Start at [`Mail::open`], which is called before the registry of capabilities is complete, then [`Mail::ready`], which
+//! needs the rest of the bot.
+
+pub mod account;
+pub mod announcer;
+mod book;
+pub mod context;
+mod labels;
+mod lookup;
+pub(super) mod probe;
+pub mod report;
+mod retention;
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use anyhow::{Context as _, bail};
+use countersign_config::{Config, Email};
+use countersign_conversation::{
+    presentation::{links::Links, names::Names},
+    runtime::outbox::channel::Channel,
+};
+use countersign_core::{
+    clock::Clock,
+    ids::{ChannelId, TeamId, ThreadId, UserId, WorkerId},
+};
+use countersign_email::{
+    automatic::AutomaticAnswers,
+    book::Book,
+    deps::Deps,
+    graph::{actions, mail_graph},
+    rules::{AutomaticSettings, Class},
+    send, spam,
+    state::MailState,
+    sync::{MailSync, SyncControl, SyncDeps},
+};
+use countersign_graph::{action::ActionKind, definition::Graph, store::Store};
+use countersign_mail::MailAccount;
+use countersign_model::Model;
+use countersign_slack::client::SlackClient;
+use countersign_team_inbox::{
+    TeamInbox,
+    digest::{Digest, Schedule},
+};
+use jiff::{civil::Time, tz::TimeZone};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use self::{
+    announcer::{ChannelAnnouncer, ChannelRoots},
+    book::ShownBook,
+    context::Sources,
+    labels::LabelChannel,
+    lookup::ContextLookup,
+    probe::MailProbe,
+    report::MailMetrics,
+    retention::MailRetention,
+};
+use super::supervision::Supervision;
+
+/// The actions of the mail graph, which the settings can name.
+pub const ACTIONS: [&str; 2] = [send::NAME, spam::NAME];
+
+/// The time during which an answer without a response is looked for: as long as the request may still arrive, twice.
+pub const SETTLE_WITHIN: Duration = Duration::from_secs(120);
+
+/// The mail of the team: the parts that need nothing else of the bot.
+pub struct Mail {
+    account: Arc<dyn MailAccount>,
+    sources: Sources,
+    shown: Arc<ShownBook>,
+    zone: TimeZone,
+}
+
+/// The mail of the team with its graph.
+pub struct ReadyMail {
+    mail: Mail,
+    deps: Arc<Deps>,
+}
+
+/// The tasks of mail, before they run.
+pub struct Tasks {
+    sync: MailSync,
+    digest: Option<Digest>,
+    retention: MailRetention,
+}
+
+/// The components of the bot that the tasks of mail need.
+pub(super) struct TaskDeps {
+    /// The workspace.
+    pub(super) team: TeamId,
+    /// The client that posts in the channel.
+    pub(super) slack: SlackClient,
+    /// The names of people.
+    pub(super) names: Names,
+    /// The name of this process.
+    pub(super) holder: WorkerId,
+    /// The function that wakes a thread.
+    pub(super) wake: Arc<dyn Fn(ThreadId) + Send + Sync>,
+}
+
+/// Checks that the settings of mail are there as a whole, or not at all.
+///
+/// # Errors
+///
+/// The error lists what is missing.
+pub fn ensure_complete(config: &Config) -> anyhow::Result<()> {
+    let missing: Vec<String> = config.email.missing().iter().map(ToString::to_string).collect();
+    if !missing.is_empty() {
+        bail!("{}", missing.join("\n"));
+    }
+    Ok(())
+}
+
+/// Returns true if mail is set up.
+pub fn is_set(config: &Config) -> bool {
+    config.email.channel.is_some() && config.email.provider().is_some()
+}
+
+/// Returns the address of the account. Gmail is asked for it if the settings do not have it.
+///
+/// # Errors
+///
+/// Fails if no account is set, or its address cannot be read.
+pub async fn address(config: &Config, clock: &Arc<dyn Clock>) -> anyhow::Result<String> {
+    let tokens = account::tokens(&config.email, clock)?;
+    Ok(account::open(config, tokens.as_ref(), clock).await?.address().address.clone())
+}
+
+/// Returns the settings for automatic answers.
+pub fn automatic(settings: &Email) -> AutomaticSettings {
+    AutomaticSettings {
+        is_on: settings.automatic,
+        threshold: settings.threshold,
+        thresholds: settings.thresholds.iter().map(|(class, threshold)| (Class::parse(class), *threshold)).collect(),
+        answers_a_day: settings.answers_a_day,
+        answers_to_one_address: settings.answers_to_one_address,
+    }
+}
+
+impl Mail {
+    /// Opens the mail account and its context; `None` if mail is not set up.
+    ///
+    /// # Errors
+    ///
+    /// Fails if settings are missing, or a client cannot be set up.
+    pub async fn open(
+        config: &Config,
+        store: &Arc<dyn Store>,
+        clock: &Arc<dyn Clock>,
+        links: &Links,
+    ) -> anyhow::Result<Option<Self>> {
+        ensure_complete(config)?;
+        let settings = &config.email;
+        let Some(channel) = settings.channel.as_deref().filter(|_| is_set(config)) else { return Ok(None) };
+        let tokens = account::tokens(settings, clock)?;
+        let account = account::open(config, tokens.as_ref(), clock).await?;
+        let address = account.address().address.clone();
+        let sources = context::open(config, tokens.as_ref(), &address)?;
+        let zone = TimeZone::get(&settings.time_zone).context("email.time_zone is not known on this machine")?;
+        let book = Book::new(store.clone(), address.clone());
+        let automatic = automatic(settings);
+        let shown = ShownBook {
+            control: SyncControl::new(book.clone()),
+            account: address,
+            channel: ChannelId::from(channel),
+            automatic: Arc::new(AutomaticAnswers::new(book.clone(), clock.clone(), automatic.clone(), zone.clone())),
+            settings: automatic,
+            links: links.clone(),
+            clock: clock.clone(),
+            book,
+        };
+        Ok(Some(Self { account, sources, shown: Arc::new(shown), zone }))
+    }
+
+    /// Returns the capability that shows mails.
+    pub fn capability(&self) -> TeamInbox {
+        TeamInbox::new(self.shown.clone(), self.shown.clock.clone())
+    }
+
+    /// Adds the models that classify and write, and the bot itself, `us`. Without a language model, mails are classified
+    /// by their words, and drafts are made from templates.
+    pub fn ready(self, classifier: Option<Arc<dyn Model>>, writer: Option<Arc<dyn Model>>, us: UserId) -> ReadyMail {
+        let shown = &self.shown;
+        let lookup = ContextLookup::new(self.sources.context.clone(), self.zone.clone(), shown.clock.clone());
+        let deps = Deps {
+            account: self.account.clone(),
+            lookup: Arc::new(lookup),
+            classifier,
+            writer,
+            settings: shown.settings.clone(),
+            automatic: shown.automatic.clone(),
+            book: shown.book.clone(),
+            time_zone: self.zone.clone(),
+            clock: shown.clock.clone(),
+            us,
+        };
+        ReadyMail { mail: self, deps: Arc::new(deps) }
+    }
+}
+
+impl ReadyMail {
+    /// Returns the mail graph.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the graph is invalid, which is a fault in the program.
+    pub fn graph(&self) -> anyhow::Result<Graph<MailState>> {
+        mail_graph(self.deps.clone()).context("the mail graph is invalid")
+    }
+
+    /// Returns the actions of the mail graph.
+    pub fn actions(&self) -> BTreeMap<&'static str, Arc<dyn ActionKind>> {
+        actions(&self.deps)
+    }
+
+    /// Returns the channel that carries labels to the account.
+    pub(super) fn labels(&self) -> Arc<dyn Channel> {
+        let (store, clock) = (self.deps.book.store().clone(), self.deps.clock.clone());
+        Arc::new(LabelChannel { account: self.deps.account.clone(), store, clock })
+    }
+
+    /// Returns the automatic answers, which decide in place of a person where the settings allow it.
+    pub fn automatic(&self) -> Arc<AutomaticAnswers> {
+        self.deps.automatic.clone()
+    }
+
+    /// Returns the probe for `/readyz` and `/metrics`.
+    pub(super) fn probe(&self, config: &Config) -> MailProbe {
+        let shown = &self.mail.shown;
+        let metrics = MailMetrics::new(shown.book.clone());
+        MailProbe::new(shown.clone(), metrics, shown.clock.clone(), config.email.sync_every)
+    }
+
+    /// Returns the tasks that run as long as the bot does.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the time of the digest is no time, which the check of the settings finds first.
+    pub(super) fn tasks(&self, config: &Config, deps: TaskDeps) -> anyhow::Result<Tasks> {
+        let TaskDeps { team, slack, names, holder, wake } = deps;
+        let (shown, settings) = (&self.mail.shown, &config.email);
+        let announcer = ChannelAnnouncer::new(slack, names);
+        let roots = ChannelRoots { announcer: announcer.clone(), channel: shown.channel.clone() };
+        let sync = MailSync::new(SyncDeps {
+            account: self.mail.account.clone(),
+            book: shown.book.clone(),
+            control: shown.control.clone(),
+            lookup: self.deps.lookup.clone(),
+            roots: Arc::new(roots),
+            team,
+            channel: shown.channel.clone(),
+            wake,
+            clock: shown.clock.clone(),
+            holder: holder.to_string(),
+            every: settings.sync_every,
+        });
+        let digest = settings.digest.as_deref().map(|at| {
+            let at = Time::strptime("%H:%M", at).context("email.digest is no time")?;
+            anyhow::Ok(Digest {
+                book: shown.clone(),
+                store: shown.book.store().clone(),
+                clock: shown.clock.clone(),
+                announcer: Arc::new(announcer.clone()),
+                schedule: Schedule { at, zone: self.mail.zone.clone() },
+            })
+        });
+        let retention = MailRetention::new(
+            shown.book.clone(),
+            self.mail.sources.context.clone(),
+            shown.clock.clone(),
+            &config.record,
+        );
+        Ok(Tasks { sync, digest: digest.transpose()?, retention })
+    }
+}
+
+impl Tasks {
+    /// Starts the tasks under supervision. They end with `stop`.
+    pub(super) fn start(self, running: &Supervision, stop: &CancellationToken) -> Vec<JoinHandle<Option<()>>> {
+        let mut started = vec![
+            running.start("mail", self.sync.run(stop.clone()), stop),
+            running.start("mail retention", self.retention.run(stop.clone()), stop),
+        ];
+        started.extend(self.digest.map(|digest| running.start("mail digest", digest.run(stop.clone()), stop)));
+        started
+    }
+}

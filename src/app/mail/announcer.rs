@@ -1,0 +1,110 @@
+//! Posts messages in the channel of mails that are not replies in a thread.
+
+use async_trait::async_trait;
+use countersign_conversation::presentation::{names::Names, render};
+use countersign_core::{
+    cause,
+    clock::Timestamp,
+    ids::{ChannelId, MessageTs, Nonce},
+    reply::Reply,
+};
+use countersign_email::sync::{PostError, Roots};
+use countersign_slack::{client::SlackClient, client_error::Error};
+use countersign_team_inbox::digest::Announcer;
+
+/// The poster of messages to a channel.
+#[derive(Clone)]
+pub struct ChannelAnnouncer {
+    slack: SlackClient,
+    names: Names,
+}
+
+impl std::fmt::Debug for ChannelAnnouncer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ChannelAnnouncer")
+    }
+}
+
+impl ChannelAnnouncer {
+    /// Creates a poster for the bot's workspace.
+    pub fn new(slack: SlackClient, names: Names) -> Self {
+        Self { slack, names }
+    }
+
+    /// Posts a message, unless an attempt at or after `since` has posted it: that one has the same nonce.
+    ///
+    /// # Errors
+    ///
+    /// Fails if Slack has not confirmed the message; then it may be posted all the same.
+    pub async fn post(
+        &self,
+        channel: &ChannelId,
+        reply: &Reply,
+        nonce: &Nonce,
+        since: Option<Timestamp>,
+    ) -> Result<MessageTs, Error> {
+        if let Some(since) = since
+            && let Some(posted) = self.slack.find_by_nonce(channel, None, nonce, since).await?
+        {
+            return Ok(posted);
+        }
+        let message = render::reply(self.names.in_reply(reply).await.as_ref());
+        self.slack.post_message(channel, None, &message, nonce).await
+    }
+}
+
+#[async_trait]
+impl Announcer for ChannelAnnouncer {
+    async fn announce(
+        &self,
+        channel: &ChannelId,
+        reply: &Reply,
+        nonce: &Nonce,
+        since: Option<Timestamp>,
+    ) -> Result<(), String> {
+        self.post(channel, reply, nonce, since).await.map(drop).map_err(|error| cause::chain(&error))
+    }
+}
+
+/// The messages that begin the threads of mails in their channel.
+#[derive(Clone, Debug)]
+pub(super) struct ChannelRoots {
+    /// The poster.
+    pub(super) announcer: ChannelAnnouncer,
+    /// The channel.
+    pub(super) channel: ChannelId,
+}
+
+#[async_trait]
+impl Roots for ChannelRoots {
+    async fn post(
+        &self,
+        message: &Reply,
+        nonce: &Nonce,
+        since: Timestamp,
+        may_exist: bool,
+    ) -> Result<MessageTs, PostError> {
+        let since = may_exist.then_some(since);
+        self.announcer.post(&self.channel, message, nonce, since).await.map_err(|error| {
+            tracing::warn!(error = cause::chain(&error), "Cannot post the message that begins a mail's thread");
+            PostError(refusal(&error))
+        })
+    }
+
+    async fn remove(&self, message: &MessageTs) {
+        if let Err(error) = self.announcer.slack.delete_message(&self.channel, message).await {
+            tracing::warn!(error = cause::chain(&error), "Cannot remove a message that begins no thread");
+        }
+    }
+}
+
+/// Describes why a message was not posted, for people.
+fn refusal(error: &Error) -> String {
+    match error.word().as_str() {
+        "not_in_channel" | "channel_not_found" => {
+            "The bot is not in the channel for email (email.channel). Invite it there.".to_owned()
+        }
+        "is_archived" => "The channel for email (email.channel) is archived.".to_owned(),
+        word => format!("Slack did not take the message that begins a thread ({word})."),
+    }
+}

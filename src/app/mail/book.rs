@@ -1,0 +1,165 @@
+//! The mails as people see them, read from the graph's list.
+
+use std::{fmt, sync::Arc};
+
+use async_trait::async_trait;
+use countersign_conversation::presentation::links::Links;
+use countersign_core::{
+    cause,
+    clock::{Clock, Timestamp},
+    ids::{ChannelId, UserId},
+};
+use countersign_email::{
+    automatic::AutomaticAnswers,
+    book::{self, Book},
+    rules::AutomaticSettings,
+    sync::{SyncControl, SyncState},
+};
+use countersign_graph::store;
+use countersign_mail::MailId;
+use countersign_team_inbox::book::{BookError, Entry, MailBook, MailStatus, Overview, Pause};
+
+/// The number of newest mails among which those of a question are looked for.
+const MAX_READ: usize = 10_000;
+
+/// The number of newest mails that are counted in an overview, which has to be fast.
+const MAX_COUNTED: usize = 1_000;
+
+/// The mails of the account, for the surfaces.
+pub(super) struct ShownBook {
+    /// The graph's list.
+    pub(super) book: Book,
+    /// The control of the synchronization.
+    pub(super) control: SyncControl,
+    /// The address of the account.
+    pub(super) account: String,
+    /// The channel in which each mail has a thread.
+    pub(super) channel: ChannelId,
+    /// The settings for automatic answers.
+    pub(super) settings: AutomaticSettings,
+    /// The automatic answers that were sent.
+    pub(super) automatic: Arc<AutomaticAnswers>,
+    /// The builder of links to threads.
+    pub(super) links: Links,
+    /// The clock.
+    pub(super) clock: Arc<dyn Clock>,
+}
+
+impl fmt::Debug for ShownBook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ShownBook").field("channel", &self.channel).finish_non_exhaustive()
+    }
+}
+
+impl ShownBook {
+    async fn newest(&self, limit: usize) -> Result<Vec<book::Entry>, BookError> {
+        self.book.newest(limit).await.map_err(|error| unavailable(&error))
+    }
+
+    async fn state(&self) -> Result<SyncState, BookError> {
+        self.control.state().await.map_err(|error| unavailable(&error))
+    }
+
+    fn shown(&self, entry: book::Entry) -> Entry {
+        let status = shown_status(entry.status);
+        let is_settled = matches!(status, MailStatus::Sent | MailStatus::Rejected);
+        let thread = entry.thread.as_ref();
+        Entry {
+            id: entry.mail.as_str().to_owned(),
+            sender_name: entry.sender_name,
+            link: thread.and_then(|thread| self.links.message(&thread.channel, &thread.root, &thread.root)),
+            sender: entry.sender,
+            subject: entry.subject,
+            confidence: entry.class.map(|_| entry.confidence),
+            class: entry.class.map(|class| class.as_str().to_owned()),
+            status,
+            why: entry.why.filter(|_| status.waits()),
+            received_at: entry.received_at,
+            settled_at: is_settled.then_some(entry.updated_at),
+            is_automatic: entry.is_automatic && status == MailStatus::Sent,
+            thread: entry.thread,
+        }
+    }
+}
+
+#[async_trait]
+impl MailBook for ShownBook {
+    fn channel(&self) -> &ChannelId {
+        &self.channel
+    }
+
+    async fn overview(&self) -> Result<Overview, BookError> {
+        let now = self.clock.now();
+        let (state, entries) = (self.state().await?, self.newest(MAX_COUNTED).await?);
+        let used = self.automatic.used("", now).await.map_err(|error| unavailable(&error))?;
+        let waiting = entries.iter().filter(|entry| entry.status.waits());
+        let in_progress =
+            |entry: &&book::Entry| matches!(entry.status, book::MailStatus::Pending | book::MailStatus::Processing);
+        Ok(Overview {
+            account: self.account.clone(),
+            last_sync: state.synced_at,
+            fault: state.problem,
+            paused: state.paused_by.map(|by| Pause { by, at: state.paused_at }),
+            waiting: waiting.clone().count(),
+            oldest_waiting: waiting.map(|entry| entry.received_at).min(),
+            in_progress: entries.iter().filter(in_progress).count(),
+            is_automatic: self.settings.is_on,
+            automatic_today: used.today,
+            automatic_a_day: self.settings.answers_a_day,
+        })
+    }
+
+    async fn waiting(&self, limit: usize) -> Result<Vec<Entry>, BookError> {
+        let waiting = self.book.waiting(MAX_COUNTED).await.map_err(|error| unavailable(&error))?;
+        Ok(waiting.into_iter().take(limit).map(|entry| self.shown(entry)).collect())
+    }
+
+    async fn find(&self, words: &str, limit: usize) -> Result<Vec<Entry>, BookError> {
+        let by_id = self.book.entry(&MailId::new(words.trim())).await.map_err(|error| unavailable(&error))?;
+        if let Some(entry) = by_id {
+            return Ok(vec![self.shown(entry)]);
+        }
+        let words: Vec<String> = words.split_whitespace().map(str::to_lowercase).collect();
+        let fits = |entry: &book::Entry| {
+            let text = format!("{} {}", entry.sender.as_deref().unwrap_or_default(), entry.subject).to_lowercase();
+            words.iter().all(|word| text.contains(word))
+        };
+        let found = self.newest(MAX_READ).await?.into_iter().filter(fits);
+        Ok(found.take(limit).map(|entry| self.shown(entry)).collect())
+    }
+
+    async fn since(&self, since: Timestamp, limit: usize) -> Result<Vec<Entry>, BookError> {
+        let shown = self.newest(MAX_READ).await?.into_iter().map(|entry| self.shown(entry));
+        let is_new = |entry: &Entry| entry.received_at >= since || entry.settled_at.is_some_and(|at| at >= since);
+        Ok(shown.filter(is_new).take(limit).collect())
+    }
+
+    async fn sync_soon(&self) -> Result<(), BookError> {
+        self.control.sync_now();
+        Ok(())
+    }
+
+    async fn set_paused(&self, is_paused: bool, by: &UserId) -> Result<bool, BookError> {
+        if self.state().await?.paused_by.is_some() == is_paused {
+            return Ok(false);
+        }
+        let changed =
+            if is_paused { self.control.pause(by, self.clock.now()).await } else { self.control.resume().await };
+        changed.map(|()| true).map_err(|error| unavailable(&error))
+    }
+}
+
+fn shown_status(status: book::MailStatus) -> MailStatus {
+    match status {
+        book::MailStatus::Pending => MailStatus::Pending,
+        book::MailStatus::Processing => MailStatus::Processing,
+        book::MailStatus::Drafted => MailStatus::Drafted,
+        book::MailStatus::NeedsReview => MailStatus::NeedsReview,
+        book::MailStatus::Sent => MailStatus::Sent,
+        book::MailStatus::Rejected => MailStatus::Rejected,
+    }
+}
+
+fn unavailable(error: &store::Error) -> BookError {
+    BookError::Unavailable(cause::chain(error))
+}
