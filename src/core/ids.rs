@@ -11,7 +11,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::clock::Timestamp;
 
-/// Declares a string type for the ids of one kind of thing.
+/// Declares a string type for the ids of one kind of thing. The caller imports [`fmt`] and the traits of serde.
+#[macro_export]
 macro_rules! string_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*

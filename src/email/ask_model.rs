@@ -37,7 +37,7 @@ pub struct Answer {
     pub usage: store::Usage,
 }
 
-/// Asks the model. Returns the failure as a clause if there is no answer within `within`. The model retries by itself.
+/// Asks the model. Returns the failure as a clause if there is no answer within `within`. The client makes the retries.
 pub async fn ask(model: &dyn Model, question: Question, within: Duration) -> Result<Answer, String> {
     let Question { purpose, instructions, situation, name, schema, max_tokens } = question;
     let request = Request {

@@ -9,7 +9,7 @@ use super::{
     rules::{Class, cut},
 };
 
-/// The confidence of a class by words: below every threshold at which something happens by itself.
+/// The confidence of a class by words: below every threshold for an automatic step.
 const BY_WORDS: f64 = 0.6;
 
 /// The maximum number of times that a template offers.
@@ -39,7 +39,7 @@ const WORDS: &[(Class, &[&str])] = &[
     (Class::Inquiry, &["question", "could you", "can you", "how do", "how much", "what is", "price", "?"]),
 ];
 
-/// Returns the class of a mail by its words, with a confidence that never suffices for anything to happen by itself.
+/// Returns the class of a mail by its words, with a confidence too low for any automatic step.
 pub(super) fn classify(mail: &Mail) -> (Class, f64, &'static str) {
     let text = format!("{} {}", mail.subject, mail.text).to_lowercase();
     let found = WORDS.iter().find(|(_, words)| words.iter().any(|word| text.contains(word)));

@@ -35,7 +35,7 @@ const KEY: &str = "mail:digest";
 const CLAIM: Duration = Duration::from_secs(300);
 /// The time between two looks at the clock.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
-/// The maximum period of a digest. After a longer break, only this much is told.
+/// The maximum period of a digest. After a longer break, only its last part is reported.
 const MAX_PERIOD: Duration = Duration::from_secs(7 * 24 * 3600);
 /// The maximum number of mails that are counted.
 const MAX_COUNTED: usize = 5_000;

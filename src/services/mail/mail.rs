@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use countersign_core::clock::Timestamp;
+use countersign_core::{clock::Timestamp, string_id};
 use serde::{Deserialize, Serialize};
 
 use super::address::Address;
@@ -14,39 +14,11 @@ pub const MAX_TEXT_CHARS: usize = 50_000;
 /// The maximum length of a subject, in characters.
 pub const MAX_SUBJECT_CHARS: usize = 998;
 
-/// Declares a type for the ids of a mail server, which are opaque strings.
-macro_rules! server_id {
-    ($(#[$doc:meta])* $name:ident) => {
-        $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(transparent)]
-        pub struct $name(String);
-
-        impl $name {
-            /// Wraps the text unchanged.
-            pub fn new(text: impl Into<String>) -> Self {
-                Self(text.into())
-            }
-
-            /// Returns the text unchanged.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-    };
-}
-
-server_id! {
+string_id! {
     /// The id of a mail in its account, given by the server.
     MailId
 }
-server_id! {
+string_id! {
     /// The id of a conversation in its account, given by the server.
     MailThreadId
 }
