@@ -1,0 +1,147 @@
+//! The phrases about watches: `tell me when Math Hints reaches 500 users`, `post a digest here every Monday 9am`, `what are
+//! you watching?`, `stop watching Math Hints`.
+
+use countersign_understanding::{
+    dates,
+    lines::Candidate,
+    phrases::{Phrases, Utterance},
+    words::{Word, lower},
+};
+
+use super::schedule;
+
+/// The maximum number of words that name days.
+const MAX_DAY_WORDS: usize = 6;
+
+/// The phrases about watches.
+pub(super) struct OfWatches;
+
+impl Phrases for OfWatches {
+    fn things(&self) -> &'static [&'static str] {
+        &["watch", "watches"]
+    }
+
+    fn about_others(&self) -> bool {
+        true
+    }
+
+    /// Returns nothing: a thread is about the things that are watched.
+    fn greeting(&self) -> &'static str {
+        ""
+    }
+
+    fn lines(&self) -> &'static str {
+        include_str!("phrases.txt")
+    }
+
+    fn slot(&self, kind: &str, Utterance { words, .. }: Utterance<'_>) -> Vec<Candidate> {
+        match kind {
+            "days" => days(words),
+            "time-of-day" => time_of_day(words),
+            _ => Vec::new(),
+        }
+    }
+
+    fn help(&self) -> &'static str {
+        "*Watch*\n\
+         • “tell me when Math Hints reaches 500 users”, “tell me when it ends”\n\
+         • “tell me if the split of Math Hints looks wrong”\n\
+         • “post a digest here every Monday 9am”\n\
+         • “what are you watching?”, “stop watching Math Hints”"
+    }
+}
+
+/// Returns the days that some words name, such as `every Monday`.
+fn days(words: &[Word]) -> Vec<Candidate> {
+    let most = words.len().min(MAX_DAY_WORDS);
+    let named = |length: usize| {
+        let text = lower(&words[..length]);
+        schedule::days(&text).map(|_| Candidate::known(text, length))
+    };
+    (1..=most).filter_map(named).collect()
+}
+
+/// Returns the time of day with which these words begin: `9am`, `at 9:30`, `noon`.
+fn time_of_day(words: &[Word]) -> Vec<Candidate> {
+    let found = dates::time(words);
+    let known = found.map(|(time, rest)| Candidate::known(time, words.len() - rest.len()));
+    known.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::OfWatches;
+    use countersign_understanding::{book::Book, checking::check, situation::Situation};
+
+    fn book() -> Book {
+        Book::default().with("watches", &OfWatches).unwrap()
+    }
+
+    #[test]
+    fn watches_are_begun_listed_and_stopped() {
+        let reaches = r#"read watch {"event":"reaches","number":500,"thing":"Math Hints"}"#;
+        let of = |event: &str| format!(r#"read watch {{"event":"{event}","thing":"Math Hints"}}"#);
+        let (starts, pauses, ends, split) = (of("starts"), of("pauses"), of("ends"), of("split_looks_wrong"));
+        check(
+            &book(),
+            &Situation::default(),
+            &[
+                ("tell me when Math Hints reaches 500 users", reaches),
+                ("let me know when Math Hints reaches 500 users", reaches),
+                ("notify me once “Math Hints” has 500 participants", reaches),
+                ("please tell us when Math Hints hits 500", reaches),
+                ("watch Math Hints until it reaches 500 users", reaches),
+                ("tell me when Math Hints starts", &starts),
+                ("let me know when Math Hints is started", &starts),
+                ("tell me when Math Hints pauses", &pauses),
+                ("tell me when Math Hints ends", &ends),
+                ("let me know when Math Hints is over", &ends),
+                ("ping me when Math Hints has ended", &ends),
+                ("tell me if the split of Math Hints looks wrong", &split),
+                ("let me know if Math Hints's split looks wrong", &split),
+                ("warn me if the split of Math Hints is off", &split),
+                ("what are you watching?", "read list_watches"),
+                ("list my watches", "read list_watches"),
+                ("show the watches", "read list_watches"),
+                ("stop watching Math Hints", r#"read stop_watching {"thing":"Math Hints"}"#),
+                ("stop watching everything", r#"read stop_watching {"what":"everything"}"#),
+                ("stop the digest", r#"read stop_watching {"what":"digest"}"#),
+            ],
+        );
+    }
+
+    #[test]
+    fn digests_are_asked_for_with_days_and_a_time() {
+        check(
+            &book(),
+            &Situation::default(),
+            &[
+                ("post a digest here every Monday 9am", r#"read schedule_digest {"days":"every monday","time":"9am"}"#),
+                (
+                    "post a digest here every Monday at 9:00",
+                    r#"read schedule_digest {"days":"every monday","time":"9:00"}"#,
+                ),
+                ("send a digest every day at noon", r#"read schedule_digest {"days":"every day","time":"noon"}"#),
+                ("post a weekly digest", r#"read schedule_digest {"days":"weekly"}"#),
+            ],
+        );
+    }
+
+    #[test]
+    fn it_is_the_last_subject() {
+        let situation = Situation { last_subject: Some("Math Hints".to_owned()), ..Situation::default() };
+        check(
+            &book(),
+            &situation,
+            &[
+                ("tell me when it ends", r#"read watch {"event":"ends","thing":"Math Hints"}"#),
+                (
+                    "tell me if its split looks wrong",
+                    r#"read watch {"event":"split_looks_wrong","thing":"Math Hints"}"#,
+                ),
+                ("stop watching it", r#"read stop_watching {"thing":"Math Hints"}"#),
+                ("stop watching", r#"read stop_watching {"thing":"Math Hints"}"#),
+            ],
+        );
+    }
+}

@@ -1,0 +1,443 @@
+//! The tools about watches. They change nothing outside of our own store, and a watch only reads, so no approval is needed.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use countersign_capabilities::{Observed, Observer, Tool, ToolError, moment, parameters};
+use countersign_core::{
+    ids::{ThreadId, UserId},
+    reply::Reply,
+};
+use countersign_graph::action::{ErrorKind, Reader};
+use countersign_understanding::lexicon::fold;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{
+    book::{BookError, Contents, WatchBook},
+    replies,
+    schedule::{self, Schedule},
+    watch::{Digest, Event, Followed, Split, Watch},
+    watcher::Observers,
+};
+
+/// The name of the tool that begins a watch.
+pub(super) const WATCH: &str = "watch";
+/// The name of the tool that begins a digest.
+pub(super) const DIGEST: &str = "schedule_digest";
+/// The name of the tool that lists watches and digests, which slash commands of other capabilities call, too.
+pub(super) const LIST: &str = "list_watches";
+/// The name of the tool that ends watches and digests.
+pub(super) const STOP: &str = "stop_watching";
+
+/// The maximum number of watches of one person.
+const MAX_OF_PERSON: usize = 20;
+/// The maximum number of watches.
+const MAX_WATCHES: usize = 300;
+/// The maximum number of digests.
+const MAX_DIGESTS: usize = 50;
+
+/// The time within which the same request is a repeat of a step that was interrupted, and gets the same answer.
+const REPEATED_WITHIN: Duration = Duration::from_secs(60);
+
+/// The components of the tools.
+#[derive(Clone)]
+pub(super) struct Deps {
+    /// The register.
+    pub(super) book: WatchBook,
+    /// The capabilities whose things can be followed.
+    pub(super) observers: Observers,
+}
+
+impl std::fmt::Debug for Deps {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Deps")
+    }
+}
+
+/// Returns all tools.
+pub(super) fn all(deps: &Deps) -> Vec<Arc<dyn Tool>> {
+    let deps = || deps.clone();
+    vec![
+        Arc::new(BeginWatch(deps())),
+        Arc::new(ScheduleDigest(deps())),
+        Arc::new(ListWatches(deps())),
+        Arc::new(StopWatching(deps())),
+    ]
+}
+
+fn refused(kind: ErrorKind, reply: Reply) -> ToolError {
+    ToolError { kind, reply, transient: false }
+}
+
+fn arguments_as<T: serde::de::DeserializeOwned>(arguments: &Value) -> Result<T, ToolError> {
+    let given = if arguments.is_null() { json!({}) } else { arguments.clone() };
+    serde_json::from_value(given)
+        .map_err(|error| refused(ErrorKind::UserInput, parameters::unreadable(&error.to_string())))
+}
+
+fn unavailable(error: &BookError) -> ToolError {
+    tracing::warn!(error = countersign_core::cause::chain(error), "The watches cannot be read or written");
+    ToolError { kind: ErrorKind::Network, reply: replies::unavailable(), transient: true }
+}
+
+/// Returns the person and the thread that is told.
+fn asker(reader: &Reader) -> Result<(UserId, ThreadId), ToolError> {
+    let asker = reader.by.clone().zip(reader.thread.clone());
+    asker.ok_or_else(|| refused(ErrorKind::UserInput, replies::only_in_a_thread()))
+}
+
+/// Returns an answer that people see as this reply, and a model as data.
+fn answer(reply: &Reply) -> Value {
+    json!({ "reply": reply })
+}
+
+/// Returns the reply in an answer.
+fn reply_in(answer: &Value) -> Option<Reply> {
+    serde_json::from_value(answer["reply"].clone()).ok()
+}
+
+/// Returns the refusal of a call without a person.
+fn nobody() -> ToolError {
+    refused(ErrorKind::UserInput, replies::only_in_a_thread())
+}
+
+fn fresh_id(kind: &str) -> String {
+    let id = uuid::Uuid::new_v4().simple().to_string();
+    format!("{kind}-{}", &id[..12])
+}
+
+/// `watch`: tells a person, once, when something happens to a thing.
+#[derive(Debug)]
+struct BeginWatch(Deps);
+
+/// The event that is waited for.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum EventName {
+    /// It has a number of users.
+    Reaches,
+    /// It starts.
+    Starts,
+    /// It pauses.
+    Pauses,
+    /// It ends.
+    Ends,
+    /// Users do not seem to be divided by the weights.
+    SplitLooksWrong,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct WatchArguments {
+    /// The name or id of the thing to watch.
+    thing: String,
+    /// The event.
+    event: EventName,
+    /// The number of users, for `reaches`.
+    #[serde(default)]
+    number: Option<u64>,
+}
+
+impl BeginWatch {
+    /// Finds a thing by its name in the capabilities, and returns the name of its capability.
+    async fn find(&self, asked: &WatchArguments) -> Result<(String, Observed), ToolError> {
+        let request = |name: &str| match (asked.event, asked.number) {
+            (EventName::Reaches, Some(number)) => format!("tell me when “{name}” reaches {number} users"),
+            (EventName::Reaches, None) => format!("watch “{name}”"),
+            (EventName::Starts, _) => format!("tell me when “{name}” starts"),
+            (EventName::Pauses, _) => format!("tell me when “{name}” pauses"),
+            (EventName::Ends, _) => format!("tell me when “{name}” ends"),
+            (EventName::SplitLooksWrong, _) => format!("tell me if the split of “{name}” looks wrong"),
+        };
+        let mut failed = None;
+        for (source, observer) in &self.0.observers {
+            let observer: &Arc<dyn Observer> = observer;
+            match observer.find(&asked.thing, &request).await {
+                Ok(found) => return Ok((source.clone(), found)),
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        Err(failed.unwrap_or_else(|| refused(ErrorKind::NotFound, replies::nothing_to_watch())))
+    }
+}
+
+#[async_trait]
+impl Tool for BeginWatch {
+    fn name(&self) -> &'static str {
+        WATCH
+    }
+
+    fn description(&self) -> &'static str {
+        "Tells the person in this thread, once, when something happens to a thing on a platform: it reaches a \
+         number of users, starts, pauses, ends, or its split looks wrong. It only reads, so no approval is needed."
+    }
+
+    fn schema(&self) -> Value {
+        parameters::schema::<WatchArguments>()
+    }
+
+    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
+        Err(nobody())
+    }
+
+    async fn call_for(&self, arguments: &Value, reader: &Reader) -> Result<Value, ToolError> {
+        let asked: WatchArguments = arguments_as(arguments)?;
+        let (by, thread) = asker(reader)?;
+        let event = match (asked.event, asked.number) {
+            (EventName::Reaches, Some(number)) if number > 0 => Event::Reaches { number },
+            (EventName::Reaches, _) => return Err(refused(ErrorKind::UserInput, replies::which_number())),
+            (EventName::Starts, _) => Event::Starts,
+            (EventName::Pauses, _) => Event::Pauses,
+            (EventName::Ends, _) => Event::Ends,
+            (EventName::SplitLooksWrong, _) => Event::SplitLooksWrong,
+        };
+        let (source, seen) = self.find(&asked).await?;
+        let is_split = event == Event::SplitLooksWrong;
+        if is_split && seen.parts.iter().filter(|part| part.share > 0.0).count() < 2 {
+            return Err(refused(ErrorKind::Execution, replies::no_test_of_split(&seen)));
+        }
+        let now = self.0.book.now();
+        let split = is_split.then(|| Split::of_all(&seen));
+        let watch = Watch {
+            id: fresh_id("w"),
+            source,
+            thing: seen.id.clone(),
+            name: seen.name.clone(),
+            event,
+            by,
+            thread,
+            since: now,
+            first_phase: seen.phase.into(),
+        };
+        if watch.has_happened(&seen, split.as_ref()) {
+            return Ok(answer(&replies::happened_already(&seen, &watch.event)));
+        }
+        let added = self.0.book.change(|contents| add(contents, &watch, split.as_ref())).await;
+        match added.map_err(|error| unavailable(&error))? {
+            Added::New => Ok(answer(&replies::watching(&seen.name, &watch.event, seen.enrolled, true))),
+            Added::Known => Ok(answer(&replies::watching(&seen.name, &watch.event, seen.enrolled, false))),
+            Added::TooMany(limit) => Err(refused(ErrorKind::Execution, replies::too_many(limit))),
+        }
+    }
+
+    fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
+        reply_in(answer)
+    }
+
+    fn subject(&self, arguments: &Value, _: &Value) -> Option<String> {
+        arguments["thing"].as_str().map(str::to_owned)
+    }
+}
+
+/// The result of adding a watch or a digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Added {
+    /// It was added.
+    New,
+    /// There is the same one.
+    Known,
+    /// There are as many as are kept.
+    TooMany(usize),
+}
+
+/// Adds a watch, unless the thread has the same one. The first look at its thing is due at once.
+fn add(contents: &mut Contents, watch: &Watch, split: Option<&Split>) -> Added {
+    let is_same = |known: &&Watch| {
+        known.thread == watch.thread
+            && known.source == watch.source
+            && known.thing == watch.thing
+            && known.event == watch.event
+    };
+    if let Some(known) = contents.watches.iter().find(is_same) {
+        let is_repeat = known.by == watch.by && watch.since.since(known.since) < REPEATED_WITHIN;
+        return if is_repeat { Added::New } else { Added::Known };
+    }
+    if contents.watches.len() >= MAX_WATCHES {
+        return Added::TooMany(MAX_WATCHES);
+    }
+    if contents.watches.iter().filter(|known| known.by == watch.by).count() >= MAX_OF_PERSON {
+        return Added::TooMany(MAX_OF_PERSON);
+    }
+    match contents.followed.iter_mut().find(|followed| followed.is_of(watch)) {
+        Some(followed) => followed.split = followed.split.take().or_else(|| split.cloned()),
+        None => contents.followed.push(Followed {
+            source: watch.source.clone(),
+            thing: watch.thing.clone(),
+            next_look: watch.since,
+            unreadable_since: None,
+            is_told: false,
+            split: split.cloned(),
+        }),
+    }
+    contents.watches.push(watch.clone());
+    Added::New
+}
+
+/// `schedule_digest`: posts a digest of everything that is running, on certain days at a certain time.
+#[derive(Debug)]
+struct ScheduleDigest(Deps);
+
+#[derive(Deserialize, JsonSchema)]
+struct DigestArguments {
+    /// The days, such as `Monday`, `Monday and Thursday`, `weekdays` or `every day`.
+    days: String,
+    /// The time of day in the person's time zone, such as `9am` or `17:30`. 9:00 if it is not given.
+    #[serde(default)]
+    time: Option<String>,
+}
+
+#[async_trait]
+impl Tool for ScheduleDigest {
+    fn name(&self) -> &'static str {
+        DIGEST
+    }
+
+    fn description(&self) -> &'static str {
+        "Posts a digest of everything that is running in this thread, on certain days of the week at a certain time, until \
+         it is stopped. It only reads, so no approval is needed."
+    }
+
+    fn schema(&self) -> Value {
+        parameters::schema::<DigestArguments>()
+    }
+
+    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
+        Err(nobody())
+    }
+
+    async fn call_for(&self, arguments: &Value, reader: &Reader) -> Result<Value, ToolError> {
+        let asked: DigestArguments = arguments_as(arguments)?;
+        let (by, thread) = asker(reader)?;
+        let unreadable = |found: &str| refused(ErrorKind::Validation, replies::which_times(found));
+        let days = schedule::days(&asked.days).ok_or_else(|| unreadable(&asked.days))?;
+        let time = asked.time.as_deref().unwrap_or("9:00");
+        let at = moment::time_of_day(time).ok_or_else(|| unreadable(time))?;
+        let zone = moment::time_zone(reader.zone.as_deref());
+        let zone = zone.iana_name().unwrap_or("UTC").to_owned();
+        let schedule = Schedule { days, at, zone };
+        let next = schedule.next_after(self.0.book.now()).ok_or_else(|| unreadable(&asked.days))?;
+        let digest = Digest { id: fresh_id("d"), schedule, by, thread, next, not_before: next, last: Vec::new() };
+        let added = self.0.book.change(|contents| {
+            if contents.digests.iter().any(|known| known.thread == digest.thread && known.schedule == digest.schedule) {
+                return Added::Known;
+            }
+            if contents.digests.len() >= MAX_DIGESTS {
+                return Added::TooMany(MAX_DIGESTS);
+            }
+            contents.digests.push(digest.clone());
+            Added::New
+        });
+        let words = digest.schedule.words();
+        match added.await.map_err(|error| unavailable(&error))? {
+            Added::New => Ok(answer(&replies::digest_planned(&words, Some(next), true))),
+            Added::Known => Ok(answer(&replies::digest_planned(&words, Some(next), false))),
+            Added::TooMany(limit) => Err(refused(ErrorKind::Execution, replies::too_many(limit))),
+        }
+    }
+
+    fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
+        reply_in(answer)
+    }
+}
+
+/// Returns true if this reader may see and stop what this person asked for in this thread: the person anywhere, others
+/// where they read along.
+fn is_visible(by: &UserId, thread: &ThreadId, reader: &Reader) -> bool {
+    let is_own = reader.by.as_ref() == Some(by) && (reader.alone || thread.channel == reader.channel);
+    is_own || (thread.team == reader.team && thread.channel == reader.channel)
+}
+
+/// `list_watches`: what is watched, and the digests.
+#[derive(Debug)]
+struct ListWatches(Deps);
+
+#[async_trait]
+impl Tool for ListWatches {
+    fn name(&self) -> &'static str {
+        LIST
+    }
+
+    fn description(&self) -> &'static str {
+        "Lists what is being watched in this conversation, and the digests that are posted here."
+    }
+
+    fn schema(&self) -> Value {
+        json!({ "type": "object", "properties": {} })
+    }
+
+    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
+        Err(nobody())
+    }
+
+    async fn call_for(&self, _: &Value, reader: &Reader) -> Result<Value, ToolError> {
+        let (_, contents) = self.0.book.read().await.map_err(|error| unavailable(&error.into()))?;
+        let Contents { mut watches, mut digests, .. } = contents;
+        watches.retain(|watch| is_visible(&watch.by, &watch.thread, reader));
+        digests.retain(|digest| is_visible(&digest.by, &digest.thread, reader));
+        Ok(answer(&replies::list(&watches, &digests)))
+    }
+
+    fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
+        reply_in(answer)
+    }
+}
+
+/// `stop_watching`: ends watches and digests.
+#[derive(Debug)]
+struct StopWatching(Deps);
+
+#[derive(Deserialize, JsonSchema)]
+struct StopArguments {
+    /// The thing by name, if watches of one thing are to end.
+    #[serde(default)]
+    thing: Option<String>,
+    /// The part to end: `digest`, or `everything`.
+    #[serde(default)]
+    what: Option<String>,
+}
+
+#[async_trait]
+impl Tool for StopWatching {
+    fn name(&self) -> &'static str {
+        STOP
+    }
+
+    fn description(&self) -> &'static str {
+        "Stops watching a thing, stops the digest, or both, in this conversation. Nothing on the platform changes."
+    }
+
+    fn schema(&self) -> Value {
+        parameters::schema::<StopArguments>()
+    }
+
+    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
+        Err(nobody())
+    }
+
+    async fn call_for(&self, arguments: &Value, reader: &Reader) -> Result<Value, ToolError> {
+        let StopArguments { thing, what } = arguments_as(arguments)?;
+        let is_everything = what.as_deref() == Some("everything");
+        let with_digests = is_everything || what.as_deref() == Some("digest");
+        let name = thing.as_deref().map(fold);
+        let ends_watch = |watch: &Watch| {
+            let is_named = name.as_ref().is_some_and(|name| *name == fold(&watch.name) || *name == fold(&watch.thing));
+            (is_everything || is_named) && is_visible(&watch.by, &watch.thread, reader)
+        };
+        let ends_digest = |digest: &Digest| with_digests && is_visible(&digest.by, &digest.thread, reader);
+        let change = |contents: &mut Contents| {
+            let (over, others): (Vec<Watch>, Vec<Watch>) =
+                std::mem::take(&mut contents.watches).into_iter().partition(|watch| ends_watch(watch));
+            contents.watches = others;
+            let before = contents.digests.len();
+            contents.digests.retain(|digest| !ends_digest(digest));
+            (over, before - contents.digests.len())
+        };
+        let (watches, digests) = self.0.book.change(change).await.map_err(|error| unavailable(&error))?;
+        Ok(answer(&replies::stopped(&watches, digests)))
+    }
+
+    fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
+        reply_in(answer)
+    }
+}

@@ -1,0 +1,145 @@
+//! Watches and digests: the bot speaks up by itself, and enrollment over time.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::scripted::{bot_with_model, finish, needs_info};
+use crate::support::{
+    bot::{TestBot, eventually},
+    thread::Thread,
+};
+
+const MINUTE: Duration = Duration::from_secs(60);
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// Waits until the bot says this in the thread by itself.
+async fn speaks_up(bot: &TestBot, thread: &Thread<'_>, words: &str) {
+    eventually(words, || thread.messages().iter().any(|message| message.words().contains(words))).await;
+    bot.settled().await;
+}
+
+/// The number of messages of the bot in a thread with these words.
+fn count(thread: &Thread<'_>, words: &str) -> usize {
+    thread.messages().iter().filter(|message| message.words().contains(words)).count()
+}
+
+/// Enrols simulated users in an experiment, as people do.
+async fn enrols(bot: &TestBot, users: usize, experiment: &str) {
+    let thread = bot.user("ana").asks(&format!("test the balance of {experiment} with {users} users")).await;
+    thread.clicks("bo", "approve").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_number_of_users_is_told_once_when_it_is_reached() {
+    let bot = TestBot::start().await;
+    bot.upgrade.has("Trial", "enrolling");
+    let mut thread = bot.user("ana").says("tell me when Trial reaches 30 users").await;
+    let heard = thread.heard();
+    assert!(heard.contains("I'll tell you here when *Trial* reaches 30 users. It has 0 now."), "{heard}");
+    assert!(bot.upgrade.effects().is_empty(), "it only reads");
+
+    enrols(&bot, 40, "Trial").await;
+    bot.clock.advance(2 * MINUTE);
+    speaks_up(&bot, &thread, "reached 30 users (40 enrolled").await;
+    assert!(thread.last().contains("Asked for by @ana"), "{}", thread.last());
+    for _ in 0..5 {
+        bot.clock.advance(2 * MINUTE);
+        bot.settled().await;
+    }
+    assert_eq!(count(&thread, "reached 30 users"), 1);
+    let heard = bot.user("ana").answer("what are you watching?").await;
+    assert!(heard.contains("I'm not watching anything"), "{heard}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_is_told_also_after_a_restart() {
+    let mut bot = TestBot::start().await;
+    let root = bot.user("ana").asks("let me know when Math Hints starts").await.root.clone();
+    bot.user("ana").asks("start Math Hints").await.clicks("bo", "approve").await;
+    bot.stop().await;
+    bot.clock.advance(2 * MINUTE);
+    bot.run().await;
+    let thread = Thread::new(&bot, "experiments", root);
+    speaks_up(&bot, &thread, "has started").await;
+    assert_eq!(count(&thread, "has started"), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn watches_are_listed_and_stopped_by_a_button_and_by_words() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").asks("tell me when Math Hints ends").await;
+    thread.says("ana", "@countersign tell me if the split of Lesson Video Hints looks wrong").await;
+    let heard = thread.heard();
+    assert!(heard.contains("if the split of *Lesson Video Hints* looks wrong"), "{heard}");
+    assert!(heard.contains("At most 1 in 100"), "the false-alarm rate is said: {heard}");
+    thread.says("ana", "@countersign what are you watching?").await;
+    let heard = thread.heard();
+    assert!(heard.contains("when *Math Hints* ends") && heard.contains("*Lesson Video Hints* looks wrong"), "{heard}");
+    let told = bot.user("ana").types("/upgrade watches").await;
+    assert!(told.contains("when *Math Hints* ends"), "{told}");
+
+    thread.clicks("ana", "Stop watching Math Hints").await;
+    assert!(thread.heard().contains("I stopped watching *Math Hints*."), "{}", thread.last());
+    thread.says("ana", "@countersign stop watching Lesson Video Hints").await;
+    assert!(thread.heard().contains("I stopped watching *Lesson Video Hints*."), "{}", thread.last());
+    let told = bot.user("ana").types("/upgrade watches").await;
+    assert!(told.contains("I'm not watching anything"), "{told}");
+    assert!(bot.upgrade.effects().is_empty(), "nothing was stopped on the platform");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_digest_comes_every_week_until_it_is_stopped() {
+    let bot = TestBot::start().await;
+    bot.upgrade.has("Trial", "enrolling");
+    let mut thread = bot.user("ana").says("post a digest here every Monday 9am").await;
+    let heard = thread.heard();
+    assert!(heard.contains("I'll post a digest in this thread every Monday at 9:00 AM"), "{heard}");
+    bot.clock.advance(7 * DAY);
+    speaks_up(&bot, &thread, "Running experiments").await;
+    assert!(thread.last().contains("*Trial*: 0 users"), "{}", thread.last());
+    bot.clock.advance(7 * DAY);
+    eventually("a second digest", || count(&thread, "Running experiments") == 2).await;
+    bot.settled().await;
+    assert!(thread.last().contains("*Trial*: 0 users, 0 new"), "{}", thread.last());
+    thread.says("ana", "@countersign stop the digest").await;
+    assert!(thread.last().contains("I stopped the digest."), "{}", thread.last());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_experiment_ends_its_watch() {
+    let bot = TestBot::start().await;
+    let thread = bot.user("ana").asks("tell me when Math Hints starts").await;
+    let card = bot.user("ana").asks("delete Math Hints").await;
+    card.clicks("bo", "approve").await;
+    bot.clock.advance(2 * MINUTE);
+    speaks_up(&bot, &thread, "was deleted, so I stopped watching it").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_can_begin_a_watch() {
+    let (bot, model) = bot_with_model().await;
+    needs_info(&model);
+    model.will_call("watch", json!({ "thing": "Math Hints", "event": "starts" }));
+    model.will_say("I will tell you when Math Hints starts.");
+    let mut thread =
+        bot.user("ana").says("could you keep an eye on math hints for me and shout when it gets going?").await;
+    assert!(thread.heard().contains("I will tell you when Math Hints starts."), "{}", thread.last());
+    let told = bot.user("ana").types("/upgrade watches").await;
+    assert!(told.contains("when *Math Hints* starts"), "{told}");
+    finish(bot, model).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn enrollment_is_shown_over_time_and_side_by_side() {
+    let bot = TestBot::start().await;
+    bot.upgrade.has("Trial", "enrolling");
+    enrols(&bot, 10, "Trial").await;
+    bot.clock.advance(DAY);
+    let mut thread = bot.user("ana").says("show enrollment of Trial over time").await;
+    let heard = thread.heard();
+    assert!(heard.contains("*Trial*: 10 users since"), "{heard}");
+    let mut thread = bot.user("ana").says("compare enrollment of Trial and Math Hints").await;
+    let heard = thread.heard();
+    assert!(heard.contains("*Trial*: 10 users") && heard.contains("*Math Hints*: nobody is enrolled yet."), "{heard}");
+}
