@@ -6,6 +6,7 @@ use super::{
     book::Book,
     situation::{Draft, RecentChange, Situation},
     stop_words::{StopRequest, stop_request, stop_request_in},
+    talk,
     user_request::{Interpretation, Talk, UserRequest},
     words::{self, Word, after, lower, skip, strip_objection, text},
 };
@@ -146,6 +147,16 @@ pub(crate) fn cancellation(words: &[Word], situation: &Situation) -> Option<Inte
         }),
         _ => None,
     }
+}
+
+/// Reads “no, not yet” while a card is open and no question is: it decides nothing, and the reply says how to decide.
+/// “No, tomorrow” is not read: it corrects a time.
+pub(crate) fn postponement(words: &[Word], situation: &Situation) -> Option<Interpretation> {
+    let rest = strip_objection(words);
+    let plain = lower(rest);
+    let waits = situation.draft.is_none() && !situation.open_cards.is_empty();
+    let objects = rest.len() < words.len() && plain != "tomorrow";
+    (waits && objects && talk::is_postponement(&plain)).then(|| UserRequest::Talk(Talk::CardWaits).into())
 }
 
 /// Returns true if the words are several phrases that drop a request: “nvm, scrap that”.

@@ -5,16 +5,19 @@
 //! sense as the answer to an open question. A person may therefore ask something else before
 //! answering a question, and an answer is never taken for a request that it contains.
 
-use std::{collections::HashMap, fmt};
+use std::{borrow::Cow, collections::HashMap, fmt};
 
 use serde_json::{Map, Value};
 
 use super::{
     answers, dates, doubts,
     intents::{self, Reading, declined},
+    languages,
     left_out::left_out,
     lines::{CallKind, Lines},
+    own_terms,
     phrases::{Phrases, Utterance},
+    references::{self, Resolution},
     situation::Situation,
     talk,
     user_request::{Interpretation, Talk, UserRequest},
@@ -169,8 +172,29 @@ impl Book {
         found
     }
 
+    /// Returns the situation with names in place of references to the last list.
+    ///
+    /// # Errors
+    ///
+    /// The question about a reference that is not clear.
+    pub(super) fn resolved<'s>(&self, situation: &'s Situation) -> Result<Cow<'s, Situation>, Interpretation> {
+        match references::resolve(situation, self.phrases()) {
+            Resolution::Nothing => Ok(Cow::Borrowed(situation)),
+            Resolution::Message(said) => Ok(Cow::Owned(Situation { said, ..situation.clone() })),
+            Resolution::Question(question, options) => Err(Interpretation::unclear(question, options)),
+        }
+    }
+
     /// Returns the request that a message expresses.
     pub fn understand(&self, situation: &Situation) -> Interpretation {
+        match self.resolved(situation) {
+            Ok(resolved) => self.read(&resolved),
+            Err(question) => question,
+        }
+    }
+
+    /// Returns the request of a message without references.
+    fn read(&self, situation: &Situation) -> Interpretation {
         let typed = self.words(&situation.said, None);
         let plain = strip_politeness(&typed);
         if plain.is_empty() {
@@ -180,8 +204,7 @@ impl Book {
             let words = plain.iter().filter(|word| !word.is(",")).count();
             return Interpretation::unclear(
                 format!(
-                    "That message is too long for me: it has {words} words, and I read up to {MAX_WORDS}, commas included. Nothing \
-                     was changed. Please split it, such as a long list into several of up to 100 ids."
+                    "That message is too long: it has {words} words, and I can read up to {MAX_WORDS}, counting commas. Nothing was changed. Split it, for example a long list of ids into lists of up to 100."
                 ),
                 Vec::new(),
             );
@@ -219,6 +242,9 @@ impl Book {
         match read.into_iter().next() {
             Some((_, Reading::Partly { left, used, follows, .. })) if self.is_worse_than_partial(&found, utterance) => {
                 declined(&left, &used, follows)
+            }
+            _ if is_not_understood(&found) && languages::is_other_language(utterance.words) => {
+                Interpretation::unclear(languages::ENGLISH_ONLY, Vec::new())
             }
             _ if is_not_understood(&found) && situation.draft.is_none() => {
                 let mentioned = self.phrases().find_map(|phrases| phrases.mentioned(utterance));
@@ -288,9 +314,17 @@ impl Book {
             .or_else(|| doubts::refusal(self, utterance))
             .or_else(|| doubts::considered_subject(self, utterance))
             .or_else(|| doubts::remark(self, utterance))
+            .or_else(|| answers::postponement(words, situation))
             .or_else(|| self.correction(utterance))
             .or_else(|| self.match_lines(utterance, true))
             .or_else(|| self.unsupported(utterance))
+            .or_else(|| self.in_steps(utterance))
+    }
+
+    /// Asks whether several requests are meant that together do what is asked for. The option is the whole message.
+    fn in_steps(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
+        let steps = self.phrases().find_map(|phrases| phrases.in_steps(utterance))?.join(", then ");
+        Some(Interpretation::unclear(format!("That takes more than one step: {steps}. Should I start?"), vec![steps]))
     }
 
     /// Returns the interpretation, unless it is a change that was read by position, or a choice of
@@ -431,7 +465,8 @@ impl Book {
             .or_else(|| self.phrases().find_map(|phrases| phrases.question(utterance)))
             .or_else(|| answers::undo_or_retry(words, situation))
             .or_else(|| self.match_lines(utterance, false))
-            .or_else(|| self.phrases().find_map(|phrases| phrases.change(utterance)))?;
+            .or_else(|| self.phrases().find_map(|phrases| phrases.change(utterance)))
+            .or_else(|| own_terms::own_term(words).map(|(name, meaning)| UserRequest::Term { name, meaning }.into()))?;
         let waiting = situation.draft.as_ref().is_some_and(|draft| draft.asked.is_some());
         match found.user_request {
             UserRequest::Talk(Talk::NothingAsked)

@@ -92,7 +92,10 @@ fn understand(book: &Book, situation: &Situation) -> Interpretation {
     match unread.is_empty() {
         true => found,
         false => Interpretation::unclear(
-            format!("I couldn't make sense of {}, so I began nothing. What should that step do?", unread.join(" or ")),
+            format!(
+                "I couldn't make sense of {}, so nothing was started. What should that step do?",
+                unread.join(" or ")
+            ),
             Vec::new(),
         ),
     }

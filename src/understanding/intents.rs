@@ -160,7 +160,7 @@ pub fn declined(left: &str, used: &str, follows: bool) -> Interpretation {
             Vec::new(),
         ),
         false => Interpretation::unclear(
-            format!("I couldn't make sense of “{left}” in that. Nothing was changed. Please put it another way."),
+            format!("I couldn't make sense of “{left}” in that. Nothing was changed. What did you mean by it?"),
             Vec::new(),
         ),
     }

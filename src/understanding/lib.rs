@@ -35,10 +35,13 @@ pub mod conditions;
 pub mod dates;
 mod doubts;
 pub mod intents;
+mod languages;
 mod left_out;
 pub mod lexicon;
 pub mod lines;
+mod own_terms;
 pub mod phrases;
+mod references;
 pub mod situation;
 pub mod slots;
 mod steps;
@@ -176,7 +179,7 @@ impl Book {
             UserRequest::Talk(Talk::Greeting | Talk::Thanks | Talk::NothingAsked) => Meaning::Chat,
             UserRequest::Talk(Talk::CardWaits | Talk::NothingDone(_)) => Meaning::Agreement,
             UserRequest::Talk(
-                Talk::Help | Talk::Pending | Talk::Approval | Talk::NothingToUndo | Talk::NothingToRepeat,
+                Talk::Help | Talk::Pending | Talk::Approval | Talk::Why | Talk::NothingToUndo | Talk::NothingToRepeat,
             ) => Meaning::Request,
             UserRequest::Talk(Talk::Remark) | UserRequest::Unclear { .. } => Meaning::Nothing,
         }

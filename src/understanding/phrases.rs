@@ -86,6 +86,13 @@ pub trait Phrases: Send + Sync {
         None
     }
 
+    /// Returns the requests that together do what a request with a restriction asks for, in order: a start “for class 5B
+    /// only” first limits who takes part. The person is asked whether they are meant.
+    fn in_steps(&self, utterance: Utterance<'_>) -> Option<Vec<String>> {
+        let _ = utterance;
+        None
+    }
+
     /// Adjusts the request of a line to the values in it.
     fn finish_request(&self, user_request: UserRequest) -> UserRequest {
         user_request

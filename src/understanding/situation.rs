@@ -53,6 +53,9 @@ pub struct Situation {
     /// The last subjects of the capabilities that [`Self::last_subject`] does not belong to, by their names.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub subjects: BTreeMap<String, String>,
+    /// The last list that the thread showed, to which “the second one” and “those” refer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listed: Option<Listed>,
     /// The topic of the thread; `None` before its first request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topic: Option<Topic>,
@@ -94,6 +97,25 @@ pub struct Topic {
     /// Its parameters, unless they are long.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub parameters: Map<String, Value>,
+}
+
+/// A list that was shown, as far as it was shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Listed {
+    /// The tool that read it.
+    pub call: String,
+    /// The parameters of the tool.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub parameters: Map<String, Value>,
+    /// The names of its entries, in the order in which they were shown.
+    pub names: Vec<String>,
+    /// True if the list has no other entries.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_complete: bool,
+    /// True if the thread was about a single thing since.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_passed: bool,
 }
 
 /// A change that a person rejected.

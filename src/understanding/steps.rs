@@ -31,6 +31,11 @@ struct Segment {
 
 /// Returns the requests in a message, in order, if there are several; otherwise nothing.
 pub(super) fn steps(book: &Book, situation: &Situation) -> Vec<String> {
+    book.resolved(situation).map_or_else(|_| Vec::new(), |resolved| steps_of(book, &resolved))
+}
+
+/// Returns the requests in a message without references.
+fn steps_of(book: &Book, situation: &Situation) -> Vec<String> {
     let said = situation.said.trim();
     let typed = words(said);
     if typed.len() > MAX_WORDS {

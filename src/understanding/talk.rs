@@ -60,6 +60,7 @@ pub(super) fn talk(words: &[Word]) -> Option<UserRequest> {
         "help" => UserRequest::Talk(Talk::Help),
         "pending" => UserRequest::Talk(Talk::Pending),
         "approval" => UserRequest::Talk(Talk::Approval),
+        "why" => UserRequest::Talk(Talk::Why),
         tool => UserRequest::Read { tool: tool.to_owned(), arguments: Map::new() },
     })
 }
@@ -89,24 +90,22 @@ pub(super) fn reply_to(book: &Book, talk: Talk, situation: &Situation) -> (Strin
         Talk::Help => (help(book), steps().take(2).chain(steps().last()).collect()),
         Talk::Pending => (pending(situation), Vec::new()),
         Talk::Approval => (APPROVAL.to_owned(), Vec::new()),
-        Talk::NothingToUndo => (
-            "There is nothing I could put back: the last change here has no way back, or there was none.".to_owned(),
-            Vec::new(),
-        ),
+        Talk::Why => (why(situation), Vec::new()),
+        Talk::NothingToUndo => ("There's nothing to undo in this thread.".to_owned(), Vec::new()),
         Talk::NothingToRepeat => {
-            ("There is nothing here to try again. Tell me in full what you would like.".to_owned(), Vec::new())
+            ("There's nothing here to try again. Tell me in one sentence what you'd like.".to_owned(), Vec::new())
         }
         Talk::NothingAsked => (
-            "I have no open question here. If you mean a card, please press its button.".to_owned(),
+            "I'm not waiting for an answer here. If you mean a card, use its buttons.".to_owned(),
             steps().take(1).chain([WHAT_CAN_YOU_DO]).collect(),
         ),
         Talk::NothingDone(what) => {
-            let so_far = if situation.recent_changes.is_empty() { "" } else { " What was done here before stays." };
-            let said = format!("All right, nothing was {what}.{so_far} {}", how_to_decide(&situation.open_cards));
+            let so_far = if situation.recent_changes.is_empty() { "" } else { " Earlier changes in this thread stay." };
+            let said = format!("OK, nothing was {what}.{so_far} {}", how_to_decide(&situation.open_cards));
             (said.trim_end().to_owned(), Vec::new())
         }
         Talk::Remark => ("OK. Nothing was changed.".to_owned(), Vec::new()),
-        Talk::CardWaits => (format!("That decides nothing yet. {}", how_to_decide(&situation.open_cards)), Vec::new()),
+        Talk::CardWaits => (format!("That isn't a decision yet. {}", how_to_decide(&situation.open_cards)), Vec::new()),
     }
 }
 
@@ -114,8 +113,7 @@ pub(super) fn reply_to(book: &Book, talk: Talk, situation: &Situation) -> (Strin
 fn help(book: &Book) -> String {
     let parts: Vec<&str> = book.phrases().map(|phrases| phrases.help()).filter(|help| !help.is_empty()).collect();
     format!(
-        "I look things up on {} and prepare changes. Nothing is changed until someone here presses the button on the card I \
-         show.\n\n{}",
+        "I look things up on {} and prepare changes. Nothing is changed until someone approves the card I post.\n\n{}",
         book.services().join(" and "),
         parts.join("\n\n")
     )
@@ -144,7 +142,7 @@ pub(super) fn is_postponement(plain: &str) -> bool {
 pub(super) fn lost(book: &Book) -> String {
     let simple = book.phrases().map(|phrases| phrases.simplest_requests()).filter(|simple| !simple.is_empty());
     let simple: Vec<&str> = simple.chain(["*what can you do?*"]).collect();
-    format!("I could not make sense of that without my language model. Simple phrases work: {}", simple.join(", "))
+    format!("I couldn't make sense of that without my language model. Simple phrases work: {}", simple.join(", "))
 }
 
 /// Returns a sentence about the open cards and how to decide about them.
@@ -160,7 +158,25 @@ fn how_to_decide(open: &[OpenCard]) -> String {
         }
         several => {
             let titles: Vec<String> = several.iter().map(|card| format!("• {}", card.title)).collect();
-            format!("Several cards are open, so please press a button on the one you mean:\n{}", titles.join("\n"))
+            format!("Several cards are open. Use the buttons on the one you mean:\n{}", titles.join("\n"))
+        }
+    }
+}
+
+/// Returns the reason why the last request was not done, as far as the thread knows it.
+fn why(situation: &Situation) -> String {
+    if let Some(rejected) = &situation.turned_down {
+        return match rejected.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty()) {
+            Some(reason) => format!("The reason given for the rejection: “{reason}”."),
+            None => "It was rejected without a reason. Ask “who turned it down?” to see who rejected it.".to_owned(),
+        };
+    }
+    let failed = situation.recent_changes.last().filter(|change| change.again.is_some());
+    match (failed, situation.open_cards.as_slice()) {
+        (Some(failed), _) => format!("This is all I know: {}", failed.what),
+        (None, [_, ..]) => format!("Nothing has been decided yet. {}", how_to_decide(&situation.open_cards)),
+        (None, []) => {
+            "Nothing was rejected and nothing failed in this thread. Which change or answer do you mean?".to_owned()
         }
     }
 }
@@ -176,4 +192,4 @@ fn pending(situation: &Situation) -> String {
     }
 }
 
-const APPROVAL: &str = "When you ask for a change, I work out exactly what would be done and show it on a card. Someone who is entitled to presses the button, and then that change, and nothing else, is made once. The card stays here as the record of who decided what, and when.";
+const APPROVAL: &str = "When you ask for a change, I work out exactly what would be done and show it on a card. When an approver approves it, that change, and nothing else, is made once. The card stays here as the record of who decided what, and when.";

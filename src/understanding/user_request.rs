@@ -58,6 +58,8 @@ pub enum Talk {
     Pending,
     /// “How does approval work?”
     Approval,
+    /// “Why?”
+    Why,
     /// “Undo that”, without anything to undo.
     NothingToUndo,
     /// “Try again”, without anything to try again.
@@ -110,7 +112,7 @@ impl Interpretation {
     /// rest of the change is kept as a draft.
     pub fn partly_understood(words: &str, action: &str, params: Map<String, Value>) -> Self {
         let found = Self::unclear(
-            format!("I couldn't make sense of “{words}”. Say it another way, or continue without it."),
+            format!("I couldn't make sense of “{words}”. What did you mean by it? You can also continue without it."),
             Vec::new(),
         );
         Self { draft: Some(Box::new(Draft::begun(action, params))), ..found }
@@ -118,13 +120,16 @@ impl Interpretation {
 
     /// Returns the interpretation of a message in which these words are not understood.
     pub fn partly_unclear(words: &str) -> Self {
-        Self::unclear(format!("I did not understand “{words}”. Please say it in other words."), Vec::new())
+        Self::unclear(format!("I couldn't make sense of “{words}”. What did you mean by it?"), Vec::new())
     }
 }
 
 impl From<UserRequest> for Interpretation {
     fn from(user_request: UserRequest) -> Self {
-        Self { user_request, confidence: 0.95, is_whole: false, draft: None }
+        match user_request {
+            UserRequest::Unclear { question, options } => Self::unclear(question, options),
+            user_request => Self { user_request, confidence: 0.95, is_whole: false, draft: None },
+        }
     }
 }
 

@@ -281,7 +281,8 @@ pub fn strip_politeness(mut words: &[Word]) -> &[Word] {
     const BEFORE: &str = "please|pls|plz|hey there|hi there|hey|hi|hello|yo|hm|hmm|um|uh|ok|okay|so|now|then|and|well|also|countersign|bot|\
         is it possible to|would it be possible to|would you be able to|are you able to|i was wondering if you could|would you be so kind as to|\
         can you|could you|would you|will you|can u|could u|would u|will u|\
-        can we|could we|can i|could i|may i|i want to|i would like to|i'd like to|i need to|we need to|we want to|i want you to|\
+        can we maybe|could we maybe|can we perhaps|could we perhaps|maybe we could|perhaps we could|maybe you could|could you maybe|\
+        can you maybe|can we|could we|can i|could i|may i|i want to|i would like to|i'd like to|i need to|we need to|we want to|i want you to|\
         let us|lets|go ahead and|just|permanently|,|i want|i'd like|i need|i would like|do|kindly|any chance you could|any chance we could|any chance of|could someone|can someone|can somebody|could somebody|\
         could anyone|i was wondering if you can|i was wondering|i wonder|hiya|team|all|everyone|good morning|someone";
     while let Some(rest) = after(words, BEFORE).or_else(|| without_signs(words)).filter(|rest| !rest.is_empty()) {
