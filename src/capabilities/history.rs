@@ -7,6 +7,6 @@ use countersign_graph::action::ActionRecord;
 #[async_trait]
 pub trait History: Send + Sync {
     /// Returns the changes whose requests were sent and whose scope has this target, newest first, at most `limit`.
-    /// Empty if the store does not answer.
+    /// Empty if the store isn't answering.
     async fn of(&self, target: &str, limit: usize) -> Vec<ActionRecord>;
 }

@@ -14,25 +14,25 @@ pub const ALL: &[Allowance] = &[
         synonyms: &["simulation", "simulations", "simulated_users", "simulate_users"],
         offered: "simulated users",
         which_place: "In which experiment?",
-        how_much: "How many simulated users at most, in all?",
+        how_much: "What is the maximum number of simulated users in total?",
         unit: ("simulated user", "simulated users"),
         most: 1_000,
         actions: &[testing::balance::NAME],
         counts: Counts::Measure(scope::USERS),
         measures: &[(scope::USERS, None)],
         thing,
-        title: ("Let users be simulated in “", "” without asking each time?"),
-        allows: "enrol simulated users (balance tests)",
-        warning: "Nobody is asked about these again: each test runs as soon as somebody in this conversation asks for it.",
-        stays: Some("The platform cannot take simulated users out again: they stay in its figures."),
-        after: "From then on each test is asked about again. Tests that run already go on.",
+        title: ("Allow simulated users in “", "” without asking each time?"),
+        allows: "enroll simulated users (balance tests)",
+        warning: "These tests then need no approval: each one runs as soon as someone in this conversation asks for it.",
+        stays: Some("The platform can't remove simulated users, so they stay in its data."),
+        after: "After that, each test needs approval again. Tests already running continue.",
     },
     Allowance {
         name: "start_and_stop",
         synonyms: &["start", "stop", "starts_and_stops"],
         offered: "starts and stops",
         which_place: "In which experiment?",
-        how_much: "How many starts and stops at most?",
+        how_much: "What is the maximum number of starts and stops?",
         unit: ("start or stop", "starts and stops"),
         most: 20,
         actions: &[actions::status::NAME],
@@ -43,11 +43,11 @@ pub const ALL: &[Allowance] = &[
         },
         measures: &[(scope::STATUS, Some("enrolling")), (scope::STATUS, Some("enrollmentComplete"))],
         thing,
-        title: ("Let “", "” be started and stopped without asking each time?"),
+        title: ("Allow starts and stops of “", "” without asking each time?"),
         allows: "start, stop and resume",
-        warning: "Nobody is asked about these again: each is done as soon as somebody in this conversation asks for it.",
+        warning: "These changes then need no approval: each one runs as soon as someone in this conversation asks for it.",
         stays: None,
-        after: "From then on each start and stop is asked about again.",
+        after: "After that, each start and stop needs approval again.",
     },
 ];
 
@@ -65,10 +65,10 @@ pub(super) async fn place(client: &UpgradeClient, name: &str) -> Result<Allowanc
             let enrolled = client.enrollment(&[view.id]).await.ok().and_then(|all| all.into_iter().next());
             let enrolled = enrolled.map(|enrolled| enrolled.users);
             let words = match enrolled {
-                None => "could not be read".to_owned(),
+                None => "couldn't be read".to_owned(),
                 Some(0) => "nobody".to_owned(),
-                Some(1) => "1 person".to_owned(),
-                Some(users) => format!("{users} people"),
+                Some(1) => "1 user".to_owned(),
+                Some(users) => format!("{users} users"),
             };
             let context = view.context().to_owned();
             Ok(AllowancePlace {

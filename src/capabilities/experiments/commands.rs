@@ -5,6 +5,7 @@ use countersign_capabilities::{
     facts::{Facts, deadline},
 };
 use countersign_core::reply::{Part, Reply, Text};
+use countersign_graph::action::Reader;
 use serde_json::json;
 
 use super::{
@@ -18,23 +19,46 @@ use super::{
 pub(super) const COMMAND: Command = Command {
     name: "/upgrade",
     words: &[
-        Word {
-            word: "status",
-            takes: Takes::Nothing,
-            what: "whether UpGrade is running, and its version",
-            example: "status",
-        },
+        Word { word: "status", takes: Takes::Nothing, what: "UpGrade's status and version", example: "status" },
         Word {
             word: "list",
             takes: Takes::Optional("context or status"),
-            what: "all experiments, or those of a context or status",
+            what: "all experiments, or only those in a context or status",
             example: "list running",
         },
         Word { word: "show", takes: Takes::Required("name"), what: "one experiment", example: "show Math Hints" },
+        Word { word: "watches", takes: Takes::Nothing, what: "your active watches", example: "watches" },
     ],
 };
 
-/// Answers one word of the command.
+/// The tool of another capability that lists what is followed.
+const WATCHES: &str = "list_watches";
+
+/// Answers one word of the command for a reader.
+pub(super) async fn answer_to(word: &str, rest: &str, facts: &Facts, reader: &Reader) -> Reply {
+    match word {
+        "watches" => watches(facts, reader).await,
+        word => answer(word, rest, facts).await,
+    }
+}
+
+/// Lists what is followed for this reader.
+async fn watches(facts: &Facts, reader: &Reader) -> Reply {
+    let asked = json!({});
+    let failed = || Reply::text("The list of watches isn't available. Try again in a minute.");
+    match facts.read_for(WATCHES, &asked, reader).await {
+        Ok(answer) => {
+            let tool = facts.registry().tools.get(WATCHES);
+            let mut reply = tool.and_then(|tool| tool.present(&asked, &answer)).unwrap_or_else(failed);
+            // A private answer is in no thread, in which a button could say something.
+            let has_buttons = !std::mem::take(&mut reply.choices).is_empty();
+            if has_buttons { reply.hint("To stop, mention me with “stop watching” and the name.") } else { reply }
+        }
+        Err(reply) => reply.unwrap_or_else(failed),
+    }
+}
+
+/// Answers one word of the command that needs no reader.
 pub(super) async fn answer(word: &str, rest: &str, facts: &Facts) -> Reply {
     match word {
         "list" => list(rest, facts).await,
@@ -98,6 +122,6 @@ fn choices_as_list(mut reply: Reply) -> Reply {
 /// Returns the reply to a filter that is neither a context nor a status, but similar to `status`.
 fn unknown_filter(asked: &str, status: &str) -> Reply {
     let asked: String = asked.chars().take(60).collect();
-    let text = Text::from("There is no context or status ").code(asked);
+    let text = Text::from("No context or status is called ").code(asked);
     Reply::text(text.plain(". Did you mean ").code(format!("/upgrade list {status}")).plain("?"))
 }

@@ -21,7 +21,7 @@ pub(super) fn all() -> Vec<Family> {
             .within(MANAGEMENT)
             .actions(["update_experiment"]),
         Family::new("experiment_details", "one experiment: how it stands, how it is designed")
-            .tools(["get_experiment_details"])
+            .tools(["get_experiment_details", "compare_experiments", "get_enrollment_over_time"])
             .often(),
         Family::new("list_experiments", "which experiments there are; contexts and their vocabulary")
             .tools([

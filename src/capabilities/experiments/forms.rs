@@ -21,7 +21,7 @@ pub(super) async fn creation(client: &UpgradeClient, given: &Value) -> Form {
     fields.extend(conditions(given));
     fields.push(prose(given, "/description", "Description"));
     fields.extend(design(given));
-    fields.push(moment(given, "/start_on", "Start automatically at").hint("Empty: when somebody starts it."));
+    fields.push(moment(given, "/start_on", "Start automatically at").hint("Leave empty to start it manually."));
     fields.push(moment(given, "/end_on", "Ends at"));
     Form { fields }
 }
@@ -30,7 +30,14 @@ pub(super) async fn creation(client: &UpgradeClient, given: &Value) -> Form {
 pub(super) async fn update(client: &UpgradeClient, given: &Value) -> Form {
     let contexts = client.context_metadata().await.unwrap_or_default();
     let mut fields = vec![line(given, "/new_name", "New name"), prose(given, "/description", "Description")];
-    fields.extend(conditions(given).into_iter().filter(|field| field.place != "/conditions"));
+    fields.extend(match given.pointer("/conditions") {
+        Some(_) => conditions(given),
+        None => vec![
+            Field::new("/conditions", CONDITIONS, Input::Lines(Vec::new()))
+                .hint("To add or remove conditions, list all of them, such as control: 50%. Leave empty to keep them."),
+            weights(given),
+        ],
+    });
     fields.extend(points(given, &contexts));
     fields.extend(design(given));
     fields.push(moment(given, "/end_on", "Ends at"));
@@ -56,8 +63,8 @@ pub(super) fn status(given: &Value) -> Form {
     Form {
         fields: vec![
             one(given, "/status", "Status", statuses.into_iter().filter_map(pick).collect()).required(),
-            moment(given, "/start_on", "Start automatically at").hint("Only for scheduled."),
-            moment(given, "/end_on", "Ends at").hint("Only for a start."),
+            moment(given, "/start_on", "Start automatically at").hint("Only with the status Scheduled."),
+            moment(given, "/end_on", "Ends at").hint("Only when starting."),
         ],
     }
 }
@@ -98,7 +105,19 @@ fn point(point: &Value) -> Option<String> {
     }
 }
 
-/// Returns a field for each weight if the weights are known, otherwise one field for all conditions.
+/// The label of the field for conditions with their weights.
+const CONDITIONS: &str = "Conditions and weights, one on each line";
+
+/// Returns a condition as a line of the form: `control: 50%`; `None` if it is renamed, which a line cannot show.
+fn condition_line(condition: &Value) -> Option<String> {
+    if let Value::String(words) = condition {
+        return Some(words.clone());
+    }
+    let code = condition["code"].as_str().filter(|_| condition.get("was").is_none())?;
+    Some(condition["weight"].as_f64().map_or_else(|| code.to_owned(), |weight| format!("{code}: {weight}%")))
+}
+
+/// Returns one field for the conditions with their weights if the weights are known, otherwise one for each.
 fn conditions(given: &Value) -> Vec<Field> {
     match given.pointer("/conditions") {
         Some(Value::Array(codes)) if !codes.is_empty() && codes.iter().all(Value::is_string) => vec![
@@ -106,16 +125,19 @@ fn conditions(given: &Value) -> Vec<Field> {
             weights(given),
         ],
         Some(Value::Array(conditions)) if !conditions.is_empty() => {
-            let weight = |(nth, condition): (usize, &Value)| {
-                let label = format!("Weight of {}, in %", condition["code"].as_str()?);
-                Some(number(given, &format!("/conditions/{nth}/weight"), &label, (0.0, 100.0)).required())
+            let lines: Option<Vec<String>> = conditions.iter().map(condition_line).collect();
+            let field = |lines| {
+                Field::new("/conditions", CONDITIONS, Input::Lines(lines))
+                    .hint("Code: weight in %, such as control: 50%. Add or delete a line to add or remove a condition.")
+                    .required()
             };
-            conditions.iter().enumerate().filter_map(weight).collect()
+            lines.map(field).into_iter().collect()
         }
         Some(_) => Vec::new(),
         None => vec![
-            Field::new("/conditions", "Conditions, one on each line", Input::Lines(Vec::new()))
-                .hint("Code: weight in %, such as control: 50. Empty: the first two of the context, half and half."),
+            Field::new("/conditions", "Conditions, one on each line", Input::Lines(Vec::new())).hint(
+                "Code: weight in %, such as control: 50. Leave empty to use the context's first two conditions at 50% each.",
+            ),
             weights(given),
         ],
     }
@@ -139,23 +161,23 @@ fn weights(given: &Value) -> Field {
 fn design(given: &Value) -> Vec<Field> {
     let picks = |values: &[&str]| values.iter().map(|value| Pick::of(*value)).collect();
     vec![
-        one(given, "/unit", "Assigned", picks(&choices::UNITS))
-            .hint("Each person by themselves, whole groups, or each person to several conditions in turn."),
-        line(given, "/group", "Type of group").hint("Only if whole groups are assigned, such as classId."),
+        one(given, "/unit", "Assignment", picks(&choices::UNITS))
+            .hint("Individual, by group, or within subjects (each user gets several conditions in turn)."),
+        line(given, "/group", "Type of group").hint("Only for assignment by group, such as classId."),
         one(given, "/consistency", "Consistency", picks(&["individual", "group", "experiment"])),
-        line(given, "/post_rule", "Afterwards")
-            .hint("Once enrolment is complete: continue, assign <condition code>, or assign default."),
+        line(given, "/post_rule", "After enrollment ends")
+            .hint("When enrollment is complete: continue, assign <condition code>, or assign default."),
         one(
             given,
             "/filter_mode",
-            "People on no list",
+            "Users on no list",
             vec![
-                Pick { value: "includeAll".to_owned(), label: "take part".to_owned() },
-                Pick { value: "excludeAll".to_owned(), label: "stay out".to_owned() },
+                Pick { value: "includeAll".to_owned(), label: "included".to_owned() },
+                Pick { value: "excludeAll".to_owned(), label: "excluded".to_owned() },
             ],
         ),
         Field::new("/tags", "Tags, one on each line", Input::Lines(lines_of(given, "/tags"))),
-        number(given, "/ends_after_users", "Ends after so many users", (0.0, 10_000_000.0)),
+        number(given, "/ends_after_users", "End after this many users", (0.0, 10_000_000.0)),
     ]
 }
 
@@ -185,8 +207,7 @@ fn one(given: &Value, place: &str, label: &str, picks: Vec<Pick>) -> Field {
 
 fn number(given: &Value, place: &str, label: &str, (least, most): (f64, f64)) -> Field {
     let value = given.pointer(place).and_then(Value::as_f64);
-    let fraction = place.ends_with("weight");
-    Field::new(place, label, Input::Number { value, least: Some(least), most: Some(most), fraction })
+    Field::new(place, label, Input::Number { value, least: Some(least), most: Some(most), fraction: false })
 }
 
 fn text(given: &Value, place: &str) -> String {

@@ -71,7 +71,7 @@ impl<T: Clone> OneOrMany<T> {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ConditionInput {
-    /// Such as `control` or `control: 50`.
+    /// Such as `control`, `control: 50` or `control 50%`.
     Words(String),
     /// Another code for a present condition.
     Renamed {
@@ -96,7 +96,12 @@ impl ConditionInput {
         match self {
             Self::Words(words) => match words.rsplit_once([':', '=']) {
                 Some((code, weight)) if percent(weight).is_some() => (code.trim().to_owned(), percent(weight)),
-                _ => (words.trim().to_owned(), None),
+                _ => match words.trim().rsplit_once(' ') {
+                    Some((code, weight)) if weight.ends_with('%') && percent(weight).is_some() => {
+                        (code.trim().to_owned(), percent(weight))
+                    }
+                    _ => (words.trim().to_owned(), None),
+                },
             },
             Self::Renamed { code, .. } => (code.trim().to_owned(), None),
             Self::Parts { code, weight } => (code.trim().to_owned(), *weight),
@@ -319,7 +324,10 @@ mod tests {
 
         let condition = |given: Value| serde_json::from_value::<ConditionInput>(given).unwrap().parts();
         assert_eq!(condition(json!("control")), ("control".to_owned(), None));
-        assert_eq!(condition(json!("control: 60%")), ("control".to_owned(), Some(60.0)));
+        for written in ["control: 60%", "control 60%", "control=60", "control: 60"] {
+            assert_eq!(condition(json!(written)), ("control".to_owned(), Some(60.0)), "{written}");
+        }
+        assert_eq!(condition(json!("hint level 2")), ("hint level 2".to_owned(), None), "a code may end with a number");
         assert_eq!(condition(json!({ "code": "control", "weight": 60 })), ("control".to_owned(), Some(60.0)));
         assert_eq!(condition(json!("Color=Blue")), ("Color=Blue".to_owned(), None), "a code may contain `=`");
     }

@@ -21,16 +21,21 @@ pub mod actions;
 pub mod allowances;
 mod check;
 mod commands;
+pub mod compare;
 pub mod context_tools;
+mod enrollment;
+mod enrollment_chart;
 pub mod examples;
 mod families;
 mod forms;
 pub mod glossary;
+mod home;
 pub mod inputs;
 pub mod knowledge;
 pub mod listing;
 pub mod lookup;
 mod names;
+mod observer;
 pub mod period;
 pub mod phrases;
 pub mod points;
@@ -53,14 +58,14 @@ use countersign_core::{
     clock::Clock,
     reply::{Choice, Reply},
 };
-use countersign_graph::action::{ActionKind, ActionRecord, PrepareError};
+use countersign_graph::action::{ActionKind, ActionRecord, PrepareError, Reader};
 use countersign_planner::condition::Verdict;
 use countersign_understanding::{lexicon::Names, phrases::Phrases};
 use serde_json::Value;
 
 use self::{settings::Upgrade, upgrade::client::UpgradeClient};
 use countersign_capabilities::{
-    Allowance, AllowancePlace, Capability, Command, Family, Nameable, Service, Shortcut, Tool, facts::Facts,
+    Allowance, AllowancePlace, Capability, Command, Family, Nameable, Observer, Service, Shortcut, Tool, facts::Facts,
 };
 
 /// The capability for experiments on one platform.
@@ -125,7 +130,7 @@ impl Capability for Experiments {
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let client = || self.client.clone();
-        let tools: [Arc<dyn Tool>; 11] = [
+        let tools: [Arc<dyn Tool>; 13] = [
             Arc::new(tools::CheckHealth(client())),
             Arc::new(knowledge::ExplainConcept(client())),
             Arc::new(tools::ContextMetadata(client())),
@@ -135,7 +140,9 @@ impl Capability for Experiments {
             Arc::new(context_tools::GroupTypesOfContext(client())),
             Arc::new(tools::ExperimentNames(client())),
             Arc::new(tools::AllExperiments(client(), self.clock.clone())),
-            Arc::new(tools::ExperimentDetails(client())),
+            Arc::new(tools::ExperimentDetails(client(), self.clock.clone())),
+            Arc::new(compare::CompareExperiments(client())),
+            Arc::new(enrollment::EnrollmentOverTime(client(), self.clock.clone())),
             Arc::new(testing::users::GenerateUsers(client())),
         ];
         let terms = knowledge::TERMS.into_iter().map(|terms| Arc::new(terms) as Arc<dyn Tool>);
@@ -196,7 +203,7 @@ impl Capability for Experiments {
             ("Look at a context", "what conditions does assign-prog have?"),
             ("With an approval", "start the Math Hints experiment"),
             ("Make something new", "create an experiment Hint Timing in assign-prog"),
-            ("Try what cannot be undone", "delete the Math Hints experiment"),
+            ("Try something that can't be undone", "delete the Chat Tone experiment"),
             ("Look at the platform", "is UpGrade running?"),
         ]
     }
@@ -226,6 +233,14 @@ impl Capability for Experiments {
         commands::answer(word, rest, facts).await
     }
 
+    async fn answer_to(&self, word: &str, rest: &str, facts: &Facts, reader: &Reader) -> Reply {
+        commands::answer_to(word, rest, facts, reader).await
+    }
+
+    async fn home(&self, facts: &Facts) -> Option<Reply> {
+        Some(home::section(facts).await)
+    }
+
     fn shortcuts(&self) -> &'static [Shortcut] {
         &[Shortcut {
             callback: "new_experiment",
@@ -251,6 +266,10 @@ impl Capability for Experiments {
 
     async fn places(&self) -> Vec<String> {
         access::which_experiment(&self.client).await.options
+    }
+
+    fn observer(&self) -> Option<Arc<dyn Observer>> {
+        Some(Arc::new(observer::ExperimentObserver(self.client.clone())))
     }
 
     fn measures(&self) -> &'static [Measure] {

@@ -301,6 +301,6 @@ mod tests {
     fn an_unknown_period_is_refused() {
         let which = ListArguments { created: Some("soon".into()), ..ListArguments::default() };
         let refused = which.parse_filter(Date::constant(2026, 11, 20)).unwrap_err();
-        assert!(refused.words().starts_with("I do not understand “soon” as a time"), "{}", refused.words());
+        assert!(refused.words().starts_with("I couldn't read “soon” as a time"), "{}", refused.words());
     }
 }

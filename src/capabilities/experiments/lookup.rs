@@ -53,12 +53,22 @@ fn by_short_id<'a>(names: &'a [ExperimentName], asked: &str) -> Option<&'a Exper
 }
 
 /// Returns the word of `known` that equals `asked`, or else the only one that does if case, blanks
-/// and surrounding quotes are ignored.
+/// and surrounding quotes are ignored, or also hyphens and the like: `assign prog` for `assign-prog`.
 pub fn pick<'a>(known: &'a [String], asked: &str) -> Option<&'a String> {
-    known.iter().find(|word| *word == asked).or_else(|| {
-        let mut found = known.iter().filter(|word| plain(word) == plain(asked));
+    let only = |is_same: &dyn Fn(&str) -> bool| {
+        let mut found = known.iter().filter(|word| is_same(word));
         found.next().filter(|_| found.next().is_none())
-    })
+    };
+    known
+        .iter()
+        .find(|word| *word == asked)
+        .or_else(|| only(&|word| plain(word) == plain(asked)))
+        .or_else(|| only(&|word| !letters(asked).is_empty() && letters(word) == letters(asked)))
+}
+
+/// Returns only the letters and digits, in lower case.
+fn letters(words: &str) -> String {
+    words.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
 /// Returns the words in lower case, with single blanks and without surrounding quotes.

@@ -105,7 +105,7 @@ impl Section for Upgrade {
             expect(false, "api_url", wrong);
         }
         let no_path = self.service_account.as_ref().is_some_and(|path| path.as_os_str().is_empty());
-        let what = "found nothing; right would be a key file, or not to set it".to_owned();
+        let what = "found nothing; expected a key file, or not to set it".to_owned();
         expect(!no_path, "service_account", what);
         for (key, time, most) in [("timeout", self.timeout, 120), ("settle_within", self.settle_within, 3600)] {
             if let Some(wrong) = between(time, 1, most) {
@@ -113,11 +113,11 @@ impl Section for Upgrade {
             }
         }
         let mb = self.max_answer_mb;
-        expect((1..=1024).contains(&mb), "max_answer_mb", format!("found {mb}; right would be 1 to 1024 megabytes"));
+        expect((1..=1024).contains(&mb), "max_answer_mb", format!("found {mb}; expected 1 to 1024 megabytes"));
         expect(
             self.service_account.is_none() || self.auth_token.is_none(),
             "service_account",
-            "UPGRADE_AUTH_TOKEN is set as well; right would be one of them".to_owned(),
+            "UPGRADE_AUTH_TOKEN is set as well; expected one of them".to_owned(),
         );
         if let Some(uri) = &self.token_uri {
             if let Some(wrong) = wrong_address(uri) {
@@ -142,7 +142,7 @@ impl Upgrade {
     ///
     /// Fails if the address or the key file cannot be used.
     pub fn client(&self, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<UpgradeClient>> {
-        let base_url = self.api_url.parse().context("upgrade.api_url is no address")?;
+        let base_url = self.api_url.parse().context("upgrade.api_url isn't an address")?;
         let settings = UpgradeConfig { base_url, sign_in: self.sign_in(clock)?, timeout: self.timeout };
         let client = UpgradeClient::new(settings).context("cannot set up the client for UpGrade")?;
         Ok(Arc::new(client.reading_at_most(self.max_answer_mb << 20)))
@@ -158,7 +158,7 @@ impl Upgrade {
             return Ok(self.auth_token.clone().map_or(SignIn::Nobody, SignIn::Token));
         };
         let token_uri = self.token_uri.as_deref().map(str::parse).transpose();
-        let token_uri = token_uri.context("upgrade.token_uri is no address")?;
+        let token_uri = token_uri.context("upgrade.token_uri isn't an address")?;
         let account = TokenSource::service_account(path, token_uri, self.timeout, clock);
         Ok(SignIn::ServiceAccount(Arc::new(account.context("upgrade.service_account")?)))
     }

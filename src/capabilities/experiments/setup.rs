@@ -159,7 +159,7 @@ pub fn history(view: &View) -> Vec<StatusHistoryEntry> {
     history
 }
 
-/// Returns the condition for the automatic end of enrolment: `with 100 people enrolled`.
+/// Returns the condition for the automatic end of enrollment: `with 100 users enrolled`.
 pub fn ends(view: &View) -> Option<String> {
     let count = |count: Option<u64>, one: &str, many: &str| match count? {
         1 => Some(format!("1 {one}")),
@@ -167,7 +167,7 @@ pub fn ends(view: &View) -> Option<String> {
     };
     let Ending { user_count, group_count } = view.ending;
     let counts: Vec<_> =
-        [count(user_count, "person", "people"), count(group_count, "group", "groups")].into_iter().flatten().collect();
+        [count(user_count, "user", "users"), count(group_count, "group", "groups")].into_iter().flatten().collect();
     (!counts.is_empty()).then(|| format!("with {} enrolled", counts.join(" or ")))
 }
 
@@ -192,7 +192,7 @@ mod tests {
             "inclusion": people(&full, Side::Inclusion),
             "exclusion": people(&full, Side::Exclusion),
             "ends": ends(&full),
-        }), @r#"{"contents":[{"condition":"control","decision_point":"SelectSection / absolute_value_plot_equality","type":"string","value":"hints-off"},{"condition":"variant","decision_point":"SelectSection / absolute_value_plot_equality","type":"json","value":"{\"hints\":true}"}],"ends":"with 100 people enrolled","exclusion":[],"inclusion":[{"members":["student-1","student-2","schoolId: school-1"],"name":"Included","total":3}]}"#);
+        }), @r#"{"contents":[{"condition":"control","decision_point":"SelectSection / absolute_value_plot_equality","type":"string","value":"hints-off"},{"condition":"variant","decision_point":"SelectSection / absolute_value_plot_equality","type":"json","value":"{\"hints\":true}"}],"ends":"with 100 users enrolled","exclusion":[],"inclusion":[{"members":["student-1","student-2","schoolId: school-1"],"name":"Included","total":3}]}"#);
         let running = recorded("233-single-enrolling");
         assert_eq!(history(&running).last().unwrap().status, Status::Enrolling);
     }

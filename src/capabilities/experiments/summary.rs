@@ -104,7 +104,7 @@ pub struct Details {
     /// The decision points that exclude people who reached them before the start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclude_if_reached: Vec<String>,
-    /// The condition for the automatic end of enrolment.
+    /// The condition for the automatic end of enrollment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends: Option<String>,
     /// The algorithm that draws conditions, if it is not simply random.

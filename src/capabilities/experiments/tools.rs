@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use countersign_capabilities::{Tool, ToolError};
+use countersign_capabilities::{ShownList, Tool, ToolError};
 use countersign_core::{clock::Clock, reply::Reply};
 use countersign_graph::action::{ErrorKind, PrepareError, Refusal};
 use schemars::JsonSchema;
@@ -14,11 +14,15 @@ use serde_json::{Value, json};
 use super::{
     access::{self, schema, tool_error},
     listing::{Form, ListArguments},
-    replies::{answers, contexts, details, lists},
+    replies::{
+        answers,
+        aspects::{self, Aspect},
+        contexts, details, lists,
+    },
     subject,
     summary::{Details, Summary},
 };
-use crate::upgrade::client::UpgradeClient;
+use crate::upgrade::{client::UpgradeClient, experiment::View};
 
 /// The maximum number of experiments in one answer.
 const MAX_EXPERIMENTS: usize = 200;
@@ -122,6 +126,11 @@ impl Tool for ExperimentNames {
     fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
         Some(answers::names_reply(answer))
     }
+
+    fn listed(&self, _: &Value, answer: &Value) -> Option<ShownList> {
+        let names = answer["experiments"].as_array()?.iter().filter_map(|named| named["name"].as_str());
+        Some(ShownList { names: names.map(str::to_owned).collect(), is_complete: true })
+    }
 }
 
 /// `get_all_experiments`: the summaries of the experiments that match a filter.
@@ -155,22 +164,41 @@ impl Tool for AllExperiments {
             .map_err(|reply| ToolError { kind: ErrorKind::Validation, reply, transient: false })?;
         let all = self.0.all().await.map_err(|error| tool_error(&error))?;
         let found = filter.of(&all);
-        if let (Some(context), true) = (&which.context, found.is_empty()) {
-            // An empty list may mean that the context does not exist.
-            let contexts = self.0.context_metadata().await.map_err(|error| tool_error(&error))?;
-            let instead = |known: &str| ListArguments { context: Some(known.to_owned()), ..which.clone() }.request(1);
-            access::context(&contexts, context, instead).map_err(as_tool_error)?;
-        }
-        let experiments: Vec<_> = found.iter().take(MAX_EXPERIMENTS).copied().map(Summary::of).collect();
-        Ok(json!({ "total": found.len(), "experiments": experiments }))
+        let data = |found: &[&View]| {
+            let experiments: Vec<_> = found.iter().take(MAX_EXPERIMENTS).copied().map(Summary::of).collect();
+            json!({ "total": found.len(), "experiments": experiments })
+        };
+        let Some(context) = which.context.as_ref().filter(|_| found.is_empty()) else { return Ok(data(&found)) };
+        // An empty list may mean that the context does not exist, or is written in another way.
+        let contexts = self.0.context_metadata().await.map_err(|error| tool_error(&error))?;
+        let with = |known: &str| ListArguments { context: Some(known.to_owned()), ..which.clone() };
+        let known = access::context(&contexts, context, |known| with(known).request(1)).map_err(as_tool_error)?.0;
+        let with_known = with(known);
+        let filter = with_known.parse_filter(countersign_capabilities::moment::day(self.1.now()));
+        let mut answer = filter.map_or_else(|_| data(&found), |filter| data(&filter.of(&all)));
+        answer["context"] = json!(known);
+        Ok(answer)
     }
 
     fn present(&self, arguments: &Value, answer: &Value) -> Option<Reply> {
-        Some(lists::list_reply(answer, &ListArguments::deserialize(arguments).unwrap_or_default()))
+        Some(lists::list_reply(answer, &which_list(arguments, answer)))
+    }
+
+    fn listed(&self, arguments: &Value, answer: &Value) -> Option<ShownList> {
+        lists::shown(answer, &which_list(arguments, answer))
     }
 
     fn may_be_repeated(&self) -> bool {
         true
+    }
+}
+
+/// Returns the filter of an answer, with the context as the platform writes it.
+fn which_list(arguments: &Value, answer: &Value) -> ListArguments {
+    let which = ListArguments::deserialize(arguments).unwrap_or_default();
+    match answer["context"].as_str() {
+        Some(context) => ListArguments { context: Some(context.to_owned()), ..which },
+        None => which,
     }
 }
 
@@ -183,11 +211,16 @@ struct One {
     #[serde(default)]
     #[schemars(with = "String")]
     form: Form,
+    /// The part that the question is about, which is then the whole answer: `created` (by whom and when), `running_time`,
+    /// `enrollment`, `excluded` or `included`.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    about: Option<Aspect>,
 }
 
 /// `get_experiment_details`: one experiment with its numbers of participants.
 #[derive(Debug)]
-pub struct ExperimentDetails(pub Arc<UpgradeClient>);
+pub struct ExperimentDetails(pub Arc<UpgradeClient>, pub Arc<dyn Clock>);
 
 #[async_trait]
 impl Tool for ExperimentDetails {
@@ -205,7 +238,7 @@ impl Tool for ExperimentDetails {
     }
 
     async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
-        let One { experiment_id, form } = arguments_as(arguments)?;
+        let One { experiment_id, form, about } = arguments_as(arguments)?;
         let request_with = |name: &str| format!("show {name}");
         let experiment = access::experiment(&self.0, &experiment_id, request_with).await.map_err(as_tool_error)?;
         // The numbers of participants are optional: without them the rest is still useful.
@@ -215,10 +248,21 @@ impl Tool for ExperimentDetails {
             let size = experiment.raw.to_string().len();
             answer["raw"] = if size > MAX_RAW_BYTES { json!({ "left_out": size }) } else { experiment.raw };
         }
+        match about {
+            // The log of who did what is optional, too.
+            Some(Aspect::Created) => {
+                answer["created_by"] = json!(self.0.creator(experiment.view.id).await.ok().flatten())
+            }
+            Some(Aspect::RunningTime) => answer["read_at"] = json!(self.1.now().0),
+            _ => {}
+        }
         Ok(answer)
     }
 
     fn present(&self, arguments: &Value, answer: &Value) -> Option<Reply> {
+        if let Some(about) = arguments.get("about").and_then(|about| Aspect::deserialize(about).ok()) {
+            return Some(aspects::aspect_reply(answer, about));
+        }
         let form = arguments.get("form").and_then(|form| Form::deserialize(form).ok());
         Some(details::details_reply(answer, form.unwrap_or_default()))
     }

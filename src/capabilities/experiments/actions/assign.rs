@@ -1,13 +1,13 @@
 //! `get_decision_point_assignments`: asks for the conditions of a participant, as their application
-//! would.
+//! would. It only reads, so in a conversation it is answered at once, without a card.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use countersign_core::reply::{Card, Text};
+use countersign_core::reply::{Card, Reply, Text};
 use countersign_graph::action::{
-    ActionKind, ActionRecord, ErrorKind, Form, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal,
-    Scope,
+    ActionKind, ActionRecord, ErrorKind, Form, Outcome, Performed, PrepareError, Probed, Proposal, Reader, Recovery,
+    Refusal, Scope,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -70,11 +70,69 @@ impl ActionKind for GetAssignments {
     }
 
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
+        let AssignmentQuery { user, context } = self.query(parameters).await?;
+        let card = card(&user, &context);
+        let scope = Scope::default().in_context(&*context);
+        Ok(Proposal {
+            parameters: json!(AssignmentQuery { user, context }),
+            preconditions: json!({}),
+            card,
+            undo: None,
+            scope,
+        })
+    }
+
+    async fn prepare_for(&self, parameters: &Value, _: &Reader) -> Result<Proposal, PrepareError> {
+        let AssignmentQuery { user, context } = self.query(parameters).await?;
+        match self.0.assign(&user, &context).await {
+            Ok(assignments) => {
+                let (result, summary) = self.answer(&user, &context, assignments).await;
+                Err(PrepareError::Answered { reply: Reply::text(summary), result })
+            }
+            Err(Error::NotFound { .. }) => {
+                Err(access::refused(ErrorKind::NotFound, Reply::text(outcomes::unknown_user(&user))))
+            }
+            Err(error) => Err(access::unavailable(error)),
+        }
+    }
+
+    async fn preconditions(&self, _: &ActionRecord) -> Result<Value, Outcome> {
+        Ok(json!({}))
+    }
+
+    async fn perform(&self, record: &ActionRecord) -> Performed {
+        let AssignmentQuery { user, context } = match stored_parameters(record) {
+            Ok(query) => query,
+            Err(outcome) => return Performed::Ended(outcome),
+        };
+        match self.0.assign(&user, &context).await {
+            Ok(assignments) => {
+                let (result, summary) = self.answer(&user, &context, assignments).await;
+                Performed::Ended(Outcome::Done { result, summary })
+            }
+            Err(Error::NotFound { .. }) => Performed::Ended(failed(ErrorKind::NotFound, outcomes::unknown_user(&user))),
+            Err(error) => Performed::Ended(read_failed(&error)), // the call only reads
+        }
+    }
+
+    /// The action only reads, so it can be repeated.
+    fn recovery(&self) -> Recovery {
+        Recovery::Idempotent
+    }
+
+    async fn probe(&self, _: &ActionRecord) -> Probed {
+        Probed::DidNotHappen
+    }
+}
+
+impl GetAssignments {
+    /// Checks the parameters, and completes the context.
+    async fn query(&self, parameters: &Value) -> Result<AssignmentQuery, PrepareError> {
         let asked: GetAssignmentsParameters = access::parameters(parameters)?;
         let contexts = self.0.context_metadata().await.map_err(access::unavailable)?;
         let mut questions = Vec::new();
         if non_blank(asked.user.as_ref()).is_none() {
-            questions.push(missing("user", "Which participant? I need the user id.", Vec::new()));
+            questions.push(missing("user", "Which user? I need the user ID.", Vec::new()));
         }
         let mut context = non_blank(asked.context.as_ref());
         if context.is_none() && contexts.len() == 1 {
@@ -92,44 +150,9 @@ impl ActionKind for GetAssignments {
             Some(context) => context,
             None => access::context(&contexts, context, request_with)?.0.to_owned(),
         };
-        let card = card(&user, &context);
-        let scope = Scope::default().in_context(&*context);
-        Ok(Proposal {
-            parameters: json!(AssignmentQuery { user, context }),
-            preconditions: json!({}),
-            card,
-            undo: None,
-            scope,
-        })
+        Ok(AssignmentQuery { user, context })
     }
 
-    async fn preconditions(&self, _: &ActionRecord) -> Result<Value, Outcome> {
-        Ok(json!({}))
-    }
-
-    async fn perform(&self, record: &ActionRecord) -> Performed {
-        let AssignmentQuery { user, context } = match stored_parameters(record) {
-            Ok(query) => query,
-            Err(outcome) => return Performed::Ended(outcome),
-        };
-        match self.0.assign(&user, &context).await {
-            Ok(assignments) => Performed::Ended(self.answer(&user, &context, assignments).await),
-            Err(Error::NotFound { .. }) => Performed::Ended(failed(ErrorKind::NotFound, outcomes::unknown_user(&user))),
-            Err(error) => Performed::Ended(read_failed(&error)), // the call only reads
-        }
-    }
-
-    /// The action only reads, so it can be repeated.
-    fn recovery(&self) -> Recovery {
-        Recovery::Idempotent
-    }
-
-    async fn probe(&self, _: &ActionRecord) -> Probed {
-        Probed::DidNotHappen
-    }
-}
-
-impl GetAssignments {
     /// Returns the context of an experiment that was named instead of a context.
     async fn context_of_experiment(&self, contexts: &Contexts, asked: &str) -> Option<String> {
         let known: Vec<_> = contexts.keys().cloned().collect();
@@ -141,7 +164,8 @@ impl GetAssignments {
     }
 
     /// Returns the conditions of the participant, with the names of the experiments if they can be read.
-    async fn answer(&self, user: &str, context: &str, mut assignments: Vec<Assignment>) -> Outcome {
+    /// The first value is the result as data.
+    async fn answer(&self, user: &str, context: &str, mut assignments: Vec<Assignment>) -> (Value, Text) {
         assignments.sort_by(|a, b| (&a.site, &a.target).cmp(&(&b.site, &b.target)));
         let names = if assignments.is_empty() { Vec::new() } else { self.0.names().await.unwrap_or_default() };
         let name = |condition: &AssignedCondition| {
@@ -165,7 +189,8 @@ impl GetAssignments {
             })
         });
         let result = json!({ "user": user, "context": context, "assignments": result.collect::<Vec<_>>() });
-        Outcome::Done { result, summary: outcomes::assignments(user, context, &given) }
+        let summary = outcomes::assignments(user, context, &given);
+        (result, summary)
     }
 }
 
@@ -174,9 +199,9 @@ fn card(user: &str, context: &str) -> Card {
         title: format!("Ask what “{user}” gets?"),
         facts: vec![fact("User", Text::new().code(user)), fact("Context", Text::new().code(context))],
         warnings: Vec::new(),
-        notes: vec![Text::from("Asking does not enrol anybody.")],
+        notes: vec![Text::from("This only reads; nobody is enrolled.")],
         approve: "Ask".to_owned(),
-        reject: "Don't ask".to_owned(),
+        reject: "Cancel request".to_owned(),
         done: format!("Asked what “{user}” gets in {context}."),
         irreversible: false,
         editable: false,

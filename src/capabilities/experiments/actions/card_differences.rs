@@ -111,7 +111,7 @@ mod tests {
             "before": { "Conditions": conditions([70.0, 30.0]), "Tags": ["a"] },
         });
         assert_snapshot!(lines(&shown, &found), @"
-        Status: inactive → enrolling (running)
+        Status: inactive → running
         Conditions: control 50%, variant 50% → control 70%, variant 30%
         Last changed: 2026-11-20 15:51 UTC → 2026-11-20 16:02 UTC
         ");
@@ -145,7 +145,7 @@ mod tests {
         let shown = json!({ "statuses": { "1": "inactive", "2": "inactive", "3": "inactive" } });
         let found = json!({ "statuses": { "1": "enrolling", "2": null, "3": "inactive" } });
         assert_snapshot!(lines(&shown, &found), @"
-        Status of 1: inactive → enrolling (running)
+        Status of 1: inactive → running
         Status of 2: inactive → gone
         ");
     }

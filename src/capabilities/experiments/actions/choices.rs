@@ -50,20 +50,20 @@ pub(super) fn algorithm(given: Option<&str>) -> Result<(), PrepareError> {
     }
 }
 
-/// Returns the automatic end of enrolment. A count of 0 removes the limit; one that is not given keeps
+/// Returns the automatic end of enrollment. A count of 0 removes the limit; one that is not given keeps
 /// its value.
 pub(super) fn ending(before: Ending, users: Option<u64>, groups: Option<u64>) -> Ending {
     let or = |given: Option<u64>, before: Option<u64>| given.or(before).filter(|count| *count > 0);
     Ending { user_count: or(users, before.user_count), group_count: or(groups, before.group_count) }
 }
 
-/// Returns the end in words: `by itself after 100 people or 10 groups`.
+/// Returns the end in words: `automatically after 100 users or 10 groups`.
 pub(super) fn ending_words(ending: Ending) -> String {
-    let people = ending.user_count.map(|n| if n == 1 { "1 person".to_owned() } else { format!("{n} people") });
+    let people = ending.user_count.map(|n| if n == 1 { "1 user".to_owned() } else { format!("{n} users") });
     let groups = ending.group_count.map(|n| if n == 1 { "1 group".to_owned() } else { format!("{n} groups") });
     match people.into_iter().chain(groups).collect::<Vec<_>>().as_slice() {
-        [] => "not by itself".to_owned(),
-        counts => format!("by itself after {}", counts.join(" or ")),
+        [] => "not scheduled".to_owned(),
+        counts => format!("automatically after {}", counts.join(" or ")),
     }
 }
 
@@ -81,7 +81,7 @@ pub(super) fn post_rule(rule: &str, name: &str, codes: &[String]) -> Result<Stri
         Some(("assign", asked)) => code(asked.trim()),
         Some(("revert", asked)) => code(asked.trim().trim_start_matches("to ").trim()),
         _ => refuse(refusals::not_one_of(
-            "rule for afterwards",
+            "post-experiment rule",
             rule,
             &["continue", "assign and a condition", "assign default"],
         )),

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    SendWindow, cannot_read_back, choices,
+    SendWindow, cannot_read_back, choices, copy,
     design::{self, PlannedCondition, PlannedPoint, ResolvedPoint},
     done, factorial, failed,
     lists::{self, Members},
@@ -60,6 +60,10 @@ struct CreateExperimentParameters {
     /// The name. Required.
     #[serde(default)]
     name: Option<String>,
+    /// The name of an experiment whose design is copied. The other parameters replace parts of it.
+    #[serde(default)]
+    #[expect(dead_code, reason = "read before the parameters are")]
+    copy_of: Option<String>,
     /// A description.
     #[serde(default)]
     description: Option<String>,
@@ -161,7 +165,8 @@ impl ActionKind for CreateExperiment {
     }
 
     async fn form(&self, parameters: &Value) -> Option<Form> {
-        Some(forms::creation(&self.0, parameters).await)
+        let copied = copy::with_copied(&self.0, parameters).await;
+        Some(forms::creation(&self.0, copied.as_ref().unwrap_or(parameters)).await)
     }
 
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
@@ -237,7 +242,8 @@ impl ActionKind for CreateExperiment {
 impl CreateExperiment {
     /// Prepares the change for a person in this time zone.
     async fn prepare_in(&self, parameters: &Value, zone: &TimeZone) -> Result<Proposal, PrepareError> {
-        let asked: CreateExperimentParameters = access::parameters(parameters)?;
+        let parameters = copy::with_copied(&self.0, parameters).await?;
+        let asked: CreateExperimentParameters = access::parameters(&parameters)?;
         let contexts = self.0.context_metadata().await.map_err(access::unavailable)?;
         let mut defaults = Vec::new();
         let wanted = asked.context.as_ref().and_then(|context| context.all().into_iter().next());
@@ -354,7 +360,7 @@ fn missing_parameters(
     }
     if asked.unit.as_deref() == Some("group") && non_blank(asked.group.as_ref()).is_none() {
         let options = known.map(|known| known.group_types.clone()).unwrap_or_default();
-        parameters.push(missing("group", "Which type of group draws a lot together?", options));
+        parameters.push(missing("group", "Which group type is assigned together?", options));
     }
     parameters
 }
@@ -438,15 +444,15 @@ fn resolve_plan(
         name: name.to_owned(),
         description: non_blank(asked.description.as_ref()).unwrap_or_default().to_owned(),
         context: context.to_owned(),
-        unit: or_default(unit, "individual", "Assigned"),
+        unit: or_default(unit, "individual", "Assignment"),
         group,
         consistency: (!within_subjects).then(|| or_default(consistency, default_rule, "Consistency")),
         condition_order: within_subjects.then(|| or_default(order, "random", "Order of conditions")),
         post_rule: match non_blank(asked.post_rule.as_ref()) {
             Some(rule) => choices::post_rule(rule, name, &codes)?,
-            None => or_default(None, "continue", "Afterwards"),
+            None => or_default(None, "continue", "After enrollment ends"),
         },
-        filter_mode: or_default(filter_mode, "includeAll", "People on no list"),
+        filter_mode: or_default(filter_mode, "includeAll", "Users on no list"),
         tags: asked.tags.clone().unwrap_or_default(),
         factors,
         stratification_factor: None,

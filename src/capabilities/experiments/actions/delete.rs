@@ -166,17 +166,20 @@ fn result(deletion: &Deletion) -> Value {
 fn card(experiment: &View, enrolled: Option<u64>) -> Card {
     let name = &experiment.name;
     let mut warnings = vec![Text::from(match enrolled {
-        Some(0) => "This cannot be undone. Nobody is enrolled.".to_owned(),
-        Some(users) => format!("This cannot be undone. The enrolments of {} go with it.", answers::people(users)),
-        None => "This cannot be undone. How many people are enrolled could not be read.".to_owned(),
+        Some(0) => "This can't be undone. Nobody is enrolled.".to_owned(),
+        Some(users) => format!("This can't be undone. The enrollments of {} are deleted too.", answers::people(users)),
+        None => "This can't be undone. The number of enrolled users couldn't be read.".to_owned(),
     })];
     if experiment.state == Status::Enrolling {
-        warnings.push(Text::from("It is enrolling (running): people are getting its conditions now."));
+        warnings.push(Text::from(match enrolled {
+            Some(0) => "It is running, but nobody has been enrolled yet.",
+            _ => "It is running, so users are getting its conditions now.",
+        }));
     }
     let points: Vec<_> = experiment.decision_points.iter().map(|point| point.words()).collect();
     let or_none = |words: String| if words.is_empty() { "none".to_owned() } else { words };
     Card {
-        title: format!("PERMANENTLY DELETE “{name}”?"),
+        title: format!("Permanently delete “{name}”?"),
         facts: vec![
             fact("Status", experiment.state.display()),
             fact("Context", Text::new().code(experiment.context())),
@@ -186,9 +189,9 @@ fn card(experiment: &View, enrolled: Option<u64>) -> Card {
         ],
         warnings,
         notes: Vec::new(),
-        approve: "Delete for good".to_owned(),
+        approve: "Delete permanently".to_owned(),
         reject: "Keep it".to_owned(),
-        done: format!("Deleted “{name}”."),
+        done: format!("“{name}” was permanently deleted."),
         irreversible: true,
         editable: false,
     }

@@ -44,7 +44,7 @@ impl PlannedPoint {
 
 /// Returns a point in words, with a note if it excludes people who reached it before the start.
 pub(super) fn point_words(point: &str, excludes: bool) -> String {
-    if excludes { format!("{point} (not for people who were there before the start)") } else { point.to_owned() }
+    if excludes { format!("{point} (excludes users who were there before the start)") } else { point.to_owned() }
 }
 
 /// A decision point as requested. `excludes` is `None` if the request does not say what happens to
@@ -76,8 +76,8 @@ pub(super) fn conditions(
         let code = lookup::pick(vocabulary, &code).cloned().unwrap_or(code);
         let why = match code.to_lowercase() {
             lower if lower.is_empty() => Some("it is empty"),
-            lower if lower == "default" => Some("it is reserved for what the application does without the platform"),
-            lower if codes.iter().any(|other| other.to_lowercase() == lower) => Some("it is there twice"),
+            lower if lower == "default" => Some("it is reserved for the application's own default"),
+            lower if codes.iter().any(|other| other.to_lowercase() == lower) => Some("it appears twice"),
             _ => None,
         };
         if let Some(why) = why {

@@ -64,7 +64,7 @@ impl Expects {
             }
         }
         if self.nobody_enrolled && enrolled != Some(0) {
-            let now = enrolled.map_or_else(|| "could not be read".to_owned(), answers::people);
+            let now = enrolled.map_or_else(|| "couldn't be read".to_owned(), answers::people);
             changed.push(difference("Enrolled", "nobody", now));
         }
         match changed.is_empty() {
@@ -116,9 +116,9 @@ mod tests {
             panic!("the undo was not refused");
         };
         assert_snapshot!(reply.words(), @"
-        “Math Hints” was changed since, so I left it alone: undoing would undo that as well.
+        “Math Hints” was changed again since then, so nothing was undone: undoing this would undo that change too.
         • Conditions: then control 70%, variant 30%, now control 60%, variant 40%
-        Tell me how it should be, and I make a card for that.
+        Tell me what it should be and I'll post a card for that.
         ");
         let created = Expects::at(Status::Inactive).with_nobody_enrolled();
         let Err(PrepareError::Refusal(Refusal::Refused { reply, .. })) =
@@ -127,10 +127,10 @@ mod tests {
             panic!("the undo was not refused");
         };
         assert_snapshot!(reply.words(), @"
-        “Math Hints” was changed since, so I left it alone: undoing would undo that as well.
-        • Status: then inactive, now enrolling (running)
-        • Enrolled: then nobody, now 3 people
-        Tell me how it should be, and I make a card for that.
+        “Math Hints” was changed again since then, so nothing was undone: undoing this would undo that change too.
+        • Status: then inactive, now running
+        • Enrolled: then nobody, now 3 users
+        Tell me what it should be and I'll post a card for that.
         ");
         assert!(created.check(&view([50.0; 2], "inactive"), None).is_err(), "the enrolment is not known");
     }

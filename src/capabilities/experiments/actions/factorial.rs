@@ -85,7 +85,7 @@ fn naming_problem<'a>(name: &str, mut others: impl Iterator<Item = &'a str>) -> 
     } else if name.contains([';', '=']) {
         Some("“;” and “=” separate factors and levels in a condition's code")
     } else if others.any(|other| other.eq_ignore_ascii_case(name)) {
-        Some("it is there twice")
+        Some("it appears twice")
     } else {
         None
     }

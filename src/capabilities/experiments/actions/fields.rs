@@ -87,7 +87,7 @@ impl Changes {
         Field::ALL.into_iter().filter(|field| field.after(self).is_some())
     }
 
-    /// Returns the new automatic end of enrolment; `None` if it does not change.
+    /// Returns the new automatic end of enrollment; `None` if it does not change.
     pub(super) fn ending(&self) -> Option<Ending> {
         let count = |count: u64| Some(count).filter(|count| *count > 0);
         let (users, groups) = (self.ends_after_users?, self.ends_after_groups?);
@@ -174,13 +174,13 @@ impl Field {
             Self::Tags => "Tags",
             Self::Conditions => "Conditions",
             Self::DecisionPoints => "Decision points",
-            Self::Unit => "Assigned",
+            Self::Unit => "Assignment",
             Self::Consistency => "Consistency",
-            Self::PostRule => "Afterwards",
-            Self::FilterMode => "People on no list",
+            Self::PostRule => "After enrollment ends",
+            Self::FilterMode => "Users on no list",
             Self::Payloads => "Payloads",
             Self::ConditionOrder => "Order of conditions",
-            Self::Ending => "Enrolment ends",
+            Self::Ending => "Enrollment ends",
             Self::EndOn => "Ends",
             Self::Inclusion => "Inclusion list",
             Self::Exclusion => "Exclusion list",
@@ -201,7 +201,7 @@ impl Field {
             Self::FilterMode => "filter mode",
             Self::Payloads => "payloads",
             Self::ConditionOrder => "order of conditions",
-            Self::Ending => "end of enrolment",
+            Self::Ending => "end of enrollment",
             Self::EndOn => "end date",
             Self::Inclusion => "inclusion list",
             Self::Exclusion => "exclusion list",

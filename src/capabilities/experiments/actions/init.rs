@@ -82,15 +82,13 @@ impl ActionKind for InitUser {
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
         let asked: InitUserParameters = access::parameters(parameters)?;
         let Some(user) = non_blank(asked.user.as_ref()) else {
-            return Err(
-                Refusal::Missing(vec![missing("user", "Which participant? I need the user id.", vec![])]).into()
-            );
+            return Err(Refusal::Missing(vec![missing("user", "Which user? I need the user ID.", vec![])]).into());
         };
         let user = access::user(user)?;
         let contexts = self.0.context_metadata().await.map_err(access::unavailable)?;
         let (context, known) = match non_blank(asked.context.as_ref()) {
             Some(context) => {
-                let request_with = |known: &str| format!("initialise user {user} in {known}");
+                let request_with = |known: &str| format!("initialize user {user} in {known}");
                 let (context, metadata) = access::context(&contexts, context, request_with)?;
                 (Some(context.to_owned()), metadata.group_types.clone())
             }
@@ -160,13 +158,14 @@ fn card(introduced: &UserIntroduction, known: &[String]) -> Card {
     if let Some(group) = group {
         let words: Vec<_> = group.iter().map(|(kind, ids)| format!("{kind}: {}", ids.join(", "))).collect();
         facts.push(fact("Groups", words.join("; ")));
-        warnings.push(Text::from("Groups given here replace those the platform knows of this user."));
+        warnings.push(Text::from("These groups replace the ones the platform has for this user."));
     }
     for (kind, id) in working_group.iter().flatten() {
         facts.push(fact("Working group", format!("{kind}: {id}")));
         if group.as_ref().is_some_and(|group| !group.get(kind).is_some_and(|ids| ids.contains(id))) {
-            let words =
-                format!("The working group {id} is not among the groups, so group experiments will ignore this user.");
+            let words = format!(
+                "The working group {id} isn't one of the user's groups, so group experiments will ignore this user."
+            );
             warnings.push(Text::from(words));
         }
     }
@@ -181,22 +180,22 @@ fn card(introduced: &UserIntroduction, known: &[String]) -> Card {
         warnings.push(Text::from(format!("{nobody}, so it has no effect there. Known are: {}.", known.join(", "))));
     }
     if let Some(context) = context {
-        let words = "UpGrade keeps users for all contexts together";
+        let words = "UpGrade stores users once for all contexts";
         notes.push(Text::from(match group.is_some() || working_group.is_some() {
-            true => format!("{words}: {context} only says which group types there are."),
-            false => format!("{words}, so this holds in {context} and in every other context."),
+            true => format!("{words}; {context} only determines the available group types."),
+            false => format!("{words}, so this applies in {context} and every other context."),
         }));
     }
     if group.is_none() && working_group.is_none() {
-        notes.push(Text::from("No groups are given; those already known stay as they are."));
+        notes.push(Text::from("No groups were given, so the user's current groups don't change."));
     }
     Card {
-        title: format!("Initialise user “{user}”?"),
+        title: format!("Initialize user “{user}”?"),
         facts,
         warnings,
         notes,
-        approve: "Initialise user".to_owned(),
-        reject: "Don't".to_owned(),
+        approve: "Initialize user".to_owned(),
+        reject: "Cancel request".to_owned(),
         done: outcomes::initialised(user).words(),
         irreversible: false,
         editable: false,

@@ -203,7 +203,7 @@ impl MarkDecisionPoint {
 /// Returns the parameters that a person still has to give.
 fn missing_parameters(asked: &MarkDecisionPointParameters) -> Vec<MissingParameter> {
     let questions = [
-        (&asked.user, "user", "Which participant? I need the user id."),
+        (&asked.user, "user", "Which user? I need the user ID."),
         (&asked.site, "site", "At which site?"),
         (&asked.target, "target", "At which target?"),
     ];
@@ -242,9 +242,11 @@ fn card(visit: &MarkRequest, owner: Option<&View>) -> Card {
         Some(owner) => {
             let words = format!(" ({}, {})", owner.state.display(), owner.context());
             facts.insert(1, fact("Experiment", Text::new().bold(&owner.name).plain(words)));
-            notes.push(Text::from("The platform enrols by its own draw; the condition given here is only recorded."));
+            notes.push(Text::from(
+                "UpGrade enrolls users by its own assignment; the condition given here is only recorded.",
+            ));
         }
-        None => warnings.push(Text::from("No experiment has this decision point, so nobody will be enrolled.")),
+        None => warnings.push(Text::from("No experiment uses this decision point, so nobody will be enrolled.")),
     }
     if status == STATUSES[1] {
         warnings.push(Text::from("“condition not applied” excludes this user from the experiment."));
@@ -255,7 +257,7 @@ fn card(visit: &MarkRequest, owner: Option<&View>) -> Card {
         warnings,
         notes,
         approve: "Mark".to_owned(),
-        reject: "Don't mark".to_owned(),
+        reject: "Cancel request".to_owned(),
         done: format!("Marked {} for “{user}”.", outcomes::place(site, Some(target))),
         irreversible: false,
         editable: false,

@@ -20,6 +20,7 @@ pub mod update;
 mod apply_changes;
 mod card_differences;
 pub(super) mod choices;
+pub(crate) mod copy;
 mod design;
 mod end_date;
 mod expects;
@@ -30,7 +31,7 @@ pub(crate) mod plan;
 mod requested_changes;
 mod several;
 mod stratified;
-mod surroundings;
+pub(crate) mod surroundings;
 
 use std::time::Duration;
 
@@ -87,7 +88,7 @@ pub(super) async fn performed_with_error(action: &dyn ActionKind, record: &Actio
 pub(super) fn not_sent(record: &ActionRecord, error: &Error) -> Performed {
     match record.sends {
         0 | 1 => Performed::Ended(read_failed(error)),
-        _ => Performed::NoAnswer { detail: "UpGrade could not be reached".to_owned() },
+        _ => Performed::NoAnswer { detail: "UpGrade isn't answering".to_owned() },
     }
 }
 
@@ -152,7 +153,7 @@ impl SendWindow {
     fn ensure_open(&self) -> Result<(), Error> {
         match tokio::time::Instant::now() < self.0 {
             true => Ok(()),
-            false => Err(Error::NoAnswer { reason: "the platform is slow; the rest waits".to_owned() }),
+            false => Err(Error::NoAnswer { reason: "the platform is slow, so the rest weren't started".to_owned() }),
         }
     }
 

@@ -215,7 +215,7 @@ impl Plan {
     pub(super) fn missing_parts(&self, view: &View) -> Vec<&'static str> {
         let mut missing = Vec::new();
         if summary::post_rule(view) != self.post_rule {
-            missing.push("rule for afterwards");
+            missing.push("post-experiment rule");
         }
         for (side, words) in [(Side::Inclusion, "inclusion list"), (Side::Exclusion, "exclusion list")] {
             if lists::members_of(view.lists(side)) != *self.members(side) {
@@ -288,13 +288,13 @@ impl Plan {
         add("Conditions", self.factors.is_empty().then(|| shares.collect::<Vec<_>>().join(", ")));
         add("Payloads", Some(design::payload_words(&self.payloads)));
         add("Decision points", Some(points.collect::<Vec<_>>().join(", ")));
-        add("Assigned", Some(answers::unit_words(&self.unit, self.group.as_deref())));
-        add("Drawn by", self.stratification_factor.as_ref().map(|factor| format!("{STRATIFIED}, by {factor}")));
+        add("Assignment", Some(answers::unit_words(&self.unit, self.group.as_deref())));
+        add("Algorithm", self.stratification_factor.as_ref().map(|factor| format!("{STRATIFIED}, by {factor}")));
         add("Order of conditions", self.condition_order.clone());
         add("Consistency", self.consistency.clone());
-        add("Enrolment ends", (self.ending() != Ending::default()).then(|| choices::ending_words(self.ending())));
-        add("Afterwards", Some(answers::afterwards(&self.post_rule)));
-        add("People on no list", Some(answers::filter_words(&self.filter_mode)));
+        add("Enrollment ends", (self.ending() != Ending::default()).then(|| choices::ending_words(self.ending())));
+        add("After enrollment ends", Some(answers::afterwards(&self.post_rule)));
+        add("Users on no list", Some(answers::filter_words(&self.filter_mode)));
         add("Inclusion list", some(&self.inclusion));
         add("Exclusion list", some(&self.exclusion));
         for (label, at) in [("Starts", &self.start_on), ("Ends", &self.end_on)] {
@@ -317,15 +317,15 @@ impl Plan {
             warnings.push(cautions::everybody_takes_part());
         }
         if known.conditions.is_empty() && self.factors.is_empty() {
-            warnings.push(Text::from(format!("{} lists no conditions, so I could not check these.", self.context)));
+            warnings.push(Text::from(format!("{} lists no conditions, so these couldn't be checked.", self.context)));
         }
         let begins = match &self.start_on {
-            Some(moment) => format!("It starts by itself on {}.", moment::moment_in_zone(moment, zone)),
-            None => "It is inactive until somebody starts it.".to_owned(),
+            Some(moment) => format!("It starts automatically on {}.", moment::moment_in_zone(moment, zone)),
+            None => "It stays inactive until someone starts it.".to_owned(),
         };
         let mut notes = Vec::from_iter(split::note(&design));
         if !defaults.is_empty() {
-            notes.push(Text::from(format!("Filled in by default: {}.", defaults.join(", "))));
+            notes.push(Text::from(format!("Defaults used: {}.", defaults.join(", "))));
         }
         notes.push(Text::from(begins.replace("It is", "It will be")));
         Card {
@@ -334,7 +334,7 @@ impl Plan {
             warnings,
             notes,
             approve: "Create experiment".to_owned(),
-            reject: "Don't create".to_owned(),
+            reject: "Cancel request".to_owned(),
             done: format!("Created “{name}”. {begins}"),
             irreversible: false,
             editable: false,

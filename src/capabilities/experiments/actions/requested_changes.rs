@@ -184,7 +184,7 @@ pub(super) async fn changes(
         None => None,
     };
     if by_group && group.is_none() {
-        let question = "Which type of group draws a lot together?";
+        let question = "Which group type is assigned together?";
         return Err(Refusal::Missing(vec![missing("group", question, Vec::new())]).into());
     }
     let mut consistency = choices::consistency(non_blank(asked.consistency.as_ref()), by)?;

@@ -316,12 +316,12 @@ fn card(fit: &[View], to: Status, left_out: &[String], mut warnings: Vec<Text>, 
     let many = if fit.len() == 1 { "1 experiment".to_owned() } else { format!("{} experiments", fit.len()) };
     let names: Vec<_> = fit.iter().map(|view| format!("“{}”", view.name)).collect();
     if to == Status::Cancelled {
-        warnings.push(Text::from("A cancelled experiment cannot be started again here."));
+        warnings.push(Text::from("A cancelled experiment can't be started again here."));
     }
     if to == Status::Inactive && fit.iter().any(|view| view.state == Status::EnrollmentComplete) {
-        warnings.push(Text::from("People who are enrolled get the application's default, too."));
+        warnings.push(Text::from("Enrolled users get the application's default too."));
     }
-    let mut notes = vec![Text::from("One decision for all of them; I say what became of each.")];
+    let mut notes = vec![Text::from("One decision covers all of them. The outcome of each is reported.")];
     if !left_out.is_empty() {
         notes.push(Text::from(format!("Left out: {}.", left_out.join(", "))));
     }
@@ -335,7 +335,7 @@ fn card(fit: &[View], to: Status, left_out: &[String], mut warnings: Vec<Text>, 
         warnings,
         notes,
         approve: format!("{capital} {many}"),
-        reject: format!("Don't {verb}"),
+        reject: "Cancel request".to_owned(),
         done: format!("{} {many}: {}.", past_participle(to), names.join(", ")),
         irreversible: to == Status::Cancelled,
         editable: false,

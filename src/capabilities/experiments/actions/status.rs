@@ -148,6 +148,13 @@ impl ActionKind for UpdateStatus {
         differences_in_words(shown, found)
     }
 
+    fn already(&self, record: &ActionRecord, found: &Value) -> Option<Text> {
+        let Ok(StoredParameters::Single(change)) = stored_parameters(record) else { return None };
+        let is_whole = change.start_on.is_none() && change.end_on.is_none();
+        (is_whole && found["status"] == json!(change.status))
+            .then(|| outcomes::already(&change.experiment_name, &change.status.display()))
+    }
+
     async fn perform(&self, record: &ActionRecord) -> Performed {
         let change = match stored_parameters(record) {
             Ok(StoredParameters::Single(change)) => change,
@@ -200,7 +207,17 @@ impl ActionKind for UpdateStatus {
         };
         match self.0.single(change.experiment).await {
             Ok(now) if is_changed(&now.view) => Probed::Happened(done(record, result(&change))),
-            Ok(now) if record.preconditions["status"] == json!(now.view.state) => Probed::DidNotHappen,
+            Ok(now) if record.preconditions["status"] == json!(now.view.state) => match &change.end_on {
+                // Its end date is set first.
+                Some(end) if now.view.end_on.as_ref() == Some(end) => Probed::Unfinished {
+                    evidence: outcomes::only_the_end_date(
+                        &now.view.name,
+                        moment::moment_text(end),
+                        &now.view.state.display(),
+                    ),
+                },
+                _ => Probed::DidNotHappen,
+            },
             Ok(now) => {
                 Probed::Otherwise { evidence: outcomes::other_status(&now.view.name, &now.view.state.display()) }
             }
@@ -219,8 +236,7 @@ impl UpdateStatus {
         let to = match non_blank(asked.status.as_ref()) {
             None => non_blank(asked.start_on.as_ref()).map(|_| Status::Scheduled),
             Some(words) => Some(rules::parse_status(words).ok_or_else(|| {
-                let allowed =
-                    ["enrolling (start)", "enrollmentComplete (stop)", "cancelled (cancel)", "archived", "scheduled"];
+                let allowed = ["running", "paused", "cancelled", "archived", "scheduled"];
                 access::refused(ErrorKind::Validation, refusals::not_one_of("status", words, &allowed))
             })?),
         };
@@ -247,7 +263,7 @@ impl UpdateStatus {
         let Some(name) = non_blank(asked.experiment.as_ref()) else {
             let mut all = vec![access::which_experiment(&self.0).await];
             if to.is_none() {
-                all.push(missing("status", "What should it become?", Vec::new()));
+                all.push(missing("status", "What should the new status be?", Vec::new()));
             }
             return Err(Refusal::Missing(all).into());
         };
@@ -257,7 +273,7 @@ impl UpdateStatus {
             let options =
                 rules::possible(experiment.state).into_iter().map(|s| rules::verb(experiment.state, s).into());
             let question =
-                format!("“{}” is {}. What should become of it?", experiment.name, experiment.state.display());
+                format!("“{}” is {}. What should its new status be?", experiment.name, experiment.state.display());
             return Err(Refusal::Missing(vec![missing("status", question, options.collect())]).into());
         };
         if let Err(objection) = rules::check(&experiment, to) {
@@ -275,7 +291,7 @@ impl UpdateStatus {
             (Status::Scheduled, Some(moment)) => Some(moment::moment(moment, self.1.now(), zone)?),
             (Status::Scheduled, None) => {
                 let question =
-                    format!("When should “{}” start? Such as Friday 9:00, or 2027-01-15 09:00.", experiment.name);
+                    format!("When should “{}” start? For example Friday 9:00, or 2027-01-15 09:00.", experiment.name);
                 return Err(Refusal::Missing(vec![missing("start_on", question, Vec::new())]).into());
             }
             _ => None,
@@ -359,7 +375,7 @@ fn undo(experiment: &View, to: Status) -> Option<Undo> {
     let (back, label) = match (experiment.state, to) {
         (_, Status::Enrolling) => (Status::EnrollmentComplete, "Undo: stop it again"),
         (Status::Inactive, Status::Scheduled) => (Status::Inactive, "Undo: unschedule it"),
-        (Status::Scheduled, Status::Scheduled) => (Status::Scheduled, "Undo: back to the earlier date"),
+        (Status::Scheduled, Status::Scheduled) => (Status::Scheduled, "Undo: restore the earlier date"),
         (Status::Enrolling, Status::EnrollmentComplete) => (Status::Enrolling, "Undo: resume it"),
         _ => return None,
     };
@@ -377,63 +393,62 @@ fn is_start(to: Status) -> bool {
 
 fn card(experiment: &View, to: Status, starts: Option<(&str, &TimeZone)>, mut warnings: Vec<Text>) -> Card {
     let name = &experiment.name;
-    let (start_on, start) =
-        (starts.map(|(start, _)| start), starts.map(|(start, zone)| moment::moment_in_zone(start, zone)));
-    let start = start.unwrap_or_default();
+    let start_on = starts.map(|(start, _)| start);
+    let start = starts.map(|(start, zone)| moment::moment_in_zone(start, zone)).unwrap_or_default();
     let (title, approve, reject, done) = match (experiment.state, to) {
         (Status::EnrollmentComplete, Status::Enrolling) => (
             format!("Resume “{name}”?"),
             "Resume experiment",
-            "Don't resume",
-            format!("Resumed “{name}”: it is enrolling again."),
+            "Cancel request",
+            format!("Resumed “{name}”: it is running again."),
         ),
         (_, Status::Enrolling) => (
             format!("Start “{name}”?"),
             "Start experiment",
-            "Don't start",
-            format!("Started “{name}”: it is enrolling now."),
+            "Cancel request",
+            format!("Started “{name}”: it is running now."),
         ),
         (_, Status::EnrollmentComplete) => (
             format!("Stop “{name}”?"),
             "Stop experiment",
-            "Don't stop",
-            format!("Stopped “{name}”: it takes nobody new."),
+            "Cancel request",
+            format!("Stopped “{name}”: no new users are enrolled."),
         ),
         (_, Status::Archived) => (
             format!("Archive “{name}”?"),
             "Archive experiment",
-            "Don't archive",
-            format!("Archived “{name}”: its results stay as they are."),
+            "Cancel request",
+            format!("Archived “{name}”: its results are kept."),
         ),
         (Status::Scheduled, Status::Scheduled) => (
             format!("Move the start of “{name}”?"),
             "Move the start",
-            "Don't move it",
+            "Cancel request",
             format!("Moved the start of “{name}” to {start}."),
         ),
         (_, Status::Scheduled) => (
             format!("Schedule “{name}”?"),
             "Schedule experiment",
-            "Don't schedule",
+            "Cancel request",
             format!("Scheduled “{name}”: it starts on {start}."),
         ),
         (Status::EnrollmentComplete, Status::Inactive) => (
             format!("Set “{name}” back to inactive?"),
             "Set to inactive",
             "Leave it paused",
-            format!("Set “{name}” back to inactive: it gives nobody a condition until somebody starts it."),
+            format!("Set “{name}” back to inactive: nobody gets a condition until someone starts it."),
         ),
         (_, Status::Inactive) => (
             format!("Unschedule “{name}”?"),
             "Unschedule experiment",
             "Keep the date",
-            format!("Unscheduled “{name}”: it stays inactive until somebody starts it."),
+            format!("Unscheduled “{name}”: it stays inactive until someone starts it."),
         ),
         _ => (
             format!("Cancel “{name}”?"),
             "Cancel experiment",
             "Keep it",
-            format!("Cancelled “{name}”: it gives nobody a condition any more."),
+            format!("Cancelled “{name}”: nobody gets its conditions any more."),
         ),
     };
     let status = match experiment.state == to {
@@ -450,23 +465,25 @@ fn card(experiment: &View, to: Status, starts: Option<(&str, &TimeZone)>, mut wa
                     Some(before) => change("Starts", moment::moment_text(before), moment::moment_text(moment)),
                     None => fact("Starts", moment::moment_text(moment)),
                 });
-                notes.push(Text::from("UpGrade starts it by itself, where its scheduler is set up."));
+                notes.push(Text::from("UpGrade starts it automatically if its scheduler is enabled."));
             }
             facts.push(fact("Conditions", rules::weights_in_words(&experiment.conditions)));
             facts.push(fact("Decision points", points(experiment)));
         }
         Status::EnrollmentComplete => {
-            facts.push(fact("Afterwards", answers::afterwards(&summary::post_rule(experiment))));
-            notes.push(Text::from("Stopping is a pause: it can be resumed. To end it for good, ask me to cancel it."));
+            facts.push(fact("After enrollment ends", answers::afterwards(&summary::post_rule(experiment))));
+            notes.push(Text::from(
+                "Stopping only pauses it, so it can be resumed. To end it permanently, ask me to cancel it.",
+            ));
         }
-        Status::Archived => notes.push(Text::from("Its design and results are kept; it cannot be started from there.")),
+        Status::Archived => notes.push(Text::from("Its design and results are kept, but it can't be started again.")),
         Status::Inactive if experiment.state == Status::EnrollmentComplete => {
-            warnings.push(Text::from("People who are enrolled get the application's default, too."));
-            notes.push(Text::from("Enrollments are kept: when it is started again, people keep their condition."));
+            warnings.push(Text::from("Enrolled users get the application's default too."));
+            notes.push(Text::from("Enrollments are kept. If it is started again, users keep their condition."));
         }
         Status::Inactive => {}
         _ => {
-            warnings.push(Text::from("A cancelled experiment cannot be started again here."));
+            warnings.push(Text::from("A cancelled experiment can't be started again here."));
         }
     }
     Card {

@@ -72,7 +72,7 @@ impl Surroundings {
 
 /// The people that a change to an experiment affects: its enrolled users, and the other live experiments
 /// at its points.
-pub(super) struct Reach {
+pub(crate) struct Reach {
     enrolled: Option<Enrollment>,
     surroundings: Result<Surroundings, Error>,
 }
@@ -80,7 +80,7 @@ pub(super) struct Reach {
 impl Reach {
     /// Reads the enrolment and the other experiments. If one of them cannot be read, the card says so,
     /// and the change can still be proposed.
-    pub(super) async fn read(client: &UpgradeClient, experiment: &View) -> Self {
+    pub(crate) async fn read(client: &UpgradeClient, experiment: &View) -> Self {
         let ids = [experiment.id];
         let (enrolled, all) = tokio::join!(client.enrollment(&ids), client.all());
         Self {
@@ -90,7 +90,7 @@ impl Reach {
     }
 
     /// Returns the number of enrolled users, if it could be read.
-    pub(super) fn users(&self) -> Option<u64> {
+    pub(crate) fn users(&self) -> Option<u64> {
         self.enrolled.as_ref().map(|enrolled| enrolled.users)
     }
 
@@ -103,7 +103,13 @@ impl Reach {
         self.surroundings.as_ref().map_err(|error| access::unavailable(error.clone()))
     }
 
-    /// Returns the number of other live experiments at its points; 0 if they could not be read.
+    /// Returns the names of the other live experiments at its points; empty if they couldn't be read.
+    pub(crate) fn rival_names(&self, experiment: &View) -> Vec<String> {
+        let others = self.surroundings.as_ref().map(|others| others.sharing_with(experiment)).unwrap_or_default();
+        others.into_iter().map(|(view, _)| view.name.clone()).collect()
+    }
+
+    /// Returns the number of other live experiments at its points; 0 if they couldn't be read.
     pub(super) fn rivals(&self, experiment: &View) -> usize {
         self.surroundings.as_ref().map_or(0, |others| others.sharing_with(experiment).len())
     }

@@ -117,7 +117,7 @@ impl ActionKind for UpdateExperiment {
         {
             if record.sends > 1 {
                 // The change may be the effect of this action's previous request.
-                return read_back(self, record, "it was changed meanwhile".to_owned()).await;
+                return read_back(self, record, "it was changed in the meantime".to_owned()).await;
             }
             let summary = outcomes::changed_meanwhile(&changes.experiment_name);
             return Performed::Ended(failed(ErrorKind::Execution, summary));
@@ -208,7 +208,7 @@ impl UpdateExperiment {
         if asked.lacks_weights() {
             let codes: Vec<_> =
                 experiment.conditions.iter().map(|condition| condition.condition_code.as_str()).collect();
-            let question = format!("Which weights, in the order {}? Such as 70/30.", codes.join(", "));
+            let question = format!("Which weights, in the order {}? For example 70/30.", codes.join(", "));
             return Err(Refusal::Missing(vec![missing("weights", question, Vec::new())]).into());
         }
         let mut changes = requested_changes::changes(&self.0, (self.1.now(), zone), &asked, &experiment).await?;
@@ -380,7 +380,7 @@ fn undo(changes: &Changes, experiment: &View) -> Option<Undo> {
         back.retain(|_, value| !value.is_null());
     }
     let name = "update_experiment".to_owned();
-    Some(Undo { name, parameters: Value::Object(back), label: "Undo: put it back".to_owned() })
+    Some(Undo { name, parameters: Value::Object(back), label: "Undo: restore the previous design".to_owned() })
 }
 
 /// Returns the designs before and after the change, for the expected split of newcomers.
@@ -462,7 +462,7 @@ fn card(changes: &Changes, experiment: &View, warnings: Vec<Text>) -> Card {
         warnings,
         notes: vec![Text::from(format!("It is {} in {}.", experiment.state.display(), experiment.context()))],
         approve: "Update experiment".to_owned(),
-        reject: "Don't update".to_owned(),
+        reject: "Cancel request".to_owned(),
         done,
         irreversible: false,
         editable: false,

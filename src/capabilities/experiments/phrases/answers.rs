@@ -4,11 +4,11 @@
 use serde_json::Value;
 
 use super::{
-    changes::{field, named_field},
+    changes::{CREATE, field, named_field},
     clauses::{self, clauses},
     moments,
     situation::{Draft, Situation},
-    slots,
+    slots, statuses,
     user_request::{Interpretation, UserRequest},
     words::{Word, after, skip, strip_objection, text},
 };
@@ -23,6 +23,9 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interp
     if let Some(moment) = moments::correction(words, situation) {
         return Some(moment);
     }
+    if let Some(status) = statuses::correction(words, situation) {
+        return Some(status);
+    }
     let asked = draft.asked.as_ref().map(|asked| asked.parameter.as_str());
     if let (None | Some("weights"), Some(suggested)) = (asked, suggested_weights(words)) {
         return Some(suggested);
@@ -30,6 +33,12 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interp
     const OPENINGS: &str = "no , use|no use|no , i meant|no i meant|no , i mean|no i mean|no , make it|no make it|no ,|no|actually , use|actually use|\
         actually , make it|actually make it|actually ,|actually|sorry ,|sorry|instead use|rather|i meant|i mean|make it|make that|use|change it to|change that to|let it be|\
         change|set|wait ,|wait|call it|name it";
+    if let Some(parts) = parts_of_something_new(words, situation) {
+        return Some(parts);
+    }
+    if let Some(other) = other_experiment(words, situation, draft) {
+        return Some(other);
+    }
     let (is_interjected, words) = without_interjection(words);
     let plain = strip_objection(words);
     let creates = draft.action == "create_experiment";
@@ -48,7 +57,7 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interp
     let rest = strip_objection(rest);
     let rest = super::words::without_last(
         skip(rest, "i meant|i mean|use|make it|make that|rather|with|it to|to|at|instead"),
-        &["instead", "rather", "actually", "please", "though", "then", "sorry", ","],
+        ENDINGS,
     );
     if rest.is_empty() {
         return None;
@@ -72,6 +81,33 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interp
         params.entry(key.clone()).or_insert_with(|| field(&key, &found.rest));
     }
     (!params.is_empty()).then(|| UserRequest::Update(params).into())
+}
+
+/// Words that may follow a correction, and mean nothing.
+const ENDINGS: &[&str] = &["instead", "rather", "actually", "please", "though", "then", "sorry", "too", "also", ","];
+
+/// Parses a message that consists only of parts of a description, for the draft of something new: `end it on Dec 20`. A
+/// name or a description that is asked for may contain any words.
+fn parts_of_something_new(words: &[Word], situation: &Situation) -> Option<Interpretation> {
+    let draft = situation.draft.as_ref().filter(|draft| draft.action == CREATE)?;
+    let asked = draft.asked.as_ref().map(|asked| asked.parameter.as_str());
+    if asked.is_some_and(is_free_text) || situation.said.trim_end().ends_with('?') {
+        return None;
+    }
+    let found = clauses(super::words::without_last(words, ENDINGS));
+    (found.rest.is_empty() && !found.params.is_empty()).then(|| UserRequest::Update(found.params).into())
+}
+
+/// Parses the name of another experiment for the change in hand: `Lesson Video Hints instead`.
+fn other_experiment(words: &[Word], situation: &Situation, draft: &Draft) -> Option<Interpretation> {
+    let name = text(super::words::without_last(words, &["instead", "rather", "please", ","]));
+    let is_marked = words.iter().any(|word| word.any(&["instead", "rather"]));
+    let is_known = || {
+        let mut subjects = situation.names.iter().filter(|mention| mention.kind == "experiment");
+        subjects.any(|mention| mention.said.eq_ignore_ascii_case(&name))
+    };
+    (is_marked && draft.params.contains_key("experiment") && is_known())
+        .then(|| update([("experiment".to_owned(), name.into())]))
 }
 
 /// Returns the words without “oops” and the like at the beginning, and true if there was one.
@@ -189,6 +225,9 @@ pub(super) fn answer(words: &[Word], situation: &Situation, is_question: bool) -
     }
     let Some(asked) = &draft.asked else { return draft_correction(words, draft, is_question) };
     let key = asked.parameter.as_str();
+    if let Some(point) = offered_point(words, key, &asked.options) {
+        return Some(update([("decision_points".to_owned(), vec![point].into())]));
+    }
     const UNSURE: &str = "not sure|i am not sure|i'm not sure|no idea|i don't know|i do not know|dunno|idk|unsure|let me think|\
         let me check|i will check|fill in a form|form|a form|the form|show the form|use a form";
     if key != "description" && after(words, UNSURE).is_some_and(|rest| rest.len() < 3) {
@@ -231,6 +270,28 @@ pub(super) fn answer(words: &[Word], situation: &Situation, is_question: bool) -
         return None;
     }
     Some(Interpretation { confidence: 0.9, ..UserRequest::Update(params).into() })
+}
+
+/// Returns the only one of the offered decision points whose site and target are named, in any order and with spaces in
+/// the place of signs: `lesson quiz question hint`, `area_model in SelectSection`.
+fn offered_point(words: &[Word], key: &str, options: &[String]) -> Option<String> {
+    const BESIDE: &[&str] = &["the", "decision", "point", "at", "in", "on", "of", "is", "site", "target", "and", "a"];
+    let plain = |text: &str| -> Vec<String> {
+        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        words.map(str::to_lowercase).collect()
+    };
+    let said = plain(&text(words));
+    let without = |said: &[String], part: &str| -> Option<Vec<String>> {
+        let part = plain(part);
+        let at = (!part.is_empty()).then(|| said.windows(part.len()).position(|some| some == part))??;
+        Some([&said[..at], &said[at + part.len()..]].concat())
+    };
+    let is_named = |option: &&String| {
+        let left = option.split_once(" / ").and_then(|(site, target)| without(&without(&said, target)?, site));
+        left.is_some_and(|left| left.iter().all(|word| BESIDE.contains(&word.as_str())))
+    };
+    let mut named = options.iter().filter(|_| key == "decision_points").filter(is_named);
+    named.next().filter(|_| named.next().is_none()).cloned()
 }
 
 /// Parses “continue without it”, after a part of the description was not understood: the draft stays as it is.

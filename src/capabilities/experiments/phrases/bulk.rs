@@ -3,10 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    changes::left_over,
+    changes::{STATUS, left_over},
     lists,
     situation::Situation,
-    user_request::Interpretation,
+    user_request::{Interpretation, UserRequest},
     words::{Word, after, skip},
 };
 
@@ -15,6 +15,15 @@ pub(super) fn several(words: &[Word]) -> Option<Vec<String>> {
     let names: Vec<_> = words.iter().filter(|word| word.quoted).map(|word| word.text.clone()).collect();
     let joins = |word: &Word| word.quoted || word.among(", and & both of the all experiments experiment studies");
     (names.len() > 1 && words.iter().all(joins)).then_some(names)
+}
+
+/// Parses `“A” with “B”`, `“A” and “B”`, and nothing else.
+pub(super) fn several_compared(words: &[Word]) -> Option<Vec<String>> {
+    let joins =
+        |word: &Word| word.quoted || word.among(", and & with vs versus to against both the experiments experiment");
+    let names: Vec<_> = words.iter().filter(|word| word.quoted).map(|word| word.text.clone()).collect();
+    let ends = words.last().is_some_and(|last| last.quoted);
+    (names.len() > 1 && ends && words.iter().all(joins)).then_some(names)
 }
 
 /// Parses `delete all archived experiments`. Since experiments are only deleted one by one, the result
@@ -41,11 +50,41 @@ pub(super) fn deletion(all: &[Word], situation: &Situation) -> Option<Interpreta
     Some(Interpretation::unclear("I delete one experiment at a time. Which one?", options))
 }
 
+/// Returns the change of status of all experiments, or of some. “Stop everything” means what is running; of other changes,
+/// everything is asked about.
+pub(super) fn of_all(mut params: Map<String, Value>) -> UserRequest {
+    let status = params.get("status").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let own = match status.as_str() {
+        "stop" | "pause" => Some("running"),
+        "resume" => Some("paused"),
+        _ => None,
+    };
+    match (params.get_mut("all"), own) {
+        (Some(Value::Object(which)), Some(own)) => {
+            which.entry("status").or_insert_with(|| own.into());
+        }
+        (Some(Value::Object(which)), None) if which.is_empty() => {
+            let (verb, usual) = match status.as_str() {
+                "archived" => ("archive", "completed"),
+                "cancel" => ("cancel", "paused"),
+                _ => (status.as_str(), "inactive"),
+            };
+            let options = vec![format!("{verb} all {usual} experiments"), "list experiments".to_owned()];
+            return UserRequest::Unclear { question: format!("Which experiments should I {verb}?"), options };
+        }
+        _ => {}
+    }
+    UserRequest::change(STATUS, params)
+}
+
 /// Parses `all completed experiments from May in mathstream` into an object with `status`, `month`,
 /// `tag` and `context`.
 pub(super) fn every(words: &[Word]) -> Option<Value> {
-    let mut rest = skip(after(words, "all of|all|every|each")?, "the|our|my|of the");
     let mut which = Map::new();
+    if matches!(words, [only] if only.is("everything")) || super::words::lower(words) == "all" {
+        return Some(Value::Object(which));
+    }
+    let mut rest = skip(after(words, "all of|all|every|each")?, "the|our|my|of the");
     if let Some((status, others)) = rest.split_first().filter(|(word, _)| lists::is_status(word)) {
         which.insert("status".to_owned(), status.lower.clone().into());
         rest = others;
@@ -93,7 +132,7 @@ mod tests {
                 ),
                 (
                     "stop all experiments in mathstream tagged hints",
-                    r#"update_experiment_status {"all":{"context":"mathstream","tag":"hints"},"status":"stop"}"#,
+                    r#"update_experiment_status {"all":{"context":"mathstream","status":"running","tag":"hints"},"status":"stop"}"#,
                 ),
                 ("start All Stars", r#"update_experiment_status {"experiment":"All Stars","status":"start"}"#),
                 (
@@ -121,6 +160,9 @@ mod tests {
                     "include class 5B and u2 in Math Hints",
                     r#"update_experiment {"add_to_inclusion":["class 5B","u2"],"experiment":"Math Hints"}"#,
                 ),
+                ("stop everything", r#"update_experiment_status {"all":{"status":"running"},"status":"stop"}"#),
+                ("cancel all experiments", "unclear: cancel all paused experiments | list experiments"),
+                ("pause all", r#"update_experiment_status {"all":{"status":"running"},"status":"pause"}"#),
                 ("delete all archived experiments", "unclear: list archived experiments"),
                 ("delete all experiments", "unclear: list experiments"),
                 ("delete “A” and “B”", "unclear: delete “A” | delete “B”"),

@@ -11,6 +11,7 @@ use super::{
     clauses::{self, clauses},
     design, factors,
     intents::declined,
+    members::who_of,
     new_ones::{begins_new, purpose, several_new, without_start},
     shares,
     situation::{Draft, Situation},
@@ -139,6 +140,14 @@ pub(super) fn create(words: &[Word], situation: &Situation) -> Option<Interpreta
     if front.is_empty() && !params.contains_key("name") && matches!(beyond.as_slice(), [only] if only.quoted) {
         front = std::mem::take(&mut beyond);
     }
+    // Other words after a name in quotes are no part of it.
+    if let [name, more @ ..] = front.as_slice()
+        && name.quoted
+        && !more.iter().all(|word| word.any(&["experiment", "study", "test", "pilot"]))
+    {
+        beyond = [more, beyond.as_slice()].concat();
+        front.truncate(1);
+    }
     let name = text(&front);
     if let Some(draft) = situation.draft.as_ref().filter(|draft| !names_kind && draft.action == CREATE) {
         // `create Foo in mathstream` is the request of a button after an unknown context: it corrects
@@ -240,6 +249,11 @@ fn set(words: &[Word], situation: &Situation) -> Option<Interpretation> {
         && let whose = after(of, "of|for|on|in")
         && (whose.is_some() || of.is_empty())
     {
+        let named_later = if whose.is_none() { name_among_values(to) } else { None };
+        if let Some((to, whose)) = named_later {
+            let over = values(&mut params, key, &to);
+            return Some(update_of(words, &[whose], params, &over, situation));
+        }
         if whose.is_none() && situation.in_hand().is_some() {
             return None; // a correction of the present draft or card
         }
@@ -254,6 +268,15 @@ fn set(words: &[Word], situation: &Situation) -> Option<Interpretation> {
         return Some(update_of(words, &whose, params, &over, situation));
     }
     None
+}
+
+/// Separates the only known name from the values around it: `60/40 and the description to 'abc' for Math Hints`.
+fn name_among_values(words: &[Word]) -> Option<(Vec<Word>, Word)> {
+    let mut names = (0..words.len()).filter(|at| words[*at].quoted && words[*at].kind.is_some());
+    let at = names.next().filter(|_| names.next().is_none())?;
+    let before = without_last(&words[..at], &["experiment", "study", "the"]);
+    let (_, values) = before.split_last().filter(|(joint, _)| joint.any(&["for", "of", "on", "in"]))?;
+    (!values.is_empty()).then(|| ([values, &words[at + 1..]].concat(), words[at].clone()))
 }
 
 /// Parses a value and further parameters after it: `foo and tags to x, y`. From the second one on, “to”
@@ -382,15 +405,42 @@ fn update(words: &[Word], situation: &Situation) -> Option<Interpretation> {
 
 /// Parses “end” and “finish”, which may mean one of two changes, into the question which is meant.
 fn ending(words: &[Word], situation: &Situation) -> Option<Interpretation> {
-    let rest = after(words, "end|finish|conclude|close|terminate|complete|wrap up")?;
+    const ENDS: &str = "end|finish|conclude|close|terminate|complete|wrap up|shut down|close down|close out";
+    if let Some(name) = finished(words, ENDS) {
+        return Some(which_ending(&name));
+    }
+    let rest = after(words, ENDS)?;
     let name = thing(rest, situation, &ExperimentPhrases).name()?;
     if let Some(left) = left_over(words, rest, &[], situation) {
         return Some(left);
     }
-    Some(Interpretation::unclear(
+    Some(which_ending(&name))
+}
+
+/// Returns the question which of two endings is meant.
+fn which_ending(name: &str) -> Interpretation {
+    Interpretation::unclear(
         "Do you want to pause it (nobody new, can be resumed) or cancel it for good?",
         vec![format!("pause “{name}”"), format!("cancel “{name}”")],
-    ))
+    )
+}
+
+/// Parses `we've finished Math Hints, please close it`, and returns the name of the experiment.
+fn finished(words: &[Word], ends: &str) -> Option<String> {
+    const DONE: &str = "we have finished with|we have finished|we've finished with|we've finished|we finished|we are done with|\
+        we're done with|we are finished with|we're finished with|i have finished|i've finished|i am done with|i'm done with|\
+        done with|finished with|we have completed|we've completed|we completed";
+    let rest = after(words, DONE)?;
+    let end = rest
+        .iter()
+        .position(|word| word.quoted)
+        .map_or_else(|| rest.iter().position(|word| word.is(",")), |at| Some(at + 1))?;
+    let name = text(skip(&rest[..end], "the experiment|experiment|the study|the|our|my"));
+    let tail = skip(skip(skip(&rest[end..], ","), "so|and"), "please|pls|you can|can you|could you|you may|let us");
+    let closed = after(skip(tail, "please|now"), ends)?;
+    let closed = without_last(closed, &["please", "now", "down", "up", "thanks", "for", "good"]);
+    let is_it = after(closed, "it|that|this|that one|the experiment|the study").is_some_and(<[Word]>::is_empty);
+    (is_it && !name.is_empty()).then_some(name)
 }
 
 /// Parses `start and stop Math Hints` into the question which is meant.
@@ -404,57 +454,4 @@ fn either(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     }
     let options = [&words[0], &second[0]].map(|verb| format!("{} “{name}”", verb.lower)).to_vec();
     Some(Interpretation::unclear("Which of the two should I do?", options))
-}
-
-/// Returns the members in a list: `u1`, `class 5B`. In `classId 5B and 6A`, both are classes.
-pub(super) fn who_of(items: &[Vec<Word>]) -> Value {
-    let mut all: Vec<String> = Vec::new();
-    let mut group: Option<(String, String, bool)> = None;
-    for item in items {
-        let of_users = after(skip(item, "the"), "user|student|users|students|people|participants").is_some();
-        let item = skip(skip(item, "the|only"), "user|student|users|students|people|participants|only");
-        match item {
-            [] => continue,
-            [kind, id] if !of_users && ExperimentPhrases.groups().contains(&kind.lower.as_str()) => {
-                let (one, is_plural) = singular(kind);
-                group = Some((one.clone(), shape(&id.text), is_plural));
-                all.push(format!("{one} {}", id.text));
-            }
-            [id] if !of_users && !id.text.contains(':') => match &group {
-                Some((kind, like, is_plural)) if *is_plural || *like == shape(&id.text) => {
-                    all.push(format!("{kind} {}", id.text));
-                }
-                _ => all.push(id.text.clone()),
-            },
-            item => {
-                group = None;
-                all.push(text(item));
-            }
-        }
-    }
-    all.into()
-}
-
-/// Returns the word for one group, and true if the word was in the plural: `classes`.
-fn singular(kind: &Word) -> (String, bool) {
-    match kind.lower.as_str() {
-        "classes" => ("class".to_owned(), true),
-        "schools" | "teachers" | "districts" => (kind.lower.trim_end_matches('s').to_owned(), true),
-        _ => (kind.text.clone(), false),
-    }
-}
-
-/// Returns the kinds of characters of an id: `5B` has a digit and a capital letter.
-fn shape(id: &str) -> String {
-    let mut kinds: Vec<char> = id
-        .chars()
-        .map(|c| match c {
-            c if c.is_ascii_digit() => '0',
-            c if c.is_uppercase() => 'A',
-            c if c.is_alphabetic() => 'a',
-            c => c,
-        })
-        .collect();
-    kinds.dedup();
-    kinds.into_iter().collect()
 }

@@ -65,6 +65,7 @@ pub(super) fn clauses(words: &[Word]) -> Clauses {
             .or_else(|| conditions_with_shares(joined))
             .or_else(|| conditions(joined))
             .or_else(|| versus(joined))
+            .or_else(|| compared(joined))
             .or_else(|| tags(joined))
             .or_else(|| points(skip(joined, "at|on")))
             .or_else(|| weights(joined))
@@ -143,6 +144,15 @@ fn versus(words: &[Word]) -> Taken<'_> {
         rest = more;
     }
     (codes.len() > 1).then(|| (vec![("conditions".to_owned(), codes.into())], rest))
+}
+
+/// Parses `comparing control, variant and concrete`: codes of one word each.
+fn compared(words: &[Word]) -> Taken<'_> {
+    let start = after(words, "comparing|that compares|which compares|to compare|compares")?;
+    let is_plain = words[0].text == words[0].lower;
+    let (items, rest) = list(start);
+    let are_codes = items.len() > 1 && items.iter().all(|item| item.len() == 1);
+    (is_plain && are_codes).then(|| (vec![("conditions".to_owned(), conditions_of(&items).into())], rest))
 }
 
 /// Returns the conditions in the items of a list: `control`, `control 70`, `control/hints`.
@@ -383,6 +393,7 @@ pub(super) fn begins_part(words: &[Word]) -> bool {
         || rare(joined).is_some()
         || conditions(joined).is_some()
         || versus(joined).is_some()
+        || compared(joined).is_some()
         || conditions_with_shares(joined).is_some()
         || tags(joined).is_some()
         || points(skip(joined, "at|on")).is_some()

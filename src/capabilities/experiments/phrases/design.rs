@@ -4,9 +4,9 @@ use countersign_understanding::dates::{moment, number_word, period};
 use serde_json::{Map, Value};
 
 use super::{
-    changes::who_of,
     clauses::{Taken, list, one, starts_clause},
     factors::{FACTORS, factors},
+    members::who_of,
     words::{Word, after, skip, text},
 };
 

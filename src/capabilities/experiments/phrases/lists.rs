@@ -13,7 +13,7 @@ use super::{
 
 const SHOWING: &str = "show me|show us|show|list|get me|get|display|give me|see|view|find|tell me|fetch|search for|look up|open|pull up|sort|order|check|bring up";
 const ASKING: &str = "what are|what is|which are|what|which|are there|how many|do we have|are any|is any";
-const LIST: &str = "get_all_experiments";
+pub(super) const LIST: &str = "get_all_experiments";
 const NAMES: &str = "get_experiment_names";
 
 /// Words for statuses, and the statuses by which the tool filters.
@@ -79,6 +79,11 @@ fn status(word: &Word) -> Option<&'static str> {
 /// Returns the request for a list of all experiments.
 pub(super) fn all() -> UserRequest {
     UserRequest::read(LIST, [])
+}
+
+/// Parses the filters and the order of a list, and nothing else. `Err` is the question about words that are not understood.
+pub(super) fn limits(words: &[Word]) -> Result<Map<String, Value>, Interpretation> {
+    clauses(words, None)
 }
 
 /// Parses a request for a list of experiments, or of their names.
@@ -219,7 +224,7 @@ fn clauses(words: &[Word], things: Option<usize>) -> Result<Map<String, Value>, 
     }
     if let Some(unknown) = unknown_words(words, &uses) {
         return Err(Interpretation::unclear(
-            format!("I do not understand “{unknown}” in this."),
+            format!("I couldn't read “{unknown}” in this."),
             vec!["list experiments".to_owned(), "list running experiments".to_owned()],
         ));
     }
@@ -511,11 +516,11 @@ mod tests {
     #[test]
     fn unknown_words_are_not_ignored() {
         for (said, question) in [
-            ("list experiments with status bogus", "I do not understand “with status bogus” in this."),
-            ("list experiments created tomorrow", "I do not understand “created tomorrow” in this."),
-            ("show experiments created by ana in assign-prog", "I do not understand “created by ana” in this."),
-            ("list experiments in assign-prog and mathstream", "I do not understand “mathstream” in this."),
-            ("list experiments not in mathstream", "I do not understand “not in mathstream” in this."),
+            ("list experiments with status bogus", "I couldn't read “with status bogus” in this."),
+            ("list experiments created tomorrow", "I couldn't read “created tomorrow” in this."),
+            ("show experiments created by ana in assign-prog", "I couldn't read “created by ana” in this."),
+            ("list experiments in assign-prog and mathstream", "I couldn't read “mathstream” in this."),
+            ("list experiments not in mathstream", "I couldn't read “not in mathstream” in this."),
             ("list experiments sorted by enrollment", "I can sort by name, status, or date."),
             ("list experiments sorted by weight", "I can sort by name, status, or date."),
         ] {

@@ -4,20 +4,23 @@
 //! descriptions; [`values`] parses the values in a line. Phrases that are too free for that are parsed
 //! by functions: descriptions of experiments ([`clauses`], [`design`], [`factors`]), the [`changes`] that
 //! contain them, lists and their filters ([`lists`]), several experiments at once ([`bulk`]), answers and
-//! corrections ([`answers`], [`moments`]), and questions that are recognised by the things they mention
+//! corrections ([`answers`], [`moments`], [`statuses`]), starts with a restriction ([`starts`]), and questions that are recognised by the things they mention
 //! ([`reads`]).
 
 mod answers;
 mod bulk;
 mod changes;
 mod clauses;
+mod copies;
 mod design;
 #[cfg(test)]
 mod doubts_tests;
 mod factors;
+mod follow_ups;
 #[cfg(test)]
 mod line_tests;
 mod lists;
+mod members;
 mod moments;
 mod new_ones;
 #[cfg(test)]
@@ -27,6 +30,8 @@ mod reads;
 mod restrictions;
 mod shares;
 mod so_far;
+mod starts;
+mod statuses;
 #[cfg(test)]
 mod steps_tests;
 #[cfg(test)]
@@ -97,6 +102,10 @@ impl Phrases for ExperimentPhrases {
         values::of(kind, utterance)
     }
 
+    fn in_steps(&self, utterance: Utterance<'_>) -> Option<Vec<String>> {
+        starts::in_steps(utterance)
+    }
+
     fn finish_request(&self, user_request: UserRequest) -> UserRequest {
         match user_request {
             UserRequest::Read { tool, arguments } if tool == EXPLAIN && !arguments.contains_key("with") => {
@@ -107,12 +116,16 @@ impl Phrases for ExperimentPhrases {
             UserRequest::Read { tool, arguments } if tool == DETAILS && !arguments.contains_key("experiment_id") => {
                 lists::all()
             }
+            // “Stop everything” means what can be stopped.
+            UserRequest::Change { action, params } if action == changes::STATUS => bulk::of_all(params),
             user_request => user_request,
         }
     }
 
     fn first(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
         bulk::deletion(utterance.words, utterance.situation)
+            .or_else(|| follow_ups::follow_up(utterance))
+            .or_else(|| copies::copy(utterance.words, utterance.situation))
             .or_else(|| new_ones::new_one(utterance.words, utterance.situation))
     }
 

@@ -19,7 +19,7 @@ const MOMENTS: [&str; 3] = ["start_on", "end_on", "until"];
 /// keeps the day; a day alone keeps the time of day.
 pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     const MARKERS: &[&str] =
-        &["no", "nope", "actually", "instead", "rather", "make", "change", "move", "wait", "sorry"];
+        &["no", "nope", "actually", "instead", "rather", "make", "change", "move", "wait", "sorry", "but"];
     let draft = situation.in_hand().filter(|draft| draft.asked.is_none())?;
     let is_marked = words.iter().any(|word| word.any(MARKERS));
     let (key, before) = moment_of(draft, is_marked)?;
@@ -48,7 +48,7 @@ fn moment_of(draft: &Draft, is_marked: bool) -> Option<(&'static str, Option<&st
 
 /// Parses a time, completed from `before`; `None` if there are other words.
 fn moment(words: &[Word], before: Option<&str>) -> Option<String> {
-    const OPENINGS: &str = "no|nope|wait|actually|sorry|oh|oops|,|–|-|make it|make that|use|change it to|change that to|\
+    const OPENINGS: &str = "yes , but|yes but|ok , but|ok but|okay , but|okay but|sure , but|sure but|but|no|nope|wait|actually|sorry|oh|oops|,|–|-|make it|make that|use|change it to|change that to|\
         move it to|rather|i meant|i mean|better|let us say|let us make it|it should be|it should start|should be|then|\
         instead|how about|what about|start it|start|schedule it|on|for|to|until|till";
     const ENDINGS: &[&str] = &["instead", "rather", "please", "pls", "utc", "then", "better", "thanks", ","];

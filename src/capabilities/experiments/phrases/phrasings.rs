@@ -9,6 +9,7 @@ use super::{
 
 #[test]
 fn politeness_other_words_and_typing_errors() {
+    let enrolled = r#"read get_experiment_details {"about":"enrollment","experiment_id":"Math Hints"}"#;
     let shown = r#"read get_experiment_details {"experiment_id":"Math Hints"}"#;
     let start = r#"update_experiment_status {"experiment":"Math Hints","status":"start"}"#;
     let weights = r#"update_experiment {"experiment":"Math Hints","weights":"70/30"}"#;
@@ -29,9 +30,9 @@ fn politeness_other_words_and_typing_errors() {
             ("show everything", "read get_all_experiments"),
             ("could you show me the details for Math Hints?", shown),
             ("what about Math Hints?", shown),
-            ("how many users are enrolled in Math Hints?", shown),
-            ("how many users does Math Hints have?", shown),
-            ("how many people in Math Hints", shown),
+            ("how many users are enrolled in Math Hints?", enrolled),
+            ("how many users does Math Hints have?", enrolled),
+            ("how many people in Math Hints", enrolled),
             ("what is “Math Hints”?", shown),
             ("what are Math Hints's conditions?", shown),
             ("which conditions does Math Hints compare?", shown),

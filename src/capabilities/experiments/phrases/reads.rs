@@ -11,7 +11,7 @@ use super::{
     user_request::UserRequest,
     words::{Word, lower},
 };
-use crate::glossary;
+use crate::{glossary, upgrade::experiment::ExperimentId};
 
 /// Words that ask a question or name a part of an experiment.
 const ASKING: &str = "what which who why when where how is are was were has have did does do show tell list see view give \
@@ -23,6 +23,11 @@ const POINTING: &[&str] = &["it", "its", "that", "this", "them", "they"];
 
 /// Parses a question by the only thing that it mentions.
 pub(super) fn read(words: &[Word], situation: &Situation, is_question: bool) -> Option<UserRequest> {
+    if let [only] = words
+        && only.quoted
+    {
+        return is_known(only, situation).then(|| details(&only.text)).flatten();
+    }
     let parts =
         sentence_parts(Utterance { words, situation, is_question: false }, &super::ExperimentPhrases, super::OWNER);
     let subjects: Vec<&Slot> = parts
@@ -43,6 +48,12 @@ pub(super) fn read(words: &[Word], situation: &Situation, is_question: bool) -> 
         }
         _ => None,
     }
+}
+
+/// Returns true if the word is the name or the id of an experiment.
+fn is_known(word: &Word, situation: &Situation) -> bool {
+    let is_listed = || situation.listed.as_ref().is_some_and(|listed| listed.names.contains(&word.text));
+    word.kind.as_deref() == Some("experiment") || word.text.parse::<ExperimentId>().is_ok() || is_listed()
 }
 
 fn details(name: &str) -> Option<UserRequest> {

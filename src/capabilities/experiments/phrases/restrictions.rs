@@ -188,8 +188,8 @@ fn reply_to(said: &str) -> String {
 fn an_unsupported_restriction_is_quoted_in_the_reply() {
     let rest = "Nothing was changed. Ask again without it, or put it another way.";
     assert_eq!(
-        reply_to("start Math Hints but only with 200 users"),
-        format!("I can start Math Hints, but not “only with 200 users”. {rest}")
+        reply_to("cancel Math Hints but only with 200 users"),
+        format!("I can cancel Math Hints, but not “only with 200 users”. {rest}")
     );
     assert_eq!(
         reply_to("please pause Geometry B for class 5B"),
@@ -201,7 +201,7 @@ fn an_unsupported_restriction_is_quoted_in_the_reply() {
     );
     assert_eq!(
         reply_to("stop everything in mathstream apart from Geometry B"),
-        "I couldn't make sense of “everything in mathstream apart from Geometry B” in that. Nothing was changed. Please put it another way."
+        "I couldn't make sense of “everything in mathstream apart from Geometry B” in that. Nothing was changed. What did you mean by it?"
     );
 }
 

@@ -14,6 +14,7 @@ pub(super) fn words(params: &Map<String, Value>) -> Option<String> {
         let value = plain(value);
         parts.push(match key.as_str() {
             "decision_points" => format!("at {value}"),
+            "copy_of" => format!("a copy of “{value}”"),
             "site" => format!("site {value}"),
             "target" => format!("target {value}"),
             "conditions" => format!("conditions {value}"),

@@ -22,7 +22,7 @@ pub(super) fn check(situation: &Situation, table: &[(&str, &str)]) {
 }
 
 pub(super) fn open_card(title: &str) -> OpenCard {
-    OpenCard { title: title.into(), approve: "Start experiment".into(), reject: "Don't start".into(), typed: true }
+    OpenCard { title: title.into(), approve: "Start experiment".into(), reject: "Cancel request".into(), typed: true }
 }
 
 pub(super) fn params(value: Value) -> serde_json::Map<String, Value> {
@@ -390,14 +390,14 @@ fn undo_finds_the_named_change() {
     let failed = RecentChange {
         again: change("", "stop").undo,
         undo: None,
-        what: "Stop “Math Hints”: nobody decided in time".into(),
+        what: "Stop “Math Hints”: no one decided in time".into(),
     };
     let situation = Situation {
         recent_changes: vec![
             failed,
             change("Started “Math Hints”.", "stop"),
             change("Stopped “Reading Pace”.", "start"),
-            RecentChange { what: "Deleted “Tour”.".into(), undo: None, again: None },
+            RecentChange { what: "“Tour” was permanently deleted.".into(), undo: None, again: None },
         ],
         ..Situation::default()
     };

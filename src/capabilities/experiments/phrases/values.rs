@@ -8,9 +8,8 @@ use countersign_understanding::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    ExperimentPhrases, bulk,
-    changes::who_of,
-    clauses, lists,
+    ExperimentPhrases, bulk, clauses, lists,
+    members::who_of,
     slots::{LIMITING, point},
     words::{Word, after, lower, skip, text},
 };
@@ -94,6 +93,7 @@ pub(super) fn of(kind: &str, utterance: Utterance<'_>) -> Vec<Candidate> {
             &|words| (words.len() == utterance.words.len()).then(|| bulk::several(words)).flatten().map(Value::from),
             true,
         ),
+        "pair" => each(24, &|words| bulk::several_compared(words).map(Value::from), true),
         "any" => each(1, &|words| Some(words[0].text.clone().into()), true),
         "rule" => each(1, &|words| (!words[0].is("rule")).then(|| words[0].lower.clone().into()), true),
         "mode" => each(1, &|words| (!words[0].is("mode")).then(|| clauses::filter_mode(&words[0]).into()), true),
@@ -161,7 +161,7 @@ fn post_rule(words: &[Word]) -> Option<Value> {
 }
 
 /// Parses a status that an experiment can be set to.
-fn status(word: &Word) -> Option<Value> {
+pub(super) fn status(word: &Word) -> Option<Value> {
     const KNOWN: &str = "running enrolling paused stopped inactive cancelled canceled completed archived \
         enrollmentcomplete preview scheduled";
     match () {
@@ -241,7 +241,12 @@ fn group_kind(words: &[Word]) -> Option<Value> {
 
 /// Parses the members of a list: `u1, class 5B and u2`.
 fn members(words: &[Word]) -> Option<Value> {
-    Some(who_of(&items(words, 2)?))
+    const ALL_IN: &str =
+        "everyone in|everybody in|anyone in|all students in|all users in|students in|users in|people in|all of|all in";
+    let items = items(skip(words, ALL_IN), 2)?;
+    let is_everybody =
+        |item: &Vec<Word>| matches!(item.as_slice(), [one] if one.among("everyone everybody anyone all"));
+    (!items.iter().any(is_everybody)).then(|| who_of(&items))
 }
 
 /// Parses tags. `mark` is `+` to add them or `-` to remove them.

@@ -40,17 +40,14 @@ pub fn health_reply(answer: &Value) -> Reply {
 /// Says that the platform does not answer, and shows its last known answer. `ago` is the age of that
 /// answer, such as `3 min ago`.
 pub fn earlier_health_reply(answer: &Value, ago: &str) -> Reply {
-    let text = Text::from("UpGrade does not answer now. ");
+    let text = Text::from("UpGrade isn't answering. ");
     Reply::text(match Health::deserialize(answer) {
-        Ok(Health { name, version }) => text
-            .plain(format!("When I asked {ago}, it was running: "))
-            .bold(name)
-            .plain(", version ")
-            .code(version)
-            .plain("."),
-        Err(_) => text.plain(format!("It did {ago}.")),
+        Ok(Health { name, version }) => {
+            text.plain(format!("It was running {ago}: ")).bold(name).plain(", version ").code(version).plain(".")
+        }
+        Err(_) => text.plain(format!("It last answered {ago}.")),
     })
-    .hint("Ask again in a minute, or tell whoever runs it.")
+    .hint("Try again in a minute. If it keeps failing, tell its operator.")
 }
 
 /// Adds the data as a file below the reply, named after `about`.
@@ -59,13 +56,13 @@ pub fn json_file(reply: Reply, about: &str, title: &str, data: &Value) -> Reply 
     let name: String = words.collect::<Vec<_>>().join("-").to_lowercase().chars().take(60).collect();
     let name = if name.is_empty() { "data.json".to_owned() } else { format!("{name}.json") };
     let bytes = serde_json::to_vec_pretty(data).expect("a value is plain data");
-    reply.file(Attachment { name, title: title.to_owned(), bytes })
+    reply.file(Attachment { name, title: title.to_owned(), alt: String::new(), bytes })
 }
 
 /// Returns the reply to a tool's answer with an unexpected format, which is a bug in the bot.
 pub(super) fn unreadable() -> Reply {
-    Reply::text("I read something from UpGrade that I do not understand, so I would rather not say anything about it.")
-        .hint("Ask again, or tell whoever runs me.")
+    Reply::text("UpGrade sent data that I can't read, so I can't answer this.")
+        .hint("Try again. If it keeps failing, tell the app's operator.")
 }
 
 /// Returns the shares in words: `control 50%, variant 50% (12 enrolled)`.
@@ -77,22 +74,22 @@ pub fn shares(conditions: &[Share]) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns a number of people in words: `nobody`, `1 person`, `12 people`.
+/// Returns a number of people in words: `0`, `1 user`, `12 users`.
 pub fn people(users: u64) -> String {
     match users {
-        0 => "nobody".to_owned(),
-        1 => "1 person".to_owned(),
-        users => format!("{users} people"),
+        0 => "0".to_owned(),
+        1 => "1 user".to_owned(),
+        users => format!("{users} users"),
     }
 }
 
 /// Returns the unit of assignment in words.
 pub fn unit_words(unit: &str, group: Option<&str>) -> String {
     match (unit, group) {
-        ("individual", _) => "each person by themselves".to_owned(),
-        ("group", Some(group)) => format!("all of a group together, by {group}"),
-        ("group", None) => "all of a group together".to_owned(),
-        ("within-subjects", _) => "each person through several conditions".to_owned(),
+        ("individual", _) => "individual".to_owned(),
+        ("group", Some(group)) => format!("by group ({group})"),
+        ("group", None) => "by group".to_owned(),
+        ("within-subjects", _) => "within subjects".to_owned(),
         (other, _) => other.to_owned(),
     }
 }
@@ -100,9 +97,9 @@ pub fn unit_words(unit: &str, group: Option<&str>) -> String {
 /// Returns the post-experiment rule in words.
 pub fn afterwards(rule: &str) -> String {
     match rule.split_once(' ') {
-        None if rule == "continue" => "everyone keeps their condition".to_owned(),
-        Some(("assign", "default")) => "everyone gets the application's default".to_owned(),
-        Some(("assign", condition)) => format!("everyone enrolled gets {condition}"),
+        None if rule == "continue" => "enrolled users keep their condition".to_owned(),
+        Some(("assign", "default")) => "all users get the application's default".to_owned(),
+        Some(("assign", condition)) => format!("enrolled users get {condition}"),
         _ => rule.to_owned(),
     }
 }
@@ -110,8 +107,8 @@ pub fn afterwards(rule: &str) -> String {
 /// Returns the filter mode in words.
 pub fn filter_words(mode: &str) -> String {
     match mode {
-        "includeAll" => "take part".to_owned(),
-        "excludeAll" => "do not take part".to_owned(),
+        "includeAll" => "included".to_owned(),
+        "excludeAll" => "excluded".to_owned(),
         other => other.to_owned(),
     }
 }
@@ -148,12 +145,12 @@ mod tests {
         let answer = json!({ "name": "A/B Testing Backend", "version": "6.5.0" });
         assert_snapshot!(read(&health_reply(&answer)), @"UpGrade is running: A/B Testing Backend, version 6.5.0.");
         assert_snapshot!(read(&earlier_health_reply(&answer, "3 min ago")), @r"
-        UpGrade does not answer now. When I asked 3 min ago, it was running: A/B Testing Backend, version 6.5.0.
-        Ask again in a minute, or tell whoever runs it.
+        UpGrade isn't answering. It was running 3 min ago: A/B Testing Backend, version 6.5.0.
+        Try again in a minute. If it keeps failing, tell its operator.
         ");
         assert_snapshot!(read(&health_reply(&json!(null))), @r"
-        I read something from UpGrade that I do not understand, so I would rather not say anything about it.
-        Ask again, or tell whoever runs me.
+        UpGrade sent data that I can't read, so I can't answer this.
+        Try again. If it keeps failing, tell the app's operator.
         ");
     }
 }

@@ -16,8 +16,8 @@ pub fn shared_points(others: &[(&View, String)]) -> Option<Text> {
         text = text.plain(join).bold(&view.name).plain(format!("”, {}, has {point}", view.state.display()));
     }
     let more = others.len().saturating_sub(MAX_NAMED);
-    let more = if more > 0 { format!("; and {more} more have one of these points") } else { String::new() };
-    let words = format!("{more} too: each person takes part in only one experiment at a point.");
+    let more = if more > 0 { format!("; {more} more share one of these decision points") } else { String::new() };
+    let words = format!("{more} too. Each user takes part in only one experiment at a decision point.");
     (!others.is_empty()).then(|| text.plain(words))
 }
 
@@ -27,40 +27,40 @@ pub fn name_taken(others: &[&View]) -> Option<Text> {
     let states = states.collect::<Vec<_>>().join("; ");
     match others.len() {
         0 => None,
-        1 => {
-            Some(Text::from(format!("There is an experiment of this name already ({states}); then there will be two.")))
-        }
+        1 => Some(Text::from(format!("An experiment with this name already exists ({states}), so there will be two."))),
         n => Some(Text::from(format!(
-            "There are {n} experiments of this name already ({states}); then there will be one more."
+            "{n} experiments with this name already exist ({states}), so there will be one more."
         ))),
     }
 }
 
 /// Says that only people on the inclusion list take part, and that it is empty.
 pub fn nobody_takes_part() -> Text {
-    Text::from("Nobody will be enrolled: only people on its inclusion list take part, and that list is empty.")
+    Text::from("Nobody will be enrolled: only users on its inclusion list are included, and that list is empty.")
 }
 
 /// Says that people on no list take part as well, although there is an inclusion list.
 pub fn everybody_takes_part() -> Text {
-    Text::from("People on no list take part as well, so the inclusion list only helps people whose group is excluded.")
+    Text::from(
+        "Users on no list are included too, so the inclusion list only matters for users whose group is excluded.",
+    )
 }
 
 /// Describes the effect of a changed draw on participants. `enrolled` is their number, if it could be
 /// read.
 pub fn redraws(status: Status, enrolled: Option<u64>) -> Text {
     let what = match enrolled {
-        Some(0) => "nobody is enrolled yet, so everybody is drawn by the new design".to_owned(),
-        Some(1) => "the 1 person enrolled keeps their condition, everybody else is drawn anew".to_owned(),
-        Some(n) => format!("the {n} people enrolled keep their condition, everybody else is drawn anew"),
-        None => "people who are enrolled keep their condition, others are drawn anew".to_owned(),
+        Some(0) => "nobody is enrolled yet, so everyone is assigned by the new design".to_owned(),
+        Some(1) => "the 1 enrolled user keeps their condition, everyone else is assigned again".to_owned(),
+        Some(n) => format!("the {n} enrolled users keep their condition, everyone else is assigned again"),
+        None => "enrolled users keep their condition, everyone else is assigned again".to_owned(),
     };
     Text::from(format!("It is {}: {what}.", status.display()))
 }
 
 /// Says that conditions or decision points are removed.
 pub fn removal() -> Text {
-    Text::from("What is removed here goes with its enrolments; adding it again does not bring them back.")
+    Text::from("Removing this deletes its enrollments. Adding it again doesn't restore them.")
 }
 
 #[cfg(test)]
@@ -82,12 +82,12 @@ mod tests {
         let all: Vec<_> = ["A", "B", "C", "D", "E"].map(|name| view(name, "running")).into();
         let at = |n: usize| all.iter().take(n).map(|view| (view, "chat / tone".to_owned())).collect::<Vec<_>>();
         assert!(shared_points(&[]).is_none());
-        assert_snapshot!(shared_points(&at(1)).unwrap().words(), @"“A”, enrolling (running), has chat / tone too: each person takes part in only one experiment at a point.");
+        assert_snapshot!(shared_points(&at(1)).unwrap().words(), @"“A”, running, has chat / tone too. Each user takes part in only one experiment at a decision point.");
         assert!(
             shared_points(&at(5))
                 .unwrap()
                 .words()
-                .contains("“C”, enrolling (running), has chat / tone; and 2 more have one of these points too:")
+                .contains("“C”, running, has chat / tone; 2 more share one of these decision points")
         );
     }
 
@@ -101,10 +101,10 @@ mod tests {
             redraws(Status::Enrolling, Some(24)),
         ];
         assert_snapshot!(said.map(|text| text.words()).join("\n"), @"
-        There is an experiment of this name already (inactive in assign-prog); then there will be two.
-        There are 2 experiments of this name already (inactive in assign-prog; cancelled (completed) in assign-prog); then there will be one more.
-        It is enrolling (running): nobody is enrolled yet, so everybody is drawn by the new design.
-        It is enrolling (running): the 24 people enrolled keep their condition, everybody else is drawn anew.
+        An experiment with this name already exists (inactive in assign-prog), so there will be two.
+        2 experiments with this name already exist (inactive in assign-prog; cancelled in assign-prog), so there will be one more.
+        It is running: nobody is enrolled yet, so everyone is assigned by the new design.
+        It is running: the 24 enrolled users keep their condition, everyone else is assigned again.
         ");
     }
 }

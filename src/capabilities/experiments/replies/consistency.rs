@@ -41,22 +41,25 @@ pub fn card(test: &Test, enrolled: Option<u64>) -> Card {
     }
     if *first < Phase::Paused {
         let new = if rules.by_group { "new groups" } else { "newcomers" };
-        warnings.push(Text::from(format!("It ends paused: {new} get nothing, and {}.", afterwards(rules))));
+        warnings
+            .push(Text::from(format!("It is paused at the end: {new} get no condition, and {}.", afterwards(rules))));
     }
-    warnings.push(Text::from("The platform cannot take enrolled users out again: they stay in its figures."));
+    warnings.push(Text::from("The platform can't remove enrolled users, so they stay in its data."));
     let real = enrolled.filter(|enrolled| *enrolled > 0);
     if let Some(real) = real {
-        let are = if real == 1 { "1 person is".to_owned() } else { format!("{real} people are") };
-        warnings.push(Text::from(format!("{are} enrolled already; the figures will be mixed.")));
+        let are = if real == 1 { "1 user is".to_owned() } else { format!("{real} users are") };
+        warnings.push(Text::from(format!("{are} already enrolled, so the data will be mixed.")));
     }
-    let back = if *first < Phase::Paused { " Afterwards I offer to put it back." } else { "" };
+    let back = if *first < Phase::Paused { " I'll offer to undo that." } else { "" };
     Card {
         title: format!("Test the consistency rules of “{name}”?"),
         facts,
         warnings,
-        notes: vec![Text::from(format!("It can be stopped on the way; then it stays as it is by then.{back}"))],
+        notes: vec![Text::from(format!(
+            "You can stop it midway; the experiment then keeps its status at that moment.{back}"
+        ))],
         approve: "Run the test".to_owned(),
-        reject: "Don't".to_owned(),
+        reject: "Cancel request".to_owned(),
         done: format!("Tested the consistency rules of “{name}”."),
         irreversible: real.is_some() && *first < Phase::Paused,
         editable: false,
@@ -116,26 +119,25 @@ fn left_out(first: Phase) -> &'static str {
 }
 
 fn in_words(rules: &Rules, kind: Option<&str>) -> String {
-    let unit =
-        kind.map_or("each person by themselves".to_owned(), |kind| format!("all of a group together, by {kind}"));
+    let unit = kind.map_or("individual".to_owned(), |kind| format!("by group ({kind})"));
     let consistency = match rules.consistency {
         Consistency::Individual => "individual",
         Consistency::Group => "group",
         Consistency::Experiment => "experiment",
     };
     let early = match (rules.early_stay_out, rules.consistency) {
-        (true, Consistency::Experiment) => "early visitors may take part all the same",
-        (true, Consistency::Individual | Consistency::Group) => "early visitors stay out",
-        (false, _) => "early visitors may take part",
+        (true, Consistency::Experiment) => "early visitors are included anyway",
+        (true, Consistency::Individual | Consistency::Group) => "early visitors are excluded",
+        (false, _) => "early visitors are included",
     };
     format!("{unit}; consistency {consistency}; {early}; afterwards {}", afterwards(rules))
 }
 
 fn afterwards(rules: &Rules) -> String {
     match &rules.afterwards {
-        Afterwards::Keep => "everyone enrolled keeps their condition".to_owned(),
-        Afterwards::Named(code) => format!("everyone enrolled gets {code}"),
-        Afterwards::Default => "everyone gets the application's default".to_owned(),
+        Afterwards::Keep => "enrolled users keep their condition".to_owned(),
+        Afterwards::Named(code) => format!("enrolled users get {code}"),
+        Afterwards::Default => "all users get the application's default".to_owned(),
     }
 }
 
@@ -161,8 +163,8 @@ fn verdict(test: &Test, progress: &TestProgress) -> String {
     let all = judge(&test.rules, &test.visitors, &progress.observations);
     let differ: Vec<_> = all.iter().filter(|one| !one.fits()).collect();
     match (differ.len(), all.len()) {
-        (0, 1) => "the 1 observation is as the rules say.".to_owned(),
-        (0, all) => format!("all {all} observations are as the rules say."),
+        (0, 1) => "the 1 observation matches the rules.".to_owned(),
+        (0, all) => format!("all {all} observations match the rules."),
         (some, all) => {
             let named: Vec<_> = differ.iter().take(MAX_DIFFERENCES).map(|one| difference(test, one)).collect();
             let more =
@@ -183,7 +185,7 @@ fn difference(test: &Test, one: &CheckedObservation) -> String {
 pub fn stopped(test: &Test, progress: &TestProgress, by: Option<&UserId>) -> Text {
     let text = match by {
         Some(by) => Text::from("Stopped by ").person(by.clone()),
-        None => Text::from(format!("Stopped, since {} minutes are over,", MAX_DURATION.as_secs() / 60)),
+        None => Text::from(format!("Stopped after {} minutes (the time limit),", MAX_DURATION.as_secs() / 60)),
     };
     let status = test.phase_after(progress.next).status();
     let text = text.plain(format!(" after {}. “", steps_made(test, progress)));
@@ -202,24 +204,24 @@ fn steps_made(test: &Test, progress: &TestProgress) -> String {
 /// Says that the test cannot continue. `status` is the present status of the experiment, if it could be
 /// read.
 pub fn broken_off(test: &Test, progress: &TestProgress, why: Text, status: Option<Status>) -> Text {
-    let text = Text::from(format!("Broken off after {}. ", steps_made(test, progress))).join(why);
+    let text = Text::from(format!("Ended early after {}. ", steps_made(test, progress))).join(why);
     match status {
         Some(status) => text.plain(" “").bold(&test.experiment_name).plain(format!("” is {} now.", status.display())),
         None => {
             let likely = test.phase_after(progress.next).status().display();
-            text.plain(" I could not read where it stands now; the last I know is ").plain(likely).plain(".")
+            text.plain(" Its current status can't be read; the last known status is ").plain(likely).plain(".")
         }
     }
 }
 
 /// Says that a repeated request got no answer.
 pub fn no_answer() -> Text {
-    Text::from("The platform gives no answer.")
+    Text::from("The platform isn't answering.")
 }
 
 /// Says that another person changed the status.
 pub fn changed_meanwhile() -> Text {
-    Text::from("Somebody changed its status meanwhile.")
+    Text::from("Someone changed its status in the meantime.")
 }
 
 /// Adds the table of results to the reply, and buttons to put the experiment back.
@@ -309,7 +311,7 @@ fn capital(words: &str) -> String {
 pub fn within_subjects(name: &str) -> Reply {
     Reply::text(
         Text::from("In “").bold(name).plain(
-            "” everybody meets every condition in turn (within subjects), so there is no consistency rule to test.",
+            "” each user gets every condition in turn (within subjects), so there is no consistency rule to test.",
         ),
     )
 }
@@ -319,12 +321,11 @@ pub fn not_from(name: &str, status: Status) -> Reply {
     let is = Text::from("“").bold(name).plain(format!("” is {}", status.display()));
     match status {
         Status::Scheduled => {
-            let text = is.plain(" and would start by itself. Take it off the schedule first, then it can be tested.");
+            let text = is.plain(" and scheduled to start. Unschedule it before testing it.");
             Reply::text(text).choice("Unschedule it", format!("unschedule “{name}”"))
         }
         _ => Reply::text(is.plain(
-            ", and the test goes through the phases before the start, running and paused. \
-             From where it stands there is no way into them.",
+            ". The test needs an experiment that can be started and paused, which isn't possible from this status.",
         ))
         .choice("List experiments", "list experiments"),
     }
@@ -334,19 +335,18 @@ pub fn not_from(name: &str, status: Status) -> Reply {
 pub fn unknown_rules(view: &View) -> Reply {
     let rule = view.consistency_rule.as_deref().unwrap_or("none");
     Reply::text(Text::from("“").bold(&view.name).plain(format!(
-        "” has the unit {} and the consistency rule {rule}. What follows from these two together is not known, so there \
-         is nothing to compare with.",
+        "” has the assignment unit {} and the consistency rule {rule}. The expected result of this combination isn't defined, so there's nothing to compare with.",
         view.assignment_unit
     )))
-    .choice("Make the rule individual", format!("set the consistency rule of “{}” to individual", view.name))
+    .choice("Use individual consistency", format!("set the consistency rule of “{}” to individual", view.name))
 }
 
 /// Says that only listed people take part, which simulated users are not.
 pub fn only_listed(name: &str) -> Reply {
     Reply::text(
-        Text::from("Only people on the inclusion list take part in “")
+        Text::from("Only users on the inclusion list are included in “")
             .bold(name)
-            .plain("”. Test users are on no list, so they would get nothing whatever the rules are."),
+            .plain("”. Test users aren't on it, so they would get no condition under any rule."),
     )
 }
 
@@ -355,9 +355,9 @@ pub fn shared(name: &str, other: &View) -> Reply {
     Reply::text(
         Text::from("“").bold(&other.name).plain(format!("”, {}, shares a decision point with “", other.state.display()))
             .bold(name)
-            .plain("”. There each user takes part in only one of the two, so what a test user gets would not show the rules."),
+            .plain("”. Each user takes part in only one of the two there, so the test couldn't show whether the rules hold."),
     )
-    .choice("Show the other one", format!("show “{}”", other.name))
+    .choice("Show that experiment", format!("show “{}”", other.name))
 }
 
 /// Says that the experiment would pause automatically before the test is over.
@@ -373,8 +373,7 @@ pub fn ends_too_soon(view: &View, test: &Test, enrolled: Option<&Enrollment>) ->
         None => format!("{} groups", reached(group_count, enrolled.map(|e| e.groups), new_groups)?),
     };
     let text = Text::from("“").bold(&view.name).plain(format!(
-        "” ends its enrollment by itself at {limit}. The test users would take it there, and it would pause before the \
-         test is over."
+        "” ends enrollment automatically at {limit}. The test users would reach that limit and pause it before the test is over."
     ));
     Some(Reply::text(text))
 }

@@ -44,7 +44,7 @@ pub fn contexts_reply(answer: &Value, context: Option<&str>) -> Reply {
 pub fn available_reply(answer: &Value) -> Reply {
     let names = words(&answer["contexts"]);
     let reply = match names.as_slice() {
-        [] => return Reply::text("UpGrade knows no context. Its administrator sets them up."),
+        [] => return Reply::text("UpGrade has no contexts. Its administrator sets them up."),
         [one] => Reply::text(Text::new().plain("There is one context: ").join(codes(&[one])).plain(".")),
         several => Reply::text(
             Text::new().plain(format!("There are {} contexts: ", several.len())).join(codes(several)).plain("."),
@@ -61,7 +61,12 @@ pub fn conditions_reply(answer: &Value) -> Reply {
 
 /// Returns the kinds of groups of one context: the answer of `get_group_types_for_context`.
 pub fn group_types_reply(answer: &Value) -> Reply {
-    part(answer, "group_types", "Group types in ", "has no group types, so experiments there assign each person alone.")
+    part(
+        answer,
+        "group_types",
+        "Group types in ",
+        "has no group types, so experiments there assign users individually.",
+    )
 }
 
 /// Returns the decision points of one context: the answer of `get_decision_points_for_context`.
@@ -135,7 +140,7 @@ mod tests {
         Group types: classId
         ");
         assert_snapshot!(read(&contexts_reply(&answer, Some("assign"))), @r"
-        There is no context “assign”. There are: assign-prog, mathstream.
+        No context is called “assign”. There are: assign-prog, mathstream.
         [assign-prog → what does assign-prog know?]
         [mathstream → what does mathstream know?]
         ");
@@ -152,7 +157,7 @@ mod tests {
         Conditions in assign-prog: control.
         [Decision points → what decision points does assign-prog have?]
         ");
-        assert_snapshot!(read(&group_types_reply(&json!({ "context": "assign-prog", "group_types": [] }))), @"assign-prog has no group types, so experiments there assign each person alone.");
+        assert_snapshot!(read(&group_types_reply(&json!({ "context": "assign-prog", "group_types": [] }))), @"assign-prog has no group types, so experiments there assign users individually.");
         let points = json!({ "context": "assign-prog", "sites": ["SelectSection"], "targets": [],
             "in_use": [{ "decision_point": "SelectSection / area_model", "experiments": ["Math Hints", "Twin"] }] });
         assert_snapshot!(read(&points_reply(&points)), @"

@@ -38,9 +38,9 @@ pub fn details_reply(answer: &Value, form: Form) -> Reply {
 fn short(details: &Details) -> Reply {
     let summary = &details.summary;
     let enrolled = match details.enrolled_users {
-        Some(1) => " 1 person is enrolled.".to_owned(),
+        Some(1) => " 1 user is enrolled.".to_owned(),
         Some(0) => " Nobody is enrolled.".to_owned(),
-        Some(users) => format!(" {users} people are enrolled."),
+        Some(users) => format!(" {users} users are enrolled."),
         None => String::new(),
     };
     let compares = match summary.conditions.as_slice() {
@@ -130,9 +130,9 @@ fn payloads(all: &[PayloadSummary]) -> String {
 /// Returns the rules and numbers: assignment, people on no list, the post-experiment rule, enrolments.
 fn rules_of(details: &Details) -> Vec<(String, Text)> {
     let mut facts = vec![
-        ("Assigned".to_owned(), Text::from(unit_words(&details.assignment_unit, details.group.as_deref()))),
-        ("Afterwards".to_owned(), Text::from(afterwards(&details.post_experiment_rule))),
-        ("People on no list".to_owned(), Text::from(filter_words(&details.filter_mode))),
+        ("Assignment".to_owned(), Text::from(unit_words(&details.assignment_unit, details.group.as_deref()))),
+        ("After enrollment ends".to_owned(), Text::from(afterwards(&details.post_experiment_rule))),
+        ("Users on no list".to_owned(), Text::from(filter_words(&details.filter_mode))),
     ];
     let mut add = |label: &str, words: &str| facts.push((label.to_owned(), Text::from(words)));
     if let Some(rule) = &details.consistency_rule {
@@ -140,12 +140,12 @@ fn rules_of(details: &Details) -> Vec<(String, Text)> {
     }
     if let Some(algorithm) = &details.assignment_algorithm {
         match &details.stratification_factor {
-            Some(factor) => add("Drawn by", &format!("{algorithm}, by {factor}")),
-            None => add("Drawn by", algorithm),
+            Some(factor) => add("Algorithm", &format!("{algorithm}, by {factor}")),
+            None => add("Algorithm", algorithm),
         }
     }
     if let Some(ends) = &details.ends {
-        add("Pauses by itself", ends);
+        add("Ends automatically", ends);
     }
     for (label, at) in [("Starts", &details.start_on), ("Ends", &details.end_on)] {
         if let Some(at) = at {
@@ -190,7 +190,7 @@ fn full(details: &Details) -> Reply {
         reply = reply.and(table(["Condition", "Weight", "Enrolled"], rows.collect()));
     }
     let points = summary.decision_points.iter().map(|point| match details.exclude_if_reached.contains(point) {
-        true => Text::new().code(point).plain(" (whoever was here before the start stays out)"),
+        true => Text::new().code(point).plain(" (users who were here before the start are excluded)"),
         false => Text::new().code(point),
     });
     if !summary.decision_points.is_empty() {
@@ -209,9 +209,7 @@ fn full(details: &Details) -> Reply {
         });
         reply = reply.and(table(["Decision point", "Condition", "Payload"], rows.collect()));
     }
-    for (label, lists) in
-        [("May take part", &details.inclusion_lists), ("Must not take part", &details.exclusion_lists)]
-    {
+    for (label, lists) in [("Included", &details.inclusion_lists), ("Excluded", &details.exclusion_lists)] {
         if !lists.is_empty() {
             reply = reply.and(Part::Text(format!("{label}:").into()));
             reply = reply.and(Part::List(lists.iter().map(on_list).collect()));
@@ -229,7 +227,7 @@ fn table(columns: [&str; 3], rows: Vec<Vec<Text>>) -> Part {
     Part::Table { columns: columns.map(str::to_owned).to_vec(), rows }
 }
 
-fn on_list(list: &MemberListSummary) -> Text {
+pub(super) fn on_list(list: &MemberListSummary) -> Text {
     let text = match list.name.as_str() {
         "" => Text::new(),
         name => Text::new().bold(name).plain(": "),
@@ -242,10 +240,10 @@ fn on_list(list: &MemberListSummary) -> Text {
 fn raw(details: &Details, data: &Value) -> Reply {
     let name = &details.summary.name;
     if data.is_null() || data.get("left_out").is_some() {
-        let text = Text::new().plain("The data of “").bold(name).plain("” is too large for me to pass on.");
+        let text = Text::new().plain("The data of “").bold(name).plain("” is too large to post.");
         return Reply::text(text).choice("In detail", format!("show “{name}” in detail"));
     }
-    let text = Text::new().plain("Everything UpGrade says of “").bold(name).plain("” is in the file below.");
+    let text = Text::new().plain("All UpGrade data about “").bold(name).plain("” is in the file below.");
     json_file(Reply::text(text), name, name, data)
 }
 
@@ -289,11 +287,11 @@ mod tests {
         Context: assign-prog
         Conditions: control 50%, variant 50%
         Decision points: SelectSection / area_model
-        Assigned: all of a group together, by classId
-        Afterwards: everyone enrolled gets variant
-        People on no list: take part
+        Assignment: by group (classId)
+        After enrollment ends: enrolled users get variant
+        Users on no list: included
         Consistency: group
-        Enrolled: 12 people, 3 excluded
+        Enrolled: 12 users, 3 excluded
         Tags: algebra
         Id d56d271d-a23c-4e9b-a163-b5fd658c5b03
         [Start → start Math Hints]
@@ -311,7 +309,7 @@ mod tests {
             ("enrolled_users", json!(1)),
             ("next_statuses", json!([])),
             ("exclude_if_reached", json!(["SelectSection / area_model"])),
-            ("ends", json!("with 100 people enrolled")),
+            ("ends", json!("with 100 users enrolled")),
             (
                 "payloads",
                 json!([{ "condition": "control", "decision_point": "SelectSection / area_model", "type": "string", "value": "off" }]),
@@ -323,47 +321,47 @@ mod tests {
             answer[key] = value;
         }
         assert_snapshot!(read(&details_reply(&answer, Form::Short)), @"
-        Math Hints is enrolling (running) in assign-prog, comparing control 50%, variant 50%. 1 person is enrolled.
+        Math Hints is running in assign-prog, comparing control 50%, variant 50%. 1 user is enrolled.
         [In detail → show “Math Hints” in detail]
         ");
         assert_snapshot!(read(&details_reply(&answer, Form::Full)), @"
         Math Hints
-        Status: enrolling (running)
+        Status: running
         Context: assign-prog
-        Assigned: each person by themselves
-        Afterwards: everyone keeps their condition
-        People on no list: do not take part
-        Pauses by itself: with 100 people enrolled
-        Enrolled: 1 person
+        Assignment: individual
+        After enrollment ends: enrolled users keep their condition
+        Users on no list: excluded
+        Ends automatically: with 100 users enrolled
+        Enrolled: 1 user
         Created: –
         Last changed: –
         Condition | Weight | Enrolled
         control | 50% | –
         variant | 50% | –
         Decision points:
-        • SelectSection / area_model (whoever was here before the start stays out)
+        • SelectSection / area_model (users who were here before the start are excluded)
         Decision point | Condition | Payload
         SelectSection / area_model | control | off
-        May take part:
+        Included:
         • Pilot: u1, classId: 5B and 28 more
-        Must not take part:
+        Excluded:
         • u9
         History:
-        • 2026-11-20T08:00:00.000Z: enrolling (running)
+        • 2026-11-20T08:00:00.000Z: running
         Id d56d271d-a23c-4e9b-a163-b5fd658c5b03
         [As JSON → show “Math Hints” as JSON]
         ");
         assert_snapshot!(read(&details_reply(&answer, Form::Normal)), @"
         Math Hints
-        Status: enrolling (running)
+        Status: running
         Context: assign-prog
         Conditions: control 50%, variant 50%
         Decision points: SelectSection / area_model
-        Assigned: each person by themselves
-        Afterwards: everyone keeps their condition
-        People on no list: do not take part
-        Pauses by itself: with 100 people enrolled
-        Enrolled: 1 person
+        Assignment: individual
+        After enrollment ends: enrolled users keep their condition
+        Users on no list: excluded
+        Ends automatically: with 100 users enrolled
+        Enrolled: 1 user
         Payloads: control “off”
         Included: 30 entries on lists
         Excluded: 1 entry on a list
@@ -372,7 +370,7 @@ mod tests {
         ");
         answer["raw"] = json!({ "left_out": 100_000 });
         assert_snapshot!(read(&details_reply(&answer, Form::Raw)), @"
-        The data of “Math Hints” is too large for me to pass on.
+        The data of “Math Hints” is too large to post.
         [In detail → show “Math Hints” in detail]
         ");
         answer["raw"] = json!({ "id": "d56d271d" });

@@ -14,19 +14,19 @@ pub fn which_factors() -> String {
 
 /// Says that a factor cannot have this name.
 pub fn bad_factor(factor: &str, why: &str) -> Reply {
-    Reply::text(Text::new().plain("The factor “").bold(typed(factor)).plain(format!("” cannot be used: {why}.")))
+    Reply::text(Text::new().plain("The factor “").bold(typed(factor)).plain(format!("” can't be used: {why}.")))
 }
 
 /// Says that a level cannot have this name.
 pub fn bad_level(level: &str, factor: &str, why: &str) -> Reply {
     let text = Text::new().plain("The level “").bold(typed(level)).plain("” of “").bold(typed(factor));
-    Reply::text(text.plain(format!("” cannot be used: {why}.")))
+    Reply::text(text.plain(format!("” can't be used: {why}.")))
 }
 
 /// Says that a factor has only one level.
 pub fn too_few_levels(factor: &str) -> Reply {
     Reply::text(Text::new().plain("The factor “").bold(typed(factor)).plain("” needs two levels or more."))
-        .hint(format!("Say the factors again, such as {EXAMPLE}."))
+        .hint(format!("Give the factors again, for example {EXAMPLE}."))
 }
 
 /// Says that a single factor has no combinations.
@@ -39,9 +39,9 @@ pub fn one_factor(factor: &str) -> Reply {
 /// Says that the factors have more combinations than a card can show.
 pub fn too_many_combinations(combinations: usize, most: usize) -> Reply {
     Reply::text(format!(
-        "These factors make {combinations} combinations. I make at most {most}, so that a card shows all."
+        "These factors make {combinations} combinations. The limit is {most}, so that one card can show them all."
     ))
-    .hint("Name fewer factors or levels.")
+    .hint("Use fewer factors or levels.")
 }
 
 /// Says that a condition cannot be added to a factorial design.
@@ -49,5 +49,5 @@ pub fn no_new_combination(code: &str, name: &str, codes: &[String]) -> Reply {
     let text =
         Text::new().plain("“").bold(name).plain("” is factorial: its conditions are combinations of its factors, ");
     let text = text.plain("and “").bold(typed(code)).plain(format!("” is none of these: {}.", codes.join(", ")));
-    Reply::text(text).hint("I can change weights and leave combinations out, but not add any.")
+    Reply::text(text).hint("I can change weights and leave out combinations, but I can't add any.")
 }

@@ -20,7 +20,7 @@ pub fn concepts_reply(answer: &Value) -> Reply {
         let words = answer[part].as_array().into_iter().flatten().filter_map(Value::as_str);
         Text::from(words.collect::<Vec<_>>().join(", "))
     };
-    Reply::text("I can explain these words. Ask for example “what is a weight?”, or “how do weights and consistency rules work together?”")
+    Reply::text("I can explain these terms. For example, ask “what is a weight?” or “how do weights and consistency rules work together?”")
         .and(Part::Facts(vec![
             ("Experiments".to_owned(), words("core")),
             ("Assignment".to_owned(), words("assignment")),
@@ -33,7 +33,7 @@ pub fn concepts_reply(answer: &Value) -> Reply {
 pub fn terms_reply(answer: &Value) -> Reply {
     let terms = answer.as_object().into_iter().flat_map(|parts| parts.values()).filter_map(Value::as_array).flatten();
     let lines: Vec<String> = terms.filter_map(|term| Some(format!("• {}", term["meaning"].as_str()?))).collect();
-    Reply::markdown(lines.join("\n")).hint("Ask about one of them to hear more.")
+    Reply::markdown(lines.join("\n")).hint("Ask about any of them to learn more.")
 }
 
 /// Describes the parameters of an action, from the result of a `get_…_schema` tool.
@@ -64,7 +64,7 @@ pub fn schema_reply(answer: &Value) -> Reply {
     let (needed, optional): (Vec<&Value>, Vec<&Value>) =
         parameters.iter().partition(|parameter| parameter["needed"] == true);
     let needs: Vec<String> = needed.iter().map(|parameter| name(parameter)).collect();
-    let rest = if optional.is_empty() { "" } else { " The rest is up to you." };
+    let rest = if optional.is_empty() { "" } else { " Everything else is optional." };
     let opening = Text::new().plain("To ").bold(purpose).plain(format!(" I need: {}.{rest}", needs.join(", ")));
     let rows = needed.iter().chain(&optional).map(|parameter| {
         let need = if parameter["needed"] == true { "yes" } else { "no" };
@@ -77,9 +77,9 @@ pub fn schema_reply(answer: &Value) -> Reply {
     let columns = ["What", "Needed", "Meaning"].map(str::to_owned).to_vec();
     Reply::text(opening).and(Part::Table { columns, rows: rows.collect() }).hint(
         Text::new()
-            .plain("Say it in one sentence, such as “")
+            .plain("Say it in one sentence, for example “")
             .plain(example)
-            .plain("”, or piece by piece: I ask for what is missing."),
+            .plain("”, or step by step: I'll ask for what's missing."),
     )
 }
 

@@ -1,5 +1,6 @@
 //! The lists of experiments: a table, a few lines, or a file.
 
+use countersign_capabilities::ShownList;
 use countersign_core::{
     clock::Timestamp,
     reply::{Part, Reply, Text},
@@ -25,7 +26,7 @@ pub fn list_reply(answer: &Value, which: &ListArguments) -> Reply {
         let none = Reply::text(Text::new().plain(format!("There are no experiments{limit}.")));
         return match filter.is_empty() {
             false => none.choice("Show all", "list experiments"),
-            true => none.hint("Ask me to create one: I need a name, a context and a decision point."),
+            true => none.hint("To create one, give me a name, a context and a decision point."),
         };
     }
     let total = answer["total"].as_u64().and_then(|total| usize::try_from(total).ok()).unwrap_or(all.len());
@@ -55,12 +56,25 @@ pub fn list_reply(answer: &Value, which: &ListArguments) -> Reply {
         let next = PAGE_SIZE.min(all.len() - from - PAGE_SIZE);
         reply = reply.choice(format!("Next {next}"), which.request(page + 1));
     } else if total > all.len() {
-        reply = reply.hint(format!("{} more are not shown; ask for one context or status.", total - all.len()));
+        reply = reply.hint(format!("{} more aren't shown. Ask for one context or status.", total - all.len()));
     }
     if page > 1 {
         reply = reply.choice(format!("Previous {PAGE_SIZE}"), which.request(page - 1));
     }
     reply
+}
+
+/// Returns the entries that [`list_reply`] shows; `None` if it shows none.
+pub fn shown(answer: &Value, which: &ListArguments) -> Option<ShownList> {
+    let listed = answer["experiments"].as_array().filter(|listed| !listed.is_empty())?;
+    if which.form == Form::Raw {
+        return None;
+    }
+    let names = listed.iter().filter_map(|experiment| experiment["name"].as_str());
+    let from = (which.page.unwrap_or(1).max(1) - 1).saturating_mul(PAGE_SIZE);
+    let names: Vec<_> = names.skip(from).take(PAGE_SIZE).map(str::to_owned).collect();
+    let is_complete = answer["total"].as_u64() == u64::try_from(names.len()).ok();
+    (!names.is_empty()).then_some(ShownList { names, is_complete })
 }
 
 fn line(experiment: &Summary) -> Text {
@@ -130,24 +144,24 @@ mod tests {
         2 experiments:
         Name | Status | Context | Conditions
         Math Hints | inactive | assign-prog | control 50%, variant 50%
-        Running Test | enrolling (running) | assign-prog | control 50%, variant 50%
+        Running Test | running | assign-prog | control 50%, variant 50%
         ");
         assert_snapshot!(list(&experiments, json!({ "created": "today", "context": "assign-prog" })), @"
         2 experiments (in assign-prog, created today):
         Name | Status | Context | Conditions | Created
         Math Hints | inactive | assign-prog | control 50%, variant 50% | 2026-11-20T08:00:00.000Z
-        Running Test | enrolling (running) | assign-prog | control 50%, variant 50% | 2026-11-20T08:00:00.000Z
+        Running Test | running | assign-prog | control 50%, variant 50% | 2026-11-20T08:00:00.000Z
         ");
         assert_snapshot!(list(&experiments, json!({ "form": "full" })), @"
         2 experiments:
         Name | Status | Context | Conditions | Decision points | Tags | Created | Changed
         Math Hints | inactive | assign-prog | control 50%, variant 50% | SelectSection / area_model | algebra | 2026-11-20T08:00:00.000Z | –
-        Running Test | enrolling (running) | assign-prog | control 50%, variant 50% | SelectSection / area_model | algebra | 2026-11-20T08:00:00.000Z | –
+        Running Test | running | assign-prog | control 50%, variant 50% | SelectSection / area_model | algebra | 2026-11-20T08:00:00.000Z | –
         ");
         assert_snapshot!(list(&experiments, json!({ "form": "short" })), @"
         2 experiments:
         • Math Hints: inactive
-        • Running Test: enrolling (running)
+        • Running Test: running
         ");
         assert_snapshot!(list(&[], json!({ "status": "enrolling" })), @"
         There are no experiments (running).
@@ -155,7 +169,7 @@ mod tests {
         ");
         assert_snapshot!(list(&[], json!({})), @"
         There are no experiments.
-        Ask me to create one: I need a name, a context and a decision point.
+        To create one, give me a name, a context and a decision point.
         ");
     }
 

@@ -1,7 +1,8 @@
 //! All texts about experiments that people read.
 //!
 //! [`answers`], [`lists`], [`details`], [`contexts`], [`knowledge`] and [`users`] show the answers of
-//! the tools. [`refusals`] gives the reason of a refusal and an alternative, and [`factorial`] does so
+//! the tools, [`aspects`] one part of an answer, [`compared`] two of them, and [`enrollment`] the users over time.
+//! [`refusals`] gives the reason of a refusal and an alternative, and [`factorial`] does so
 //! for factors. [`cautions`] has the warnings on cards; [`reach`] and [`split`] have the lines about the
 //! affected people and the expected split. [`outcomes`] reports the end of a change, [`testing`] and
 //! [`consistency`] that of a test.
@@ -10,10 +11,13 @@
 //! are quoted as code and shortened.
 
 pub mod answers;
+pub mod aspects;
 pub mod cautions;
+pub mod compared;
 pub mod consistency;
 pub mod contexts;
 pub mod details;
+pub(crate) mod enrollment;
 pub mod factorial;
 pub mod knowledge;
 pub mod lists;

@@ -15,38 +15,37 @@ const MAX_PROBLEMS: usize = 4;
 
 /// Says that the experiment was deleted between the question and the click.
 pub fn gone(name: &str) -> Text {
-    Text::new().plain("“").bold(name).plain("” does not exist any more, so nothing was changed.")
+    Text::new().plain("“").bold(name).plain("” no longer exists, so nothing was changed.")
 }
 
 /// Says that the experiment was deleted while the outcome of its change was unknown.
 pub fn gone_on_read_back(name: &str) -> Text {
-    Text::new().plain("Reading back, “").bold(name).plain("” does not exist any more.")
+    Text::new().plain("Checked: “").bold(name).plain("” no longer exists.")
 }
 
 /// Says that the platform did not find the experiment for the change, although it was read just before.
 pub fn not_found_for_change(name: &str) -> Text {
-    let text = Text::new().plain("“").bold(name).plain("” does not exist any more: ");
-    text.plain("UpGrade could not find it to change it.")
+    let text = Text::new().plain("“").bold(name).plain("” no longer exists: ");
+    text.plain("UpGrade couldn't find it to change it.")
 }
 
 /// Says that the platform did not find the experiment for the deletion, although it was read just before.
 pub fn not_found_for_deletion(name: &str) -> Text {
-    let text =
-        Text::new().plain("“").bold(name).plain("” no longer exists, but UpGrade did not find it to delete it. ");
+    let text = Text::new().plain("“").bold(name).plain("” no longer exists. UpGrade couldn't find it to delete it. ");
     text.plain("Someone else may have deleted it.")
 }
 
 /// Says that the platform does not know the participant.
 pub fn unknown_user(user: &str) -> Text {
-    let text = Text::new().plain("UpGrade does not know the user ").code(typed(user));
-    text.plain(" yet. Initialise the user first.")
+    let text = Text::new().plain("UpGrade doesn't know the user ").code(typed(user));
+    text.plain(" yet. Initialize the user first.")
 }
 
 /// Returns the advice if the bot cannot sign in.
 pub fn sign_in_advice(error: &google::Error) -> &'static str {
     match error {
-        google::Error::Refused { .. } => "Whoever runs me has to look at my key for it.",
-        google::Error::Unreachable { .. } => "Ask again in a minute, or tell whoever runs me.",
+        google::Error::Refused { .. } => "The app's operator needs to check its key.",
+        google::Error::Unreachable { .. } => "Try again in a minute. If it keeps failing, tell the app's operator.",
     }
 }
 
@@ -62,20 +61,31 @@ pub fn refused_and_unchanged(error: &Error) -> Text {
 
 /// Says that the change was refused, and that its outcome cannot be read back.
 pub fn refused_and_unverifiable(error: &Error) -> Text {
-    answered(error).plain(" I can't look up whether it changed anything. ").plain(advice(error))
+    answered(error).plain(" I couldn't check whether anything changed. ").plain(advice(error))
 }
 
 /// Says that the change was refused, and that reading back did not show its outcome. `evidence` describes
 /// the result of reading back.
 pub fn refused_and_unknown(error: &Error, evidence: Text) -> Text {
     let text = answered(error).plain(" ").join(evidence);
-    text.plain(" I can't tell whether it was done. Please look in UpGrade before asking again.")
+    text.plain(" It isn't known whether it was done. Check in UpGrade before asking again.")
 }
 
 /// Says that the change was refused, but reading back showed that a part of it was made, which `evidence`
 /// describes.
 pub fn refused_in_part(error: &Error, evidence: Text) -> Text {
     evidence.plain(" ").join(answered(error)).plain(" Ask me again for the rest.")
+}
+
+/// Says that the end date was set, and the status stayed the same.
+pub fn only_the_end_date(name: &str, end: Text, status: &str) -> Text {
+    let text = Text::from("The end date of “").bold(name).plain("” was set to ").join(end);
+    text.plain(format!(", but its status is still {status}."))
+}
+
+/// Says that the experiment has the status already, so that nothing was sent.
+pub fn already(name: &str, status: &str) -> Text {
+    Text::from("“").bold(name).plain(format!("” is already {status}, so nothing was changed."))
 }
 
 /// Says that the change was refused, but reading back showed that it was made. `summary` describes it.
@@ -86,33 +96,31 @@ pub fn done_despite_error(summary: Text, error: &Error) -> Text {
 /// Describes the platform's answer, or that there was none. The sentence makes no claim about the change.
 fn answered(error: &Error) -> Text {
     match error {
-        Error::NotFound { reason } => {
-            Text::new().plain("UpGrade does not know what was named: ").plain(sentence(&typed(reason)))
-        }
-        Error::Auth => Text::from("UpGrade does not accept my credentials."),
-        Error::SignIn(error) => Text::from(format!("I could not sign in to UpGrade ({error}).")),
+        Error::NotFound { reason } => Text::new().plain("UpGrade couldn't find this: ").plain(sentence(&typed(reason))),
+        Error::Auth => Text::from("UpGrade doesn't accept my credentials."),
+        Error::SignIn(error) => Text::from(format!("I couldn't sign in to UpGrade ({error}).")),
         Error::Invalid { problems } if says_nothing(problems) => {
-            Text::from("UpGrade did not accept this and does not say why.")
+            Text::from("UpGrade rejected this without giving a reason.")
         }
         Error::Invalid { problems } => {
             let mut named: Vec<String> = problems.iter().take(MAX_PROBLEMS).map(|problem| typed(problem)).collect();
             if problems.len() > MAX_PROBLEMS {
                 named.push(format!("and {} more", problems.len() - MAX_PROBLEMS));
             }
-            Text::new().plain("UpGrade did not accept this: ").plain(sentence(&named.join("; ")))
+            Text::new().plain("UpGrade rejected this: ").plain(sentence(&named.join("; ")))
         }
         Error::Refused { reason } => Text::new().plain("UpGrade refused this: ").plain(sentence(&typed(reason))),
         Error::Faulted { reason } => {
-            Text::new().plain("UpGrade failed while it worked on this (").plain(typed(reason)).plain(").")
+            Text::new().plain("UpGrade failed while handling this (").plain(typed(reason)).plain(").")
         }
         Error::Decode { reason } => {
-            Text::new().plain("UpGrade answered something I cannot read: ").code(typed(reason)).plain(".")
+            Text::new().plain("UpGrade sent an answer that I can't read: ").code(typed(reason)).plain(".")
         }
         Error::Unclear { reason } => {
-            Text::new().plain("UpGrade's answer does not say that this was done (").plain(typed(reason)).plain(").")
+            Text::new().plain("UpGrade's answer doesn't confirm this (").plain(typed(reason)).plain(").")
         }
         Error::Unavailable { reason } | Error::NoAnswer { reason } => {
-            Text::new().plain("UpGrade does not answer at the moment (").plain(typed(reason)).plain(").")
+            Text::new().plain("UpGrade isn't answering (").plain(typed(reason)).plain(").")
         }
     }
 }
@@ -120,14 +128,16 @@ fn answered(error: &Error) -> Text {
 /// Returns the advice for an error.
 fn advice(error: &Error) -> &'static str {
     match error {
-        Error::NotFound { .. } => "Look at what there is and ask again.",
-        Error::Auth => "Whoever runs me has to renew the access token.",
+        Error::NotFound { .. } => "Check the name and ask again.",
+        Error::Auth => "The app's operator needs to renew the access token.",
         Error::SignIn(error) => sign_in_advice(error),
-        Error::Invalid { problems } if says_nothing(problems) => "Tell whoever runs it if that happens again.",
-        Error::Invalid { .. } | Error::Refused { .. } => "Ask again with that corrected.",
-        Error::Faulted { .. } => "Ask again, or tell whoever runs it.",
-        Error::Decode { .. } | Error::Unclear { .. } => "Tell whoever runs it.",
-        Error::Unavailable { .. } | Error::NoAnswer { .. } => "Ask again in a minute, or tell whoever runs it.",
+        Error::Invalid { problems } if says_nothing(problems) => "If it happens again, tell its operator.",
+        Error::Invalid { .. } | Error::Refused { .. } => "Correct that and ask again.",
+        Error::Faulted { .. } => "Try again. If it keeps failing, tell its operator.",
+        Error::Decode { .. } | Error::Unclear { .. } => "Tell its operator.",
+        Error::Unavailable { .. } | Error::NoAnswer { .. } => {
+            "Try again in a minute. If it keeps failing, tell its operator."
+        }
     }
 }
 
@@ -139,23 +149,23 @@ fn sentence(words: &str) -> String {
 /// Says that the experiment changed after the card was shown.
 pub fn changed_meanwhile(name: &str) -> Text {
     let text = Text::new().plain("“").bold(name);
-    text.plain("” was changed since the card was shown, so nothing was changed. Ask again for a fresh card.")
+    text.plain("” changed after this card was posted, so nothing was done. Ask again for a new card.")
 }
 
 /// Says that the stored action cannot be read by this version of the bot.
 pub fn unreadable_record() -> Text {
-    Text::from("I cannot read what was approved any more, so nothing was changed. Please ask again.")
+    Text::from("The approved request can't be read, so nothing was changed. Ask again.")
 }
 
 /// Says that reading back failed.
 pub fn cannot_read_back(reason: &str) -> Text {
-    Text::from(format!("UpGrade could not be read back ({reason})."))
+    Text::from(format!("UpGrade couldn't be checked ({reason})."))
 }
 
 /// Says that some parts of an update were made and some were not.
 pub fn partly(name: &str, changed: &[&str], unchanged: &[&str]) -> Text {
-    let text = Text::new().plain("Reading back “").bold(name).plain("”: ");
-    text.plain(format!("changed are {}; not changed are {}.", words(changed), words(unchanged)))
+    let text = Text::new().plain("Checked “").bold(name).plain("”: ");
+    text.plain(format!("changed: {}; not changed: {}.", words(changed), words(unchanged)))
 }
 
 /// Says that the experiment was created without some of its parts; `why` is the platform's reason.
@@ -180,10 +190,10 @@ pub fn part_failed(error: &Error) -> Text {
 /// Returns the platform's answer in a few words.
 fn why(error: &Error) -> String {
     match error {
-        Error::Auth => "it does not accept my credentials any more".to_owned(),
-        Error::Invalid { problems } if says_nothing(problems) => "it does not accept this".to_owned(),
+        Error::Auth => "it no longer accepts my credentials".to_owned(),
+        Error::Invalid { problems } if says_nothing(problems) => "it doesn't accept this".to_owned(),
         Error::Invalid { problems } => problems.join("; "),
-        Error::SignIn(error) => format!("no sign-in, as {error}"),
+        Error::SignIn(error) => format!("sign-in failed: {error}"),
         Error::NotFound { reason }
         | Error::Refused { reason }
         | Error::Faulted { reason }
@@ -198,7 +208,7 @@ fn why(error: &Error) -> String {
 pub fn one_refused(error: &Error, unchanged: bool) -> Text {
     part_failed(error).plain(match unchanged {
         true => " I checked: it was not changed.",
-        false => " I can't tell whether it was changed; please look there.",
+        false => " It isn't known whether it was changed. Check in UpGrade.",
     })
 }
 
@@ -207,7 +217,7 @@ pub fn one_refused(error: &Error, unchanged: bool) -> Text {
 pub fn bulk_summary(past: &str, changed: &[&str], unchanged: &[(&str, Text)]) -> Text {
     let all = changed.len() + unchanged.len();
     let mut text = match changed.len() {
-        0 => Text::from(format!("None of {all} is known to be {}.", past.to_lowercase())),
+        0 => Text::from(format!("None of {all} is confirmed as {}.", past.to_lowercase())),
         some => Text::from(format!("{some} of {all}: {}", past.to_lowercase())),
     };
     for (i, name) in changed.iter().enumerate() {
@@ -217,7 +227,7 @@ pub fn bulk_summary(past: &str, changed: &[&str], unchanged: &[(&str, Text)]) ->
         text = text.plain("”.");
     }
     for (name, why) in unchanged {
-        text = text.plain(" Not “").bold(*name).plain("”: ").join(why.clone());
+        text = text.plain(" Not done: “").bold(*name).plain("”: ").join(why.clone());
     }
     text
 }
@@ -225,23 +235,23 @@ pub fn bulk_summary(past: &str, changed: &[&str], unchanged: &[(&str, Text)]) ->
 /// Says that some of several experiments have the new status, and some do not.
 pub fn some_of_several(changed: &[String], rest: &[String]) -> Text {
     let quoted = |names: &[String]| names.iter().map(|name| format!("“{name}”")).collect::<Vec<_>>().join(", ");
-    Text::from(format!("Reading back, changed: {}; not changed: {}.", quoted(changed), quoted(rest)))
+    Text::from(format!("Checked. Changed: {}; not changed: {}.", quoted(changed), quoted(rest)))
 }
 
 /// Says that the experiment exists, but its `lacking` parts are missing.
 pub fn created_so_far(name: &str, lacking: &[&str]) -> Text {
-    Text::new().plain("Reading back, “").bold(name).plain(format!("” is there, without its {}.", words(lacking)))
+    Text::new().plain("Checked: “").bold(name).plain(format!("” exists, but without its {}.", words(lacking)))
 }
 
 /// Says that the experiment exists, but its `differing` fields are not as planned.
 pub fn created_otherwise(name: &str, differing: &[&str]) -> Text {
-    let text = Text::new().plain("Reading back, “").bold(name);
-    text.plain(format!("” is there, but not as it was asked for: {}.", words(differing)))
+    let text = Text::new().plain("Checked: “").bold(name);
+    text.plain(format!("” exists, but differs from the request: {}.", words(differing)))
 }
 
 /// Says that the platform does not find an experiment but still lists it.
 pub fn listed_but_not_found(name: &str) -> Text {
-    Text::new().plain("UpGrade does not find “").bold(name).plain("”, but still lists it.")
+    Text::new().plain("UpGrade can't find “").bold(name).plain("”, but still lists it.")
 }
 
 /// Returns the title of an update's card, and the sentence that reports the finished update.
@@ -259,7 +269,7 @@ pub fn update_words(name: &str, new_name: Option<&str>, things: &[&str]) -> (Str
 
 /// Says that the present status is neither the old nor the new one.
 pub fn other_status(name: &str, now: &str) -> Text {
-    Text::new().plain("Reading back, “").bold(name).plain(format!("” is {now}."))
+    Text::new().plain("Checked: “").bold(name).plain(format!("” is {now}."))
 }
 
 /// Says that a user was registered.
@@ -291,7 +301,7 @@ pub fn assignments(user: &str, context: &str, given: &[(Assignment, Option<Strin
 pub fn marked(user: &str, site: &str, target: &str, marked: &Marked) -> Text {
     let text = Text::new().plain("Marked ").plain(place(site, Some(target))).plain(" for ").code(user);
     match (&marked.experiment_id, &marked.condition) {
-        (None, _) => text.plain(". No experiment has this point, so nobody was enrolled."),
+        (None, _) => text.plain(". No experiment has this decision point, so nobody was enrolled."),
         (Some(_), Some(condition)) => text.plain(" with ").bold(condition).plain("."),
         (Some(_), None) => text.plain("."),
     }
@@ -345,30 +355,30 @@ mod tests {
             other_status("Math Hints", "archived"),
         ];
         assert_snapshot!(all.map(|text| text.words()).join("\n"), @"
-        “Math Hints” does not exist any more, so nothing was changed.
-        Reading back, “Math Hints” does not exist any more.
-        “Math Hints” does not exist any more: UpGrade could not find it to change it.
-        “Math Hints” no longer exists, but UpGrade did not find it to delete it. Someone else may have deleted it.
-        UpGrade does not know the user student-9 yet. Initialise the user first.
-        UpGrade does not know what was named: Experiment not found. Nothing was changed. Look at what there is and ask again.
-        UpGrade does not accept my credentials. Nothing was changed. Whoever runs me has to renew the access token.
-        UpGrade did not accept this: name: isNotEmpty. I checked: nothing was changed. Ask again with that corrected.
-        UpGrade refused this: Condition not found: purple. I checked: nothing was changed. Ask again with that corrected.
-        UpGrade failed while it worked on this (an internal error). I checked: nothing was changed. Ask again, or tell whoever runs it.
-        UpGrade refused this: too many requests. UpGrade could not be read back (status 503). I can't tell whether it was done. Please look in UpGrade before asking again.
-        Reading back, “New” is there, without its inclusion list. UpGrade failed while it worked on this (a database error). Ask me again for the rest.
-        UpGrade refused this: too many requests. I can't look up whether it changed anything. Ask again with that corrected.
+        “Math Hints” no longer exists, so nothing was changed.
+        Checked: “Math Hints” no longer exists.
+        “Math Hints” no longer exists: UpGrade couldn't find it to change it.
+        “Math Hints” no longer exists. UpGrade couldn't find it to delete it. Someone else may have deleted it.
+        UpGrade doesn't know the user student-9 yet. Initialize the user first.
+        UpGrade couldn't find this: Experiment not found. Nothing was changed. Check the name and ask again.
+        UpGrade doesn't accept my credentials. Nothing was changed. The app's operator needs to renew the access token.
+        UpGrade rejected this: name: isNotEmpty. I checked: nothing was changed. Correct that and ask again.
+        UpGrade refused this: Condition not found: purple. I checked: nothing was changed. Correct that and ask again.
+        UpGrade failed while handling this (an internal error). I checked: nothing was changed. Try again. If it keeps failing, tell its operator.
+        UpGrade refused this: too many requests. UpGrade couldn't be checked (status 503). It isn't known whether it was done. Check in UpGrade before asking again.
+        Checked: “New” exists, but without its inclusion list. UpGrade failed while handling this (a database error). Ask me again for the rest.
+        UpGrade refused this: too many requests. I couldn't check whether anything changed. Correct that and ask again.
         Started “Math Hints”. UpGrade answered with an error (too many requests), but I checked and it was done.
-        UpGrade does not answer at the moment (Connection refused). Nothing was changed. Ask again in a minute, or tell whoever runs it.
-        UpGrade answered something I cannot read: not JSON. Nothing was changed. Tell whoever runs it.
-        Reading back, “New” is there, but not as it was asked for: conditions.
-        UpGrade does not find “Math Hints”, but still lists it.
-        Reading back, changed: “One”; not changed: “Two”, “Three”.
-        “Math Hints” was changed since the card was shown, so nothing was changed. Ask again for a fresh card.
-        I cannot read what was approved any more, so nothing was changed. Please ask again.
-        UpGrade could not be read back (no answer in time).
-        Reading back “Math Hints”: changed are description; not changed are conditions.
-        Reading back, “Math Hints” is archived.
+        UpGrade isn't answering (Connection refused). Nothing was changed. Try again in a minute. If it keeps failing, tell its operator.
+        UpGrade sent an answer that I can't read: not JSON. Nothing was changed. Tell its operator.
+        Checked: “New” exists, but differs from the request: conditions.
+        UpGrade can't find “Math Hints”, but still lists it.
+        Checked. Changed: “One”; not changed: “Two”, “Three”.
+        “Math Hints” changed after this card was posted, so nothing was done. Ask again for a new card.
+        The approved request can't be read, so nothing was changed. Ask again.
+        UpGrade couldn't be checked (no answer in time).
+        Checked “Math Hints”: changed: description; not changed: conditions.
+        Checked: “Math Hints” is archived.
         ");
     }
 
@@ -402,7 +412,7 @@ mod tests {
         );
         assert_snapshot!(
             summary(json!({ "condition": null, "experimentId": null })),
-            @"Marked chat / tone for student-1. No experiment has this point, so nobody was enrolled."
+            @"Marked chat / tone for student-1. No experiment has this decision point, so nobody was enrolled."
         );
     }
 }

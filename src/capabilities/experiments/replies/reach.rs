@@ -15,33 +15,34 @@ const MAX_NAMED: usize = 3;
 /// Returns the line about the enrolled people.
 pub fn enrolled(enrolled: Option<&Enrollment>, in_groups: bool) -> Fact {
     let words = match enrolled {
-        None => "could not be read".to_owned(),
+        None => "couldn't be read".to_owned(),
         Some(Enrollment { users, groups, .. }) if in_groups && *users > 0 => {
             let groups = if *groups == 1 { "1 group".to_owned() } else { format!("{groups} groups") };
             format!("{} in {groups}", answers::people(*users))
         }
+        Some(Enrollment { users: 0, .. }) => "0".to_owned(),
         Some(enrolled) => answers::people(enrolled.users),
     };
     fact("Enrolled", words)
 }
 
 /// Returns the line about the people who are enrolled in several experiments, as a total. `users` is
-/// `None` if it could not be read.
+/// `None` if it couldn't be read.
 pub fn enrolled_together(users: Option<u64>) -> Fact {
     let words = match users {
-        None => "could not be read".to_owned(),
-        Some(0) => "nobody".to_owned(),
+        None => "couldn't be read".to_owned(),
+        Some(0) => "0".to_owned(),
         Some(users) => format!("{} in all", answers::people(users)),
     };
     fact("Enrolled", words)
 }
 
 /// Returns the line about the live experiments that share a decision point, each with the point.
-/// `others` is `None` if they could not be read.
+/// `others` is `None` if they couldn't be read.
 pub fn same_points(others: Option<&[(&View, String)]>) -> Fact {
     let text = match others {
-        None => Text::from("other experiments could not be read"),
-        Some([]) => Text::from("no other live experiment"),
+        None => Text::from("couldn't be read"),
+        Some([]) => Text::from("none"),
         Some(others) => {
             let mut text = Text::new();
             for (nth, (view, point)) in others.iter().take(MAX_NAMED).enumerate() {
@@ -54,7 +55,7 @@ pub fn same_points(others: Option<&[(&View, String)]>) -> Fact {
             }
         }
     };
-    fact("Same points", text)
+    fact("Overlapping experiments", text)
 }
 
 /// Warns of the live experiments that draw by a type of group that is set for a user. Each of `others`
@@ -63,9 +64,9 @@ pub fn draws_by_group(others: &[(&View, String)]) -> Option<Text> {
     let mut text = Text::new();
     for (nth, (view, kind)) in others.iter().take(MAX_NAMED).enumerate() {
         let join = if nth == 0 { "“" } else { ", “" };
-        text = text.plain(join).bold(&view.name).plain(format!("”, {}, draws by {kind}", view.state.display()));
+        text = text.plain(join).bold(&view.name).plain(format!("”, {}, assigns by {kind}", view.state.display()));
     }
     let more = others.len().saturating_sub(MAX_NAMED);
     let more = if more > 0 { format!(", and {more} more by such groups") } else { String::new() };
-    (!others.is_empty()).then(|| text.plain(format!("{more}: what the group gets there, this user gets.")))
+    (!others.is_empty()).then(|| text.plain(format!("{more}. This user gets the group's condition there.")))
 }

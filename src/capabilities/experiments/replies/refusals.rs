@@ -28,31 +28,31 @@ pub(super) fn typed(asked: &str) -> String {
 
 /// Says that the platform is not responding. `reason` is the observed error.
 pub fn platform_down(reason: &str) -> Reply {
-    Reply::text(format!("UpGrade does not answer at the moment ({reason}), so I could not look that up."))
-        .hint("Ask again in a minute, or tell whoever runs it.")
+    Reply::text(format!("UpGrade isn't answering ({reason}), so I couldn't look that up."))
+        .hint("Try again in a minute. If it keeps failing, tell its operator.")
 }
 
 /// Says that the platform does not accept the bot's credentials.
 pub fn not_accepted() -> Reply {
-    Reply::text("UpGrade does not accept my credentials, so I can neither read nor change anything.")
-        .hint("Whoever runs me has to renew the access token.")
+    Reply::text("UpGrade doesn't accept my credentials, so I can't read or change anything.")
+        .hint("The app's operator needs to renew the access token.")
 }
 
 /// Says that the bot cannot sign in.
 pub fn cannot_sign_in(error: &google::Error) -> Reply {
-    let text = Text::new().plain("I cannot sign in to UpGrade (").plain(error.to_string());
-    Reply::text(text.plain("), so I can neither read nor change anything.")).hint(outcomes::sign_in_advice(error))
+    let text = Text::new().plain("I can't sign in to UpGrade (").plain(error.to_string());
+    Reply::text(text.plain("), so I can't read or change anything.")).hint(outcomes::sign_in_advice(error))
 }
 
 /// Says that the platform returned an error for a read.
 pub fn platform_error(reason: &str) -> Reply {
-    Reply::text(Text::new().plain("UpGrade could not answer that: ").code(reason).plain("."))
-        .hint("Ask again, or tell whoever runs it.")
+    Reply::text(Text::new().plain("UpGrade couldn't answer that: ").code(reason).plain("."))
+        .hint("Try again. If it keeps failing, tell its operator.")
 }
 
 /// Says that no experiment has this name; `request_with` returns the corrected request for a name.
 pub fn unknown_experiment(asked: &str, similar: &[ExperimentName], request_with: impl Fn(&str) -> String) -> Reply {
-    let not_found = Text::new().plain("There is no experiment “").bold(typed(asked)).plain("”.");
+    let not_found = Text::new().plain("No experiment is called “").bold(typed(asked)).plain("”.");
     if similar.is_empty() {
         return Reply::text(not_found).choice("Show all", "list experiments");
     }
@@ -73,7 +73,7 @@ pub fn unknown_experiment(asked: &str, similar: &[ExperimentName], request_with:
 /// Says that several experiments have this name; `request_with` returns the corrected request for an id.
 pub fn several_experiments(asked: &str, several: &[View], request_with: impl Fn(&str) -> String) -> Reply {
     let question =
-        Text::new().plain("There are several experiments “").bold(typed(asked)).plain("”. Which one do you mean?");
+        Text::new().plain("Several experiments are called “").bold(typed(asked)).plain("”. Which one do you mean?");
     several.iter().take(MAX_BUTTONS).fold(Reply::text(question), |reply, view| {
         let id = view.id.to_string();
         let label = format!("{}, {}, id {}…", view.context(), view.state.display(), &id[..8]);
@@ -83,7 +83,7 @@ pub fn several_experiments(asked: &str, several: &[View], request_with: impl Fn(
 
 /// Says that no context has this name; `request_with` returns the corrected request for a name.
 pub fn unknown_context(asked: &str, known: &[String], request_with: impl Fn(&str) -> String) -> Reply {
-    let text = Text::new().plain("There is no context “").bold(typed(asked)).plain("”. There are: ");
+    let text = Text::new().plain("No context is called “").bold(typed(asked)).plain("”. There are: ");
     let reply = Reply::text(text.plain(known.join(", ")).plain("."));
     known.iter().take(MAX_BUTTONS).fold(reply, |reply, context| reply.choice(context, request_with(context)))
 }
@@ -97,14 +97,14 @@ pub fn unknown_word(what: &str, asked: &str, context: &str, known: &[String]) ->
             .bold(typed(asked))
             .plain(format!("”. It has: {known}.")),
     )
-    .hint("Say it again with one of these.")
+    .hint("Ask again with one of these.")
 }
 
 /// Returns the question about conditions that are not in the context's vocabulary.
 pub fn unknown_conditions(asked: &[String], context: &str, known: &[String]) -> String {
     let quoted = asked.iter().map(|code| typed(code)).collect::<Vec<_>>().join("”, “");
     let (asked, conditions) = (quoted, if asked.len() == 1 { "condition" } else { "conditions" });
-    format!("{context} has no {conditions} “{asked}”. It has: {}. Which shall I compare?", known.join(", "))
+    format!("{context} has no {conditions} “{asked}”. It has: {}. Which should I compare?", known.join(", "))
 }
 
 /// Refuses a decision point that is not `site / target`. `example` is one of the context, if it has any.
@@ -118,25 +118,22 @@ pub fn incomplete_point(asked: &str, example: Option<&str>) -> Reply {
 
 /// Refuses weights that do not match the conditions.
 pub fn weights_do_not_fit(codes: &[String]) -> Reply {
-    Reply::text(format!("I need one weight for each condition: {}.", codes.join(", ")))
+    Reply::text(format!("Each condition needs a weight: {}.", codes.join(", ")))
         .hint("Write them in that order, such as 70/30, or by name.")
 }
 
 /// Refuses weights that do not add up to 100, or that are not all between 0 and 100.
 pub fn weights_do_not_add_up(total: f64, shares: &[f64]) -> Reply {
-    Reply::text(format!(
-        "The weights add up to {}; they have to make 100, and each has to be between 0 and 100.",
-        rules::number(total)
-    ))
-    .hint(format!(
-        "Say the weights again, such as {}.",
-        shares.iter().map(|w| rules::number(*w)).collect::<Vec<_>>().join("/")
-    ))
+    Reply::text(format!("The weights add up to {}. They must total 100, each from 0 to 100.", rules::number(total)))
+        .hint(format!(
+            "Give the weights again, for example {}.",
+            shares.iter().map(|w| rules::number(*w)).collect::<Vec<_>>().join("/")
+        ))
 }
 
 /// Refuses a condition code that cannot be used.
 pub fn bad_code(code: &str, why: &str) -> Reply {
-    Reply::text(Text::new().plain("The condition code “").bold(typed(code)).plain(format!("” cannot be used: {why}.")))
+    Reply::text(Text::new().plain("The condition code “").bold(typed(code)).plain(format!("” can't be used: {why}.")))
 }
 
 /// Refuses a value that is not among the allowed ones.
@@ -151,50 +148,44 @@ pub fn not_one_of(what: &str, asked: &str, allowed: &[&str]) -> Reply {
 
 /// Refuses a term that is not in the glossary.
 pub fn unknown_concept(asked: &str, similar: &[&'static Term]) -> Reply {
-    let reply = Reply::text(Text::new().plain("I have no explanation of “").bold(typed(asked)).plain("”."));
+    let reply = Reply::text(Text::new().plain("I can't explain “").bold(typed(asked)).plain("”."));
     let reply = similar.iter().fold(reply, |reply, term| reply.choice(term.name(), format!("explain {}", term.name())));
-    reply.choice("What can you explain?", "what concepts can you explain?")
+    reply.choice("Which terms can you explain?", "what concepts can you explain?")
 }
 
 /// Refuses text that is not a period of time.
 pub fn no_time(asked: &str) -> Reply {
-    Reply::text(Text::new().plain("I do not understand “").bold(typed(asked)).plain("” as a time."))
-        .hint("Say for example today, this week, last 3 days, or since 2026-11-01.")
+    Reply::text(Text::new().plain("I couldn't read “").bold(typed(asked)).plain("” as a time."))
+        .hint("For example: today, this week, last 3 days, or since 2026-11-01.")
 }
 
 /// Refuses a user id that is not valid in a header.
 pub fn bad_user() -> Reply {
-    Reply::text("A user id has to be 1 to 250 letters, digits or signs, without blanks at its ends.")
+    Reply::text("A user ID has 1 to 250 characters and no spaces at its ends.")
 }
 
 /// Says that the experiment already has this status.
 pub fn already(name: &str, status: Status) -> Reply {
     let words = match status {
-        Status::Enrolling => "is already running (enrolling)".to_owned(),
-        Status::EnrollmentComplete => "is already stopped (enrollmentComplete)".to_owned(),
+        Status::Enrolling => "is already running".to_owned(),
+        Status::EnrollmentComplete => "is already paused".to_owned(),
         Status::Cancelled => "is already cancelled".to_owned(),
         other => format!("is already {}", other.display()),
     };
-    Reply::text(Text::new().plain("“").bold(name).plain(format!("” {words}, so there is nothing to change.")))
+    Reply::text(Text::new().plain("“").bold(name).plain(format!("” {words}, so there's nothing to change.")))
 }
 
 /// Says that the experiment is not ready to start.
 pub fn not_ready(name: &str, problems: &[String]) -> Reply {
-    Reply::text(Text::new().plain("“").bold(name).plain(format!(
-        "” cannot start yet: {}. Starting it like this would assign nobody sensibly.",
-        problems.join(", ")
-    )))
-    .hint("Ask me to update it first.")
+    Reply::text(Text::new().plain("“").bold(name).plain(format!("” can't start yet: {}.", problems.join(", "))))
+        .hint("Ask me to update it first.")
 }
 
 /// Says that the experiment cannot change from one status to the other. `possible` are the statuses
 /// that it can change to.
 pub fn not_possible(name: &str, from: Status, to: Status, possible: &[Status]) -> Reply {
-    let mut reply = Text::new().plain("“").bold(name).plain(format!(
-        "” is {}, and from there it cannot become {}.",
-        from.display(),
-        to.display()
-    ));
+    let mut reply =
+        Text::new().plain("“").bold(name).plain(format!("” is {} and can't become {}.", from.display(), to.display()));
     reply = match possible {
         [] => reply.plain(" It stays as it is."),
         possible => {
@@ -210,13 +201,13 @@ pub fn not_possible(name: &str, from: Status, to: Status, possible: &[Status]) -
 
 /// Refuses an update that changes nothing.
 pub fn nothing_changes(name: &str) -> Reply {
-    Reply::text(Text::new().plain("“").bold(name).plain("” is already like that, so there is nothing to change."))
+    Reply::text(Text::new().plain("“").bold(name).plain("” is already like that, so there's nothing to change."))
 }
 
 /// Asks for the change if an update does not name one.
 pub fn no_change_given(name: &str) -> Reply {
     Reply::text(Text::new().plain("What should I change about “").bold(name).plain("”?")).hint(
-        "Its name, description, tags, weights, conditions, decision points, who draws a lot, or what holds afterwards.",
+        "Its name, description, tags, weights, conditions, decision points, assignment, or what happens after enrollment ends.",
     )
 }
 
@@ -235,7 +226,7 @@ pub fn not_its_point(name: &str, point: &str, points: &[String]) -> Reply {
 /// Says that the decision point belongs to an experiment in another context; `request_with` returns
 /// the corrected request for its name.
 pub fn point_elsewhere(point: &str, context: &str, other: &View, request_with: impl Fn(&str) -> String) -> Reply {
-    let text = Text::new().plain(format!("No experiment in {context} has the decision point ")).code(typed(point));
+    let text = Text::new().plain(format!("No experiment in {context} uses the decision point ")).code(typed(point));
     let text = text.plain("; “").bold(&other.name).plain(format!("” in {} has it.", other.context()));
     Reply::text(text).choice(format!("Mark it in {}", other.name), request_with(&other.name))
 }
@@ -250,80 +241,76 @@ pub fn not_in_context(name: &str, context: &str, asked: &str) -> Reply {
 /// Says that in a within-subjects design each mark would count as another visit.
 pub fn within_subjects(name: &str) -> Reply {
     Reply::text(Text::new().plain("“").bold(name).plain(
-        "” leads each person through several conditions, and there every mark counts as one more visit. \
-             I could not tell a lost mark from a second one, so I leave that to the application.",
+        "” is a within-subjects experiment, where every mark counts as another visit. A lost mark couldn't be distinguished from a second one, so only the application can mark visits.",
     ))
 }
 
 /// Says that a within-subjects design has no consistency rule.
 pub fn no_consistency_within_subjects() -> Reply {
-    Reply::text("Within subjects everybody meets several conditions, so there is no consistency rule.")
+    Reply::text("A within-subjects experiment gives each user several conditions, so it has no consistency rule.")
         .hint("Leave the rule out, or choose the unit individual or group.")
 }
 
 /// Says that individual assignment has no group consistency.
 pub fn no_group_rule() -> Reply {
     Reply::text(
-        "The consistency rule can be “group” only where a group draws the lot together, and here each person does.",
+        "The consistency rule can be “group” only with assignment by group. This experiment assigns users individually.",
     )
-    .hint("Say which group draws, such as assigned by classId, or choose the rule individual or experiment.")
+    .hint("Give a group type, such as assigned by classId, or choose the rule individual or experiment.")
 }
 
 /// Refuses an assignment algorithm that the bot does not support.
 pub fn algorithm(asked: &str) -> Reply {
     let why = if asked.contains("strat") {
-        "it draws by a factor of the participants, which is chosen when an experiment is created"
+        "it stratifies by a factor, which can only be chosen when an experiment is created"
     } else if asked.contains("ts") || asked.contains("mooclet") || asked.contains("adaptive") {
-        "it needs a second system (Mooclet), which I do not know to be there"
+        "it needs a second system (Mooclet), which may not be available"
     } else {
-        "UpGrade does not have it"
+        "UpGrade doesn't have it"
     };
-    Reply::text(Text::new().plain("I cannot use the algorithm “").bold(typed(asked)).plain(format!("”: {why}.")))
-        .hint("Say random instead; that is also what I use if nobody says anything.")
+    Reply::text(Text::new().plain("I can't use the algorithm “").bold(typed(asked)).plain(format!("”: {why}.")))
+        .hint("Use random instead, which is the default.")
 }
 
 /// Refuses stratified assignment by an unknown factor, or without a factor.
 pub fn no_such_factor(asked: Option<&str>, known: &[String]) -> Reply {
     let text = match asked {
-        Some(asked) => Text::new().plain("I cannot draw by the factor “").bold(typed(asked)).plain("”. "),
-        None => Text::from("A stratified draw goes by a factor of the participants, such as their grade. "),
+        Some(asked) => Text::new().plain("I can't stratify by the factor “").bold(typed(asked)).plain("”. "),
+        None => Text::from("Stratified sampling uses a factor of the users, such as their grade. "),
     };
-    let why = "UpGrade does not tell which factors were uploaded, so I only take one that another experiment draws by";
+    let why = "UpGrade doesn't list its uploaded factors, so I only accept one that another experiment uses";
     match known {
-        [] => Reply::text(text.plain(format!("{why}, and none does yet.")))
-            .hint("Say random instead, or set up the first one in UpGrade itself."),
-        known => {
-            Reply::text(text.plain(format!("{why}: {}.", known.join(", ")))).hint("Say it again with one of these.")
-        }
+        [] => Reply::text(text.plain(format!("{why}. None does yet.")))
+            .hint("Use random instead, or set up the first one in UpGrade."),
+        known => Reply::text(text.plain(format!("{why}: {}.", known.join(", ")))).hint("Ask again with one of these."),
     }
 }
 
 /// Says that the stratified assignment of an experiment cannot be changed.
 pub fn stays_stratified(name: &str) -> Reply {
-    let text =
-        Text::new().plain("“").bold(name).plain("” draws by a factor of the participants, and I leave that as it is.");
-    Reply::text(text).hint("Change it in UpGrade itself, or create a new experiment.")
+    let text = Text::new().plain("“").bold(name).plain("” uses stratified sampling, which I can't change.");
+    Reply::text(text).hint("Change it in UpGrade, or create a new experiment.")
 }
 
 /// Says that the end of an experiment would be before its start.
 pub fn ends_before_it_starts() -> Reply {
-    Reply::text("It would end before it starts.").hint("Say the dates again.")
+    Reply::text("The end date is before the start date.").hint("Give both dates again.")
 }
 
 /// Says that a change of status other than a start cannot set an end date.
 pub fn only_a_start_has_an_end() -> Reply {
-    Reply::text("Only a start can have an end date.").hint("Ask for the end date alone, such as: end it on Friday.")
+    Reply::text("Only a start can have an end date.").hint("Ask for the end date alone, for example: end it on Friday.")
 }
 
 /// Refuses a month that cannot be parsed.
 pub fn no_month(asked: &str) -> Reply {
-    Reply::text(Text::new().plain("I cannot read “").bold(typed(asked)).plain("” as a month."))
+    Reply::text(Text::new().plain("I can't read “").bold(typed(asked)).plain("” as a month."))
         .hint("Write it as May, May 2026 or 2026-05.")
 }
 
 /// Says that no experiment matches the request.
 pub fn none_fits() -> Reply {
-    Reply::text("No experiment is like that, so there is nothing to change.").choice("Show all", "list experiments")
+    Reply::text("No experiments match, so there's nothing to change.").choice("Show all", "list experiments")
 }
 
 /// Says that none of several experiments can change to this status.
@@ -333,13 +320,13 @@ pub fn none_can_change(to: Status, left_out: &[String]) -> Reply {
 
 /// Says that there are too many experiments for one card.
 pub fn too_many(found: usize, most: usize) -> Reply {
-    Reply::text(format!("That would be {found} experiments; one card lists at most {most}."))
-        .hint("Ask for one context, one tag or one month.")
+    Reply::text(format!("{found} experiments match. One card can list at most {most}."))
+        .hint("Narrow it to one context, one tag or one month.")
 }
 
 /// Refuses a payload that is not valid JSON.
 pub fn bad_json(condition: &str) -> Reply {
-    Reply::text(Text::new().plain("The payload of “").bold(typed(condition)).plain("” is said to be JSON, but is not."))
+    Reply::text(Text::new().plain("The payload of “").bold(typed(condition)).plain("” isn't valid JSON."))
 }
 
 /// Refuses an undo that would also revert later changes. Each line shows the value right after the
@@ -350,9 +337,17 @@ pub fn changed_since(name: &str, changed: &[Fact]) -> Reply {
         text.join(fact.before.clone().unwrap_or_default()).plain(", now ").join(fact.after.clone())
     });
     let text = Text::new().plain("“").bold(name);
-    Reply::text(text.plain("” was changed since, so I left it alone: undoing would undo that as well."))
-        .and(Part::List(lines.collect()))
-        .hint("Tell me how it should be, and I make a card for that.")
+    Reply::text(
+        text.plain("” was changed again since then, so nothing was undone: undoing this would undo that change too."),
+    )
+    .and(Part::List(lines.collect()))
+    .hint("Tell me what it should be and I'll post a card for that.")
+}
+
+/// Returns the refusal to copy an experiment whose lists contain shared segments.
+pub fn segments_not_copied(name: &str) -> Reply {
+    let text = Text::new().plain("I can't copy “").bold(name).plain("”: its lists contain shared segments.");
+    Reply::text(text).hint("Copy it in UpGrade, or describe the new experiment here without these lists.")
 }
 
 #[cfg(test)]
@@ -372,12 +367,12 @@ mod tests {
     fn similar_names_are_suggested_for_an_unknown_one() {
         let request_with = |name: &str| format!("start {name}");
         assert_snapshot!(read(&unknown_experiment("Mth Hints", &[named("Math Hints"), named("Math Hints v2")], request_with)), @r"
-        There is no experiment “Mth Hints”. Did you mean “Math Hints” or “Math Hints v2”?
+        No experiment is called “Mth Hints”. Did you mean “Math Hints” or “Math Hints v2”?
         [Math Hints → start Math Hints]
         [Math Hints v2 → start Math Hints v2]
         ");
         assert_snapshot!(read(&unknown_experiment("Zebra", &[], request_with)), @r"
-        There is no experiment “Zebra”.
+        No experiment is called “Zebra”.
         [Show all → list experiments]
         ");
     }
@@ -385,7 +380,7 @@ mod tests {
     #[test]
     fn a_long_name_is_not_repeated_in_full() {
         let said = read(&unknown_experiment(&"very long ".repeat(40), &[], str::to_owned));
-        assert!(said.starts_with("There is no experiment “very long very") && said.contains(" long…”."), "{said}");
+        assert!(said.starts_with("No experiment is called “very long very") && said.contains(" long…”."), "{said}");
         assert!(said.chars().count() < 160, "{said}");
     }
 
@@ -397,9 +392,9 @@ mod tests {
         };
         let request_with = |id: &str| format!("stop {id}");
         assert_snapshot!(read(&several_experiments("Minimal", &[twin(1, "inactive"), twin(2, "running")], request_with)), @r"
-        There are several experiments “Minimal”. Which one do you mean?
+        Several experiments are called “Minimal”. Which one do you mean?
         [assign-prog, inactive, id 00000001… → stop 00000001-0000-0000-0000-000000000000]
-        [assign-prog, enrolling (running), id 00000002… → stop 00000002-0000-0000-0000-000000000000]
+        [assign-prog, running, id 00000002… → stop 00000002-0000-0000-0000-000000000000]
         ");
     }
 
@@ -407,13 +402,13 @@ mod tests {
     fn a_vocabulary_is_listed() {
         let known = ["assign-prog".to_owned(), "mathstream".to_owned()];
         assert_snapshot!(read(&unknown_context("asign", &known, |c| format!("create it in {c}"))), @r"
-        There is no context “asign”. There are: assign-prog, mathstream.
+        No context is called “asign”. There are: assign-prog, mathstream.
         [assign-prog → create it in assign-prog]
         [mathstream → create it in mathstream]
         ");
         assert_snapshot!(read(&unknown_word("site", "Lobby", "assign-prog", &["SelectSection".into()])), @r"
         The context assign-prog has no site “Lobby”. It has: SelectSection.
-        Say it again with one of these.
+        Ask again with one of these.
         ");
         assert_snapshot!(read(&incomplete_point("SelectSection", Some("SelectSection / area_model"))), @r"
         A decision point needs a site and a target; “SelectSection” is one word.
@@ -424,12 +419,12 @@ mod tests {
     #[test]
     fn weights_are_explained() {
         assert_snapshot!(read(&weights_do_not_fit(&["control".into(), "variant".into()])), @r"
-        I need one weight for each condition: control, variant.
+        Each condition needs a weight: control, variant.
         Write them in that order, such as 70/30, or by name.
         ");
         assert_snapshot!(read(&weights_do_not_add_up(110.0, &[70.0, 30.0])), @r"
-        The weights add up to 110; they have to make 100, and each has to be between 0 and 100.
-        Say the weights again, such as 70/30.
+        The weights add up to 110. They must total 100, each from 0 to 100.
+        Give the weights again, for example 70/30.
         ");
     }
 
@@ -437,30 +432,30 @@ mod tests {
     fn a_status_that_is_already_set_needs_no_change() {
         assert_snapshot!(
             read(&already("Running Test", Status::EnrollmentComplete)),
-            @"“Running Test” is already stopped (enrollmentComplete), so there is nothing to change."
+            @"“Running Test” is already paused, so there's nothing to change."
         );
         assert_snapshot!(
             read(&already("Running Test", Status::Enrolling)),
-            @"“Running Test” is already running (enrolling), so there is nothing to change."
+            @"“Running Test” is already running, so there's nothing to change."
         );
-        assert_snapshot!(read(&nothing_changes("Math Hints")), @"“Math Hints” is already like that, so there is nothing to change.");
+        assert_snapshot!(read(&nothing_changes("Math Hints")), @"“Math Hints” is already like that, so there's nothing to change.");
     }
 
     #[test]
     fn an_impossible_status_is_refused_with_the_possible_ones() {
         let possible = rules::possible(Status::Inactive);
         assert_snapshot!(read(&not_possible("Math Hints", Status::Inactive, Status::EnrollmentComplete, &possible)), @"
-        “Math Hints” is inactive, and from there it cannot become enrollmentComplete (paused). It can become: scheduled, enrolling (running), cancelled (completed).
+        “Math Hints” is inactive and can't become paused. It can become: scheduled, running, cancelled.
         [schedule Math Hints]
         [start Math Hints]
         [cancel Math Hints]
         ");
         assert_snapshot!(
             read(&not_possible("Math Hints", Status::Cancelled, Status::Enrolling, &[])),
-            @"“Math Hints” is cancelled (completed), and from there it cannot become enrolling (running). It stays as it is."
+            @"“Math Hints” is cancelled and can't become running. It stays as it is."
         );
         assert_snapshot!(read(&not_ready("Math Hints", &["it has no decision point".into()])), @r"
-        “Math Hints” cannot start yet: it has no decision point. Starting it like this would assign nobody sensibly.
+        “Math Hints” can't start yet: it has no decision point.
         Ask me to update it first.
         ");
     }
@@ -468,16 +463,16 @@ mod tests {
     #[test]
     fn errors_of_the_platform_are_described() {
         assert_snapshot!(read(&platform_down("Connection refused")), @"
-        UpGrade does not answer at the moment (Connection refused), so I could not look that up.
-        Ask again in a minute, or tell whoever runs it.
+        UpGrade isn't answering (Connection refused), so I couldn't look that up.
+        Try again in a minute. If it keeps failing, tell its operator.
         ");
         assert_snapshot!(read(&not_accepted()), @r"
-        UpGrade does not accept my credentials, so I can neither read nor change anything.
-        Whoever runs me has to renew the access token.
+        UpGrade doesn't accept my credentials, so I can't read or change anything.
+        The app's operator needs to renew the access token.
         ");
         assert_snapshot!(read(&platform_error("an internal error")), @"
-        UpGrade could not answer that: an internal error.
-        Ask again, or tell whoever runs it.
+        UpGrade couldn't answer that: an internal error.
+        Try again. If it keeps failing, tell its operator.
         ");
     }
 
@@ -497,22 +492,22 @@ mod tests {
             within_subjects("Tour"),
         ];
         assert_snapshot!(all.iter().map(read).collect::<Vec<_>>().join("\n"), @r"
-        The condition code “default” cannot be used: it is reserved.
+        The condition code “default” can't be used: it is reserved.
         The assignment unit cannot be “team”, only individual, group.
-        Something I was given has another form than it should, so I could not use it.
-        Say it again in other words.
-        Something I was given has another form than it should: I need a whole number here.
-        Say it again in other words.
-        I need a whole number here that is not below zero; -5 is not one.
-        Say it again with such a number.
-        I need a whole number here that is not below zero; 1.5 is not one.
-        Say it again with such a number.
-        A user id has to be 1 to 250 letters, digits or signs, without blanks at its ends.
+        A value has the wrong type, so I couldn't use it.
+        Give the value again, for example as it appears on the platform.
+        A value has the wrong type: expected a whole number.
+        Give the value again, for example as it appears on the platform.
+        This must be a whole number, zero or more; -5 isn't.
+        Give a whole number, such as 5.
+        This must be a whole number, zero or more; 1.5 isn't.
+        Give a whole number, such as 5.
+        A user ID has 1 to 250 characters and no spaces at its ends.
         What should I change about “Math Hints”?
-        Its name, description, tags, weights, conditions, decision points, who draws a lot, or what holds afterwards.
+        Its name, description, tags, weights, conditions, decision points, assignment, or what happens after enrollment ends.
         “Math Hints” has no condition “purple”. It has: control, variant.
         “Math Hints” has no decision point chat / tone. It has: none.
-        “Tour” leads each person through several conditions, and there every mark counts as one more visit. I could not tell a lost mark from a second one, so I leave that to the application.
+        “Tour” is a within-subjects experiment, where every mark counts as another visit. A lost mark couldn't be distinguished from a second one, so only the application can mark visits.
         ");
     }
 }

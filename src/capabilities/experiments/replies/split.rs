@@ -36,34 +36,35 @@ pub fn note(design: &Design) -> Option<Text> {
         Split::Drawn(Drawn { who, spread, .. }) => {
             match who {
                 Who::NewUsers | Who::NewGroups if spread > 0 => sentences.push(format!(
-                    "Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most {spread}."
+                    "Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±{spread}."
                 )),
                 Who::NewUsers | Who::NewGroups => {}
                 Who::NamedUsers | Who::NamedGroups => sentences.push(
-                    "Only people on the inclusion list take part; the draw is worked out from their names.".to_owned(),
+                    "Only users on the inclusion list are included; their conditions are computed from their IDs."
+                        .to_owned(),
                 ),
             }
             if matches!(who, Who::NewGroups | Who::NamedGroups) {
                 let words =
-                    "Everybody in a group gets the same, so how the users split depends on how large the groups are.";
+                    "Everyone in a group gets the same condition, so the split of users depends on the group sizes.";
                 sentences.push(words.to_owned());
             }
         }
     }
     if let Some(factor) = &design.strata {
         sentences.push(format!(
-            "The draw is balanced within each value of {factor}, which brings it closer to the weights."
+            "Assignment is balanced within each value of {factor}, which brings it closer to the weights."
         ));
     }
     if design.only_named && design.unit == "individual" && !design.included.groups.is_empty() {
-        sentences.push("Members of the groups on the list come on top of that and split by the weights.".to_owned());
+        sentences.push("Members of the groups on the list are added to that and split by the weights.".to_owned());
     }
     let excluded = design.excluded.users.len() + design.excluded.groups.len();
     if excluded > 0 && !design.only_named {
-        sentences.push("People on the exclusion list draw nothing.".to_owned());
+        sentences.push("Users on the exclusion list get no condition.".to_owned());
     }
     if design.early_stay_out {
-        sentences.push("People who were at its decision points before the start draw nothing.".to_owned());
+        sentences.push("Users who reached its decision points before the start get no condition.".to_owned());
     }
     (!sentences.is_empty()).then(|| Text::from(sentences.join(" ")))
 }
@@ -89,14 +90,14 @@ fn words(design: &Design, split: &Split) -> Option<String> {
         Split::Nobody => return None,
         Split::Everyone => {
             let how = match design.order.as_deref() {
-                Some("random round robin") => "in turn, from one that is drawn",
-                Some("ordered round robin") => "in turn, from the first one",
+                Some("random round robin") => "in turn, from a random one",
+                Some("ordered round robin") => "in turn, from the first",
                 _ => "in random order",
             };
-            format!("none: everybody meets every condition, {how}")
+            format!("none: each user gets every condition, {how}")
         }
         Split::MembersOfGroups => match design.unit.as_str() {
-            "group" => "by the weights, one draw for each group on the list".to_owned(),
+            "group" => "by the weights, assigned once for each group on the list".to_owned(),
             _ => "by the weights, however many belong to the groups on the list".to_owned(),
         },
         Split::Drawn(Drawn { counts, elsewhere, .. }) => {
@@ -104,7 +105,7 @@ fn words(design: &Design, split: &Split) -> Option<String> {
             let each: Vec<_> = each.map(|((code, _), count)| format!("{} {code}", thousands(*count))).collect();
             let rest = match elsewhere {
                 0 => String::new(),
-                more => format!("; {} come to other experiments at the same point", thousands(*more)),
+                more => format!("; {} go to other experiments at this decision point", thousands(*more)),
             };
             format!("about {}{rest}", each.join(", "))
         }
@@ -159,19 +160,19 @@ mod tests {
     fn a_card_says_how_newcomers_split() {
         assert_snapshot!(card(&design("individual", [50.0, 50.0])), @"
         Of 1,000 new users: about 496 control, 504 variant
-        Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 31.
+        Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±31.
         ");
         assert_snapshot!(card(&design("group", [70.0, 30.0])), @"
         Of 100 new groups (classId): about 71 control, 29 variant
-        Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 9. Everybody in a group gets the same, so how the users split depends on how large the groups are.
+        Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±9. Everyone in a group gets the same condition, so the split of users depends on the group sizes.
         ");
         assert_snapshot!(card(&design("within-subjects", [50.0, 50.0])), @"
-        Expected split: none: everybody meets every condition, in random order
+        Expected split: none: each user gets every condition, in random order
         –
         ");
         let turn = Some("random round robin".to_owned());
         assert_snapshot!(card(&Design { order: turn, ..design("within-subjects", [50.0, 50.0]) }), @"
-        Expected split: none: everybody meets every condition, in turn, from one that is drawn
+        Expected split: none: each user gets every condition, in turn, from a random one
         –
         ");
     }
@@ -181,8 +182,8 @@ mod tests {
         let excluded = NamedMembers { users: vec!["u1".to_owned()], ..NamedMembers::default() };
         let busy = Design { rivals: 1, early_stay_out: true, excluded, ..design("individual", [50.0, 50.0]) };
         assert_snapshot!(card(&busy), @"
-        Of 1,000 new users: about 256 control, 248 variant; 496 come to other experiments at the same point
-        Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 23. People on the exclusion list draw nothing. People who were at its decision points before the start draw nothing.
+        Of 1,000 new users: about 256 control, 248 variant; 496 go to other experiments at this decision point
+        Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±23. Users on the exclusion list get no condition. Users who reached its decision points before the start get no condition.
         ");
         assert_snapshot!(card(&Design { only_named: true, ..design("individual", [50.0, 50.0]) }), @"
         –
@@ -192,7 +193,7 @@ mod tests {
         let included = NamedMembers { users, groups: vec![("classId".to_owned(), "5B".to_owned())] };
         assert_snapshot!(card(&Design { only_named: true, included, ..design("individual", [50.0, 50.0]) }), @"
         Of the 3 users named: about 1 control, 2 variant
-        Only people on the inclusion list take part; the draw is worked out from their names. Members of the groups on the list come on top of that and split by the weights.
+        Only users on the inclusion list are included; their conditions are computed from their IDs. Members of the groups on the list are added to that and split by the weights.
         ");
     }
 

@@ -15,6 +15,7 @@ use crate::{
         fit::{self, Fit},
         journey::Journey,
         simulated::{GROUP_SIZE, Received, name},
+        split::ExpectedCount,
     },
     upgrade::{error::Error, experiment::View, status::Status},
 };
@@ -26,7 +27,7 @@ const MAX_REASON_LENGTH: usize = 200;
 
 /// Returns the card of a test of condition balance.
 pub fn card(test: &Test, enrolled: Option<u64>) -> Card {
-    let Test { experiment_name, place, users, conditions, run: _ } = test;
+    let Test { experiment_name, place, users, conditions, .. } = test;
     let mut facts = vec![
         fact("Users", users_in_words(test)),
         fact("At", Text::new().plain(super::outcomes::place(&place.site, Some(&place.target)))),
@@ -34,20 +35,20 @@ pub fn card(test: &Test, enrolled: Option<u64>) -> Card {
         fact("Bounds", format!("{users} users, this experiment only, at most {} minutes", MAX_DURATION.as_secs() / 60)),
     ];
     if let Some(kind) = &place.group {
-        facts.insert(1, fact("Groups", format!("{GROUP_SIZE} users in each {kind}; each group draws once")));
+        facts.insert(1, fact("Groups", format!("{GROUP_SIZE} users in each {kind}; each group is assigned once")));
     }
     let real = enrolled.filter(|enrolled| *enrolled > 0);
-    let mut warnings = vec![Text::from("The platform cannot take enrolled users out again: they stay in its figures.")];
+    let mut warnings = vec![Text::from("The platform can't remove enrolled users, so they stay in its data.")];
     if let Some(real) = real {
-        warnings.push(Text::from(format!("{} enrolled already; the figures will be mixed.", are(real))));
+        warnings.push(Text::from(format!("{} already enrolled, so the data will be mixed.", are(real))));
     }
     Card {
-        title: format!("Enrol {users} test {} in “{experiment_name}”?", if *users == 1 { "user" } else { "users" }),
+        title: format!("Enroll {users} test {} in “{experiment_name}”?", if *users == 1 { "user" } else { "users" }),
         facts,
         warnings,
-        notes: vec![Text::from("It can be stopped on the way; who is enrolled by then stays so.")],
-        approve: "Enrol test users".to_owned(),
-        reject: "Don't".to_owned(),
+        notes: vec![Text::from("You can stop it midway; users enrolled by then stay enrolled.")],
+        approve: "Enroll test users".to_owned(),
+        reject: "Cancel request".to_owned(),
         done: format!("Enrolled {users} test users in “{experiment_name}”."),
         irreversible: real.is_some(),
         editable: false,
@@ -55,7 +56,7 @@ pub fn card(test: &Test, enrolled: Option<u64>) -> Card {
 }
 
 fn are(users: u64) -> String {
-    if users == 1 { "1 person is".to_owned() } else { format!("{users} people are") }
+    if users == 1 { "1 user is".to_owned() } else { format!("{users} users are") }
 }
 
 fn users_in_words(test: &Test) -> Text {
@@ -79,7 +80,7 @@ pub fn journey_card(journey: &Journey, view: &View) -> Card {
             Text::new().bold(experiment_name).plain(format!(" ({}, {})", view.state.display(), place.context)),
         ),
         fact("At", super::outcomes::place(&place.site, Some(&place.target))),
-        fact("Steps", "introduce the user, ask for the condition, record the visit"),
+        fact("Steps", "initialize the user, request the condition, record the visit"),
     ];
     let groups: Vec<_> = group.iter().flatten().map(|(kind, ids)| format!("{kind}: {}", ids.join(", "))).collect();
     if !groups.is_empty() {
@@ -87,10 +88,10 @@ pub fn journey_card(journey: &Journey, view: &View) -> Card {
     }
     let mut warnings = Vec::new();
     if running {
-        warnings.push(Text::from("The visit enrols the user, and the platform cannot take that back."));
+        warnings.push(Text::from("The visit enrolls the user, and the platform can't undo that."));
     } else {
         warnings.push(Text::from(format!(
-            "The experiment is {}, so the user will most likely get nothing.",
+            "The experiment is {}, so the user will most likely get no condition.",
             view.state.display()
         )));
     }
@@ -98,7 +99,7 @@ pub fn journey_card(journey: &Journey, view: &View) -> Card {
         && !working_group.as_ref().is_some_and(|groups| groups.contains_key(kind))
     {
         warnings.push(Text::from(format!(
-            "Lots are drawn by {kind} here, and no working group is given: unless the platform knows one of this user, it gets nothing."
+            "This experiment assigns by {kind}, and no working group is given. Unless the platform knows one for this user, the user gets no condition."
         )));
     }
     Card {
@@ -107,7 +108,7 @@ pub fn journey_card(journey: &Journey, view: &View) -> Card {
         warnings,
         notes: Vec::new(),
         approve: "Simulate visit".to_owned(),
-        reject: "Don't".to_owned(),
+        reject: "Cancel request".to_owned(),
         done: format!("Sent “{user}” through “{experiment_name}”."),
         irreversible: false,
         editable: false,
@@ -126,19 +127,21 @@ pub fn visit_succeeded(journey: &Journey, received: &Received) -> Text {
 /// Says that the user got nothing, with the reason if it is known.
 pub fn got_nothing(journey: &Journey, view: Option<&View>) -> Text {
     let place = super::outcomes::place(&journey.place.site, Some(&journey.place.target));
-    let text = Text::new().code(&journey.user).plain(format!(" got nothing at {place} in “"));
+    let text = Text::new().code(&journey.user).plain(format!(" got no condition at {place} in “"));
     let text = text.bold(&journey.experiment_name).plain("”, so the visit was not recorded: ");
     let why = match view {
-        None => "the experiment cannot be read any more.".to_owned(),
+        None => "the experiment can no longer be read.".to_owned(),
         Some(view) if view.state == Status::EnrollmentComplete => {
-            "it is paused, and newcomers get the application's default.".to_owned()
+            "it is paused, and new users get the application's default.".to_owned()
         }
-        Some(view) if view.state != Status::Enrolling => format!("it is {} and assigns nothing.", view.state.display()),
+        Some(view) if view.state != Status::Enrolling => {
+            format!("it is {} and assigns no conditions.", view.state.display())
+        }
         Some(View { group: Some(kind), assignment_unit, .. }) if assignment_unit == "group" => {
             format!("it assigns by {kind}, and this user has no working group that is among their groups.")
         }
-        Some(view) if view.filter_mode == "excludeAll" => "only people on its inclusion list take part.".to_owned(),
-        Some(_) => "the user is excluded, or takes part in another experiment at this point.".to_owned(),
+        Some(view) if view.filter_mode == "excludeAll" => "only users on its inclusion list are included.".to_owned(),
+        Some(_) => "the user is excluded, or is enrolled in another experiment at this decision point.".to_owned(),
     };
     text.plain(why)
 }
@@ -146,12 +149,12 @@ pub fn got_nothing(journey: &Journey, view: Option<&View>) -> Text {
 /// Says that no experiment has this point.
 pub fn no_experiment_at_point(site: &str, target: &str) -> Reply {
     let text = Text::from("No experiment has the decision point ").bold(super::outcomes::place(site, Some(target)));
-    Reply::text(text.plain(", so a user would get nothing there.")).choice("List experiments", "list experiments")
+    Reply::text(text.plain(", so a user would get no condition there.")).choice("List experiments", "list experiments")
 }
 
 /// Refuses a test with too many users, or with none.
 pub fn not_so_many() -> Reply {
-    Reply::text(format!("A test takes 1 to {MAX_USERS} users. How many shall it be?"))
+    Reply::text(format!("A test can have 1 to {MAX_USERS} users. How many?"))
 }
 
 /// Returns the choice to make an experiment run, and then to test its balance.
@@ -159,21 +162,38 @@ fn then_test(reply: Reply, label: &str, verb: &str, name: &str, users: u32) -> R
     reply.choice(label, format!("{verb} “{name}” and then test the balance of “{name}” with {users} users"))
 }
 
-/// Returns the draw for an experiment that has not started.
-pub fn drawn_only(test: &Test, tally: &Tally) -> Reply {
+/// Returns the expected split of an experiment that has not started, with one draw beside it.
+pub fn expected_only(test: &Test, tally: &Tally, expected: &[ExpectedCount]) -> Reply {
     let name = &test.experiment_name;
     let drawn = tally.drawn();
-    let who = match (&test.place.group, drawn) {
-        (Some(_), 1) => "1 made-up group".to_owned(),
-        (Some(_), drawn) => format!("{drawn} made-up groups"),
-        (None, 1) => "1 made-up user".to_owned(),
-        (None, drawn) => format!("{drawn} made-up users"),
-    };
+    let of_each: Vec<_> = test.conditions.iter().zip(expected).collect();
+    let means: Vec<_> = of_each.iter().map(|(share, count)| format!("{} {}", share.code, count.mean.round())).collect();
+    let (what, column) =
+        if test.place.group.is_some() { ("group", "Simulated groups") } else { ("user", "Simulated users") };
+    let plural = if drawn == 1 { "" } else { "s" };
     let text = Text::from("“").bold(name).plain(format!(
-        "” is inactive, so nobody was enrolled. The platform's own draw for {who} gives {}.",
-        counts(test, tally)
+        "” is inactive, so nobody was enrolled. Of {drawn} {what}{plural}, expect about {}.",
+        means.join(", ")
     ));
-    then_test(figures(Reply::text(text), test, tally, Counted::Drawn), "Start it, then test", "start", name, test.users)
+    let rows = of_each.iter().zip(rows(test, tally)).map(|((share, count), row)| {
+        vec![
+            Text::new().code(&share.code),
+            Text::from(format!("{}%", number(share.weight))),
+            Text::from(format!("{:.1}", count.mean)),
+            Text::from(format!("{} to {}", count.least, count.most)),
+            Text::from(row.count.to_string()),
+        ]
+    });
+    let columns = ["Condition", "Weight", "Expected", "95% range", column].map(str::to_owned).to_vec();
+    let mut reply = Reply::text(text).and(Part::Table { columns, rows: rows.collect() });
+    reply = reply.and(Part::Text(Text::from(
+        "95% of the time, each count lands in its range. The last column is one simulated assignment of made-up users with UpGrade's own rule.",
+    )));
+    if let Some(fit) = fit_of(test, tally) {
+        reply = reply.and(Part::Text(verdict(&fit)));
+    }
+    let reply = with_chart(reply, test, tally, Counted::Drawn);
+    then_test(reply, "Start it, then test", "start", name, test.users)
 }
 
 /// Says that only a running experiment enrols users.
@@ -193,7 +213,7 @@ pub fn not_within_subjects(name: &str) -> Reply {
     Reply::text(
         Text::from("In “")
             .bold(name)
-            .plain("” everybody sees every condition (within subjects), so there is no balance to test."),
+            .plain("” each user gets every condition (within subjects), so there is no balance to test."),
     )
 }
 
@@ -206,7 +226,7 @@ pub fn no_visitable_point(name: &str) -> Reply {
 pub fn troubles(tally: &Tally) -> Text {
     let count = |count: u64, what: &str| (count > 0).then(|| format!("{count} {what}"));
     let all = [
-        count(tally.nothing_given, "got nothing"),
+        count(tally.nothing_given, "got no condition"),
         count(tally.failed, "failed"),
         count(tally.silent, "without an answer"),
     ];
@@ -223,7 +243,7 @@ pub fn summary(test: &Test, tally: &Tally) -> Text {
     let text = Text::from(format!("Enrolled {users} test users in “"));
     let text = text.bold(&test.experiment_name).plain(format!("”: {}.", counts(test, tally)));
     match fit_of(test, tally) {
-        Some(fit) if fit.p < SIGNIFICANCE_LEVEL => text.plain(" That does not fit the weights."),
+        Some(fit) if fit.p < SIGNIFICANCE_LEVEL => text.plain(" That doesn't fit the weights."),
         Some(fit) if fit.p < UNUSUAL => text.plain(" That is unusual for these weights."),
         Some(_) => text.plain(" That fits the weights."),
         None => text,
@@ -234,20 +254,21 @@ pub fn summary(test: &Test, tally: &Tally) -> Text {
 pub fn stopped(test: &Test, tally: &Tally, by: Option<&UserId>) -> Text {
     let text = match by {
         Some(by) => Text::from("Stopped by ").person(by.clone()),
-        None => Text::from(format!("Stopped, since {} minutes are over,", MAX_DURATION.as_secs() / 60)),
+        None => Text::from(format!("Stopped after {} minutes (the time limit),", MAX_DURATION.as_secs() / 60)),
     };
     match tally.enrolled {
-        0 => text.plain(" before anybody was enrolled."),
-        enrolled => {
-            text.plain(format!(" after {} of {} users. {enrolled} are enrolled and stay so.", tally.next, test.users))
-        }
+        0 => text.plain(" before anyone was enrolled."),
+        enrolled => text.plain(format!(
+            " after {} of {} users. The {enrolled} users already enrolled stay enrolled.",
+            tally.next, test.users
+        )),
     }
 }
 
-/// Says that the enrolments could not be read back within the time limit.
+/// Says that the enrolments couldn't be read back within the time limit.
 pub fn not_read_back(test: &Test, tally: &Tally) -> Text {
     Text::from(format!(
-        "UpGrade could not be read back for {} minutes. At least {} of {} users are enrolled; their names begin with {}.",
+        "UpGrade couldn't be checked for {} minutes. At least {} of {} users are enrolled; their IDs begin with {}.",
         MAX_DURATION.as_secs() / 60,
         tally.enrolled,
         test.users,
@@ -258,10 +279,9 @@ pub fn not_read_back(test: &Test, tally: &Tally) -> Text {
 /// Says that the platform stopped answering.
 pub fn gave_up(test: &Test, tally: &Tally, error: &Error) -> Text {
     match tally.enrolled {
-        0 => Text::from(format!("None of the {} users got as far as the decision point. ", test.users))
-            .join(trouble(error)),
+        0 => Text::from(format!("None of the {} users reached the decision point. ", test.users)).join(trouble(error)),
         enrolled => {
-            Text::from(format!("Broken off after {} of {} users; {enrolled} are enrolled. ", tally.next, test.users))
+            Text::from(format!("Ended early after {} of {} users; {enrolled} are enrolled. ", tally.next, test.users))
                 .join(trouble(error))
         }
     }
@@ -270,9 +290,9 @@ pub fn gave_up(test: &Test, tally: &Tally, error: &Error) -> Text {
 /// Returns the reason why a test that may already have changed something cannot continue.
 pub fn trouble(error: &Error) -> Text {
     match error {
-        Error::Unavailable { .. } | Error::NoAnswer { .. } => Text::from("UpGrade does not answer at the moment."),
-        Error::Auth | Error::SignIn(_) => Text::from("UpGrade does not accept my credentials any more."),
-        Error::NotFound { .. } => Text::from("UpGrade does not know the experiment or a user of the test any more."),
+        Error::Unavailable { .. } | Error::NoAnswer { .. } => Text::from("UpGrade isn't answering."),
+        Error::Auth | Error::SignIn(_) => Text::from("UpGrade no longer accepts my credentials."),
+        Error::NotFound { .. } => Text::from("UpGrade no longer has the experiment or one of the test users."),
         Error::Invalid { problems } => not_accepted(&problems.join("; ")),
         Error::Refused { reason }
         | Error::Faulted { reason }
@@ -282,7 +302,7 @@ pub fn trouble(error: &Error) -> Text {
 }
 
 fn not_accepted(reason: &str) -> Text {
-    Text::from("UpGrade did not make the next step (").plain(shortened(reason)).plain(").")
+    Text::from("UpGrade refused the next step (").plain(shortened(reason)).plain(").")
 }
 
 fn shortened(reason: &str) -> String {
@@ -294,18 +314,15 @@ pub fn report(reply: Reply, test: &Test, tally: &Tally) -> Reply {
     if tally.drawn() == 0 {
         return reply;
     }
-    let mut reply = figures(reply, test, tally, Counted::Enrolled);
+    let mut reply = figures(reply, test, tally);
     let stop = Choice { label: "Stop the experiment".to_owned(), says: format!("stop “{}”", test.experiment_name) };
     reply.choices.insert(0, stop);
     reply
 }
 
-/// Adds the figures, their interpretation, and the chart. `counted` is the subject of the counts.
-fn figures(mut reply: Reply, test: &Test, tally: &Tally, counted: Counted) -> Reply {
+/// Adds the figures, their interpretation, and the chart.
+fn figures(mut reply: Reply, test: &Test, tally: &Tally) -> Reply {
     let drawn = tally.drawn();
-    if drawn == 0 {
-        return reply;
-    }
     let rows = rows(test, tally);
     let cells = rows.iter().zip(&test.conditions).map(|(row, share)| {
         vec![
@@ -322,14 +339,26 @@ fn figures(mut reply: Reply, test: &Test, tally: &Tally, counted: Counted) -> Re
     if let Some(fit) = fit_of(test, tally) {
         reply = reply.and(Part::Text(verdict(&fit)));
     }
-    let troubles = troubles(tally);
-    if !troubles.words().is_empty() {
-        reply = reply.hint(Text::from("Of the users, ").join(troubles).plain("."));
+    if tally.nothing_given > 0 {
+        reply = reply.hint(why_nothing_given(test, tally.nothing_given));
     }
-    match chart::draw(&format!("{}: {drawn} {}", test.experiment_name, what.to_lowercase()), counted, &rows) {
+    let others = troubles(&Tally { nothing_given: 0, ..tally.clone() });
+    if !others.words().is_empty() {
+        reply = reply.hint(Text::from("Other users: ").join(others).plain("."));
+    }
+    with_chart(reply, test, tally, Counted::Enrolled)
+}
+
+/// Adds the chart. `counted` is the subject of its counts.
+fn with_chart(reply: Reply, test: &Test, tally: &Tally, counted: Counted) -> Reply {
+    let (drawn, rows) = (tally.drawn(), rows(test, tally));
+    let what = if test.place.group.is_some() { "groups" } else { "users" };
+    let title = format!("{}: {drawn} {what}", test.experiment_name);
+    match chart::draw(&title, counted, &rows) {
         Ok(bytes) => reply.file(Attachment {
             name: "balance.png".to_owned(),
             title: format!("Balance of {}", test.experiment_name),
+            alt: chart::description(&title, counted, &rows),
             bytes,
         }),
         Err(error) => {
@@ -339,22 +368,38 @@ fn figures(mut reply: Reply, test: &Test, tally: &Tally, counted: Counted) -> Re
     }
 }
 
+/// Says why some users got no condition.
+fn why_nothing_given(test: &Test, users: u64) -> Text {
+    let got =
+        if users == 1 { "1 user got no condition: ".to_owned() } else { format!("{users} users got no condition: ") };
+    let text = Text::from(got);
+    match test.rivals.as_slice() {
+        _ if test.only_included => text.plain("only users on the inclusion list are included."),
+        [] => text.plain("they are excluded, or another experiment shares this decision point."),
+        [one] => text.plain("“").bold(one).plain("” shares this decision point."),
+        [first, others @ ..] => {
+            let more = format!("” and {} more share this decision point.", others.len());
+            text.plain("“").bold(first).plain(more)
+        }
+    }
+}
+
 fn verdict(fit: &Fit) -> Text {
     let figures =
         format!("(χ² = {:.2}, {} degrees of freedom, p = {})", fit.chi_square, fit.freedom, probability(fit.p))
             .replace("1 degrees", "1 degree");
     let often = match (fit.p * 1000.0).round() {
-        thousandth if thousandth < 1.0 => "in fewer than 1 of 1000 tests".to_owned(),
-        thousandth if thousandth < 10.0 => format!("in {thousandth} of 1000 tests"),
-        _ => format!("in {} of 100 tests", (fit.p * 100.0).round()),
+        thousandth if thousandth < 1.0 => "less than 0.1% of the time".to_owned(),
+        thousandth if thousandth < 10.0 => format!("about 0.{thousandth}% of the time"),
+        _ => format!("about {}% of the time", (fit.p * 100.0).round()),
     };
     let text = match fit.p {
-        p if p < SIGNIFICANCE_LEVEL => Text::new().bold("This does not fit the weights.").plain(" "),
+        p if p < SIGNIFICANCE_LEVEL => Text::new().bold("This doesn't fit the weights.").plain(" "),
         p if p < UNUSUAL => Text::new().bold("This is unusual.").plain(" "),
         _ => Text::new().bold("This fits the weights.").plain(" "),
     };
-    let text = text.plain(format!("Chance alone gives a difference this large or larger {often} {figures}."));
-    if fit.reliable { text } else { text.plain(" With so few users the test says little.") }
+    let text = text.plain(format!("A difference this large would arise by chance {often} {figures}."));
+    if fit.reliable { text } else { text.plain(" With so few users, this test isn't reliable.") }
 }
 
 fn probability(p: f64) -> String {

@@ -41,7 +41,7 @@ pub fn reply(answer: &Value) -> Reply {
             reply.and(Part::Table { columns, rows: users.iter().take(MAX_ROWS).map(row).collect() })
         }
     };
-    reply = reply.hint("These are only names: nobody is enrolled before a visit is approved.");
+    reply = reply.hint("These are only IDs. Nobody is enrolled until a visit is approved.");
     if rest > 0 {
         reply = reply.file(csv(&all));
     }
@@ -70,26 +70,27 @@ fn csv(all: &Users) -> Attachment {
     Attachment {
         name: format!("{}.csv", all.run),
         title: format!("{} test users", all.users.len()),
+        alt: String::new(),
         bytes: text.into_bytes(),
     }
 }
 
 /// Refuses too large a number of names, or zero.
 pub fn not_so_many() -> Reply {
-    Reply::text(format!("I can make up 1 to {MAX_USERS} test users. How many shall it be?"))
+    Reply::text(format!("I can make up 1 to {MAX_USERS} test users. How many do you need?"))
 }
 
 /// Says that the common prefix of the names is too long.
 pub fn long_run(most: usize) -> Reply {
-    Reply::text(format!("The names may begin with at most {most} characters of your choice."))
+    Reply::text(format!("The name prefix can have at most {most} characters."))
 }
 
 /// Says that groups are requested, but that their type is unclear.
 pub fn which_groups(users: u32, experiment: Option<&str>, known: &[String]) -> Reply {
     if known.is_empty() {
-        return Reply::text("There are no group types there, so test users cannot have groups.");
+        return Reply::text("This context has no group types, so test users can't have groups.");
     }
-    let reply = Reply::text(format!("Which type of group shall they have: {}?", known.join(", ")));
+    let reply = Reply::text(format!("Which group type should they have: {}?", known.join(", ")));
     let whose = experiment.map(|name| format!(" for “{name}”")).unwrap_or_default();
     known
         .iter()

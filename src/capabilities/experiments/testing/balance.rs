@@ -4,8 +4,8 @@
 //! decides which ones are next. The effects of an interrupted batch are read back from the platform's
 //! list of enrolments, so nobody is enrolled twice.
 //!
-//! Nobody can be enrolled in an experiment that has not started. Its weights are tested by the platform's own draw for
-//! stand-ins; that changes nothing, so there is no card.
+//! Nobody can be enrolled in an experiment that has not started. For such an experiment, the answer is the number of
+//! users that each condition can expect, with the range that chance allows; that changes nothing, so there is no card.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -21,11 +21,11 @@ use serde_json::{Value, json};
 
 use super::{
     simulated::{self, GROUP_SIZE, Received, VisitOutcome, VisitTarget},
-    split,
+    split::{self, ExpectedCount},
 };
 use crate::{
     access,
-    actions::{failed, in_flight, non_blank, read_failed, stored_parameters},
+    actions::{failed, in_flight, non_blank, read_failed, stored_parameters, surroundings::Reach},
     forms, points,
     replies::testing as words,
     scope,
@@ -74,6 +74,12 @@ pub struct Test {
     pub run: String,
     /// The conditions that participants may get.
     pub conditions: Vec<Share>,
+    /// The names of the other live experiments at its points, which get some of the participants.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rivals: Vec<String>,
+    /// True if only users on the inclusion list are included.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only_included: bool,
 }
 
 impl Test {
@@ -83,7 +89,15 @@ impl Test {
             code: c.condition_code.clone(),
             weight: c.assignment_weight,
         });
-        Self { experiment_name: view.name.clone(), place, users, run, conditions: conditions.collect() }
+        Self {
+            experiment_name: view.name.clone(),
+            place,
+            users,
+            run,
+            conditions: conditions.collect(),
+            rivals: Vec::new(),
+            only_included: view.filter_mode == "excludeAll",
+        }
     }
 }
 
@@ -177,12 +191,13 @@ impl ActionKind for TestBalance {
         let place = place(&view)?;
         match view.state {
             Status::Enrolling => {}
-            Status::Inactive => return Err(drawn_only(&view, place, users)),
+            Status::Inactive => return Err(expected_only(&view, place, users)),
             state => return Err(access::refused(ErrorKind::Execution, words::not_running(&view.name, state, users))),
         }
-        let enrolled = self.0.enrollment(&[view.id]).await.ok().and_then(|all| all.first().map(|e| e.users));
-        let test = Test::of(&view, place, users, simulated::run());
-        let card = words::card(&test, enrolled);
+        let reach = Reach::read(&self.0, &view).await;
+        let mut test = Test::of(&view, place, users, simulated::run());
+        test.rivals = reach.rival_names(&view);
+        let card = words::card(&test, reach.users());
         let scope = scope::simulated(&view, users);
         Ok(Proposal { preconditions: state_of(&view), parameters: json!(test), card, undo: None, scope })
     }
@@ -300,15 +315,22 @@ fn tally_of(record: &ActionRecord) -> Tally {
     progress.and_then(|progress| serde_json::from_value(progress.data.clone()).ok()).unwrap_or_default()
 }
 
-/// Answers with the draw of stand-ins for an experiment that has not started: nobody can be enrolled in it yet.
-fn drawn_only(view: &View, place: VisitTarget, users: u32) -> PrepareError {
+/// Answers with the expected split of an experiment that has not started, and a draw for stand-ins: nobody can be
+/// enrolled in it yet. A plan can depend on the draw.
+fn expected_only(view: &View, place: VisitTarget, users: u32) -> PrepareError {
     let test = Test::of(view, place, users, String::new());
     let draws = if test.place.group.is_some() { users.div_ceil(GROUP_SIZE) } else { users };
     let weights: Vec<_> = test.conditions.iter().map(|share| share.weight).collect();
+    let expected = split::expected_counts(&weights, draws);
     let counts = split::draw_stand_ins(&weights, draws);
     let counts = test.conditions.iter().map(|share| share.code.clone()).zip(counts.into_iter().map(u64::from));
     let tally = Tally { draws: counts.collect(), ..Tally::default() };
-    PrepareError::Answered { reply: words::drawn_only(&test, &tally), result: result_of(&test, &tally) }
+    let of_each = test.conditions.iter().zip(&expected).map(|(share, ExpectedCount { mean, least, most })| {
+        json!({ "condition": share.code, "expected": mean, "least": least, "most": most })
+    });
+    let mut result = result_of(&test, &tally);
+    result["expected"] = of_each.collect();
+    PrepareError::Answered { reply: words::expected_only(&test, &tally, &expected), result }
 }
 
 /// Returns the result of a test, as data.

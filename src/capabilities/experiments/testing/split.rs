@@ -43,7 +43,7 @@ pub struct Design {
     pub order: Option<String>,
     /// The factor of a stratified draw.
     pub strata: Option<String>,
-    /// True if only people on the inclusion list take part.
+    /// True if only users on the inclusion list are included.
     pub only_named: bool,
     /// The inclusion list.
     pub included: NamedMembers,
@@ -150,6 +150,35 @@ static STAND_INS: LazyLock<Vec<Vec<StandIn>>> = LazyLock::new(|| {
     (0..SAMPLES).map(|sample| (0..USERS).map(|nth| stand_in(sample, nth)).collect()).collect()
 });
 
+/// The number of draws that a condition can expect.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ExpectedCount {
+    /// The expectation.
+    pub mean: f64,
+    /// The smallest count that chance gives 19 times in 20, by the normal approximation.
+    pub least: u32,
+    /// The largest such count.
+    pub most: u32,
+}
+
+/// Returns the count that each weight can expect of this many draws.
+pub fn expected_counts(weights: &[f64], draws: u32) -> Vec<ExpectedCount> {
+    let total: f64 = weights.iter().sum();
+    let expected = |weight: &f64| {
+        let share = if total > 0.0 { (weight / total).clamp(0.0, 1.0) } else { 0.0 };
+        let mean = f64::from(draws) * share;
+        let spread = 1.96 * (mean * (1.0 - share)).sqrt();
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "between 0 and the number of draws"
+        )]
+        let (least, most) = ((mean - spread).max(0.0).floor() as u32, (mean + spread).min(draws.into()).ceil() as u32);
+        ExpectedCount { mean, least, most }
+    };
+    weights.iter().map(expected).collect()
+}
+
 /// Returns the draws of the stand-ins for each weight, `of` in all and at most [`USERS`]. They are always the same.
 pub fn draw_stand_ins(weights: &[f64], of: u32) -> Vec<u32> {
     let mut counts = vec![0; weights.len()];
@@ -248,6 +277,15 @@ mod tests {
             Split::Drawn(drawn) => drawn,
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn a_count_is_expected_within_a_range() {
+        let expected = expected_counts(&[40.0, 30.0, 30.0], 1_000);
+        let read: Vec<_> = expected.iter().map(|count| (count.mean.round(), count.least, count.most)).collect();
+        assert_eq!(read, [(400.0, 369, 431), (300.0, 271, 329), (300.0, 271, 329)]);
+        let all = expected_counts(&[100.0, 0.0], 10);
+        assert_eq!(all.iter().map(|count| (count.least, count.most)).collect::<Vec<_>>(), [(10, 10), (0, 0)]);
     }
 
     #[test]

@@ -98,7 +98,7 @@ pub fn unanswered(kind: Kind, lost: Lost) -> Error {
 pub fn unreadable(kind: Kind, why: &str) -> Error {
     match kind {
         Kind::Read => Error::Decode { reason: why.to_owned() },
-        Kind::Write => Error::Unclear { reason: format!("its answer could not be read ({why})") },
+        Kind::Write => Error::Unclear { reason: format!("its answer couldn't be read ({why})") },
     }
 }
 
@@ -245,7 +245,7 @@ mod tests {
         let explained = meaning(Kind::Read, "6.5/099-validation-explains-errors").unwrap();
         let problems = validation_problems(explained[0]["error"].as_str().unwrap());
         assert_eq!(problems[0], "name is missing");
-        assert_eq!(problems[4], "weight of condition 1 has to be a number");
+        assert_eq!(problems[4], "weight of condition 1 must be a number");
         assert_eq!(problems.len(), 7, "{problems:?}");
     }
 

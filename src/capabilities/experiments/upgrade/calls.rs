@@ -46,7 +46,7 @@ impl UpgradeClient {
         let answer = attempt.retry(http::waits()).when(may_pass).notify(|_, _| {
             attempts += 1;
             let of = http::MAX_RETRIES + 1;
-            status_line::say(format!("UpGrade does not answer. Asking again ({attempts} of {of})…"));
+            status_line::say(format!("UpGrade isn't answering. Asking again ({attempts} of {of})…"));
         });
         answer.await
     }

@@ -26,7 +26,7 @@ use super::{
     error::Error,
     experiment::{Condition, Experiment, ExperimentId, ExperimentName, View},
     lists::Side,
-    participants::{Assignment, Enrolled, Enrollment, EnrollmentDetail, Introduction, Mark, Marked},
+    participants::{Assignment, DayEnrollment, Enrolled, Enrollment, EnrollmentDetail, Introduction, Mark, Marked},
     sign_in::SignIn,
     status::Status,
     version::Version,
@@ -322,6 +322,18 @@ impl UpgradeClient {
     pub async fn enrollment_detail(&self, id: ExperimentId) -> Result<EnrollmentDetail, Error> {
         let body = json!({ "experimentId": id });
         let answer = self.read(Method::POST, "/stats/enrollment/detail", As::Admin, Some(&body)).await;
+        self.or_missing(id, answer).await
+    }
+
+    /// Reads the users who were enrolled on each day since the first, newest day first. `offset` is the number of minutes
+    /// to add to the local time of the reader to get UTC, as in JavaScript.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::NotFound`] if no experiment has that id.
+    pub async fn enrollment_by_day(&self, id: ExperimentId, offset: i64) -> Result<Vec<DayEnrollment>, Error> {
+        let body = json!({ "experimentId": id, "dateEnum": "total", "clientOffset": offset });
+        let answer = self.read(Method::POST, "/stats/enrollment/date", As::Admin, Some(&body)).await;
         self.or_missing(id, answer).await
     }
 

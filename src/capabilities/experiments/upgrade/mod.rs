@@ -8,6 +8,7 @@
 //! for changes that *should* be made are not here but with the actions, which ask a person.
 
 pub mod answer;
+mod audit;
 mod calls;
 pub mod client;
 pub mod context;

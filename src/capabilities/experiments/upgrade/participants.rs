@@ -234,3 +234,37 @@ pub struct PointEnrollment {
     /// Enrolled groups.
     pub groups: u64,
 }
+
+/// The users who were enrolled on one day, by condition and decision point.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct DayEnrollment {
+    /// The day, such as `Fri Nov 20 2026`.
+    pub date: String,
+    /// The numbers.
+    pub stats: DayStats,
+}
+
+/// The numbers of one day.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct DayStats {
+    /// The numbers by condition.
+    #[serde(default)]
+    pub conditions: Vec<DayCondition>,
+}
+
+/// The numbers of one day with one condition. The response has no total over decision points.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct DayCondition {
+    /// The numbers by decision point.
+    #[serde(default, rename = "partitions")]
+    pub points: Vec<PointEnrollment>,
+}
+
+impl DayEnrollment {
+    /// Returns the number of users who were enrolled on this day. A user can be enrolled at several decision points;
+    /// for each condition, the point with the most users counts.
+    pub fn users(&self) -> u64 {
+        let of = |condition: &DayCondition| condition.points.iter().map(|point| point.users).max().unwrap_or_default();
+        self.stats.conditions.iter().map(of).sum()
+    }
+}

@@ -13,17 +13,17 @@ pub(super) fn rule_broken(path: &str, rules: &[&str]) -> String {
         "is missing"
     } else {
         match rules.first().copied().unwrap_or_default() {
-            "isString" => "has to be text",
-            "isNumber" => "has to be a number",
-            "isInt" => "has to be a whole number",
-            "isBoolean" => "has to be yes or no",
-            "isArray" => "has to be a list",
-            "arrayMinSize" => "has to have at least one entry",
-            "isEnum" => "is none of the possible values",
-            "isUuid" => "is no id",
-            "isDateString" => "is no date",
+            "isString" => "must be text",
+            "isNumber" => "must be a number",
+            "isInt" => "must be a whole number",
+            "isBoolean" => "must be yes or no",
+            "isArray" => "must be a list",
+            "arrayMinSize" => "must have at least one entry",
+            "isEnum" => "isn't one of the allowed values",
+            "isUuid" => "isn't an ID",
+            "isDateString" => "isn't a date",
             "isAssignmentUnitGroupConsistent" => "does not fit the group type",
-            _ => "is not right",
+            _ => "isn't valid",
         }
     };
     format!("{} {what}", property(path))
@@ -103,7 +103,7 @@ pub(super) fn in_words(message: &str) -> String {
         ("Experiment not found", "the experiment does not exist"),
         ("Experiment user not defined", "there is no such user"),
         ("'default' as ConditionCode", "a condition cannot be called “default”"),
-        ("mooclet", "this platform has no Mooclet, which this way of drawing needs"),
+        ("mooclet", "this server has no Mooclet, which this algorithm needs"),
         ("User-Id", "the user is not named"),
         ("Query Failed", "a database error"),
         ("shared Decision Point", "the experiment does not have this decision point"),
@@ -140,11 +140,11 @@ mod tests {
         assert_eq!(rule_broken("name", &["isNotEmpty", "isString"]), "name is missing");
         assert_eq!(
             rule_broken("conditions[0].assignmentWeight", &["isNumber"]),
-            "weight of condition 1 has to be a number"
+            "weight of condition 1 must be a number"
         );
-        assert_eq!(rule_broken("partitions.1.order", &["isInt"]), "order of decision point 2 has to be a whole number");
-        assert_eq!(rule_broken("state", &["isEnum"]), "status is none of the possible values");
-        assert_eq!(rule_broken("", &["surprise"]), "something is not right");
+        assert_eq!(rule_broken("partitions.1.order", &["isInt"]), "order of decision point 2 must be a whole number");
+        assert_eq!(rule_broken("state", &["isEnum"]), "status isn't one of the allowed values");
+        assert_eq!(rule_broken("", &["surprise"]), "something isn't valid");
     }
 
     #[test]

@@ -72,13 +72,14 @@ impl Status {
         }
     }
 
-    /// Returns the status for people who know either set of names: `enrolling (running)`.
+    /// Returns the status as people say it: the name in the web interface, except for a cancelled
+    /// experiment, which has not completed anything.
     pub fn display(self) -> String {
-        if self.stored() == self.web_name() {
-            self.stored().to_owned()
-        } else {
-            format!("{} ({})", self.stored(), self.web_name())
+        match self {
+            Self::Cancelled => self.stored(),
+            other => other.web_name(),
         }
+        .to_owned()
     }
 }
 
@@ -120,8 +121,8 @@ mod tests {
     }
 
     #[test]
-    fn people_see_both_names() {
-        assert_eq!(Status::EnrollmentComplete.display(), "enrollmentComplete (paused)");
+    fn people_see_the_names_on_the_screen() {
+        assert_eq!(Status::EnrollmentComplete.display(), "paused");
         assert_eq!(Status::Inactive.display(), "inactive");
     }
 }

@@ -1,0 +1,101 @@
+//! Corrections of the status in the present draft or card: `actually no, make it cancelled instead`, `pause it
+//! instead`.
+
+use countersign_understanding::phrases::Phrases as _;
+use serde_json::{Map, Value};
+
+use super::{
+    ExperimentPhrases,
+    changes::STATUS,
+    situation::{Draft, Situation},
+    user_request::{Interpretation, UserRequest},
+    values,
+    words::{Word, after, without_last},
+};
+
+/// The verbs for a status, and the status that each of them stands for.
+const VERBS: &[(&str, &str)] = &[
+    ("start|launch|begin", "start"),
+    ("resume|restart", "resume"),
+    ("stop|halt", "stop"),
+    ("pause|suspend", "pause"),
+    ("cancel|abort", "cancel"),
+    ("archive", "archived"),
+];
+
+/// Parses another status for a change of a status that waits for a decision. A verb alone is not enough: `cancel it`
+/// withdraws the request, `cancel it instead` corrects it.
+pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interpretation> {
+    const OPENINGS: &str =
+        "no|nope|wait|actually|sorry|oh|oops|hm|hmm|,|rather|i meant|i mean|better|please|just|instead|use";
+    const MAKING: &str = "make it|make that|make this|set it to|set that to|change it to|change that to|mark it as|mark it|\
+        it should be|it should become|let it be|turn it into";
+    let draft = situation.in_hand().filter(|draft| draft.asked.is_none() && draft.action == STATUS)?;
+    let is_instead = words.iter().any(|word| word.any(&["instead", "rather"]));
+    let mut rest = words;
+    while let Some(left) = after(rest, OPENINGS) {
+        rest = left;
+    }
+    let is_objection = rest.len() < words.len();
+    let rest = without_last(rest, &["instead", "rather", "please", "then", "though", ","]);
+    let made = after(rest, MAKING);
+    let status = match made.unwrap_or(rest) {
+        [word] if made.is_some() || is_objection || is_instead => values::status(word)?,
+        verb if is_instead => with_verb(verb)?.into(),
+        _ => return None,
+    };
+    Some(UserRequest::Update(with_status(draft, status)).into())
+}
+
+/// Returns the status of `pause it` and `archive the experiment`.
+fn with_verb(words: &[Word]) -> Option<&'static str> {
+    let (status, about) = VERBS.iter().find_map(|(verbs, status)| Some((*status, after(words, verbs)?)))?;
+    let mut about = about.iter().filter(|word| !word.is("the"));
+    let points = |word: &Word| word.any(&["it", "that", "this"]) || word.any(ExperimentPhrases.things());
+    about.all(points).then_some(status)
+}
+
+/// Returns the corrected parameters. A time to start belongs to a scheduled start only.
+fn with_status(draft: &Draft, status: Value) -> Map<String, Value> {
+    let mut params = Map::new();
+    if draft.params.contains_key("start_on") && status != "scheduled" {
+        params.insert("start_on".to_owned(), Value::Null);
+    }
+    params.insert("status".to_owned(), status);
+    params
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::{
+        changes::STATUS,
+        situation::{Draft, Situation},
+        tests::{check, open_card, params},
+    };
+
+    #[test]
+    fn another_status_is_a_correction_of_the_card() {
+        let change = json!({ "experiment": "Math Hints", "status": "stop" });
+        let situation = Situation {
+            on_card: Some(Draft { action: STATUS.into(), params: params(change), asked: None }),
+            open_cards: vec![open_card("Stop “Math Hints”?")],
+            ..Situation::default()
+        };
+        let (cancelled, cancel) = (r#"update {"status":"cancelled"}"#, r#"update {"status":"cancel"}"#);
+        check(
+            &situation,
+            &[
+                ("actually no, make it cancelled instead", cancelled),
+                ("make it cancelled", cancelled),
+                ("no, cancelled", cancelled),
+                ("cancelled instead", cancelled),
+                ("actually no, cancel it instead", cancel),
+                ("cancel it instead", cancel),
+                ("no, archive the experiment instead please", r#"update {"status":"archived"}"#),
+                ("rather pause it", r#"update {"status":"pause"}"#),
+            ],
+        );
+    }
+}
