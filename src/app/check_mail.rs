@@ -87,21 +87,21 @@ fn embeddings(config: &Config) -> Option<CheckLine> {
     let without = config.model.embedding().is_none();
     without.then(|| CheckLine {
         what: "embeddings",
-        result: Ok("none (no key of OpenAI or Gemini is set): similar emails are found by their words".to_owned()),
+        result: Ok("none (no OpenAI or Gemini key is set): similar emails are found by keywords".to_owned()),
     })
 }
 
 /// Describes the answers that are sent without a person.
 fn automatic(settings: &Email) -> String {
     if !settings.automatic {
-        return "off: every answer waits for a person (email.automatic)".to_owned();
+        return "off: every reply waits for review (email.automatic)".to_owned();
     }
     let own = settings.thresholds.iter().map(|(class, threshold)| format!("{class} from {threshold}"));
     let own: Vec<String> = own.collect();
     let own = if own.is_empty() { String::new() } else { format!(" ({})", own.join(", ")) };
     format!(
-        "ON: answers are sent without a person from a confidence of {}{own}, up to {} a day and {} to one address; complaints \
-         always wait",
+        "ON: replies are sent without review from a confidence of {}{own}, up to {} a day and {} to one address; complaints \
+         are always reviewed",
         settings.threshold, settings.answers_a_day, settings.answers_to_one_address
     )
 }
@@ -156,12 +156,12 @@ mod tests {
 
     #[test]
     fn whether_answers_are_sent_without_a_person_is_said_with_the_limits() {
-        assert_eq!(automatic(&config(&[]).email), "off: every answer waits for a person (email.automatic)");
+        assert_eq!(automatic(&config(&[]).email), "off: every reply waits for review (email.automatic)");
         let on = [("COUNTERSIGN__EMAIL__AUTOMATIC", "true"), ("COUNTERSIGN__EMAIL__THRESHOLDS__INQUIRY", "0.95")];
         assert_eq!(
             automatic(&config(&on).email),
-            "ON: answers are sent without a person from a confidence of 0.8 (inquiry from 0.95), up to 50 a day and 3 \
-             to one address; complaints always wait"
+            "ON: replies are sent without review from a confidence of 0.8 (inquiry from 0.95), up to 50 a day and 3 \
+             to one address; complaints are always reviewed"
         );
     }
 }

@@ -66,8 +66,17 @@ use super::supervision::Supervision;
 /// The actions of the mail graph, which the settings can name.
 pub const ACTIONS: [&str; 2] = [send::NAME, spam::NAME];
 
-/// The time during which an answer without a response is looked for: as long as the request may still arrive, twice.
-pub const SETTLE_WITHIN: Duration = Duration::from_secs(120);
+/// Returns the time after which a request to the mail account can no longer arrive. In the first half of it, requests may
+/// be sent; the second half is the time limit of the last one.
+fn in_flight(settings: &Email) -> Duration {
+    settings.timeout * 2
+}
+
+/// Returns the time during which an answer without a response is looked for: as long as the request may still arrive,
+/// twice.
+pub fn settle_within(settings: &Email) -> Duration {
+    in_flight(settings) * 2
+}
 
 /// The mail of the team: the parts that need nothing else of the bot.
 pub struct Mail {
@@ -185,7 +194,13 @@ impl Mail {
 
     /// Adds the models that classify and write, and the bot itself, `us`. Without a language model, mails are classified
     /// by their words, and drafts are made from templates.
-    pub fn ready(self, classifier: Option<Arc<dyn Model>>, writer: Option<Arc<dyn Model>>, us: UserId) -> ReadyMail {
+    pub fn ready(
+        self,
+        settings: &Email,
+        classifier: Option<Arc<dyn Model>>,
+        writer: Option<Arc<dyn Model>>,
+        us: UserId,
+    ) -> ReadyMail {
         let shown = &self.shown;
         let lookup = ContextLookup::new(self.sources.context.clone(), self.zone.clone(), shown.clock.clone());
         let deps = Deps {
@@ -198,6 +213,7 @@ impl Mail {
             book: shown.book.clone(),
             time_zone: self.zone.clone(),
             clock: shown.clock.clone(),
+            in_flight: in_flight(settings),
             us,
         };
         ReadyMail { mail: self, deps: Arc::new(deps) }
@@ -222,7 +238,7 @@ impl ReadyMail {
     /// Returns the channel that carries labels to the account.
     pub(super) fn labels(&self) -> Arc<dyn Channel> {
         let (store, clock) = (self.deps.book.store().clone(), self.deps.clock.clone());
-        Arc::new(LabelChannel { account: self.deps.account.clone(), store, clock })
+        Arc::new(LabelChannel { account: self.deps.account.clone(), book: self.deps.book.clone(), store, clock })
     }
 
     /// Returns the automatic answers, which decide in place of a person where the settings allow it.
@@ -251,7 +267,6 @@ impl ReadyMail {
             account: self.mail.account.clone(),
             book: shown.book.clone(),
             control: shown.control.clone(),
-            lookup: self.deps.lookup.clone(),
             roots: Arc::new(roots),
             team,
             channel: shown.channel.clone(),
@@ -259,9 +274,10 @@ impl ReadyMail {
             clock: shown.clock.clone(),
             holder: holder.to_string(),
             every: settings.sync_every,
+            term: config.workers.lease,
         });
         let digest = settings.digest.as_deref().map(|at| {
-            let at = Time::strptime("%H:%M", at).context("email.digest is no time")?;
+            let at = Time::strptime("%H:%M", at).context("email.digest isn't a time")?;
             anyhow::Ok(Digest {
                 book: shown.clone(),
                 store: shown.book.store().clone(),

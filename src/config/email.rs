@@ -85,6 +85,9 @@ pub struct Email {
     pub smtp_port: u16,
     /// The encryption of the connection to the SMTP server.
     pub smtp_encryption: Encryption,
+    /// The file with certificates (PEM) of authorities that the IMAP and the SMTP server's certificates may come from, in
+    /// addition to those that the machine trusts.
+    pub ca_file: Option<PathBuf>,
     /// The name of the user at both servers. Left out: [`Self::address`].
     pub user: Option<String>,
     /// The SQLite file with similar mails and contacts. Left out: `mail-context.sqlite` beside the store. Not used if
@@ -173,16 +176,12 @@ impl Email {
             need(!channel, "email.channel", what);
             return found;
         };
-        need(
-            channel,
-            "email.channel",
-            "a mail account is set, but no channel for its mails; right would be its id (C…)",
-        );
+        need(channel, "email.channel", "a mail account is set, but no channel for its mails; expected its id (C…)");
         match provider {
             MailProvider::Gmail if self.service_account.is_some() => {
                 need(self.address.is_some(), "email.address", "a service account needs the address it acts for");
                 let both = self.google_refresh_token.is_some();
-                need(!both, "email.service_account", "GOOGLE_REFRESH_TOKEN is set as well; right would be one of them");
+                need(!both, "email.service_account", "GOOGLE_REFRESH_TOKEN is set as well; expected one of them");
             }
             MailProvider::Gmail => {
                 let secrets = [
@@ -222,12 +221,12 @@ pub(super) fn problems(settings: &Email) -> Vec<Problem> {
         }
     }
     if let Some(channel) = settings.channel.as_deref().filter(|channel| !is_channel(channel)) {
-        wrong("channel", format!("found `{channel}`; right would be the id of a channel (C…), not its name"));
+        wrong("channel", format!("found `{channel}`; expected the id of a channel (C…), not its name"));
     }
     let own = settings.address.iter().map(|address| ("address", address));
     for (key, address) in own.chain(settings.aliases.iter().map(|alias| ("aliases", alias))) {
         if !is_mail_address(address) {
-            wrong(key, format!("found `{address}`; right would be an address such as support@example.com"));
+            wrong(key, format!("found `{address}`; expected an address such as support@example.com"));
         }
     }
     for (key, time, least, most) in
@@ -243,7 +242,7 @@ pub(super) fn problems(settings: &Email) -> Vec<Problem> {
     for (class, threshold) in &settings.thresholds {
         let key = format!("thresholds.{class}");
         if class == COMPLAINT {
-            wrong(&key, "a complaint is never answered without a person; remove this".to_owned());
+            wrong(&key, "complaints are never answered automatically; remove this".to_owned());
         } else if !CLASSES.contains(&class.as_str()) {
             let near =
                 nearest(class, CLASSES.into_iter()).map(|near| format!("did you mean {near}? ")).unwrap_or_default();
@@ -256,28 +255,33 @@ pub(super) fn problems(settings: &Email) -> Vec<Problem> {
         [("answers_a_day", settings.answers_a_day), ("answers_to_one_address", settings.answers_to_one_address)]
     {
         if number > 1000 {
-            wrong(key, format!("found {number}; right would be 0 to 1000"));
+            wrong(key, format!("found {number}; expected 0 to 1000"));
         }
     }
     if TimeZone::get(&settings.time_zone).is_err() {
-        let right = "right would be a name such as Europe/Berlin, or UTC; the machine needs the package tzdata";
+        let right = "expected a name such as Europe/Berlin, or UTC; the machine needs the package tzdata";
         wrong("time_zone", format!("found `{}`; {right}", settings.time_zone));
     }
     if let Some(time) = settings.digest.as_deref().filter(|time| Time::strptime("%H:%M", time).is_err()) {
-        wrong("digest", format!("found `{time}`; right would be a time such as 08:30"));
+        wrong("digest", format!("found `{time}`; expected a time such as 08:30"));
     }
     if settings.pubsub_topic.is_some() != settings.pubsub_subscription.is_some() {
-        let what = "pubsub_topic and pubsub_subscription belong together; right would be both, or neither";
+        let what = "pubsub_topic and pubsub_subscription belong together; expected both, or neither";
         wrong("pubsub_topic", what.to_owned());
     }
-    for (key, path) in [("service_account", &settings.service_account), ("context_path", &settings.context_path)] {
+    let files = [
+        ("service_account", &settings.service_account),
+        ("context_path", &settings.context_path),
+        ("ca_file", &settings.ca_file),
+    ];
+    for (key, path) in files {
         if path.as_ref().is_some_and(|path| path.as_os_str().is_empty()) {
-            wrong(key, "found nothing; right would be a file".to_owned());
+            wrong(key, "found nothing; expected a file".to_owned());
         }
     }
     for (key, host) in [("imap_host", &settings.imap_host), ("smtp_host", &settings.smtp_host)] {
         if let Some(host) = host.as_deref().filter(|host| host.is_empty() || host.contains(['/', ':', '@', ' '])) {
-            wrong(key, format!("found `{host}`; right would be the name of a host, such as mail.example.com"));
+            wrong(key, format!("found `{host}`; expected the name of a host, such as mail.example.com"));
         }
     }
     found
@@ -285,7 +289,7 @@ pub(super) fn problems(settings: &Email) -> Vec<Problem> {
 
 /// Describes the problem with a share that is not between 0 and 1.
 fn wrong_share(share: f64) -> Option<String> {
-    (!(0.0..=1.0).contains(&share)).then(|| format!("found {share}; right would be 0 to 1"))
+    (!(0.0..=1.0).contains(&share)).then(|| format!("found {share}; expected 0 to 1"))
 }
 
 fn is_channel(id: &str) -> bool {

@@ -54,7 +54,7 @@ pub async fn ask(model: &dyn Model, question: Question, within: Duration) -> Res
     let response = match tokio::time::timeout(within, model.respond(&request)).await {
         Ok(Ok(response)) => response,
         Ok(Err(error)) => return Err(cut(&error.to_string(), MAX_FAILURE_CHARS)),
-        Err(_) => return Err("the language model did not answer in time".to_owned()),
+        Err(_) => return Err("the language model didn't answer in time".to_owned()),
     };
     let usage = store::Usage {
         model: response.usage.model.clone(),

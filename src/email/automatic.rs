@@ -26,8 +26,9 @@ use serde_json::json;
 
 use super::{
     book::{Book, MailStatus, read},
-    rules::{AutomaticSettings, Class, Used, Why},
+    rules::{AutomaticSettings, Class, Used},
     send::{self, SendParameters},
+    why::Why,
 };
 
 /// The setting that decides, as it is named in the record.
@@ -68,7 +69,7 @@ impl AutomaticAnswers {
     ///
     /// # Errors
     ///
-    /// Fails if the store does not answer.
+    /// Fails if the store isn't answering.
     pub async fn used(&self, address: &str, now: Timestamp) -> Result<Used, Error> {
         let register = self.book.store().register(&self.key(now)).await?;
         let spent: Vec<Spending> = read(&register)?.unwrap_or_default();
@@ -162,7 +163,7 @@ impl AutomaticAnswers {
     fn allows(&self, class: Class, threshold: f64) -> String {
         let AutomaticSettings { answers_a_day, answers_to_one_address, .. } = self.settings;
         format!(
-            "answers to mails of the class “{}” with a confidence of at least {threshold}, up to {answers_a_day} a day \
+            "replies to emails of the class “{}” with a confidence of at least {threshold}, up to {answers_a_day} a day \
              and {answers_to_one_address} to one address",
             class.name()
         )
@@ -215,7 +216,7 @@ mod tests {
         let Spent::Under(under) = spent else { panic!("{spent:?}") };
         insta::assert_snapshot!(format!("{} {:?} {}/{}\n{}", under.id, under.granted_by, under.used, under.limit, under.allows), @r"
         email.automatic [] 1/3
-        answers to mails of the class “inquiry” with a confidence of at least 0.8, up to 3 a day and 2 to one address
+        replies to emails of the class “inquiry” with a confidence of at least 0.8, up to 3 a day and 2 to one address
         ");
     }
 

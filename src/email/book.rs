@@ -1,8 +1,10 @@
 //! The list of mails: one register of the store for each mail, and lists of their ids.
 //!
 //! A mail's entry is a small register that is changed by compare-and-set. The ids are in pages of [`PAGE`] entries, so a
-//! new mail rewrites at most one page, however many mails there are. The entry says what people see in lists; the
-//! thread's own memory, its actions and its record stay the truth about the mail.
+//! new mail rewrites at most one page, however many mails there are. [`Book::open`] has the mails that are not settled. The
+//! entry says what people see in lists; the thread's own memory, its actions and its record stay the truth about the mail.
+
+mod open;
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -14,11 +16,13 @@ use countersign_graph::{
     digest::Digest,
     store::{Error, Register, Store},
 };
-use countersign_mail::{Mail, MailId};
+pub use countersign_mail::MailStatus;
+use countersign_mail::{Incoming, Mail, MailId, MailThreadId};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::json;
 
+pub use self::open::OpenMail;
 use super::{
     rules::{Class, cut},
     state::StepEntry,
@@ -46,73 +50,6 @@ const MAX_SUBJECT_CHARS: usize = 200;
 /// The maximum length of an earlier answer, in characters.
 const MAX_ANSWER_CHARS: usize = 2_000;
 
-/// The status of a mail.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MailStatus {
-    /// It arrived, and its thread has not begun.
-    #[default]
-    Pending,
-    /// Its thread works on it.
-    Processing,
-    /// There is a draft, and nothing else is decided.
-    Drafted,
-    /// A person has to decide.
-    NeedsReview,
-    /// An answer was sent.
-    Sent,
-    /// A person decided not to answer, or it is sure spam.
-    Rejected,
-}
-
-impl MailStatus {
-    /// All statuses.
-    pub const ALL: [Self; 6] =
-        [Self::Pending, Self::Processing, Self::Drafted, Self::NeedsReview, Self::Sent, Self::Rejected];
-
-    /// Returns true if the transition is legal. A transition without a match arm is not.
-    pub fn may_become(self, next: Self) -> bool {
-        use MailStatus::*;
-        match (self, next) {
-            (Pending | Drafted | NeedsReview | Rejected, Processing) => true,
-            (Processing, Sent | NeedsReview | Drafted) => true,
-            (Processing, Rejected) => true, // sure spam
-            (Drafted | NeedsReview, Sent | Rejected) => true,
-            (Pending, Rejected) => true, // sure spam, classified in bulk
-            _ => false,
-        }
-    }
-
-    /// Returns the name, as stored.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Processing => "processing",
-            Self::Drafted => "drafted",
-            Self::NeedsReview => "needs_review",
-            Self::Sent => "sent",
-            Self::Rejected => "rejected",
-        }
-    }
-
-    /// Returns the name for people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Pending => "received",
-            Self::Processing => "in progress",
-            Self::Drafted => "drafted",
-            Self::NeedsReview => "needs review",
-            Self::Sent => "sent",
-            Self::Rejected => "rejected",
-        }
-    }
-
-    /// Returns true if a person has to decide.
-    pub fn waits(self) -> bool {
-        matches!(self, Self::Drafted | Self::NeedsReview)
-    }
-}
-
 /// A mail in the list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
@@ -130,6 +67,18 @@ pub struct Entry {
     /// The display name of the sender, if the mail has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sender_name: Option<String>,
+    /// The address to which the sender would like answers to go.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<String>,
+    /// The `Message-ID`, without angle brackets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<String>,
+    /// The conversation in the account, if the server has conversations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<MailThreadId>,
+    /// The id that the server gave the mail later, if it gave new ids to all mails.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renamed: Option<MailId>,
     /// The subject, shortened.
     pub subject: String,
     /// The reason why it waits for a person, as a sentence.
@@ -176,6 +125,10 @@ impl Entry {
             received_at: mail.received_at,
             sender: mail.sender().map(|sender| sender.address.clone()),
             sender_name: mail.sender().and_then(|sender| sender.name.as_deref()).map(|name| cut(name, 80)),
+            reply_to: mail.reply_to.as_ref().map(|reply_to| reply_to.address.clone()),
+            message_id: mail.message_id.clone(),
+            conversation: mail.thread.clone(),
+            renamed: None,
             subject: cut(&mail.subject, MAX_SUBJECT_CHARS),
             why: None,
             thread: None,
@@ -188,6 +141,16 @@ impl Entry {
             stuck: 0,
             steps: Vec::new(),
         }
+    }
+
+    /// Returns the facts by which an answer to the mail is found; `None` without a sender.
+    pub fn incoming(&self) -> Option<Incoming> {
+        Some(Incoming {
+            thread: self.conversation.clone(),
+            message_id: self.message_id.clone(),
+            addresses: [Some(self.sender.clone()?), self.reply_to.clone()].into_iter().flatten().collect(),
+            received_at: self.received_at,
+        })
     }
 
     /// Changes the status, if the transition is legal. Returns false otherwise.
@@ -244,7 +207,7 @@ impl Book {
     ///
     /// # Errors
     ///
-    /// Fails if the store does not answer, or the entry cannot be read.
+    /// Fails if the store isn't answering, or the entry cannot be read.
     pub async fn entry(&self, mail: &MailId) -> Result<Option<Entry>, Error> {
         read(&self.store.register(&self.key("entry", mail.as_str())).await?)
     }
@@ -253,14 +216,41 @@ impl Book {
     ///
     /// # Errors
     ///
-    /// Fails if the store does not answer. The call can be repeated.
+    /// Fails if the store isn't answering. The call can be repeated.
     pub async fn add(&self, entry: Entry) -> Result<Entry, Error> {
         // The id first: an id without an entry does no harm, and an entry without an id would never be listed.
         self.list(&entry.mail).await?;
+        if let Some(message_id) = &entry.message_id {
+            let key = self.key("message", message_id);
+            self.change(&key, |known: Option<MailId>| known.is_none().then(|| entry.mail.clone())).await?;
+        }
         let key = self.key("entry", entry.mail.as_str());
-        self.change(&key, |known: Option<Entry>| Some(known.unwrap_or_else(|| entry.clone()))).await.map(|known| {
-            known.unwrap_or(entry) // it is always written
-        })
+        let known = self.change(&key, |known: Option<Entry>| Some(known.unwrap_or_else(|| entry.clone()))).await?;
+        self.index(&entry.mail).await?;
+        Ok(known.unwrap_or(entry)) // it is always written
+    }
+
+    /// Returns the entry of the first mail with this `Message-ID`, which its sender chose.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store isn't answering, or the entry cannot be read.
+    pub async fn with_message_id(&self, message_id: &str) -> Result<Option<Entry>, Error> {
+        let first: Option<MailId> = read(&self.store.register(&self.key("message", message_id)).await?)?;
+        match first {
+            Some(mail) => self.entry(&mail).await,
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the id under which the server has a mail now.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store isn't answering, or the entry cannot be read.
+    pub async fn current_id(&self, mail: &MailId) -> Result<MailId, Error> {
+        let renamed = self.entry(mail).await?.and_then(|entry| entry.renamed);
+        Ok(renamed.unwrap_or_else(|| mail.clone()))
     }
 
     /// Changes the entry of a mail. Returns the new entry; `None` if the mail is not in the list, or `change` returned
@@ -268,25 +258,27 @@ impl Book {
     ///
     /// # Errors
     ///
-    /// Fails if the store does not answer. The call can be repeated.
+    /// Fails if the store isn't answering. The call can be repeated.
     pub async fn update(
         &self,
         mail: &MailId,
         change: impl Fn(&mut Entry) -> bool + Send + Sync,
     ) -> Result<Option<Entry>, Error> {
         let key = self.key("entry", mail.as_str());
-        self.change(&key, |known: Option<Entry>| {
+        let changed = self.change(&key, |known: Option<Entry>| {
             let mut entry = known?;
             change(&mut entry).then_some(entry)
-        })
-        .await
+        });
+        let changed = changed.await?;
+        self.index(mail).await?;
+        Ok(changed)
     }
 
     /// Returns the newest mails, at most `limit`, newest first.
     ///
     /// # Errors
     ///
-    /// Fails if the store does not answer.
+    /// Fails if the store isn't answering.
     pub async fn newest(&self, limit: usize) -> Result<Vec<Entry>, Error> {
         let mut page = self.last_page().await?;
         let (mut listed, mut entries) = (BTreeSet::new(), Vec::new());
@@ -303,23 +295,11 @@ impl Book {
         }
     }
 
-    /// Returns the mails that wait for a person among the newest `within`, oldest first.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the store does not answer.
-    pub async fn waiting(&self, within: usize) -> Result<Vec<Entry>, Error> {
-        let mut waiting = self.newest(within).await?;
-        waiting.retain(|entry| entry.status.waits());
-        waiting.reverse();
-        Ok(waiting)
-    }
-
     /// Returns the earlier answers to an address, newest first.
     ///
     /// # Errors
     ///
-    /// Fails if the store does not answer.
+    /// Fails if the store isn't answering.
     pub async fn answers_to(&self, address: &str) -> Result<Vec<EarlierAnswer>, Error> {
         let answers: Option<Vec<EarlierAnswer>> = read(&self.store.register(&self.key("answers", address)).await?)?;
         Ok(answers.unwrap_or_default())
@@ -329,7 +309,7 @@ impl Book {
     ///
     /// # Errors
     ///
-    /// Fails if the store does not answer. The call can be repeated.
+    /// Fails if the store isn't answering. The call can be repeated.
     pub async fn remember_answer(&self, address: &str, answer: EarlierAnswer) -> Result<(), Error> {
         let answer = EarlierAnswer {
             subject: cut(&answer.subject, MAX_SUBJECT_CHARS),
@@ -353,7 +333,7 @@ impl Book {
     ///
     /// # Errors
     ///
-    /// Fails if the store does not answer. The call can be repeated.
+    /// Fails if the store isn't answering. The call can be repeated.
     pub async fn forget(&self, mail: &MailId) -> Result<(), Error> {
         let Some(entry) = self.entry(mail).await? else { return Ok(()) };
         if let Some(sender) = &entry.sender {
@@ -366,6 +346,7 @@ impl Book {
         }
         self.update(mail, |entry| {
             (entry.sender, entry.sender_name, entry.why) = (None, None, None);
+            (entry.reply_to, entry.message_id, entry.conversation) = (None, None, None);
             entry.subject.clear();
             entry.steps.clear();
             true
@@ -437,8 +418,12 @@ impl Book {
                 return Ok(Some(value));
             }
         }
-        Err(Error::Unavailable("others change the list of mails all the time".into()))
+        Err(busy())
     }
+}
+
+fn busy() -> Error {
+    Error::Unavailable("other processes keep changing the list of emails".into())
 }
 
 /// Reads the value of a register; `None` if it was never set.
@@ -457,34 +442,6 @@ fn corrupt(error: &serde_json::Error) -> Error {
 mod tests {
     use super::*;
     use crate::tests::support::{TestStore, mail};
-
-    #[test]
-    fn the_statuses_move_as_the_contract_says() {
-        use MailStatus::*;
-        let legal: Vec<(MailStatus, MailStatus)> = MailStatus::ALL
-            .into_iter()
-            .flat_map(|from| MailStatus::ALL.into_iter().map(move |to| (from, to)))
-            .filter(|(from, to)| from.may_become(*to))
-            .collect();
-        assert_eq!(
-            legal,
-            [
-                (Pending, Processing),
-                (Pending, Rejected),
-                (Processing, Drafted),
-                (Processing, NeedsReview),
-                (Processing, Sent),
-                (Processing, Rejected),
-                (Drafted, Processing),
-                (Drafted, Sent),
-                (Drafted, Rejected),
-                (NeedsReview, Processing),
-                (NeedsReview, Sent),
-                (NeedsReview, Rejected),
-                (Rejected, Processing),
-            ]
-        );
-    }
 
     #[tokio::test]
     async fn a_mail_is_listed_once() {

@@ -1,18 +1,22 @@
 //! The card on which a person decides about an answer.
 //!
-//! It shows the mail, everything that speaks for or against the answer, and the answer exactly as it will be sent. All
-//! texts from outside are plain text of the card, which the renderer escapes.
+//! It shows the mail, everything that speaks for or against the answer, and the answer exactly as it will be sent. The
+//! mail and the answer are quotations, which are shown character by character; all other texts from outside are plain text
+//! of the card, which the renderer escapes.
 
 use countersign_core::reply::{Card, Fact, Text};
+use countersign_graph::digest::Digest;
 use countersign_mail::{Address, Authentication, Mail};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::{
-    rules::{Band, Class, Source, Why, cut},
+    rules::{Band, Class, Source, cut},
     send::SendParameters,
+    why::{Why, because},
 };
 
-/// The maximum length of a mail's text on a card, in characters. The whole mail is in the thread.
+/// The maximum length of a mail's text on a card, in characters. A longer mail is also a file in the thread.
 const MAX_MAIL_CHARS: usize = 4_000;
 
 /// The maximum length of a name in a title, in characters.
@@ -44,6 +48,14 @@ pub struct About {
     /// The reasons why a person decides.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub why: Vec<Why>,
+    /// The digest of the draft as it was written, by which an edited one is told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub draft: Option<Digest>,
+}
+
+/// Returns the digest of a draft.
+pub(super) fn digest_of(draft: &str) -> Digest {
+    Digest::of(&[&json!(draft.replace("\r\n", "\n").trim())])
 }
 
 /// Returns the name of a person, or else the address.
@@ -54,20 +66,23 @@ pub(super) fn name_of(address: &Address) -> String {
 /// Makes the card of an answer. `may_have_been_answered` is true if the outcome of an earlier answer is not known;
 /// `link` opens the mail in a browser.
 pub(super) fn card(mail: &Mail, answer: &SendParameters, may_have_been_answered: bool, link: Option<&str>) -> Card {
-    let About { class, confidence, classified_by, drafted_by, looked_up, why } = &answer.about;
+    let About { class, confidence, classified_by, drafted_by, looked_up, why, draft } = &answer.about;
+    let is_edited = draft.as_ref().is_some_and(|draft| !draft.is(&digest_of(&answer.text)));
     let name = name_of(&answer.to);
     let subject = cut(&mail.subject, MAX_TITLE_CHARS);
-    let mut facts = vec![fact("From", answer.to.to_string())];
+    let mut facts = vec![fact("From", exactly(answer.to.to_string()))];
     if let Some(authenticated) = authentication(&mail.authentication) {
         facts.push(fact("Sender check", authenticated));
     }
     facts.push(Fact { label: "Received".into(), before: None, after: Text::new().moment(mail.received_at) });
-    facts.push(fact("Subject", mail.subject.clone()));
+    if subject != mail.subject || has_marks(&subject) {
+        facts.push(fact("Subject", exactly(mail.subject.clone()))); // the title does not show it exactly
+    }
     if !mail.attachments.is_empty() {
         let names: Vec<_> = mail.attachments.iter().map(|attachment| attachment.name.as_str()).collect();
         facts.push(fact("Attachments", names.join(", ")));
     }
-    facts.push(fact("Mail", shown_text(mail)));
+    facts.push(fact("Email", Text::new().quote(shown_text(mail))));
     if let Some(class) = class {
         facts.push(fact("Class", class_line(*class, *confidence, *classified_by)));
     }
@@ -76,24 +91,23 @@ pub(super) fn card(mail: &Mail, answer: &SendParameters, may_have_been_answered:
         facts.push(fact("Looked up", found.collect::<Vec<_>>().join("; ")));
     }
     if !why.is_empty() {
-        let sentences: Vec<_> = why.iter().map(Why::sentence).collect();
-        facts.push(fact("Waiting because", sentences.join(" ")));
+        facts.push(fact("Waiting because", because(why)));
     }
-    facts.push(fact("Reply subject", answer.subject.clone()));
+    facts.push(fact("Reply subject", exactly(answer.subject.clone())));
     facts.push(fact("Reply", Text::new().quote(&*answer.text)));
     let mut warnings: Vec<Text> = mail.warnings.iter().map(|warning| Text::from(warning.to_string())).collect();
     if may_have_been_answered {
-        let words = "An earlier reply to this mail may have been sent. Check the mailbox before you send another one.";
+        let words = "An earlier reply to this email may have been sent. Check the mailbox before you send another one.";
         warnings.push(words.into());
     }
     if let Some(sign) = &mail.automatic {
         warnings.push(Text::from(format!("This email is {sign}.")));
     }
     let mut notes = vec![Text::from(format!("Goes only to {}. A sent reply can't be taken back.", answer.to.address))];
-    if *drafted_by == Source::Rules {
-        notes.push("The draft is a template; no language model wrote it.".into());
+    if *drafted_by == Source::Rules && !is_edited {
+        notes.push("This draft comes from a template, not from a language model.".into());
     }
-    notes.extend(link.map(|link| Text::new().link(link, "Open the mail")));
+    notes.extend(link.map(|link| Text::new().link(link, "Open in the mailbox")));
     Card {
         title: format!("Send reply to {name} about “{subject}”?"),
         facts,
@@ -105,6 +119,21 @@ pub(super) fn card(mail: &Mail, answer: &SendParameters, may_have_been_answered:
         irreversible: false,
         editable: true,
     }
+}
+
+/// Returns a text that is shown character by character, as a quotation if a line of a card could not do that.
+fn exactly(words: String) -> Text {
+    if has_marks(&words) { Text::new().quote(words) } else { words.into() }
+}
+
+/// Returns true if the text has characters that may begin a format in Slack, which are shown as look-alikes on a line.
+fn has_marks(words: &str) -> bool {
+    let mut previous = ' ';
+    words.chars().any(|c| {
+        let begins = c == '`' || "*_~".contains(c) && !previous.is_alphanumeric();
+        previous = c;
+        begins
+    })
 }
 
 fn fact(label: &str, value: impl Into<Text>) -> Fact {
@@ -129,9 +158,9 @@ pub(super) fn shown_text(mail: &Mail) -> String {
 pub(super) fn class_line(class: Class, confidence: f64, by: Source) -> String {
     let line = format!("{} · {:.2} ({})", class.name(), confidence, Band::of(confidence).name());
     match by {
-        Source::Rules => format!("{line}, by its words"),
-        Source::Person => format!("{line}, by a person"),
-        Source::Nothing => format!("{line}; it could not be classified"),
+        Source::Rules => format!("{line}, from keywords"),
+        Source::Person => format!("{line}, set manually"),
+        Source::Nothing => format!("{line}; classification failed"),
         Source::Model => line,
     }
 }

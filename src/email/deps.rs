@@ -38,6 +38,8 @@ pub struct Deps {
     pub time_zone: TimeZone,
     /// The clock.
     pub clock: Arc<dyn Clock>,
+    /// The time after which a request to the mail account can no longer arrive.
+    pub in_flight: Duration,
     /// The bot, which asks for a decision when nobody else does.
     pub us: UserId,
 }

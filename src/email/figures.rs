@@ -216,7 +216,7 @@ impl fmt::Display for Figures {
         let emails = if self.mails == 1 { "1 email".to_owned() } else { format!("{} emails", self.mails) };
         write!(
             f,
-            "{emails}, {} processed: {} answered, {} waiting for a person. {} sent without a person.",
+            "{emails}, {} processed: {} answered, {} waiting for review. {} sent automatically.",
             self.processed(),
             percent(self.approval_rate()),
             percent(self.review_rate()),
@@ -341,7 +341,7 @@ mod tests {
         answered.tools = vec![ToolCall { name: "get_contact".to_owned(), succeeded: true, millis: Some(3.0) }];
         let report = Figures::of(&[answered, mail("complaint", "needs_review", &[("classify", 7.5)])]).to_string();
         for line in [
-            "2 emails, 2 processed: 50.0% answered, 50.0% waiting for a person. 1 sent without a person.",
+            "2 emails, 2 processed: 50.0% answered, 50.0% waiting for review. 1 sent automatically.",
             "complaint                1   50.0%",
             "needs_review             1",
             "classify                 2       7.50      12.50      12.50      10.00",

@@ -12,8 +12,8 @@ use super::{
     deps::Deps,
     listener::MailListener,
     nodes::{
-        classify::Classify, close::Close, decide::Decide, execute_tools::ExecuteTools, generate::Generate,
-        retrieve::Retrieve, review::Review, start::Start, talk::Talk,
+        answered::Answered, classify::Classify, close::Close, decide::Decide, execute_tools::ExecuteTools,
+        generate::Generate, retrieve::Retrieve, review::Review, start::Start, talk::Talk,
     },
     send::SendAnswer,
     spam::MarkAsSpam,
@@ -23,13 +23,18 @@ use super::{
 /// Returns the kinds of action of the mail graph.
 pub fn actions(deps: &Deps) -> BTreeMap<&'static str, Arc<dyn ActionKind>> {
     let send = send_answer(deps);
-    let spam = MarkAsSpam { account: deps.account.clone() };
+    let spam = MarkAsSpam { account: deps.account.clone(), book: deps.book.clone() };
     let kinds: [Arc<dyn ActionKind>; 2] = [Arc::new(send), Arc::new(spam)];
     kinds.into_iter().map(|kind| (kind.name(), kind)).collect()
 }
 
 fn send_answer(deps: &Deps) -> SendAnswer {
-    SendAnswer { account: deps.account.clone(), store: deps.book.store().clone(), clock: deps.clock.clone() }
+    SendAnswer {
+        account: deps.account.clone(),
+        book: deps.book.clone(),
+        clock: deps.clock.clone(),
+        in_flight: deps.in_flight,
+    }
 }
 
 /// Builds the mail graph.
@@ -48,6 +53,7 @@ pub fn mail_graph(deps: Arc<Deps>) -> Result<Graph<MailState>, DefinitionError> 
         .node(Generate::new(deps.clone()))
         .node(Review::new(deps.clone(), kinds))
         .node(Talk::new(deps.clone()))
+        .node(Answered::new(deps.clone()))
         .node(Close::new(deps))
         .build()
 }

@@ -8,6 +8,8 @@ use countersign_mail::{Handled, MailAccount, MailError, MailId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::book::Book;
+
 /// The name of the channel that carries labels to the account.
 pub const CHANNEL: &str = "mail-labels";
 
@@ -39,8 +41,15 @@ pub enum Labelled {
 }
 
 /// Sets the label of a message for [`CHANNEL`].
-pub async fn deliver(account: &dyn MailAccount, body: &Value) -> Labelled {
+pub async fn deliver(account: &dyn MailAccount, book: &Book, body: &Value) -> Labelled {
     let Ok(LabelOrder { mail, handled }) = LabelOrder::deserialize(body) else { return Labelled::Never("not_a_label") };
+    let mail = match book.current_id(&mail).await {
+        Ok(mail) => mail,
+        Err(error) => {
+            tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot read the list of mails");
+            return Labelled::Later;
+        }
+    };
     match account.mark(&mail, handled).await {
         Ok(()) => Labelled::Done,
         Err(MailError::Refused { status: Some(404), .. }) => Labelled::Done,

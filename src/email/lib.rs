@@ -7,7 +7,8 @@
 //!        │                                                                ▲         │     operator's setting
 //!        ├─► talk ─► end      someone in the thread asks something        │         ▼
 //!        │     └──────────────── another draft ───────────────────────────┘   (the engine sends) ─► close ─► end
-//!        └─► review           a request from a button or a form
+//!        ├─► review           a request from a button or a form
+//!        └─► answered ─► end  a person answered with a mail program: the card closes
 //! ```
 //!
 //! Start reading at [`graph::mail_graph`], then [`state::MailState`] and [`rules`], which hold every decision that needs
@@ -26,6 +27,8 @@ pub mod card;
 pub mod deps;
 pub mod figures;
 pub mod graph;
+mod greeting;
+pub mod keywords;
 pub mod labels;
 mod listener;
 pub mod lookup;
@@ -37,7 +40,8 @@ pub mod spam;
 pub mod state;
 pub mod sync;
 mod talk;
-mod template;
+pub mod template;
+pub mod why;
 
 #[cfg(test)]
 mod tests;

@@ -49,7 +49,7 @@ impl Listener<MailState> for MailListener {
                 Some(Reply::text(act().plain(": ").join(outcome())))
             }
             ActionFollowUp::CameLate => {
-                Some(Reply::text(act().plain(" was settled in the meantime: ").join(outcome())))
+                Some(Reply::text(act().plain(" was resolved in the meantime: ").join(outcome())))
             }
         }
     }

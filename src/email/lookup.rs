@@ -6,6 +6,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 use countersign_core::clock::Timestamp;
+use countersign_graph::store::Usage;
 use countersign_mail::{Address, Mail, MailId};
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +30,8 @@ pub struct Found {
     pub contact: Option<String>,
     /// The sources that failed, each as a sentence.
     pub failures: Vec<String>,
+    /// The usage of the model by which texts are compared, if it was called.
+    pub usage: Option<Usage>,
 }
 
 /// A free time of the calendar.
@@ -74,12 +77,13 @@ pub trait MailLookup: Send + Sync + fmt::Debug {
     /// Fails if the contact could not be stored.
     async fn seen(&self, sender: &Address, at: Timestamp) -> Result<(), LookupError>;
 
-    /// Stores the mail, and its answer once there is one, so that they are found for similar mails.
+    /// Stores the mail, and its answer once there is one, so that they are found for similar mails. Returns the usage of
+    /// the model by which texts are compared, if it was called.
     ///
     /// # Errors
     ///
     /// Fails if it could not be stored.
-    async fn remember(&self, mail: &Mail, answer: Option<&str>) -> Result<(), LookupError>;
+    async fn remember(&self, mail: &Mail, answer: Option<&str>) -> Result<Option<Usage>, LookupError>;
 
     /// Forgets a mail.
     ///
@@ -111,8 +115,8 @@ impl MailLookup for NoLookup {
         Ok(())
     }
 
-    async fn remember(&self, _: &Mail, _: Option<&str>) -> Result<(), LookupError> {
-        Ok(())
+    async fn remember(&self, _: &Mail, _: Option<&str>) -> Result<Option<Usage>, LookupError> {
+        Ok(None)
     }
 
     async fn forget(&self, _: &MailId) -> Result<(), LookupError> {

@@ -4,7 +4,7 @@ use countersign_core::{
     ids::UserId,
     reply::{Part, Reply, Text},
 };
-use countersign_mail::{Address, Mail, MailError, NoReply};
+use countersign_mail::{Address, AnswerByHand, Mail, MailError, NoReply};
 
 use super::{
     book::EarlierAnswer,
@@ -22,41 +22,57 @@ pub(super) const SPAM: &str = "this is spam";
 pub(super) fn root(mail: &Mail) -> Reply {
     let sender = mail.sender().map_or_else(|| "an unknown sender".to_owned(), name_of);
     let subject = if mail.subject.trim().is_empty() { "(no subject)" } else { mail.subject.trim() };
-    Reply::text(Text::from("New mail from ").bold(sender).plain(": ").bold(subject))
+    Reply::text(Text::from("New email from ").bold(sender).plain(": ").bold(subject))
 }
 
-/// Returns the mail as the thread shows it.
-pub(super) fn mail_shown(mail: &Mail) -> Reply {
-    let sender = mail.sender().map_or_else(|| "an unknown sender".to_owned(), Address::to_string);
-    let head = Text::from("From ").bold(sender).plain(" · ").moment(mail.received_at);
-    Reply::text(head)
-        .and(Part::Code(shown_text(mail)))
+/// Returns the message above the card: the class, and what else can be done. The card shows the mail itself.
+pub(super) fn classified_as(class: Class, confidence: f64, by: Source) -> Reply {
+    Reply::text(format!("Class: {}. The email and a draft are on the card below.", class_line(class, confidence, by)))
         .choice("Ask for another draft…", ANOTHER_DRAFT)
         .choice("Spam", SPAM)
 }
 
-pub(super) fn sure_spam(confidence: f64) -> Reply {
-    Reply::text(format!("This is spam ({confidence:.2}), so no reply was drafted."))
-        .choice("Draft a reply", ANOTHER_DRAFT)
+/// Returns the message above the card of a mail that was not classified.
+pub(super) fn not_classified() -> Reply {
+    Reply::text("This email was not classified. It is on the card below.")
+        .choice("Ask for another draft…", ANOTHER_DRAFT)
+        .choice("Spam", SPAM)
+}
+
+/// Returns the message with the file of a long mail.
+pub(super) fn long_mail() -> Reply {
+    Reply::text("This email is long. The card shows its beginning; the whole text is attached.")
+}
+
+/// Adds a mail to the reply, for threads without a card that shows it.
+pub(super) fn with_mail(reply: Reply, mail: &Mail) -> Reply {
+    let sender = mail.sender().map_or_else(|| "an unknown sender".to_owned(), Address::to_string);
+    let head = Text::from("From ").bold(sender).plain(" · ").moment(mail.received_at);
+    reply.and(Part::Text(head)).and(Part::Code(shown_text(mail)))
+}
+
+pub(super) fn sure_spam(confidence: f64, mail: &Mail) -> Reply {
+    let reply = Reply::text(format!("This is spam ({confidence:.2}), so no reply was drafted."));
+    with_mail(reply, mail).choice("Draft a reply", ANOTHER_DRAFT)
 }
 
 pub(super) fn unreadable() -> Reply {
-    Reply::text("I couldn't read this mail, so there is no draft. It's still in the mailbox.")
-        .hint("Open it in your mail program and answer it there.")
+    Reply::text("I couldn't read this email, so there is no draft. It's still in the mailbox.")
+        .hint("Open it in your email program and answer it there.")
 }
 
 pub(super) fn cannot_be_drafted(why: &Reply) -> Reply {
-    let mut reply = Reply::text("No reply can be sent to this mail.");
+    let mut reply = Reply::text("No reply can be sent to this email.");
     reply.parts.extend(why.parts.iter().cloned());
     reply
 }
 
 pub(super) fn mail_gone() -> Reply {
-    Reply::text("This mail is no longer in the mailbox, so it can't be answered.")
+    Reply::text("This email is no longer in the mailbox, so it can't be answered.")
 }
 
 pub(super) fn not_an_answer() -> Reply {
-    Reply::text("This isn't a reply to a mail that I know. Nothing was sent.")
+    Reply::text("I don't know the email that this would reply to. Nothing was sent.")
 }
 
 pub(super) fn too_long(length: usize) -> Reply {
@@ -64,7 +80,7 @@ pub(super) fn too_long(length: usize) -> Reply {
 }
 
 pub(super) fn only_to_the_sender(sender: &Address) -> Reply {
-    Reply::text(format!("A reply goes to the sender of the mail only: {}.", sender.address))
+    Reply::text(format!("A reply can only go to the sender of the email: {}.", sender.address))
 }
 
 pub(super) fn cannot_be_answered(why: &NoReply) -> Reply {
@@ -75,7 +91,13 @@ pub(super) fn cannot_be_answered(why: &NoReply) -> Reply {
 }
 
 pub(super) fn already_answered() -> Reply {
-    Reply::text("This mail was answered already. Nothing more was sent.")
+    Reply::text("This email was already answered. Nothing more was sent.")
+}
+
+/// Names the person who answered a mail with a mail program, and the time: without a full stop.
+pub(super) fn answered_by_hand(answer: &AnswerByHand) -> Text {
+    let by = answer.by.as_ref().map_or_else(|| "someone".to_owned(), name_of);
+    Text::from(format!("Answered in the mailbox by {by}, ")).moment(answer.at)
 }
 
 /// Describes a failure of the mail account, in one sentence without addresses.
@@ -86,7 +108,7 @@ pub(super) fn account_error(error: &MailError) -> String {
         MailError::Refused { status: Some(status), .. } => format!("The mail server refused this ({status})."),
         MailError::Refused { status: None, .. } => "The mail server refused this.".to_owned(),
         MailError::Decode { .. } => "The mail server's answer couldn't be read.".to_owned(),
-        MailError::RunOut => "There was no time left to send it.".to_owned(),
+        MailError::RunOut => "Sending took too long.".to_owned(),
     }
 }
 
@@ -95,7 +117,7 @@ pub(super) fn account_unavailable(error: &MailError) -> Reply {
 }
 
 pub(super) fn store_unavailable() -> Reply {
-    Reply::text("The record of earlier replies can't be read right now.").hint("Try again in a few minutes.")
+    Reply::text("I can't look up earlier replies right now.").hint("Try again in a few minutes.")
 }
 
 pub(super) fn which_changes(by: &UserId) -> Reply {
@@ -114,7 +136,7 @@ pub(super) fn no_other_draft(failure: &str) -> Reply {
 
 pub(super) fn who(mail: &Mail, contact: Option<&str>, answers: &[EarlierAnswer]) -> Reply {
     let Some(sender) = mail.sender() else {
-        return Reply::text("This mail has no valid sender address, so I can't tell who wrote it.");
+        return Reply::text("This email has no valid sender address, so I can't tell who wrote it.");
     };
     let reply = match contact {
         Some(contact) => Reply::text(Text::new().bold(name_of(sender)).plain(": ").plain(contact)),
@@ -123,14 +145,14 @@ pub(super) fn who(mail: &Mail, contact: Option<&str>, answers: &[EarlierAnswer])
         ),
     };
     match answers {
-        [] => reply.hint("No earlier replies to this address are on record."),
+        [] => reply.hint("There are no earlier replies to this address."),
         [newest, ..] => {
             let count = if answers.len() == 1 {
                 "1 earlier reply".to_owned()
             } else {
                 format!("{} earlier replies", answers.len())
             };
-            reply.hint(Text::from(format!("{count} on record, the last ")).moment(newest.at).plain("."))
+            reply.hint(Text::from(format!("{count}, the last one ")).moment(newest.at).plain("."))
         }
     }
 }
@@ -138,7 +160,7 @@ pub(super) fn who(mail: &Mail, contact: Option<&str>, answers: &[EarlierAnswer])
 pub(super) fn last_answer(sender: Option<&Address>, answers: &[EarlierAnswer]) -> Reply {
     let name = sender.map_or_else(|| "this sender".to_owned(), name_of);
     match answers.first() {
-        None => Reply::text(format!("No earlier replies to {name} are on record.")),
+        None => Reply::text(format!("There are no earlier replies to {name}.")),
         Some(answer) => Reply::text(
             Text::from("The last reply to ")
                 .bold(name)
@@ -153,6 +175,13 @@ pub(super) fn last_answer(sender: Option<&Address>, answers: &[EarlierAnswer]) -
 
 pub(super) fn classified(class: Class, confidence: f64, by: Source) -> Reply {
     Reply::text(format!("Class: {}.", class_line(class, confidence, by)))
+}
+
+pub(super) fn why_waiting(why: Option<&str>) -> Reply {
+    match why {
+        Some(why) => Reply::text(why),
+        None => Reply::text("This email isn't waiting for review."),
+    }
 }
 
 pub(super) fn sent(summary: Text, is_automatic: bool) -> Reply {
@@ -173,17 +202,17 @@ pub(super) fn rejected(by: Option<&UserId>) -> Reply {
 }
 
 pub(super) fn still_waiting(why: &str) -> Reply {
-    Reply::text(format!("{why} No reply was sent, and the mail still waits."))
+    Reply::text(format!("{why} No reply was sent, and the email is still waiting."))
         .choice("Ask for another draft…", ANOTHER_DRAFT)
 }
 
 pub(super) fn not_understood() -> Reply {
-    Reply::text("I can write another draft, say who wrote the mail, or show the last reply to this sender.")
+    Reply::text("I can write another draft, tell you who wrote this email, or show the last reply to this sender.")
         .choice("Ask for another draft…", ANOTHER_DRAFT)
         .choice("Who wrote this?", "who is this?")
         .choice("Last reply", "what did we answer last time?")
 }
 
 pub(super) fn no_mail() -> Reply {
-    Reply::text("I couldn't read the mail of this thread, so I can't help with it here.")
+    Reply::text("I couldn't read this thread's email, so I can't help with it here.")
 }

@@ -8,6 +8,8 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 use countersign_mail::{Address, Mail, Warning};
 use serde::{Deserialize, Serialize};
 
+use super::why::Why;
+
 /// The confidence from which an answer may be sent without a person, and from which spam counts as sure, unless the
 /// settings say otherwise.
 pub const SURE: f64 = 0.8;
@@ -252,85 +254,6 @@ pub struct Used {
     pub today: u32,
     /// To the sender of the mail.
     pub to_sender: u32,
-}
-
-/// A reason why a person decides.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "reason")]
-pub enum Why {
-    /// Complaints are always answered by a person.
-    Complaint,
-    /// It may be spam.
-    MaybeSpam,
-    /// The confidence is too low.
-    Unsure {
-        /// The confidence that is enough.
-        needed: f64,
-    },
-    /// The class or the draft is not a model's.
-    WithoutModel,
-    /// A step failed.
-    Failed {
-        /// The step and the failure.
-        what: String,
-    },
-    /// There is no draft.
-    NoDraft,
-    /// Automatic answers are off.
-    Off,
-    /// The limit of automatic answers a day is reached.
-    DayLimit {
-        /// The limit.
-        limit: u32,
-    },
-    /// The limit of automatic answers to this address is reached.
-    AddressLimit {
-        /// The limit.
-        limit: u32,
-    },
-    /// The mail was sent by a machine.
-    AutomaticMail,
-    /// The mail comes from one of our own addresses.
-    FromUs,
-    /// Something about the mail is suspicious or could not be read.
-    Suspicious,
-    /// A person asked for this draft.
-    Asked,
-    /// The mail had an automatic answer already.
-    HadOne,
-    /// The draft repeats the text of other mails, which may not be meant for the sender.
-    Repeats,
-    /// The draft names addresses that are not in the mail.
-    NamesAddresses,
-    /// The number of automatic answers could not be read.
-    UsedUnknown,
-}
-
-impl Why {
-    /// Returns the sentence for people.
-    pub fn sentence(&self) -> String {
-        match self {
-            Self::Complaint => "A person answers every complaint.".to_owned(),
-            Self::MaybeSpam => "It may be spam.".to_owned(),
-            Self::Unsure { needed } => format!("The confidence is below {needed}."),
-            Self::WithoutModel => "No language model classified the mail and wrote the draft.".to_owned(),
-            Self::Failed { what } => format!("A step failed: {what}"),
-            Self::NoDraft => "There is no draft.".to_owned(),
-            Self::Off => "Automatic answers are off.".to_owned(),
-            Self::DayLimit { limit } => format!("{limit} automatic answers were sent today, which is the limit."),
-            Self::AddressLimit { limit } => {
-                format!("{limit} automatic answers were sent to this address today, which is the limit.")
-            }
-            Self::AutomaticMail => "The mail was sent by a machine.".to_owned(),
-            Self::FromUs => "The mail comes from your own address.".to_owned(),
-            Self::Suspicious => "The mail has a warning.".to_owned(),
-            Self::Asked => "Someone asked for this draft.".to_owned(),
-            Self::HadOne => "This mail already had an automatic answer.".to_owned(),
-            Self::Repeats => "The draft repeats text of other mails.".to_owned(),
-            Self::NamesAddresses => "The draft names an email address that isn't in the mail.".to_owned(),
-            Self::UsedUnknown => "The number of automatic answers sent today isn't known.".to_owned(),
-        }
-    }
 }
 
 /// The facts that decide whether an answer may be sent without a person.

@@ -5,7 +5,9 @@
 //!
 //! Sending has no idempotency key. The action's id is the key of the answer: its draft carries it in a header, and its
 //! Message-ID contains it. After a lost response, the account is asked what became of the answer with this key. A draft
-//! that is still there was certainly not sent, so sending continues with that draft, which can be sent only once.
+//! that is still there was certainly not sent, so sending continues with that draft, which can be sent only once. An
+//! answer that is found nowhere, on a server where it would be found, never became a draft and is sent. Everything else
+//! is not known, and a person decides.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,16 +22,18 @@ use countersign_graph::{
         ActionKind, ActionRecord, ErrorKind, Field, Form, Input, Label, MissingParameter, Outcome, Performed,
         PrepareError, Probed, Proposal, Recovery, Refusal, Scope, Status,
     },
-    store::{Error, Store},
+    store::Error,
 };
 use countersign_mail::{
-    Address, Found, Mail, MailAccount, MailError, MailId, MailThreadId, NoReply, Outgoing, SendError, Sent,
+    Address, AnswerByHand, Found, Incoming, Mail, MailAccount, MailError, MailId, MailThreadId, NoReply, Outgoing,
+    SendError, Sent,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
+    book::Book,
     card::{self, About},
     replies,
     rules::{MAX_DRAFT_CHARS, recipient},
@@ -37,9 +41,6 @@ use super::{
 
 /// The name of the action.
 pub const NAME: &str = "send_mail";
-
-/// The time after sending during which a request may still arrive. Half of it is for making the draft and sending it.
-const IN_FLIGHT: Duration = Duration::from_secs(60);
 
 /// The maximum number of other answers to a mail that are looked up.
 const MAX_OTHERS: usize = 20;
@@ -49,10 +50,13 @@ const MAX_OTHERS: usize = 20;
 pub struct SendAnswer {
     /// The mail account.
     pub account: Arc<dyn MailAccount>,
-    /// The store, for other answers to the same mail.
-    pub store: Arc<dyn Store>,
+    /// The list of mails, whose store has the other answers to the same mail.
+    pub book: Book,
     /// The clock.
     pub clock: Arc<dyn Clock>,
+    /// The time after sending during which a request may still arrive. Half of it is for making the draft and sending
+    /// it.
+    pub in_flight: Duration,
 }
 
 /// The parameters that a request gives.
@@ -109,7 +113,11 @@ pub(super) fn target(mail: &MailId) -> String {
 impl SendAnswer {
     /// Reads the mail from the account.
     async fn mail(&self, id: &MailId) -> Result<Mail, PrepareError> {
-        match self.account.read(id).await {
+        let id = self.book.current_id(id).await.map_err(|error| {
+            tracing::warn!(error = chain(&error), "Cannot read the list of mails");
+            PrepareError::Unavailable { error: ErrorKind::Execution, reply: replies::store_unavailable() }
+        })?;
+        match self.account.read(&id).await {
             Ok(Some(raw)) => Ok(Mail::read(&raw)),
             Ok(None) => Err(refused(ErrorKind::NotFound, replies::mail_gone())),
             Err(error) => {
@@ -118,11 +126,21 @@ impl SendAnswer {
         }
     }
 
+    /// Returns the answer to a mail that a person sent with a mail program, as the account has it now.
+    async fn answer_by_hand(&self, mail: &MailId) -> Result<Option<AnswerByHand>, Outcome> {
+        let entry = self.book.entry(mail).await.map_err(|error| {
+            tracing::warn!(error = chain(&error), "Cannot read the list of mails");
+            failed(ErrorKind::Execution, "The list of mails can't be read, so nothing was sent.")
+        })?;
+        let Some(incoming) = entry.and_then(|entry| entry.incoming()) else { return Ok(None) };
+        self.account.answered_by_hand(&incoming).await.map_err(|error| not_sent(&error))
+    }
+
     /// Returns the other answers to the mail that were or may have been sent.
     async fn others(&self, mail: &MailId, except: Option<&ActionRecord>) -> Result<Vec<ActionRecord>, Error> {
         let statuses = [Status::Intent, Status::Done, Status::Unknown, Status::Settled];
         let about = [Label::About(target(mail))];
-        let mut others = self.store.actions_under(&about, &statuses, MAX_OTHERS).await?;
+        let mut others = self.book.store().actions_under(&about, &statuses, MAX_OTHERS).await?;
         others.retain(|other| other.name == NAME && except.is_none_or(|record| record.id != other.id));
         others.sort_by(|a, b| a.id.cmp(&b.id));
         Ok(others)
@@ -187,7 +205,7 @@ impl ActionKind for SendAnswer {
 
     async fn form(&self, parameters: &Value) -> Option<Form> {
         let text = parameters["text"].as_str()?;
-        let field = Field::new("/text", "Answer", Input::Prose(text.to_owned()));
+        let field = Field::new("/text", "Reply", Input::Prose(text.to_owned()));
         let hint = format!("Sent exactly as you write it, up to {MAX_DRAFT_CHARS} characters.");
         Some(Form { fields: vec![field.hint(hint).required()] })
     }
@@ -204,7 +222,7 @@ impl ActionKind for SendAnswer {
         };
         let text = given.text.unwrap_or_default().replace("\r\n", "\n").trim().to_owned();
         if text.is_empty() {
-            let question = "What should the answer say?".to_owned();
+            let question = "What should the reply say?".to_owned();
             let missing = MissingParameter { name: "text".to_owned(), question, options: Vec::new() };
             return Err(Refusal::Missing(vec![missing]).into());
         }
@@ -231,6 +249,23 @@ impl ActionKind for SendAnswer {
         if others.iter().any(|other| matches!(other.status, Status::Done | Status::Settled)) {
             return Err(refused(ErrorKind::Validation, replies::already_answered()));
         }
+        if let Some(incoming) = Incoming::of(&mail) {
+            match self.account.answered_by_hand(&incoming).await {
+                Ok(None) => {}
+                Ok(Some(answer)) => {
+                    return Err(refused(
+                        ErrorKind::Validation,
+                        Reply::text(replies::answered_by_hand(&answer).plain(".")),
+                    ));
+                }
+                Err(error) => {
+                    return Err(PrepareError::Unavailable {
+                        error: kind_of(&error),
+                        reply: replies::account_unavailable(&error),
+                    });
+                }
+            }
+        }
         let Outgoing { from, to, subject, in_reply_to, references, thread, text, .. } = out;
         let answer = SendParameters {
             mail: id.clone(),
@@ -256,14 +291,18 @@ impl ActionKind for SendAnswer {
 
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
         let Some(mail) = record.parameters["mail"].as_str().map(MailId::new) else {
-            return Err(failed(ErrorKind::Execution, "The stored answer can't be read, so it was not sent."));
+            return Err(failed(ErrorKind::Execution, "The stored reply can't be read, so it was not sent."));
         };
         let others = self.others(&mail, Some(record)).await.map_err(|error| {
             tracing::warn!(error = chain(&error), "Cannot look up the other answers to a mail");
-            failed(ErrorKind::Execution, "The record of earlier answers can't be read, so it was not sent.")
+            failed(ErrorKind::Execution, "Earlier replies can't be looked up, so it was not sent.")
         })?;
         if others.iter().any(|other| matches!(other.status, Status::Done | Status::Settled | Status::Intent)) {
-            return Err(failed(ErrorKind::Execution, "This mail was answered already, so nothing was sent."));
+            return Err(failed(ErrorKind::Execution, "This email was already answered, so nothing was sent."));
+        }
+        if let Some(answer) = self.answer_by_hand(&mail).await? {
+            let summary = replies::answered_by_hand(&answer).plain(". Nothing was sent.");
+            return Err(failed(ErrorKind::Execution, summary));
         }
         Ok(as_preconditions(&others))
     }
@@ -273,7 +312,7 @@ impl ActionKind for SendAnswer {
             Ok(out) => out,
             Err(error) => {
                 tracing::error!(action.id = %record.id, %error, "A stored answer cannot be read");
-                let summary = "The stored answer can't be read, so it was not sent.";
+                let summary = "The stored reply can't be read, so it was not sent.";
                 return Performed::Ended(failed(ErrorKind::Execution, summary));
             }
         };
@@ -288,19 +327,21 @@ impl ActionKind for SendAnswer {
         }
     }
 
+    /// An answer of which the account has neither a draft nor a copy is made and sent again. An account that would not
+    /// find it says that it cannot tell, and then nothing is sent again.
     fn recovery(&self) -> Recovery {
-        Recovery::Probe { in_flight: IN_FLIGHT, repeatable: false }
+        Recovery::Probe { in_flight: self.in_flight, repeatable: true }
     }
 
     async fn probe(&self, record: &ActionRecord) -> Probed {
         let Ok(out) = outgoing(record) else {
-            return Probed::CannotTell { evidence: "The stored answer can't be read.".into() };
+            return Probed::CannotTell { evidence: "The stored reply can't be read.".into() };
         };
         match self.account.find(&out).await {
             Ok(Found::Sent(sent)) => Probed::Happened(done(&out, &sent)),
             // A draft can be sent only once, and it is still there.
             Ok(Found::Draft(_)) => {
-                Probed::Unfinished { evidence: "The answer is still a draft, so it was not sent.".into() }
+                Probed::Unfinished { evidence: "The reply is still a draft, so it was not sent.".into() }
             }
             Ok(Found::Nothing) => Probed::DidNotHappen,
             Ok(Found::Unknown { why }) => {

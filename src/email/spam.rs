@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{replies, send::target};
+use super::{book::Book, replies, send::target};
 
 /// The name of the action.
 pub const NAME: &str = "mark_mail_as_spam";
@@ -22,6 +22,8 @@ pub const NAME: &str = "mark_mail_as_spam";
 pub struct MarkAsSpam {
     /// The mail account.
     pub account: Arc<dyn MailAccount>,
+    /// The list of mails.
+    pub book: Book,
 }
 
 /// The parameters.
@@ -83,6 +85,9 @@ impl ActionKind for MarkAsSpam {
             let summary = Text::from("The stored request can't be read, so nothing was marked.");
             return Performed::Ended(Outcome::Failed { error: ErrorKind::Execution, summary });
         };
+        let Ok(mail) = self.book.current_id(&mail).await else {
+            return Performed::NoAnswer { detail: "the list of mails can't be read".to_owned() };
+        };
         match self.account.mark(&mail, Handled::Spam).await {
             Ok(()) => {
                 Performed::Ended(Outcome::Done { result: json!({}), summary: Text::from(record.card.done.as_str()) })
@@ -100,6 +105,6 @@ impl ActionKind for MarkAsSpam {
     }
 
     async fn probe(&self, _: &ActionRecord) -> Probed {
-        Probed::CannotTell { evidence: "This can't be looked up.".into() }
+        Probed::CannotTell { evidence: "I can't check whether it happened.".into() }
     }
 }

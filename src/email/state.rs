@@ -21,13 +21,14 @@ use countersign_graph::{
     node::{Said, State},
     store::External,
 };
-use countersign_mail::Mail;
+use countersign_mail::{AnswerByHand, Mail};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
     SOURCE,
     rules::{Class, MAX_MODEL_CHARS, Source, cut},
+    spam,
 };
 
 /// The maximum number of step entries that are kept.
@@ -105,7 +106,7 @@ pub struct MailState {
     /// The person who was asked what another draft should say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked_for_changes: Option<UserId>,
-    /// True once the thread has shown the mail.
+    /// True once the thread has what the card cannot show of the mail.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_shown: bool,
     /// The data of the current run.
@@ -194,15 +195,20 @@ pub enum Cause {
         /// The parameters.
         parameters: Value,
     },
-    /// The unknown outcome of an answer was settled.
+    /// The unknown outcome of an action was settled.
     Settled {
-        /// The status of its action.
+        /// The status of the action.
         status: Status,
-        /// The text of the answer.
+        /// The text of the answer, if the action sends one.
         text: String,
         /// True if it was sent without a person.
         is_automatic: bool,
+        /// True if the action marks the mail as spam instead of answering it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_spam: bool,
     },
+    /// A person answered the mail with a mail program.
+    Answered(AnswerByHand),
 }
 
 /// The body of the event by which a mail arrives.
@@ -216,6 +222,9 @@ pub struct Arrival {
     /// True if an earlier run of this mail ended without a result.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_stuck: bool,
+    /// The answer that a person sent with a mail program, if the event is about that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered: Option<AnswerByHand>,
 }
 
 impl Arrival {
@@ -227,6 +236,7 @@ impl Arrival {
             mail: shortened(mail, chars, addresses, others),
             stored: stored.clone(),
             is_stuck,
+            answered: None,
         });
         let fits = |arrival: &Self| serde_json::to_string(arrival).is_ok_and(|json| json.len() <= MAX_ARRIVAL_BYTES);
         let [first, second, last] = shortened;
@@ -271,7 +281,12 @@ impl MailState {
     /// Begins a run after the unknown outcome of an answer was settled.
     pub(super) fn begin_settled(&mut self, record: &ActionRecord, now: Timestamp) {
         let text = record.parameters["text"].as_str().unwrap_or_default().to_owned();
-        let cause = Cause::Settled { status: record.status, text, is_automatic: record.under.is_some() };
+        let cause = Cause::Settled {
+            status: record.status,
+            text,
+            is_automatic: record.under.is_some(),
+            is_spam: record.name == spam::NAME,
+        };
         self.begin(Turn { cause, began: now, by: None, instruction: None });
     }
 
@@ -305,6 +320,7 @@ impl State for MailState {
         }
         let turn = |cause| Turn { cause, began: now, by: None, instruction: None };
         match serde_json::from_value::<Arrival>(arrived.body().clone()) {
+            Ok(Arrival { answered: Some(answer), .. }) => self.begin(turn(Cause::Answered(answer))),
             Ok(arrival) if arrival.is_stuck => {
                 self.email.get_or_insert(arrival.mail);
                 self.stored = self.stored.take().or(arrival.stored);
@@ -322,7 +338,7 @@ impl State for MailState {
     }
 
     fn stopped(&mut self) -> Option<String> {
-        Some(" No answer was sent. Say “another draft” when you want one.".to_owned())
+        Some(" No reply was sent. Say “another draft” when you want one.".to_owned())
     }
 
     fn suspend(&self) -> Value {

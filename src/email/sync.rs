@@ -6,12 +6,19 @@
 //! it are in their threads. So a process can be killed anywhere: the next round finds the same mails again and continues
 //! with what each of them lacks.
 //!
-//! With several processes, one of them at a time makes the rounds. If it was suspended meanwhile and posts a message for
-//! a thread that another has begun, it removes its message again.
+//! With several processes, one of them at a time makes the rounds: the one that holds the term, which it extends while a
+//! round lasts and gives up when it stops. If it was suspended meanwhile and posts a message for a thread that another
+//! has begun, it removes its message again.
 
+mod answers;
 mod control;
 
-use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use countersign_core::{
@@ -25,11 +32,11 @@ use countersign_mail::{Authentication, Batch, Mail, MailAccount, MailError, Mail
 use futures_util::{StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 
+use self::answers::Rotation;
 pub use self::control::{SyncControl, SyncState};
 use super::{
     MAIL, SOURCE,
-    book::{Book, Entry, MailStatus},
-    lookup::MailLookup,
+    book::{Book, Entry, MailStatus, OpenMail},
     replies,
     state::Arrival,
 };
@@ -37,17 +44,11 @@ use super::{
 /// The number of mails that are brought in at the same time.
 const AT_ONCE: usize = 8;
 
-/// The time for which one process makes the rounds without renewing it.
-const TERM: Duration = Duration::from_secs(120);
-
 /// The age of the oldest mails that the first round brings in; what is older was there before the bot.
 const FIRST_LOOKBACK: Duration = Duration::from_secs(24 * 3600);
 
 /// The time after which a run that has not ended counts as stuck.
 const STUCK_AFTER: Duration = Duration::from_secs(600);
-
-/// The number of the newest mails among which stuck ones are looked for.
-const STUCK_AMONG: usize = 200;
 
 /// The maximum number of times that a stuck mail is tried again.
 const MAX_STUCK: u32 = 3;
@@ -86,8 +87,6 @@ pub struct SyncDeps {
     pub book: Book,
     /// The control, shared with the commands.
     pub control: SyncControl,
-    /// The sources of context, which learn of each mail.
-    pub lookup: Arc<dyn MailLookup>,
     /// The messages that begin threads.
     pub roots: Arc<dyn Roots>,
     /// The workspace.
@@ -102,11 +101,13 @@ pub struct SyncDeps {
     pub holder: String,
     /// The interval between two rounds, if the account reports nothing earlier.
     pub every: Duration,
+    /// The time for which this process makes the rounds without renewing it; at least twice the interval between them.
+    pub term: Duration,
 }
 
 /// The loop that brings mails into threads.
 #[expect(missing_debug_implementations, reason = "a function has none")]
-pub struct MailSync(SyncDeps);
+pub struct MailSync(SyncDeps, Rotation);
 
 /// The result of a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,23 +133,23 @@ enum Brought {
 impl MailSync {
     /// Creates the loop; nothing happens before [`Self::run`].
     pub fn new(deps: SyncDeps) -> Self {
-        Self(deps)
+        Self(deps, Rotation::default())
     }
 
     /// Makes rounds until the signal to stop.
     pub async fn run(self, stop: CancellationToken) {
-        while !stop.is_cancelled() {
-            let round = tokio::select! {
-                () = stop.cancelled() => return,
-                round = self.round() => round,
-            };
-            let wait = match round {
+        stop.run_until_cancelled(self.rounds()).await;
+        self.give_up_term().await;
+    }
+
+    async fn rounds(&self) {
+        loop {
+            let wait = match self.round().await {
                 Round::Complete(true) => continue,
                 Round::Complete(false) | Round::NotOurs => self.0.every,
                 Round::Failed(after) => after.unwrap_or(self.0.every),
             };
             tokio::select! {
-                () = stop.cancelled() => return,
                 () = self.0.control.wanted.notified() => {}
                 () = self.0.account.wait_for_news(wait) => {}
             }
@@ -165,6 +166,14 @@ impl MailSync {
                 return Round::Failed(None);
             }
         };
+        tokio::select! {
+            round = self.bring_all(state) => round,
+            () = self.keep_term() => Round::NotOurs,
+        }
+    }
+
+    /// Brings everything that arrived into threads.
+    async fn bring_all(&self, state: SyncState) -> Round {
         let batch = match self.0.account.sync(state.point.as_ref()).await {
             Ok(batch) => batch,
             Err(error) => {
@@ -180,7 +189,9 @@ impl MailSync {
         let Batch { arrived, next, is_full, has_more } = batch;
         // What was in the inbox before the bot is not for it.
         let oldest = state.started_at.filter(|_| is_full).map(|at| Timestamp(at.millis() - lookback()));
-        let brought = stream::iter(distinct(arrived)).map(|id| self.bring(id, oldest)).buffered(AT_ONCE);
+        // A later full list is made when the server no longer knows the point, or has given new ids.
+        let is_resync = is_full && state.point.is_some();
+        let brought = stream::iter(distinct(arrived)).map(|id| self.bring(id, oldest, is_resync)).buffered(AT_ONCE);
         let brought: Vec<Brought> = brought.collect().await;
         let new = brought.iter().filter(|one| matches!(one, Brought::New)).count() as u64;
         let problem = brought.into_iter().find_map(|one| match one {
@@ -191,7 +202,13 @@ impl MailSync {
             self.note_problem(problem).await;
             return Round::Failed(None);
         }
-        self.bring_back_stuck().await;
+        match self.0.book.open().await {
+            Ok(open) => {
+                self.bring_back_stuck(&open).await;
+                self.notice_answers(&open).await;
+            }
+            Err(error) => tracing::warn!(error = chain(&error), "Cannot look for stuck and answered mails"),
+        }
         let now = self.0.clock.now();
         let saved = self.0.control.change(|state| {
             if self.holds(state) {
@@ -211,6 +228,34 @@ impl MailSync {
         state.holder.as_ref() == Some(&self.0.holder)
     }
 
+    fn term(&self) -> Duration {
+        self.0.term.max(self.0.every * 2)
+    }
+
+    /// Extends the term again and again. Returns when it is lost, or the rounds are paused.
+    async fn keep_term(&self) {
+        loop {
+            tokio::time::sleep(self.term() / 3).await;
+            match self.take_term().await {
+                Ok(Some(_)) => {}
+                Ok(None) => return,
+                Err(error) => tracing::warn!(error = chain(&error), "Cannot extend the term of a round of mails"),
+            }
+        }
+    }
+
+    /// Leaves the rounds to another process at once.
+    async fn give_up_term(&self) {
+        let given_up = self.0.control.change(|state| {
+            if self.holds(state) {
+                (state.holder, state.until) = (None, Timestamp::default());
+            }
+        });
+        if let Err(error) = given_up.await {
+            tracing::warn!(error = chain(&error), "Cannot leave the rounds of mails to another process");
+        }
+    }
+
     /// Takes or extends the term of this process. Returns `None` if the rounds are paused or another process's.
     async fn take_term(&self) -> Result<Option<SyncState>, Error> {
         let now = self.0.clock.now();
@@ -221,7 +266,7 @@ impl MailSync {
                 return None;
             }
             state.started_at.get_or_insert(now);
-            (state.holder, state.until) = (Some(self.0.holder.clone()), now + TERM.max(self.0.every * 2));
+            (state.holder, state.until) = (Some(self.0.holder.clone()), now + self.term());
             Some(state)
         });
         taken.await
@@ -233,14 +278,14 @@ impl MailSync {
         }
     }
 
-    async fn bring(&self, id: MailId, oldest: Option<Timestamp>) -> Brought {
-        match self.try_to_bring(&id, oldest).await {
+    async fn bring(&self, id: MailId, oldest: Option<Timestamp>, is_resync: bool) -> Brought {
+        match self.try_to_bring(&id, oldest, is_resync).await {
             Ok(brought) => brought,
             Err(problem) => Brought::Failed(problem),
         }
     }
 
-    async fn try_to_bring(&self, id: &MailId, oldest: Option<Timestamp>) -> Result<Brought, String> {
+    async fn try_to_bring(&self, id: &MailId, oldest: Option<Timestamp>, is_resync: bool) -> Result<Brought, String> {
         let known = self.0.book.entry(id).await.map_err(|error| store_problem(&error))?;
         if known.as_ref().is_some_and(|entry| entry.is_delivered) {
             return Ok(Brought::Skipped);
@@ -259,6 +304,9 @@ impl MailSync {
             return Ok(Brought::Skipped);
         }
         let is_new = known.is_none();
+        if is_new && is_resync && self.has_new_id(&mail).await.map_err(|error| store_problem(&error))? {
+            return Ok(Brought::Skipped);
+        }
         let entry = match known {
             Some(entry) => entry,
             None => {
@@ -269,7 +317,10 @@ impl MailSync {
         let thread = self.thread(&mail, &entry, is_new).await?;
         if self.is_taken(&thread).await.map_err(|error| store_problem(&error))? {
             self.begin_elsewhere(id).await.map_err(|error| store_problem(&error))?;
-            return Err("Someone wrote in a mail's thread before the mail was in it; it gets another one.".to_owned());
+            return Err(
+                "Someone wrote in an email's thread before the email was in it, so the email gets another thread."
+                    .to_owned(),
+            );
         }
         self.deliver(&mail, &thread, id.as_str(), false).await.map_err(|error| store_problem(&error))?;
         self.0
@@ -279,8 +330,27 @@ impl MailSync {
             .map_err(|error| store_problem(&error))?;
         metrics::counter!("countersign_mails_total").increment(1);
         (self.0.wake)(thread);
-        self.learn(&mail).await;
         Ok(Brought::New)
+    }
+
+    /// Returns true if this is a mail of the list to which the server has given a new id, as IMAP servers do with all
+    /// mails at once. The list notes the new id.
+    ///
+    /// The sender chooses the `Message-ID`, so it alone proves nothing: a mail that came after the known one was seen is
+    /// another one.
+    async fn has_new_id(&self, mail: &Mail) -> Result<bool, Error> {
+        let Some(message_id) = &mail.message_id else { return Ok(false) };
+        let Some(known) = self.0.book.with_message_id(message_id).await? else { return Ok(false) };
+        let copy = Entry::new(mail, known.first_seen);
+        let is_same = (&copy.sender, &copy.subject) == (&known.sender, &known.subject);
+        if known.mail == mail.id || !is_same || mail.received_at > known.first_seen {
+            return Ok(false);
+        }
+        self.0
+            .book
+            .update(&known.mail, |entry| entry.renamed.replace(mail.id.clone()) != Some(mail.id.clone()))
+            .await?;
+        Ok(true)
     }
 
     /// Returns the thread of a mail, which is begun if there is none.
@@ -328,7 +398,12 @@ impl MailSync {
         let store = self.0.book.store();
         let whole = serde_json::to_vec(mail).map_err(|error| Error::Corrupt { what: error.to_string() })?;
         let stored = store.put_file(thread, &whole).await?;
-        let arrival = serde_json::to_value(Arrival::new(mail, Some(stored), is_stuck));
+        self.store_event(thread, key, &Arrival::new(mail, Some(stored), is_stuck)).await
+    }
+
+    /// Stores an event, which wakes the thread.
+    async fn store_event(&self, thread: &ThreadId, key: &str, arrival: &Arrival) -> Result<(), Error> {
+        let arrival = serde_json::to_value(arrival);
         let arrival = arrival.map_err(|error| Error::Corrupt { what: error.to_string() })?;
         let event = External::new(SOURCE, key, arrival).map_err(|error| Error::Corrupt { what: error.to_string() })?;
         let dedup = vec![event.dedup(thread)];
@@ -338,33 +413,19 @@ impl MailSync {
             message: ThreadMessage::External(event),
             graph: GraphName::new(MAIL),
         };
-        store.ingest(&Delivery { to, dedup, at: self.0.clock.now() }).await?;
+        self.0.book.store().ingest(&Delivery { to, dedup, at: self.0.clock.now() }).await?;
         Ok(())
     }
 
-    /// Has the sources of context learn of a mail. A failure is logged; the mail is in its thread.
-    async fn learn(&self, mail: &Mail) {
-        if let (Some(sender), None) = (mail.sender(), &mail.automatic)
-            && let Err(error) = self.0.lookup.seen(sender, mail.received_at).await
-        {
-            tracing::warn!(error = chain(&error), "Cannot note the sender of a mail");
-        }
-        if let Err(error) = self.0.lookup.remember(mail, None).await {
-            tracing::warn!(error = chain(&error), "Cannot remember a mail for similar ones");
-        }
-    }
-
     /// Has mails whose run ended without a result reviewed by a person.
-    async fn bring_back_stuck(&self) {
-        let newest = match self.0.book.newest(STUCK_AMONG).await {
-            Ok(newest) => newest,
-            Err(error) => {
-                tracing::warn!(error = chain(&error), "Cannot look for stuck mails");
-                return;
-            }
-        };
+    async fn bring_back_stuck(&self, open: &BTreeMap<MailId, OpenMail>) {
         let now = self.0.clock.now();
-        for entry in newest {
+        for (id, _) in open.iter().filter(|(_, mail)| mail.status == MailStatus::Processing) {
+            let entry = match self.0.book.entry(id).await {
+                Ok(Some(entry)) => entry,
+                Ok(None) => continue,
+                Err(error) => return tracing::warn!(error = chain(&error), "Cannot look for stuck mails"),
+            };
             let is_stuck = entry.status == MailStatus::Processing && now.since(entry.updated_at) > STUCK_AFTER;
             let (Some(thread), true) = (&entry.thread, is_stuck && entry.stuck < MAX_STUCK) else { continue };
             if let Err(error) = self.bring_back(&entry, thread).await {

@@ -11,6 +11,8 @@ pub(super) enum Wish {
     LastAnswer,
     /// The class of the mail.
     Class,
+    /// The reason why it waits for a person.
+    Why,
     /// Mark the mail as spam.
     Spam,
 }
@@ -89,6 +91,8 @@ const WHO: &[&str] = &[
     "who wrote it",
     "who is the sender",
     "who wrote that mail",
+    "who wrote that email",
+    "who wrote this email",
     "do we know her",
     "do we know him",
     "do we know them",
@@ -110,8 +114,27 @@ const LAST: &[&str] = &[
 ];
 
 /// The questions about the class.
-const CLASS: &[&str] =
-    &["what class is it", "what kind of mail is this", "how was it classified", "class", "why does it wait"];
+const CLASS: &[&str] = &[
+    "what class is it",
+    "what kind of mail is this",
+    "what kind of mail is it",
+    "what kind of email is this",
+    "what kind of email is it",
+    "how was it classified",
+    "class",
+];
+
+/// The questions about the reason why the mail waits.
+const WHY: &[&str] = &[
+    "why does it wait",
+    "why is it waiting",
+    "why is this waiting",
+    "why does this wait",
+    "why wasn't it sent",
+    "why was it not sent",
+    "why do we have to review it",
+    "why do we have to review this",
+];
 
 /// The messages that say the mail is spam.
 const SPAM: &[&str] =
@@ -135,6 +158,9 @@ pub(super) fn parse(said: &str) -> Option<Wish> {
     if is(CLASS) {
         return Some(Wish::Class);
     }
+    if is(WHY) {
+        return Some(Wish::Why);
+    }
     if is(SPAM) {
         return Some(Wish::Spam);
     }
@@ -157,7 +183,8 @@ mod tests {
             ("Who is she?", Wish::Who),
             ("who’s this", Wish::Who),
             ("What did we answer last time?", Wish::LastAnswer),
-            ("What kind of mail is this?", Wish::Class),
+            ("What kind of email is this?", Wish::Class),
+            ("Why is it waiting?", Wish::Why),
             ("This is spam!", Wish::Spam),
         ] {
             assert_eq!(parse(said), Some(wish), "{said}");

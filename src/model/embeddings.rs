@@ -20,19 +20,28 @@ const MAX_CHARS: usize = 8_000;
 /// The maximum size of an answer, in bytes.
 const MAX_ANSWER_BYTES: usize = 1024 * 1024;
 
+/// The embedding of a text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Embedded {
+    /// The vector: [`DIMENSIONS`] numbers, of length 1.
+    pub vector: Vec<f32>,
+    /// The number of tokens in the text; 0 if the API does not count them.
+    pub tokens: u64,
+}
+
 /// A source of embeddings.
 #[async_trait]
 pub trait Embeddings: Send + Sync + fmt::Debug {
     /// Returns the name of the model. Vectors of different models cannot be compared.
     fn name(&self) -> &str;
 
-    /// Returns the embedding of a text: a vector of [`DIMENSIONS`] numbers and of length 1.
+    /// Returns the embedding of a text.
     ///
     /// # Errors
     ///
     /// [`Error::Refused`] for a blank text, [`Error::Decode`] if the model returns another number of dimensions, and
     /// otherwise as [`crate::Model::respond`].
-    async fn embed(&self, text: &str) -> Result<Vec<f32>, Error>;
+    async fn embed(&self, text: &str) -> Result<Embedded, Error>;
 }
 
 /// The part of an API that returns embeddings.
@@ -45,6 +54,9 @@ pub trait EmbeddingApi: Api {
 
     /// Returns the list of numbers in an answer, or null.
     fn embedding(answer: &Value) -> &Value;
+
+    /// Returns the number of tokens in the text, or null.
+    fn tokens(answer: &Value) -> &Value;
 }
 
 /// Embeddings by a provider's API.
@@ -74,7 +86,7 @@ impl<A: EmbeddingApi> Embeddings for RemoteEmbeddings<A> {
         &self.settings.model
     }
 
-    async fn embed(&self, text: &str) -> Result<Vec<f32>, Error> {
+    async fn embed(&self, text: &str) -> Result<Embedded, Error> {
         let text: String = text.trim().chars().take(MAX_CHARS).collect();
         if text.is_empty() {
             return Err(Error::Refused { reason: "not sent, as a blank text has no embedding".to_owned() });
@@ -83,7 +95,8 @@ impl<A: EmbeddingApi> Embeddings for RemoteEmbeddings<A> {
         let call = Call { url: &self.endpoint, accept: "application/json", body: body.as_bytes(), fault: A::fault };
         let span = info_span!("embedding_call", model.name = self.settings.model);
         let answer = self.caller.call(call, read).instrument(span).await?;
-        normalized(A::embedding(&answer)).map_err(|reason| Error::Decode { reason })
+        let vector = normalized(A::embedding(&answer)).map_err(|reason| Error::Decode { reason })?;
+        Ok(Embedded { vector, tokens: A::tokens(&answer).as_u64().unwrap_or(0) })
     }
 }
 
@@ -103,7 +116,7 @@ async fn read(mut response: reqwest::Response) -> Result<Value, Failure> {
             return Err(Failure::decode("it does not end"));
         }
     }
-    serde_json::from_slice(&body).map_err(|_| Failure::decode("it is no JSON"))
+    serde_json::from_slice(&body).map_err(|_| Failure::decode("it isn't JSON"))
 }
 
 /// Returns the vector of length 1 in this direction. Some models return other lengths for fewer dimensions.

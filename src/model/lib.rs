@@ -209,8 +209,8 @@ impl Response {
         serde_json::from_str(inner).map_err(|error| {
             let place = format!("line {}, column {}", error.line(), error.column());
             let reason = match error.classify() {
-                serde_json::error::Category::Data => format!("the JSON is not as requested ({place})"),
-                _ => format!("it stopped for {} and is no JSON ({place})", self.stop_reason),
+                serde_json::error::Category::Data => format!("the JSON doesn't match the requested schema ({place})"),
+                _ => format!("it stopped for {} and isn't JSON ({place})", self.stop_reason),
             };
             Error::Decode { reason }
         })
@@ -248,7 +248,7 @@ pub enum Error {
         reason: String,
     },
     /// The API key is not accepted.
-    #[error("the language model does not accept our key")]
+    #[error("the language model doesn't accept the key")]
     Auth,
     /// The request is not accepted, because of a fault in the program.
     #[error("the language model refused the request: {reason}")]
@@ -306,9 +306,9 @@ mod tests {
         let wrong = said("secret").json::<Value>().unwrap_err().to_string();
         assert_eq!(
             wrong,
-            "cannot read the language model's answer: it stopped for end_turn and is no JSON (line 1, column 1)"
+            "cannot read the language model's answer: it stopped for end_turn and isn't JSON (line 1, column 1)"
         );
         let wrong = said("[\"secret\"]").json::<Vec<u8>>().unwrap_err().to_string();
-        assert!(wrong.contains("not as requested") && !wrong.contains("secret"), "{wrong}");
+        assert!(wrong.contains("doesn't match the requested schema") && !wrong.contains("secret"), "{wrong}");
     }
 }

@@ -134,7 +134,7 @@ impl Broken {
     pub(crate) fn of_json(error: &serde_json::Error) -> Self {
         Self::Unreadable(match error.classify() {
             serde_json::error::Category::Data => "an event lacks what it must have".to_owned(),
-            _ => "an event is no JSON".to_owned(),
+            _ => "an event isn't JSON".to_owned(),
         })
     }
 
@@ -220,7 +220,7 @@ async fn read<T: Assembly>(response: reqwest::Response, max_silence: Duration) -
         let event = match timeout(max_silence, events.next()).await {
             Ok(Some(Ok(event))) => event,
             Ok(Some(Err(eventsource_stream::EventStreamError::Transport(failure)))) => return Err(failure),
-            Ok(Some(Err(_))) => return Err(Failure::decode("it is no stream of events")),
+            Ok(Some(Err(_))) => return Err(Failure::decode("it isn't an event stream")),
             Ok(None) if answer.is_complete() => return answer.finish().map_err(Broken::into_failure),
             Ok(None) => return Err(Failure::temporary("the answer broke off")),
             Err(_) => return Err(Failure::temporary(format!("silent for {max_silence:.1?}"))),

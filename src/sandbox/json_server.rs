@@ -42,7 +42,7 @@ pub(crate) struct Call {
     pub(crate) query: Vec<(String, String)>,
     /// The bearer token.
     pub(crate) token: Option<String>,
-    /// The body; `None` if it is empty, an error if it is no JSON.
+    /// The body; `None` if it is empty, an error if it isn't JSON.
     pub(crate) body: Result<Option<Value>, ()>,
 }
 

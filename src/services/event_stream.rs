@@ -118,7 +118,7 @@ async fn read_head(reader: &mut BufReader<TokioIo<Box<dyn Io>>>) -> io::Result<B
                 body = Body::Chunks { left: 0, started: false };
             }
             Some(("content-length", length)) if body == Body::UntilClose => {
-                body = Body::Length(length.parse().map_err(|_| invalid("its length is no number"))?);
+                body = Body::Length(length.parse().map_err(|_| invalid("its length isn't a number"))?);
             }
             _ => {}
         }
@@ -180,7 +180,7 @@ impl Stream {
                 while line.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
                     line.pop();
                 }
-                return String::from_utf8(line).map(Some).map_err(|_| invalid("an event is no text"));
+                return String::from_utf8(line).map(Some).map_err(|_| invalid("an event isn't text"));
             }
             if line.len() > MAX_EVENT {
                 return Err(invalid("a line is too long"));

@@ -7,8 +7,8 @@ use countersign_config::{Config, Email, Encryption, MailProvider};
 use countersign_context::calendar::google as calendar;
 use countersign_core::{cause, clock::Clock};
 use countersign_mail::{
-    Address, GMAIL_PUSH_SCOPE, GMAIL_SCOPES, GmailAccount, GmailSettings, ImapAccount, ImapSettings, MailAccount,
-    MailError, PushSettings, Retry, Security, Server, gmail_address,
+    Address, Authorities, GMAIL_PUSH_SCOPE, GMAIL_SCOPES, GmailAccount, GmailSettings, ImapAccount, ImapSettings,
+    MailAccount, MailError, PushSettings, Retry, Security, Server, gmail_address,
 };
 use countersign_services::google::{RefreshToken, TokenSource};
 use secrecy::ExposeSecret as _;
@@ -106,9 +106,16 @@ fn gmail_settings(
 }
 
 fn imap_settings(settings: &Email) -> anyhow::Result<ImapSettings> {
+    let authorities = match &settings.ca_file {
+        None => Authorities::default(),
+        Some(path) => {
+            let pem = std::fs::read(path).with_context(|| format!("cannot read email.ca_file, {}", path.display()))?;
+            Authorities::from_pem(pem).with_context(|| format!("email.ca_file, {}, cannot be used", path.display()))?
+        }
+    };
     let server = |host: &Option<String>, key: &str, port: u16, encryption: Encryption| {
         let host = host.clone().with_context(|| format!("{key} is not set"))?;
-        anyhow::Ok(Server { host, port, security: security(encryption) })
+        anyhow::Ok(Server { host, port, security: security(encryption), authorities: authorities.clone() })
     };
     let address = own_address(settings)?.context("email.address is not set")?;
     Ok(ImapSettings {
@@ -135,7 +142,7 @@ fn security(encryption: Encryption) -> Security {
 /// Returns the address in the settings, with the name of the sender; `None` if there is none.
 fn own_address(settings: &Email) -> anyhow::Result<Option<Address>> {
     let Some(text) = &settings.address else { return Ok(None) };
-    let address = Address::parse(text).ok_or_else(|| anyhow!("email.address is no address"))?;
+    let address = Address::parse(text).ok_or_else(|| anyhow!("email.address isn't an address"))?;
     Ok(Some(named(settings, address)))
 }
 
@@ -163,5 +170,5 @@ async fn address_of(gmail: &GmailSettings) -> anyhow::Result<Address> {
 }
 
 fn url(address: &str, key: &str) -> anyhow::Result<Url> {
-    address.parse().with_context(|| format!("{key} is no address"))
+    address.parse().with_context(|| format!("{key} isn't an address"))
 }

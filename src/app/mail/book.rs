@@ -22,9 +22,6 @@ use countersign_team_inbox::book::{BookError, Entry, MailBook, MailStatus, Overv
 /// The number of newest mails among which those of a question are looked for.
 const MAX_READ: usize = 10_000;
 
-/// The number of newest mails that are counted in an overview, which has to be fast.
-const MAX_COUNTED: usize = 1_000;
-
 /// The mails of the account, for the surfaces.
 pub(super) struct ShownBook {
     /// The graph's list.
@@ -61,8 +58,7 @@ impl ShownBook {
     }
 
     fn shown(&self, entry: book::Entry) -> Entry {
-        let status = shown_status(entry.status);
-        let is_settled = matches!(status, MailStatus::Sent | MailStatus::Rejected);
+        let status = entry.status;
         let thread = entry.thread.as_ref();
         Entry {
             id: entry.mail.as_str().to_owned(),
@@ -75,7 +71,7 @@ impl ShownBook {
             status,
             why: entry.why.filter(|_| status.waits()),
             received_at: entry.received_at,
-            settled_at: is_settled.then_some(entry.updated_at),
+            settled_at: status.is_settled().then_some(entry.updated_at),
             is_automatic: entry.is_automatic && status == MailStatus::Sent,
             thread: entry.thread,
         }
@@ -90,19 +86,18 @@ impl MailBook for ShownBook {
 
     async fn overview(&self) -> Result<Overview, BookError> {
         let now = self.clock.now();
-        let (state, entries) = (self.state().await?, self.newest(MAX_COUNTED).await?);
+        let state = self.state().await?;
+        let open = self.book.open().await.map_err(|error| unavailable(&error))?;
         let used = self.automatic.used("", now).await.map_err(|error| unavailable(&error))?;
-        let waiting = entries.iter().filter(|entry| entry.status.waits());
-        let in_progress =
-            |entry: &&book::Entry| matches!(entry.status, book::MailStatus::Pending | book::MailStatus::Processing);
+        let waiting = open.values().filter(|mail| mail.status.waits());
         Ok(Overview {
             account: self.account.clone(),
             last_sync: state.synced_at,
             fault: state.problem,
             paused: state.paused_by.map(|by| Pause { by, at: state.paused_at }),
             waiting: waiting.clone().count(),
-            oldest_waiting: waiting.map(|entry| entry.received_at).min(),
-            in_progress: entries.iter().filter(in_progress).count(),
+            oldest_waiting: waiting.clone().map(|mail| mail.received_at).min(),
+            in_progress: open.len() - waiting.count(),
             is_automatic: self.settings.is_on,
             automatic_today: used.today,
             automatic_a_day: self.settings.answers_a_day,
@@ -110,8 +105,8 @@ impl MailBook for ShownBook {
     }
 
     async fn waiting(&self, limit: usize) -> Result<Vec<Entry>, BookError> {
-        let waiting = self.book.waiting(MAX_COUNTED).await.map_err(|error| unavailable(&error))?;
-        Ok(waiting.into_iter().take(limit).map(|entry| self.shown(entry)).collect())
+        let waiting = self.book.waiting(limit).await.map_err(|error| unavailable(&error))?;
+        Ok(waiting.into_iter().map(|entry| self.shown(entry)).collect())
     }
 
     async fn find(&self, words: &str, limit: usize) -> Result<Vec<Entry>, BookError> {
@@ -146,17 +141,6 @@ impl MailBook for ShownBook {
         let changed =
             if is_paused { self.control.pause(by, self.clock.now()).await } else { self.control.resume().await };
         changed.map(|()| true).map_err(|error| unavailable(&error))
-    }
-}
-
-fn shown_status(status: book::MailStatus) -> MailStatus {
-    match status {
-        book::MailStatus::Pending => MailStatus::Pending,
-        book::MailStatus::Processing => MailStatus::Processing,
-        book::MailStatus::Drafted => MailStatus::Drafted,
-        book::MailStatus::NeedsReview => MailStatus::NeedsReview,
-        book::MailStatus::Sent => MailStatus::Sent,
-        book::MailStatus::Rejected => MailStatus::Rejected,
     }
 }
 

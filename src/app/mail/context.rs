@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use async_trait::async_trait;
 use countersign_config::Config;
 use countersign_context::{
-    Contacts, Context, ContextError, ContextStore, Embedder,
+    Contacts, Context, ContextError, ContextStore, Embedded, Embedder,
     calendar::{
         Calendar, WorkingHours,
         google::{GoogleCalendar, GoogleCalendarSettings, Waits},
@@ -86,7 +86,7 @@ pub fn store(config: &Config) -> anyhow::Result<Arc<dyn ContextStore>> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
     }
-    Ok(Arc::new(SqliteContext::open(&path).context("cannot open the file with similar mails and contacts")?))
+    Ok(Arc::new(SqliteContext::open(&path).context("cannot open the file with similar emails and contacts")?))
 }
 
 /// Returns the contacts of HubSpot, with `stored` behind them; `None` if its token is not set.
@@ -117,7 +117,7 @@ pub fn embedder(config: &Config) -> anyhow::Result<Option<Arc<dyn Embedder>>> {
 }
 
 fn url(address: &str, key: &str) -> anyhow::Result<Url> {
-    address.parse().with_context(|| format!("{key} is no address"))
+    address.parse().with_context(|| format!("{key} isn't an address"))
 }
 
 /// The embeddings of a provider of language models.
@@ -130,9 +130,11 @@ impl Embedder for ModelEmbedder {
         self.0.name()
     }
 
-    async fn embed(&self, text: &str) -> Result<Vec<f32>, ContextError> {
+    async fn embed(&self, text: &str) -> Result<Embedded, ContextError> {
         const WHAT: &str = "the model for embeddings";
-        self.0.embed(text).await.map_err(|error| match error {
+        let embedded = self.0.embed(text).await;
+        let embedded = embedded.map(|model::embeddings::Embedded { vector, tokens }| Embedded { vector, tokens });
+        embedded.map_err(|error| match error {
             model::Error::Unavailable { reason } => ContextError::Unavailable { what: WHAT, reason, retry_after: None },
             model::Error::Auth => ContextError::SignIn { what: WHAT, reason: "it does not accept the key".to_owned() },
             model::Error::Refused { reason } => ContextError::Refused { what: WHAT, status: None, reason },

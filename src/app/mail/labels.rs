@@ -5,7 +5,10 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use countersign_conversation::runtime::outbox::{Claim, channel::Channel};
 use countersign_core::clock::Clock;
-use countersign_email::labels::{self, Labelled};
+use countersign_email::{
+    book::Book,
+    labels::{self, Labelled},
+};
 use countersign_graph::store::{Outbound, Sent, Store};
 use countersign_mail::MailAccount;
 
@@ -23,6 +26,8 @@ const MAX_ATTEMPTS: u32 = 160;
 pub(in super::super) struct LabelChannel {
     /// The mail account.
     pub(in super::super) account: Arc<dyn MailAccount>,
+    /// The list of mails.
+    pub(in super::super) book: Book,
     /// The store of the outbox.
     pub(in super::super) store: Arc<dyn Store>,
     /// The clock.
@@ -42,7 +47,7 @@ impl Channel for LabelChannel {
             return Sent::Deferred(self.clock.now());
         }
         let attempts = claim.message.attempts;
-        match labels::deliver(&*self.account, body).await {
+        match labels::deliver(&*self.account, &self.book, body).await {
             Labelled::Done => Sent::Delivered(None),
             Labelled::Later if attempts < MAX_ATTEMPTS => {
                 let wait = FIRST_WAIT.saturating_mul(1 << attempts.min(16)).min(MAX_WAIT);

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use countersign_context::{Context, ContextError, Kind, gather};
+use countersign_context::{Context, ContextError, EmbeddingUsage, Kind, gather};
 use countersign_core::clock::{Clock, Timestamp};
 use countersign_email::lookup::{About, Found, FreeSlot, LookupError, MailLookup};
+use countersign_graph::store::Usage;
 use countersign_mail::{Address, Mail, MailId};
 use jiff::tz::TimeZone;
 use serde_json::json;
@@ -42,6 +43,7 @@ impl MailLookup for ContextLookup {
             context: gathered.lines(&self.zone),
             contact: gathered.contact.as_ref().map(known),
             failures: gathered.failures,
+            usage: gathered.usage.map(usage),
         }
     }
 
@@ -72,7 +74,7 @@ impl MailLookup for ContextLookup {
         seen.map(drop).map_err(|error| failed(&error))
     }
 
-    async fn remember(&self, mail: &Mail, answer: Option<&str>) -> Result<(), LookupError> {
+    async fn remember(&self, mail: &Mail, answer: Option<&str>) -> Result<Option<Usage>, LookupError> {
         let mut text = text_of(mail);
         if let Some(answer) = answer {
             text.push_str("\n\nOur answer: ");
@@ -80,12 +82,17 @@ impl MailLookup for ContextLookup {
         }
         let metadata = json!({ "is_answered": answer.is_some() });
         let remembered = self.context.remember(Kind::Email, mail.id.as_str(), &text, metadata, mail.received_at).await;
-        remembered.map_err(|error| failed(&error))
+        remembered.map(|used| used.map(usage)).map_err(|error| failed(&error))
     }
 
     async fn forget(&self, mail: &MailId) -> Result<(), LookupError> {
         self.context.forget(Kind::Email, mail.as_str()).await.map_err(|error| failed(&error))
     }
+}
+
+/// Returns the usage of the model for embeddings as that of any model.
+fn usage(EmbeddingUsage { model, calls, tokens }: EmbeddingUsage) -> Usage {
+    Usage { model, calls, input_tokens: tokens, ..Usage::default() }
 }
 
 /// Returns the text by which mails are compared.

@@ -38,7 +38,7 @@ impl MailProbe {
         match timeout(LIMIT, self.book.overview()).await {
             Ok(Ok(overview)) => shown(&overview, self.clock.now(), self.sync_every),
             Ok(Err(error)) => json!({ "ok": false, "what": error.to_string() }),
-            Err(_) => json!({ "ok": false, "what": "the store has not answered in time" }),
+            Err(_) => json!({ "ok": false, "what": "the store didn't answer in time" }),
         }
     }
 

@@ -32,7 +32,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// The commands about mail.
 #[derive(Clone, Copy, Debug, clap::Subcommand)]
 pub enum Command {
-    /// Prints how many emails came, what became of them, and how long each step took.
+    /// Prints how many emails arrived, their outcomes, and how long each step took.
     Report,
 }
 

@@ -7,7 +7,7 @@ use countersign_graph::{
     node::{Context, Node, NodeError, Step},
     store::Usage,
 };
-use countersign_mail::Mail;
+use countersign_mail::{Handled, Mail};
 use countersign_model::Purpose;
 use serde_json::{Value, json};
 
@@ -16,10 +16,11 @@ use super::{
         ask_model::{Question, ask},
         book::MailStatus,
         deps::Deps,
+        keywords,
+        labels::{self, LabelOrder},
         replies,
         rules::{Class, Source, clamped, cut, is_sure_spam},
         state::MailState,
-        template,
     },
     TOO_LONG, data_of, note_step,
     retrieve::Retrieve,
@@ -64,7 +65,7 @@ impl Classify {
 
     async fn classified(&self, state: &MailState, mail: &Mail) -> Classified {
         let Some(model) = &self.0.classifier else {
-            let (class, confidence, reasoning) = template::classify(mail);
+            let (class, confidence, reasoning) = keywords::classify(mail);
             let (by, reasoning) = (Source::Rules, reasoning.to_owned());
             return Classified { class, confidence, by, reasoning, usage: None, failure: None };
         };
@@ -119,7 +120,7 @@ impl Node<MailState> for Classify {
     }
 
     fn status(&self) -> Option<&'static str> {
-        Some("Classifying the mail…")
+        Some("Classifying the email…")
     }
 
     fn targets(&self) -> &'static [&'static str] {
@@ -152,8 +153,10 @@ impl Node<MailState> for Classify {
         })
         .await;
         if is_spam {
-            return Ok(Step::end(state).say(replies::sure_spam(confidence)).cost(usage));
+            let label = LabelOrder { mail: mail.id.clone(), handled: Handled::Spam };
+            let step = Step::end(state).say(replies::sure_spam(confidence, &mail)).cost(usage);
+            return Ok(step.post(labels::CHANNEL, label.into_body()));
         }
-        Ok(Step::go(state, Retrieve::NAME).cost(usage))
+        Ok(Step::go(state, Retrieve::NAME).say(replies::classified_as(class, confidence, by)).cost(usage))
     }
 }

@@ -11,6 +11,7 @@ use countersign_core::{
 use countersign_graph::{
     action::{ActionRecord, Outcome, Status, Verdict},
     node::{Context, Node, NodeError, Step},
+    store::Usage,
 };
 use countersign_mail::{Handled, Mail};
 use serde_json::json;
@@ -34,6 +35,8 @@ pub(in super::super) struct Close(Arc<Deps>);
 /// The end of an action.
 struct Ended {
     is_spam: bool,
+    /// Closed by something that happened elsewhere.
+    is_obsolete: bool,
     status: Status,
     text: String,
     is_automatic: bool,
@@ -49,6 +52,7 @@ impl Ended {
         });
         Self {
             is_spam: record.name == spam::NAME,
+            is_obsolete: record.decisions.iter().any(|decision| matches!(decision.verdict, Verdict::Obsolete { .. })),
             status: record.status,
             text: record.parameters["text"].as_str().unwrap_or_default().to_owned(),
             is_automatic: record.under.is_some(),
@@ -67,8 +71,9 @@ impl Close {
         Self(deps)
     }
 
-    /// Remembers an answer that was sent, for later mails. A failure is logged: the answer was sent.
-    async fn remember(&self, mail: &Mail, context: &Context, text: &str) {
+    /// Remembers an answer that was sent, for later mails. A failure is logged: the answer was sent. Returns the usage
+    /// of models.
+    async fn remember(&self, mail: &Mail, context: &Context, text: &str) -> Option<Usage> {
         if let Some(sender) = mail.sender() {
             let answer = EarlierAnswer {
                 mail: mail.id.clone(),
@@ -81,15 +86,16 @@ impl Close {
                 tracing::warn!(error = chain(&error), "Cannot remember an answer");
             }
         }
-        if let Err(error) = self.0.lookup.remember(mail, Some(text)).await {
+        self.0.lookup.remember(mail, Some(text)).await.unwrap_or_else(|error| {
             tracing::warn!(error = chain(&error), "Cannot remember a mail for similar ones");
-        }
+            None
+        })
     }
 
     async fn sent(&self, mut state: MailState, context: &Context, ended: Ended, mail: &Mail) -> Step<MailState> {
         state.final_response = Some(ended.text.clone());
         self.dispatched(&mut state, context, "sent", None);
-        self.remember(mail, context, &ended.text).await;
+        let usage = self.remember(mail, context, &ended.text).await;
         let (now, steps, is_automatic) = (context.now, state.steps.clone(), ended.is_automatic);
         update_entry(&self.0, &state, |entry| {
             entry.steps.clone_from(&steps);
@@ -106,7 +112,7 @@ impl Close {
             true => Reply::text("The reply was sent."),
             false => replies::sent(ended.summary, is_automatic),
         };
-        Step::end(state).say(reply).post(labels::CHANNEL, label.into_body())
+        Step::end(state).say(reply).post(labels::CHANNEL, label.into_body()).cost(usage)
     }
 
     /// Ends the run for a mail that a person, or a rule, does not want to answer.
@@ -167,8 +173,9 @@ impl Node<MailState> for Close {
     async fn run(&self, mut state: MailState, context: &Context) -> Result<Step<MailState>, NodeError> {
         let ended = match (&context.ended, &state.turn.cause) {
             (Some(record), _) => Ended::of(record),
-            (None, Cause::Settled { status, text, is_automatic }) => Ended {
-                is_spam: false,
+            (None, Cause::Settled { status, text, is_automatic, is_spam }) => Ended {
+                is_obsolete: false,
+                is_spam: *is_spam,
                 status: *status,
                 text: text.clone(),
                 is_automatic: *is_automatic,
@@ -182,11 +189,12 @@ impl Node<MailState> for Close {
         };
         let is_settled = context.ended.is_none();
         Ok(match ended.status {
-            Status::Done if ended.is_spam => {
-                self.rejected(state, context, &mail, (Handled::Spam, Some(Reply::text(ended.summary)))).await
+            Status::Done | Status::Settled if ended.is_spam => {
+                let reply = (!is_settled).then(|| Reply::text(ended.summary));
+                self.rejected(state, context, &mail, (Handled::Spam, reply)).await
             }
             Status::Done | Status::Settled => self.sent(state, context, ended, &mail).await,
-            Status::Rejected if ended.is_spam => {
+            Status::Rejected | Status::Cancelled | Status::Expired if ended.is_spam && !ended.is_obsolete => {
                 // The mail is kept, so its draft is shown again.
                 state.turn.cause = Cause::Mail;
                 Step::go(state, Review::NAME)
@@ -212,7 +220,7 @@ impl Node<MailState> for Close {
                 self.waits(state, context, Some(reply)).await
             }
             Status::Expired => {
-                self.waits(state, context, Some(replies::still_waiting("Nobody decided in time."))).await
+                self.waits(state, context, Some(replies::still_waiting("No one decided in time."))).await
             }
             Status::Cancelled => {
                 self.waits(state, context, Some(replies::still_waiting("The draft was withdrawn."))).await

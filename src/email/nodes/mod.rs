@@ -3,6 +3,7 @@
 //! No node fails because something outside does: each goes on as the contract says, notes the failure, and a person
 //! decides where that matters.
 
+pub(super) mod answered;
 pub(super) mod classify;
 pub(super) mod close;
 pub(super) mod decide;

@@ -3,7 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use countersign_graph::node::{Context, Node, NodeError, Step};
+use countersign_core::cause::chain;
+use countersign_graph::{
+    node::{Context, Node, NodeError, Step},
+    store::Usage,
+};
+use futures_util::future::join;
 use serde_json::json;
 
 use super::{
@@ -39,6 +44,17 @@ impl Retrieve {
         Self(deps)
     }
 
+    /// Remembers the mail for later ones. A failure is logged: the mail is answered without. Returns the usage of models.
+    async fn remember(&self, state: &MailState) -> Option<Usage> {
+        let mail = state.email.as_ref()?;
+        match tokio::time::timeout(MAX_DURATION, self.0.lookup.remember(mail, None)).await {
+            Ok(Ok(usage)) => return usage,
+            Ok(Err(error)) => tracing::warn!(error = chain(&error), "Cannot remember a mail for similar ones"),
+            Err(_) => tracing::warn!("A mail was not remembered for similar ones in time"),
+        }
+        None
+    }
+
     async fn found(&self, state: &MailState, context: &Context) -> Found {
         let failed = |what: &str| Found { failures: vec![what.to_owned()], ..Found::default() };
         let (Some(mail), Some(left)) = (&state.email, self.0.time_left(state.turn.began)) else {
@@ -57,7 +73,7 @@ impl Node<MailState> for Retrieve {
     }
 
     fn status(&self) -> Option<&'static str> {
-        Some("Looking up similar mails and the sender…")
+        Some("Looking up similar emails and the sender…")
     }
 
     fn targets(&self) -> &'static [&'static str] {
@@ -65,7 +81,8 @@ impl Node<MailState> for Retrieve {
     }
 
     async fn run(&self, mut state: MailState, context: &Context) -> Result<Step<MailState>, NodeError> {
-        let Found { context: texts, contact, failures } = self.found(&state, context).await;
+        let (found, remembered) = join(self.found(&state, context), self.remember(&state)).await;
+        let Found { context: texts, contact, failures, usage } = found;
         let texts = texts.into_iter().filter(|text| !text.trim().is_empty());
         state.context = texts.map(|text| cut(&text, MAX_TEXT_CHARS)).take(MAX_TEXTS).collect();
         state.contact = contact.map(|contact| cut(&contact, MAX_TEXT_CHARS));
@@ -76,6 +93,20 @@ impl Node<MailState> for Retrieve {
             facts["error"] = json!(failures);
         }
         note_step(&mut state, &self.0, context, Self::NAME, facts);
-        Ok(Step::go(state, Decide::NAME))
+        Ok(Step::go(state, Decide::NAME).cost(sum(usage, remembered)))
+    }
+}
+
+/// Returns the usage of two calls of the same model.
+fn sum(one: Option<Usage>, other: Option<Usage>) -> Option<Usage> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(Usage {
+            calls: one.calls + other.calls,
+            input_tokens: one.input_tokens + other.input_tokens,
+            cached_tokens: one.cached_tokens + other.cached_tokens,
+            output_tokens: one.output_tokens + other.output_tokens,
+            ..one
+        }),
+        (one, other) => one.or(other),
     }
 }

@@ -16,13 +16,14 @@ use super::{
     super::{
         automatic::marked,
         book::{Entry, MailStatus},
-        card::{About, name_of},
+        card::{About, digest_of, name_of},
         deps::Deps,
         replies,
-        rules::{Facts, Source, Used, Why, reasons},
+        rules::{Facts, Source, Used, reasons},
         send,
         state::{Cause, MailState},
         template,
+        why::{Why, because},
     },
     close::Close,
     note_step, update_entry,
@@ -91,9 +92,20 @@ impl Review {
             drafted_by: state.drafted_by,
             looked_up: looked_up(state),
             why: why.clone(),
+            draft: Some(digest_of(&state.draft_response)),
         };
         let parameters = json!({ "mail": mail.id, "text": state.draft_response, "about": about });
         Wanted { action: send::NAME.to_owned(), parameters, why }
+    }
+
+    /// Notes in the contacts that a mail of this sender arrived. It follows the lookup, so that a stranger does not look
+    /// like a contact. A failure is logged; the answer does not need it.
+    async fn note_sender(&self, state: &MailState, mail: &Mail) {
+        if let (Some(sender), None, Cause::Mail | Cause::Stuck) = (mail.sender(), &mail.automatic, &state.turn.cause)
+            && let Err(error) = self.deps.lookup.seen(sender, mail.received_at).await
+        {
+            tracing::warn!(error = chain(&error), "Cannot note the sender of a mail");
+        }
     }
 
     /// Ends the run without a card. The mail waits for a person.
@@ -109,6 +121,10 @@ impl Review {
             true
         })
         .await;
+        let reply = match (&state.turn.cause, &state.email) {
+            (Cause::Mail | Cause::Stuck, Some(mail)) => replies::with_mail(reply, mail),
+            _ => reply, // the thread has shown it
+        };
         Step::end(state).say(reply)
     }
 }
@@ -184,7 +200,7 @@ impl Node<MailState> for Review {
         }
         state.requires_approval = !is_automatic;
         state.final_response = is_automatic.then(|| state.draft_response.clone());
-        let reasoning = why.iter().map(Why::sentence).collect::<Vec<_>>().join(" ");
+        let reasoning = because(&why);
         let facts = json!({ "requires_approval": !is_automatic, "reasoning": reasoning });
         note_step(&mut state, &self.deps, context, Self::NAME, facts);
         if !is_automatic {
@@ -200,6 +216,7 @@ impl Node<MailState> for Review {
             true
         })
         .await;
+        self.note_sender(&state, &mail).await;
         let requested_by = requester(&state, &self.deps);
         let newest = context.open.iter().max_by_key(|open| open.requested_at);
         let replaces = newest.map(|open| open.id.clone());

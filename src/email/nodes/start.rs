@@ -1,4 +1,4 @@
-//! The first node of every run: shows the mail, and leads to the node that the cause of the run needs.
+//! The first node of every run: it leads to the node that the cause of the run needs, and attaches a long mail.
 
 use std::sync::Arc;
 
@@ -15,6 +15,7 @@ use super::{
         replies,
         state::{Cause, MailState},
     },
+    answered::Answered,
     classify::Classify,
     close::Close,
     review::Review,
@@ -34,15 +35,14 @@ impl Start {
         Self(deps)
     }
 
-    /// Returns the mail as the thread shows it, with the whole text as a file if it is long.
-    async fn shown(&self, state: &MailState, mail: &Mail) -> Reply {
-        let reply = replies::mail_shown(mail);
-        let Some(whole) = self.whole(state).await else { return reply };
+    /// Returns the whole text of a mail as a file, if it is longer than a card shows.
+    async fn long_text(&self, state: &MailState) -> Option<Reply> {
+        let whole = self.whole(state).await?;
         if whole.text.trim() == shown_text(&whole) {
-            return reply;
+            return None;
         }
-        let bytes = whole.text.into_bytes();
-        reply.file(Attachment { name: "mail.txt".to_owned(), title: "The whole mail".to_owned(), bytes })
+        let (name, title, bytes) = ("email.txt".to_owned(), "The whole email".to_owned(), whole.text.into_bytes());
+        Some(replies::long_mail().file(Attachment { name, title, alt: String::new(), bytes }))
     }
 
     /// Returns true if the mail's run has ended after all.
@@ -76,7 +76,7 @@ impl Node<MailState> for Start {
     }
 
     fn targets(&self) -> &'static [&'static str] {
-        &[Classify::NAME, Review::NAME, Talk::NAME, Close::NAME]
+        &[Answered::NAME, Classify::NAME, Review::NAME, Talk::NAME, Close::NAME]
     }
 
     async fn run(&self, mut state: MailState, context: &Context) -> Result<Step<MailState>, NodeError> {
@@ -84,6 +84,7 @@ impl Node<MailState> for Start {
         match &state.turn.cause {
             Cause::Said(_) => return Ok(Step::go(state, Talk::NAME)),
             Cause::Settled { .. } => return Ok(Step::go(state, Close::NAME)),
+            Cause::Answered(_) => return Ok(Step::go(state, Answered::NAME)),
             Cause::Nothing => return Ok(Step::end(state)),
             Cause::Request { .. } => {
                 update_entry(&self.0, &state, |entry| entry.move_to(MailStatus::Processing, now)).await;
@@ -102,12 +103,13 @@ impl Node<MailState> for Start {
         if is_stuck {
             state.note_failure("run", "an earlier run ended without a result");
         }
-        let shown = match std::mem::replace(&mut state.is_shown, true) {
-            true => None,
-            false => Some(self.shown(&state, &mail).await),
-        };
+        let mut says = Vec::new();
+        if !std::mem::replace(&mut state.is_shown, true) {
+            says.extend(self.long_text(&state).await);
+            says.extend(is_stuck.then(replies::not_classified));
+        }
         let mut step = Step::go(state, if is_stuck { Review::NAME } else { Classify::NAME });
-        step.says.extend(shown);
+        step.says.extend(says);
         Ok(step)
     }
 }

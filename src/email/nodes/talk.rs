@@ -95,13 +95,23 @@ impl Talk {
         (meaning, Some(answer.usage))
     }
 
-    async fn fulfil(&self, mut state: MailState, mail: &Mail, wish: Wish, by: &UserId) -> Step<MailState> {
+    async fn fulfil(
+        &self,
+        mut state: MailState,
+        mail: &Mail,
+        wish: Wish,
+        (by, context): (&UserId, &Context),
+    ) -> Step<MailState> {
         match wish {
             Wish::AnotherDraft(None) if self.0.writer.is_some() && !state.draft_response.is_empty() => {
                 state.asked_for_changes = Some(by.clone());
                 Step::end(state).say(replies::which_changes(by))
             }
-            // Without a model, or after spam that was not drafted, there is no draft to change.
+            // Without a model, another draft would be the same template.
+            Wish::AnotherDraft(None) if self.0.writer.is_none() && !context.open.is_empty() => {
+                Step::end(state).say(replies::no_writer())
+            }
+            // After spam that was not drafted, or a rejection, there is no draft to change.
             Wish::AnotherDraft(None) => self.redraft(state, None).await,
             Wish::AnotherDraft(Some(_)) if self.0.writer.is_none() => Step::end(state).say(replies::no_writer()),
             Wish::AnotherDraft(changes) => self.redraft(state, changes).await,
@@ -116,6 +126,13 @@ impl Talk {
             Wish::Class => {
                 let reply = replies::classified(state.class(), state.confidence, state.classified_by);
                 Step::end(state).say(reply)
+            }
+            Wish::Why => {
+                let entry = self.0.book.entry(&mail.id).await.unwrap_or_else(|error| {
+                    tracing::warn!(error = chain(&error), "Cannot read the list of mails");
+                    None
+                });
+                Step::end(state).say(replies::why_waiting(entry.and_then(|entry| entry.why).as_deref()))
             }
             Wish::Spam => {
                 let sender = mail.sender().map(|sender| sender.address.clone()).unwrap_or_default();
@@ -163,7 +180,7 @@ impl Node<MailState> for Talk {
         &[Generate::NAME, Review::NAME]
     }
 
-    async fn run(&self, mut state: MailState, _: &Context) -> Result<Step<MailState>, NodeError> {
+    async fn run(&self, mut state: MailState, context: &Context) -> Result<Step<MailState>, NodeError> {
         let (Cause::Said(said), Some(by)) = (state.turn.cause.clone(), state.turn.by.clone()) else {
             return Ok(Step::end(state));
         };
@@ -178,7 +195,7 @@ impl Node<MailState> for Talk {
         };
         Ok(match meaning {
             Meaning::Answer(reply) => Step::end(state).say(reply).cost(usage),
-            Meaning::Wish(wish) => self.fulfil(state, &mail, wish, &by).await.cost(usage),
+            Meaning::Wish(wish) => self.fulfil(state, &mail, wish, (&by, context)).await.cost(usage),
         })
     }
 }

@@ -58,7 +58,7 @@ impl SyncControl {
     ///
     /// # Errors
     ///
-    /// Fails if the store does not answer.
+    /// Fails if the store isn't answering.
     pub async fn state(&self) -> Result<SyncState, Error> {
         Ok(read(&self.book.store().register(&self.key()).await?)?.unwrap_or_default())
     }
@@ -67,7 +67,7 @@ impl SyncControl {
     ///
     /// # Errors
     ///
-    /// Fails if the store does not answer. The call can be repeated.
+    /// Fails if the store isn't answering. The call can be repeated.
     pub async fn pause(&self, by: &UserId, now: Timestamp) -> Result<(), Error> {
         self.change(|state| (state.paused_by, state.paused_at) = (Some(by.clone()), Some(now))).await
     }
@@ -76,7 +76,7 @@ impl SyncControl {
     ///
     /// # Errors
     ///
-    /// Fails if the store does not answer. The call can be repeated.
+    /// Fails if the store isn't answering. The call can be repeated.
     pub async fn resume(&self) -> Result<(), Error> {
         self.change(|state| (state.paused_by, state.paused_at) = (None, None)).await?;
         self.sync_now();

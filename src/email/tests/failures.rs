@@ -54,7 +54,10 @@ async fn an_empty_draft_is_never_sent() {
         assert!(world.sent().is_empty());
         assert_eq!(world.state(&thread).await.drafted_by, Source::Rules, "a template to start from");
         let notes: Vec<_> = record.card.notes.iter().map(|note| note.words()).collect();
-        assert!(notes.contains(&"The draft is a template; no language model wrote it.".to_owned()), "{notes:?}");
+        assert!(
+            notes.contains(&"This draft comes from a template, not from a language model.".to_owned()),
+            "{notes:?}"
+        );
     }
 }
 
@@ -65,6 +68,7 @@ async fn a_source_that_fails_stops_nothing() {
         context: vec!["Similar mail (0.81): the small plan".into()],
         contact: None,
         failures: vec!["The calendar doesn't answer.".into()],
+        usage: None,
     };
     let thread = world.arrives(raw("m1", "Prices", "How much is it?")).await;
     let state = world.state(&thread).await;
@@ -149,7 +153,7 @@ async fn a_mail_without_a_sender_is_a_message_that_says_so() {
     assert!(world.sent().is_empty() && world.cards(&thread).await.is_empty());
     assert_eq!(world.entry("m1").await.status, MailStatus::NeedsReview);
     let posted = world.posted(&thread).await;
-    assert!(posted.iter().any(|reply| reply.starts_with("No reply can be sent to this mail.")), "{posted:?}");
+    assert!(posted.iter().any(|reply| reply.starts_with("No reply can be sent to this email.")), "{posted:?}");
 }
 
 #[tokio::test]
@@ -167,7 +171,7 @@ async fn an_event_that_cannot_be_read_is_a_message_that_says_so() {
     let delivery = countersign_graph::store::Delivery { to, dedup: Vec::new(), at: world.now() };
     world.store.store.ingest(&delivery).await.unwrap();
     world.work(&thread()).await;
-    assert!(world.posted(&thread()).await[0].starts_with("I couldn't read this mail"));
+    assert!(world.posted(&thread()).await[0].starts_with("I couldn't read this email"));
 }
 
 #[tokio::test]

@@ -1,6 +1,13 @@
 //! What the graph uses, replaced: a scripted model, an account, sources of context, and messages in Slack.
 
-use std::{collections::VecDeque, sync::Mutex, time::Duration};
+use std::{
+    collections::VecDeque,
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use countersign_core::{
@@ -10,8 +17,8 @@ use countersign_core::{
 };
 use countersign_graph::admission::{Admission, Admits};
 use countersign_mail::{
-    Address, Batch, Found, Handled, Mail, MailAccount, MailError, MailId, Outgoing, Prepared, RawMail, SendError, Sent,
-    SyncPoint,
+    Address, AnswerByHand, Batch, Found, Handled, Incoming, Mail, MailAccount, MailError, MailId, Outgoing, Prepared,
+    RawMail, SendError, Sent, SyncPoint,
 };
 use countersign_model::{KnownBlock, Model, Request, Response, Usage};
 use serde_json::json;
@@ -89,6 +96,12 @@ pub(crate) struct FakeAccount {
     pub(crate) sends: Mutex<VecDeque<FakeSend>>,
     /// The failure of the next calls of `sync` and `read`.
     pub(crate) failure: Mutex<Option<MailError>>,
+    /// The answers of people, by the `Message-ID` of the answered mail.
+    pub(crate) by_hand: Mutex<Vec<(String, AnswerByHand)>>,
+    /// True if the next call of `sync` finds that the server has given new ids to all mails.
+    pub(crate) is_renumbered: AtomicBool,
+    /// True if the server cannot tell what became of an answer.
+    pub(crate) cannot_tell: AtomicBool,
     /// The mails that cannot be read.
     pub(crate) unreadable: Mutex<Vec<String>>,
 }
@@ -100,6 +113,8 @@ pub(crate) enum FakeSend {
     SentWithoutAnswer,
     /// There is no answer, and the draft is still there.
     LostBefore,
+    /// There is no answer, and there is no draft either.
+    NeverMade,
     /// The server refuses.
     Refused,
 }
@@ -114,6 +129,9 @@ impl Default for FakeAccount {
             marks: Mutex::default(),
             sends: Mutex::default(),
             failure: Mutex::default(),
+            by_hand: Mutex::default(),
+            cannot_tell: AtomicBool::default(),
+            is_renumbered: AtomicBool::default(),
             unreadable: Mutex::default(),
         }
     }
@@ -147,6 +165,7 @@ impl MailAccount for FakeAccount {
 
     async fn sync(&self, since: Option<&SyncPoint>) -> Result<Batch, MailError> {
         self.failed()?;
+        let since = since.filter(|_| !self.is_renumbered.swap(false, Ordering::Relaxed));
         let from = since.and_then(|since| since.as_str().parse().ok()).unwrap_or(0);
         let inbox = self.inbox.lock().unwrap();
         Ok(Batch {
@@ -181,6 +200,10 @@ impl MailAccount for FakeAccount {
         let lost = || SendError::Unknown { detail: "no answer in time".into() };
         match next {
             Some(FakeSend::LostBefore) => return Err(lost()),
+            Some(FakeSend::NeverMade) => {
+                self.take_draft(key);
+                return Err(lost());
+            }
             Some(FakeSend::Refused) => {
                 return Err(SendError::Refused(MailError::Refused { status: Some(400), reason: "bad".into() }));
             }
@@ -194,10 +217,20 @@ impl MailAccount for FakeAccount {
 
     async fn find(&self, out: &Outgoing) -> Result<Found, MailError> {
         if self.sent.lock().unwrap().iter().any(|sent| sent.key == out.key) {
-            return Ok(Found::Sent(Sent::default()));
+            return Ok(match self.cannot_tell.load(Ordering::Relaxed) {
+                true => Found::Unknown { why: "there is no copy".into() },
+                false => Found::Sent(Sent::default()),
+            });
         }
         let is_draft = self.drafts.lock().unwrap().iter().any(|draft| draft.key == out.key);
         Ok(if is_draft { Found::Draft(Prepared { draft: Some(out.key.clone()) }) } else { Found::Nothing })
+    }
+
+    async fn answered_by_hand(&self, mail: &Incoming) -> Result<Option<AnswerByHand>, MailError> {
+        self.failed()?;
+        let answers = self.by_hand.lock().unwrap();
+        let found = answers.iter().find(|(message_id, _)| mail.message_id.as_ref() == Some(message_id));
+        Ok(found.map(|(_, answer)| answer.clone()))
     }
 
     async fn mark(&self, id: &MailId, handled: Handled) -> Result<(), MailError> {
@@ -217,6 +250,8 @@ pub(crate) struct FakeLookup {
     pub(crate) contact: Mutex<Option<Result<Option<String>, LookupError>>>,
     pub(crate) slots: Mutex<Option<Result<Vec<FreeSlot>, LookupError>>>,
     pub(crate) asked: Mutex<Vec<String>>,
+    /// The usage of each text that is remembered.
+    pub(crate) embedding: Mutex<Option<countersign_graph::store::Usage>>,
 }
 
 #[async_trait]
@@ -241,10 +276,14 @@ impl MailLookup for FakeLookup {
         Ok(())
     }
 
-    async fn remember(&self, mail: &Mail, answer: Option<&str>) -> Result<(), LookupError> {
+    async fn remember(
+        &self,
+        mail: &Mail,
+        answer: Option<&str>,
+    ) -> Result<Option<countersign_graph::store::Usage>, LookupError> {
         let with = if answer.is_some() { " with its answer" } else { "" };
         self.asked.lock().unwrap().push(format!("remember {}{with}", mail.id));
-        Ok(())
+        Ok(self.embedding.lock().unwrap().clone())
     }
 
     async fn forget(&self, mail: &MailId) -> Result<(), LookupError> {

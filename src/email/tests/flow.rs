@@ -1,6 +1,9 @@
 //! The transitions of the contract, on the production graph.
 
-use countersign_graph::action::{Status, Verdict};
+use countersign_graph::{
+    action::{Status, Verdict},
+    store::Usage,
+};
 use countersign_mail::Handled;
 
 use super::support::*;
@@ -101,6 +104,9 @@ async fn sure_spam_ends_at_once() {
     assert_eq!(world.way(&thread).await, ["start → classify", "classify → end"]);
     assert!(world.cards(&thread).await.is_empty());
     assert_eq!(world.entry("m1").await.status, MailStatus::Rejected);
+    let posted = world.posted(&thread).await;
+    let labels: Vec<_> = posted.iter().filter_map(|message| message.strip_prefix("mail-labels: ")).collect();
+    assert_eq!(labels, [r#"{"handled":"spam","mail":"m1"}"#]);
 }
 
 #[tokio::test]
@@ -156,7 +162,7 @@ async fn an_answered_mail_is_not_answered_again() {
     let thread = world.arrives(raw("m1", "Prices", "How much is it?")).await;
     assert_eq!(world.sent().len(), 1);
     world.says(&thread, "shorter").await;
-    assert!(world.posted(&thread).await.iter().any(|reply| reply.contains("answered already")));
+    assert!(world.posted(&thread).await.iter().any(|reply| reply.contains("already answered")));
     assert_eq!(world.sent().len(), 1);
     assert_eq!(world.entry("m1").await.status, MailStatus::Sent);
 }
@@ -201,6 +207,7 @@ async fn an_inquiry_of_a_known_sender_reads_the_contact() {
         context: vec!["CRM Contact — Name: Dana".into(), "  ".into()],
         contact: Some("Name: Dana".into()),
         failures: Vec::new(),
+        usage: None,
     };
     let thread = world.arrives(raw("m1", "Prices", "How much is it?")).await;
     let state = world.state(&thread).await;
@@ -228,7 +235,7 @@ async fn the_limit_of_a_day_asks() {
     let card = world.card(&thread).await;
     assert_eq!(card.status, Status::Pending);
     let why = card.card.facts.iter().find(|fact| fact.label == "Waiting because").unwrap();
-    assert_eq!(why.after.words(), "1 automatic answers were sent today, which is the limit.");
+    assert_eq!(why.after.words(), "Today's limit of automatic replies is reached (1).");
 }
 
 #[tokio::test]
@@ -239,11 +246,34 @@ async fn an_answered_mail_is_labelled_and_remembered() {
     let posted = world.posted(&thread).await;
     let label = posted.iter().find_map(|message| message.strip_prefix("mail-labels: ")).unwrap();
     let label = serde_json::from_str(label).unwrap();
-    assert_eq!(crate::labels::deliver(&*world.account, &label).await, crate::labels::Labelled::Done);
+    assert_eq!(crate::labels::deliver(&*world.account, &world.book, &label).await, crate::labels::Labelled::Done);
     assert_eq!(*world.account.marks.lock().unwrap(), [("m1".to_owned(), Handled::Answered)]);
     let answers = world.book.answers_to("dana@example.org").await.unwrap();
     assert_eq!(answers[0].text, DRAFT);
     assert!(world.lookup.asked.lock().unwrap().contains(&"remember m1 with its answer".to_owned()));
+}
+
+#[tokio::test]
+async fn a_stranger_is_looked_up_before_being_remembered() {
+    let answers = vec![classifies("complaint", 0.9), chooses(&["get_contact", "create_draft"]), drafts(DRAFT)];
+    let world = World::with(answers);
+    world.arrives(raw("m1", "Order 7", "I want a refund.")).await;
+    let asked = world.lookup.asked.lock().unwrap().clone();
+    let kinds = asked.iter().filter_map(|asked| asked.split([' ', ',']).next());
+    let kinds: Vec<_> = kinds.filter(|kind| ["gather", "contact", "seen"].contains(kind)).collect();
+    assert_eq!(kinds, ["gather", "contact", "seen"], "{asked:?}");
+}
+
+#[tokio::test]
+async fn a_mail_is_shown_once() {
+    let world = World::with(plain("inquiry", 0.9));
+    let thread = world.arrives(raw("m1", "Prices", "How much is it?")).await;
+    let posted = world.posted(&thread).await;
+    assert!(!posted.iter().any(|posted| posted.contains("How much is it?")), "it is on the card: {posted:?}");
+    let world = World::with(vec![classifies("spam", 0.95)]);
+    let thread = world.arrives(raw("m1", "Lucky", "You have won.")).await;
+    let posted = world.posted(&thread).await.join("\n");
+    assert_eq!(posted.matches("You have won.").count(), 1, "there is no card: {posted}");
 }
 
 #[tokio::test]
@@ -266,4 +296,20 @@ impl<const N: usize> Concat for [Vec<Result<String, countersign_model::Error>>; 
     fn concat_results(self) -> Vec<Result<String, countersign_model::Error>> {
         self.into_iter().flatten().collect()
     }
+}
+
+#[tokio::test]
+async fn the_embeddings_are_on_the_bill() {
+    let world = World::with(plain("inquiry", 0.9));
+    let used = |tokens| Some(Usage { model: "embed".into(), calls: 1, input_tokens: tokens, ..Usage::default() });
+    *world.lookup.embedding.lock().unwrap() = used(7);
+    world.lookup.found.lock().unwrap().usage = used(5);
+    let thread = world.arrives(raw("m1", "Prices", "How much is it?")).await;
+    let steps = world.steps(&thread).await;
+    let retrieve = steps.iter().find(|step| step.node == "retrieve").unwrap().usage.clone().unwrap();
+    assert_eq!((retrieve.model.as_str(), retrieve.calls, retrieve.input_tokens), ("embed", 2, 12));
+    world.decide(&thread, Verdict::Approved).await;
+    let steps = world.steps(&thread).await;
+    let close = steps.iter().find(|step| step.node == "close").unwrap().usage.clone().unwrap();
+    assert_eq!((close.calls, close.input_tokens), (1, 7));
 }

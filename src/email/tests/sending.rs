@@ -1,10 +1,14 @@
 //! The action that sends: what is shown is what is sent, once, to the sender.
 
+use std::{sync::atomic::Ordering, time::Duration};
+
+use countersign_core::clock::Timestamp;
 use countersign_graph::action::{ActionKind as _, Form, Input, PrepareError, Refusal, Status, Verdict};
+use countersign_mail::{Address, AnswerByHand};
 use serde_json::json;
 
 use super::support::*;
-use crate::{book::MailStatus, send::SendAnswer};
+use crate::{book::MailStatus, send::SendAnswer, state::Arrival};
 
 const DRAFT: &str = "Hello Dana,\n\nThe small plan costs 5 a month.\n\nSupport";
 
@@ -16,7 +20,8 @@ async fn waiting() -> (World, countersign_core::ids::ThreadId) {
 
 fn kind(world: &World) -> SendAnswer {
     let clock = std::sync::Arc::new(world.store.clock.clone());
-    SendAnswer { account: world.account.clone(), store: world.store.store.clone(), clock }
+    let in_flight = Duration::from_secs(60);
+    SendAnswer { account: world.account.clone(), book: world.book.clone(), clock, in_flight }
 }
 
 #[tokio::test]
@@ -30,10 +35,9 @@ async fn the_card_shows_the_mail_and_the_answer_exactly() {
     Send reply to Dana Fields about “Prices”?
     From: Dana Fields <dana@example.org>
     Received: 2025-03-04T09:00:00.000Z
-    Subject: Prices
-    Mail: How much is it?
+    Email: How much is it?
     Class: inquiry · 0.90 (medium)
-    Waiting because: Automatic answers are off.
+    Waiting because: Automatic replies are off.
     Reply subject: Re: Prices
     Reply: Hello Dana,
 
@@ -41,8 +45,23 @@ async fn the_card_shows_the_mail_and_the_answer_exactly() {
 
     Support
     note: Goes only to dana@example.org. A sent reply can't be taken back.
-    note: Open the mail
+    note: Open in the mailbox
     ");
+}
+
+#[tokio::test]
+async fn an_edited_template_is_no_template_any_more() {
+    let world = World::without_model(Default::default());
+    let thread = world.arrives(raw("m1", "Prices", "How much is it?")).await;
+    let record = world.card(&thread).await;
+    let notes = |card: &countersign_core::reply::Card| card.notes.iter().map(|note| note.words()).collect::<String>();
+    assert!(notes(&record.card).contains("comes from a template"), "{}", notes(&record.card));
+    let mut parameters = record.parameters.clone();
+    parameters["text"] = "It costs 5.".into();
+    let proposal = kind(&world).prepare(&parameters).await.unwrap();
+    assert!(!notes(&proposal.card).contains("template"), "{}", notes(&proposal.card));
+    let same = kind(&world).prepare(&record.parameters).await.unwrap();
+    assert!(notes(&same.card).contains("comes from a template"), "nothing was edited");
 }
 
 #[tokio::test]
@@ -88,6 +107,16 @@ async fn a_draft_that_is_still_there_is_sent_again() {
 }
 
 #[tokio::test]
+async fn an_answer_of_which_there_is_no_trace_is_made_again() {
+    let (world, thread) = waiting().await;
+    world.account.sends.lock().unwrap().push_back(FakeSend::NeverMade);
+    world.decide(&thread, Verdict::Approved).await;
+    let record = world.card(&thread).await;
+    assert_eq!((record.status, record.sends), (Status::Done, 2));
+    assert_eq!(world.sent(), [DRAFT]);
+}
+
+#[tokio::test]
 async fn a_refused_answer_waits_and_can_be_sent_again() {
     let (world, thread) = waiting().await;
     world.account.sends.lock().unwrap().push_back(FakeSend::Refused);
@@ -123,7 +152,7 @@ async fn nobody_but_the_sender_can_be_a_recipient() {
     let to = json!({ "address": "mallory@evil.example" });
     let other = kind.prepare(&json!({ "mail": "m1", "text": "Hi", "to": to })).await;
     let Err(PrepareError::Refusal(Refusal::Refused { reply, .. })) = other else { panic!("{other:?}") };
-    assert_eq!(reply.words(), "A reply goes to the sender of the mail only: dana@example.org.");
+    assert_eq!(reply.words(), "A reply can only go to the sender of the email: dana@example.org.");
     let ignored = json!({ "mail": "m1", "text": "Hi", "cc": "mallory@evil.example", "subject": "Other" });
     let proposal = kind.prepare(&ignored).await.unwrap();
     assert_eq!(proposal.parameters["to"]["address"], "dana@example.org");
@@ -137,7 +166,7 @@ async fn a_mail_is_answered_once() {
     world.decide(&thread, Verdict::Approved).await;
     let again = kind(&world).prepare(&json!({ "mail": "m1", "text": "Hi again" })).await;
     let Err(PrepareError::Refusal(Refusal::Refused { reply, .. })) = again else { panic!("{again:?}") };
-    assert_eq!(reply.words(), "This mail was answered already. Nothing more was sent.");
+    assert_eq!(reply.words(), "This email was already answered. Nothing more was sent.");
 }
 
 #[tokio::test]
@@ -175,4 +204,65 @@ async fn a_mail_that_is_gone_is_not_answered() {
     world.account.inbox.lock().unwrap().clear();
     let gone = kind(&world).prepare(&json!({ "mail": "m1", "text": "Hi" })).await;
     assert!(matches!(gone, Err(PrepareError::Refusal(Refusal::Refused { .. }))), "{gone:?}");
+}
+
+/// Has a person answer a mail with a mail program.
+fn answers_by_hand(world: &World, message_id: &str) {
+    let answer = AnswerByHand { by: Address::parse("Bo Field <us@example.com>"), at: Timestamp(1_741_080_000_000) };
+    world.account.by_hand.lock().unwrap().push((message_id.to_owned(), answer));
+}
+
+#[tokio::test]
+async fn nothing_is_sent_after_a_person_answered_in_the_mailbox() {
+    let (world, thread) = waiting().await;
+    answers_by_hand(&world, "m1@example.org");
+    world.decide(&thread, Verdict::Approved).await;
+    assert!(world.sent().is_empty() && world.account.drafts.lock().unwrap().is_empty());
+    let failed = world.card(&thread).await;
+    assert_eq!(failed.status, Status::Failed);
+    let said = failed.outcome.as_ref().unwrap().summary().words();
+    assert!(
+        said.starts_with("Answered in the mailbox by Bo Field, ") && said.ends_with(" Nothing was sent."),
+        "{said}"
+    );
+    let again = kind(&world).prepare(&json!({ "mail": "m1", "text": "Hi" })).await;
+    let Err(PrepareError::Refusal(Refusal::Refused { reply, .. })) = again else { panic!("{again:?}") };
+    assert!(reply.words().starts_with("Answered in the mailbox by Bo Field, "), "{}", reply.words());
+}
+
+#[tokio::test]
+async fn the_card_closes_when_a_person_answered_in_the_mailbox() {
+    let (world, thread) = waiting().await;
+    let answer = AnswerByHand { by: Address::parse("Bo Field <us@example.com>"), at: Timestamp(1_741_080_000_000) };
+    world.posted(&thread).await;
+    let arrival = Arrival { answered: Some(answer), ..Arrival::new(&mail(), None, false) };
+    world.event(&thread, "m1#answered", &arrival).await;
+    let closed = world.card(&thread).await;
+    assert_eq!(closed.status, Status::Cancelled);
+    assert!(closed.decision_line().words().starts_with("Answered in the mailbox by Bo Field, "));
+    assert_eq!(world.entry("m1").await.status, MailStatus::Sent);
+    let posted = world.posted(&thread).await;
+    assert!(posted.iter().any(|message| message.starts_with("[closed] Send reply to Dana Fields")), "{posted:?}");
+    assert!(posted.iter().any(|message| message.starts_with("Answered in the mailbox by Bo Field, ")), "{posted:?}");
+    assert!(world.sent().is_empty());
+}
+
+#[tokio::test]
+async fn an_answer_that_is_found_by_checking_again_is_labelled() {
+    let (world, thread) = waiting().await;
+    world.account.sends.lock().unwrap().push_back(FakeSend::SentWithoutAnswer);
+    world.account.cannot_tell.store(true, Ordering::Relaxed);
+    world.decide(&thread, Verdict::Approved).await;
+    let unknown = world.card(&thread).await;
+    assert_eq!(unknown.status, Status::Unknown);
+    assert_eq!(world.entry("m1").await.status, MailStatus::NeedsReview);
+    world.posted(&thread).await;
+    world.account.cannot_tell.store(false, Ordering::Relaxed);
+    world.checks_again(&thread, &unknown).await;
+    assert_eq!(world.card(&thread).await.status, Status::Done);
+    assert_eq!(world.entry("m1").await.status, MailStatus::Sent);
+    let posted = world.posted(&thread).await;
+    let labels: Vec<_> = posted.iter().filter_map(|message| message.strip_prefix("mail-labels: ")).collect();
+    assert_eq!(labels, [r#"{"handled":"answered","mail":"m1"}"#]);
+    assert_eq!(world.sent().len(), 1);
 }

@@ -15,8 +15,8 @@ use countersign_graph::{
     engine::{Engine, EngineDeps, Settings},
     keyring::Keyring,
     store::{
-        ActionChange, ActionFilter, Changes, Delivery, Destination, External, Outbound, Sent as OutboxSent, StepRecord,
-        Store, ThreadMessage,
+        ActionChange, ActionFilter, ActionFollowUp, Changes, Delivery, Destination, External, Outbound,
+        Sent as OutboxSent, StepRecord, Store, ThreadMessage,
     },
 };
 use countersign_mail::{Address, Mail, MailId, MailThreadId, RawMail};
@@ -204,6 +204,7 @@ impl World {
             book: book.clone(),
             time_zone: TimeZone::UTC,
             clock: clock.clone(),
+            in_flight: Duration::from_secs(60),
             us: US.into(),
         });
         let engine = Engine::new(EngineDeps {
@@ -279,6 +280,14 @@ impl World {
         self.work(thread).await;
     }
 
+    /// Has a person press *Check again* on a record, and works on it.
+    pub(crate) async fn checks_again(&self, thread: &ThreadId, record: &ActionRecord) {
+        let follow_up = ActionFollowUp::CheckAgain;
+        let message = ThreadMessage::FollowUp { action: record.id.clone(), by: "ana".into(), follow_up };
+        self.deliver(thread, message, Vec::new()).await;
+        self.work(thread).await;
+    }
+
     async fn deliver(&self, thread: &ThreadId, message: ThreadMessage, dedup: Vec<countersign_core::ids::DedupKey>) {
         let to = Destination::Mailbox { thread: thread.clone(), addressed: true, message, graph: GraphName::new(MAIL) };
         self.store.store.ingest(&Delivery { to, dedup, at: self.now() }).await.unwrap();
@@ -323,7 +332,7 @@ impl World {
             Verdict::Approved => Status::Approved,
             Verdict::Rejected { .. } => Status::Rejected,
             Verdict::Expired => Status::Expired,
-            Verdict::Cancelled => Status::Cancelled,
+            Verdict::Cancelled | Verdict::Obsolete { .. } => Status::Cancelled,
             Verdict::Superseded => Status::Superseded,
         };
         let decision = Decision { by: Some("bo".into()), at: self.now(), verdict };

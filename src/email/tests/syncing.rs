@@ -1,12 +1,14 @@
 //! Mails come into threads once, whatever is killed in between.
 
 use std::{
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, atomic::Ordering},
     time::Duration,
 };
 
 use countersign_core::ids::ThreadId;
-use countersign_mail::MailError;
+use countersign_graph::action::{Status, Verdict};
+use countersign_mail::{AnswerByHand, MailError};
+use tokio_util::sync::CancellationToken;
 
 use super::support::*;
 use crate::{
@@ -29,7 +31,6 @@ fn syncing(world: &World, holder: &str, roots: Arc<FakeRoots>) -> Syncing {
         account: world.account.clone(),
         book: world.book.clone(),
         control: control.clone(),
-        lookup: world.lookup.clone(),
         roots: roots.clone(),
         team: "T1".into(),
         channel: "C1".into(),
@@ -37,6 +38,7 @@ fn syncing(world: &World, holder: &str, roots: Arc<FakeRoots>) -> Syncing {
         clock: Arc::new(world.store.clock.clone()),
         holder: holder.to_owned(),
         every: Duration::from_secs(60),
+        term: Duration::from_secs(120),
     });
     Syncing { sync, control, roots, woken }
 }
@@ -57,7 +59,7 @@ async fn each_mail_gets_one_thread() {
     world.account.inbox.lock().unwrap().push(fresh(&world, "m2"));
     assert_eq!(sync.round().await, Round::Complete(false));
     let posted: Vec<_> = roots.posted.lock().unwrap().iter().map(|(_, words)| words.clone()).collect();
-    assert_eq!(posted, ["New mail from Dana Fields: Prices", "New mail from Dana Fields: Prices"]);
+    assert_eq!(posted, ["New email from Dana Fields: Prices", "New email from Dana Fields: Prices"]);
     let threads = woken.lock().unwrap().clone();
     assert_eq!(threads.len(), 2);
     for thread in &threads {
@@ -91,7 +93,7 @@ async fn a_mail_that_cannot_be_read_does_not_hold_up_others() {
     assert_eq!(sync.round().await, Round::Complete(false));
     let mut posted: Vec<_> = roots.posted.lock().unwrap().iter().map(|(_, words)| words.clone()).collect();
     posted.sort();
-    assert_eq!(posted, ["New mail from Dana Fields: Prices", "New mail from an unknown sender: (no subject)"]);
+    assert_eq!(posted, ["New email from Dana Fields: Prices", "New email from an unknown sender: (no subject)"]);
 }
 
 #[tokio::test]
@@ -141,6 +143,18 @@ async fn one_process_at_a_time_makes_the_rounds() {
 }
 
 #[tokio::test]
+async fn a_process_that_stops_leaves_the_rounds_to_another_one() {
+    let world = World::with(Vec::new());
+    let roots: Arc<FakeRoots> = Arc::default();
+    let (first, second) = (syncing(&world, "p1", roots.clone()), syncing(&world, "p2", roots));
+    assert_eq!(first.sync.round().await, Round::Complete(false));
+    let stop = CancellationToken::new();
+    stop.cancel();
+    first.sync.run(stop).await;
+    assert_eq!(second.sync.round().await, Round::Complete(false), "at once");
+}
+
+#[tokio::test]
 async fn a_stuck_mail_is_found_again() {
     let world = World::with(Vec::new());
     let Syncing { sync, woken, .. } = syncing(&world, "p1", Arc::default());
@@ -154,4 +168,73 @@ async fn a_stuck_mail_is_found_again() {
     assert_eq!(world.entry("m1").await.stuck, 1);
     assert_eq!(sync.round().await, Round::Complete(false));
     assert_eq!(woken.lock().unwrap().len(), 2, "not at every round");
+}
+
+#[tokio::test]
+async fn an_answer_in_the_mailbox_reaches_the_thread() {
+    let world = World::with(vec![classifies("inquiry", 0.9), drafts("Yes.")]);
+    let Syncing { sync, woken, .. } = syncing(&world, "p1", Arc::default());
+    world.account.inbox.lock().unwrap().push(fresh(&world, "m1"));
+    sync.round().await;
+    let thread = woken.lock().unwrap()[0].clone();
+    world.work(&thread).await;
+    assert_eq!(world.entry("m1").await.status, MailStatus::NeedsReview);
+    let answer = AnswerByHand { by: None, at: world.now() };
+    world.account.by_hand.lock().unwrap().push(("m1@example.org".to_owned(), answer));
+    assert_eq!(sync.round().await, Round::Complete(false));
+    assert_eq!(woken.lock().unwrap().len(), 2);
+    world.work(&thread).await;
+    assert_eq!(world.card(&thread).await.status, Status::Cancelled);
+    assert_eq!(world.entry("m1").await.status, MailStatus::Sent);
+    assert_eq!(sync.round().await, Round::Complete(false));
+    assert_eq!(woken.lock().unwrap().len(), 2, "once");
+}
+
+#[tokio::test]
+async fn mails_with_new_ids_are_not_brought_in_again() {
+    let world = World::with(vec![classifies("inquiry", 0.9), drafts("Yes.")]);
+    let Syncing { sync, woken, control, .. } = syncing(&world, "p1", Arc::default());
+    let first = fresh(&world, "m1");
+    world.account.inbox.lock().unwrap().push(first.clone());
+    sync.round().await;
+    let thread = woken.lock().unwrap()[0].clone();
+    world.work(&thread).await;
+    // The server gives a new id to the mail; another mail came with the same Message-ID later.
+    world.store.clock.advance(Duration::from_secs(60));
+    let same = countersign_mail::RawMail { id: countersign_mail::MailId::new("n1"), ..first };
+    let later = countersign_mail::RawMail { id: countersign_mail::MailId::new("n2"), ..fresh(&world, "m1") };
+    *world.account.inbox.lock().unwrap() = vec![same, later];
+    world.account.is_renumbered.store(true, Ordering::Relaxed);
+    assert_eq!(sync.round().await, Round::Complete(false));
+    assert_eq!(control.state().await.unwrap().brought, 2, "the second one is another mail");
+    assert!(world.entry("n2").await.is_delivered);
+    assert!(world.book.entry(&countersign_mail::MailId::new("n1")).await.unwrap().is_none());
+    world.decide(&thread, Verdict::Approved).await;
+    assert_eq!(world.sent(), ["Yes."]);
+    assert_eq!(world.book.current_id(&countersign_mail::MailId::new("m1")).await.unwrap().as_str(), "n1");
+}
+
+#[tokio::test]
+async fn a_stuck_mail_is_found_behind_any_number_of_newer_ones() {
+    let world = World::with(Vec::new());
+    let Syncing { sync, .. } = syncing(&world, "p1", Arc::default());
+    world.account.inbox.lock().unwrap().push(fresh(&world, "m1"));
+    sync.round().await;
+    let mail = countersign_mail::MailId::new("m1");
+    world.book.update(&mail, |entry| entry.move_to(MailStatus::Processing, entry.updated_at)).await.unwrap();
+    for nth in 0..450 {
+        let newer = countersign_mail::Mail { id: countersign_mail::MailId::new(format!("n{nth}")), ..mail_of_book() };
+        world.book.add(crate::book::Entry::new(&newer, world.now())).await.unwrap();
+    }
+    world.store.clock.advance(Duration::from_secs(601));
+    let mut rounds = 0;
+    while world.entry("m1").await.stuck == 0 {
+        assert!(rounds < 4, "each page of older mails has its turn");
+        assert_eq!(sync.round().await, Round::Complete(false));
+        rounds += 1;
+    }
+}
+
+fn mail_of_book() -> countersign_mail::Mail {
+    countersign_mail::Mail::read(&raw("n", "Prices", "How much is it?"))
 }

@@ -70,9 +70,9 @@ async fn who_wrote_it_and_what_was_answered() {
     world.says(&thread, "what did we answer last time?").await;
     insta::assert_snapshot!(world.posted(&thread).await.join("\n---\n"), @r"
     Dana Fields (dana@example.org) isn't in your contacts.
-    No earlier replies to this address are on record.
+    There are no earlier replies to this address.
     ---
-    No earlier replies to Dana Fields are on record.
+    There are no earlier replies to Dana Fields.
     ");
     world.decide(&thread, Verdict::Approved).await;
     world.posted(&thread).await;
@@ -82,6 +82,17 @@ async fn who_wrote_it_and_what_was_answered() {
         posted.starts_with("The last reply to Dana Fields was to “Prices”, ") && posted.ends_with(DRAFT),
         "{posted}"
     );
+}
+
+#[tokio::test]
+async fn the_reason_for_waiting_is_told() {
+    let (world, thread) = waiting(Vec::new()).await;
+    world.says(&thread, "why is it waiting?").await;
+    assert_eq!(world.posted(&thread).await, ["Automatic replies are off."]);
+    world.decide(&thread, Verdict::Approved).await;
+    world.posted(&thread).await;
+    world.says(&thread, "why is it waiting?").await;
+    assert_eq!(world.posted(&thread).await, ["This email isn't waiting for review."]);
 }
 
 #[tokio::test]
@@ -98,12 +109,14 @@ async fn spam_is_marked_after_a_decision() {
 
 #[tokio::test]
 async fn a_mail_that_is_no_spam_shows_its_draft_again() {
-    let (world, thread) = waiting(Vec::new()).await;
-    world.says(&thread, "spam").await;
-    world.decide(&thread, Verdict::Rejected { reason: None }).await;
-    let card = world.card(&thread).await;
-    assert_eq!((card.name.as_str(), card.status), ("send_mail", Status::Pending));
-    assert_eq!(card.parameters["text"], DRAFT);
+    for verdict in [Verdict::Rejected { reason: None }, Verdict::Cancelled, Verdict::Expired] {
+        let (world, thread) = waiting(Vec::new()).await;
+        world.says(&thread, "spam").await;
+        world.decide(&thread, verdict).await;
+        let card = world.card(&thread).await;
+        assert_eq!((card.name.as_str(), card.status), ("send_mail", Status::Pending));
+        assert_eq!(card.parameters["text"], DRAFT);
+    }
 }
 
 #[tokio::test]
@@ -130,6 +143,11 @@ async fn without_a_model_the_form_is_the_way_to_change_a_draft() {
     world.posted(&thread).await;
     world.says(&thread, "shorter").await;
     assert!(world.posted(&thread).await[0].starts_with("I can't rewrite a draft without a language model."));
+    world.says(&thread, "another draft").await;
+    assert!(world.posted(&thread).await[0].starts_with("I can't rewrite a draft without a language model."));
+    world.decide(&thread, Verdict::Rejected { reason: None }).await;
+    world.says(&thread, "another draft").await;
+    assert_eq!(world.card(&thread).await.status, Status::Pending, "the template is offered again");
 }
 
 #[tokio::test]

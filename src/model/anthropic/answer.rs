@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn invalid_events_are_reported_and_not_quoted() {
         let mut answer = ApiAnswer::default();
-        assert_eq!(answer.take_event("<html>"), Err(Broken::Unreadable("an event is no JSON".into())));
+        assert_eq!(answer.take_event("<html>"), Err(Broken::Unreadable("an event isn't JSON".into())));
         let early =
             json!({ "type": "content_block_delta", "index": 3, "delta": { "type": "text_delta", "text": "!" } });
         assert!(matches!(answer.take_event(&early.to_string()), Err(Broken::Unreadable(_))));

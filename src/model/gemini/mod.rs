@@ -73,6 +73,10 @@ impl EmbeddingApi for GenerateContentApi {
     fn embedding(answer: &Value) -> &Value {
         &answer["embedding"]["values"]
     }
+
+    fn tokens(answer: &Value) -> &Value {
+        &answer["usageMetadata"]["promptTokenCount"]
+    }
 }
 
 /// Returns the address of a model. A name with a slash, such as `tunedModels/ours`, is a whole path.

@@ -297,6 +297,6 @@ mod tests {
         assert_eq!(CompletionAnswer::default().take_event(&error.to_string()), Err(Broken::Reported(fault)));
         assert!(matches!(assemble(&[chunk(json!({}), None)]), Err(Broken::Unreadable(_))));
         let invalid = CompletionAnswer::default().take_event("<html>");
-        assert_eq!(invalid, Err(Broken::Unreadable("an event is no JSON".into())));
+        assert_eq!(invalid, Err(Broken::Unreadable("an event isn't JSON".into())));
     }
 }

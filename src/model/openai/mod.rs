@@ -68,6 +68,10 @@ impl EmbeddingApi for ChatCompletionsApi {
     fn embedding(answer: &Value) -> &Value {
         &answer["data"][0]["embedding"]
     }
+
+    fn tokens(answer: &Value) -> &Value {
+        &answer["usage"]["prompt_tokens"]
+    }
 }
 
 /// Parses an error. Some servers put it in `error`, some of these as a text, others directly in the body.

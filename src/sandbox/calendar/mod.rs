@@ -103,7 +103,7 @@ impl SandboxCalendar {
     ///
     /// # Panics
     ///
-    /// If a day is not one.
+    /// If a day isn't.
     pub fn has_days(&self, title: &str, first: &str, after: &str) -> String {
         self.server.world().add_days(title, first, after)
     }

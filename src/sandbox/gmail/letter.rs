@@ -31,6 +31,9 @@ pub struct Letter {
     /// Other headers with their values.
     #[serde(default)]
     pub headers: Vec<(String, String)>,
+    /// True if the text is HTML.
+    #[serde(default)]
+    pub is_html: bool,
 }
 
 impl Letter {
@@ -46,6 +49,13 @@ impl Letter {
         let topic = sent.subject.strip_prefix("Re: ").unwrap_or(&sent.subject);
         let references = sent.references.iter().chain([&sent.message_id]).cloned().collect();
         Self { references, ..Self::new(&from, &format!("Re: {topic}"), text) }
+    }
+
+    /// Makes the text HTML if `is_html`.
+    #[must_use]
+    pub fn html(mut self, is_html: bool) -> Self {
+        self.is_html = is_html;
+        self
     }
 
     /// Adds a header.
@@ -73,7 +83,8 @@ impl Letter {
         }
         lines.extend(self.headers.iter().map(|(name, value)| format!("{name}: {value}")));
         lines.push("MIME-Version: 1.0".to_owned());
-        lines.push("Content-Type: text/plain; charset=utf-8".to_owned());
+        let kind = if self.is_html { "html" } else { "plain" };
+        lines.push(format!("Content-Type: text/{kind}; charset=utf-8"));
         lines.push("Content-Transfer-Encoding: base64".to_owned());
         lines.push(String::new());
         let body = BASE64_STANDARD.encode(self.text.replace('\n', "\r\n"));

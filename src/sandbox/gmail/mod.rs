@@ -29,7 +29,7 @@ use countersign_core::clock::{Clock, SystemClock, Timestamp};
 
 use self::server::Shared;
 pub use self::{
-    faults::{Fault, Faults},
+    faults::{Fault, Faults, Rate},
     ledger::{Request, SentMail},
     letter::{Letter, StoredMail},
 };
@@ -100,6 +100,19 @@ impl SandboxGmail {
     /// Receives a letter. Returns the id of the mail.
     pub fn receives(&self, letter: &Letter) -> String {
         deliver(&self.shared, letter)
+    }
+
+    /// Has a person answer a mail of the mailbox with a mail program. Returns the id of the sent copy; `None` if there is
+    /// no such mail.
+    pub fn answers_by_hand(&self, id: &str, from: &str, text: &str) -> Option<String> {
+        let answered = self.mail(id)?;
+        let subject = format!("Re: {}", answered.subject);
+        let letter = Letter { references: vec![answered.message_id], ..Letter::new(from, &subject, text) };
+        Some(self.shared.change(|world| {
+            let message_id = format!("by-hand-{}@sandbox.example", world.mailbox.letter_number());
+            let message = letter.to_mime(&answered.from, &message_id, Timestamp(world.now));
+            world.mailbox.send(&message, answered.thread.clone(), None, world.now).id
+        }))
     }
 
     /// Receives a message of any form. Returns the id of the mail.

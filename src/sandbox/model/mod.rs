@@ -170,6 +170,12 @@ impl SandboxModel {
         self.shared.received()
     }
 
+    /// Returns all requests since the last call of this method, and removes them from the ledger. For runs so long that
+    /// the ledger would fill the memory.
+    pub fn takes_requests(&self) -> Vec<Received> {
+        self.shared.take_received()
+    }
+
     /// Returns the usage of all answers so far.
     pub fn cost(&self) -> Cost {
         self.shared.cost()

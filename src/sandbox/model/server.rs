@@ -56,6 +56,8 @@ pub(super) struct Shared {
 #[derive(Debug, Default)]
 struct Ledger {
     received: Vec<Received>,
+    /// The number of requests so far, with those that were taken.
+    count: usize,
     cache: Cache,
     cost: Cost,
     /// The parts of answers that must come back unchanged.
@@ -73,6 +75,10 @@ impl Shared {
 
     pub(super) fn received(&self) -> Vec<Received> {
         self.ledger().received.clone()
+    }
+
+    pub(super) fn take_received(&self) -> Vec<Received> {
+        std::mem::take(&mut self.ledger().received)
     }
 
     pub(super) fn cost(&self) -> Cost {
@@ -168,7 +174,8 @@ fn received(
 ) -> Response {
     let body: Value = serde_json::from_slice(bytes).unwrap_or_default();
     let mut ledger = shared.ledger();
-    let number = ledger.received.len() + 1;
+    ledger.count += 1;
+    let number = ledger.count;
     let (violation, response) = match handle(&mut ledger, &dialect, &body, number) {
         Err(Refusal { status, message }) => {
             let response = failure(&dialect, status, &message, number, None);

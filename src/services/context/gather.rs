@@ -15,7 +15,7 @@ use crate::{
     calendar::{Calendar, Event, Slot},
     contact::{Contact, one_line},
     contacts::Contacts,
-    embed::Embedder,
+    embed::{Embedded, Embedder, EmbeddingUsage},
     error::ContextError,
     item::{Embedding, Item, Kind},
     store::{ContextStore, How, Match, Query},
@@ -80,6 +80,17 @@ pub struct Gathered {
     /// The failures, one sentence for each source that failed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<String>,
+    /// The usage of the model for embeddings, if it was called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<EmbeddingUsage>,
+}
+
+/// The result of looking for similar mails.
+struct Similar {
+    found: Result<Vec<Match>, ContextError>,
+    /// The reason why they were compared by their words although there is a model.
+    not_embedded: Option<ContextError>,
+    usage: Option<EmbeddingUsage>,
 }
 
 impl Gathered {
@@ -163,7 +174,8 @@ impl Context {
         let (similar, contact, calendar) = join3(self.similar(about), contact, calendar).await;
 
         let mut gathered = Gathered::default();
-        let (found, not_embedded) = similar;
+        let Similar { found, not_embedded, usage } = similar;
+        gathered.usage = usage;
         gathered.failures.extend(not_embedded.map(|error| failure("Embedding the mail", &error)));
         gathered.similar = gathered.or_fail("Looking for similar mails", found);
         gathered.contact = gathered.or_fail("Looking up the contact", contact.unwrap_or(Ok(None)));
@@ -174,7 +186,7 @@ impl Context {
     }
 
     /// Remembers a text, so that later mails can be compared with it. Without an embedding it can still be found by its
-    /// words.
+    /// words. Returns the usage of the model for embeddings, if it was called.
     ///
     /// # Errors
     ///
@@ -186,14 +198,16 @@ impl Context {
         text: &str,
         metadata: Value,
         at: Timestamp,
-    ) -> Result<(), ContextError> {
-        let embedding = self.embedding(text).await.unwrap_or_else(|error| {
+    ) -> Result<Option<EmbeddingUsage>, ContextError> {
+        let embedded = self.embedding(text).await.unwrap_or_else(|error| {
             tracing::warn!(error = cause::chain(&error), "Remembering a text without an embedding");
             None
         });
+        let (embedding, usage) = embedded.unzip();
         let (account, source_id, text) = (self.account.clone(), source_id.to_owned(), text.to_owned());
         let item = Item { account, kind, source_id, text, embedding, metadata, at };
-        self.within(self.store.remember(&item)).await
+        self.within(self.store.remember(&item)).await?;
+        Ok(usage)
     }
 
     /// Forgets a text. Does nothing if there is none.
@@ -215,25 +229,27 @@ impl Context {
         lines
     }
 
-    /// Returns the similar mails; and the reason why they were compared by their words although there is a model.
-    async fn similar(&self, about: &About<'_>) -> (Result<Vec<Match>, ContextError>, Option<ContextError>) {
+    /// Looks for similar mails.
+    async fn similar(&self, about: &About<'_>) -> Similar {
         if about.text.trim().is_empty() {
-            return (Ok(Vec::new()), None);
+            return Similar { found: Ok(Vec::new()), not_embedded: None, usage: None };
         }
-        let (embedding, failed) = match self.embedding(about.text).await {
-            Ok(embedding) => (embedding, None),
+        let (embedded, not_embedded) = match self.embedding(about.text).await {
+            Ok(embedded) => (embedded, None),
             Err(error) => (None, Some(error)),
         };
+        let (embedding, usage) = embedded.unzip();
         let not = Some(about.id.to_owned());
         let query = Query { kind: Some(Kind::Email), not, ..Query::new(about.text, embedding) };
-        (self.within(self.store.similar(&self.account, &query)).await, failed)
+        Similar { found: self.within(self.store.similar(&self.account, &query)).await, not_embedded, usage }
     }
 
-    /// Returns the embedding of a text; `None` without a model, or if the text is empty.
-    async fn embedding(&self, text: &str) -> Result<Option<Embedding>, ContextError> {
+    /// Returns the embedding of a text and its usage; `None` without a model, or if the text is empty.
+    async fn embedding(&self, text: &str) -> Result<Option<(Embedding, EmbeddingUsage)>, ContextError> {
         let Some(embedder) = self.embedder.as_ref().filter(|_| !text.trim().is_empty()) else { return Ok(None) };
-        let vector = self.within(embedder.embed(text)).await?;
-        Embedding::new(embedder.name(), vector).map(Some)
+        let Embedded { vector, tokens } = self.within(embedder.embed(text)).await?;
+        let usage = EmbeddingUsage { model: embedder.name().to_owned(), calls: 1, tokens };
+        Ok(Some((Embedding::new(embedder.name(), vector)?, usage)))
     }
 
     /// Waits for a source within the time limit.

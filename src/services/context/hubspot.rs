@@ -199,7 +199,7 @@ fn properties_of(fields: &Update) -> Result<Map<String, Value>, ContextError> {
 /// Checks an id before it becomes part of a path.
 fn checked_id(id: &str) -> Result<&str, ContextError> {
     let is_id = !id.is_empty() && id.len() <= 32 && id.chars().all(|c| c.is_ascii_digit());
-    if is_id { Ok(id) } else { Err(ContextError::decode(WHAT, "the id of a contact is no number")) }
+    if is_id { Ok(id) } else { Err(ContextError::decode(WHAT, "the contact's ID isn't a number")) }
 }
 
 #[cfg(test)]

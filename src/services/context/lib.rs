@@ -28,7 +28,7 @@ mod words;
 pub use self::{
     contact::Contact,
     contacts::Contacts,
-    embed::Embedder,
+    embed::{Embedded, Embedder, EmbeddingUsage},
     error::ContextError,
     gather::Context,
     item::{Embedding, Item, Kind},

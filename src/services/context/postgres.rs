@@ -61,7 +61,7 @@ impl PostgresContext {
     pub fn new(url: &SecretString, timeout: Duration) -> Result<Self, ContextError> {
         let invalid = || {
             ContextError::invalid(
-                "The address of the database is not one. It must look like postgresql://user:password@host/database.",
+                "The address of the database isn't. It must look like postgresql://user:password@host/database.",
             )
         };
         let mut config = Config::from_str(url.expose_secret()).map_err(|_| invalid())?;

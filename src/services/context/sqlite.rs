@@ -11,6 +11,7 @@ mod index;
 mod schema;
 
 use std::{
+    collections::BTreeSet,
     fmt,
     path::Path,
     sync::{Arc, Mutex, MutexGuard},
@@ -36,6 +37,9 @@ const WHAT: &str = "the context store";
 
 /// The time for which the connection waits while another process writes.
 const BUSY: Duration = Duration::from_secs(5);
+
+/// The maximum number of texts that are ranked because they have one of the rarer words of a query.
+const MAX_MATCHES: i64 = 500;
 
 /// A store of texts and contacts in a file.
 #[derive(Clone)]
@@ -116,6 +120,7 @@ fn set_up(connection: &mut Connection) -> rusqlite::Result<u32> {
     connection.pragma_update(None, "secure_delete", true)?;
     connection.pragma_update(None, "cache_size", -65_536)?; // KiB
     schema::create(connection)?;
+    connection.execute_batch("CREATE VIRTUAL TABLE temp.frequencies USING fts5vocab(main, words, row)")?;
     schema::version(connection)
 }
 
@@ -316,7 +321,7 @@ impl Inner {
             return Ok(Vec::new());
         }
         // The words consist of letters and digits, so none of them can end the quotation.
-        let any: Vec<_> = wanted.iter().map(|word| format!("\"{word}\"")).collect();
+        let any: Vec<_> = self.rarest(&wanted)?.into_iter().map(|word| format!("\"{word}\"")).collect();
         let sql = "SELECT items.id, items.text FROM words JOIN items ON items.id = words.rowid \
                    WHERE words MATCH ?1 AND account = ?2 AND (?3 IS NULL OR kind = ?3) \
                    AND (?4 IS NULL OR source_id <> ?4) ORDER BY words.rank, items.id DESC LIMIT ?5";
@@ -338,6 +343,24 @@ impl Inner {
             }
         }
         self.in_order(found, How::Words, to.limit())
+    }
+
+    /// Returns the words that occur in the fewest texts, of which at most [`MAX_MATCHES`] have any of them. So a search
+    /// costs the same however many texts have the words that nearly all of them have.
+    fn rarest<'a>(&self, wanted: &'a BTreeSet<String>) -> Result<Vec<&'a str>, ContextError> {
+        let mut frequency = self.connection.prepare_cached("SELECT doc FROM temp.frequencies WHERE term = ?1")?;
+        let mut counted = Vec::with_capacity(wanted.len());
+        for word in wanted {
+            let texts: Option<i64> = frequency.query_row([word], |row| row.get(0)).optional()?;
+            counted.push((texts.unwrap_or(0), word.as_str()));
+        }
+        counted.sort_unstable();
+        let mut texts = 0;
+        let is_within = |(nth, (more, _)): &(usize, (i64, &str))| {
+            texts += more;
+            *nth == 0 || texts <= MAX_MATCHES
+        };
+        Ok(counted.into_iter().enumerate().take_while(is_within).map(|(_, (_, word))| word).collect())
     }
 
     /// Returns the ids of the items with the source that is not wanted.

@@ -34,7 +34,7 @@ pub enum KeyError {
         source: std::io::Error,
     },
     /// The file is not the key of a service account.
-    #[error("{} is no key file of a Google service account: {reason}", path.display())]
+    #[error("{} isn't a key file of a Google service account: {reason}", path.display())]
     NotAKey {
         /// The path of the file.
         path: PathBuf,
@@ -87,7 +87,7 @@ impl Key {
         let (account, pem) = (needed("client_email")?, needed("private_key")?);
         let named = || json["token_uri"].as_str().and_then(|uri| Url::parse(uri).ok());
         let endpoint = token_uri.or_else(named).filter(|uri| matches!(uri.scheme(), "https" | "http"));
-        let endpoint = endpoint.ok_or("its `token_uri` is no address")?;
+        let endpoint = endpoint.ok_or("its `token_uri` isn't an address")?;
         if !is_private(&endpoint) {
             return Err("its `token_uri` begins with http://; tokens are fetched over https:// only".to_owned());
         }

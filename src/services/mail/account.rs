@@ -9,6 +9,7 @@ use url::Url;
 
 use super::{
     address::Address,
+    by_hand::{AnswerByHand, Incoming},
     mail::{MailId, MailThreadId, RawMail},
     reply::Outgoing,
 };
@@ -63,6 +64,13 @@ pub trait MailAccount: Send + Sync + fmt::Debug {
     ///
     /// [`MailError`] if the server could not be asked.
     async fn find(&self, out: &Outgoing) -> Result<Found, MailError>;
+
+    /// Looks for an answer to a mail that a person sent with a mail program. An answer of the bot is none.
+    ///
+    /// # Errors
+    ///
+    /// [`MailError`] if the server could not be asked.
+    async fn answered_by_hand(&self, mail: &Incoming) -> Result<Option<AnswerByHand>, MailError>;
 
     /// Marks a mail as handled, with a label or flag; the marks of earlier calls are replaced. May be called again.
     ///
@@ -156,14 +164,17 @@ pub enum Found {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Handled {
-    /// An answer was sent.
+    /// An answer was sent, by the bot or with a mail program.
     Answered,
     /// A person decided not to answer.
     Rejected,
     /// It is spam.
     Spam,
-    /// A person has to decide.
-    Waiting,
+}
+
+impl Handled {
+    /// All ways in which a mail is handled.
+    pub const ALL: [Self; 3] = [Self::Answered, Self::Rejected, Self::Spam];
 }
 
 /// The reason why a call to a mail server failed.

@@ -30,6 +30,7 @@ use self::{
 use crate::{
     account::{Batch, Found, Handled, MailAccount, MailError, Prepared, SendError, Sent, SyncPoint},
     address::Address,
+    by_hand::{AnswerByHand, Incoming},
     mail::{MailId, RawMail},
     reply::Outgoing,
 };
@@ -223,6 +224,17 @@ impl MailAccount for ImapAccount {
             let why = "there is no copy among the sent emails, and SMTP cannot tell whether an email was accepted";
             Found::Unknown { why: why.to_owned() }
         })
+    }
+
+    async fn answered_by_hand(&self, mail: &Incoming) -> Result<Option<AnswerByHand>, MailError> {
+        let Some(message_id) = &mail.message_id else { return Ok(None) };
+        let sent = self.limited(READ_FACTOR, async {
+            let mut connected = self.connected().await?;
+            let sent = mailbox::answers(&mut connected.session, self.settings.sent.as_deref(), message_id).await;
+            self.keep(connected, &sent);
+            sent
+        });
+        Ok(sent.await?.iter().find_map(|sent| mail.answered_by(sent)))
     }
 
     async fn mark(&self, id: &MailId, handled: Handled) -> Result<(), MailError> {

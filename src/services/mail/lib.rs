@@ -10,15 +10,20 @@
 
 mod account;
 mod address;
+mod by_hand;
 mod gmail;
 mod imap;
 mod mail;
 mod read;
 mod reply;
+mod status;
+
+pub use countersign_wire::tls::Authorities;
 
 pub use self::{
     account::{Batch, Found, Handled, MailAccount, MailError, Prepared, SendError, Sent, SyncPoint},
     address::Address,
+    by_hand::{AnswerByHand, Incoming},
     gmail::{GMAIL_PUSH_SCOPE, GMAIL_SCOPES, GmailAccount, GmailSettings, PushSettings, Retry, gmail_address},
     imap::{ImapAccount, ImapSettings, Security, Server},
     mail::{
@@ -26,4 +31,5 @@ pub use self::{
         MailThreadId, RawMail, Warning,
     },
     reply::{KEY_HEADER, NoReply, Outgoing},
+    status::MailStatus,
 };

@@ -41,6 +41,11 @@ struct Body {
     warnings: Vec<Warning>,
 }
 
+/// Returns true if a message has a header with this name.
+pub(crate) fn has_header(message: &[u8], name: &str) -> bool {
+    Headers::split(message).0.count(name) > 0
+}
+
 impl Mail {
     /// Reads a message. Never fails: the parts of a broken message that can be saved are kept, and
     /// [`Warning::Unreadable`] says what is missing.

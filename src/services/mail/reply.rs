@@ -67,7 +67,7 @@ pub enum NoReply {
     #[error("the email comes from this account's own address")]
     FromUs,
     /// An automatic answer to a mail that was itself sent by a program could go on forever.
-    #[error("the email is {0}, and automatic replies answer only people")]
+    #[error("the email is {0}, and automatic replies go only to people")]
     Automatic(Automatic),
     /// The answer has no text.
     #[error("the reply is empty")]

@@ -25,11 +25,12 @@ pub(super) fn list(world: &World, call: &Call) -> Result<Value, Failure> {
     }
     let label = call.parameter("labelId");
     let is_listed = |record: &&Record| {
-        record.id > start
-            && (types.is_empty() || types.contains(&kind(&record.change)))
+        (types.is_empty() || types.contains(&kind(&record.change)))
             && label.is_none_or(|label| record.labels.iter().any(|own| own == label))
     };
-    let (records, next) = page(world, call, world.mailbox.history.iter().filter(is_listed))?;
+    let history = &world.mailbox.history; // in the order of its ids
+    let since = history.partition_point(|record| record.id <= start);
+    let (records, next) = page(world, call, history[since..].iter().filter(is_listed))?;
     let mut answer = json!({ "historyId": world.mailbox.newest_history.to_string() });
     if !records.is_empty() {
         answer["history"] = records.into_iter().map(resource).collect();

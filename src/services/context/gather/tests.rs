@@ -21,12 +21,12 @@ impl Embedder for Letters {
         "letters"
     }
 
-    async fn embed(&self, text: &str) -> Result<Vec<f32>, ContextError> {
+    async fn embed(&self, text: &str) -> Result<Embedded, ContextError> {
         let mut vector = vec![0.0; DIMENSIONS];
         for byte in text.bytes() {
             vector[usize::from(byte)] += 1.0;
         }
-        Ok(vector)
+        Ok(Embedded { vector, tokens: text.len() as u64 })
     }
 }
 
@@ -40,7 +40,7 @@ impl Embedder for Away {
         "away"
     }
 
-    async fn embed(&self, _: &str) -> Result<Vec<f32>, ContextError> {
+    async fn embed(&self, _: &str) -> Result<Embedded, ContextError> {
         Err(ContextError::unavailable("the model", "status 503"))
     }
 }

@@ -88,3 +88,20 @@ fn a_file_of_a_newer_version_is_not_changed() {
     std::fs::write(&path, "not a database, but long enough to be looked at by one".repeat(40)).unwrap();
     assert!(matches!(SqliteContext::open(&path), Err(ContextError::Unavailable { .. })));
 }
+
+#[tokio::test]
+async fn a_text_with_the_same_rare_words_is_found_among_many_that_share_common_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteContext::open(&folder.path().join("context.sqlite")).unwrap();
+    let text = |nth: usize| format!("delivery of case{nth} part{}", nth / 2);
+    for nth in 0..MAX_MATCHES as usize + 100 {
+        store.remember(&Item { embedding: None, ..item(&nth.to_string(), &text(nth), 0) }).await.unwrap();
+    }
+    let matches = store.similar("a", &Query::new(text(400), None)).await.unwrap();
+    let found: Vec<_> = matches.iter().map(|found| found.source_id.as_str()).collect();
+    assert_eq!(found, ["400", "401"], "those with a rare word, and not all that are about a delivery");
+    assert!(
+        !store.similar("a", &Query::new("delivery", None)).await.unwrap().is_empty(),
+        "a single word is looked for"
+    );
+}

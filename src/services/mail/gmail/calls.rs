@@ -1,7 +1,7 @@
 //! The calls to an API of Google: sign-in, retries of reads, and interpretation of the answers.
 //!
 //! A read is repeated after a transport failure, 429 and 5xx, and not after another refusal. A change is sent once, under
-//! a permit. A token that is refused before its time is replaced once.
+//! a permit; only its caller knows whether it may be repeated. A token that is refused before its time is replaced once.
 
 use std::{fmt, io, sync::Arc, time::Duration};
 
@@ -69,6 +69,17 @@ impl Retry {
         match error {
             MailError::Unavailable { retry_after: Some(asked), .. } => {
                 regular.map(|_| (*asked).min(self.longest_asked))
+            }
+            _ => regular,
+        }
+    }
+
+    /// Returns the wait before a change that was certainly not made is repeated; `None` after the last attempt, or if the
+    /// server asks for more time than there is before a person would rather hear of it.
+    fn wait_before_change(self, error: &MailError, regular: Option<Duration>) -> Option<Duration> {
+        match error {
+            MailError::Unavailable { retry_after: Some(asked), .. } => {
+                regular.filter(|_| *asked <= self.longest_wait).map(|_| *asked)
             }
             _ => regular,
         }
@@ -163,6 +174,26 @@ impl Calls {
         retried.adjust(|error, regular| self.retry.wait_after(error, regular)).await
     }
 
+    /// Repeats changes that may be repeated: after a rate limit, a refused token or a failure of the server, with the
+    /// waits of reads. `unmade` returns the cause of an error after which the whole attempt may be made again; each
+    /// request still needs a valid permit.
+    pub(super) async fn repeat<T, E, F>(
+        &self,
+        attempt: impl FnMut() -> F,
+        unmade: impl Fn(&E) -> Option<&MailError> + Copy,
+    ) -> Result<T, E>
+    where
+        F: Future<Output = Result<T, E>>,
+    {
+        let may_pass = move |error: &E| {
+            unmade(error).is_some_and(|error| matches!(error, MailError::Unavailable { .. } | MailError::SignIn { .. }))
+        };
+        let wait = move |error: &E, regular: Option<Duration>| {
+            unmade(error).and_then(|error| self.retry.wait_before_change(error, regular))
+        };
+        attempt.retry(self.retry.waits()).when(may_pass).adjust(wait).await
+    }
+
     /// Sends a request that reads although it is a POST, once.
     pub(super) async fn ask<T: DeserializeOwned>(
         &self,
@@ -176,7 +207,7 @@ impl Calls {
 
     /// Sends a change, once, under a permit.
     ///
-    /// A refused token is replaced for the next call, and nothing is sent again.
+    /// A refused token is replaced for the next call, and nothing is sent again; see [`Self::repeat`].
     pub(super) async fn change<T: DeserializeOwned>(
         &self,
         method: Method,

@@ -37,16 +37,12 @@ struct Modify {
     remove_label_ids: Vec<String>,
 }
 
-/// All ways in which a mail is handled.
-const ALL: [Handled; 4] = [Handled::Answered, Handled::Rejected, Handled::Spam, Handled::Waiting];
-
 /// Returns the name of the label for mails that were handled in this way.
 fn name(handled: Handled) -> &'static str {
     match handled {
         Handled::Answered => "Countersign/answered",
         Handled::Rejected => "Countersign/rejected",
         Handled::Spam => "Countersign/spam",
-        Handled::Waiting => "Countersign/waiting",
     }
 }
 
@@ -85,7 +81,7 @@ impl Labels {
                 id
             }
         };
-        let others = ALL.into_iter().filter(|other| *other != handled);
+        let others = Handled::ALL.into_iter().filter(|other| *other != handled);
         let remove_label_ids = others.filter_map(|other| ids.get(name(other)).cloned()).collect();
         *known = Some(ids);
         Ok(Modify { add_label_ids: vec![id], remove_label_ids })
@@ -94,7 +90,7 @@ impl Labels {
 
 async fn list(calls: &Calls) -> Result<HashMap<String, String>, MailError> {
     let LabelList { labels } = calls.get("/labels", &[]).await?;
-    let is_ours = |label: &Label| ALL.into_iter().any(|handled| name(handled) == label.name);
+    let is_ours = |label: &Label| Handled::ALL.into_iter().any(|handled| name(handled) == label.name);
     Ok(labels.into_iter().filter(is_ours).map(|label| (label.name, label.id)).collect())
 }
 

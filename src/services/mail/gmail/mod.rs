@@ -2,12 +2,13 @@
 //!
 //! Start at [`GmailAccount`]. [`calls`] makes one call, with the sign-in and the retries of reads; [`sync`] finds new
 //! mails by the history of the mailbox; [`read`] reads one mail; [`send`] sends an answer exactly once, by way of a
-//! draft; [`labels`] marks handled mails; [`push`] waits for notifications. [`wire`] is the part of the API's format that
+//! draft; [`by_hand`] finds answers of people; [`labels`] marks handled mails; [`push`] waits for notifications. [`wire`] is the part of the API's format that
 //! is used.
 //!
 //! Gmail has no idempotency key. Sending without a draft and looking for the `Message-ID` afterwards was rejected as a
 //! design, because Gmail may replace the `Message-ID`; a draft, in contrast, can be sent only once.
 
+mod by_hand;
 mod calls;
 mod labels;
 mod push;
@@ -28,6 +29,7 @@ use self::{calls::Calls, labels::Labels, push::Push};
 use super::{
     account::{Batch, Found, Handled, MailAccount, MailError, Prepared, SendError, Sent, SyncPoint},
     address::Address,
+    by_hand::{AnswerByHand, Incoming},
     mail::{MailId, RawMail},
     reply::Outgoing,
 };
@@ -148,6 +150,10 @@ impl MailAccount for GmailAccount {
 
     async fn find(&self, out: &Outgoing) -> Result<Found, MailError> {
         send::find(&self.calls, out).await
+    }
+
+    async fn answered_by_hand(&self, mail: &Incoming) -> Result<Option<AnswerByHand>, MailError> {
+        by_hand::answer(&self.calls, mail).await
     }
 
     async fn mark(&self, id: &MailId, handled: Handled) -> Result<(), MailError> {

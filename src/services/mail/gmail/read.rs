@@ -60,7 +60,7 @@ pub(super) fn item(kind: &str, id: &str) -> Result<String, MailError> {
     let is_plain = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
     match is_plain {
         true => Ok(format!("/{kind}/{id}")),
-        false => Err(MailError::Refused { status: None, reason: "this is no id of Gmail".to_owned() }),
+        false => Err(MailError::Refused { status: None, reason: "this isn't a Gmail ID".to_owned() }),
     }
 }
 
@@ -75,8 +75,8 @@ fn whole(id: &MailId, message: Message) -> Result<RawMail, MailError> {
     mail(id, &message, bytes, size, is_cut)
 }
 
-/// Returns the headers of a mail that is too large, with the beginning of its text that Gmail shows in lists.
-fn cut(id: &MailId, message: &Message) -> Result<RawMail, MailError> {
+/// Returns the headers of a mail whose body was not read, with the beginning of its text that Gmail shows in lists.
+pub(super) fn cut(id: &MailId, message: &Message) -> Result<RawMail, MailError> {
     let mut text = String::new();
     for header in &message.payload.headers {
         let is_name =

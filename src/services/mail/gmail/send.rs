@@ -63,6 +63,9 @@ struct Traces {
     sent: Option<Sent>,
     /// The message of the draft.
     draft: Option<String>,
+    /// True if a message without a key was sent in the thread since the answer was written. It may be the draft, which a
+    /// person rewrote and sent.
+    has_other: bool,
 }
 
 /// The result of looking through a list of bounded length.
@@ -72,12 +75,47 @@ enum Looked<T> {
     TooMany,
 }
 
-/// Finds the draft of an answer, or makes it under the current permit.
+/// The reason why there is certainly no draft, or perhaps none.
+enum Unprepared {
+    /// A read failed; it was repeated already.
+    Read(MailError),
+    /// The request that makes or replaces the draft failed.
+    Change(MailError),
+}
+
+impl Unprepared {
+    fn of_change(&self) -> Option<&MailError> {
+        match self {
+            Self::Read(_) => None,
+            Self::Change(error) => Some(error),
+        }
+    }
+
+    fn into_error(self) -> MailError {
+        match self {
+            Self::Read(error) | Self::Change(error) => error,
+        }
+    }
+}
+
+impl From<MailError> for Unprepared {
+    fn from(error: MailError) -> Self {
+        Self::Read(error)
+    }
+}
+
+/// Finds the draft of an answer, or makes it under the current permit. Each attempt looks for the draft first, since the
+/// attempt before may have made it.
 pub(super) async fn prepare(calls: &Calls, out: &Outgoing) -> Result<Prepared, MailError> {
     let permit = permit::current().ok_or(MailError::RunOut)?;
+    let prepared = calls.repeat(|| prepare_once(calls, out, &permit), Unprepared::of_change).await;
+    prepared.map_err(Unprepared::into_error)
+}
+
+async fn prepare_once(calls: &Calls, out: &Outgoing, permit: &Permit) -> Result<Prepared, Unprepared> {
     let traces = traces(calls, out).await?;
     if traces.sent.is_some() {
-        return Err(MailError::Refused { status: None, reason: "this answer was sent already".to_owned() });
+        return Err(MailError::Refused { status: None, reason: "this answer was sent already".to_owned() }.into());
     }
     let existing = match &traces.draft {
         Some(message) => Some(draft_with(calls, message).await?.ok_or_else(just_changed)?),
@@ -92,9 +130,10 @@ pub(super) async fn prepare(calls: &Calls, out: &Outgoing) -> Result<Prepared, M
     let body = NewDraft { message: NewMessage { raw: BASE64_URL_SAFE.encode(out.to_mime()), thread_id: thread } };
     let draft = match existing {
         // People can edit the draft in Gmail; what is sent is what was approved.
-        Some(id) => replace(calls, &item("drafts", &id)?, &body, &permit).await?,
-        None => calls.change::<Draft>(Method::POST, "/drafts", &body, &permit).await.map_err(either_way)?,
+        Some(id) => replace(calls, &item("drafts", &id)?, &body, permit).await,
+        None => calls.change::<Draft>(Method::POST, "/drafts", &body, permit).await.map_err(either_way),
     };
+    let draft = draft.map_err(Unprepared::Change)?;
     if thread.is_some_and(|thread| thread != draft.message.thread_id) {
         tracing::info!(mail.thread = thread, "Gmail did not put the draft into the thread of its mail");
     }
@@ -108,8 +147,20 @@ async fn replace(calls: &Calls, path: &str, body: &NewDraft<'_>, permit: &Permit
     }
 }
 
-/// Sends a prepared draft under the current permit.
+/// Sends a prepared draft under the current permit. It is sent again only if Gmail has certainly not received it.
 pub(super) async fn send(calls: &Calls, prepared: &Prepared) -> Result<Sent, SendError> {
+    calls.repeat(|| send_once(calls, prepared), unsent).await
+}
+
+/// Returns the cause if nothing was sent and nothing was refused for good.
+fn unsent(error: &SendError) -> Option<&MailError> {
+    match error {
+        SendError::NotSent(error) => Some(error),
+        SendError::Refused(_) | SendError::Unknown { .. } => None,
+    }
+}
+
+async fn send_once(calls: &Calls, prepared: &Prepared) -> Result<Sent, SendError> {
     let Some(permit) = permit::current() else { return Err(SendError::NotSent(MailError::RunOut)) };
     let Some(id) = &prepared.draft else {
         let reason = "there is no draft to send".to_owned();
@@ -148,6 +199,9 @@ pub(super) async fn find(calls: &Calls, out: &Outgoing) -> Result<Found, MailErr
     Ok(match draft {
         Looked::Found(id) => Found::Draft(Prepared { draft: Some(id) }),
         Looked::TooMany => Found::Unknown { why: "there are too many drafts".to_owned() },
+        Looked::NotThere if traces.has_other => {
+            Found::Unknown { why: "another reply was sent in its conversation".to_owned() }
+        }
         Looked::NotThere => Found::Nothing,
     })
 }
@@ -162,6 +216,9 @@ async fn traces(calls: &Calls, out: &Outgoing) -> Result<Traces, MailError> {
         has_thread: true,
         sent: own.iter().find(|message| message.has(SENT)).map(|message| sent(message)),
         draft: own.iter().find(|message| message.has(DRAFT)).map(|message| message.id.clone()),
+        has_other: messages
+            .iter()
+            .any(|message| message.has(SENT) && message.header(KEY_HEADER).is_none() && !is_before(message, out.at)),
     })
 }
 

@@ -11,7 +11,8 @@ use super::{
     wire::{Changed, DRAFT, HistoryPage, HistoryRecord, INBOX, Message, Messages, Profile},
 };
 
-/// The maximum number of pages of one batch.
+/// The maximum number of pages that are read for one batch. A batch ends with the first page that has mails, so that the
+/// point after them is stored soon, however many mails there are.
 const MAX_PAGES: usize = 10;
 /// The number of items of a page, which is the maximum of the API.
 const PAGE_SIZE: &str = "500";
@@ -88,6 +89,9 @@ async fn by_history(calls: &Calls, start: &str) -> Result<Option<Batch>, MailErr
             let next = Point::History(answer.history_id.unwrap_or(last)).into_sync_point();
             return Ok(Some(Batch { arrived: arrived.mails, next, is_full: false, has_more: false }));
         }
+        if !arrived.mails.is_empty() {
+            break;
+        }
     }
     // The records are in the order of their ids, so the rest begins after the last one.
     let next = Point::History(last).into_sync_point();
@@ -108,7 +112,7 @@ async fn by_list(calls: &Calls, from: Option<(String, String)>) -> Result<Batch,
         let answer: Messages = calls.get("/messages", &query).await?;
         arrived.extend(answer.messages.into_iter().map(|message| MailId::new(message.id)));
         page = answer.next_page_token;
-        if page.is_none() {
+        if page.is_none() || !arrived.is_empty() {
             break;
         }
     }

@@ -12,7 +12,10 @@ use std::{
     time::Duration,
 };
 
-use countersign_wire::{capped::TooLong, tls};
+use countersign_wire::{
+    capped::TooLong,
+    tls::{self, Authorities},
+};
 use rustls::pki_types::ServerName;
 use serde::{Deserialize, Serialize};
 use tokio::{
@@ -46,6 +49,8 @@ pub struct Server {
     pub port: u16,
     /// The encryption.
     pub security: Security,
+    /// The authorities that are trusted in addition to those of the machine.
+    pub authorities: Authorities,
 }
 
 /// A connection of any kind.
@@ -96,7 +101,7 @@ impl Server {
             let reason = format!("no encrypted connection to {}:{}: {error}", self.host, self.port);
             MailError::Unavailable { reason, retry_after: None }
         };
-        let config = tls::client(true).map_err(|error| unavailable(&error))?;
+        let config = tls::client_trusting(&self.authorities).map_err(|error| unavailable(&error))?;
         let name = ServerName::try_from(self.host.clone()).map_err(|error| unavailable(&error))?;
         let encrypting = TlsConnector::from(Arc::new(config)).connect(name, connection);
         Ok(Box::new(encrypting.await.map_err(|error| unavailable(&error))?))
@@ -161,7 +166,10 @@ mod tests {
 
     #[test]
     fn a_password_is_only_sent_encrypted_or_to_this_machine() {
-        let server = |host: &str, security| Server { host: host.to_owned(), port: 1, security }.validate().is_ok();
+        let server = |host: &str, security| {
+            let authorities = Authorities::default();
+            Server { host: host.to_owned(), port: 1, security, authorities }.validate().is_ok()
+        };
         assert!(server("mail.example.com", Security::Tls));
         assert!(server("mail.example.com", Security::StartTls));
         assert!(!server("mail.example.com", Security::None));

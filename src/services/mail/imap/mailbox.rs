@@ -21,6 +21,8 @@ use crate::{
 
 /// The maximum number of mails in a batch.
 const MAX_BATCH: usize = 500;
+/// The maximum number of sent messages that are looked at for one mail.
+const MAX_ANSWERS: usize = 20;
 /// The maximum number of flags that are read.
 const MAX_FLAGS: usize = 100;
 /// The name of the mailbox with sent mails, if the server marks none.
@@ -31,17 +33,28 @@ const SENT: &str = "Sent";
 pub(super) struct Position {
     validity: u32,
     next: u32,
+    /// While the mailbox is read from its beginning, in several batches: the id that was the next one when that began.
+    listed_to: Option<u32>,
 }
 
 impl Position {
-    /// Reads `validity:next`, as [`Self::point`] writes it.
+    /// Reads `validity:next` or `validity:next:listed_to`, as [`Self::point`] writes it.
     pub(super) fn of(point: &SyncPoint) -> Option<Self> {
-        let (validity, next) = numbers(point.as_str())?;
-        Some(Self { validity, next })
+        let mut numbers = point.as_str().split(':').map(|number| number.parse().ok());
+        let (validity, next) = (numbers.next()??, numbers.next()??);
+        let listed_to = match numbers.next() {
+            None => None,
+            Some(listed_to) => Some(listed_to?),
+        };
+        numbers.next().is_none().then_some(Self { validity, next, listed_to })
     }
 
     fn point(self) -> SyncPoint {
-        SyncPoint::new(format!("{}:{}", self.validity, self.next))
+        let Self { validity, next, listed_to } = self;
+        SyncPoint::new(match listed_to {
+            None => format!("{validity}:{next}"),
+            Some(listed_to) => format!("{validity}:{next}:{listed_to}"),
+        })
     }
 }
 
@@ -60,9 +73,14 @@ pub(super) async fn arrived(
     let (uids, has_more) = oldest(found.into_iter().filter(|uid| *uid >= first).collect());
     let after_last = uids.last().map_or(first, |last| last.saturating_add(1));
     let next = if has_more { after_last } else { after_last.max(now.next) };
-    let next = Position { validity: now.validity, next };
+    let listed_to = match since {
+        None => Some(now.next),
+        Some(since) => since.listed_to,
+    };
+    let is_full = listed_to.is_some();
+    let next = Position { validity: now.validity, next, listed_to: listed_to.filter(|end| has_more && next < *end) };
     let arrived = uids.into_iter().map(|uid| MailId::new(format!("{}:{uid}", now.validity))).collect();
-    Ok((Batch { arrived, next: next.point(), is_full: since.is_none(), has_more }, next))
+    Ok((Batch { arrived, next: next.point(), is_full, has_more }, next))
 }
 
 /// Returns the point after all mails that are in a mailbox now. The mailbox stays selected.
@@ -71,7 +89,7 @@ pub(super) async fn position(session: &mut Session, mailbox: &str) -> Result<Pos
     let validity = selected.uid_validity.ok_or_else(|| MailError::Decode {
         reason: "the mailbox has no UIDVALIDITY, so its emails cannot be told apart".to_owned(),
     })?;
-    Ok(Position { validity, next: selected.uid_next.unwrap_or(1) })
+    Ok(Position { validity, next: selected.uid_next.unwrap_or(1), listed_to: None })
 }
 
 /// Returns the number of mails in a mailbox.
@@ -96,8 +114,7 @@ pub(super) async fn read(session: &mut Session, mailbox: &str, id: &MailId) -> R
 /// Marks a mail with a keyword, and removes the other keywords of ours.
 pub(super) async fn mark(session: &mut Session, mailbox: &str, id: &MailId, handled: Handled) -> Result<(), MailError> {
     let Some(uid) = select_for(session, mailbox, id).await? else { return Ok(()) };
-    let others = [Handled::Answered, Handled::Rejected, Handled::Spam, Handled::Waiting];
-    let others: Vec<&str> = others.into_iter().filter(|other| *other != handled).map(keyword).collect();
+    let others: Vec<&str> = Handled::ALL.into_iter().filter(|other| *other != handled).map(keyword).collect();
     store(session, uid, &format!("-FLAGS.SILENT ({})", others.join(" "))).await?;
     let answered = if handled == Handled::Answered { " \\Answered" } else { "" };
     store(session, uid, &format!("+FLAGS.SILENT ({}{answered})", keyword(handled))).await
@@ -163,9 +180,13 @@ fn numbers(text: &str) -> Option<(u32, u32)> {
 fn raw(id: &MailId, fetch: &Fetch) -> Option<RawMail> {
     let bytes = fetch.body()?.to_vec();
     let size = fetch.size.map_or(0, u64::from).max(bytes.len() as u64);
-    let received_at = fetch.internal_date().map_or(Timestamp(0), |date| Timestamp(date.timestamp_millis()));
+    let received_at = received_at(fetch);
     let labels = fetch.flags().take(MAX_FLAGS).filter_map(label).collect();
     Some(RawMail { id: id.clone(), thread: None, received_at, labels, is_cut: size > MAX_MAIL_BYTES, bytes, size })
+}
+
+fn received_at(fetch: &Fetch) -> Timestamp {
+    fetch.internal_date().map_or(Timestamp(0), |date| Timestamp(date.timestamp_millis()))
 }
 
 fn label(flag: Flag<'_>) -> Option<String> {
@@ -184,7 +205,6 @@ fn keyword(handled: Handled) -> &'static str {
         Handled::Answered => "$CountersignAnswered",
         Handled::Rejected => "$CountersignRejected",
         Handled::Spam => "$CountersignSpam",
-        Handled::Waiting => "$CountersignWaiting",
     }
 }
 
@@ -209,16 +229,66 @@ async fn sent_mailbox(session: &mut Session, sent: Option<&str>) -> Result<Strin
     Ok(marked.unwrap_or_else(|| SENT.to_owned()))
 }
 
+/// Returns the headers of the newest sent messages that answer the message with this id. A message whose id cannot be
+/// searched for has none.
+pub(super) async fn answers(
+    session: &mut Session,
+    sent: Option<&str>,
+    message_id: &str,
+) -> Result<Vec<RawMail>, MailError> {
+    let mailbox = sent_mailbox(session, sent).await?;
+    if !is_searchable(message_id) || !examine(session, &mailbox).await? {
+        return Ok(Vec::new());
+    }
+    let query = format!("OR HEADER In-Reply-To \"<{message_id}>\" HEADER References \"<{message_id}>\"");
+    let found = session.uid_search(query).await.map_err(|error| failed(&error))?;
+    let mut uids: Vec<u32> = found.into_iter().collect();
+    uids.sort_unstable();
+    let newest = uids.split_off(uids.len().saturating_sub(MAX_ANSWERS));
+    if newest.is_empty() {
+        return Ok(Vec::new());
+    }
+    let newest = newest.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+    let query = "(UID INTERNALDATE BODY.PEEK[HEADER])";
+    let mut fetches = pin!(session.uid_fetch(newest, query).await.map_err(|error| failed(&error))?);
+    let mut answers = Vec::new();
+    while let Some(fetch) = fetches.try_next().await.map_err(|error| failed(&error))? {
+        let Some((uid, bytes)) = fetch.uid.zip(fetch.header()) else { continue };
+        answers.push(RawMail {
+            id: MailId::new(uid.to_string()),
+            thread: None,
+            received_at: received_at(&fetch),
+            labels: Vec::new(),
+            size: bytes.len() as u64,
+            bytes: bytes.to_vec(),
+            is_cut: false,
+        });
+    }
+    Ok(answers)
+}
+
+/// Opens a mailbox for reading. Returns false if it does not exist.
+async fn examine(session: &mut Session, mailbox: &str) -> Result<bool, MailError> {
+    match session.examine(mailbox).await {
+        Ok(_) => Ok(true),
+        Err(Error::No(_)) => Ok(false),
+        Err(error) => Err(failed(&error)),
+    }
+}
+
+/// Returns true if an id can be in a search, between quotation marks.
+fn is_searchable(message_id: &str) -> bool {
+    is_message_id(message_id) && !message_id.contains(['"', '\\'])
+}
+
 /// Returns true if a mailbox has a message with this id. A mailbox that does not exist has none.
 async fn has_copy(session: &mut Session, mailbox: &str, message_id: &str) -> Result<bool, MailError> {
-    if !is_message_id(message_id) || message_id.contains(['"', '\\']) {
+    if !is_searchable(message_id) {
         let reason = "the Message-ID of the reply is not valid".to_owned();
         return Err(MailError::Refused { status: None, reason });
     }
-    match session.examine(mailbox).await {
-        Ok(_) => {}
-        Err(Error::No(_)) => return Ok(false),
-        Err(error) => return Err(failed(&error)),
+    if !examine(session, mailbox).await? {
+        return Ok(false);
     }
     let query = format!("HEADER Message-ID \"<{message_id}>\"");
     Ok(!session.uid_search(query).await.map_err(|error| failed(&error))?.is_empty())
@@ -230,9 +300,11 @@ mod tests {
 
     #[test]
     fn a_point_comes_back() {
-        let position = Position { validity: 17, next: 4 };
-        assert_eq!(Position::of(&position.point()), Some(position));
-        for wrong in ["", "17", "17:", "a:4", "17:4:5", "history-9"] {
+        for listed_to in [None, Some(9)] {
+            let position = Position { validity: 17, next: 4, listed_to };
+            assert_eq!(Position::of(&position.point()), Some(position));
+        }
+        for wrong in ["", "17", "17:", "a:4", "17:4:", "17:4:5:6", "history-9"] {
             assert_eq!(Position::of(&SyncPoint::new(wrong)), None, "{wrong}");
         }
     }

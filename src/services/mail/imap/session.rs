@@ -98,7 +98,7 @@ pub(super) fn failed(error: &Error) -> MailError {
         Error::Io(io) => match TooLong::in_chain(io) {
             Some(_) => MailError::Decode { reason: "the answer is too long".to_owned() },
             None if io.kind() == std::io::ErrorKind::Other => {
-                MailError::Decode { reason: "it is no valid IMAP".to_owned() }
+                MailError::Decode { reason: "it isn't valid IMAP".to_owned() }
             }
             None => unavailable(format!("the connection failed: {}", io.kind())),
         },
@@ -106,7 +106,7 @@ pub(super) fn failed(error: &Error) -> MailError {
         Error::No(reason) | Error::Bad(reason) => MailError::Refused { status: None, reason: shortened(reason) },
         Error::Append => MailError::Refused { status: None, reason: "the mailbox does not accept emails".to_owned() },
         Error::Validate(error) => MailError::Refused { status: None, reason: chain(error) },
-        Error::Parse(_) => MailError::Decode { reason: "it is no valid IMAP".to_owned() },
+        Error::Parse(_) => MailError::Decode { reason: "it isn't valid IMAP".to_owned() },
         _ => unavailable("the call failed".to_owned()),
     }
 }
@@ -125,6 +125,6 @@ mod tests {
     fn an_error_does_not_quote_addresses_or_mails() {
         assert_eq!(shortened("550 <ana@example.com> is\r\nunknown"), "550 … is unknown");
         let quoting = Error::Io(std::io::Error::other("Error during parsing of \"Dear Ana\""));
-        assert_eq!(failed(&quoting), MailError::Decode { reason: "it is no valid IMAP".to_owned() });
+        assert_eq!(failed(&quoting), MailError::Decode { reason: "it isn't valid IMAP".to_owned() });
     }
 }

@@ -13,7 +13,7 @@ use lettre::{
     transport::smtp::{
         Error,
         authentication::{Credentials, DEFAULT_MECHANISMS},
-        client::{AsyncSmtpConnection, AsyncTokioStream, TlsParameters},
+        client::{AsyncSmtpConnection, AsyncTokioStream, Certificate, TlsParameters},
         commands::{Data, Mail, Rcpt},
         extension::{ClientId, Extension, MailParameter},
     },
@@ -112,7 +112,11 @@ async fn sign_in(settings: &ImapSettings, io: Box<dyn Io>) -> Result<AsyncSmtpCo
     let connecting = AsyncSmtpConnection::connect_with_transport(Box::new(limited), &hello);
     let mut connection = connecting.await.map_err(|error| failed(&error))?;
     if server.security == Security::StartTls {
-        let tls = TlsParameters::new_rustls(server.host.clone()).map_err(|error| failed(&error))?;
+        let mut tls = TlsParameters::builder(server.host.clone());
+        if let Some(pem) = server.authorities.pem() {
+            tls = tls.add_root_certificate(Certificate::from_pem(pem).map_err(|error| failed(&error))?);
+        }
+        let tls = tls.build_rustls().map_err(|error| failed(&error))?;
         connection.starttls(tls, &hello).await.map_err(|error| failed(&error))?;
     }
     if !settings.user.is_empty() {
