@@ -128,9 +128,9 @@ impl Facts {
     pub fn with_age(&self, reply: Reply, fact: &Fact, service: &str) -> Reply {
         let age = self.age(fact);
         match fact.fresh {
-            true => reply.hint(format!("Read from {service} {age}.")),
+            true => reply.hint(format!("Fetched from {service} {age}.")),
             false => {
-                let said = Text::from(format!("{service} does not answer at the moment. This is from "));
+                let said = Text::from(format!("{service} isn't answering. This is from "));
                 reply.hint(said.bold(age).plain("."))
             }
         }
@@ -191,6 +191,6 @@ pub fn deadline() -> Instant {
 
 /// Returns the reply for a platform that did not answer in time and has no cached answer.
 fn timed_out(service: &str) -> Reply {
-    Reply::text(format!("{service} has not answered within {} s, so I could not look that up.", READ_TIMEOUT.as_secs()))
-        .hint("Ask again in a minute, or tell whoever runs it.")
+    Reply::text(format!("{service} didn't answer within {} s, so I couldn't look that up.", READ_TIMEOUT.as_secs()))
+        .hint("Try again in a minute. If it keeps failing, tell its operator.")
 }

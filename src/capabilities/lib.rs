@@ -14,6 +14,7 @@ pub mod facts;
 mod family;
 mod history;
 pub mod moment;
+mod observed;
 pub mod parameters;
 pub mod picture;
 mod planning;
@@ -40,6 +41,7 @@ pub use self::{
     events::EventSource,
     family::Family,
     history::History,
+    observed::{Observed, ObservedPart, Observer, Phase},
     planning::ASSISTANT,
     registry::{Effect, OWN_COMMAND, Registry, RegistryError},
 };
@@ -250,6 +252,11 @@ pub trait Capability: Send + Sync {
         None
     }
 
+    /// Returns the reader of its things for those who follow them over time; `None` if nothing can be followed.
+    fn observer(&self) -> Option<Arc<dyn Observer>> {
+        None
+    }
+
     /// Returns the measures that envelopes can limit. The settings of the capability declare the same ones.
     fn measures(&self) -> &'static [Measure] {
         &[]
@@ -336,6 +343,12 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// Returns the entries that the answer shows, if it is a list of things. “The second one” then means one of them.
+    fn listed(&self, arguments: &Value, answer: &Value) -> Option<ShownList> {
+        let _ = (arguments, answer);
+        None
+    }
+
     /// Returns the action that an answer of this tool makes superfluous: its draft is dropped then, and the plan that
     /// waited for it goes on.
     fn settles(&self) -> Option<&'static str> {
@@ -352,6 +365,15 @@ pub trait Tool: Send + Sync {
     fn may_be_repeated(&self) -> bool {
         false
     }
+}
+
+/// The entries of a list, as far as they are shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ShownList {
+    /// The names, in the order in which they are shown.
+    pub names: Vec<String>,
+    /// True if the list has no other entries.
+    pub is_complete: bool,
 }
 
 /// The error of a tool that has no answer.

@@ -137,7 +137,14 @@ fn read(given: &str, now: &Zoned, default: Time) -> Option<Timestamp> {
     moment(date.to_datetime(time), now.time_zone())
 }
 
-/// Parses `9:00`, `9`, `9am`, `9:30pm`, `noon` and the parts of a day.
+/// Parses a time of day: `9:00`, `9`, `9am`, `9:30pm`, `noon` and the parts of a day.
+pub fn time_of_day(words: &str) -> Option<Time> {
+    let words = words.trim().to_lowercase();
+    let words = words.strip_prefix("at ").unwrap_or(&words);
+    clock_time(&words.replace(' ', ""))
+}
+
+/// Parses a time of day in lower case and without blanks.
 fn clock_time(words: &str) -> Option<Time> {
     let (digits, afternoon) = match words {
         "midnight" => return Some(Time::midnight()),
@@ -173,13 +180,13 @@ fn shortened(asked: &str) -> String {
 /// Returns the reply for a date that cannot be read.
 fn no_date(asked: &str, zone: &TimeZone) -> Reply {
     let zone = zone.iana_name().unwrap_or("UTC");
-    Reply::text(Text::new().plain("I cannot read “").bold(shortened(asked)).plain("” as a date."))
-        .hint(format!("Write it as 2027-01-15 09:00, or Friday 9:00. I take it as {zone}."))
+    Reply::text(Text::new().plain("I can't read “").bold(shortened(asked)).plain("” as a date."))
+        .hint(format!("Write it as 2027-01-15 09:00, or Friday 9:00. Times are in {zone}."))
 }
 
 /// Returns the reply for a date in the past.
 fn past_date(when: &str) -> Reply {
-    Reply::text(format!("{when} is over. It has to be a moment to come."))
+    Reply::text(format!("{when} is in the past. Give a time in the future."))
 }
 
 /// Returns the reply for a date with two meanings.

@@ -45,20 +45,18 @@ pub fn non_blank(words: Option<&String>) -> Option<&str> {
 /// Returns the reply for parameters that cannot be read.
 pub fn unreadable(why: &str) -> Reply {
     if let Some((unknown, _)) = why.strip_prefix("unknown field `").and_then(|rest| rest.split_once('`')) {
-        return Reply::text(Text::from("“").bold(unknown).plain("” is nothing that I can set here."))
-            .hint("Say it again in other words.");
+        return Reply::text(Text::from("“").bold(unknown).plain("” can't be set here."))
+            .hint("Give the value again, for example as it appears on the platform.");
     }
     let Some(number) = no_count(why) else {
         let reply = match needed(why) {
-            Some(needed) => {
-                Reply::text(format!("Something I was given has another form than it should: I need {needed} here."))
-            }
-            None => Reply::text("Something I was given has another form than it should, so I could not use it."),
+            Some(needed) => Reply::text(format!("A value has the wrong type: expected {needed}.")),
+            None => Reply::text("A value has the wrong type, so I couldn't use it."),
         };
-        return reply.hint("Say it again in other words.");
+        return reply.hint("Give the value again, for example as it appears on the platform.");
     };
-    Reply::text(Text::from("I need a whole number here that is not below zero; ").bold(number).plain(" is not one."))
-        .hint("Say it again with such a number.")
+    Reply::text(Text::from("This must be a whole number, zero or more; ").bold(number).plain(" isn't."))
+        .hint("Give a whole number, such as 5.")
 }
 
 /// Returns the expected kind of value in words, if the error of the deserializer names it.

@@ -64,7 +64,7 @@ pub enum RegistryError {
         capability: &'static str,
     },
     /// A shortcut leads to an action that the capability does not have.
-    #[error("the shortcut `{shortcut}` of {capability} leads to `{action}`, which is no action of it")]
+    #[error("the shortcut `{shortcut}` of {capability} leads to `{action}`, which isn't one of its actions")]
     Leads {
         /// The shortcut.
         shortcut: &'static str,
@@ -166,7 +166,7 @@ impl Registry {
     }
 
     /// Returns the tools and actions that one request of several calls, as far as the phrases can tell.
-    pub(super) fn calls_of(&self, request: &str) -> Vec<String> {
+    pub fn calls_of(&self, request: &str) -> Vec<String> {
         let situation = Situation {
             said: request.to_owned(),
             last_subject: Some("it".to_owned()),

@@ -93,7 +93,7 @@ const OPERATORS: &[(&[&str], Operator)] = &[
 const FILLERS: &[&str] =
     &["the", "its", "is", "are", "was", "were", "stays", "be", "a", "an", "there", "if", "has", "it"];
 
-/// Parses a comparison; `None` if the text is not one.
+/// Parses a comparison; `None` if the text isn't.
 pub fn read(words: &str) -> Option<Comparison> {
     // Units are case-sensitive.
     let written: Vec<String> = words.split_whitespace().map(trimmed).filter(|word| !word.is_empty()).collect();

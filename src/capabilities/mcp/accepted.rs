@@ -53,7 +53,7 @@ impl Accepted {
         let changed = accepted.tools.iter().find(|(_, pinned)| digest(&pinned.definition) != pinned.digest);
         match changed {
             Some((name, _)) => {
-                anyhow::bail!("what it says of {name} was changed by hand; remove the file and accept the tools again")
+                anyhow::bail!("the entry for {name} was edited by hand; remove the file and accept the tools again")
             }
             None => Ok(accepted),
         }
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(Accepted::read(&path).unwrap(), accepted);
         let text = std::fs::read_to_string(&path).unwrap().replace("Echoes", "Deletes");
         std::fs::write(&path, text).unwrap();
-        assert!(Accepted::read(&path).unwrap_err().to_string().contains("changed by hand"));
+        assert!(Accepted::read(&path).unwrap_err().to_string().contains("edited by hand"));
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

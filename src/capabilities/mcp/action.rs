@@ -125,7 +125,7 @@ impl ActionKind for CallTool {
 
     async fn probe(&self, record: &ActionRecord) -> Probed {
         let found = self.server.read_back(&self.tool, &given(record)).await;
-        let evidence = found.unwrap_or_else(|| Text::from("This cannot be looked up."));
+        let evidence = found.unwrap_or_else(|| Text::from("I can't check whether it happened."));
         Probed::CannotTell { evidence }
     }
 
@@ -176,7 +176,7 @@ impl CallTool {
         if definition.reads {
             let why = match tool.reads {
                 true => {
-                    " says that this only reads. It was accepted while I was running, so until I am restarted I ask."
+                    " says that this only reads. It was accepted while I was running, so it needs approval until I'm restarted."
                 }
                 false => " says that this only reads; the settings ask for approval.",
             };
@@ -197,8 +197,8 @@ impl CallTool {
             facts,
             warnings,
             notes,
-            approve: "Call it".to_owned(),
-            reject: "Don't call".to_owned(),
+            approve: "Call tool".to_owned(),
+            reject: "Cancel request".to_owned(),
             done: format!("Called {} on {server}.", definition.name),
             irreversible: definition.destroys,
             editable: has_fields(definition),
@@ -281,7 +281,7 @@ impl CallTool {
             Some(found) => text.plain(" ").join(found),
             None => text,
         };
-        Outcome::Unknown { summary: text.plain(" It may or may not have happened: please look before asking again.") }
+        Outcome::Unknown { summary: text.plain(" It may or may not have happened. Check before asking again.") }
     }
 }
 
@@ -316,15 +316,15 @@ impl Batches for CallTool {
             None => {
                 let server = self.server.name;
                 let text = match end {
-                    Some(WaitEnd::Arrived(_)) if interrupted => Text::from("I was restarted while I passed this answer on to ")
-                        .bold(server)
-                        .plain(", so I don't know whether it arrived there."),
+                    Some(WaitEnd::Arrived(_)) if interrupted => {
+                        Text::from("I restarted while passing this answer on to ")
+                            .bold(server)
+                            .plain(", so I don't know whether it arrived.")
+                    }
                     Some(WaitEnd::Arrived(_)) => Text::from("I was restarted while ").bold(server).plain(
-                        " was waiting for this answer, so it could not be passed on, and the call has ended without it.",
+                        " was waiting for this answer, so it couldn't be passed on, and the call ended without it.",
                     ),
-                    _ => Text::from("I was restarted during the call to ")
-                        .bold(server)
-                        .plain(", so its answer is lost."),
+                    _ => Text::from("I restarted during the call to ").bold(server).plain(", so its answer is lost."),
                 };
                 Batch::Ended(self.unknown(record, text).await)
             }
@@ -350,17 +350,17 @@ impl Batches for CallTool {
     fn stopped(&self, record: &ActionRecord, by: Option<&UserId>) -> Outcome {
         let text = match by {
             Some(by) => Text::from("Stopped by ").person(by.clone()).plain(". "),
-            None => Text::from("Stopped after the longest time that the settings allow. "),
+            None => Text::from("Stopped at the time limit in the settings. "),
         };
         let is_held = self.server.calls.get(&record.id).is_some();
         self.server.calls.end(&record.id);
         let text = match is_held {
-            true => text.bold(self.server.name).plain(" was told to stop. What the call did before that is not known"),
+            true => text.bold(self.server.name).plain(" was told to stop. I don't know what the call did before that"),
             false => text
-                .plain("The connection of the call is not held here any more, so ")
+                .plain("The call's connection is gone, so ")
                 .bold(self.server.name)
-                .plain(" could not be told to stop. What the call did is not known"),
+                .plain(" couldn't be told to stop. I don't know what the call did"),
         };
-        Outcome::Unknown { summary: text.plain(": please look before asking again.") }
+        Outcome::Unknown { summary: text.plain(": check before asking again.") }
     }
 }

@@ -203,7 +203,7 @@ impl Capability for McpServer {
                 };
                 if let Err(error) = jsonschema::validator_for(&present.schema) {
                     let why = words(&error.to_string(), 120);
-                    lines.push(format!("{tool}: its schema cannot be used, so it is not accepted: {why}"));
+                    lines.push(format!("{tool}: its schema can't be used, so it wasn't accepted: {why}"));
                     continue;
                 }
                 let before = accepted.tools.get(tool).map(|pinned| pinned.definition.clone());
@@ -231,14 +231,13 @@ impl Capability for McpServer {
             wrote.map_err(|error| format!("{} cannot be written: {error}", path.display()))?;
             lines.push(format!("{} accepted, in {}", accepted.tools.len(), path.display()));
             if is_new {
-                lines.push("a running bot reads this file again with its next message".to_owned());
+                lines.push("a running bot rereads this file on its next message".to_owned());
             }
             if !asked_about.is_empty() {
-                lines
-                    .push(format!("until it is restarted, it asks for approval of {} as well", asked_about.join(", ")));
+                lines.push(format!("until it restarts, it also asks for approval of {}", asked_about.join(", ")));
             }
             if !not_called.is_empty() {
-                lines.push(format!("until it is restarted, it does not call {}", not_called.join(", ")));
+                lines.push(format!("until it restarts, it doesn't call {}", not_called.join(", ")));
             }
             Ok(lines)
         };

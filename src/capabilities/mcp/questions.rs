@@ -1,9 +1,12 @@
 //! Questions that a server asks during a call: shown on the card, with a form derived from the server's
 //! schema.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
-use countersign_core::reply::{Asked, Text};
+use countersign_core::{
+    clock::Timestamp,
+    reply::{Asked, Text},
+};
 use countersign_graph::action::{ActionRecord, Awaited, Batch, Form, Progress};
 use countersign_mcp_client::{Answered, Question, ToolDefinition};
 use serde_json::{Map, Value, json};
@@ -33,21 +36,23 @@ pub(crate) fn ask(server: &Server, record: &ActionRecord, nth: u64, question: &Q
     Batch::Asks(progress, awaited, asked)
 }
 
-/// The number of times that the process that holds a call is waited for, before its end is taken for granted.
-const MAX_WAITS: u64 = 20;
+/// The time for which the process that holds a call is waited for, before its end is taken for granted: long enough for a
+/// process that is busy or stands still for a moment.
+const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// Returns a batch that waits for the process that holds the call of this question, if that is not this one; `None` if it
 /// was waited for in vain, which means that it has ended.
 pub(crate) fn wait_for_holder(server: &Server, record: &ActionRecord) -> Option<Batch> {
     let progress = record.progress.as_ref()?;
     let holder = progress.data["holder"].as_str().filter(|holder| *holder != server.holder)?;
-    let waits = progress.data["waits"].as_u64().unwrap_or(0) + 1;
-    if waits > MAX_WAITS {
+    let now = server.clock.now();
+    let since = progress.data["waiting_since"].as_i64().map_or(now, Timestamp);
+    if since + MAX_WAIT <= now {
         return None;
     }
-    tracing::debug!(action.id = %record.id, holder, waits, "The call of a question is held by another process");
+    tracing::debug!(action.id = %record.id, holder, "The call of a question is held by another process");
     let mut data = progress.data.clone();
-    data["waits"] = json!(waits);
+    data["waiting_since"] = json!(since.millis());
     Some(Batch::Elsewhere(Progress { data, ..progress.clone() }))
 }
 

@@ -31,12 +31,8 @@ fn why_unusable(server: &str, tool: &str, why: &Unusable) -> (ErrorKind, Text, T
         }
         Unusable::NeedsCard => {
             let text = not_called().bold(tool).plain(" on ").bold(server);
-            let text = text.plain(" was accepted anew, as a tool that changes something.");
-            (
-                ErrorKind::Validation,
-                text,
-                "An operator has to restart me, so that I ask for approval of its calls.".into(),
-            )
+            let text = text.plain(" was accepted again, as a tool that changes something.");
+            (ErrorKind::Validation, text, "An operator needs to restart me before its calls can be approved.".into())
         }
         Unusable::Gone => {
             let text = not_called().bold(server).plain(" no longer has ").bold(tool).plain(".");
@@ -44,7 +40,7 @@ fn why_unusable(server: &str, tool: &str, why: &Unusable) -> (ErrorKind, Text, T
         }
         Unusable::Unreachable(error) => {
             let text = not_called().plain("I can't reach ").bold(server).plain(" right now.");
-            (kind(error), text, Text::from("Try again in a minute, or tell whoever runs it."))
+            (kind(error), text, Text::from("Try again in a minute. If it keeps failing, tell its operator."))
         }
     }
 }
@@ -80,7 +76,7 @@ pub(crate) fn unreachable(server: &str, error: &Error) -> Reply {
     match error {
         Error::Auth { status } => {
             Reply::text(Text::new().bold(server).plain(format!(" doesn't accept the token (HTTP {status}).")))
-                .hint("An operator can set another one.")
+                .hint("Ask an operator to set a new one.")
         }
         Error::Refused { reason } => {
             let text = Text::new().bold(server).plain(" refused the call: ").code(words(reason, MAX_QUOTED));
@@ -88,11 +84,11 @@ pub(crate) fn unreachable(server: &str, error: &Error) -> Reply {
         }
         Error::NotSent { .. } | Error::RunOut | Error::SessionLost => {
             Reply::text(Text::from("I can't reach ").bold(server).plain(" right now."))
-                .hint("Try again in a minute, or tell whoever runs it.")
+                .hint("Try again in a minute. If it keeps failing, tell its operator.")
         }
         Error::NoAnswer { reason } => {
             let text = Text::new().bold(server).plain(" didn't answer: ").plain(words(reason, MAX_QUOTED));
-            Reply::text(text.plain(".")).hint("Try again in a minute, or tell whoever runs it.")
+            Reply::text(text.plain(".")).hint("Try again in a minute. If it keeps failing, tell its operator.")
         }
     }
 }
@@ -109,7 +105,7 @@ pub(crate) fn read(server: &str, tool: &str, answer: &Value) -> Reply {
     let failed = answer["failed"] == true;
     let head = match (failed, said.trim().is_empty()) {
         (true, _) => Text::new().bold(server).plain(" reports that ").bold(tool).plain(" failed:"),
-        (false, true) => Text::new().bold(tool).plain(" on ").bold(server).plain(" answered without a text."),
+        (false, true) => Text::new().bold(tool).plain(" on ").bold(server).plain(" returned no text."),
         (false, false) => Text::new().bold(tool).plain(" on ").bold(server).plain(" answered:"),
     };
     let reply = Reply::text(head);

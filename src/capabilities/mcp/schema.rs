@@ -187,7 +187,7 @@ pub(crate) fn mistakes(definition: &ToolDefinition, given: &Map<String, Value>) 
                         let exactly = argument.schema.get("maxLength").or(argument.schema.get("pattern"));
                         let rule = match exactly {
                             Some(_) if given[name.as_str()].is_string() => words(&mistake.to_string(), 150),
-                            _ => format!("It has to be {}", argument.wanted()),
+                            _ => format!("It must be {}", argument.wanted()),
                         };
                         text.plain(". ").plain(rule).plain(".")
                     }
@@ -317,7 +317,7 @@ mod tests {
         let found: Vec<String> = mistakes(&note(), &read(&note(), &given)).iter().map(Text::words).collect();
         assert_eq!(found.len(), 3, "{found:?}");
         assert_eq!(found[0], "There is no argument typo. It takes text, color, copies, pinned, tags.");
-        assert!(found.iter().any(|text| text == "color is red. It has to be one of yellow, blue."), "{found:?}");
+        assert!(found.iter().any(|text| text == "color is red. It must be one of yellow, blue."), "{found:?}");
     }
 
     #[test]

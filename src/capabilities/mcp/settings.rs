@@ -101,12 +101,12 @@ impl Server {
         };
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
         if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(is_plain) {
-            let right = "right would be a name of at most 24 lower-case letters, digits, - and _";
+            let right = "expected a name of at most 24 lower-case letters, digits, - and _";
             wrong("", format!("found `{name}`; {right}"));
         }
         match (&self.url, self.command.first().filter(|program| !program.trim().is_empty())) {
-            (Some(_), Some(_)) => wrong("url", "command is set as well; right would be one of them".to_owned()),
-            (None, None) => wrong("", "found neither url nor command; right would be one of them".to_owned()),
+            (Some(_), Some(_)) => wrong("url", "command is set as well; expected one of them".to_owned()),
+            (None, None) => wrong("", "found neither url nor command; expected one of them".to_owned()),
             (Some(url), None) => {
                 if let Some(what) = wrong_address(url) {
                     wrong("url", what);
@@ -116,21 +116,15 @@ impl Server {
         }
         for (key, listed) in [("critical", self.critical.iter()), ("tools", self.tools.iter())] {
             if let Some(empty) = listed.clone().find(|tool| tool.trim().is_empty()) {
-                wrong(key, format!("found `{empty}`; right would be names of tools"));
+                wrong(key, format!("found `{empty}`; expected names of tools"));
             }
         }
         let unlisted = self.critical.iter().find(|tool| !self.tools.contains(tool));
         if let Some(tool) = unlisted {
-            wrong(
-                "critical",
-                format!("found {tool}, which tools does not list; right would be tools that are offered"),
-            );
+            wrong("critical", format!("found {tool}, which `tools` does not list; list only offered tools"));
         }
         if let Some((tool, _)) = self.read_back.iter().find(|(tool, _)| !self.tools.contains(tool)) {
-            wrong(
-                "read_back",
-                format!("found {tool}, which tools does not list; right would be tools that are offered"),
-            );
+            wrong("read_back", format!("found {tool}, which `tools` does not list; list only offered tools"));
         }
         for (key, time, most) in [("timeout", self.timeout, 600), ("longest", self.longest, 24 * 3600)] {
             if let Some(what) = between(time, 1, most) {
@@ -139,7 +133,7 @@ impl Server {
         }
         let kb = self.max_answer_kb;
         if !(1..=65_536).contains(&kb) {
-            wrong("max_answer_kb", format!("found {kb}; right would be 1 to 65536 kilobytes"));
+            wrong("max_answer_kb", format!("found {kb}; expected 1 to 65536 kilobytes"));
         }
         found
     }

@@ -48,7 +48,7 @@ pub enum NotesError {
     #[error(transparent)]
     Store(#[from] Error),
     /// The notes were changed by others at every attempt.
-    #[error("the notes are changed by others all the time")]
+    #[error("other processes keep changing the notes")]
     Busy,
     /// There is no room for another note.
     #[error("there are {MAX_NOTES} notes")]
@@ -65,7 +65,7 @@ impl Notes {
     ///
     /// # Errors
     ///
-    /// Fails if the store does not answer, or its content cannot be read.
+    /// Fails if the store isn't answering, or its content cannot be read.
     pub async fn of(&self, person: &UserId) -> Result<Vec<Note>, Error> {
         Ok(self.read(person).await?.1)
     }

@@ -15,11 +15,11 @@ pub(super) fn remember_card(text: &str) -> Card {
         facts: vec![fact("Note", Text::new().italic(text))],
         warnings: Vec::new(),
         notes: vec![
-            "I use it where a request of yours leaves something out, and I say so then.".into(),
+            "I'll use it to fill in details that your requests leave out, and I'll say when I do.".into(),
             "You can see and delete it at any time: “what do you remember about me?”".into(),
         ],
         approve: "Remember it".to_owned(),
-        reject: "Don't".to_owned(),
+        reject: "Cancel request".to_owned(),
         done: format!("I will remember: “{text}”."),
         irreversible: false,
         editable: false,
@@ -37,8 +37,8 @@ pub(super) fn forget_card(notes: &[String]) -> Card {
         approve: "Forget".to_owned(),
         reject: "Keep".to_owned(),
         done: match notes.len() {
-            1 => "I have forgotten that.".to_owned(),
-            count => format!("I have forgotten these {count} notes."),
+            1 => "Deleted the note.".to_owned(),
+            count => format!("Deleted {count} notes."),
         },
         irreversible: false,
         editable: false,
@@ -67,18 +67,18 @@ pub(super) fn in_home(notes: &[Note]) -> Reply {
 
 /// Says that there are no notes.
 pub(super) fn nothing_known() -> Reply {
-    Reply::text("I remember nothing about you.").hint("Say “remember that …” if I should.")
+    Reply::text("I have no notes about you.").hint("To add one, say “remember that …”.")
 }
 
 /// Says that no note has these words.
 pub(super) fn unknown(asked: &str, notes: &[String]) -> Reply {
-    Reply::text(format!("None of my notes about you says “{asked}”. There are these:"))
+    Reply::text(format!("None of your notes mentions “{asked}”. Your notes:"))
         .and(Part::List(notes.iter().map(|note| Text::new().italic(note.as_str())).collect()))
 }
 
 /// Says that a note exists already.
 pub(super) fn known_already(text: &str) -> Reply {
-    Reply::text(Text::from("I remember that already: ").italic(text))
+    Reply::text(Text::from("That note already exists: ").italic(text))
 }
 
 /// Says that a note is too long.
@@ -88,18 +88,18 @@ pub(super) fn too_long(length: usize) -> Reply {
 
 /// Says that there is no room for another note.
 pub(super) fn full() -> Reply {
-    Reply::text(format!("I keep up to {MAX_NOTES} notes about a person, and there are that many."))
+    Reply::text(format!("You already have {MAX_NOTES} notes, which is the limit."))
         .hint("Say “what do you remember about me?” to see them, and “forget …” to delete one.")
 }
 
 /// Says that notes belong to people.
 pub(super) fn nobody() -> Reply {
-    Reply::text("I keep notes about people only, and I do not know who is asking.")
+    Reply::text("I only keep notes about people, and I can't tell who is asking.")
 }
 
 /// Says that the notes cannot be read at the moment.
 pub(super) fn not_now() -> Reply {
-    Reply::text("My notes cannot be read at the moment.").hint("Please ask again in a minute.")
+    Reply::text("The notes can't be read right now.").hint("Try again in a minute.")
 }
 
 /// Returns the error for a store that does not answer.

@@ -212,7 +212,7 @@ mod tests {
     async fn the_card_lists_the_steps() {
         let action = action();
         let proposal = action.prepare(&json!(plan(Some("2, 1")))).await.unwrap();
-        assert_eq!(proposal.card.title, "Do these 2 steps?");
+        assert_eq!(proposal.card.title, "Run these 2 steps?");
         let facts: Vec<String> =
             proposal.card.facts.iter().map(|fact| format!("{}: {}", fact.label, fact.after.words())).collect();
         assert_eq!(facts, ["1: test its balance", "2: create Foo", "Left out: start it"]);

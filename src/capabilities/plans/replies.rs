@@ -9,24 +9,24 @@ pub(super) fn card(steps: &[(String, Effect)], left_out: &[&String]) -> Card {
     let numbered = steps.iter().enumerate().map(|(at, (request, effect))| {
         let step = Text::from(request.as_str());
         let step = match effect {
-            Effect::Changes => step.plain(" · ").italic("asks again"),
-            Effect::Irreversible => step.plain(" · ").italic("cannot be undone, asks again"),
+            Effect::Changes => step.plain(" · ").italic("needs approval"),
+            Effect::Irreversible => step.plain(" · ").italic("can't be undone, needs approval"),
             Effect::Reads | Effect::Unclear => step,
         };
         fact((at + 1).to_string(), step)
     });
     let dropped = left_out.iter().map(|step| fact("Left out".to_owned(), Text::from(step.as_str())));
     let (title, approve, done) = match steps.len() {
-        1 => ("Do this step?".to_owned(), "Start", "Started the step.".to_owned()),
-        count => (format!("Do these {count} steps?"), "Start", format!("Started with {count} steps.")),
+        1 => ("Run this step?".to_owned(), "Start", "Started the step.".to_owned()),
+        count => (format!("Run these {count} steps?"), "Start", format!("Started with {count} steps.")),
     };
     Card {
         title,
         facts: numbered.chain(dropped).collect(),
         warnings: Vec::new(),
-        notes: vec!["Nothing is changed by this card. Each change has a card of its own.".into()],
+        notes: vec!["This card changes nothing. Each change gets its own card.".into()],
         approve: approve.to_owned(),
-        reject: "Don't".to_owned(),
+        reject: "Cancel request".to_owned(),
         done,
         irreversible: false,
         editable: true,
@@ -72,7 +72,7 @@ pub(super) fn fault(fault: &Fault, order: &[usize], requests: &[String]) -> Stri
         Fault::MissingCondition { step: number, key } => {
             format!("{} looks at the result of {}, which has to come before it.", step(*number), needed(key))
         }
-        Fault::UnknownCapability { step: number, .. } => format!("{} is nothing that I can do here.", step(*number)),
+        Fault::UnknownCapability { step: number, .. } => format!("{} isn't possible here.", step(*number)),
         Fault::EndsEarly { step: number } => format!("{} ends the plan, so nothing can follow it.", step(*number)),
     }
 }

@@ -46,7 +46,7 @@ pub async fn still_no_comparison(deps: &Deps, simulation: &str, own: &ActionReco
 pub async fn warn_of_run(deps: &Deps, simulation: &str, card: &mut Card, preconditions: &mut Value) {
     if let Some(run) = run(deps, simulation).await {
         card.warnings.push(Text::from(format!(
-            "A run of {simulation} is in progress. If it is still queued at the bridge, it may run with the change."
+            "A run of {simulation} is in progress. If it is still queued at the bridge, it may use the change."
         )));
         preconditions[RUN] = json!(run.id);
     }

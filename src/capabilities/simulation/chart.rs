@@ -2,7 +2,7 @@
 //!
 //! A picture has its own light background, so it looks the same in dark mode. Every axis has a label with its unit.
 
-use countersign_capabilities::picture::{self, FONT, INK, write};
+use countersign_capabilities::picture::{self, FONT, INK, Title, write};
 use countersign_core::units::number;
 use plotters::{
     coord::ranged1d::{DefaultFormatting, KeyPointHint},
@@ -17,6 +17,8 @@ const HEIGHT: u32 = 640;
 /// The size of the title in pixels. The texts are large because a phone shows the picture at a third of its width.
 const TITLE_SIZE: f64 = 34.0;
 const LABEL_SIZE: f64 = 28.0;
+/// The maximum length of a line of the title, in characters.
+const MAX_TITLE: usize = 50;
 const TICK_SIZE: f64 = 25.0;
 /// The steps in hours between the marks of the time axis.
 const TIME_STEPS: &[f64] =
@@ -84,11 +86,12 @@ fn over_time(title: &str, curves: &[Curve], band: Option<&Band>) -> anyhow::Resu
     } else {
         "Value".to_owned()
     };
-    picture::draw((WIDTH, HEIGHT), |area| {
-        write(area, &shortened(title, 50), (28, 36), TITLE_SIZE, INK, HPos::Left)?;
+    let title = Title::new(title, MAX_TITLE, TITLE_SIZE);
+    picture::draw((WIDTH, HEIGHT + title.extra()), |area| {
+        title.write(area, (28, 36))?;
         let mut chart = ChartBuilder::on(area)
             .margin(18)
-            .margin_top(72)
+            .margin_top(72 + title.extra())
             .margin_right(34)
             .x_label_area_size(80)
             .y_label_area_size(112)
@@ -132,6 +135,43 @@ fn over_time(title: &str, curves: &[Curve], band: Option<&Band>) -> anyhow::Resu
     })
 }
 
+/// Describes a chart of curves with its numbers: the highest value of each curve, and the last.
+pub fn description(title: &str, curves: &[Curve]) -> String {
+    let curve = |curve: &Curve| {
+        let unit = curve.unit.as_deref().map(|unit| format!(" {unit}")).unwrap_or_default();
+        let points = || curve.points.iter().filter(|point| point.0.is_finite() && point.1.is_finite());
+        let highest = points().max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let last = points().next_back()?;
+        let (name, high, at, end, value) =
+            (&curve.name, number(highest.1), number(highest.0), number(last.0), number(last.1));
+        Some(format!("{name}: highest {high}{unit} at {at} h, {value}{unit} at {end} h"))
+    };
+    let all: Vec<String> = curves.iter().take(MAX_CURVES).filter_map(curve).collect();
+    format!("Line chart of concentration over time. {title}. {}.", all.join("; "))
+}
+
+/// Describes a chart of a population with its numbers, at the highest median.
+pub fn description_of_population(title: &str, unit: Option<&str>, band: &Band) -> String {
+    let unit = unit.map(|unit| format!(" {unit}")).unwrap_or_default();
+    let highest = band.points.iter().max_by(|a, b| a.2.total_cmp(&b.2));
+    let numbers = highest.map_or_else(String::new, |(time, low, median, high)| {
+        let (time, low, median, high) = (number(*time), number(*low), number(*median), number(*high));
+        format!(" The median is highest at {time} h: {median}{unit} (5th to 95th percentile {low} to {high}{unit}).")
+    });
+    format!("Line chart of concentration over time. {title}.{numbers}")
+}
+
+/// Describes a chart of sensitivities with its numbers.
+pub fn description_of_bars(title: &str, figure: &str, percent: f64, bars: &[Bar]) -> String {
+    let bar = |bar: &Bar| format!("{}: {:+.1}% and {:+.1}%", bar.name, bar.down, bar.up);
+    let bars: Vec<String> = bars.iter().map(bar).collect();
+    let percent = number(percent);
+    format!(
+        "Bar chart. {title}. Change of {figure} if a parameter is {percent}% lower and higher: {}.",
+        bars.join("; ")
+    )
+}
+
 /// Returns the corners of a band.
 fn outline(band: &Band) -> Vec<(f64, f64)> {
     let upper = band.points.iter().map(|(time, _, _, high)| (*time, *high));
@@ -151,16 +191,18 @@ pub fn tornado(title: &str, figure: &str, percent: f64, bars: &[Bar]) -> anyhow:
     bars.sort_by(|a, b| reach(b).total_cmp(&reach(a)));
     let names: Vec<String> = bars.iter().map(|bar| label(&bar.name, &bars)).collect();
     let most = bars.iter().map(reach).filter(|reach| reach.is_finite()).fold(1.0, f64::max);
-    let height = 196 + 58 * u32::try_from(bars.len())?;
+    let title = Title::new(title, MAX_TITLE, TITLE_SIZE);
+    let head = i32::try_from(title.extra())?;
+    let height = 196 + title.extra() + 58 * u32::try_from(bars.len())?;
     let (left, right) = (420_i32, i32::try_from(WIDTH)? - 110);
     let middle = (left + right) / 2;
     let x = |value: f64| middle + (f64::from(right - middle) * (value / most).clamp(-1.0, 1.0)).round() as i32;
     picture::draw((WIDTH, height), |area| {
-        write(area, &shortened(title, 50), (28, 36), TITLE_SIZE, INK, HPos::Left)?;
+        title.write(area, (28, 36))?;
         let foot = i32::try_from(height)? - 104;
-        area.draw(&PathElement::new(vec![(middle, 68), (middle, foot)], MUTED.stroke_width(2)))?;
+        area.draw(&PathElement::new(vec![(middle, 68 + head), (middle, foot)], MUTED.stroke_width(2)))?;
         for (nth, bar) in bars.iter().enumerate() {
-            let top = 78 + 58 * i32::try_from(nth)?;
+            let top = 78 + head + 58 * i32::try_from(nth)?;
             write(area, &names[nth], (left - 104, top + 18), TICK_SIZE, INK, HPos::Right)?;
             let mut halves = [(bar.down, COLORS[1]), (bar.up, COLORS[0])];
             halves.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs())); // the shorter one on top

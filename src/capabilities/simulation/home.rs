@@ -38,11 +38,13 @@ pub(super) async fn section(deps: &Deps, facts: &Facts) -> Option<Reply> {
     };
     let reply = reply.and(Part::Text(line));
     let mut running: Vec<Text> = Vec::new();
-    for run in deps.memory.runs().iter().filter(|run| run.took.is_none()).take(MAX_LISTED) {
-        let record = under_way::newest(deps, Some(&run.simulation)).await;
-        let number = deps.memory.records(&run_target(&run.simulation), MAX_COUNTED).await.len();
-        running.push(described(&run.simulation, record.as_ref().map(UnderWay::of).as_ref(), number));
+    // The records are in the store, so work that was begun before a restart is found as well.
+    for record in under_way::of_simulations(deps, loaded.iter().map(|loaded| loaded.id.as_str())).await {
+        let work = UnderWay::of(&record);
+        let number = deps.memory.records(&run_target(&work.simulation), MAX_COUNTED).await.len();
+        running.push(described(&work.simulation, &work, number));
     }
+    running.truncate(MAX_LISTED);
     Some(match running.is_empty() {
         true => reply,
         false => reply.and(Part::Text(Text::from("Running:"))).and(Part::List(running)),
@@ -50,9 +52,8 @@ pub(super) async fn section(deps: &Deps, facts: &Facts) -> Option<Reply> {
 }
 
 /// Describes the work on a simulation: `demo, run 3`. `number` is the number of its runs so far.
-fn described(simulation: &str, work: Option<&UnderWay>, number: usize) -> Text {
+fn described(simulation: &str, work: &UnderWay, number: usize) -> Text {
     let name = Text::new().bold(simulation);
-    let Some(work) = work else { return name };
     match work.action.as_str() {
         compare::NAME => name.plain(format!(", comparison of {} values", work.total)),
         sensitivity::NAME => name.plain(", sensitivity analysis"),
@@ -73,12 +74,11 @@ mod tests {
     fn work_is_named_and_not_numbered_by_job() {
         let work =
             |action: &str| UnderWay { action: action.to_owned(), subjects: Some(50), total: 3, ..UnderWay::default() };
-        let said = |action: &str, number| described("demo", Some(&work(action)), number).words();
+        let said = |action: &str, number| described("demo", &work(action), number).words();
         assert_eq!(said(run::NAME, 3), "demo, run 3");
         assert_eq!(said(run::NAME, 0), "demo");
         assert_eq!(said(compare::NAME, 3), "demo, comparison of 3 values");
         assert_eq!(said(sensitivity::NAME, 3), "demo, sensitivity analysis");
         assert_eq!(said(population::NAME, 3), "demo, 50 virtual subjects");
-        assert_eq!(described("demo", None, 3).words(), "demo");
     }
 }

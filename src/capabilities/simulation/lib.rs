@@ -112,7 +112,7 @@ impl Simulation {
     ///
     /// # Errors
     ///
-    /// Fails if there is no address, or the client cannot be set up.
+    /// Fails if there isn't an address, or the client cannot be set up.
     pub fn new(settings: &SimulationSettings, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
         let client = settings.client(clock.clone())?;
         let settings = Arc::new(settings.clone());

@@ -78,14 +78,14 @@ impl Section for SimulationSettings {
         }
         let mb = self.max_answer_mb;
         if !(1..=1024).contains(&mb) {
-            wrong("max_answer_mb", format!("found {mb}; right would be 1 to 1024 megabytes"));
+            wrong("max_answer_mb", format!("found {mb}; expected 1 to 1024 megabytes"));
         }
         let points = self.most_points;
         if !(2..=50).contains(&points) {
-            wrong("most_points", format!("found {points}; right would be 2 to 50 points"));
+            wrong("most_points", format!("found {points}; expected 2 to 50 points"));
         }
         if self.token.is_some() && self.jwt_secret.is_some() {
-            wrong("url", "BRIDGE_TOKEN and BRIDGE_JWT_SECRET are both set; right would be one of them".to_owned());
+            wrong("url", "BRIDGE_TOKEN and BRIDGE_JWT_SECRET are both set; expected one of them".to_owned());
         }
         found
     }
@@ -122,10 +122,10 @@ impl SimulationSettings {
     ///
     /// # Errors
     ///
-    /// Fails if there is no address, or it cannot be used.
+    /// Fails if there isn't an address, or it cannot be used.
     pub fn client(&self, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<BridgeClient>> {
         let url = self.url.as_deref().context("simulation.url is not set")?;
-        let url = url.parse().context("simulation.url is no address")?;
+        let url = url.parse().context("simulation.url isn't an address")?;
         let longest = self.max_answer_mb << 20;
         let config = BridgeConfig { url, access: self.access(), timeout: self.timeout, longest };
         Ok(Arc::new(BridgeClient::new(config, clock).context("cannot set up the client for the simulation bridge")?))

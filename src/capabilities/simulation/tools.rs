@@ -347,10 +347,12 @@ fn results_id(deps: &Deps, asked: &Given) -> Result<String, ToolError> {
     let found = non_blank(asked.results.as_ref()).map(str::to_owned).or_else(newest);
     let none = || match simulation {
         Some(simulation) => {
-            Reply::text(Text::new().plain("I know of no run of ").bold(simulation).plain(" with results."))
+            Reply::text(Text::new().plain("I have no record of a run of ").bold(simulation).plain(" with results."))
                 .choice("Run it", format!("run {simulation}"))
         }
-        None => Reply::text("I know of no run with results. Name the results, such as “show the results of ‹id›”."),
+        None => {
+            Reply::text("I have no run with results on record. Name the results, such as “show the results of ‹id›”.")
+        }
     };
     found.ok_or_else(|| ToolError { kind: ErrorKind::NotFound, reply: none(), transient: false })
 }

@@ -66,13 +66,20 @@ impl UnderWay {
 
 /// Returns the newest record of work in progress: on a simulation, or on any that is loaded if none is named.
 pub async fn newest(deps: &Deps, simulation: Option<&str>) -> Option<ActionRecord> {
+    let simulations = simulations(deps, simulation);
+    let found = of_simulations(deps, simulations.iter().map(String::as_str)).await;
+    found.into_iter().max_by_key(|record| record.intent_at)
+}
+
+/// Returns the records of work in progress on these simulations, the newest of each kind.
+pub async fn of_simulations(deps: &Deps, simulations: impl Iterator<Item = &str>) -> Vec<ActionRecord> {
     let mut found: Vec<ActionRecord> = Vec::new();
-    for simulation in simulations(deps, simulation) {
+    for simulation in simulations.take(MAX_SIMULATIONS) {
         for target in TARGETS {
-            found.extend(deps.memory.in_progress(&target(&simulation)).await);
+            found.extend(deps.memory.in_progress(&target(simulation)).await);
         }
     }
-    found.into_iter().max_by_key(|record| record.intent_at)
+    found
 }
 
 /// Returns the newest record of work that has ended, of the same simulations.

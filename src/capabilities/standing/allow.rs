@@ -95,8 +95,7 @@ impl ActionKind for AllowStanding {
 
     async fn perform(&self, record: &ActionRecord) -> Performed {
         let Ok(bounds) = serde_json::from_value::<Bounds>(record.parameters.clone()) else {
-            let summary =
-                Text::from("What is stored of this cannot be read, so nothing was granted. Please ask again.");
+            let summary = Text::from("The stored request can't be read, so nothing was granted. Ask again.");
             return Performed::Ended(Outcome::Failed { error: ErrorKind::Execution, summary });
         };
         let grant = Grant {
@@ -117,7 +116,7 @@ impl ActionKind for AllowStanding {
                 summary: Text::from(record.card.done.as_str()),
             }),
             Err(GrantRegisterError::Full) => {
-                let summary = "There are too many standing approvals already. End one of them, then ask again.";
+                let summary = "There are too many standing approvals. End one, then ask again.";
                 Performed::Ended(Outcome::Failed { error: ErrorKind::Execution, summary: Text::from(summary) })
             }
             Err(error) => Performed::NoAnswer { detail: error.to_string() },
@@ -146,7 +145,7 @@ impl AllowStanding {
             Some(words) => Some(all.parse(words).ok_or_else(|| refuse(replies::unknown_kind(words)))?),
             None => {
                 let options = all.all().iter().map(|one| one.offered.to_owned()).collect();
-                lacking.push(missing("what", "What should be allowed without asking each time?", options));
+                lacking.push(missing("what", "What should be allowed in advance?", options));
                 None
             }
         };
@@ -162,7 +161,7 @@ impl AllowStanding {
             lacking.push(missing("limit", asks.how_much, Vec::new()));
         }
         if until.is_none() {
-            lacking.push(missing("until", "Until when? Such as Friday, or 2027-01-15 09:00.", Vec::new()));
+            lacking.push(missing("until", "Until when? For example Friday, or 2027-01-15 09:00.", Vec::new()));
         }
         let (Some(allowance), Some(name), Some(limit), Some(until)) =
             (allowance, non_blank(asked.within.as_ref()), asked.limit, until)

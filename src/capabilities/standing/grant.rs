@@ -385,7 +385,8 @@ pub(super) mod tests {
             (Some("ana"), "T_OTHER", here, false),
         ] {
             let by = by.map(UserId::from);
-            let reader = Reader { by, team: team.into(), channel: channel.into(), alone: true, zone: None };
+            let reader =
+                Reader { by, team: team.into(), channel: channel.into(), thread: None, alone: true, zone: None };
             assert_eq!(granted.is_visible_to(&reader), visible, "{reader:?}");
         }
     }

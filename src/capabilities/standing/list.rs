@@ -31,7 +31,7 @@ impl Tool for ListStandingApprovals {
     }
 
     fn description(&self) -> &'static str {
-        "Lists the standing approvals: what may be done without asking each time, how much of it is used, and until when."
+        "Lists the standing approvals: changes that need no approval each time, how much of it is used, and until when."
     }
 
     fn schema(&self) -> Value {
@@ -108,6 +108,7 @@ mod tests {
             by: Some(by.into()),
             team: here.team.clone(),
             channel: here.channel.clone(),
+            thread: None,
             alone,
             zone: None,
         };

@@ -54,7 +54,7 @@ pub enum GrantRegisterError {
     #[error(transparent)]
     Store(#[from] Error),
     /// Others changed the register at every attempt.
-    #[error("the standing approvals are changed by others all the time")]
+    #[error("other processes keep changing the standing approvals")]
     Busy,
     /// The register is full of standing approvals that can be used.
     #[error("there are {MAX_GRANTS} standing approvals that can be used")]
@@ -90,7 +90,7 @@ impl GrantRegister {
     ///
     /// # Errors
     ///
-    /// Fails if the store does not answer, or its content cannot be read.
+    /// Fails if the store isn't answering, or its content cannot be read.
     pub async fn all(&self) -> Result<Vec<Grant>, Error> {
         read(self.store.register(KEY).await?).map(|(_, grants)| grants)
     }
@@ -165,7 +165,7 @@ enum Change<T> {
 #[async_trait]
 impl StandingApprovals for GrantRegister {
     async fn spend(&self, record: &ActionRecord) -> Spent {
-        // If the store does not answer, a person decides, as if there were no standing approval.
+        // If the store isn't answering, a person decides, as if there were no standing approval.
         self.try_to_spend(record).await.unwrap_or_else(|error| {
             let error = countersign_core::cause::chain(&error);
             tracing::warn!(action.name = %record.name, error, "Cannot use standing approvals");

@@ -31,11 +31,11 @@ pub fn allow_card(allowances: &Allowances, allowance: &Allowance, bounds: &Bound
         facts,
         warnings,
         notes: vec![
-            Text::from("It holds in this conversation only, and never for what is outside an envelope."),
-            Text::new().plain("It can be ended at any time: ").code(format!("revoke standing approval {id}")),
+            Text::from("It applies only in this conversation, and never to changes outside an envelope."),
+            Text::new().plain("To end it at any time, say ").code(format!("revoke standing approval {id}")),
         ],
-        approve: "Grant it".to_owned(),
-        reject: "Don't grant it".to_owned(),
+        approve: "Grant approval".to_owned(),
+        reject: "Cancel request".to_owned(),
         done: format!("Granted {id}: {}.", bounds.words(allowances)),
         irreversible: allowance.stays.is_some() && place.in_use,
         editable: false,
@@ -45,7 +45,7 @@ pub fn allow_card(allowances: &Allowances, allowance: &Allowance, bounds: &Bound
 /// Returns the card to end a standing approval.
 pub fn revoke_card(allowances: &Allowances, granted: &Grant, now: Timestamp) -> Card {
     let Bounds { id, what, limit, .. } = &granted.bounds;
-    let after = allowances.get(what).map_or("From then on each of these is asked about again.", |known| known.after);
+    let after = allowances.get(what).map_or("After that, each of these needs approval again.", |known| known.after);
     let by = granted.granted_by.iter().enumerate().fold(Text::new(), |text, (nth, person)| {
         if nth > 0 { text.plain(" and ").person(person.clone()) } else { text.person(person.clone()) }
     });
@@ -63,7 +63,7 @@ pub fn revoke_card(allowances: &Allowances, granted: &Grant, now: Timestamp) -> 
         ],
         warnings: Vec::new(),
         notes: vec![Text::from(after)],
-        approve: "End it".to_owned(),
+        approve: "End approval".to_owned(),
         reject: "Keep it".to_owned(),
         done: format!("Ended the standing approval {id}."),
         irreversible: false,
@@ -76,14 +76,14 @@ pub fn revoke_card(allowances: &Allowances, granted: &Grant, now: Timestamp) -> 
 pub fn not_covered(allowances: &Allowances, grant: &Grant, record: &ActionRecord, why: NotCovered) -> Text {
     let line = Text::from("The standing approval ").code(&grant.bounds.id).plain(" does not cover this: ");
     match why {
-        NotCovered::Outside => line.plain("what is outside an envelope is always asked about."),
+        NotCovered::Outside => line.plain("changes outside an envelope always need approval."),
         NotCovered::OwnRequest => line
             .person(record.requested_by.clone())
             .plain(" granted it and asks for this, so another person has to approve it."),
-        NotCovered::NotEntitled => line.plain("nobody who granted it may approve this."),
-        NotCovered::TooFew { counted, needed } => {
-            line.plain(format!("{needed} people have to approve this, and of those who granted it only {counted} may."))
-        }
+        NotCovered::NotEntitled => line.plain("no one who granted it can approve this."),
+        NotCovered::TooFew { counted, needed } => line.plain(format!(
+            "this needs {needed} approvals, and only {counted} of the people who granted it can approve."
+        )),
         NotCovered::TooMuch { amount, left } => {
             let amount = allowances.amount(&grant.bounds.what, amount);
             line.plain(format!("this is {amount}, and {left} of {} are left.", grant.bounds.limit))
@@ -140,12 +140,12 @@ fn listed(answer: &Value) -> Reply {
     };
     let elsewhere = answer["elsewhere"].as_u64().unwrap_or_default();
     if open.is_empty() && over.is_empty() {
-        let none = Reply::text("There are no standing approvals here: I ask about every change.");
+        let none = Reply::text("There are no standing approvals here. Every change needs approval.");
         return if elsewhere > 0 { none.hint(elsewhere_note(elsewhere)) } else { none.hint(EXAMPLE) };
     }
     let mut reply = match open.len() {
-        0 => Reply::text("No standing approval can be used here: I ask about every change."),
-        _ => Reply::text("What may be done without asking each time, in the conversation where it was granted:")
+        0 => Reply::text("No standing approval can be used here. Every change needs approval."),
+        _ => Reply::text("Standing approvals (each applies only where it was granted):")
             .and(Part::List(open.iter().map(line).collect())),
     };
     if !over.is_empty() {
@@ -160,7 +160,7 @@ fn elsewhere_note(elsewhere: u64) -> Text {
         1 => "You have another one in another conversation. ".to_owned(),
         n => format!("You have {n} more in other conversations. "),
     };
-    Text::new().plain(how_many).code("/countersign standing").plain(" shows them to you alone.")
+    Text::new().plain(how_many).code("/countersign standing").plain(" shows them only to you.")
 }
 
 /// An example of a request.
@@ -168,9 +168,9 @@ const EXAMPLE: &str = "To ask for one: “allow up to 200 simulated users in Mat
 
 /// Says that no standing approval has this name.
 pub fn unknown(asked: &str, ids: &[String]) -> Reply {
-    let text = Text::new().plain("There is no standing approval “").plain(asked).plain("” here.");
+    let text = Text::new().plain("No standing approval is called “").plain(asked).plain("” here.");
     match ids {
-        [] => Reply::text(text).hint("None can be used here at the moment."),
+        [] => Reply::text(text).hint("None can be used here right now."),
         ids => ids.iter().take(4).fold(Reply::text(text), |reply, id| {
             reply.choice(format!("End {id}"), format!("revoke standing approval {id}"))
         }),
@@ -180,41 +180,38 @@ pub fn unknown(asked: &str, ids: &[String]) -> Reply {
 /// Says that the standing approval has already ended.
 pub fn already_ended(granted: &Grant, now: Timestamp) -> Reply {
     let text = Text::new().plain("The standing approval ").code(&granted.bounds.id);
-    Reply::text(
-        text.plain(format!(" is {} already, so there is nothing to end.", status_in_words(granted.status(now)))),
-    )
+    Reply::text(text.plain(format!(" is already {}, so there's nothing to end.", status_in_words(granted.status(now)))))
 }
 
 /// Says that the standing approval would be valid for too long.
 pub fn too_long(days: i64) -> Reply {
-    Reply::text(format!("A standing approval ends after at most {days} days, so that somebody looks at it again."))
+    Reply::text(format!("A standing approval can last at most {days} days."))
         .hint("Name an earlier day, such as “until Friday”.")
 }
 
 /// Says that the standing approval would allow too much, or nothing.
 pub fn amount_out_of_range(allowance: &Allowance, asked: i64) -> Reply {
     let most = allowance.amount(allowance.most);
-    Reply::text(format!("A standing approval is for 1 to {most}; {asked} cannot be allowed."))
+    Reply::text(format!("A standing approval can cover 1 to {most}, not {asked}."))
 }
 
 /// Says that this kind of change always needs an approval.
 pub fn unknown_kind(asked: &str) -> Reply {
     Reply::text(
-        Text::new()
-            .plain("I cannot do “")
-            .plain(asked)
-            .plain("” without asking each time: only what can be undone, and tests with simulated users."),
+        Text::new().plain("“").plain(asked).plain(
+            "” can't have a standing approval. Only changes that can be undone and tests with simulated users can.",
+        ),
     )
     .hint(EXAMPLE)
 }
 
-/// Says that the store does not answer.
+/// Says that the store isn't answering.
 pub fn unavailable() -> Reply {
-    Reply::text("I cannot get at my list of standing approvals at the moment, so nothing was changed.")
+    Reply::text("The list of standing approvals isn't available, so nothing was changed.")
         .hint("Ask again in a minute.")
 }
 
 /// Says that no capability has changes that could be allowed.
 pub fn nothing_here() -> Reply {
-    Reply::text("There is nothing here that could be done without asking each time.")
+    Reply::text("Nothing here can have a standing approval.")
 }

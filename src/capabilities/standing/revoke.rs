@@ -80,7 +80,7 @@ impl ActionKind for RevokeStanding {
             }),
             Err(GrantRegisterError::Unknown) => Performed::Ended(Outcome::Failed {
                 error: ErrorKind::NotFound,
-                summary: Text::from("There is no such standing approval any more, so there was nothing to end."),
+                summary: Text::from("That standing approval no longer exists, so there's nothing to end."),
             }),
             Err(error) => Performed::NoAnswer { detail: error.to_string() },
         }

@@ -10,43 +10,8 @@ use countersign_core::{
     ids::{ChannelId, ThreadId, UserId},
 };
 use countersign_graph::action::Reader;
+pub use countersign_mail::MailStatus;
 use serde::{Deserialize, Serialize};
-
-/// The state of a mail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MailStatus {
-    /// Fetched, and not looked at yet.
-    Pending,
-    /// Being classified, or a draft is being written.
-    Processing,
-    /// A draft is ready.
-    Drafted,
-    /// A person has to decide.
-    NeedsReview,
-    /// Answered.
-    Sent,
-    /// Rejected by a person, or spam.
-    Rejected,
-}
-
-impl MailStatus {
-    /// Returns true if the mail waits for a person.
-    pub fn waits(self) -> bool {
-        matches!(self, Self::Drafted | Self::NeedsReview)
-    }
-
-    /// Returns the state in words.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Pending => "not looked at yet",
-            Self::Processing => "in progress",
-            Self::Drafted | Self::NeedsReview => "waiting for a person",
-            Self::Sent => "answered",
-            Self::Rejected => "rejected",
-        }
-    }
-}
 
 /// A mail in a list.
 #[derive(Clone, Debug, PartialEq)]

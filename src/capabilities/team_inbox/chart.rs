@@ -2,7 +2,7 @@
 //!
 //! A picture has its own light background, so it looks the same in dark mode.
 
-use countersign_capabilities::picture::{self, INK, write};
+use countersign_capabilities::picture::{self, INK, Title, write};
 use plotters::{prelude::*, style::text_anchor::HPos};
 
 use super::{figures::Figures, replies};
@@ -21,6 +21,8 @@ const SPAN: (i32, i32) = (270, 780);
 /// The size of the title in pixels. The texts are large because a phone shows the picture at a third of its width.
 const TITLE_SIZE: f64 = 34.0;
 const LABEL_SIZE: f64 = 26.0;
+/// The maximum length of a line of the title, in characters.
+const MAX_TITLE: usize = 50;
 const MUTED: RGBColor = RGBColor(98, 100, 115);
 /// Colors that people with any kind of color vision can tell apart on white.
 const COLORS: [RGBColor; 2] = [RGBColor(0, 90, 181), RGBColor(213, 94, 0)];
@@ -40,7 +42,7 @@ struct Row {
 /// # Errors
 ///
 /// Fails if there are no answers, or the picture cannot be drawn.
-pub(super) fn times(title: &str, figures: &Figures) -> anyhow::Result<Vec<u8>> {
+pub(super) fn times(title: &str, figures: &Figures) -> anyhow::Result<Picture> {
     let rows = figures.bands.iter().map(|band| Row {
         label: band.label.clone(),
         parts: [band.by_people, band.automatic],
@@ -55,7 +57,7 @@ pub(super) fn times(title: &str, figures: &Figures) -> anyhow::Result<Vec<u8>> {
 /// # Errors
 ///
 /// Fails if no mail is classified, or the picture cannot be drawn.
-pub(super) fn classes(title: &str, figures: &Figures) -> anyhow::Result<Vec<u8>> {
+pub(super) fn classes(title: &str, figures: &Figures) -> anyhow::Result<Picture> {
     let rows = figures.classes.iter().map(|class| Row {
         label: replies::class_name(&class.class),
         parts: [class.count, 0],
@@ -64,16 +66,31 @@ pub(super) fn classes(title: &str, figures: &Figures) -> anyhow::Result<Vec<u8>>
     bars(title, &rows.collect::<Vec<_>>(), &[])
 }
 
-fn bars(title: &str, rows: &[Row], legend: &[&str]) -> anyhow::Result<Vec<u8>> {
+/// A drawn chart, and its description with the numbers.
+pub(super) struct Picture {
+    /// The chart as PNG.
+    pub(super) bytes: Vec<u8>,
+    /// The description.
+    pub(super) alt: String,
+}
+
+fn bars(title: &str, rows: &[Row], legend: &[&str]) -> anyhow::Result<Picture> {
+    let numbers = rows.iter().map(|row| format!("{}: {}", row.label, row.value)).collect::<Vec<_>>().join("; ");
+    Ok(Picture { bytes: painted(title, rows, legend)?, alt: format!("Bar chart. {title}. {numbers}.") })
+}
+
+fn painted(title: &str, rows: &[Row], legend: &[&str]) -> anyhow::Result<Vec<u8>> {
     let total = |row: &Row| row.parts.iter().sum::<usize>();
     let most = rows.iter().map(total).max().unwrap_or_default();
     anyhow::ensure!(most > 0, "there is nothing to draw");
     let length = |count: usize| ((SPAN.1 - SPAN.0) as f64 * count as f64 / most as f64).round() as i32;
-    let height = HEAD + FOOT + ROW * u32::try_from(rows.len())?;
+    let title = Title::new(title, MAX_TITLE, TITLE_SIZE);
+    let head = HEAD + title.extra();
+    let height = head + FOOT + ROW * u32::try_from(rows.len())?;
     picture::draw((WIDTH, height), |area| {
-        write(area, title, (28, 36), TITLE_SIZE, INK, HPos::Left)?;
+        title.write(area, (28, 36))?;
         let row_height = i32::try_from(ROW)?;
-        let first = i32::try_from(HEAD)?;
+        let first = i32::try_from(head)?;
         for (nth, row) in rows.iter().enumerate() {
             let top = first + row_height * i32::try_from(nth)?;
             let middle = top + BAR / 2;
@@ -115,7 +132,9 @@ mod tests {
     fn a_bar_is_as_long_as_its_share_of_the_longest() {
         let hour = Duration::from_secs(3600);
         let entries = [answered("a", hour / 2, false), answered("b", hour * 3, false), answered("c", hour * 3, true)];
-        let png = times("Time until an answer", &Figures::of(&entries)).unwrap();
+        let picture = times("Time to reply", &Figures::of(&entries)).unwrap();
+        assert!(picture.alt.starts_with("Bar chart. Time to reply. "), "{}", picture.alt);
+        let png = picture.bytes;
         let (people, automatic) = (pixels_of(&png, COLORS[0]), pixels_of(&png, COLORS[1]));
         let full = (SPAN.1 - SPAN.0) as usize * BAR as usize;
         assert!(people.abs_diff(full) < full / 10, "two halves of the longest bar: {people} of {full} pixels");
@@ -124,9 +143,9 @@ mod tests {
 
     #[test]
     fn classes_are_drawn_and_nothing_is_not() {
-        let png = classes("Mails by class", &Figures::of(&[answered("a", Duration::ZERO, false)])).unwrap();
-        assert!(pixels_of(&png, COLORS[0]) > 1000);
-        assert!(classes("Mails by class", &Figures::of(&[])).is_err());
-        assert!(times("Time until an answer", &Figures::of(&[])).is_err());
+        let png = classes("Emails by class", &Figures::of(&[answered("a", Duration::ZERO, false)])).unwrap();
+        assert!(pixels_of(&png.bytes, COLORS[0]) > 1000);
+        assert!(classes("Emails by class", &Figures::of(&[])).is_err());
+        assert!(times("Time to reply", &Figures::of(&[])).is_err());
     }
 }

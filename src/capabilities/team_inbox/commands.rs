@@ -20,12 +20,12 @@ const fn word(word: &'static str, takes: Takes, what: &'static str, example: &'s
 pub(super) const COMMAND: Command = Command {
     name: "/mail",
     words: &[
-        word("status", Takes::Nothing, "whether mail is fetched, and how much waits", "status"),
-        word("waiting", Takes::Nothing, "the mails that wait for a person", "waiting"),
-        word("show", Takes::Required("sender, subject or id"), "a mail and what became of it", "show Ada"),
-        word("sync", Takes::Nothing, "fetch mail now", "sync"),
-        word("pause", Takes::Nothing, "stop fetching mail", "pause"),
-        word("resume", Takes::Nothing, "go on after a pause", "resume"),
+        word("status", Takes::Nothing, "whether email is being fetched and how many are waiting", "status"),
+        word("waiting", Takes::Nothing, "the emails waiting for review", "waiting"),
+        word("show", Takes::Required("sender, subject or ID"), "an email and its outcome", "show Ada"),
+        word("sync", Takes::Nothing, "fetch email now", "sync"),
+        word("pause", Takes::Nothing, "stop fetching email", "pause"),
+        word("resume", Takes::Nothing, "fetch email again after a pause", "resume"),
     ],
 };
 
@@ -97,29 +97,29 @@ mod tests {
         assert!(said(&book, "waiting", "C5").await.contains("Ada: Prices for 20 seats"));
         assert!(said(&book, "show prices", "C5").await.contains("From: Ada <ada@customer.example>"));
         for line in ["waiting", "show prices", "sync", "pause", "resume"] {
-            assert_eq!(said(&book, line, "C1").await, "Mails are shown in #C5 only. Ask me there.", "{line}");
+            assert_eq!(said(&book, line, "C1").await, "Email is only shown in #C5. Ask me there.", "{line}");
         }
-        assert!(said(&book, "status", "C1").await.contains("1 mail"), "numbers are no secret");
+        assert!(said(&book, "status", "C1").await.contains("1 email"), "numbers are no secret");
     }
 
     #[tokio::test]
     async fn a_pause_is_set_once_and_going_on_fetches_at_once() {
         let book = FixedBook::new(Vec::new());
-        assert!(said(&book, "sync", "C5").await.starts_with("Fetching mail now."));
+        assert!(said(&book, "sync", "C5").await.starts_with("Fetching email now."));
         assert!(said(&book, "pause", "C5").await.starts_with("Paused."));
-        assert!(said(&book, "pause", "C5").await.starts_with("Mail is paused already."));
-        assert!(said(&book, "sync", "C5").await.starts_with("Mail is paused, so nothing is fetched."));
+        assert!(said(&book, "pause", "C5").await.starts_with("Email is already paused."));
+        assert!(said(&book, "sync", "C5").await.starts_with("Email is paused, so nothing is fetched."));
         assert_eq!(*book.syncs.lock().unwrap(), 1);
         assert!(said(&book, "resume", "C5").await.starts_with("Resumed."));
         assert_eq!(*book.syncs.lock().unwrap(), 2);
-        assert_eq!(said(&book, "resume", "C5").await, "Mail is not paused.");
+        assert_eq!(said(&book, "resume", "C5").await, "Email isn't paused.");
     }
 
     #[tokio::test]
     async fn a_store_that_does_not_answer_is_admitted() {
         let book = FixedBook { is_broken: true, ..FixedBook::new(Vec::new()) };
         for line in ["status", "waiting", "show prices", "sync", "pause", "resume"] {
-            assert!(said(&book, line, "C5").await.starts_with("I can't read the mails right now."), "{line}");
+            assert!(said(&book, line, "C5").await.starts_with("I can't read the team's email right now."), "{line}");
         }
     }
 }

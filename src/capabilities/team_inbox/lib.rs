@@ -54,7 +54,7 @@ impl Capability for TeamInbox {
     }
 
     fn purpose(&self) -> &'static str {
-        "The team's mail: how much waits for an answer, and how fast it is answered."
+        "The team's email: what is waiting for a reply, and how fast replies go out."
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
@@ -66,7 +66,7 @@ impl Capability for TeamInbox {
     }
 
     fn families(&self) -> Vec<Family> {
-        let family = Family::new("mail", "the team's mail: its status, what waits for an answer, figures");
+        let family = Family::new("mail", "the team's email: its status, what waits for a reply, figures");
         vec![family.tools([tools::STATUS, tools::WAITING, tools::FIGURES])]
     }
 
@@ -75,7 +75,7 @@ impl Capability for TeamInbox {
     }
 
     fn examples(&self) -> &'static [(&'static str, &'static str)] {
-        &[("Mail", "how fast do we answer mail?")]
+        &[("Email", "how fast do we answer email?")]
     }
 
     fn command(&self) -> Option<Command> {

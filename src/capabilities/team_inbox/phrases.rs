@@ -20,11 +20,11 @@ impl Phrases for OfMail {
     }
 
     fn help(&self) -> &'static str {
-        "*Mail*\n\
-         • mail status\n\
-         • which mails are waiting?\n\
-         • how fast do we answer mail?\n\
-         • what kinds of mail do we get?"
+        "*Email*\n\
+         • email status\n\
+         • which emails are waiting?\n\
+         • how fast do we answer email?\n\
+         • what kinds of email do we get?"
     }
 }
 

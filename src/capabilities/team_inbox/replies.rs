@@ -54,18 +54,18 @@ pub fn span(time: Duration) -> String {
 
 /// Returns a number of mails in words.
 pub fn mails(count: usize) -> String {
-    if count == 1 { "1 mail".to_owned() } else { format!("{count} mails") }
+    if count == 1 { "1 email".to_owned() } else { format!("{count} emails") }
 }
 
 /// Returns the reply about mails that cannot be read.
 pub fn unavailable(error: &BookError) -> Reply {
     let BookError::Unavailable(_) = error;
-    Reply::text("I can't read the mails right now. Nothing was changed.").hint("Try again in a minute.")
+    Reply::text("I can't read the team's email right now. Nothing was changed.").hint("Try again in a minute.")
 }
 
 /// Returns the reply to a request for mails in another channel than theirs.
 pub fn elsewhere(channel: &ChannelId) -> Reply {
-    Reply::text(Text::from("Mails are shown in ").channel(channel.clone()).plain(" only. Ask me there."))
+    Reply::text(Text::from("Email is only shown in ").channel(channel.clone()).plain(". Ask me there."))
 }
 
 /// Returns the reply to a request of a person who is not known.
@@ -76,11 +76,11 @@ pub fn unknown_person() -> Reply {
 /// Returns the state of the account and of the synchronization.
 pub fn status(overview: &Overview, now: Timestamp) -> Reply {
     let first = match (&overview.paused, &overview.fault) {
-        (Some(pause), _) => Text::from("Mail is paused. ")
+        (Some(pause), _) => Text::from("Email is paused. ")
             .name(pause.by.clone())
-            .plain(format!(" paused it{}. New mails stay on the server until it is resumed.", since(pause, now))),
-        (None, Some(fault)) => Text::from(format!("Mail could not be fetched: {fault}. I keep trying.")),
-        (None, None) => Text::from("Mail is running."),
+            .plain(format!(" paused it{}. New email stays on the server until someone resumes it.", since(pause, now))),
+        (None, Some(fault)) => Text::from(format!("Email could not be fetched: {fault}. I'll keep trying.")),
+        (None, None) => Text::from("Email is running."),
     };
     let fetched = match overview.last_sync {
         Some(at) => ago(now, at),
@@ -90,6 +90,7 @@ pub fn status(overview: &Overview, now: Timestamp) -> Reply {
         Some(oldest) => format!("{}, the oldest for {}", mails(overview.waiting), span(now.since(oldest))),
         None => "none".to_owned(),
     };
+    let in_progress = if overview.in_progress == 0 { "none".to_owned() } else { mails(overview.in_progress) };
     let automatic = match overview.is_automatic {
         true => format!("on, {} of {} sent today", overview.automatic_today, overview.automatic_a_day),
         false => "off".to_owned(),
@@ -97,12 +98,12 @@ pub fn status(overview: &Overview, now: Timestamp) -> Reply {
     let reply = Reply::text(first).and(Part::Facts(vec![
         ("Account".to_owned(), Text::from(overview.account.as_str())),
         ("Last fetched".to_owned(), Text::from(fetched)),
-        ("Waiting for a person".to_owned(), Text::from(waiting)),
-        ("In progress".to_owned(), Text::from(mails(overview.in_progress))),
-        ("Automatic answers".to_owned(), Text::from(automatic)),
+        ("Waiting for review".to_owned(), Text::from(waiting)),
+        ("In progress".to_owned(), Text::from(in_progress)),
+        ("Automatic replies".to_owned(), Text::from(automatic)),
     ]));
     match overview.paused {
-        Some(_) => reply.hint("/mail resume goes on with it."),
+        Some(_) => reply.hint("Use /mail resume to start again."),
         None => reply,
     }
 }
@@ -115,12 +116,12 @@ fn since(pause: &Pause, now: Timestamp) -> String {
 /// Returns the mails that wait, for the members of their channel. `more` is true if there are others.
 pub fn waiting(entries: &[Entry], more: bool, now: Timestamp) -> Reply {
     if entries.is_empty() {
-        return Reply::text("No mail is waiting for a person.");
+        return Reply::text("No email is waiting for review.");
     }
     let first = match more {
-        true => format!("More than {} are waiting. The oldest:", mails(entries.len())),
-        false if entries.len() == 1 => "1 mail is waiting:".to_owned(),
-        false => format!("{} are waiting, the oldest first:", mails(entries.len())),
+        true => format!("More than {} are waiting for review. The oldest:", mails(entries.len())),
+        false if entries.len() == 1 => "1 email is waiting for review:".to_owned(),
+        false => format!("{} are waiting for review, oldest first:", mails(entries.len())),
     };
     Reply::text(first).and(Part::List(entries.iter().map(|entry| line(entry, now)).collect()))
 }
@@ -149,13 +150,13 @@ fn linked(text: Text, entry: &Entry, words: &str) -> Text {
 /// Returns the reply to a search for a mail.
 pub fn found(words: &str, entries: &[Entry], more: bool, now: Timestamp) -> Reply {
     match entries {
-        [] => Reply::text(Text::from("I know no mail with “").plain(shortened(words, MAX_SUBJECT)).plain("”."))
-            .hint("Give a sender, words of the subject, or an id."),
+        [] => Reply::text(Text::from("No email matches “").plain(shortened(words, MAX_SUBJECT)).plain("”."))
+            .hint("Search by sender, words in the subject, or ID."),
         [only] => one(only, now),
         several => {
             let first = match more {
                 true => format!("More than {} match. The newest:", mails(several.len())),
-                false => format!("{} match, the newest first:", mails(several.len())),
+                false => format!("{} match, newest first:", mails(several.len())),
             };
             Reply::text(first).and(Part::List(several.iter().map(|entry| line(entry, now)).collect()))
         }
@@ -182,14 +183,14 @@ fn one(entry: &Entry, now: Timestamp) -> Reply {
         Some(("Received", Text::new().moment(entry.received_at))),
         class.map(|class| ("Class", Text::from(class))),
         Some(("State", Text::from(state))),
-        entry.why.as_deref().map(|why| ("Waits because", Text::from(why))),
+        entry.why.as_deref().map(|why| ("Waiting because", Text::from(why))),
     ];
     let facts = facts.into_iter().flatten().map(|(label, fact)| (label.to_owned(), fact)).collect();
     let subject = shortened(&entry.subject, MAX_SUBJECT);
     let title = if subject.is_empty() { "No subject".to_owned() } else { subject };
     let reply = Reply::text(Text::new().bold(title)).and(Part::Facts(facts));
     match &entry.link {
-        Some(link) => reply.and(Part::Text(Text::new().link(link, "Open its thread"))),
+        Some(link) => reply.and(Part::Text(Text::new().link(link, "Open the thread"))),
         None => reply,
     }
 }
@@ -197,27 +198,27 @@ fn one(entry: &Entry, now: Timestamp) -> Reply {
 /// Returns the reply to a request to fetch mail now.
 pub fn sync_requested(overview: &Overview) -> Reply {
     match &overview.paused {
-        Some(_) => Reply::text("Mail is paused, so nothing is fetched.").hint("/mail resume goes on with it."),
-        None => Reply::text("Fetching mail now. New mails appear in their channel."),
+        Some(_) => Reply::text("Email is paused, so nothing is fetched.").hint("Use /mail resume to start again."),
+        None => Reply::text("Fetching email now. New emails appear in their channel."),
     }
 }
 
 /// Returns the reply to a request to stop or go on, which changed the state if `changed`.
 pub fn paused(is_paused: bool, changed: bool) -> Reply {
     match (is_paused, changed) {
-        (true, true) => Reply::text("Paused. No new mail is fetched until someone resumes it.")
-            .hint("Open cards stay open. /mail resume goes on."),
-        (true, false) => Reply::text("Mail is paused already.").hint("/mail resume goes on."),
-        (false, true) => Reply::text("Resumed. Mails that arrived meanwhile are fetched now."),
-        (false, false) => Reply::text("Mail is not paused."),
+        (true, true) => Reply::text("Paused. No new email is fetched until someone resumes it.")
+            .hint("Open cards stay open. Use /mail resume to start again."),
+        (true, false) => Reply::text("Email is already paused.").hint("Use /mail resume to start again."),
+        (false, true) => Reply::text("Resumed. Fetching the email that arrived in the meantime."),
+        (false, false) => Reply::text("Email isn't paused."),
     }
 }
 
 /// Returns the section of the Home tab, without senders and subjects: not everyone is in the channel of mails.
 pub fn home(overview: &Overview, waiting: &[Entry], channel: &ChannelId, now: Timestamp) -> Reply {
-    let reply = Reply::default().and(Part::Heading("Mails that wait".to_owned()));
+    let reply = Reply::default().and(Part::Heading("Email waiting for review".to_owned()));
     let first = match (overview.waiting, overview.oldest_waiting) {
-        (0, _) | (_, None) => Text::from("No mail is waiting for a person."),
+        (0, _) | (_, None) => Text::from("No email is waiting for review."),
         (count, Some(oldest)) => Text::from(format!("{} in ", mails(count)))
             .channel(channel.clone())
             .plain(format!(", the oldest for {}.", span(now.since(oldest)))),
@@ -227,10 +228,9 @@ pub fn home(overview: &Overview, waiting: &[Entry], channel: &ChannelId, now: Ti
         waiting.iter().filter(|entry| entry.link.is_some()).map(|entry| private_line(entry, now)).collect();
     let reply = if lines.is_empty() { reply } else { reply.and(Part::List(lines)) };
     match (&overview.paused, &overview.fault) {
-        (Some(pause), _) => {
-            reply.hint(Text::from("Mail is paused by ").name(pause.by.clone()).plain(format!("{}.", since(pause, now))))
-        }
-        (None, Some(fault)) => reply.hint(format!("Mail could not be fetched: {fault}.")),
+        (Some(pause), _) => reply
+            .hint(Text::from("Email was paused by ").name(pause.by.clone()).plain(format!("{}.", since(pause, now)))),
+        (None, Some(fault)) => reply.hint(format!("Email could not be fetched: {fault}.")),
         (None, None) => reply,
     }
 }
@@ -242,45 +242,45 @@ fn private_line(entry: &Entry, now: Timestamp) -> Text {
         (Some(class), None) => class_name(class),
         (None, _) => "not classified".to_owned(),
     };
-    linked(Text::from(format!("{class} · {}", ago(now, entry.received_at))), entry, "open the card")
+    linked(Text::from(format!("{class} · {}", ago(now, entry.received_at))), entry, "open the thread")
 }
 
 /// Returns figures about the mails of a number of days, with a picture.
 pub fn figures(figures: &Figures, days: u32, chart: Chart) -> Reply {
     let period = if days == 1 { "In the last day".to_owned() } else { format!("In the last {days} days") };
     if figures.received == 0 {
-        return Reply::text(format!("{period} there were no mails."));
+        return Reply::text(format!("{period}, no email arrived."));
     }
     let seconds = |seconds: Option<u64>| seconds.map(|seconds| span(Duration::from_secs(seconds)));
     let (first, name, title, drawn) = match chart {
         Chart::Times => {
             let first = match (seconds(figures.p50_s), seconds(figures.p90_s)) {
                 (Some(half), Some(most)) => {
-                    format!("{period}, half of the answers went out within {half}, and 90% within {most}.")
+                    format!("{period}, half of the replies went out within {half} and 90% within {most}.")
                 }
-                _ => format!("{period}, no mail was answered."),
+                _ => format!("{period}, no email was answered."),
             };
-            let title = format!("Time until an answer, last {days} days");
+            let title = format!("Time to reply, last {days} days");
             (first, "answer-times.png", title.clone(), chart::times(&title, figures))
         }
         Chart::Classes => {
             let first = match figures.classes.first() {
                 Some(most) => format!(
-                    "{period}, most mails were of the class {} ({} of {}, {}%).",
+                    "{period}, the most common class was {} ({} of {}, {}%).",
                     class_name(&most.class),
                     most.count,
                     figures.received,
                     most.share
                 ),
-                None => format!("{period}, no mail was classified."),
+                None => format!("{period}, no email was classified."),
             };
-            let title = format!("Mails by class, last {days} days");
+            let title = format!("Emails by class, last {days} days");
             (first, "mail-classes.png", title.clone(), chart::classes(&title, figures))
         }
     };
     let reply = Reply::text(first).and(Part::Facts(counts(figures)));
     match drawn {
-        Ok(bytes) => reply.file(Attachment { name: name.to_owned(), title, bytes }),
+        Ok(drawn) => reply.file(Attachment { name: name.to_owned(), title, alt: drawn.alt, bytes: drawn.bytes }),
         Err(error) => {
             tracing::debug!(%error, "Cannot draw a chart");
             reply
@@ -290,7 +290,7 @@ pub fn figures(figures: &Figures, days: u32, chart: Chart) -> Reply {
 
 fn counts(figures: &Figures) -> Vec<(String, Text)> {
     [
-        ("Mails", figures.received),
+        ("Received", figures.received),
         ("Answered", figures.answered),
         ("Answered automatically", figures.automatic),
         ("Rejected", figures.rejected),
@@ -303,7 +303,7 @@ fn counts(figures: &Figures) -> Vec<(String, Text)> {
 /// Returns the daily digest: counts, the mails that have waited longest, and links to automatic answers. It is posted
 /// in the channel of mails.
 pub fn digest(figures: &Figures, waiting: &[Entry], automatic: &[Entry], now: Timestamp) -> Reply {
-    let reply = Reply::default().and(Part::Heading("Mail since the last digest".to_owned()));
+    let reply = Reply::default().and(Part::Heading("Email since the last digest".to_owned()));
     let reply = reply.and(Part::Facts(counts(figures)));
     let list = |reply: Reply, title: &str, entries: &[Entry]| match entries {
         [] => reply,
@@ -341,27 +341,32 @@ mod tests {
         let book = FixedBook::new(vec![entry("m1", MailStatus::NeedsReview)]);
         let mut overview = book.overview().await.unwrap();
         let said = status(&overview, later(5)).words();
-        assert!(said.starts_with("Mail is running.\n"), "{said}");
-        assert!(said.contains("Waiting for a person: 1 mail, the oldest for 5 h"), "{said}");
-        assert!(said.contains("Automatic answers: off"), "{said}");
+        assert!(said.starts_with("Email is running.\n"), "{said}");
+        assert!(said.contains("Waiting for review: 1 email, the oldest for 5 h"), "{said}");
+        assert!(said.contains("Automatic replies: off"), "{said}");
 
         overview.fault = Some("Gmail does not answer".to_owned());
         assert!(
-            status(&overview, later(5)).words().contains("could not be fetched: Gmail does not answer. I keep trying.")
+            status(&overview, later(5))
+                .words()
+                .contains("could not be fetched: Gmail does not answer. I'll keep trying.")
         );
         overview.paused = Some(Pause { by: "U1".into(), at: Some(RECEIVED) });
         (overview.is_automatic, overview.automatic_today) = (true, 12);
         let said = status(&overview, later(5)).words();
-        assert!(said.starts_with("Mail is paused. @U1 paused it 5 h ago."), "{said}");
-        assert!(said.contains("on, 12 of 50 sent today") && said.ends_with("/mail resume goes on with it."), "{said}");
+        assert!(said.starts_with("Email is paused. @U1 paused it 5 h ago."), "{said}");
+        assert!(
+            said.contains("on, 12 of 50 sent today") && said.ends_with("Use /mail resume to start again."),
+            "{said}"
+        );
     }
 
     #[test]
     fn a_list_of_mails_names_sender_subject_class_and_age() {
         let entries = [entry("m1", MailStatus::NeedsReview)];
         let said = waiting(&entries, false, later(5)).words();
-        assert_eq!(said, "1 mail is waiting:\n• Ada: Prices for 20 seats · inquiry · 5 h ago · open");
-        assert_eq!(waiting(&[], false, later(5)).words(), "No mail is waiting for a person.");
+        assert_eq!(said, "1 email is waiting for review:\n• Ada: Prices for 20 seats · inquiry · 5 h ago · open");
+        assert_eq!(waiting(&[], false, later(5)).words(), "No email is waiting for review.");
     }
 
     #[test]
@@ -372,7 +377,7 @@ mod tests {
             said.contains("Class: inquiry, medium confidence") && said.contains("answered automatically 110 min ago"),
             "{said}"
         );
-        assert!(found("eve", &[], false, later(2)).words().starts_with("I know no mail with “eve”."));
+        assert!(found("eve", &[], false, later(2)).words().starts_with("No email matches “eve”."));
     }
 
     #[tokio::test]
@@ -380,8 +385,8 @@ mod tests {
         let entries = vec![entry("m1", MailStatus::NeedsReview)];
         let book = FixedBook::new(entries.clone());
         let said = home(&book.overview().await.unwrap(), &entries, book.channel(), later(5)).words();
-        assert!(said.contains("1 mail in #C5, the oldest for 5 h."), "{said}");
-        assert!(said.contains("inquiry, medium confidence · 5 h ago · open the card"), "{said}");
+        assert!(said.contains("1 email in #C5, the oldest for 5 h."), "{said}");
+        assert!(said.contains("inquiry, medium confidence · 5 h ago · open the thread"), "{said}");
         assert!(!said.contains("Ada") && !said.contains("Prices"), "{said}");
     }
 
@@ -392,14 +397,14 @@ mod tests {
         let reply = figures(&Figures::of(&entries), 30, Chart::Times);
         let said = reply.words();
         assert!(
-            said.starts_with("In the last 30 days, half of the answers went out within 12 min, and 90% within 5 h."),
+            said.starts_with("In the last 30 days, half of the replies went out within 12 min and 90% within 5 h."),
             "{said}"
         );
         assert_eq!(reply.files[0].name, "answer-times.png");
         let reply = figures(&Figures::of(&entries), 1, Chart::Classes);
-        assert!(reply.words().starts_with("In the last day, most mails were of the class inquiry (2 of 2, 100%)."));
+        assert!(reply.words().starts_with("In the last day, the most common class was inquiry (2 of 2, 100%)."));
         assert_eq!(reply.files[0].name, "mail-classes.png");
-        assert_eq!(figures(&Figures::of(&[]), 30, Chart::Times).words(), "In the last 30 days there were no mails.");
+        assert_eq!(figures(&Figures::of(&[]), 30, Chart::Times).words(), "In the last 30 days, no email arrived.");
     }
 
     #[test]

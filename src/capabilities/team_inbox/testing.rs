@@ -68,7 +68,7 @@ impl FixedBook {
 
     fn all(&self) -> Result<Vec<Entry>, BookError> {
         match self.is_broken {
-            true => Err(BookError::Unavailable("the store does not answer".to_owned())),
+            true => Err(BookError::Unavailable("the store isn't answering".to_owned())),
             false => Ok(self.entries.clone()),
         }
     }
@@ -121,5 +121,5 @@ impl MailBook for FixedBook {
 
 /// Returns Ana as the only reader of an answer in this channel.
 pub(crate) fn ana_in(channel: &str) -> Reader {
-    Reader { by: Some("U1".into()), team: "T1".into(), channel: channel.into(), alone: true, zone: None }
+    Reader { by: Some("U1".into()), team: "T1".into(), channel: channel.into(), thread: None, alone: true, zone: None }
 }

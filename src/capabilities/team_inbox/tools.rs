@@ -73,7 +73,7 @@ impl Tool for MailStatus {
     }
 
     fn description(&self) -> &'static str {
-        "Returns the state of the team's mail account: whether mail is fetched, and how many mails wait for a person."
+        "Returns the state of the team's email account: whether email is fetched, and how many emails wait for a person."
     }
 
     fn schema(&self) -> Value {
@@ -101,7 +101,7 @@ impl Tool for WaitingMails {
     }
 
     fn description(&self) -> &'static str {
-        "Lists the mails that wait for a person, the oldest first. Only in the channel of mails."
+        "Lists the emails that wait for a person, the oldest first. Only in the channel for email."
     }
 
     fn schema(&self) -> Value {
@@ -168,7 +168,7 @@ impl Tool for MailFigures {
     }
 
     fn description(&self) -> &'static str {
-        "Shows how fast the team answers mail, or which classes of mail it gets, as figures with a picture."
+        "Shows how fast the team answers email, or which classes of email it gets, as figures with a picture."
     }
 
     fn schema(&self) -> Value {
@@ -202,7 +202,7 @@ fn refused(error: PrepareError) -> ToolError {
             (error, reply)
         }
         PrepareError::Refusal(Refusal::Missing(_)) | PrepareError::Answered { .. } => {
-            let offer = "I can show how fast mail is answered, or which classes of mail arrive.";
+            let offer = "I can show how fast we answer email, or what kinds of email arrive.";
             (ErrorKind::Validation, Reply::text(offer))
         }
     };
@@ -229,7 +229,7 @@ mod tests {
             said.push(tool.present(&json!({}), &answer).unwrap().words());
         }
         assert!(said[0].contains("Prices for 20 seats"), "{said:?}");
-        assert_eq!(said[1], "Mails are shown in #C5 only. Ask me there.");
+        assert_eq!(said[1], "Email is only shown in #C5. Ask me there.");
     }
 
     #[tokio::test]

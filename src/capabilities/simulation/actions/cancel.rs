@@ -70,7 +70,7 @@ impl ActionKind for CancelJob {
         }
         let notes = match job.status {
             JobStatus::Running => {
-                vec![Text::from("The engine finishes its present step first; then the results are dropped.")]
+                vec![Text::from("The engine finishes its current step first, then the results are discarded.")]
             }
             _ => Vec::new(),
         };
@@ -164,7 +164,7 @@ fn participle(status: JobStatus) -> &'static str {
 fn done(cancel: &Cancel, status: JobStatus) -> Outcome {
     let summary = match status {
         JobStatus::Running | JobStatus::Queued => {
-            "Asked the bridge to cancel the job. It ends when the engine has finished its present step."
+            "Asked the bridge to cancel the job. It ends when the engine has finished its current step."
         }
         JobStatus::Cancelled => "Canceled the job.",
         JobStatus::Succeeded | JobStatus::Failed | JobStatus::Timeout => {

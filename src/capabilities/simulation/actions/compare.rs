@@ -277,10 +277,12 @@ impl Batches for CompareValues {
             true => text.code(&comparison.parameter).plain(format!(" is {before} again.")),
             false => text
                 .code(&comparison.parameter)
-                .plain(format!(" may still have a value of the comparison; it was {before} before.")),
+                .plain(format!(" may still have a value from the comparison; it was {before} before it.")),
         };
         let text = match sweep.job.is_some() && !sweep.cancelled {
-            true => text.plain(" The run of the present value could not be canceled, so it may go on at the bridge."),
+            true => {
+                text.plain(" The run of the current value could not be canceled, so it may continue at the bridge.")
+            }
             false => text,
         };
         let result = json!({ "simulation": comparison.simulation, "points": sweep.points, IS_BACK: sweep.set_back });
@@ -451,7 +453,7 @@ fn card(comparison: &Comparison, took: Option<Duration>) -> Card {
     if let Some(took) = took {
         facts.push(fact(
             "Expected",
-            format!("about {} in all, by its last run", lasting(took * u32::try_from(count).unwrap_or(1))),
+            format!("about {} in total, based on its last run", lasting(took * u32::try_from(count).unwrap_or(1))),
         ));
     }
     Card {
@@ -460,9 +462,9 @@ fn card(comparison: &Comparison, took: Option<Duration>) -> Card {
         warnings: vec![Text::from(
             "The parameter changes while this runs. Other runs of this simulation would use these values.",
         )],
-        notes: vec![Text::from("One approval covers these runs. In the end the parameter is set back.")],
+        notes: vec![Text::from("One approval covers these runs. Afterwards, the parameter is set back.")],
         approve: format!("Run {count} values"),
-        reject: "Don't run".to_owned(),
+        reject: "Cancel request".to_owned(),
         done: format!("Compared {count} values of {}.", comparison.parameter),
         irreversible: false,
         editable: false,

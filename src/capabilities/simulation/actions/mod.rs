@@ -41,7 +41,7 @@ pub(crate) fn failed(error: ErrorKind, summary: impl Into<Text>) -> Outcome {
 /// Returns the proof that the record was approved.
 fn confirmed(record: &ActionRecord) -> Result<Confirmed, Outcome> {
     Confirmed::by_record(record)
-        .ok_or_else(|| failed(ErrorKind::Execution, "This was not approved by anybody, so nothing was done."))
+        .ok_or_else(|| failed(ErrorKind::Execution, "No one approved this, so nothing was done."))
 }
 
 /// Returns the parameters and the proof of approval of a record that is being carried out.

@@ -97,8 +97,7 @@ impl ActionKind for RunPopulation {
         }
         let file = non_blank(asked.file.as_ref()).and_then(|file| deps.settings.file_named(file));
         let Some(file) = file.or_else(|| file_of(deps, &loaded)) else {
-            let question =
-                format!("Which model file was {} loaded from? The bridge wants to know it for this run.", loaded.id);
+            let question = format!("Which model file was {} loaded from? The bridge needs it for this run.", loaded.id);
             return Err(Refusal::Missing(vec![missing("file", question, Vec::new())]).into());
         };
         let limit_s = run::limit(deps, asked.time_limit_s)?;
@@ -120,7 +119,7 @@ impl ActionKind for RunPopulation {
                 "It runs at the bridge. I post the aggregated figures when it ends; say “stop” to cancel it.",
             )],
             approve: "Run population".to_owned(),
-            reject: "Don't run".to_owned(),
+            reject: "Cancel request".to_owned(),
             done: format!("Ran {} for {size} virtual subjects.", loaded.id),
             irreversible: false,
             editable: false,

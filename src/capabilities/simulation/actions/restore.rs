@@ -95,15 +95,13 @@ impl ActionKind for RestoreSimulation {
                 fact("Snapshot", Text::new().code(&snapshot.id)),
                 fact("Taken", taken),
             ],
-            warnings: vec![Text::from(
-                "All parameters go back to their values at that time; changes since then are lost.",
-            )],
+            warnings: vec![Text::from("All parameters return to their values at that time. Later changes are lost.")],
             notes: match newest {
                 true => vec![Text::from(format!("This is the newest of {} snapshots.", snapshots.len()))],
                 false => Vec::new(),
             },
             approve: "Restore snapshot".to_owned(),
-            reject: "Don't restore".to_owned(),
+            reject: "Cancel request".to_owned(),
             done: format!("Restored {} from its snapshot.", loaded.id),
             irreversible: false,
             editable: false,

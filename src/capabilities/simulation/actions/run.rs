@@ -59,7 +59,9 @@ pub(super) fn limit(deps: &Deps, asked: Option<f64>) -> Result<u64, PrepareError
     let limit = asked.unwrap_or(usual as f64);
     match (1.0..=86_400.0).contains(&limit) {
         true => Ok(limit.round() as u64),
-        false => Err(refused(ErrorKind::Validation, Reply::text("A run may take between 1 second and 24 hours."))),
+        false => {
+            Err(refused(ErrorKind::Validation, Reply::text("The time limit must be between 1 second and 24 hours.")))
+        }
     }
 }
 
@@ -111,8 +113,8 @@ impl ActionKind for RunSimulation {
         }
         facts.push(fact("Time limit", lasting(Duration::from_secs(limit_s))));
         facts.push(match deps.memory.last_took(&loaded.id) {
-            Some(took) => fact("Expected", format!("about {}, as its last run", lasting(took))),
-            None => fact("Expected", "unknown; no earlier run to go by"),
+            Some(took) => fact("Expected", format!("about {}, based on its last run", lasting(took))),
+            None => fact("Expected", "unknown; there is no earlier run"),
         });
         let card = Card {
             title: format!("Run “{}”?", loaded.id),
@@ -122,7 +124,7 @@ impl ActionKind for RunSimulation {
                 "It runs at the bridge. I post its PK figures when it ends; say “stop” to cancel it.",
             )],
             approve: "Run simulation".to_owned(),
-            reject: "Don't run".to_owned(),
+            reject: "Cancel request".to_owned(),
             done: format!("Ran {}.", loaded.id),
             irreversible: false,
             editable: false,

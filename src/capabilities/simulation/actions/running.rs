@@ -163,7 +163,7 @@ pub fn note(status: JobStatus, since: Timestamp) -> Text {
         JobStatus::Queued => "Queued at the bridge since ",
         _ => "Running at the bridge since ",
     };
-    Text::from(state).moment(since).plain(". I wait for its end.")
+    Text::from(state).moment(since).plain(". I'm waiting for it to end.")
 }
 
 /// Reads the figures of a job, and its curves if possible, for the outcome.

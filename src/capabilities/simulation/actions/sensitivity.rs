@@ -123,10 +123,8 @@ impl ActionKind for RunSensitivity {
         }
         let file = non_blank(asked.file.as_ref()).and_then(|file| deps.settings.file_named(file));
         let Some(file) = file.or_else(|| file_of(deps, &loaded)) else {
-            let question = format!(
-                "Which model file was {} loaded from? The bridge wants to know it for this analysis.",
-                loaded.id
-            );
+            let question =
+                format!("Which model file was {} loaded from? The bridge needs it for this analysis.", loaded.id);
             return Err(Refusal::Missing(vec![missing("file", question, Vec::new())]).into());
         };
         let runs = 1 + 3 * varied.len();
@@ -153,11 +151,11 @@ impl ActionKind for RunSensitivity {
         }
         if let Some(took) = deps.memory.last_took(&loaded.id) {
             let expected = took * u32::try_from(runs).unwrap_or(1);
-            facts.push(fact("Expected", format!("about {}, by its last run", lasting(expected))));
+            facts.push(fact("Expected", format!("about {}, based on its last run", lasting(expected))));
             if expected > LONG {
                 let limit = lasting(LONG);
                 warnings.push(Text::from(format!(
-                    "I wait {limit} for the bridge's answer; if the analysis takes longer, its figures are lost."
+                    "I wait {limit} for the bridge's answer. If the analysis takes longer, its figures are lost."
                 )));
             }
         }
@@ -167,12 +165,12 @@ impl ActionKind for RunSensitivity {
             warnings,
             notes: vec![
                 Text::from(
-                    "For each parameter, a copy with its present value is compared with one above and one below.",
+                    "For each parameter, a copy with its current value is compared with one above and one below.",
                 ),
                 Text::from(format!("The bridge keeps the {} copies until it restarts; I don't list them.", runs - 1)),
             ],
             approve: "Run analysis".to_owned(),
-            reject: "Don't run".to_owned(),
+            reject: "Cancel request".to_owned(),
             done: format!("Analyzed the sensitivity of {}.", loaded.id),
             irreversible: false,
             editable: false,
@@ -250,7 +248,7 @@ impl Batches for RunSensitivity {
             return Batch::Ended(outcome);
         }
         let now = self.0.client.clock().now();
-        let note = Text::from("Running at the bridge since ").moment(now).plain(". I wait for its end.");
+        let note = Text::from("Running at the bridge since ").moment(now).plain(". I'm waiting for it to end.");
         let progress = running::progress(json!({}), 0, 1, note);
         Batch::Waits(progress, Awaited { source: SOURCE.to_owned(), key: analyses::key(&record.id), within: WITHIN })
     }

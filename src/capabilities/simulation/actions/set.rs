@@ -185,7 +185,7 @@ impl ActionKind for SetParameter {
             Some(value) => Text::from(quantity(value, state["unit"].as_str())),
             None => Text::from("no value"),
         };
-        vec![Fact { label: "Present value".to_owned(), before: Some(words(shown)), after: words(found) }]
+        vec![Fact { label: "Current value".to_owned(), before: Some(words(shown)), after: words(found) }]
     }
 
     /// Returns true for another value of the same parameter.
@@ -319,7 +319,7 @@ fn card(simulation: &str, path: &str, before: Option<&Parameter>, wanted: &Wante
         warnings,
         notes,
         approve: "Set value".to_owned(),
-        reject: "Don't change".to_owned(),
+        reject: "Cancel request".to_owned(),
         done: format!("Set {path} to {after} in {simulation}."),
         irreversible: false,
         editable: false,

@@ -82,7 +82,7 @@ impl BridgeClient {
         let answer = attempt.retry(http::waits()).when(Error::may_pass).notify(|_, _| {
             asked += 1;
             status_line::say(format!(
-                "The simulation bridge does not answer. Asking again ({asked} of {})…",
+                "The simulation bridge isn't answering. Asking again ({asked} of {})…",
                 http::MAX_RETRIES + 1
             ));
         });

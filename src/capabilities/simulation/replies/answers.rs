@@ -85,7 +85,7 @@ pub fn parameters(answer: &Value) -> Reply {
         .and(Part::List(lines));
     match paths.len() > MAX_SHOWN {
         true => reply.hint(format!(
-            "The first {MAX_SHOWN} are shown. Ask for some of them, such as “parameters with liver of {simulation}”."
+            "The first {MAX_SHOWN} are shown. Ask for fewer, such as “parameters with liver of {simulation}”."
         )),
         false => reply,
     }
@@ -137,7 +137,7 @@ pub fn job(answer: &Value, now: Timestamp) -> Reply {
     let reply = Reply::text(text);
     let reply = match (&job.results, job.cancel_requested && !job.status.is_final()) {
         (Some(results), _) => reply.choice("Show its PK figures", format!("show the results of {results}")),
-        (None, true) => reply.hint("Its cancellation was requested; it ends after the engine's present step."),
+        (None, true) => reply.hint("Its cancellation was requested; it ends after the engine's current step."),
         (None, false) => reply,
     };
     match job.status.is_final() {
@@ -174,7 +174,7 @@ fn in_progress(work: &UnderWay, job: Option<&Job>, now: Timestamp) -> Reply {
     };
     match job {
         Some(job) if job.cancel_requested => {
-            reply.hint("Its cancellation was requested; it ends after the engine's present step.")
+            reply.hint("Its cancellation was requested; it ends after the engine's current step.")
         }
         // A comparison has a job for each of its values.
         Some(job) if work.action != compare::NAME && !job.status.is_final() => {
@@ -186,14 +186,14 @@ fn in_progress(work: &UnderWay, job: Option<&Job>, now: Timestamp) -> Reply {
 
 /// Says that no job is known.
 pub fn no_job() -> Reply {
-    Reply::text("No run is in progress, and I know of none before.")
+    Reply::text("No run is in progress, and I have none on record.")
         .hint("Name a job to see its state, such as “status of job ‹id›”.")
 }
 
 /// Says that the job does not exist.
 pub fn unknown_job(id: &str) -> Reply {
     Reply::text(Text::from("The bridge knows no job ").code(id).plain("."))
-        .hint("It keeps jobs for about a week. Check the id on the card of the run.")
+        .hint("It keeps jobs for about a week. Check the ID on the run's card.")
 }
 
 /// The requested PK figures.
@@ -246,7 +246,7 @@ pub fn snapshots(answer: &Value) -> Reply {
 pub fn models(answer: &Value) -> Reply {
     let files: Vec<String> = part(&answer["models"]);
     match files.is_empty() {
-        true => Reply::text("The bridge finds no model files."),
+        true => Reply::text("The bridge has no model files."),
         false => {
             let lines = files.iter().take(MAX_SHOWN).map(|file| Text::new().code(file)).collect();
             let reply = Reply::text("Model files that the bridge can load:").and(Part::List(lines));

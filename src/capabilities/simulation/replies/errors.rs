@@ -24,7 +24,7 @@ fn sentences(error: &Error) -> (String, &'static str) {
             (format!("The simulation bridge doesn't answer ({reason})."), "Try again in a minute.")
         }
         Error::Busy => (
-            "The simulation bridge takes no more calls right now (it limits them per minute).".to_owned(),
+            "The simulation bridge isn't accepting more calls right now; it limits calls per minute.".to_owned(),
             "Try again in a minute.",
         ),
         Error::NoToken => ("I have no token for the simulation bridge.".to_owned(), OPERATOR),
@@ -46,9 +46,10 @@ fn sentences(error: &Error) -> (String, &'static str) {
             (format!("The bridge refused this: {}.", bare(&problems.join("; "))), "Check it and ask again.")
         }
         Error::Engine { reason } => (format!("The model engine behind the bridge failed: {}.", bare(reason)), ""),
-        Error::Faulted { .. } => {
-            ("The bridge failed with an internal error.".to_owned(), "Its operator can find it in its log.")
-        }
+        Error::Faulted { .. } => (
+            "The bridge failed with an internal error.".to_owned(),
+            "The bridge's operator can find the cause in its log.",
+        ),
         Error::NoAnswer { reason } => (format!("The bridge didn't answer ({reason})."), ""),
         Error::Decode { reason } => (format!("I couldn't read the bridge's answer: {}.", bare(reason)), OPERATOR),
     }

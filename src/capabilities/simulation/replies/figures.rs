@@ -90,12 +90,13 @@ pub fn pk(reply: Reply, metrics: &[Metric]) -> Reply {
 
 /// Adds a chart of curves, unless it cannot be drawn.
 pub fn with_curves(reply: Reply, title: &str, curves: &[Curve]) -> Reply {
-    picture(reply, "concentration-time.png", title, chart::curves(title, curves))
+    let alt = chart::description(title, curves);
+    picture(reply, "concentration-time.png", (title, alt), chart::curves(title, curves))
 }
 
-fn picture(reply: Reply, name: &str, title: &str, drawn: anyhow::Result<Vec<u8>>) -> Reply {
+fn picture(reply: Reply, name: &str, (title, alt): (&str, String), drawn: anyhow::Result<Vec<u8>>) -> Reply {
     match drawn {
-        Ok(bytes) => reply.file(Attachment { name: name.to_owned(), title: title.to_owned(), bytes }),
+        Ok(bytes) => reply.file(Attachment { name: name.to_owned(), title: title.to_owned(), alt, bytes }),
         Err(error) => {
             tracing::debug!(%error, "Cannot draw a chart");
             reply
@@ -161,7 +162,9 @@ pub fn population_report(reply: Reply, population: &Value) -> Reply {
         _ => reply,
     };
     let title = format!("{name} in {} virtual subjects", band.subjects);
-    picture(reply, "population.png", &title, chart::population(&title, found.unit.as_deref(), band))
+    let unit = found.unit.as_deref();
+    let alt = chart::description_of_population(&title, unit, band);
+    picture(reply, "population.png", (&title, alt), chart::population(&title, unit, band))
 }
 
 /// Returns a sentence for each figure of a population that has some statistics and not all of the table. They cannot be
@@ -217,7 +220,7 @@ pub fn sensitivity_report(reply: Reply, result: &Value) -> Reply {
     let reply = match varied().any(|scenario| !scenario.deltas.is_empty()) {
         true => reply,
         false => reply.hint(
-            "No percentage can be given, because no copy with the present value has figures. Ask again for a new \
+            "No percentage can be given, because no copy with the current value has figures. Ask again for a new \
              analysis.",
         ),
     };
@@ -234,7 +237,8 @@ pub fn sensitivity_report(reply: Reply, result: &Value) -> Reply {
     let percent = varied().map(|scenario| scenario.change.abs() * 100.0).fold(0.0, f64::max);
     let title = format!("Sensitivity of Cmax in {simulation}");
     let drawn = chart::tornado(&title, "Cmax", percent, &bars);
-    picture(reply, "sensitivity.png", &title, drawn)
+    let alt = chart::description_of_bars(&title, "Cmax", percent, &bars);
+    picture(reply, "sensitivity.png", (&title, alt), drawn)
 }
 
 /// Returns the sentences about the copies of an analysis, if they differ from the simulation before the variation:

@@ -31,25 +31,24 @@ pub fn comparison(comparison: &ActionRecord) -> Text {
     let so_far = so_far.map(|(done, total)| format!(" ({done} of {total} values are done)")).unwrap_or_default();
     let sentence = Text::from("A comparison of ").code(text("parameter")).plain(" is running in ");
     let sentence = sentence.bold(text("simulation")).plain(format!("{so_far}. "));
-    sentence.plain("It changes this parameter for each run and sets it back in the end")
+    sentence.plain("It changes this parameter for each run and sets it back afterwards")
 }
 
 /// Says that an approved change was not made because a comparison is in progress.
 pub fn comparison_in_progress(record: &ActionRecord) -> Text {
-    comparison(record).plain(". Nothing else was changed. Ask again when it has ended.")
+    comparison(record).plain(". Nothing else was changed. Ask again when it ends.")
 }
 
 /// Says that an approved change was not made because a run has begun since its card was shown.
 pub fn run_in_progress(simulation: &str) -> Text {
     Text::from("A run of ").bold(simulation).plain(
-        " began after this card was posted, and it might run with the change. Nothing was changed. Ask again when it \
-         has ended.",
+        " started after this card was posted and might use the change. Nothing was changed. Ask again when it ends.",
     )
 }
 
 /// Says that a run may or may not have been submitted.
 pub fn perhaps_submitted(error: &Error) -> Text {
-    Text::from(format!("{} The run may have been started there or not.", errors::fact(error)))
+    Text::from(format!("{} The run may or may not have started.", errors::fact(error)))
 }
 
 /// Says that a run has succeeded.
@@ -96,7 +95,7 @@ pub fn run_stopped(simulation: &str, cancelled: Option<bool>, by: Option<&UserId
         Some(false) => text
             .plain("The bridge could not be asked to cancel the run of ")
             .bold(simulation)
-            .plain(", so it may go on there. Its results are not told here."),
+            .plain(", so it may continue there. Its results won't be posted here."),
         None => text.plain("Nothing was run."),
     }
 }
@@ -121,7 +120,7 @@ pub fn analysis_stopped(simulation: &str, begun: bool, by: Option<&UserId>) -> T
         true => text
             .plain("The bridge can't cancel an analysis, so it may still finish that of ")
             .bold(simulation)
-            .plain("; I don't wait for its figures."),
+            .plain("; I'm no longer waiting for its figures."),
         false => text.plain("Nothing was run."),
     }
 }

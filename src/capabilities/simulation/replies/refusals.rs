@@ -34,7 +34,7 @@ pub fn nothing_loaded(deps: &Deps) -> Reply {
 pub fn not_loaded(deps: &Deps, asked: &str, all: &[Loaded], says: impl Fn(&str) -> String) -> Reply {
     let reply = Reply::text(Text::from("No simulation called ").bold(asked).plain(" is loaded."));
     let reply = match all {
-        [] => reply.hint("Nothing is loaded at the moment. If a card to load it is open, approve that first."),
+        [] => reply.hint("Nothing is loaded right now. If a card to load it is open, approve it first."),
         _ => reply.hint(
             "Loaded: ".to_owned()
                 + &all.iter().take(10).map(|loaded| loaded.id.as_str()).collect::<Vec<_>>().join(", "),
@@ -82,13 +82,13 @@ pub fn unknown_parameter(asked: &str, simulation: &str, similar: &[String], says
 
 /// Asks which of several parameters is meant.
 pub fn several_parameters(asked: &str, several: &[String], says: impl Fn(&str) -> String) -> Reply {
-    let reply = Reply::text(Text::from("Several parameters fit “").plain(asked).plain("”. Which one?"));
+    let reply = Reply::text(Text::from("Several parameters match “").plain(asked).plain("”. Which one?"));
     several.iter().fold(reply, |reply, path| reply.choice(path, says(path)))
 }
 
 /// Asks a question of `prepare` as the reply of a tool.
 pub fn which(missing: Option<MissingParameter>) -> Reply {
-    let Some(missing) = missing else { return Reply::text("Something is missing in this request.") };
+    let Some(missing) = missing else { return Reply::text("This request is incomplete.") };
     let reply = Reply::text(missing.question);
     match missing.options.is_empty() {
         true => reply,
@@ -133,9 +133,9 @@ pub fn wrong_unit(mistake: &WrongUnit<'_>, says: impl Fn(&str) -> String) -> Rep
     });
     let reply = Reply::text(text);
     match (right, range, unit) {
-        (Some(right), ..) => reply
-            .hint(format!("Right would be, for example, “{right}”."))
-            .choice(format!("Set it to {right}"), says(right)),
+        (Some(right), ..) => {
+            reply.hint(format!("Use, for example, “{right}”.")).choice(format!("Set it to {right}"), says(right))
+        }
         (None, Some(range), _) => reply.hint(format!("Give a value within {}.", range.words())),
         (None, None, Some(unit)) => reply.hint(format!("Give a value in {unit}.")),
         (None, None, None) => reply.hint("Give a number without a unit."),
@@ -167,7 +167,7 @@ pub fn negative(path: &str, wanted: &Wanted, before: Option<&Parameter>, range: 
 /// Warns a run that a value on an open card is not set yet; `None` if the present value is not known.
 pub fn not_set_yet(set: &ActionRecord) -> Option<Text> {
     let now = quantity(set.preconditions["value"].as_f64()?, set.preconditions["unit"].as_str());
-    let text = Text::new().bold(set.act()).plain(format!(" is not approved yet: this run uses the present {now} of "));
+    let text = Text::new().bold(set.act()).plain(format!(" is not approved yet: this run uses the current {now} of "));
     Some(text.code(set.parameters["parameter"].as_str()?).plain("."))
 }
 
@@ -179,10 +179,10 @@ pub fn wrong_direction(direction: Option<&str>, before: &Parameter, wanted: &Wan
         _ => return None,
     };
     let [after, now] = [wanted.value, before.value].map(|value| quantity(value, before.unit.as_deref()));
-    Some(Text::from(format!("You asked for a {asked} value, but {after} is {is} the present {now}.")))
+    Some(Text::from(format!("You asked for a {asked} value, but {after} is {is} the current {now}.")))
 }
 
-/// Warns of a step of more than [`HUGE`] times the present value, which is often a slip in the unit.
+/// Warns of a step of more than [`HUGE`] times the current value, which is often a slip in the unit.
 pub fn huge_step(before: f64, after: f64) -> Option<Text> {
     if before == 0.0 || after == 0.0 {
         return None;
@@ -193,8 +193,8 @@ pub fn huge_step(before: f64, after: f64) -> Option<Text> {
         times => number(times.round()),
     };
     let words = match times {
-        times if times > HUGE => format!("This is about {} times the present value.", factor(times)),
-        times if times < 1.0 / HUGE => format!("The present value is about {} times as large.", factor(1.0 / times)),
+        times if times > HUGE => format!("This is about {} times the current value.", factor(times)),
+        times if times < 1.0 / HUGE => format!("The current value is about {} times as large.", factor(1.0 / times)),
         _ => return None,
     };
     Some(Text::from(format!("{words} Check the number and its unit.")))
@@ -209,7 +209,7 @@ pub fn no_fraction(path: &str, said: &str) -> Reply {
 /// Says that a comparison is in progress.
 pub fn comparison_in_progress(comparison: &ActionRecord) -> Reply {
     Reply::text(outcomes::comparison(comparison).plain("."))
-        .hint("Ask again when it has ended. To end it now, say “stop” in its thread.")
+        .hint("Ask again when it ends. To end it now, say “stop” in its thread.")
 }
 
 /// Says that the unit is not known.
@@ -225,7 +225,7 @@ pub fn unknown_unit(given: &str, path: &str, unit: Option<&str>) -> Reply {
 pub fn no_default(path: &str, simulation: &str) -> Reply {
     let text = Text::from("I don't know the default of ")
         .code(path)
-        .plain(": the bridge reports only present values, and I haven't changed this one since I last started.");
+        .plain(": the bridge reports only current values, and I haven't changed this one since I last started.");
     Reply::text(text)
         .hint("Give the value as a number, or restore a snapshot.")
         .choice("Show the snapshots", format!("list the snapshots of {simulation}"))
@@ -246,7 +246,11 @@ pub fn out_of_range(path: &str, wanted: &str, range: &Range) -> Reply {
 /// Says that the parameter already has this value.
 pub fn already(path: &str, simulation: &str, value: &str) -> Reply {
     Reply::text(
-        Text::new().code(path).plain(" in ").bold(simulation).plain(format!(" is already {value}. Nothing to change.")),
+        Text::new()
+            .code(path)
+            .plain(" in ")
+            .bold(simulation)
+            .plain(format!(" is already {value}, so there's nothing to change.")),
     )
 }
 
