@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[derive(Debug, thiserror::Error)]
-    #[error("the store does not answer")]
+    #[error("the store isn't answering")]
     struct Top(#[source] Middle);
 
     #[derive(Debug, thiserror::Error)]
@@ -32,7 +32,7 @@ mod tests {
     #[test]
     fn every_cause_is_said_once() {
         let error = Top(Middle(std::io::Error::other("disk full")));
-        assert_eq!(chain(&error), "the store does not answer: cannot write: disk full");
+        assert_eq!(chain(&error), "the store isn't answering: cannot write: disk full");
         assert_eq!(chain(&&error), chain(&error));
     }
 }

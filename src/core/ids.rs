@@ -207,9 +207,7 @@ impl std::str::FromStr for ThreadId {
             (Some(team), Some(channel), Some(root)) if !team.is_empty() && !channel.is_empty() && !root.is_empty() => {
                 Ok(Self { team: team.into(), channel: channel.into(), root: root.into() })
             }
-            _ => Err(format!(
-                "`{text}` is no thread; a thread is written TEAM/CHANNEL/TS, such as T1/C1/1700000000.000100"
-            )),
+            _ => Err(format!("`{text}` isn't a thread; write it as TEAM/CHANNEL/TS, such as T1/C1/1700000000.000100")),
         }
     }
 }

@@ -251,6 +251,8 @@ pub struct Attachment {
     pub name: String,
     /// The title shown above the file.
     pub title: String,
+    /// The description of a picture with its numbers, for people who cannot see it; empty for other files.
+    pub alt: String,
     /// The contents; not empty.
     pub bytes: Vec<u8>,
 }

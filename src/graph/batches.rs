@@ -92,7 +92,7 @@ impl<S: State> Engine<S> {
             let batch = match batch {
                 Ok(Err(Panicked)) => {
                     note_requests(session, &record, &http_log, self.clock.now());
-                    let evidence = "Something went wrong on my side in the middle of it.";
+                    let evidence = "Something went wrong on my side midway.";
                     session.stop();
                     return self.close(session, &record, attempt, unknown(evidence.into())).await;
                 }

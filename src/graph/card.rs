@@ -18,7 +18,7 @@ impl ActionRecord {
                 approval: self.approval.clone(),
                 asked_by: self.requested_by.clone(),
                 deciders: match self.is_out_of_reach() {
-                    true => Text::from("nobody in this conversation"),
+                    true => Text::from("no one here"),
                     false => self.deciders(),
                 },
                 expires_at: self.expires_at,
@@ -65,7 +65,7 @@ impl ActionRecord {
         match self.status {
             Status::Done => self.possible_undo().into_iter().map(|undo| FollowUp::Undo(undo.label.clone())).collect(),
             Status::Failed => match &self.outcome {
-                Some(Outcome::Failed { error: ErrorKind::NotFound, .. }) => Vec::new(),
+                Some(Outcome::Failed { error: ErrorKind::NotFound | ErrorKind::Already, .. }) => Vec::new(),
                 _ => vec![again()],
             },
             Status::Unknown => vec![FollowUp::Check, FollowUp::MarkDone, again(), FollowUp::Abandon],
@@ -85,7 +85,7 @@ impl ActionRecord {
         people
     }
 
-    /// Returns true if nobody can approve it in its conversation: only readers of the conversation
+    /// Returns true if no one can approve it in its conversation: only readers of the conversation
     /// may approve it, the person who asked is the only reader, and their approval is not enough.
     pub fn is_out_of_reach(&self) -> bool {
         let Policy { approvers, also, own_request, needed, .. } = &self.policy;
@@ -142,10 +142,10 @@ impl ActionRecord {
             }
             Verdict::Rejected { .. } => by(Text::from("Rejected"), &last.by),
             Verdict::Expired => match self.approvals_so_far() {
-                None => Text::from("Expired: nobody decided in time"),
+                None => Text::from("Expired: no one decided in time"),
                 Some((count, who)) => {
                     let line = Text::from("Expired: ").plain(count).plain(" had approved (").join(who);
-                    line.plain(") when the time was over")
+                    line.plain(") when it expired")
                 }
             },
             Verdict::Cancelled => {
@@ -153,6 +153,7 @@ impl ActionRecord {
             }
             Verdict::Superseded if self.was_edited() => by(Text::from("Edited"), &last.by),
             Verdict::Superseded => Text::from("Replaced by a newer request"),
+            Verdict::Obsolete { why } => return why.clone(),
         };
         let line = line.plain(" · ").moment(last.at);
         match &last.verdict {
@@ -217,8 +218,8 @@ impl ActionRecord {
         };
         let but = match (own_request, self.edits.is_empty()) {
             (true, _) => "",
-            (false, true) => "the person who asked",
-            (false, false) => "whoever asked or edited",
+            (false, true) => "the requester",
+            (false, false) => "the requester and editors",
         };
         approvers_text(usual, more, but, place, |approver| self.is_excluded(approver))
     }
@@ -256,7 +257,7 @@ impl ActionRecord {
 impl Policy {
     /// Names those who may decide, as the subject of a sentence: “anyone in this channel”.
     pub fn deciders(&self) -> Text {
-        let but = if self.own_request { "" } else { "the person who asked" };
+        let but = if self.own_request { "" } else { "the requester" };
         let listed = ApproverLists {
             approvers: self.approvers.iter().collect(),
             also: &self.also,
@@ -323,7 +324,7 @@ fn approvers_text(
     }
     let who = match usual.as_slice() {
         [] if more.is_empty() => {
-            return Text::from(format!("nobody (only {but} is named, and another person has to approve this)"));
+            return Text::from(format!("no one (only {but} is listed, and another person has to approve this)"));
         }
         [] => join_approvers(Text::new(), &more, place, "anyone in "),
         usual => {
@@ -335,7 +336,7 @@ fn approvers_text(
     };
     match usual.as_slice() {
         _ if but.is_empty() => who,
-        [Approver::Channel] if also.is_empty() => who.plain(format!(" but {but}")),
+        [Approver::Channel] if also.is_empty() => who.plain(format!(" except {but}")),
         _ => who.plain(format!(" (but not {but})")),
     }
 }
@@ -343,11 +344,11 @@ fn approvers_text(
 /// Describes that nobody may decide, with the reason.
 fn nobody_may_decide(apart: Option<&[String]>) -> Text {
     match apart {
-        None => Text::from("nobody (no approvers are configured)"),
-        Some([]) => Text::from("nobody (the lists of approvers that apply have nobody in common)"),
+        None => Text::from("no one (no approvers are configured)"),
+        Some([]) => Text::from("no one (the lists of approvers that apply have no one in common)"),
         Some(contexts) => {
             let named = Text::listed(contexts.iter().map(|context| Text::new().code(context)), "and");
-            Text::from("nobody (the approvers of ").join(named).plain(" have nobody in common)")
+            Text::from("no one (the approvers of ").join(named).plain(" have no one in common)")
         }
     }
 }
@@ -364,7 +365,7 @@ fn join_approvers(who: Text, approvers: &[Approver], place: ReaderPlace<'_>, wit
             }
             ReaderPlace::Elsewhere(channel) => Text::from(within).channel(channel.clone()),
         },
-        Approver::Requester => Text::from("the person who asked"),
+        Approver::Requester => Text::from("the requester"),
         Approver::User(user) => Text::new().person(user.clone()),
         Approver::Group(group) => Text::from("a member of ").group(group),
     };

@@ -345,8 +345,8 @@ impl<S: State> Engine<S> {
     /// Posts in the thread that its memory could not be read and that the bot starts over.
     async fn report_lost_memory(&self, session: &mut Session<S>) -> Result<(), Error> {
         let mut changes = session.changes();
-        let reply = Reply::text("I can't read my notes of this thread anymore, so I'm starting over here.").hint(
-            "Buttons on older cards here do nothing. What a card says was done, was done; ask again for the rest.",
+        let reply = Reply::text("I can no longer read my notes about this thread, so I'm starting over here.").hint(
+            "Buttons on older cards here no longer work. Changes that a card shows as done stay done; ask again for the rest.",
         );
         let slot = Slot::new(format!("anew:{}", session.lease.fence));
         changes.outbox.push(outgoing(slot, self.clock.now(), Outbound::Reply { reply }));

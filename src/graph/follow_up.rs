@@ -128,7 +128,7 @@ impl<S: State> Engine<S> {
                 (Outcome::Unknown { summary }, follow_up)
             }
             (Probed::DidNotHappen, _) => {
-                let summary = Text::from("I looked again: it did not happen. Nothing was changed.");
+                let summary = Text::from("I checked again: it didn't happen. Nothing was changed.");
                 (failed(ErrorKind::Execution, summary), follow_up)
             }
             (Probed::Unfinished { evidence } | Probed::Otherwise { evidence } | Probed::CannotTell { evidence }, _) => {
@@ -164,27 +164,25 @@ impl<S: State> Engine<S> {
     /// Reads the change back, with a time-out. An idempotent change cannot be read back.
     async fn probed(&self, record: &ActionRecord) -> Probed {
         let Some(kind) = self.actions.get(record.name.as_str()) else {
-            let evidence = Text::from("This kind of change is no longer offered, so I cannot look it up.");
+            let evidence = Text::from("This kind of change is no longer offered, so I can't look it up.");
             return Probed::CannotTell { evidence };
         };
         if kind.recovery() == Recovery::Idempotent {
-            return Probed::CannotTell { evidence: "This cannot be looked up.".into() };
+            return Probed::CannotTell { evidence: "I can't check whether it happened.".into() };
         }
         let probed = tokio::time::timeout(self.settings.step_timeout, kind.probe(record)).await;
-        probed.unwrap_or(Probed::CannotTell { evidence: "The platform does not answer.".into() })
+        probed.unwrap_or(Probed::CannotTell { evidence: "The platform isn't answering.".into() })
     }
 }
 
 /// Describes that a person says the change happened although reading back does not show it.
 fn stated_by(by: &UserId, probed: Probed) -> Text {
-    let says = Text::new().person(by.clone()).plain(" says that it was done");
+    let says = Text::new().person(by.clone()).plain(" says it was done");
     match probed {
         Probed::CannotTell { evidence } => says.plain(". ").join(evidence),
         Probed::Unfinished { evidence } | Probed::Otherwise { evidence } => {
-            says.plain(", but I read something else. ").join(evidence)
+            says.plain(", but the platform shows something else. ").join(evidence)
         }
-        Probed::DidNotHappen | Probed::Happened(_) => {
-            says.plain(", but I read something else. Reading back, it had not been done.")
-        }
+        Probed::DidNotHappen | Probed::Happened(_) => says.plain(", but the platform shows it wasn't."),
     }
 }

@@ -104,14 +104,12 @@ impl Proof {
     pub fn objection(&self) -> Option<String> {
         match self {
             Self::Ours => None,
-            Self::Altered => Some("What is stored is not what was shown on the card, so nothing was done.".to_owned()),
+            Self::Altered => Some("The stored request differs from what the card shows, so nothing was done.".to_owned()),
             Self::KeyMissing(key) => Some(format!(
-                "This card was made with digest key {key}, which I no longer have, so nothing was done. Ask for a fresh \
-                 card, or have the key put back.",
+                "This card was signed with digest key {key}, which is no longer configured, so nothing was done. Ask again for a new card, or have the key restored.",
             )),
             Self::Unsealed => Some(
-                "This card has no seal: it was made by an earlier version of me, or written by something else. So nothing \
-                 was done. Ask for a fresh card."
+                "This card has no seal, so nothing was done. It was made by an earlier version or by another program. Ask again for a new card."
                     .to_owned(),
             ),
         }
@@ -142,7 +140,7 @@ pub enum KeyringError {
     #[error("there is no digest key")]
     Empty,
     /// A key is too short.
-    #[error("digest key {nth} has {bytes} bytes; right would be at least {MIN_KEY_BYTES}")]
+    #[error("digest key {nth} has {bytes} bytes; expected at least {MIN_KEY_BYTES}")]
     Short {
         /// The position of the key in the list, starting at 1.
         nth: usize,

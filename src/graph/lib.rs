@@ -21,6 +21,7 @@ mod ask;
 mod batches;
 pub mod card;
 pub mod checkpoint;
+mod close;
 pub mod conversing;
 pub mod definition;
 mod delta;

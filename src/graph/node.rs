@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use countersign_core::{
     clock::Timestamp,
     ids::{ActionId, RunId, ThreadId, UserId},
-    reply::Reply,
+    reply::{Reply, Text},
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -164,6 +164,11 @@ impl<S> Step<S> {
         Self { state, next: Next::Ask(Box::new(ask)), says: Vec::new(), posts: Vec::new(), usage: None }
     }
 
+    /// Ends the run, and closes the open requests of the thread as obsolete for this reason.
+    pub fn close(state: S, why: Text) -> Self {
+        Self { next: Next::Close(why), ..Self::end(state) }
+    }
+
     /// Adds a reply.
     pub fn say(mut self, reply: Reply) -> Self {
         self.says.push(reply);
@@ -194,6 +199,8 @@ pub enum Next {
     Ask(Box<Ask>),
     /// The run is over.
     End,
+    /// The run is over, and the open requests of the thread are obsolete for this reason. Their runs do not continue.
+    Close(Text),
 }
 
 /// A question to a person that asks for approval of a change.

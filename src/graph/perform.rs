@@ -77,7 +77,7 @@ impl<S: State> Engine<S> {
             }
             let summary = Text::from(objection);
             let outcome = match record.status {
-                Status::Intent => unknown(summary.plain(" Before that it may have been sent.")),
+                Status::Intent => unknown(summary.plain(" It may have been sent before that.")),
                 _ => failed(ErrorKind::Execution, summary),
             };
             return self.close(session, &record, Attempt { node, began }, outcome).await;
@@ -103,20 +103,22 @@ impl<S: State> Engine<S> {
     /// Returns an outcome if an approved action must not be carried out.
     async fn refusal(&self, kind: &dyn ActionKind, record: &ActionRecord) -> Option<Outcome> {
         if record.action_version != kind.version() {
-            let summary = Text::from("I was updated since this card was made, so nothing was done. Please ask again.");
+            let summary = Text::from("I was updated after this card was posted, so nothing was done. Ask again.");
             return Some(failed(ErrorKind::Execution, summary));
         }
         let read = tokio::time::timeout(self.settings.step_timeout, caught(kind.preconditions(record))).await;
         match read.map(|read| read.unwrap_or_else(|Panicked| Err(panicked_before_sending()))) {
             Ok(Ok(found)) if found == record.preconditions => None,
-            Ok(Ok(found)) => Some(failed(
-                ErrorKind::Execution,
-                describe_differences(&kind.differences(&record.preconditions, &found)),
-            )),
+            Ok(Ok(found)) => Some(match kind.already(record, &found) {
+                Some(summary) => failed(ErrorKind::Already, summary),
+                None => {
+                    failed(ErrorKind::Execution, describe_differences(&kind.differences(&record.preconditions, &found)))
+                }
+            }),
             Ok(Err(outcome)) => Some(outcome),
             Err(_) => Some(failed(
                 ErrorKind::Network,
-                Text::from("The platform took too long to answer, so nothing was done. Please ask again."),
+                Text::from("The platform took too long to answer, so nothing was done. Ask again."),
             )),
         }
     }
@@ -184,7 +186,7 @@ impl<S: State> Engine<S> {
         match kind.recovery() {
             Recovery::Idempotent => self.send_again(session, kind, record, attempt).await,
             Recovery::Ask => {
-                let evidence = describe_sends(&record).plain(" This cannot be looked up.");
+                let evidence = describe_sends(&record).plain(" I can't check whether it happened.");
                 self.close(session, &record, attempt, unknown(evidence)).await
             }
             Recovery::Probe { in_flight, repeatable } => {
@@ -195,13 +197,13 @@ impl<S: State> Engine<S> {
                 }
                 let http_log = HttpLog::default();
                 let probe = caught(kind.probe(&record)).map(|probed| {
-                    let evidence = || "Something went wrong on my side while I read it back.".into();
+                    let evidence = || "Something went wrong on my side while I checked it.".into();
                     probed.unwrap_or_else(|Panicked| Probed::CannotTell { evidence: evidence() })
                 });
                 let probe = tokio::time::timeout(self.settings.step_timeout, probe);
                 let probed = http_log.during(probe).await;
                 note_requests(session, &record, &http_log, self.clock.now());
-                let probed = probed.unwrap_or(Probed::CannotTell { evidence: "The platform does not answer.".into() });
+                let probed = probed.unwrap_or(Probed::CannotTell { evidence: "The platform isn't answering.".into() });
                 // No effect so far is no evidence: a request can be delayed in transit for longer than its sender
                 // waits.
                 let inconclusive = !matches!(probed, Probed::Happened(_) | Probed::Otherwise { .. });
@@ -218,7 +220,7 @@ impl<S: State> Engine<S> {
                     Probed::Unfinished { .. } if record.sends < MAX_SENDS => {
                         return self.send_again(session, kind, record, attempt).await;
                     }
-                    Probed::DidNotHappen => describe_sends(&record).plain(" When I read it back, nothing had changed."),
+                    Probed::DidNotHappen => describe_sends(&record).plain(" I checked: nothing had changed."),
                     Probed::Unfinished { evidence }
                     | Probed::Otherwise { evidence }
                     | Probed::CannotTell { evidence } => match record.answers.is_empty() {
@@ -255,7 +257,7 @@ impl<S: State> Engine<S> {
     ) -> Result<LeaseState, Error> {
         let now = self.clock.now();
         let mut changes = session.changes();
-        let status = Outbound::Status { text: "No answer yet. I am checking whether it happened…".to_owned() };
+        let status = Outbound::Status { text: "No answer yet. Checking whether it happened…".to_owned() };
         changes.outbox.push(outgoing(session.checkpoint.reply_slots.slot(), now, status));
         session.status_due = Some(now + self.settings.status_every);
         tracing::info!(action.id = %record.id, "Waiting before checking whether an action happened");
@@ -343,21 +345,20 @@ fn describe_sends(record: &ActionRecord) -> Text {
     let all_known = u32::try_from(answers.len()).is_ok_and(|known| known >= record.sends);
     answers.dedup();
     Text::from(match (record.sends, answers.as_slice()) {
-        (0 | 1, [one]) => format!("When it was sent, {one}."),
+        (0 | 1, [one]) => format!("It was sent, but {one}."),
         (0 | 1, _) => "There was no answer.".to_owned(),
-        (times, [one]) if all_known => format!("It was sent {times} times, and each time {one}."),
-        (times, []) => format!("It was sent {times} times, and no answer is known."),
+        (times, [one]) if all_known => format!("It was sent {times} times; each time, {one}."),
+        (times, []) => format!("It was sent {times} times, without an answer on record."),
         (times, several) => format!("It was sent {times} times: {}.", several.join("; then ")),
     })
 }
 
 /// Describes the differences between the state on the card and the current one.
 fn describe_differences(differences: &[Fact]) -> Text {
-    let text = Text::from("It was changed since this card was shown, so nothing was done.");
+    let text = Text::from("It changed after this card was posted, so nothing was done.");
     let shown = differences.iter().take(MAX_DIFFERENCES);
     let text = shown.enumerate().fold(text, |text, (n, fact)| {
-        let text =
-            text.plain(if n == 0 { " On the card, and now: " } else { "; " }).bold(fact.label.as_str()).plain(" ");
+        let text = text.plain(if n == 0 { " On the card → now: " } else { "; " }).bold(fact.label.as_str()).plain(" ");
         let before = fact.before.clone().unwrap_or_else(|| Text::from("nothing"));
         text.join(before).plain(" → ").join(fact.after.clone())
     });
@@ -365,7 +366,7 @@ fn describe_differences(differences: &[Fact]) -> Text {
         0 => text.plain(". "),
         more => text.plain(format!("; and {more} more. ")),
     };
-    text.bold("Try again").plain(" makes a card that shows it as it is now.")
+    text.bold("Try again").plain(" posts a card that shows how it is now.")
 }
 
 pub(super) fn failed(error: ErrorKind, summary: Text) -> Outcome {
@@ -374,13 +375,13 @@ pub(super) fn failed(error: ErrorKind, summary: Text) -> Outcome {
 
 /// Returns the outcome of an action that panicked before anything was sent.
 fn panicked_before_sending() -> Outcome {
-    failed(ErrorKind::Execution, Text::from("Something went wrong on my side, so nothing was done. Please ask again."))
+    failed(ErrorKind::Execution, Text::from("Something went wrong on my side, so nothing was done. Ask again."))
 }
 
 pub(super) fn unknown(evidence: Text) -> Outcome {
     Outcome::Unknown {
         summary: Text(evidence.0.into_iter().collect())
-            .plain(" It may or may not have happened: please look before asking again."),
+            .plain(" It may or may not have happened. Check before asking again."),
     }
 }
 

@@ -15,7 +15,7 @@ use super::{
         Verdict,
     },
     keyring::Keyring,
-    store::{ActionChange, AuditKind, Changes, Outbound, Outgoing, TimerChange},
+    store::{ActionChange, AuditDraft, AuditKind, Changes, Outbound, Outgoing, TimerChange},
 };
 
 /// The times of a card: how long it is open, and when people are reminded.
@@ -81,7 +81,7 @@ impl Request<'_> {
         keys.sign(&mut record);
         if record.is_out_of_reach() {
             record.card.warnings.push(Text::from(
-                "Another person has to approve this, and nobody else can read a direct message. Ask me in a channel.",
+                "Another person has to approve this, and no one else can read our direct messages. Ask me in a channel.",
             ));
         }
         record
@@ -157,15 +157,34 @@ impl ActionRecord {
         Ok(older)
     }
 
+    /// Closes the card because of something that happened elsewhere. Returns the updated record.
+    ///
+    /// # Errors
+    ///
+    /// [`IllegalMove`] if the card is no longer open.
+    pub fn close_as_obsolete(&self, changes: &mut Changes, why: Text, at: Timestamp) -> Result<Self, IllegalMove> {
+        let mut closed = self.moved(Status::Cancelled)?;
+        let mut detail = AuditDraft::text_detail(&why.words());
+        detail["verdict"] = json!("obsolete");
+        (detail["status"], detail["digest"]) = (json!(closed.status), json!(closed.digest));
+        changes.audit.push(closed.event(AuditKind::Decided, at, None, detail));
+        closed.decisions.push(Decision { by: None, at, verdict: Verdict::Obsolete { why } });
+        changes.timers.extend(closed.timers().map(|key| TimerChange::Clear { key }));
+        changes.outbox.push(closed.card_message(at));
+        changes.outbox.extend(closed.notices(at));
+        changes.actions.push(ActionChange { expected: Some(self.revision), record: closed.clone() });
+        Ok(closed)
+    }
+
     /// Returns the messages to the people who were notified directly, with the current state of the
     /// request.
     pub fn notices(&self, at: Timestamp) -> Vec<Outgoing> {
         let text = if self.status.is_open() {
             Text::new()
                 .person(self.requested_by.clone())
-                .plain(" asks you to decide: ")
+                .plain(" asks for your decision: ")
                 .bold(self.card.title.clone())
-                .plain(" · open until ")
+                .plain(" · expires ")
                 .moment(self.expires_at)
         } else {
             Text::new().bold(self.act()).plain(" · ").join(self.decision_line())

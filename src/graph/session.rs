@@ -23,7 +23,7 @@ use super::{
 /// The maximum number of steps after which a full checkpoint is stored.
 const SNAPSHOT_EVERY: Version = 16;
 
-/// The maximum number of times that a write is repeated if the store does not answer. Together with
+/// The maximum number of times that a write is repeated if the store isn't answering. Together with
 /// the waits of [`STORE_RETRY_DELAY`] this takes less time than a lease.
 const STORE_ATTEMPTS: u32 = 4;
 
@@ -277,7 +277,7 @@ pub(super) fn outgoing(slot: Slot, at: Timestamp, body: Outbound) -> Outgoing {
 }
 
 impl<S: State> Engine<S> {
-    /// Writes the changes. If the store does not answer, the same write is repeated.
+    /// Writes the changes. If the store isn't answering, the same write is repeated.
     ///
     /// # Errors
     ///

@@ -33,8 +33,7 @@ impl<S: State> Engine<S> {
     ) -> Result<LeaseState, Error> {
         let began = self.clock.now();
         let Some(node) = self.graph.node(name) else {
-            let reply = Reply::text("I was updated while working on this, and the place where I was no longer exists.")
-                .hint("Please ask again.");
+            let reply = Reply::text("I was updated while working on this and can't continue.").hint("Ask again.");
             return self.give_up(session, Failure { node: name, began, reply, cause: "no such node".to_owned() }).await;
         };
         let context = self.context(session, attempt, ended.clone()).await?;
@@ -72,13 +71,13 @@ impl<S: State> Engine<S> {
             }
             Ok(Err(panicked)) => {
                 let reply = Reply::text("Something went wrong on my side, so I stopped. Nothing was changed.")
-                    .hint("Please tell the app's operator if asking again doesn't help.");
+                    .hint("If it fails again, tell the app's operator.");
                 let failure = Failure { node: name, began, reply, cause: panicked.to_string() };
                 self.try_again(session, failure, attempt, ended).await
             }
             Err(_) => {
-                let reply = Reply::text("This took too long, so I stopped. I made no further change.")
-                    .hint("Please ask again.");
+                let reply =
+                    Reply::text("This took too long, so I stopped. Nothing further was changed.").hint("Ask again.");
                 let failure = Failure { node: name, began, reply, cause: "the step timed out".to_owned() };
                 self.try_again(session, failure, attempt, ended).await
             }
@@ -169,6 +168,9 @@ impl<S: State> Engine<S> {
             Next::Ask(ask) => {
                 return Box::pin(self.save_question(session, (node, began), extra, *ask, usage)).await;
             }
+            Next::Close(why) => {
+                return Box::pin(self.save_closing(session, (node, began), extra, why, usage)).await;
+            }
             Next::End => {
                 if session.checkpoint.reply_slots.said == 0 {
                     extra.outbox.push(outgoing(session.checkpoint.reply_slots.slot(), now, Outbound::Remove));
@@ -223,11 +225,11 @@ impl<S: State> Engine<S> {
             session.checkpoint.reply_slots.said += 1;
             changes.outbox.push(outgoing(slot, now, Outbound::Reply { reply }));
         }
-        for Attachment { name, title, bytes } in files {
+        for Attachment { name, title, alt, bytes } in files {
             let hash = self.store.put_file(&session.lease.thread, &bytes).await?;
             let detail = json!({ "name": name, "title": title, "hash": hash, "bytes": bytes.len() });
             changes.audit.push(AuditDraft::new(AuditKind::Attached, now, None, detail));
-            let file = outgoing(session.checkpoint.reply_slots.slot(), now, Outbound::File { name, title, hash });
+            let file = outgoing(session.checkpoint.reply_slots.slot(), now, Outbound::File { name, title, alt, hash });
             changes.outbox.push(Outgoing { slot: None, ..file });
         }
         Ok(())

@@ -83,7 +83,7 @@ impl<S: State> Engine<S> {
         let detail = json!({ "run": session.checkpoint.run, "node": node });
         extra.audit.push(AuditDraft::new(AuditKind::Stopped, now, Some(by.clone()), detail));
         let rest = session.checkpoint.state.stopped();
-        let rest = rest.unwrap_or_else(|| " What was not begun is not done.".to_owned());
+        let rest = rest.unwrap_or_else(|| " Steps that hadn't started were not run.".to_owned());
         let text = Text::from("Stopped, as ").person(by).plain(format!(" asked.{rest}"));
         self.say(session, &mut extra, Reply::text(text)).await?;
         record_events(session, &mut extra, now);
@@ -113,8 +113,8 @@ impl<S: State> Engine<S> {
         session.checkpoint.reply_slots = ReplySlots::of(format!("stop:{seq}"));
         let text = match (waiting, not_begun) {
             (Some(rest), _) => Text::from("Stopped, as ").person(by.clone()).plain(format!(" asked.{rest}")),
-            (None, 0) => Text::from("Nothing is being done here, so there is nothing to stop."),
-            (None, _) => Text::from("Stopped, as ").person(by.clone()).plain(" asked, before I began."),
+            (None, 0) => Text::from("Nothing is running here, so there's nothing to stop."),
+            (None, _) => Text::from("Stopped, as ").person(by.clone()).plain(" asked, before I started."),
         };
         let detail = json!({ "not_begun": not_begun });
         extra.audit.push(AuditDraft::new(AuditKind::Stopped, now, Some(by.clone()), detail));

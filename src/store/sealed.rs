@@ -74,7 +74,7 @@ impl SealedStore {
     ///
     /// # Errors
     ///
-    /// If the store does not answer.
+    /// If the store isn't answering.
     pub async fn adopt(&self) -> Result<usize, Error> {
         let statuses = vec![Status::Pending, Status::Intent];
         let open = self.inner.actions(&ActionFilter { thread: None, statuses, limit: MAX_ADOPTED }).await?;

@@ -37,7 +37,7 @@ pub struct Card {
     pub notes: Vec<Text>,
     /// The label of the button that approves: `Archive it`.
     pub approve: String,
-    /// The label of the button that rejects: `Don't start`.
+    /// The label of the button that rejects: `Cancel request`.
     pub reject: String,
     /// The action in the past tense, shown after success: `Started “Math Hints”.`
     pub done: String,

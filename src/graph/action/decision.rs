@@ -1,6 +1,6 @@
 //! The policy of an action, and the decisions about it.
 
-use countersign_core::{clock::Timestamp, ids::UserId};
+use countersign_core::{clock::Timestamp, ids::UserId, reply::Text};
 use serde::{Deserialize, Serialize};
 
 /// The rules on who may decide about an action. They are part of its digest.
@@ -79,6 +79,11 @@ pub enum Verdict {
     Cancelled,
     /// A newer request replaced it.
     Superseded,
+    /// The request came to nothing, because of something that happened elsewhere.
+    Obsolete {
+        /// The reason, as it is shown on the card.
+        why: Text,
+    },
 }
 
 /// One decision, as recorded.

@@ -162,7 +162,7 @@ impl Field {
     fn read(&self, given: &[String]) -> Result<Option<Value>, String> {
         let text = given.first().map_or("", |text| text.trim());
         if text.is_empty() {
-            return if self.required { Err("Please fill this in.".to_owned()) } else { Ok(None) };
+            return if self.required { Err("Fill this in.".to_owned()) } else { Ok(None) };
         }
         Ok(Some(match &self.input {
             Input::Line(_) | Input::Prose(_) | Input::One { .. } => Value::from(text),
@@ -174,19 +174,19 @@ impl Field {
             },
             Input::Number { least, most, fraction, .. } => {
                 let number = text.replace(',', ".").parse::<f64>().ok().filter(|number| number.is_finite());
-                let number = number.ok_or_else(|| format!("Please enter a number; “{text}” is not one."))?;
+                let number = number.ok_or_else(|| format!("Enter a number. “{text}” isn't one."))?;
                 if !fraction && number.fract() != 0.0 {
-                    return Err(format!("Please enter a whole number; {text} is not one."));
+                    return Err(format!("Enter a whole number. {text} isn't one."));
                 }
                 match (least, most) {
                     (Some(least), Some(most)) if number < *least || number > *most => {
-                        return Err(format!("Please enter a number from {least} to {most}; {text} is not."));
+                        return Err(format!("Enter a number from {least} to {most}. You entered {text}."));
                     }
                     (Some(least), _) if number < *least => {
-                        return Err(format!("Please enter {least} or more; {text} is less."));
+                        return Err(format!("Enter {least} or more. You entered {text}."));
                     }
                     (_, Some(most)) if number > *most => {
-                        return Err(format!("Please enter {most} or less; {text} is more."));
+                        return Err(format!("Enter {most} or less. You entered {text}."));
                     }
                     _ => {}
                 }
@@ -283,9 +283,9 @@ mod tests {
     #[test]
     fn an_error_is_reported_at_its_field() {
         for (place, text, what) in [
-            ("/name", " ", "Please fill this in."),
-            ("/conditions/0/weight", "lots", "Please enter a number; “lots” is not one."),
-            ("/conditions/0/weight", "101", "Please enter a number from 0 to 100; 101 is not."),
+            ("/name", " ", "Fill this in."),
+            ("/conditions/0/weight", "lots", "Enter a number. “lots” isn't one."),
+            ("/conditions/0/weight", "101", "Enter a number from 0 to 100. You entered 101."),
         ] {
             let errors = form().fill(&parameters(), &entered(&[(place, text)])).unwrap_err();
             assert_eq!(errors, [(place.to_owned(), what.to_owned())].into());

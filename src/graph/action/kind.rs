@@ -185,6 +185,13 @@ pub trait ActionKind: Send + Sync {
         differences(shown, found)
     }
 
+    /// Returns a sentence if the state that was `found` is already the one that the change would make, so that there is
+    /// nothing to do and nothing to try again. Called if the state differs from the one on the card.
+    fn already(&self, record: &ActionRecord, found: &Value) -> Option<Text> {
+        let _ = (record, found);
+        None
+    }
+
     /// Returns true if a change with the parameters `asked` is a new version of the one with the
     /// parameters `shown`, such as another value for the same setting. A plan that waits for the card
     /// of the latter then waits for the new card. Both are [`Proposal::parameters`].
@@ -226,7 +233,7 @@ pub trait ActionKind: Send + Sync {
     /// Reads the state back to find out whether the change happened.
     async fn probe(&self, record: &ActionRecord) -> Probed {
         let _ = record;
-        Probed::CannotTell { evidence: Text::from("This cannot be looked up.") }
+        Probed::CannotTell { evidence: Text::from("I can't check whether it happened.") }
     }
 }
 

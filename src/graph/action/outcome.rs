@@ -79,6 +79,8 @@ pub enum ErrorKind {
     UserInput,
     /// The action could not be carried out.
     Execution,
+    /// The state is already the one that the change would make, so nothing was sent.
+    Already,
     /// None of these.
     Unknown,
 }

@@ -12,6 +12,8 @@ pub struct Reader {
     pub team: TeamId,
     /// The conversation.
     pub channel: ChannelId,
+    /// The thread, if the person reads in one.
+    pub thread: Option<ThreadId>,
     /// True if nobody else reads the conversation.
     pub alone: bool,
     /// The person's time zone, such as `Europe/Berlin`, if known.
@@ -22,7 +24,7 @@ impl Reader {
     /// Creates the reader for a person in a thread, which everyone in its conversation can read.
     pub fn in_thread(by: Option<UserId>, thread: &ThreadId) -> Self {
         let (team, channel) = (thread.team.clone(), thread.channel.clone());
-        Self { by, alone: channel.is_direct(), team, channel, zone: None }
+        Self { by, alone: channel.is_direct(), team, channel, thread: Some(thread.clone()), zone: None }
     }
 
     /// Sets the person's time zone.

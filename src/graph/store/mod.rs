@@ -93,7 +93,7 @@ pub enum Error {
         current: Option<Box<ActionRecord>>,
     },
     /// The store did not answer. The write may or may not have happened; repeating it with the same commit id is safe.
-    #[error("the store does not answer")]
+    #[error("the store isn't answering")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The data was written by a newer version of this program. It is left unchanged for that
     /// version.
@@ -333,6 +333,6 @@ pub trait Store: Send + Sync + fmt::Debug {
     async fn probe(&self) -> Result<(), Error>;
 
     /// Returns the name of the store, and whether its settings preserve acknowledged writes. Fails
-    /// if the store does not answer.
+    /// if the store isn't answering.
     async fn durability(&self) -> Result<Durability, Error>;
 }

@@ -66,6 +66,9 @@ pub enum Outbound {
         name: String,
         /// The title shown above the file.
         title: String,
+        /// The description of a picture, for people who cannot see it.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        alt: String,
         /// The hash of the contents ([`super::Store::put_blob`]).
         hash: String,
     },
