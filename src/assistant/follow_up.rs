@@ -64,13 +64,13 @@ pub(super) fn record_refused_plan(
 fn explanation_reply(book: &Book, record: &ActionRecord, by: &UserId, turned_down: Option<&RejectedChange>) -> Reply {
     let reason = outcomes::reason_of(record).unwrap_or_default();
     let text = Text::new().person(record.requested_by.clone()).plain(", ").person(by.clone());
-    let reply = Reply::text(text.plain(" says why this was turned down: ").bold(record.act()))
+    let reply = Reply::text(text.plain(" explains why this was rejected: ").bold(record.act()))
         .and(Part::Text(Text::new().italic(reason)));
     let said = Situation { said: reason.to_owned(), turned_down: turned_down.cloned(), ..Situation::default() };
     match book.asks_otherwise(&said) {
         true => reply.choice("Ask for that instead", reason),
         false if record.card.editable => reply,
-        false => reply.hint("Tell me here what to do instead, if anything."),
+        false => reply.hint("Tell me here if you want something else instead."),
     }
 }
 
@@ -83,11 +83,11 @@ fn recheck_reply(record: &ActionRecord, by: &UserId) -> Reply {
     match record.status {
         Status::Done => {
             let to = outcomes::everyone_and(by, record);
-            Reply::text(to.plain("I looked again, and it happened. ").join(about()).join(summary))
+            Reply::text(to.plain("I checked again: it happened. ").join(about()).join(summary))
         }
         Status::Unknown => {
-            Reply::text(to.join(about()).plain("I looked again, and it still cannot be told. ").join(summary))
-                .hint("Please look at the platform itself, then press Mark as done or Abandon on the card.")
+            Reply::text(to.join(about()).plain("I checked again, and it still isn't known. ").join(summary))
+                .hint("Check the platform itself, then press Mark as done or Abandon on the card.")
         }
         _ => Reply::text(outcomes::everyone_and(by, record).join(about()).join(summary)),
     }
@@ -101,8 +101,8 @@ fn marked_done_reply(record: &ActionRecord) -> Reply {
 
 /// Returns the reply that a person abandoned the action.
 fn abandoned_reply(record: &ActionRecord, by: &UserId) -> Reply {
-    let text = Text::new().person(by.clone()).plain(" gave up ").bold(record.act());
-    Reply::text(text.plain("; whether it happened is not known. I will not try it again by myself."))
+    let text = Text::new().person(by.clone()).plain(" abandoned ").bold(record.act());
+    Reply::text(text.plain("; it isn't known whether it happened. I won't try it again unless someone asks."))
 }
 
 /// Returns the reply for an action that a person marked as done after it had already been settled.
@@ -110,9 +110,9 @@ fn late_reply(record: &ActionRecord, by: &UserId) -> Reply {
     let text = Text::new().person(by.clone()).plain(" ").bold(record.act());
     Reply::text(match &record.settled {
         Some(settled) if settled.by != *by => text
-            .plain(" was settled by ")
+            .plain(" was resolved by ")
             .person(settled.by.clone())
-            .plain(" before I had read it back. The card says how."),
-        _ => text.plain(" was settled before I had read it back. The card says how."),
+            .plain(" before I could check it. The card says how."),
+        _ => text.plain(" was resolved before I could check it. The card says how."),
     })
 }

@@ -75,7 +75,7 @@ impl ModelWithFallback {
 
     async fn without_model(&self, request: &Request) -> Result<Response, NodeError> {
         self.fallback.respond(request).await.map_err(|source| NodeError::Permanent {
-            reply: Reply::text("Something went wrong on my side, so I couldn't answer this. I made no further change."),
+            reply: Reply::text("Something went wrong on my side, so I couldn't answer. Nothing further was changed."),
             source: source.into(),
         })
     }

@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn several_are_told_apart_by_place_or_words() {
-        let twins = ["assign-prog, inactive, id 0a0b0c0d…", "mathstream, enrolling (running), id 0a0b0c0e…"];
+        let twins = ["assign-prog, inactive, id 0a0b0c0d…", "mathstream, running, id 0a0b0c0e…"];
         for (said, place) in [
             ("the first one", Some(0)),
             ("the second", Some(1)),

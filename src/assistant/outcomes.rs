@@ -8,7 +8,7 @@ use countersign_core::{
 use countersign_graph::action::{ActionRecord, Decision, Outcome, Status, Verdict};
 use serde_json::{Value, json};
 
-use super::log::Log;
+use super::log::{Log, LogEntry};
 
 /// The maximum number of entries listed.
 const MAX_LISTED: usize = 15;
@@ -30,25 +30,25 @@ fn outcome_reply(record: &ActionRecord, subject: Option<&str>) -> Reply {
             let several = record.scope.subjects.len() > 1;
             let summary = summary(record);
             let words = match several {
-                true if worked_for_some(&summary) => " did not work for all of them. ",
-                true => " did not work for any of them. ",
+                true if worked_for_some(&summary) => " worked only for some of them. ",
+                true => " failed for all of them. ",
                 false => " did not work. ",
             };
             let text = everyone(record).bold(record.act()).plain(words);
             Reply::text(text.join(summary))
         }
         Status::Unknown => {
-            Reply::text(everyone(record).join(summary(record))).hint("I will not send it again by myself.")
+            Reply::text(everyone(record).join(summary(record))).hint("I won't send it again unless someone asks.")
         }
         Status::Settled => Reply::text(requester().bold(record.act()).plain(": ").join(summary(record))),
         Status::Rejected => rejected(record),
         Status::Expired => {
             let text = match record.approvals_so_far() {
-                None => requester().plain("nobody decided in time about ").bold(record.act()),
+                None => requester().plain("no one decided in time about ").bold(record.act()),
                 Some((count, who)) => {
                     let text =
                         requester().plain(format!("{count} had approved ")).bold(record.act()).plain(" (").join(who);
-                    text.plain(") when the time was over")
+                    text.plain(") when it expired")
                 }
             };
             let text = text.plain(", so nothing was changed.");
@@ -62,11 +62,11 @@ fn outcome_reply(record: &ActionRecord, subject: Option<&str>) -> Reply {
             };
             Reply::text(text.plain(", so nothing was changed."))
         }
-        Status::Superseded => Reply::text(
-            requester().bold(record.act()).plain(" gave way to a newer request. Nothing was changed by it."),
-        ),
+        Status::Superseded => {
+            Reply::text(requester().bold(record.act()).plain(" was replaced by a newer request. It changed nothing."))
+        }
         Status::Proposed | Status::Pending | Status::Approved | Status::Intent => {
-            Reply::text(requester().bold(record.act()).plain(" is still under way."))
+            Reply::text(requester().bold(record.act()).plain(" is still in progress."))
         }
     }
 }
@@ -150,17 +150,15 @@ fn rejected(record: &ActionRecord) -> Reply {
     });
     let asked_by = &record.requested_by;
     let Some((by, reason)) = rejection else {
-        return Reply::text(
-            Text::new().person(asked_by.clone()).plain(" this was turned down, so nothing was changed."),
-        );
+        return Reply::text(Text::new().person(asked_by.clone()).plain(" this was rejected, so nothing was changed."));
     };
     let text = match by == asked_by {
-        true => Text::new().plain("All right, nothing was changed."),
+        true => Text::new().plain("OK, nothing was changed."),
         false => Text::new()
             .person(asked_by.clone())
             .plain(", ")
             .person(by.clone())
-            .plain(" turned this down, so nothing was changed."),
+            .plain(" rejected this, so nothing was changed."),
     };
     let reply = match by != asked_by && record.card.editable {
         true => Reply::text(text).hint(
@@ -172,7 +170,7 @@ fn rejected(record: &ActionRecord) -> Reply {
     };
     match reason.as_deref().map(str::trim) {
         Some(reason) if !reason.is_empty() => {
-            reply.and(Part::Text(Text::new().plain("The reason given: “").plain(reason).plain("”")))
+            reply.and(Part::Text(Text::new().plain("Reason: “").plain(reason).plain("”")))
         }
         _ => reply,
     }
@@ -200,15 +198,15 @@ pub fn log_line(record: &ActionRecord) -> Text {
     let line = match record.status {
         Status::Done | Status::Unknown => summary(record),
         Status::Failed | Status::Settled => Text::new().plain(record.act()).plain(": ").join(summary(record)),
-        Status::Rejected => ended(": turned down"),
+        Status::Rejected => ended(": rejected"),
         Status::Expired => match record.approvals_so_far() {
-            None => ended(": nobody decided in time"),
-            Some((count, _)) => ended(&format!(": its time was over with {count} approvals")),
+            None => ended(": no one decided in time"),
+            Some((count, _)) => ended(&format!(": expired with {count} approvals")),
         },
         Status::Cancelled if record.was_closed_by_another() => ended(": closed by “stop”"),
         Status::Cancelled => ended(": withdrawn"),
         Status::Superseded => ended(": replaced by a newer request"),
-        Status::Proposed | Status::Pending | Status::Approved | Status::Intent => ended(": under way"),
+        Status::Proposed | Status::Pending | Status::Approved | Status::Intent => ended(": in progress"),
     };
     people(line, " · edited before the decision by ", &record.edited_by())
 }
@@ -227,7 +225,11 @@ pub fn accomplished(registry: &Registry, log: &Log) -> Reply {
     let done: Vec<_> = log.carried_out().collect();
     if done.is_empty() {
         let first = registry.suggestions().next();
-        return Reply::text("Nothing was changed in this thread so far.").choices(first);
+        let nothing = Reply::text("Nothing has been changed in this thread yet.");
+        return match log.entries.last().filter(|last| last.status == Status::Rejected) {
+            Some(last) => nothing.and(Part::List(vec![turned_down(last)])),
+            None => nothing.choices(first),
+        };
     }
     let older = done.len().saturating_sub(MAX_LISTED) as u64 + log.earlier;
     let points = done.iter().rev().take(MAX_LISTED).rev().map(|entry| {
@@ -241,8 +243,11 @@ pub fn accomplished(registry: &Registry, log: &Log) -> Reply {
         point = people(point, " · asked by ", std::slice::from_ref(&entry.requested_by));
         people(point, ", approved by ", &entry.decided_by)
     });
+    // What was turned down last is named as well, with the person.
+    let rejected = log.entries.last().filter(|last| last.status == Status::Rejected).map(turned_down);
+    let points = points.chain(rejected);
     let heading = match done.len() {
-        1 => "One change in this thread:".to_owned(),
+        1 => "1 change in this thread:".to_owned(),
         n => format!("{n} changes in this thread:"),
     };
     let reply = Reply::text(heading).and(Part::List(points.collect()));
@@ -250,6 +255,13 @@ pub fn accomplished(registry: &Registry, log: &Log) -> Reply {
         0 => reply,
         older => reply.hint(format!("{older} older entries are not shown.")),
     }
+}
+
+/// Returns the line of a change that was turned down: `Start “Math Hints”: rejected · … · by Bo`.
+fn turned_down(entry: &LogEntry) -> Text {
+    let line = Text::from("🚫 ").join(entry.what.clone()).plain(" · ").moment(entry.at);
+    let line = people(line, " · asked by ", std::slice::from_ref(&entry.requested_by));
+    people(line, ", rejected by ", &entry.decided_by)
 }
 
 /// Appends `before` and mentions of the people, if there are any.

@@ -29,7 +29,7 @@ const MAX_REASON_LENGTH: usize = 600;
 const TRANSIENT: &[&str] = &["network", "api"];
 
 /// The kinds of problems that show that the plan cannot work as it is.
-const WRONG_PLAN: &[&str] = &["validation", "not_found", "user_input", "execution"];
+const WRONG_PLAN: &[&str] = &["validation", "not_found", "user_input", "execution", "already"];
 
 /// Returns the severity of a failed step by the kind of its problem.
 pub(super) fn severity_of(kind: &str) -> Severity {

@@ -53,21 +53,20 @@ pub fn examples(registry: &Registry, topic: Option<&Topic>) -> Reply {
         _ => capability.suggestions().to_vec(),
     });
     let listed = requests.into_iter().map(|says| Text::new().italic(says)).collect();
-    let reply =
-        Reply::text("I'm not sure what you would like. Here are a few things you can say:").and(Part::List(listed));
+    let reply = Reply::text("I didn't catch that. Here are some things you can ask:").and(Part::List(listed));
     let reply = buttons.into_iter().fold(reply, |reply, (label, says)| reply.choice(label, says));
     reply.choice("What can you do?", "what can you do?")
 }
 
 /// Says that a condition does not refer to a known result.
 pub fn cannot_tell(condition: &str) -> Reply {
-    Reply::text(format!("I can't tell whether “{condition}”, so I did nothing."))
-        .hint("A condition can be about the result of a request before it in the same message.")
+    Reply::text(format!("I can't check the condition “{condition}”, so nothing was changed."))
+        .hint("A condition can refer to the result of an earlier request in the same message.")
 }
 
 /// Says that the message was not understood, in a thread with open cards. The caller appends the cards.
 pub fn not_understood() -> Reply {
-    Reply::text("I'm not sure what you would like, so I did nothing.").choice("What can you do?", "what can you do?")
+    Reply::text("I didn't catch that. Nothing was changed.").choice("What can you do?", "what can you do?")
 }
 
 /// Asks one question, with the possible meanings as buttons.
@@ -168,8 +167,8 @@ pub fn still_waiting(registry: &Registry, draft: &Draft, tries: u32, topic: Opti
     match &draft.asked {
         Some(asked) => {
             let said = match tries {
-                0 | 1 => "I did not understand that as an answer.",
-                _ => "I did not understand that either. A form may be easier: it is filled in with what I know.",
+                0 | 1 => "I couldn't use that as an answer.",
+                _ => "I couldn't use that either. A form may be easier; it's filled in with what I know.",
             };
             let reply = buttons(Reply::text(said), &asked.options).and(Part::Text(asked.question.as_str().into()));
             with_form(registry, draft, reply).choice("Never mind", "never mind")
@@ -181,30 +180,30 @@ pub fn still_waiting(registry: &Registry, draft: &Draft, tries: u32, topic: Opti
 /// Returns a note for a card, quoting the parts of the message that the change does not cover.
 pub fn not_a_part(words: &[String]) -> Text {
     let quoted: Vec<String> = words.iter().map(|words| format!("“{words}”")).collect();
-    format!("You also said {}. That is no part of this change.", quoted.join(", ")).into()
+    format!("You also said {}. That isn't part of this change.", quoted.join(", ")).into()
 }
 
 /// Returns the question about parts of a message that belong to none of its requests.
 pub fn in_no_step(words: &[String]) -> String {
     let quoted: Vec<String> = words.iter().map(|words| format!("“{words}”")).collect();
-    format!("I do not know which of your requests {} belongs to. Please ask for them one by one.", quoted.join(", "))
+    format!("I can't tell which of your requests {} belongs to. Ask for them one at a time.", quoted.join(", "))
 }
 
 /// Returns a note for the card of an undo, naming the change that it reverses and when that change was made.
 pub fn takes_back(done: &Text, at: Timestamp) -> Text {
-    Text::from("This takes back what was done ").moment(at).plain(": ").join(done.clone())
+    Text::from("This undoes the change made ").moment(at).plain(": ").join(done.clone())
 }
 
 /// Returns a note for a card that takes a value from something the person asked the bot to remember.
 pub fn from_a_note(note: &str) -> Text {
-    Text::from("As you usually do. You asked me to remember: ").italic(note)
+    Text::from("Based on what you asked me to remember: ").italic(note)
 }
 
 /// Says that a request is not supported, and lists what is.
 pub fn unsupported(registry: &Registry, topic: Option<&Topic>) -> Reply {
     let examples = registry.by_topic(topic, usize::MAX, |capability| capability.examples().to_vec());
     let can = |(what, example): (&str, &str)| Text::new().bold(what).plain(": ").italic(example);
-    Reply::text("I cannot do that. What I can do here:")
+    Reply::text("I can't do that. Here's what I can do:")
         .and(Part::List(examples.into_iter().map(can).collect()))
         .choices(registry.by_topic(topic, 1, |capability| capability.suggestions().to_vec()))
         .choice("What can you do?", "what can you do?")
@@ -214,7 +213,7 @@ pub fn unsupported(registry: &Registry, topic: Option<&Topic>) -> Reply {
 pub fn card_is_open(title: &str, approve: &str, reject: &str) -> Reply {
     Reply::text(
         Text::new()
-            .plain("A card for exactly this is open already: ")
+            .plain("A card for exactly this is already open: ")
             .bold(title)
             .plain(" Press ")
             .bold(approve)
@@ -226,12 +225,12 @@ pub fn card_is_open(title: &str, approve: &str, reject: &str) -> Reply {
 
 /// Says that the message was not understood as an edit to the change being discussed.
 pub fn no_part_of_it() -> Reply {
-    Reply::text("I did not understand that as a change of what was asked for, so nothing is different.")
+    Reply::text("I couldn't read that as a change to the request, so it stays as it was.")
 }
 
 /// Asks for a number when the answer was not one, and repeats the original `question`.
 pub fn needs_a_number(question: Option<&str>) -> Reply {
-    let reply = Reply::text("I need a whole number here, such as 5.").choice("Never mind", "never mind");
+    let reply = Reply::text("Enter a whole number, such as 5.").choice("Never mind", "never mind");
     question.map_or(reply.clone(), |question| reply.and(Part::Text(question.into())))
 }
 
@@ -243,13 +242,13 @@ pub fn still_open(reply: Reply, open: &[ActionRecord]) -> Reply {
         [one] => reply
             .and(Part::Text(
                 Text::new()
-                    .plain("The card is still open as it is: ")
+                    .plain("The card is still open: ")
                     .bold(one.card.title.clone())
-                    .plain(" Its buttons decide."),
+                    .plain(" Use the buttons on the card."),
             ))
             .and(Part::Facts(main_changes(one))),
         several => reply
-            .and(Part::Text("These cards are still open, and their buttons decide:".into()))
+            .and(Part::Text("These cards are still open. Use their buttons:".into()))
             .and(Part::List(several.iter().rev().map(|open| Text::new().bold(open.card.title.clone())).collect())),
     }
 }
@@ -262,35 +261,33 @@ fn main_changes(open: &ActionRecord) -> Vec<(String, Text)> {
 
 /// Returns a note for a new card, saying that an earlier card stays open.
 pub fn stays_open(open: &ActionRecord) -> Text {
-    Text::from("The card that was open before stays open: ").plain(open.act()).plain(".")
+    Text::from("The earlier card stays open: ").plain(open.act()).plain(".")
 }
 
 /// Says that the draft was discarded.
 pub fn dropped(card_is_open: bool) -> Reply {
-    let reply = Reply::text("All right, I let that go. Nothing was changed.");
+    let reply = Reply::text("OK, dropped. Nothing was changed.");
     match card_is_open {
-        true => reply.hint("The open card stays as it is."),
+        true => reply.hint("The card is still open."),
         false => reply,
     }
 }
 
 /// Says that the action that the model named does not exist.
 pub fn cannot_do(action: &str) -> Reply {
-    Reply::text(
-        Text::new().plain("I do not know how to do that (").code(shorten(action, 60)).plain("). Nothing was changed."),
-    )
-    .choice("What can you do?", "what can you do?")
+    Reply::text(Text::new().plain("I can't do that (").code(shorten(action, 60)).plain("). Nothing was changed."))
+        .choice("What can you do?", "what can you do?")
 }
 
 /// Says that there was no change to show.
 pub fn nothing_to_do() -> Reply {
-    Reply::text("There is nothing to change here, so I left everything as it is.")
+    Reply::text("There's nothing to change here.")
 }
 
 /// Says that neither a model nor a tool produced an answer.
 pub fn no_words() -> Reply {
-    Reply::text("I could not work out an answer to that.")
-        .hint("Try it in other words, or ask for one thing at a time.")
+    Reply::text("I couldn't work out an answer to that.")
+        .hint("Ask for one thing at a time, or name what it is about.")
         .choice("What can you do?", "what can you do?")
 }
 
@@ -298,9 +295,9 @@ pub fn no_words() -> Reply {
 pub fn for_you_to_decide(reply: Reply, request: &str) -> Reply {
     reply.and(Part::Text(
         Text::new()
-            .plain("Whether to do it is for you to decide. To ask for it, say “")
+            .plain("It's up to you. To request it, say “")
             .plain(shorten(request, 200))
-            .plain("”: I then show a card, and nothing is changed before it is approved."),
+            .plain("”. I'll post a card, and nothing is changed until someone approves it."),
     ))
 }
 
@@ -314,7 +311,7 @@ pub fn try_again(reply: Reply, said: &str) -> Reply {
 
 /// Says that the data read earlier is no longer available.
 pub fn not_kept() -> Reply {
-    Reply::text("I no longer have what I had read for this.")
+    Reply::text("I no longer have the data I read for this.")
 }
 
 /// Adds the note that the grammar was used instead of the language model.
@@ -365,7 +362,7 @@ fn with_age(reply: Reply, age: Duration, said: &str) -> Reply {
         1 => "a minute ago".to_owned(),
         minutes => format!("{minutes} minutes ago"),
     };
-    let reply = reply.hint(format!("I read this {age}."));
+    let reply = reply.hint(format!("Fetched {age}."));
     match said.chars().count() <= 200 {
         true => reply.choice("Look again", format!("{} again", said.trim_end_matches(['?', '!', '.', ' ']))),
         false => reply,
@@ -382,7 +379,7 @@ fn present_data(value: &Value) -> Reply {
         Value::Array(items) if !items.is_empty() => {
             Reply::default().and(Part::List(items.iter().take(30).map(|item| plain_text(item).into()).collect()))
         }
-        Value::Null | Value::Object(_) | Value::Array(_) => Reply::text("There is nothing there yet."),
+        Value::Null | Value::Object(_) | Value::Array(_) => Reply::text("There's nothing there yet."),
         other => Reply::text(plain_text(other)),
     }
 }
@@ -410,6 +407,7 @@ pub fn kind_name(kind: ErrorKind) -> &'static str {
         ErrorKind::Network => "network",
         ErrorKind::UserInput => "user_input",
         ErrorKind::Execution => "execution",
+        ErrorKind::Already => "already",
         ErrorKind::Unknown => "unknown",
     }
 }

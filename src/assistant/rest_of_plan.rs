@@ -1,10 +1,12 @@
-//! The rest of a plan that ended early: “what is left of the plan?” lists it, and “go on” offers it as another plan.
+//! The rest of a plan that ended early: “what is left of the plan?” lists it, and “go on” offers it as another plan. Of a
+//! plan whose card is open, everything is left.
 //!
 //! The rest is offered on a card and not begun: a person stopped the plan or a step failed, so the steps are looked at
 //! again first. The rest without a step that a later condition looks at cannot be carried out, which is said instead.
 
 use countersign_capabilities::Registry;
 use countersign_core::reply::Reply;
+use countersign_graph::action::ActionRecord;
 
 use super::{replies, state::AgentState};
 
@@ -28,9 +30,15 @@ pub(super) enum Reaction {
 
 impl AgentState {
     /// Returns the reaction to the message of this turn, if that is about the rest of a plan.
-    pub(super) fn about_rest_of_plan(&self, registry: &Registry) -> Option<Reaction> {
+    /// `open` are the actions of the thread that wait for a person.
+    pub(super) fn about_rest_of_plan(&self, registry: &Registry, open: &[ActionRecord]) -> Option<Reaction> {
         if self.plan().is_some() {
             return None; // it is a step of a plan
+        }
+        if let (Some(About::Left { .. } | About::GoOn { names_plan: true }), Some(shown), true) =
+            (about(&self.turn.said), shown_plan(registry.plan_action(), open), self.plans.is_empty())
+        {
+            return Some(Reaction::Say(replies::plan_on_card(&shown.card.facts)));
         }
         let rest = &self.rest_of_plan;
         Some(Reaction::Say(match (about(&self.turn.said)?, self.plans.last()) {
@@ -57,6 +65,12 @@ impl AgentState {
     pub(super) fn asks_about_rest_of_plan(&self, said: &str) -> bool {
         (!self.rest_of_plan.is_empty() || !self.plans.is_empty()) && about(said).is_some()
     }
+}
+
+/// Returns the newest open card of a plan, which this action shows.
+fn shown_plan<'a>(plan_action: Option<&str>, open: &'a [ActionRecord]) -> Option<&'a ActionRecord> {
+    let plans = open.iter().filter(|record| plan_action == Some(record.name.as_str()));
+    plans.max_by_key(|record| record.requested_at)
 }
 
 /// Reads a message about the rest of a plan.
@@ -133,7 +147,7 @@ mod tests {
             ..AgentState::default()
         };
         state.turn.said = text.to_owned();
-        state.about_rest_of_plan(&Registry::default())
+        state.about_rest_of_plan(&Registry::default(), &[])
     }
 
     fn words(reaction: Option<Reaction>) -> String {

@@ -131,6 +131,8 @@ const ANSWER_OPENINGS: &[&str] = &[
     "that would be",
     "let us use",
     "let's use",
+    "let us say",
+    "let's say",
     "i think",
     "i would say",
     "i'd say",
@@ -144,6 +146,20 @@ const ANSWER_OPENINGS: &[&str] = &[
     "well",
     "so",
     "then",
+    "hm",
+    "hmm",
+    "um",
+    "uh",
+    "oh",
+    "oops",
+    "sorry",
+    "wait",
+    "rather",
+    "i meant",
+    "i mean",
+    "make that",
+    "change it to",
+    "change that to",
     "please",
     "use",
     "call it",
@@ -153,6 +169,26 @@ const ANSWER_OPENINGS: &[&str] = &[
     "we want",
     "how about",
     "with",
+];
+
+/// Words that may follow an answer.
+const ANSWER_ENDINGS: &[&str] = &["actually", "instead", "rather", "please", "then", "though", "sorry"];
+
+/// Phrases that mark a message as a correction of what was said before.
+const CORRECTION_OPENINGS: &[&str] = &[
+    "oops",
+    "i meant",
+    "i mean",
+    "actually",
+    "make that",
+    "make it",
+    "change it to",
+    "change that to",
+    "no make it",
+    "no i meant",
+    "no use",
+    "sorry i meant",
+    "rather",
 ];
 
 /// Words that mark a request if they are among its first three.
@@ -239,9 +275,16 @@ impl AgentState {
         let can_correct = !open.is_empty() || situation.turned_down.is_some();
         match book.meaning(&situation) {
             Meaning::Request | Meaning::Agreement => true,
-            Meaning::Correction => !self.waits_for_an_answer() && (can_correct || !is_talk(&words)),
+            Meaning::Correction if self.waits_for_an_answer() => asked_of == Some(by) && begins_correction(&words),
+            Meaning::Correction => can_correct || !is_talk(&words),
             Meaning::Drop => waits,
             Meaning::Chat => !waits,
+            // “Running Test instead”: names of things are not known here.
+            Meaning::Nothing
+                if situation.on_card.is_some() && !asks && !is_talk(&words) && understanding::is_retraction(text) =>
+            {
+                true
+            }
             Meaning::Nothing => {
                 let begins = words.iter().take(3).any(|word| REQUEST_WORDS.contains(&word.as_str()));
                 let asks_for_change = !is_talk(&words) && book.begins_change(text);
@@ -342,8 +385,24 @@ fn is_talk(words: &[String]) -> bool {
     words.iter().any(|word| TALK.contains(&word.as_str()))
 }
 
+/// Returns true if the words, after any hesitation, begin like a correction.
+fn begins_correction(words: &[String]) -> bool {
+    let hesitations =
+        words.iter().take_while(|word| ["hm", "hmm", "um", "uh", "oh", "wait", "well"].contains(&word.as_str()));
+    let rest = words[hesitations.count()..].join(" ");
+    let begins = |phrase: &&str| rest.strip_prefix(phrase).is_some_and(|after| after.starts_with(' '));
+    CORRECTION_OPENINGS.iter().any(begins)
+}
+
+/// Returns the words without those that may stand around an answer.
 fn without_openings(words: &[String]) -> &[String] {
     let mut rest = words;
+    while let Some((last, before)) = rest.split_last()
+        && !before.is_empty()
+        && ANSWER_ENDINGS.contains(&last.as_str())
+    {
+        rest = before;
+    }
     while let Some(length) = ANSWER_OPENINGS.iter().find_map(|phrase| {
         let phrase: Vec<&str> = phrase.split(' ').collect();
         (rest.len() > phrase.len() && rest.iter().zip(&phrase).all(|(word, other)| word == other))
@@ -483,6 +542,21 @@ mod tests {
             "weigh cmax against Volume at 1.5, then at 2, and at 3 L, for the demo, with both curves in one chart";
         assert!(state.is_spoken_to(&book(), &"ana".into(), said, &[]));
         assert!(!state.is_spoken_to(&book(), &"bo".into(), said, &[]), "bo was not asked");
+    }
+
+    #[test]
+    fn a_hesitant_correction_of_a_draft_is_heard() {
+        let state = asks_for("decision_points", &["SelectSection / area_model"]);
+        for said in ["hmm, make that 60/40 actually", "hm make it 60/40", "60/40 instead", "oops I meant 60/40"] {
+            assert!(state.is_spoken_to(&book(), &"ana".into(), said, &[]), "{said}");
+            assert!(!state.is_spoken_to(&book(), &"bo".into(), said, &[]), "bo: {said}");
+        }
+        let mut state = state;
+        state.note_presence(&"bo".into(), true);
+        assert!(state.is_spoken_to(&book(), &"ana".into(), "hmm, make that 60/40 actually", &[]), "in company");
+        for said in ["hmm, let me ask bo", "hm, 60/40 would be safer for us"] {
+            assert!(!state.is_spoken_to(&book(), &"ana".into(), said, &[]), "{said}");
+        }
     }
 
     #[test]

@@ -44,7 +44,7 @@ use countersign_understanding::{
     self as understanding,
     book::Book,
     lexicon::Mention,
-    situation::{Analysis, Draft, RejectedChange, Replan, Topic},
+    situation::{Analysis, Draft, Listed, RejectedChange, Replan, Topic},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -118,6 +118,9 @@ pub struct AgentState {
     /// The last subject of each capability, by its name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub subjects: BTreeMap<String, String>,
+    /// The last list that was shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listed: Option<Listed>,
     /// The tool or action that was used last, and its capability.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topic: Option<Topic>,

@@ -1,13 +1,19 @@
-//! The things to which “it” refers: the last subject of the thread, and the last one of each capability.
+//! The things to which “it” refers: the last subject of the thread, and the last one of each capability. And the list to
+//! which “the second one” and “those” refer.
 //!
 //! A thread about two domains goes from one to the other. A request that names nothing is then about the last subject
 //! of its own domain, and not about a thing of the other one.
 
 use std::collections::BTreeMap;
 
-use countersign_capabilities::Registry;
+use countersign_capabilities::{Registry, Tool};
+use countersign_understanding::situation::Listed;
+use serde_json::Value;
 
 use super::state::AgentState;
+
+/// The maximum number of entries of a list that are kept.
+const MAX_LISTED: usize = 25;
 
 impl AgentState {
     /// Makes “it” refer to the subject of this tool or action.
@@ -16,6 +22,22 @@ impl AgentState {
             self.subjects.insert(owner.name().to_owned(), subject.clone());
         }
         self.last_subject = Some(subject);
+        if let Some(listed) = &mut self.listed {
+            listed.is_passed = true;
+        }
+    }
+
+    /// Makes “the second one” refer to the entries of an answer, if it is a list.
+    pub(super) fn note_list(&mut self, tool: &dyn Tool, arguments: &Value, answer: &Value) {
+        let Some(shown) = tool.listed(arguments, answer) else { return };
+        let is_complete = shown.is_complete && shown.names.len() <= MAX_LISTED;
+        self.listed = Some(Listed {
+            call: tool.name().to_owned(),
+            parameters: arguments.as_object().cloned().unwrap_or_default(),
+            names: shown.names.into_iter().take(MAX_LISTED).collect(),
+            is_complete,
+            is_passed: false,
+        });
     }
 
     /// Returns the last subjects of the capabilities that the last subject of the thread does not belong to.

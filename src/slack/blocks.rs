@@ -8,7 +8,7 @@
 
 use serde_json::{Value, json};
 
-use super::mrkdwn::line;
+use super::mrkdwn::{line, literal};
 
 /// The maximum number of blocks in a message.
 pub const MAX_BLOCKS: usize = 50;
@@ -62,6 +62,22 @@ pub fn section(text: &str) -> Value {
 /// Returns short texts in two columns; at most [`MAX_FIELDS`].
 pub fn fields(texts: &[String]) -> Value {
     json!({ "type": "section", "fields": texts.iter().map(|text| mrkdwn(text)).collect::<Vec<_>>() })
+}
+
+/// Returns a text over several lines as a quotation below its label. Nothing in it is parsed, so people see exactly these
+/// characters; those that may not be shown appear as escapes.
+pub fn quotation(label: &str, words: &str) -> Value {
+    let text = |words: &str| json!({ "type": "text", "text": words });
+    let mut label = text(&line(label, MAX_HEADER_CHARS));
+    label["style"] = json!({ "bold": true });
+    let words = match literal(&words.replace("\r\n", "\n")) {
+        empty if empty.is_empty() => "\u{2013}".to_owned(),
+        words => words,
+    };
+    json!({ "type": "rich_text", "elements": [
+        { "type": "rich_text_section", "elements": [label] },
+        { "type": "rich_text_quote", "elements": [text(&words)] },
+    ] })
 }
 
 /// Returns a heading.

@@ -282,17 +282,20 @@ impl SlackClient {
         self.pages(method, &query, find).await
     }
 
-    /// Shares a file in a thread. This takes three calls; nothing is visible before the last one.
+    /// Shares a file in a thread, with its title and the description of a picture, which may be empty. This takes three
+    /// calls; nothing is visible before the last one.
     pub async fn upload_file(
         &self,
         channel: &ChannelId,
         thread: &MessageTs,
         name: &str,
-        title: &str,
+        (title, alt): (&str, &str),
         bytes: &[u8],
     ) -> Result<(), Error> {
         let length = bytes.len().to_string();
-        let place = self.get("files.getUploadURLExternal", &[("filename", name), ("length", &length)]).await?;
+        let query = [("filename", name), ("length", length.as_str()), ("alt_txt", alt)];
+        let query = if alt.is_empty() { &query[..2] } else { &query[..] };
+        let place = self.get("files.getUploadURLExternal", query).await?;
         let (url, id) = (required_text(&place, "/upload_url")?, required_text(&place, "/file_id")?);
         let url = self.hosts.check(url)?;
         let connector = &self.library.http_api.connector;
@@ -340,6 +343,13 @@ impl SlackClient {
     /// Returns the members of a user group (`S…`).
     pub async fn usergroup_members(&self, group: &str) -> Result<Vec<UserId>, Error> {
         Ok(users(&self.get("usergroups.users.list", &[("usergroup", group)]).await?["users"]))
+    }
+
+    /// Returns true if a person is a member of a channel. This needs `channels:read`, or `groups:read` if it is private.
+    pub async fn is_member(&self, channel: &ChannelId, user: &UserId) -> Result<bool, Error> {
+        let query = [("channel", channel.as_str()), ("limit", "1000")];
+        let is_listed = |page: &Value| users(&page["members"]).contains(user).then_some(());
+        Ok(self.pages("conversations.members", &query, is_listed).await?.is_some())
     }
 
     /// Returns the active user groups of the workspace.

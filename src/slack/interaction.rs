@@ -78,6 +78,8 @@ pub struct Action {
     pub action_id: String,
     /// The id of the block.
     pub block_id: String,
+    /// The words on a button.
+    pub label: Option<String>,
     /// The element's own value, or the values of the selected options.
     pub values: Vec<String>,
 }
@@ -149,7 +151,8 @@ pub fn read(payload: &Value, us: &Identity) -> Result<Inbound, UnreadableDeliver
         }
         "message_action" => {
             let callback_id = required(payload, "/callback_id")?.to_owned();
-            let text = plain::plain(text(payload, "/message/text").unwrap_or_default());
+            let said = text(payload, "/message/text").unwrap_or_default();
+            let text = plain::plain(plain::without_mentions(said, &us.user));
             (Kind::MessageAction { callback_id, text }, format!("shortcut:{}", required(payload, "/trigger_id")?))
         }
         _ => return Ok(Inbound::Ignored("interaction_type")),
@@ -175,6 +178,7 @@ fn read_action(action: &Value) -> Action {
     Action {
         action_id: text(action, "/action_id").unwrap_or_default().to_owned(),
         block_id: text(action, "/block_id").unwrap_or_default().to_owned(),
+        label: text(action, "/text/text").map(str::to_owned),
         values: read_values(action),
     }
 }
@@ -323,7 +327,7 @@ mod tests {
             interaction(json!({ "type": "view_closed", "user": by, "view": { "id": "V1" }, "is_cleared": false }));
         assert!(matches!(closed.kind, Kind::ViewClosed { .. }));
         let shortcut = json!({ "type": "message_action", "user": by, "callback_id": "status", "trigger_id": "1",
-            "channel": { "id": "C1" }, "message_ts": "1.0", "message": { "ts": "1.0", "text": "a &amp; b", "thread_ts": "0.9" } });
+            "channel": { "id": "C1" }, "message_ts": "1.0", "message": { "ts": "1.0", "text": "<@U0BOT> a &amp; b", "thread_ts": "0.9" } });
         let shortcut = interaction(shortcut);
         assert_eq!(shortcut.kind, Kind::MessageAction { callback_id: "status".into(), text: "a & b".into() });
         assert_eq!(shortcut.thread_ts, Some("0.9".into()));

@@ -264,15 +264,25 @@ pub fn is_visible(c: char) -> bool {
 /// Returns the text with invisible characters, and those that change the appearance of others, as escapes such as
 /// `\u{202e}`. For places where every character matters.
 pub fn spelled_out(text: &str) -> String {
-    let mut spelled = String::with_capacity(text.len());
+    escaped(text, |c| !is_visible(c) || is_easily_missed(c))
+}
+
+/// Returns the text as it is, except that characters which may not be shown appear as escapes such as `\u{202e}`. For
+/// places where nothing is parsed.
+pub fn literal(text: &str) -> String {
+    escaped(text, |c| !is_visible(c))
+}
+
+fn escaped(text: &str, hides: impl Fn(char) -> bool) -> String {
+    let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
-        if is_visible(c) && !is_easily_missed(c) {
-            spelled.push(c);
+        if hides(c) {
+            escaped.extend(c.escape_unicode());
         } else {
-            spelled.extend(c.escape_unicode());
+            escaped.push(c);
         }
     }
-    spelled
+    escaped
 }
 
 /// Returns true if a character that may be shown has no width, looks like a space, or changes the one before it.

@@ -28,7 +28,7 @@ impl fmt::Display for SocketHealth {
         match self {
             Self::Connecting => f.write_str("not connected yet"),
             Self::Connected => f.write_str("connected"),
-            Self::Down { since } => write!(f, "not connected since {since}; it is tried again"),
+            Self::Down { since } => write!(f, "not connected since {since}; retrying"),
             Self::Fatal(refusal) => refusal.fmt(f),
         }
     }

@@ -188,7 +188,7 @@ impl Node<AgentState> for Analyze {
             state.turn.analysis = Some(Analysis::of_step(&state.turn.said));
             return Ok(Step::go(state, Gather::NAME));
         }
-        match state.about_rest_of_plan(&self.registry) {
+        match state.about_rest_of_plan(&self.registry, &context.open) {
             Some(Reaction::Say(reply)) => return Ok(end(state, reply, StepUsage::default())),
             Some(Reaction::Offer(action, rest)) => return Ok(show_steps(state, StepUsage::default(), action, rest)),
             None => {}

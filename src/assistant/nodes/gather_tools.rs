@@ -327,8 +327,9 @@ pub(super) fn entry_kind(tool: &str) -> String {
     tool.trim_start_matches("get_").to_uppercase()
 }
 
-/// Makes “it” refer to the subject of an answer.
+/// Makes “it” refer to the subject of an answer, and “the second one” to its entries.
 fn remember_subject(state: &mut AgentState, registry: &Registry, tool: &dyn Tool, arguments: &Value, answer: &Value) {
+    state.note_list(tool, arguments, answer);
     if let Some(subject) = tool.subject(arguments, answer) {
         state.note_subject(registry, tool.name(), subject);
     }

@@ -156,14 +156,14 @@ impl ActionKind for FakeAction {
             _ => match parameters["experiment"].as_str() {
                 None => return Err(Refusal::Missing(vec![missing("experiment", "Which experiment?", &[])]).into()),
                 Some("Away") => {
-                    let reply = Reply::text("UpGrade does not answer at the moment.");
+                    let reply = Reply::text("UpGrade isn't answering.");
                     return Err(PrepareError::Unavailable { error: ErrorKind::Network, reply });
                 }
                 Some(name) if name.eq_ignore_ascii_case("math hints") => {
                     ("Math Hints", "Start “Math Hints”?".to_owned())
                 }
                 Some(name) => {
-                    let words = format!("There is no experiment “{name}”. Did you mean “Math Hints”?");
+                    let words = format!("No experiment is called “{name}”. Did you mean “Math Hints”?");
                     return refused(Reply::text(words).choice("Math Hints", "start Math Hints"));
                 }
             },
@@ -177,7 +177,7 @@ impl ActionKind for FakeAction {
                 warnings: Vec::new(),
                 notes: Vec::new(),
                 approve: "Start".into(),
-                reject: "Don't".into(),
+                reject: "Cancel request".into(),
                 done: format!("Started “{name}”."),
                 irreversible: false,
                 editable: false,
@@ -209,11 +209,7 @@ impl ActionKind for FakeAction {
 }
 
 fn registry() -> Registry {
-    let down = ToolError {
-        kind: ErrorKind::Network,
-        reply: Reply::text("UpGrade does not answer at the moment."),
-        transient: true,
-    };
+    let down = ToolError { kind: ErrorKind::Network, reply: Reply::text("UpGrade isn't answering."), transient: true };
     let tools = [
         FakeTool("get_context_metadata", Ok(json!({ "assign-prog": { "CONDITIONS": ["control", "variant"] } }))),
         FakeTool(
@@ -459,7 +455,7 @@ impl Harness {
                     assert!(node.targets().contains(&next), "{name} may not go to {next}");
                     name = next;
                 }
-                Next::End => return told,
+                Next::Close(_) | Next::End => return told,
                 Next::Ask(ask) => {
                     self.suspended = self.state.suspend();
                     self.open.push(record(&ask, self.now));

@@ -54,8 +54,8 @@ async fn a_step_is_tried_three_times_with_growing_waits() {
     assert_eq!(told.waits, [Duration::from_millis(500), Duration::from_millis(750)]);
     assert_eq!(told.way.iter().filter(|node| **node == "analyze").count(), 1 + 3, "the plan, then each try");
     assert_snapshot!(told.read(), @"
-    UpGrade does not answer at the moment.
-    I tried 3 times, with growing waits.
+    UpGrade isn't answering.
+    I tried 3 times, waiting longer each time.
     Not done: start Math Hints.
     [Try again → start Away]
     ");
@@ -157,13 +157,13 @@ async fn a_condition_that_nothing_can_show_begins_nothing() {
     let told = Harness::with(script).says("if it rains, start Math Hints; then check UpGrade").await;
     assert_snapshot!(told.read(), @"
     I can't tell whether the condition in “if it rains, start Math Hints” holds: no request before it reads anything that could show it.
-    Nothing was begun. Please ask again in another order, or one by one.
+    Nothing was started. Ask again in another order, or one at a time.
     ");
     assert!(told.asked.is_none());
 
     let told = Harness::with_rules().says("if it rains, delete everything").await;
     assert_snapshot!(told.read(), @"
-    I can't tell whether “it rains”, so I did nothing.
-    A condition can be about the result of a request before it in the same message.
+    I can't check the condition “it rains”, so nothing was changed.
+    A condition can refer to the result of an earlier request in the same message.
     ");
 }

@@ -174,7 +174,7 @@ async fn the_card_shows_what_a_model_leaves_out() {
     };
     let mut harness = Harness::with(Script::of([calls([start()])]));
     let told = harness.says("get math hints going, but only for class 5B").await;
-    assert_eq!(warnings(&told), ["You also said “only for class 5B”. That is no part of this change."]);
+    assert_eq!(warnings(&told), ["You also said “only for class 5B”. That isn't part of this change."]);
 
     // Also when something else had to be asked first.
     let mut harness = Harness::with(Script::of([
@@ -183,7 +183,7 @@ async fn the_card_shows_what_a_model_leaves_out() {
     ]));
     harness.says("create an experiment Foo with 200 users").await;
     let told = harness.says("mathstream").await;
-    assert_eq!(warnings(&told), ["You also said “with 200 users”. That is no part of this change."]);
+    assert_eq!(warnings(&told), ["You also said “with 200 users”. That isn't part of this change."]);
 
     let mut harness = Harness::with(Script::of([calls([start()])]));
     assert_eq!(warnings(&harness.says("get math hints going, would you?").await), Vec::<String>::new());
@@ -284,5 +284,5 @@ fn the_tools_for_any_single_request_fit() {
     let beside = size(&kit_of_both.offered(kit_of_both.families_of(&start), &start, false));
     assert!(beside * 10 <= alone * 11, "{alone} bytes alone, {beside} beside another");
     let often = kit.offered(kit.common_families(), &[], false);
-    assert!(size(&often) <= 9_000, "{}", size(&often));
+    assert!(size(&often) <= 10_000, "{}", size(&often));
 }

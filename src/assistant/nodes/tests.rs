@@ -91,7 +91,7 @@ async fn missing_parameters_are_asked_for_and_kept() {
     [mathstream → context: mathstream]
     ");
     let told = harness.says("is UpGrade running?").await;
-    assert!(told.read().starts_with("UpGrade does not answer"), "{}", told.read());
+    assert!(told.read().starts_with("UpGrade isn't answering"), "{}", told.read());
     assert_snapshot!(harness.says("mathstream").await.read(), @"card: Create “Hint Timing” in mathstream?");
     assert_eq!(harness.state.draft, None);
     assert_snapshot!(harness.says("no, use assign-prog").await.read(), @"card: Create “Hint Timing” in assign-prog?");
@@ -101,7 +101,7 @@ async fn missing_parameters_are_asked_for_and_kept() {
 async fn a_refused_answer_leaves_the_question_open() {
     let mut harness = Harness::with_rules();
     harness.says("start an experiment").await;
-    assert!(harness.says("Zebra").await.read().starts_with("There is no experiment “Zebra”"));
+    assert!(harness.says("Zebra").await.read().starts_with("No experiment is called “Zebra”"));
     assert_snapshot!(harness.says("Math Hints").await.read(), @"card: Start “Math Hints”?");
 }
 
@@ -109,7 +109,7 @@ async fn a_refused_answer_leaves_the_question_open() {
 async fn never_mind_drops_the_draft() {
     let mut harness = Harness::with_rules();
     harness.says("create an experiment").await;
-    assert_snapshot!(harness.says("never mind").await.read(), @"All right, I let that go. Nothing was changed.");
+    assert_snapshot!(harness.says("never mind").await.read(), @"OK, dropped. Nothing was changed.");
     assert_eq!(harness.state.draft, None);
     let told = harness.says("Hint Timing").await;
     assert_eq!(told.way, ["analyze", "clarify"], "it is no answer any more");
@@ -129,7 +129,7 @@ async fn a_question_that_nobody_answers_is_forgotten() {
 async fn an_unknown_request_gets_examples_and_no_guess() {
     let mut harness = Harness::with_rules();
     assert_snapshot!(harness.says("asdf").await.read(), @r"
-    I'm not sure what you would like. Here are a few things you can say:
+    I didn't catch that. Here are some things you can ask:
     • list experiments
     • what conditions does assign-prog have?
     • start the Math Hints experiment
@@ -149,7 +149,7 @@ async fn an_unknown_request_gets_examples_and_no_guess() {
 async fn a_misspelt_name_gets_a_suggestion() {
     let mut harness = Harness::with_rules();
     assert_snapshot!(harness.says("start math hint").await.read(), @r"
-    There is no experiment “math hint”. Did you mean “Math Hints”?
+    No experiment is called “math hint”. Did you mean “Math Hints”?
     [Math Hints → start Math Hints]
     ");
     assert_snapshot!(harness.says("Math Hints").await.read(), @"card: Start “Math Hints”?");
@@ -159,11 +159,11 @@ async fn a_misspelt_name_gets_a_suggestion() {
 async fn a_platform_outage_is_reported_and_can_be_retried() {
     let mut harness = Harness::with_rules();
     assert_snapshot!(harness.says("start Away").await.read(), @r"
-    UpGrade does not answer at the moment.
+    UpGrade isn't answering.
     [Try again → start Away]
     ");
     assert_snapshot!(harness.says("health check").await.read(), @r"
-    UpGrade does not answer at the moment.
+    UpGrade isn't answering.
     [Try again → health check]
     ");
 }
@@ -190,15 +190,15 @@ async fn each_outcome_of_a_card_has_its_reply() {
     assert_snapshot!(read.join("\n"), @"
     failed: @ana, @bo Start “Math Hints” did not work. UpGrade refused it: full.
     unknown: @ana, @bo I cannot tell whether it started.
-    I will not send it again by myself.
+    I won't send it again unless someone asks.
     [Show details → show “Math Hints”]
-    rejected: @ana, @bo turned this down, so nothing was changed.
-    rejected: @ana, @bo turned this down, so nothing was changed.
-    The reason given: “not before the exam”
-    expired: @ana nobody decided in time about Start “Math Hints”, so nothing was changed.
+    rejected: @ana, @bo rejected this, so nothing was changed.
+    rejected: @ana, @bo rejected this, so nothing was changed.
+    Reason: “not before the exam”
+    expired: @ana no one decided in time about Start “Math Hints”, so nothing was changed.
     [Ask again → try again: Start “Math Hints”]
     cancelled: @ana Start “Math Hints” was withdrawn, so nothing was changed.
-    superseded: @ana Start “Math Hints” gave way to a newer request. Nothing was changed by it.
+    superseded: @ana Start “Math Hints” was replaced by a newer request. It changed nothing.
     ");
 }
 
@@ -206,12 +206,12 @@ async fn each_outcome_of_a_card_has_its_reply() {
 async fn changes_are_listed_with_their_approvers() {
     let mut harness = Harness::with_rules();
     assert_snapshot!(harness.says("what have we accomplished?").await.read(), @r"
-    Nothing was changed in this thread so far.
+    Nothing has been changed in this thread yet.
     [List experiments → list experiments]
     ");
     started(&mut harness).await;
     assert_snapshot!(harness.says("what have we accomplished?").await.read(), @r"
-    One change in this thread:
+    1 change in this thread:
     • ✅ Started “Math Hints”. · 2023-11-14T22:13:22.000Z · asked by @ana, approved by @bo
     ");
 }
@@ -225,7 +225,7 @@ async fn undo_proposes_the_reverse_change() {
     assert_eq!(asked.action, "update_experiment_status");
     let notes: Vec<_> = asked.proposal.card.notes.iter().map(Text::words).collect();
     let [note] = notes.as_slice() else { panic!("{notes:?}") };
-    assert!(note.starts_with("This takes back what was done ") && note.contains("Started “Math Hints”"), "{note}");
+    assert!(note.starts_with("This undoes the change made ") && note.contains("Started “Math Hints”"), "{note}");
     assert_eq!(harness.state.on_card.unwrap().params["status"], "enrollmentComplete");
 }
 

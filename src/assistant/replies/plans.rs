@@ -1,6 +1,6 @@
 //! The replies about requests of several steps.
 
-use countersign_core::reply::{Part, Reply, Text};
+use countersign_core::reply::{Fact, Part, Reply, Text};
 use countersign_planner::{control::Reached, plan::Fault};
 
 use crate::{
@@ -96,12 +96,24 @@ pub fn plan_in_progress(lines: &[String]) -> Reply {
     Reply::text("The plan here:").and(Part::List(lines.iter().map(|line| Text::from(line.as_str())).collect()))
 }
 
+/// Lists the steps of a plan whose card is open.
+pub fn plan_on_card(facts: &[Fact]) -> Reply {
+    let is_number = |label: &str| label.chars().all(|c| c.is_ascii_digit());
+    let steps = facts.iter().map(|fact| {
+        let label = if is_number(&fact.label) { format!("{}. ", fact.label) } else { format!("{}: ", fact.label) };
+        Text::from(label).join(fact.after.clone())
+    });
+    Reply::text("The plan hasn't started. Its steps:")
+        .and(Part::List(steps.collect()))
+        .hint("Use the buttons on its card to start, change or drop it.")
+}
+
 /// Lists the requests that a plan which ended early did not do.
 pub fn rest_of_plan(rest: &[String]) -> Reply {
     let rest = rest.iter().map(|request| Text::from(shorten(request, 120))).collect();
-    Reply::text("Left of the plan:")
+    Reply::text("Remaining steps:")
         .and(Part::List(rest))
-        .hint("Nothing of it happens unless you ask.")
+        .hint("None of it runs unless you ask.")
         .choice("Plan the rest", "continue the plan")
 }
 
@@ -118,12 +130,12 @@ pub fn plan_fault(fault: &Fault, requests: &[String]) -> Reply {
             "I can't tell whether the condition in “{}” holds: no request before it reads anything that could show it.",
             request(*step)
         ),
-        Fault::UnknownCapability { step, .. } => format!("Nothing here can do “{}” any more.", request(*step)),
+        Fault::UnknownCapability { step, .. } => format!("“{}” is no longer possible here.", request(*step)),
         Fault::KeyUsedTwice { second: step, .. } | Fault::MissingInput { step, .. } | Fault::EndsEarly { step } => {
-            format!("I can't do “{}” at that place: {fault}.", request(*step))
+            format!("I can't do “{}” at that point: {fault}.", request(*step))
         }
     };
-    Reply::text(words).hint("Nothing was begun. Please ask again in another order, or one by one.")
+    Reply::text(words).hint("Nothing was started. Ask again in another order, or one at a time.")
 }
 
 /// Says that a capability which a plan needs is gone.
@@ -143,7 +155,7 @@ pub fn stops_here(reply: Reply, why: &str) -> Reply {
 pub fn tried(reply: Reply, times: u32) -> Reply {
     match times {
         0 | 1 => reply,
-        times => reply.hint(format!("I tried {times} times, with growing waits.")),
+        times => reply.hint(format!("I tried {times} times, waiting longer each time.")),
     }
 }
 
@@ -152,7 +164,7 @@ pub fn left_behind(reply: Reply, undone: &[String]) -> Reply {
     match undone {
         [] => reply,
         undone => reply.and(Part::Text(
-            format!("What was to follow your earlier request is not done: {}", requests_in_words(undone)).into(),
+            format!("These steps of your earlier request weren't run: {}", requests_in_words(undone)).into(),
         )),
     }
 }
@@ -161,13 +173,13 @@ pub fn left_behind(reply: Reply, undone: &[String]) -> Reply {
 pub fn left_out(reply: Reply, how_many: usize) -> Reply {
     match how_many {
         0 => reply,
-        n => reply.hint(format!("I do up to {MAX_STEPS} requests of a message, so I left out the last {n}.")),
+        n => reply.hint(format!("I handle up to {MAX_STEPS} requests per message, so I left out the last {n}.")),
     }
 }
 
 /// Says how another plan is asked for.
 pub const ANOTHER_PLAN: &str =
-    "Tell me which steps to leave out, or their order, such as “without step 2” or “2 before 1”.";
+    "Tell me which steps to leave out or how to order them, such as “without step 2” or “2 before 1”.";
 
 /// Says that no other plan could be made from the reason why one was refused.
 pub fn no_other_plan(reason: &str) -> Reply {
@@ -176,6 +188,6 @@ pub fn no_other_plan(reason: &str) -> Reply {
 
 /// Says that no further plan is made unasked for a request whose plans were refused.
 pub fn no_further_plan(plans_made: u32) -> Reply {
-    Reply::text(format!("I've made {plans_made} plans for this request, so I won't make another one unasked."))
+    Reply::text(format!("I've made {plans_made} plans for this request, so I won't make another unless you ask."))
         .hint("Tell me here what to do instead.")
 }

@@ -34,7 +34,7 @@ fn open_wait(record: &ActionRecord) -> Option<&Wait> {
 impl Approvals {
     /// Opens the form of the question, or accepts the question immediately if it has no form.
     pub(super) async fn open_answer(&self, record: &ActionRecord, click: &Click) -> Result<InboxAnswer, Error> {
-        let in_channel = click.channel.as_ref() == Some(&record.thread.channel);
+        let in_channel = self.is_in_channel(record, click).await;
         if let Err(refusal) = self.may_answer(record, &click.by, in_channel).await {
             return Ok(InboxAnswer::Refused(refusal));
         }
@@ -69,7 +69,7 @@ impl Approvals {
         click: &Click,
         action: &str,
     ) -> Result<InboxAnswer, Error> {
-        let in_channel = click.channel.as_ref() == Some(&record.thread.channel);
+        let in_channel = self.is_in_channel(record, click).await;
         Ok(match self.may_answer(record, &click.by, in_channel).await {
             Err(refusal) => InboxAnswer::Refused(refusal),
             Ok(()) => match self.deliver(record, &click.by, action, None).await? {
@@ -83,7 +83,7 @@ impl Approvals {
     ///
     /// # Errors
     ///
-    /// If the store does not answer. The form is then not acknowledged, and Slack delivers it
+    /// If the store isn't answering. The form is then not acknowledged, and Slack delivers it
     /// again.
     pub async fn on_answer(&self, view: &View, by: &UserId) -> Result<FormOutcome, Error> {
         let record = match ApprovalId::try_from(view.private_metadata.clone()) {

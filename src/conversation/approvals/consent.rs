@@ -13,6 +13,38 @@ use crate::presentation::modals::reason::MAX_REASON_CHARS;
 
 const YES: &[&str] =
     &["yes", "y", "yes please", "yep", "approve", "approved", "confirm", "confirmed", "go ahead", "do it", "proceed"];
+/// Phrases that may stand before or between the words for yes, and mean nothing without them: “ok, go ahead”.
+const BESIDE_YES: &[&str] = &["ok", "okay", "alright", "please", "just", "now", "and", "then", "hm", "hmm"];
+/// Remarks that may stand beside a yes like [`BESIDE_YES`]. With a mere “yes”, they may as well answer another person.
+const REMARKS: &[&str] = &[
+    "looks good",
+    "looks good to me",
+    "sounds good",
+    "sounds good to me",
+    "lgtm",
+    "great",
+    "perfect",
+    "thanks",
+    "thank you",
+];
+/// Words with which people agree with each other.
+const AGREEING: &[&str] = &["yes", "y", "yep", "yeah", "yup", "sure"];
+/// Phrases for yes that follow another phrase, and the longer forms of [`YES`]. A phrase precedes its own beginning in
+/// this list.
+const LONGER_YES: &[&str] = &[
+    "go ahead with it",
+    "go ahead with that",
+    "go for it",
+    "approve it",
+    "approve that",
+    "approve this",
+    "do that",
+    "do this",
+    "confirm it",
+    "yeah",
+    "yup",
+    "sure",
+];
 const NO: &[&str] = &["no", "n", "nope", "reject", "rejected", "don't", "dont", "do not", "no thanks"];
 
 /// Words for no that may precede “because” or one of the [`REFUSALS`].
@@ -49,8 +81,8 @@ const MIN_REASON_WORDS: usize = 3;
 
 /// Returns the meaning of the whole message if it is clearly one of the three.
 pub fn parse(text: &str) -> Option<CardButton> {
-    let words = text.trim().trim_end_matches(['.', '!']).to_lowercase().replace('’', "'");
-    if YES.contains(&words.as_str()) {
+    let words = plain(text);
+    if YES.contains(&words.as_str()) || is_repeated_yes(&words) {
         Some(CardButton::Approve)
     } else if NO.contains(&words.as_str()) {
         Some(CardButton::Reject)
@@ -61,6 +93,41 @@ pub fn parse(text: &str) -> Option<CardButton> {
     } else {
         None
     }
+}
+
+/// Returns true if the words, in lower case, are several phrases for yes, or one with polite words around it: “yes, go
+/// ahead”, “ok, do it please”. At least one of them has to mean yes by itself.
+fn is_repeated_yes(words: &str) -> bool {
+    let means_yes = |phrase: &&str| YES.contains(phrase) || LONGER_YES.contains(phrase) && phrase.contains(' ');
+    phrases(words, &[YES, LONGER_YES, BESIDE_YES, REMARKS]).is_some_and(|found| found.iter().any(means_yes))
+}
+
+/// Returns true if a typed yes reads like agreement with another person: “yes, sounds good to me”.
+pub fn is_agreement(text: &str) -> bool {
+    let found = phrases(&plain(text), &[AGREEING, BESIDE_YES, REMARKS]);
+    found.is_some_and(|found| found.iter().any(|phrase| REMARKS.contains(phrase)))
+}
+
+/// Returns the text in lower case, without punctuation at its end.
+fn plain(text: &str) -> String {
+    text.trim().trim_end_matches(['.', '!']).to_lowercase().replace('’', "'")
+}
+
+/// Splits words in lower case into phrases of these lists, each as long as possible; `None` if there are other words.
+fn phrases(words: &str, lists: &[&[&'static str]]) -> Option<Vec<&'static str>> {
+    let spaced: String = words.chars().map(|c| if MARKS.contains(&c) { ' ' } else { c }).collect();
+    let words: Vec<&str> = spaced.split_whitespace().collect();
+    let (mut rest, mut found) = (words.as_slice(), Vec::new());
+    while !rest.is_empty() {
+        let fitting = lists.iter().copied().flatten().copied().filter_map(|phrase| {
+            let words: Vec<&str> = phrase.split(' ').collect();
+            rest.starts_with(&words).then_some((words.len(), phrase))
+        });
+        let (length, phrase) = fitting.max()?;
+        found.push(phrase);
+        rest = &rest[length..];
+    }
+    Some(found)
 }
 
 /// Returns the reason in a message that refuses and says why: “no, because the dose should be 40
@@ -155,6 +222,16 @@ fn without_kind<'a>(name: &'a str, record: &ActionRecord) -> &'a str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn agreement_with_another_person_is_a_mere_yes_with_a_remark() {
+        for said in ["yes, sounds good to me", "Yes, looks good!", "sure, thanks"] {
+            assert!(is_agreement(said), "{said}");
+        }
+        for said in ["yes", "go ahead", "looks good to me, go ahead", "approve it, thanks"] {
+            assert!(!is_agreement(said), "{said}");
+        }
+    }
 
     #[test]
     fn a_request_can_be_withdrawn_in_many_ways() {
@@ -263,6 +340,20 @@ mod tests {
     fn only_clear_messages_count() {
         assert_eq!(parse(" Yes! "), Some(CardButton::Approve));
         assert_eq!(parse("Go ahead."), Some(CardButton::Approve));
+        for message in [
+            "yes go ahead",
+            "Yes, go ahead!",
+            "yes, please do it",
+            "ok, go ahead",
+            "sure, go ahead",
+            "yes yes",
+            "yeah, go for it",
+            "yes – approved",
+            "please approve it",
+            "looks good to me, go ahead",
+        ] {
+            assert_eq!(parse(message), Some(CardButton::Approve), "{message}");
+        }
         assert_eq!(parse("don’t"), Some(CardButton::Reject));
         assert_eq!(parse("Never mind."), Some(CardButton::Withdraw));
         for message in [
@@ -275,6 +366,15 @@ mod tests {
             "",
             "yes no",
             "approve Math Hints",
+            "sure",
+            "yeah",
+            "ok please",
+            "looks good to me",
+            "sounds good to me I guess",
+            "yes go ahead on Friday",
+            "yes, but not yet",
+            "please",
+            "go ahead and rename it",
         ] {
             assert_eq!(parse(message), None, "{message}");
         }

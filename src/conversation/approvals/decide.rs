@@ -33,7 +33,7 @@ pub fn decide(
         Verdict::Approved => Status::Approved,
         Verdict::Rejected { .. } => Status::Rejected,
         Verdict::Expired => Status::Expired,
-        Verdict::Cancelled => Status::Cancelled,
+        Verdict::Cancelled | Verdict::Obsolete { .. } => Status::Cancelled,
         Verdict::Superseded => Status::Superseded,
     };
     let mut decided = record.moved(to)?;

@@ -89,7 +89,7 @@ impl Approvals {
             return Ok(InboxAnswer::Refused(reply));
         }
         let (by, now) = (click.by.clone(), self.clock.now());
-        let summary = Text::new().person(by.clone()).plain(" gave it up; whether it happened is not known.");
+        let summary = Text::new().person(by.clone()).plain(" abandoned it; it isn't known whether it happened.");
         let outcome = Outcome::Failed { error: ErrorKind::Unknown, summary };
         let mut settled = record.moved(outcome.status()).map_err(|error| Error::Corrupt { what: error.to_string() })?;
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
@@ -120,7 +120,7 @@ impl Approvals {
         if record.status != Status::Unknown {
             return Ok(Some(self.too_late_reply(record).await));
         }
-        let in_channel = click.channel.as_ref() == Some(&record.thread.channel);
+        let in_channel = self.is_in_channel(record, click).await;
         let record = self.with_current_policy(record.clone());
         let person = self.person(&record, &click.by, in_channel).await;
         let allowed = match click.button {
@@ -137,7 +137,7 @@ impl Approvals {
     ///
     /// # Errors
     ///
-    /// If the store does not answer.
+    /// If the store isn't answering.
     pub async fn on_reason(&self, reason: &Reason, seq: Seq) -> Result<InboxAnswer, Error> {
         let words = reason.reason.trim();
         let Some(record) = self.store.action_by_approval(&reason.approval).await? else {

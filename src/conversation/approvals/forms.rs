@@ -101,7 +101,7 @@ impl Approvals {
         }
         let shown = record;
         let record = self.with_current_policy(shown.clone());
-        let in_channel = click.channel.as_ref() == Some(&record.thread.channel);
+        let in_channel = self.is_in_channel(&record, click).await;
         if let Err(FormRefusal { reply, .. }) = self.may_open(&record, &click.by, in_channel, callback).await {
             let is_redrawn = shown.status.is_open() && matches!(self.update_policy(&shown).await?, Ok((_, true)));
             self.record_refusal(&record, &click.by, "not to be edited").await?;
@@ -175,7 +175,7 @@ impl Approvals {
     ///
     /// # Errors
     ///
-    /// If the store does not answer. The form is then not acknowledged, and Slack delivers it
+    /// If the store isn't answering. The form is then not acknowledged, and Slack delivers it
     /// again.
     pub async fn on_form(&self, view: &View, by: &UserId) -> Result<FormOutcome, Error> {
         let deadline = Deadline::from_now();

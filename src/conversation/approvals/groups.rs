@@ -1,9 +1,9 @@
-//! The members of the user groups that policies name. All lookups use this cache, so that Slack is
-//! not asked repeatedly.
+//! The members of the user groups that policies name, and of channels. All lookups use this cache, so
+//! that Slack is not asked repeatedly.
 //!
 //! For a decision, a group is looked up when the decision arrives. The answer is at most seconds
-//! old; if Slack does not answer, the lookup fails. A list of open cards may be based on answers up
-//! to a minute old. If Slack does not answer, it is incomplete rather than late.
+//! old; if Slack isn't answering, the lookup fails. A list of open cards may be based on answers up
+//! to a minute old. If Slack isn't answering, it is incomplete rather than late.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -14,7 +14,7 @@ use std::{
 use async_trait::async_trait;
 use countersign_core::{
     clock::{Clock, Timestamp},
-    ids::UserId,
+    ids::{ChannelId, UserId},
 };
 use countersign_graph::{
     action::{ActionRecord, Approver},
@@ -25,6 +25,7 @@ use futures_util::future::join_all;
 use tokio::time::timeout;
 
 use super::{
+    channel_members::ChannelMembers,
     people::{People, Right},
     policy::{self, Person},
 };
@@ -53,6 +54,7 @@ struct Inner {
     /// The accounts of the workspace's members.
     accounts: People,
     known: Mutex<HashMap<String, CachedMembers>>,
+    channels: ChannelMembers,
 }
 
 /// The members of a group, and the time when Slack was asked.
@@ -69,7 +71,15 @@ impl Groups {
         let approvers: BTreeSet<String> = approvers.into_iter().collect();
         let (named, people): (Vec<_>, Vec<_>) = approvers.into_iter().partition(|name| name.starts_with('S'));
         let people = people.into_iter().map(UserId::new).collect();
-        Self(Arc::new(Inner { slack, clock, named, people, accounts, known: Mutex::default() }))
+        Self(Arc::new(Inner {
+            slack,
+            clock,
+            named,
+            people,
+            accounts,
+            known: Mutex::default(),
+            channels: ChannelMembers::default(),
+        }))
     }
 
     /// Returns true if the settings name a person as an approver anywhere, as a user or by one of
@@ -85,6 +95,24 @@ impl Groups {
         );
         let groups = looked_up.await.into_iter().filter(|(_, members)| members.contains(user));
         groups.map(|(group, _)| group.clone()).collect()
+    }
+
+    /// Returns the channels of which a person is a member, for lists.
+    pub async fn channels_of(&self, user: &UserId, channels: Vec<ChannelId>) -> BTreeSet<ChannelId> {
+        let looked_up = channels.into_iter().map(|channel| async move {
+            let is_member = self.is_member(&channel, user, MAX_AGE_FOR_LIST).await;
+            is_member.then_some(channel)
+        });
+        join_all(looked_up).await.into_iter().flatten().collect()
+    }
+
+    /// Returns true if a person who decides outside of a channel is a member of it.
+    pub async fn is_in_channel(&self, channel: &ChannelId, user: &UserId) -> bool {
+        self.is_member(channel, user, MAX_AGE_FOR_DECISION).await
+    }
+
+    async fn is_member(&self, channel: &ChannelId, user: &UserId, max_age: Duration) -> bool {
+        self.0.channels.is_member(&self.0.slack, (channel, user), self.0.clock.now(), max_age).await
     }
 
     /// Returns the facts about a person who decides on this action. `in_channel` is true if they
@@ -115,7 +143,7 @@ impl Groups {
     ///
     /// # Errors
     ///
-    /// If Slack does not answer.
+    /// If Slack isn't answering.
     pub async fn members_now(&self, group: &str) -> Result<Vec<UserId>, Error> {
         let asked = self.0.clock.now();
         let members = self.0.slack.usergroup_members(group).await?;
@@ -129,7 +157,7 @@ impl Groups {
         self.members(group, MAX_AGE_FOR_LIST).await.ok()
     }
 
-    /// Returns the members of a group. If Slack does not answer, returns its last answer, or nobody
+    /// Returns the members of a group. If Slack isn't answering, returns its last answer, or nobody
     /// if there was none.
     async fn recent_or_cached_members(&self, group: &str) -> Vec<UserId> {
         match self.members(group, MAX_AGE_FOR_LIST).await {

@@ -145,7 +145,7 @@ impl Approvals {
     ///
     /// # Errors
     ///
-    /// If the store does not answer.
+    /// If the store isn't answering.
     pub async fn on_click(&self, click: &Click, seq: Seq) -> Result<InboxAnswer, Error> {
         let Ok(approval) = ApprovalId::try_from(click.key.clone()) else {
             return Ok(InboxAnswer::Refused(replies::not_known()));
@@ -201,9 +201,17 @@ impl Approvals {
         }
     }
 
+    /// Returns true if a button was pressed in the channel of the record, or in the Home tab by a
+    /// member of that channel.
+    pub(super) async fn is_in_channel(&self, record: &ActionRecord, click: &Click) -> bool {
+        let channel = &record.thread.channel;
+        click.channel.as_ref() == Some(channel)
+            || (click.is_in_home() && self.groups.is_in_channel(channel, &click.by).await)
+    }
+
     /// Handles a press that is a decision.
     async fn on_decision(&self, mut record: ActionRecord, click: &Click, seq: Seq) -> Result<InboxAnswer, Error> {
-        let in_channel = click.channel.as_ref() == Some(&record.thread.channel);
+        let in_channel = self.is_in_channel(&record, click).await;
         for _ in 0..MAX_WRITE_ATTEMPTS {
             match self.try_decide(&record, &click.by, (click.button, DecisionMethod::Button), in_channel, seq).await? {
                 Ok(answer) => {
@@ -431,7 +439,7 @@ impl Approvals {
     ///
     /// # Errors
     ///
-    /// If the store does not answer.
+    /// If the store isn't answering.
     pub async fn record_unidentified(&self, record: &ActionRecord, by: &UserId) -> Result<(), Error> {
         self.record_refusal(record, by, AccountDenial::Unanswered.word()).await
     }

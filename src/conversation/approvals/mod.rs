@@ -2,7 +2,7 @@
 //!
 //! | module | purpose |
 //! | --- | --- |
-//! | [`people`], [`groups`] | the rights of people, and the members of user groups |
+//! | [`people`], [`groups`] | the rights of people, and the members of user groups and channels |
 //! | [`policy`], [`envelope`] | the people who may decide, and stricter rules outside of limits agreed beforehand |
 //! | [`clicks`], [`consent`] | button presses, and the typed words that mean yes or no |
 //! | [`decide`] | a pure function from a record and a decision to the changes to write |
@@ -16,6 +16,7 @@
 //! change. A decision is stored, and the runtime continues from there.
 
 mod answers;
+mod channel_members;
 pub mod clicks;
 pub mod consent;
 pub mod decide;

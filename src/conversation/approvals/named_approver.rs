@@ -3,9 +3,9 @@
 //! Cards are indexed by the approvers that their policy named when they were shown. Since the
 //! current settings may name others, the newest open cards are searched as well.
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, collections::BTreeSet};
 
-use countersign_core::ids::UserId;
+use countersign_core::ids::{ChannelId, UserId};
 use countersign_graph::{
     action::{ActionRecord, Status},
     engine::PolicyFor,
@@ -26,12 +26,15 @@ pub struct NamedApprover<'a> {
     pub groups: &'a [String],
     /// True if the current settings name the person anywhere.
     pub is_named: bool,
+    /// The channels with open cards of which the person is known to be a member.
+    pub channels: &'a BTreeSet<ChannelId>,
 }
 
 impl NamedApprover<'_> {
-    /// Returns true if the person may approve the action without being in its channel.
+    /// Returns true if the person may approve the action outside of its channel.
     pub fn may_approve(&self, record: &ActionRecord) -> bool {
-        let person = Person { groups: self.groups.to_vec(), ..Person::default() };
+        let in_channel = self.channels.contains(&record.thread.channel);
+        let person = Person { groups: self.groups.to_vec(), in_channel, ..Person::default() };
         policy::may_approve(record, self.user, &person).is_ok()
     }
 
@@ -40,7 +43,7 @@ impl NamedApprover<'_> {
     ///
     /// # Errors
     ///
-    /// If the store does not answer.
+    /// If the store isn't answering.
     pub async fn with_current_cards(
         &self,
         store: &dyn Store,
@@ -48,7 +51,8 @@ impl NamedApprover<'_> {
         mut found: Vec<ActionRecord>,
     ) -> Result<Vec<ActionRecord>, Error> {
         let open = ActionFilter { thread: None, statuses: vec![Status::Pending], limit: MAX_OPEN_CARDS };
-        let open = if self.is_named { store.actions(&open).await? } else { Vec::new() };
+        let may_find_more = self.is_named || !self.channels.is_empty();
+        let open = if may_find_more { store.actions(&open).await? } else { Vec::new() };
         for record in open {
             let is_known = found.iter().any(|known| known.id == record.id);
             if !is_known && self.may_approve(&policy::with_current_policy(policy_for, record.clone())) {

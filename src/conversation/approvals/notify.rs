@@ -45,7 +45,7 @@ impl ApproverNotices {
     ///
     /// # Errors
     ///
-    /// If the store or Slack does not answer, or other writers keep changing the action. The call
+    /// If the store or Slack isn't answering, or other writers keep changing the action. The call
     /// can be repeated.
     pub async fn notify(&self, approval: &ApprovalId, seq: Seq) -> Result<InboxAnswer, Error> {
         let mut moved = None;

@@ -127,7 +127,7 @@ impl AccountDenial {
     pub fn may_not_ask(self) -> Reply {
         let who = match self {
             Self::NotLookedUp | Self::Unanswered => {
-                return Reply::text("I couldn't check your account with Slack, so I did nothing.")
+                return Reply::text("I couldn't check your account with Slack. Nothing was changed.")
                     .hint("Ask again in a moment.");
             }
             Self::Guest => "You're a guest here",
@@ -135,7 +135,7 @@ impl AccountDenial {
             Self::Bot => "This is a bot's account",
             Self::Deactivated => "This account is deactivated",
         };
-        Reply::text(format!("{who}. I only work for full members of this workspace, so I did nothing."))
+        Reply::text(format!("{who}. I only work for full members of this workspace, so nothing was changed."))
             .hint("Ask a member to do this for you.")
     }
 }

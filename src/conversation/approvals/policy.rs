@@ -173,12 +173,12 @@ fn disjoint_contexts(contexts: &[Option<&str>], lists: &[Vec<Approver>]) -> Opti
 /// Returns the hint that tells the bot's operator how to change the settings if the lists of these contexts have nobody
 /// in common.
 fn operator_hint(contexts: &[String]) -> String {
-    let who = "whoever runs me has to name the same person in";
+    let who = "the app's operator must list the same person in";
     match contexts {
-        [] => format!("nobody can approve this; {who} each of the lists of approvers that apply to it"),
+        [] => format!("no one can approve this: {who} each of the lists of approvers that apply to it"),
         contexts => {
             let keys: Vec<_> = contexts.iter().map(|context| format!("approvals.contexts.{context}")).collect();
-            format!("nobody can approve this; {who} {}", keys.join(" and "))
+            format!("no one can approve this: {who} {}", keys.join(" and "))
         }
     }
 }
@@ -351,8 +351,8 @@ mod tests {
         let cases: [Case<'_>; 9] = [
             (&["U2"], &["U2", "U3"], "@U2", [true, false, false]),
             (&["U2", "U3"], &["U3", "U4"], "@U3", [false, true, false]),
-            (&["U2"], &["U3"], "nobody (the approvers of one and other have nobody in common)", [false; 3]),
-            (&["U2"], &[], "nobody (no approvers are configured)", [false; 3]),
+            (&["U2"], &["U3"], "no one (the approvers of one and other have no one in common)", [false; 3]),
+            (&["U2"], &[], "no one (no approvers are configured)", [false; 3]),
             (&["S1", "U2"], &["S1", "U2"], "a member of S1 or @U2", [true, true, false]),
             (&["S1"], &["S1", "U2"], "a member of S1", [false, true, false]),
             (&["channel"], &["U2"], "@U2, who also has to be in this channel", [true, false, false]),
@@ -362,7 +362,7 @@ mod tests {
                 "a member of S1 or @U4, who also has to be @U2, @U3 or in this channel",
                 [false, true, true],
             ),
-            (&["requester"], &["channel"], "the person who asked, who also has to be in this channel", [false; 3]),
+            (&["requester"], &["channel"], "the requester, who also has to be in this channel", [false; 3]),
         ];
         for (one, other, words, may) in cases {
             let mut settings = settings();
@@ -406,7 +406,7 @@ mod tests {
         settings.actions.insert("test_condition_balance".to_owned(), rule(&["U3"]));
         let scope = Scope::default().in_context("lab").measure(COVERS_MEASURE, "test_condition_balance");
         let policy = policy(&settings, "grant_standing_approval", &scope);
-        assert_eq!(policy.deciders().words(), "nobody (the lists of approvers that apply have nobody in common)");
+        assert_eq!(policy.deciders().words(), "no one (the lists of approvers that apply have no one in common)");
         assert!(policy.because.unwrap().contains("each of the lists"));
     }
 
@@ -441,8 +441,8 @@ mod tests {
         // deciders afterwards, in words.
         type Case<'a> = (&'a [&'a str], &'a [&'a str], bool, usize, &'a str);
         let cases: [Case<'_>; 5] = [
-            (&["S1"], &["S1", "ana", "U3", "U3"], false, 1, "a member of S1 or @U3 (but not the person who asked)"),
-            (&["S1"], &["S1", "ana", "requester"], false, 0, "a member of S1 (but not the person who asked)"),
+            (&["S1"], &["S1", "ana", "U3", "U3"], false, 1, "a member of S1 or @U3 (but not the requester)"),
+            (&["S1"], &["S1", "ana", "requester"], false, 0, "a member of S1 (but not the requester)"),
             (&["S1"], &["ana"], true, 1, "a member of S1 or @ana"),
             (&["channel"], &["channel"], true, 0, "anyone in this channel"),
             (
@@ -450,7 +450,7 @@ mod tests {
                 &["requester"],
                 false,
                 0,
-                "nobody (only the person who asked is named, and another person has to approve this)",
+                "no one (only the requester is listed, and another person has to approve this)",
             ),
         ];
         for (may, more, own_request, new, words) in cases {

@@ -15,24 +15,24 @@ use super::{consent::UnseenReason, policy::Denial};
 
 /// Returns the reply if the key in the button is not known, or no longer.
 pub fn not_known() -> Reply {
-    Reply::text("I don't know this card any more, so the button does nothing.")
-        .hint("Ask again in the thread for a fresh one.")
+    Reply::text("This card is no longer on record, so its buttons do nothing.")
+        .hint("Ask again in the thread for a new card.")
 }
 
 /// Returns the reply if the card's record cannot be read.
 pub fn not_readable() -> Reply {
-    Reply::text("I can't read what I stored for this card, so the button does nothing and nothing was changed.")
-        .hint("Please tell whoever runs me, and ask again in the thread for a fresh card.")
+    Reply::text("The record of this card can't be read. Nothing was changed.")
+        .hint("Ask again in the thread for a new card, and tell the app's operator.")
 }
 
 /// Returns the reply if the button is on a copy of the card; `is_gone` is true if the copy was just
 /// removed.
 pub fn copied(is_gone: bool) -> Reply {
     match is_gone {
-        true => Reply::text("This card was posted twice, so I removed this copy. Nothing was changed by your press.")
-            .hint("Please use the other one in this thread."),
+        true => Reply::text("This card was posted twice, so I removed this copy. Nothing was changed.")
+            .hint("Use the other card in this thread."),
         false => Reply::text("This is a copy of a card, so its buttons do nothing.")
-            .hint("Please use the original in its thread."),
+            .hint("Use the original card in its thread."),
     }
 }
 
@@ -40,18 +40,17 @@ pub fn copied(is_gone: bool) -> Reply {
 pub fn not_what_was_shown(proof: &Proof) -> Reply {
     let (text, hint) = match proof {
         Proof::Ours | Proof::Altered => (
-            "What is stored is not what was shown on this card, so your approval does not count.".to_owned(),
-            "Ask again in the thread for a fresh card, and please tell whoever runs me.",
+            "The stored request differs from what this card shows, so your approval doesn't count.".to_owned(),
+            "Ask again in the thread for a new card, and tell the app's operator.",
         ),
         Proof::KeyMissing(key) => (
-            format!("I no longer have digest key {key}, which this card was made with, so your approval does not count."),
-            "Ask again in the thread for a fresh card. Whoever runs me can put the key back, and then this card works again.",
+            format!("This card was signed with digest key {key}, which is no longer configured, so your approval doesn't count."),
+            "Ask again in the thread for a new card. If the app's operator restores the key, this card works again.",
         ),
         Proof::Unsealed => (
-            "This card has no seal: it was made by an earlier version of me, or written by something else. So your approval \
-             does not count."
+            "This card has no seal, so your approval doesn't count. It was made by an earlier version or by another program."
                 .to_owned(),
-            "Ask again in the thread for a fresh card.",
+            "Ask again in the thread for a new card.",
         ),
     };
     Reply::text(text).hint(hint)
@@ -59,8 +58,7 @@ pub fn not_what_was_shown(proof: &Proof) -> Reply {
 
 /// Returns the reply if the card expired before the person decided.
 pub fn out_of_time() -> Reply {
-    Reply::text("This card's time is over, so your answer came too late and nothing was changed.")
-        .hint("If it is still wanted, ask again in the thread.")
+    Reply::text("This card has expired. Nothing was changed.").hint("If you still want it, ask again in the thread.")
 }
 
 /// Returns the reply to a yes if the person cannot have read the current card.
@@ -70,7 +68,7 @@ pub fn not_seen(record: &ActionRecord, why: UnseenReason) -> Reply {
             Text::from("The card ")
                 .bold(record.card.title.clone())
                 .plain(" isn't in the thread, so nothing was approved."),
-            "/countersign pending shows what holds it up.",
+            "/countersign pending shows why.",
         ),
         UnseenReason::Unsure => (
             Text::from("I can't tell whether the card ")
@@ -98,14 +96,14 @@ pub fn not_seen(record: &ActionRecord, why: UnseenReason) -> Reply {
 pub fn may_not_settle(record: &ActionRecord, by: &UserId, in_channel: bool, why: Denial) -> Reply {
     let text = match why {
         Denial::OwnRequest if record.requested_by == *by => {
-            "You asked for this, so another person has to say that it was done."
+            "You asked for this, so another person has to confirm that it was done."
         }
-        Denial::OwnRequest => "You edited this, so another person has to say that it was done.",
-        Denial::NotAnApprover | Denial::AlreadyApproved => "You cannot settle this. You can press Check again.",
+        Denial::OwnRequest => "You edited this, so another person has to confirm that it was done.",
+        Denial::NotAnApprover | Denial::AlreadyApproved => "You can't resolve this, but you can press Check again.",
         Denial::GroupLookupFailed => return denied(record, by, in_channel, why),
         Denial::Account(denial) => return denial.may_not_decide(),
     };
-    Reply::text(text).hint(Text::from("Who may settle it: ").join(deciders(record, in_channel)).plain("."))
+    Reply::text(text).hint(Text::from("Can be resolved by: ").join(deciders(record, in_channel)).plain("."))
 }
 
 /// Returns the people who may decide, for a reader in the channel of the request or in another
@@ -121,7 +119,7 @@ pub fn already_decided(record: &ActionRecord, now: Timestamp, newer: Option<Stri
         return out_of_time();
     }
     if let Some(settled) = &record.settled {
-        let text = Text::new().person(settled.by.clone()).plain(format!(" settled this {}", ago(now, settled.at)));
+        let text = Text::new().person(settled.by.clone()).plain(format!(" resolved this {}", ago(now, settled.at)));
         return Reply::text(text.plain(". The card says how."));
     }
     let Some(last) = record.decisions.last() else {
@@ -142,14 +140,15 @@ pub fn already_decided(record: &ActionRecord, now: Timestamp, newer: Option<Stri
             Text::new().person(by.clone()).plain(format!(" edited this {ago}, so another card took its place"))
         }
         (Verdict::Superseded, _) => Text::from(format!("A newer request took the place of this one {ago}")),
+        (Verdict::Obsolete { why }, _) => why.clone().plain(". Nothing was changed"),
         (Verdict::Approved | Verdict::Rejected { .. }, None) => Text::from(format!("This was decided {ago}")),
     };
     let then = match record.status {
-        _ if record.stopped_after().is_some() => "; it was stopped on the way. The card says how far it came.",
-        Status::Approved | Status::Intent => "; it is being done now.",
+        _ if record.stopped_after().is_some() => "; it was stopped midway. The card shows how far it got.",
+        Status::Approved | Status::Intent => "; it is running now.",
         Status::Done => "; it is done.",
-        Status::Failed => "; it was tried and did not work. The card says why.",
-        Status::Unknown | Status::Settled => "; whether it worked is not known. The card says more.",
+        Status::Failed => "; it failed. The card says why.",
+        Status::Unknown | Status::Settled => "; it isn't known whether it worked. The card says more.",
         _ => ".",
     };
     let reply = Reply::text(text.plain(then));
@@ -165,47 +164,50 @@ pub fn denied(record: &ActionRecord, by: &UserId, in_channel: bool, why: Denial)
     let text = match why {
         Denial::Account(denial) => return denial.may_not_decide(),
         Denial::OwnRequest if record.card.irreversible && record.requested_by == *by => {
-            "You asked for this, and it cannot be undone, so another person has to approve it."
+            "You asked for this and it can't be undone, so another person has to approve it."
         }
         Denial::OwnRequest if record.requested_by == *by => "You asked for this, so another person has to approve it.",
         Denial::OwnRequest => "You edited this, so another person has to approve it.",
-        Denial::NotAnApprover => "You cannot decide about this.",
-        Denial::AlreadyApproved => "Your approval is counted already; another person has to approve as well.",
+        Denial::NotAnApprover => "You can't approve or reject this.",
+        Denial::AlreadyApproved => "You already approved this. Another person has to approve it too.",
         Denial::GroupLookupFailed => {
-            "I can't look up the user groups at the moment, so I don't know whether you may decide. Please press again."
+            "I can't look up the user groups right now, so I couldn't check whether you can decide. Try again."
         }
     };
     let reply = Reply::text(text);
     let anyone = record.policy.approvers == [Approver::Channel] && record.policy.also.is_empty();
     match why {
         Denial::OwnRequest if anyone && record.thread.channel.is_direct() => {
-            reply.hint("Nobody else can read this conversation. Ask me in a channel, where somebody can approve it.")
+            reply.hint("No one else can read this conversation. Ask in a channel where someone can approve it.")
         }
         Denial::OwnRequest | Denial::AlreadyApproved if anyone => reply,
-        _ => reply.hint(Text::from("Who may decide: ").join(deciders(record, in_channel)).plain(".")),
+        _ => reply.hint(Text::from("Can be decided by: ").join(deciders(record, in_channel)).plain(".")),
     }
 }
 
 /// Returns the reply if the new values would leave too few people who may approve them.
 pub fn nobody_left(policy: &Policy) -> Reply {
     let why = match (policy.needed, policy.own_request) {
-        (..=1, _) => "If you save this, nobody is left to approve it: whoever asked or edited may not.".to_owned(),
+        (..=1, _) => {
+            "If you save this, no one can approve it: people who asked for or edited a request can't approve it."
+                .to_owned()
+        }
         (needed, true) => format!(
-            "If you save this, too few are left to approve it: {needed} have to, and whoever asked or edited count as one."
+            "If you save this, too few people can approve it: it needs {needed} approvals, and everyone who asked for or edited it counts as one person."
         ),
         (needed, false) => {
             format!(
-                "If you save this, too few are left to approve it: {needed} have to, and whoever asked or edited may not."
+                "If you save this, too few people can approve it: it needs {needed} approvals, and people who asked for or edited it can't approve it."
             )
         }
     };
-    Reply::text(format!("{why} Somebody else can edit it, or it stays as it is."))
+    Reply::text(format!("{why} Ask someone else to edit it, or leave it as it is."))
 }
 
 /// Returns the reply to a typed yes if only the button counts.
 pub fn use_the_button(record: &ActionRecord) -> Reply {
     Reply::text(
-        Text::from("This cannot be undone, so a typed answer is not enough. Please press ")
+        Text::from("A typed answer isn't enough for this. Press ")
             .bold(&*record.card.approve)
             .plain(" or ")
             .bold(&*record.card.reject)
@@ -217,7 +219,7 @@ pub fn use_the_button(record: &ActionRecord) -> Reply {
 /// answer to that.
 pub fn not_taken(record: &ActionRecord) -> Reply {
     Reply::text(
-        Text::from("I can't tell whether this answers the card, so it didn't count. Please press ")
+        Text::from("I can't tell whether this answers the card, so it didn't count. Press ")
             .bold(&*record.card.approve)
             .plain(" or ")
             .bold(&*record.card.reject)
@@ -228,46 +230,46 @@ pub fn not_taken(record: &ActionRecord) -> Reply {
 /// Returns the reply to a typed yes if several cards are open.
 pub fn which_card(open: &[ActionRecord]) -> Reply {
     let titles = open.iter().map(|record| Text::from(record.card.title.clone())).collect();
-    Reply::text("Several cards are open here, so I can't tell which one you mean. Please press a button:")
+    Reply::text("Several cards are open here, so I can't tell which one you mean. Use the buttons on one of them:")
         .and(Part::List(titles))
 }
 
 /// Returns the reply if a window could not be opened.
 pub fn not_opened() -> Reply {
-    Reply::text("I couldn't open the window in time. Please press again.")
+    Reply::text("The window couldn't be opened in time. Try again.")
 }
 
 /// Returns the reply to an answer for which there is no open question any more.
 pub fn no_longer_asked() -> Reply {
-    Reply::text("This question is no longer open: it was answered, or the call has ended.")
+    Reply::text("This question is closed: it was answered, or the call ended.")
 }
 
 /// Returns the reply to a person who pressed a button instead of answering.
 pub fn answered(action: &str) -> Reply {
     Reply::text(match action {
-        "decline" => "OK, the call goes on without an answer.",
-        "cancel" => "OK, I asked for the call to be cancelled.",
+        "decline" => "OK, the call continues without an answer.",
+        "cancel" => "OK, I requested that the call be canceled.",
         _ => "OK, I passed your answer on.",
     })
 }
 
 /// Returns the reply if the card has no form.
 pub fn no_form() -> Reply {
-    Reply::text("There is nothing to change in a form here. Tell me in the thread what should be different.")
+    Reply::text("This request has no form. Tell me in the thread what to change.")
 }
 
 /// Returns the text above a form, in mrkdwn.
 pub fn form_intro(record: &ActionRecord, replaces: bool) -> String {
     let line = Mrkdwn::new(1500).bold(record.act());
     match replaces {
-        true => line.plain(". Saving puts a new card in the place of the old one; somebody still has to approve it."),
+        true => line.plain(". Saving replaces the card with a new one, which still needs approval."),
         false => {
             let ended = match record.decisions.last().map(|last| &last.verdict) {
                 Some(Verdict::Cancelled) if !record.was_closed_by_another() => "withdrawn",
-                Some(Verdict::Rejected { .. }) => "turned down",
+                Some(Verdict::Rejected { .. }) => "rejected",
                 _ => "closed",
             };
-            line.plain(&format!(" was {ended}. Saving makes a new card; somebody still has to approve it."))
+            line.plain(&format!(" was {ended}. Saving posts a new card, which still needs approval."))
         }
     }
     .finish()
@@ -277,24 +279,24 @@ pub fn form_intro(record: &ActionRecord, replaces: bool) -> String {
 pub fn reminder(record: &ActionRecord) -> Reply {
     let text = Text::from("⏰ ").person(record.requested_by.clone());
     let text = match record.approvals_so_far() {
-        None => text.plain(", nobody has decided yet: "),
-        Some((count, who)) => text.plain(format!(", {count} have approved so far (")).join(who).plain("): "),
+        None => text.plain(", no one has decided yet: "),
+        Some((count, who)) => text.plain(format!(", {count} approved so far (")).join(who).plain("): "),
     };
     let text = text.bold(record.act());
-    Reply::text(text.plain(". The card closes ").moment(record.expires_at).plain("."))
-        .hint(Text::from("Who may decide: ").join(record.deciders()).plain("."))
+    Reply::text(text.plain(". The card expires ").moment(record.expires_at).plain("."))
+        .hint(Text::from("Can be decided by: ").join(record.deciders()).plain("."))
 }
 
 /// Returns the message that more people may decide, since there was no decision for a long time.
 pub fn escalated(record: &ActionRecord) -> Reply {
     let text = match record.approvals_so_far() {
-        None => Text::from("Nobody has decided about ").bold(record.act()).plain(" for a while. From now on "),
+        None => Text::from("No one has decided about ").bold(record.act()).plain(" for a while. From now on, "),
         Some((count, who)) => {
-            let text = Text::new().bold(record.act()).plain(format!(": {count} have approved (")).join(who);
-            text.plain("), and nobody else for a while. From now on ")
+            let text = Text::new().bold(record.act()).plain(format!(": {count} approved (")).join(who);
+            text.plain("), and nobody else for a while. From now on, ")
         }
     };
-    Reply::text(text.join(record.newcomers_in_words()).plain(" may decide as well."))
+    Reply::text(text.join(record.newcomers_in_words()).plain(" can decide too."))
 }
 
 /// Returns the elapsed time as text.

@@ -19,7 +19,7 @@ impl Approvals {
     ///
     /// # Errors
     ///
-    /// If the store does not answer.
+    /// If the store isn't answering.
     pub async fn on_expiry(&self, approval: &ApprovalId, seq: Seq) -> Result<InboxAnswer, Error> {
         let Some(mut record) = self.store.action_by_approval(approval).await? else { return Ok(InboxAnswer::NoAnswer) };
         for _ in 0..MAX_WRITE_ATTEMPTS {
@@ -39,7 +39,7 @@ impl Approvals {
     ///
     /// # Errors
     ///
-    /// If the store does not answer.
+    /// If the store isn't answering.
     pub async fn on_reminder(&self, approval: &ApprovalId, seq: Seq) -> Result<InboxAnswer, Error> {
         let Some(record) = self.store.action_by_approval(approval).await?.filter(|record| record.status.is_open())
         else {
@@ -61,7 +61,7 @@ impl Approvals {
     ///
     /// # Errors
     ///
-    /// If the store does not answer.
+    /// If the store isn't answering.
     pub async fn on_escalation(&self, approval: &ApprovalId, seq: Seq) -> Result<InboxAnswer, Error> {
         for _ in 0..MAX_WRITE_ATTEMPTS {
             match self.escalate(approval, seq).await {

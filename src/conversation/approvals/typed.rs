@@ -133,6 +133,9 @@ impl Approvals {
     /// Refuses a yes or no that follows another person's message. The person gets only one reply
     /// for each card, since most such messages are meant for other people.
     async fn refuse_unaddressed(&self, typed: &TypedAnswer, record: &ActionRecord) -> Result<InboxAnswer, Error> {
+        if consent::is_agreement(&typed.text) {
+            return Ok(InboxAnswer::NoAnswer); // people agree with each other
+        }
         let why = "said to somebody else";
         let audit = self.store.audit(&typed.thread).await?;
         let is_reported = audit.iter().map(|entry| &entry.event).any(|event| {

@@ -12,7 +12,7 @@ use super::decide::decide;
 ///
 /// # Errors
 ///
-/// If the store does not answer.
+/// If the store isn't answering.
 pub async fn withdraw(store: &dyn Store, record: &ActionRecord, by: &UserId, at: Timestamp) -> Result<bool, Error> {
     let decision = Decision { by: Some(by.clone()), at, verdict: Verdict::Cancelled };
     let Ok((_, changes)) = decide(record, decision, None, None) else { return Ok(false) };

@@ -1,6 +1,6 @@
 //! The grammar of commands: their words, and suggestions for mistyped ones.
 
-use countersign_capabilities::{Command, OWN_COMMAND, Registry, Takes, Word};
+use countersign_capabilities::{Command, Effect, OWN_COMMAND, Registry, Takes, Word};
 
 /// The minimum similarity at which a word is suggested in place of a mistyped one.
 const MIN_SIMILARITY: f64 = 0.72;
@@ -43,6 +43,8 @@ pub enum CommandError {
         /// The nearest known word.
         nearest: Option<CommandWord>,
     },
+    /// The text is a request for a change, which no command makes.
+    Change(String),
     /// The word requires text after it.
     MissingText(CommandWord),
     /// The word takes no text after it.
@@ -63,7 +65,7 @@ const fn word(word: &'static str, takes: Takes, what: &'static str, example: &'s
 }
 
 /// The word for the open cards, which every command has.
-const PENDING: Word = word("pending", Takes::Nothing, "cards that wait for somebody", "pending");
+const PENDING: Word = word("pending", Takes::Nothing, "cards waiting for a decision", "pending");
 /// The word for the list of words, which every command has.
 const HELP: Word = word("help", Takes::Nothing, "this list", "help");
 
@@ -72,16 +74,16 @@ const OWN_COMMAND_WORDS: Command = Command {
     name: OWN_COMMAND,
     words: &[
         PENDING,
-        word("runs", Takes::Nothing, "the latest changes and how they ended", "runs"),
+        word("runs", Takes::Nothing, "recent changes and their outcomes", "runs"),
         word("mine", Takes::Nothing, "what you asked for", "mine"),
-        word("standing", Takes::Nothing, "what may be done without asking each time", "standing"),
+        word("standing", Takes::Nothing, "changes approved in advance", "standing"),
         word(
             "notebook",
             Takes::Optional("link to a thread"),
             "a thread as a file",
             "notebook https://…/archives/C…/p…",
         ),
-        word("settings", Takes::Nothing, "who may decide what here, and the limits", "settings"),
+        word("settings", Takes::Nothing, "who can decide what here, and the limits", "settings"),
         HELP,
     ],
 };
@@ -111,6 +113,9 @@ pub fn parse(registry: &Registry, command: &str, text: &str) -> Result<ParsedCom
     let lower = typed.to_lowercase();
     let words = words(registry);
     let Some(known) = words.iter().find(|known| known.command == command && known.word.word == lower) else {
+        if matches!(registry.effect_of(text), Effect::Changes | Effect::Irreversible) {
+            return Err(CommandError::Change(text.to_owned()));
+        }
         return Err(CommandError::UnknownWord { word: typed.to_owned(), nearest: nearest(&words, command, &lower) });
     };
     match (known.word.takes, rest) {
@@ -199,6 +204,7 @@ mod tests {
                 format!("{} {}?", known.command, known.word.example)
             }
             Err(CommandError::UnknownWord { nearest: None, .. }) => "no idea".to_owned(),
+            Err(CommandError::Change(asked)) => format!("change: {asked}"),
             Err(CommandError::MissingText(known)) => format!("{} what?", known.word.word),
             Err(CommandError::UnexpectedText(known)) => format!("{} alone", known.word.word),
         }

@@ -50,6 +50,13 @@ pub struct ThreadCommandRequest {
     pub overheard: bool,
 }
 
+impl ThreadCommandRequest {
+    /// Returns the first message of the thread; `None` if the command itself is outside of a thread.
+    pub fn root(&self) -> Option<&MessageTs> {
+        Some(&self.thread.root).filter(|root| **root != self.ts)
+    }
+}
+
 /// The commands that can be typed in a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -60,7 +67,59 @@ pub enum ThreadCommand {
     Cancel,
     /// Report the progress of the plan, if there is one.
     Progress,
+    /// List the cards that wait for the person.
+    Waiting,
+    /// Name the people who may approve a kind of change.
+    Approvers,
 }
+
+/// Questions about the cards that wait for the person, here and elsewhere.
+const WAITING: &[&str] = &[
+    "what is waiting for me",
+    "what's waiting for me",
+    "whats waiting for me",
+    "what waits for me",
+    "is anything waiting for me",
+    "is something waiting for me",
+    "anything waiting for me",
+    "anything for me",
+    "anything to approve",
+    "anything for me to approve",
+    "what do i have to approve",
+    "what do i need to approve",
+    "what should i approve",
+    "what can i approve",
+    "what needs my approval",
+    "what is waiting for my approval",
+    "what's waiting for my approval",
+    "which cards are waiting for me",
+    "which cards wait for me",
+    "my pending approvals",
+    "my approvals",
+    "show me what is waiting",
+    "show me what's waiting",
+    "what is on my plate",
+    "what's on my plate",
+];
+
+/// The beginnings of questions about the people who may approve a kind of change.
+const APPROVERS: &[&str] = &[
+    "who may approve ",
+    "who can approve ",
+    "who is allowed to approve ",
+    "who's allowed to approve ",
+    "who should approve ",
+    "who must approve ",
+    "who has to approve ",
+    "who needs to approve ",
+    "who approves ",
+    "who signs off ",
+    "who signs off on ",
+    "who may decide about ",
+    "who may decide on ",
+    "who decides about ",
+    "who decides on ",
+];
 
 /// Questions about the progress of a plan.
 const PROGRESS: &[&str] = &[
@@ -106,6 +165,8 @@ pub enum Outcome {
     Ignored,
     /// The message is for the assistant.
     PassedOn,
+    /// The command is a question about more than this thread.
+    Question,
 }
 
 impl ThreadCommand {
@@ -116,16 +177,32 @@ impl ThreadCommand {
             "status" => Some(Self::Status),
             "cancel" => Some(Self::Cancel),
             said if PROGRESS.contains(&said) => Some(Self::Progress),
-            _ => None,
+            said if WAITING.contains(&said) => Some(Self::Waiting),
+            _ => kind_of_change(text).map(|_| Self::Approvers),
         }
     }
+
+    /// Returns true if the command is a question that can be asked outside of a thread as well.
+    pub fn is_question(self) -> bool {
+        matches!(self, Self::Waiting | Self::Approvers)
+    }
+}
+
+/// Returns the kind of change in a question about its approvers, in lower case: `deletes`. A question about a present card
+/// is about that card, and not about a kind of change.
+pub(super) fn kind_of_change(text: &str) -> Option<String> {
+    const THIS: &[&str] =
+        &["it", "this", "that", "these", "those", "them", "this card", "that card", "the card", "this one", "here"];
+    let said = text.trim().trim_end_matches(['.', '!', '?', ' ']).to_lowercase().replace('’', "'");
+    let kind = APPROVERS.iter().find_map(|start| said.strip_prefix(start))?.trim();
+    (!kind.is_empty() && !THIS.contains(&kind)).then(|| kind.to_owned())
 }
 
 /// Executes a command.
 ///
 /// # Errors
 ///
-/// If the store does not answer. The call can be repeated.
+/// If the store isn't answering. The call can be repeated.
 pub async fn execute(
     store: &dyn Store,
     memories: &Memories,
@@ -147,6 +224,9 @@ pub async fn execute(
             let is_talk = request.overheard && memory.works_for.as_ref() != Some(&request.by);
             is_talk || !(memory.has_plan() || shows_plan(store, request).await?)
         }
+        ThreadCommand::Waiting | ThreadCommand::Approvers => {
+            request.overheard && memory.works_for.as_ref() != Some(&request.by)
+        }
     };
     if is_for_assistant {
         pass_on(store, request, seq).await?;
@@ -157,6 +237,7 @@ pub async fn execute(
             Ok(Outcome::Answered(status(store, request, now, is_asking, &memory).await?))
         }
         ThreadCommand::Cancel => cancel(store, request, now).await,
+        ThreadCommand::Waiting | ThreadCommand::Approvers => Ok(Outcome::Question),
     }
 }
 
@@ -232,6 +313,9 @@ mod tests {
         for said in ["how far are you?", "Where are we?", "is anything running?", "what’s the status?"] {
             assert_eq!(ThreadCommand::parse(said), Some(ThreadCommand::Progress), "{said}");
         }
+        assert_eq!(ThreadCommand::parse("What's waiting for me?"), Some(ThreadCommand::Waiting));
+        assert_eq!(ThreadCommand::parse("who may approve deletes?"), Some(ThreadCommand::Approvers));
+        assert_eq!(ThreadCommand::parse("who may approve this?"), None, "that is about a card");
         for message in ["cancel Math Hints", "status of Math Hints", "how far is Math Hints", "cancelled", ""] {
             assert_eq!(ThreadCommand::parse(message), None, "{message}");
         }

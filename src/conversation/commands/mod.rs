@@ -37,7 +37,7 @@ use countersign_standing as standing;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use self::{grammar::ParsedCommand, records::Records, settings::Settings};
+use self::{grammar::ParsedCommand, in_thread::ThreadCommandRequest, records::Records, settings::Settings};
 use crate::{
     approvals::groups::Groups,
     presentation::links::{self, Links},
@@ -138,12 +138,43 @@ impl Commands {
         CommandAnswer::with(answer.unwrap_or_else(|error: Error| replies::unavailable(&error)))
     }
 
+    /// Answers a question that was typed in a thread but is about more than the thread. If an error occurs, the answer
+    /// reports it.
+    pub async fn answer_question(&self, request: &ThreadCommandRequest) -> Reply {
+        if let Some(kind) = in_thread::kind_of_change(&request.text) {
+            let actions = self.actions_called(&kind);
+            return replies::approvers(&self.0.settings, &actions);
+        }
+        let groups = self.0.groups.of(&request.by).await;
+        let asker = Asker {
+            by: request.by.clone(),
+            place: (request.thread.team.clone(), request.thread.channel.clone()),
+            is_named: self.0.groups.names_approver(&request.by, &groups),
+            groups,
+        };
+        self.records().pending(&asker).await.unwrap_or_else(|error| replies::unavailable(&error))
+    }
+
+    /// Returns the actions of a kind of change, such as `deletes` or `starting`, and true for those that cannot
+    /// be undone. There are none if the words name no change.
+    fn actions_called(&self, kind: &str) -> Vec<(String, bool)> {
+        let registry = self.0.facts.registry();
+        let first = kind.split_whitespace().find(|word| !["a", "an", "the", "any", "all", "to"].contains(word));
+        let verbs = first.map(verbs_of).unwrap_or_default();
+        let calls = |verb: &String| registry.calls_of(&format!("{verb} it"));
+        let found =
+            verbs.iter().map(calls).find(|calls| calls.iter().any(|call| registry.actions.contains_key(call.as_str())));
+        let actions = found.unwrap_or_default().into_iter();
+        let known = actions.filter_map(|call| Some((registry.actions.get(call.as_str())?.irreversible(), call)));
+        known.map(|(irreversible, call)| (call, irreversible)).collect()
+    }
+
     /// Posts the notebook of a thread in that thread, where only its readers can see it, and
     /// returns the reply to the person.
     ///
     /// # Errors
     ///
-    /// If the store does not answer.
+    /// If the store isn't answering.
     pub async fn notebook(&self, by: &UserId, thread: &ThreadId) -> Result<Reply, Error> {
         match self.0.notebook.export_to_thread(thread, by).await {
             Ok(exported) => {
@@ -217,8 +248,25 @@ impl Commands {
     }
 }
 
+/// Returns the verbs that a word for a kind of change may come from: `deletes`, `deleting` and `deletion` from `delete`.
+fn verbs_of(word: &str) -> Vec<String> {
+    let singular = word.strip_suffix('s').unwrap_or(word);
+    let mut verbs = vec![word.to_owned(), singular.to_owned()];
+    for ending in ["ing", "ion", "ation", "lation"] {
+        if let Some(stem) = singular.strip_suffix(ending).filter(|stem| stem.len() > 2) {
+            verbs.extend([stem.to_owned(), format!("{stem}e")]);
+            // `stopping`
+            let mut letters = stem.chars().rev();
+            if let (Some(last), true) = (letters.next(), letters.next() == stem.chars().next_back()) {
+                verbs.extend(stem.strip_suffix(last).map(str::to_owned));
+            }
+        }
+    }
+    verbs
+}
+
 /// Returns the person who typed a command as the only reader of the answer.
 fn reader(command: &Command) -> Reader {
     let Command { by, team, channel, .. } = command.clone();
-    Reader { by: Some(by), team, channel, alone: true, zone: None }
+    Reader { by: Some(by), team, channel, thread: None, alone: true, zone: None }
 }

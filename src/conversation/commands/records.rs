@@ -1,6 +1,6 @@
 //! Lists a person's open, past and own actions from the store, with links to the cards.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use countersign_core::{
     clock::Timestamp,
@@ -46,7 +46,9 @@ impl Records<'_> {
     /// Lists the cards that wait for a decision and that the asker may see.
     pub async fn pending(&self, asker: &Asker) -> Result<Reply, Error> {
         let found = self.store.actions_under(&asker.waiting(), &[Status::Pending], MAX_LISTED + 1).await?;
-        let named = NamedApprover { user: &asker.by, groups: &asker.groups, is_named: asker.is_named };
+        let channels = BTreeSet::new(); // the cards of this channel are found by its label
+        let named =
+            NamedApprover { user: &asker.by, groups: &asker.groups, is_named: asker.is_named, channels: &channels };
         let mut found = named.with_current_cards(self.store, self.policy_for, found).await?;
         found.truncate(MAX_LISTED + 1);
         let letters = self.store.dead_letters(MAX_DEAD_LETTERS).await?;
@@ -95,7 +97,7 @@ impl Records<'_> {
 ///
 /// # Errors
 ///
-/// If the store does not answer.
+/// If the store isn't answering.
 pub async fn visibility_of(
     store: &dyn Store,
     letters: &[DeadLetter],

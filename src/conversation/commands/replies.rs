@@ -29,22 +29,22 @@ pub enum CardVisibility {
     Refused,
 }
 
-/// Returns the line of an open action: `Start “Math Hints” · asked by Ana · open until …`
+/// Returns the line of an open action: `Start “Math Hints” · asked by Ana · expires …`
 pub fn waiting(record: &ActionRecord, visibility: CardVisibility, now: Timestamp) -> Text {
     let line = Text::new().bold(record.act()).plain(" · asked by ").person(record.requested_by.clone());
     let line = match (record.policy.needed, record.approved_by().len()) {
-        (needed, so_far) if needed > 1 => line.plain(format!(" · {so_far} of {needed} have approved")),
+        (needed, so_far) if needed > 1 => line.plain(format!(" · {so_far} of {needed} approvals")),
         _ => line,
     };
     let line = match visibility {
         CardVisibility::Shown => line,
-        CardVisibility::NotYet => line.plain(" · its card is not in the thread yet"),
-        CardVisibility::Refused => line.plain(" · its card could not be shown"),
+        CardVisibility::NotYet => line.plain(" · card not posted yet"),
+        CardVisibility::Refused => line.plain(" · card couldn't be posted"),
     };
     if now >= record.expires_at {
-        line.plain(" · its time is over")
+        line.plain(" · expired")
     } else {
-        line.plain(" · open until ").moment(record.expires_at)
+        line.plain(" · expires ").moment(record.expires_at)
     }
 }
 
@@ -59,11 +59,11 @@ pub fn run(record: &ActionRecord) -> Text {
 }
 
 /// Returns the line of an action that is being done or has no known outcome, with its progress:
-/// `Compare 3 values is being done · asked by Ana … · began … · 1 of 3`.
+/// `Compare 3 values is being done · asked by Ana … · started … · 1 of 3`.
 pub fn in_progress(record: &ActionRecord) -> Text {
     let line = run(record);
     let line = match record.intent_at {
-        Some(at) => line.plain(" · began ").moment(at),
+        Some(at) => line.plain(" · started ").moment(at),
         None => line,
     };
     match &record.progress {
@@ -80,7 +80,7 @@ pub fn own(record: &ActionRecord) -> Text {
 /// Returns the reply with the open actions.
 pub fn pending(lines: Vec<Text>, more: bool, now: Timestamp) -> Reply {
     if lines.is_empty() {
-        return Reply::text("Nothing is waiting for a decision here, and nothing of yours elsewhere.");
+        return Reply::text("Nothing is waiting for a decision here, and you have no open requests elsewhere.");
     }
     listed("Waiting for a decision:", lines, more, now)
 }
@@ -88,15 +88,15 @@ pub fn pending(lines: Vec<Text>, more: bool, now: Timestamp) -> Reply {
 /// Returns the reply with the latest changes.
 pub fn runs(lines: Vec<Text>, more: bool, now: Timestamp) -> Reply {
     if lines.is_empty() {
-        return Reply::text("No change has been asked for here yet, and none by you elsewhere.");
+        return Reply::text("No changes have been requested here, and you haven't requested any elsewhere.");
     }
-    listed("The latest changes:", lines, more, now)
+    listed("Recent changes:", lines, more, now)
 }
 
 /// Returns the reply with the reader's own requests.
 pub fn mine(lines: Vec<Text>, more: bool, now: Timestamp) -> Reply {
     if lines.is_empty() {
-        return Reply::text("You have not asked for a change yet.");
+        return Reply::text("You haven't asked for any changes yet.");
     }
     listed("You asked for:", lines, more, now)
 }
@@ -104,16 +104,16 @@ pub fn mine(lines: Vec<Text>, more: bool, now: Timestamp) -> Reply {
 fn listed(title: &str, lines: Vec<Text>, more: bool, now: Timestamp) -> Reply {
     let shown = lines.len();
     let age = Text::from("As of ").moment(now).plain(".");
-    let age = if more { age.plain(format!(" Older ones than these {shown} are not listed.")) } else { age };
+    let age = if more { age.plain(format!(" Only the latest {shown} are listed.")) } else { age };
     Reply::text(title).and(Part::List(lines)).hint(age)
 }
 
 /// Returns the line on an outside system: its name, its version and the age of both.
 fn health_line(health: &Health, now: Timestamp) -> Text {
-    let Some(fact) = &health.fact else { return Text::from("does not answer at the moment") };
+    let Some(fact) = &health.fact else { return Text::from("isn't answering") };
     let name = fact.answer["name"].as_str().unwrap_or(health.service.name);
     let version = fact.answer["version"].as_str().unwrap_or("unknown");
-    let before = if fact.fresh { "" } else { "it does not answer now; this is from " };
+    let before = if fact.fresh { "" } else { "not answering now; as of " };
     Text::from(name).plain(", version ").code(version).plain(format!(" ({before}{})", ago(now, fact.at)))
 }
 
@@ -122,20 +122,20 @@ fn health_line(health: &Health, now: Timestamp) -> Text {
 pub fn settings(settings: &Settings, services: &[Health], now: Timestamp) -> Reply {
     let model = match &settings.model {
         Some(name) => Text::new().code(name),
-        None => Text::from("none; the documented phrases are understood without one"),
+        None => Text::from("none; documented phrases only"),
     };
     let mut reply = Reply::default()
-        .and(Part::Heading("Who may decide here".to_owned()))
+        .and(Part::Heading("Who can decide here".to_owned()))
         .and(Part::List(policy_lines(&settings.policies)));
     for (context, policies) in
         settings.contexts.iter().take(MAX_SETTINGS_LISTED).filter(|(_, policies)| !policies.is_empty())
     {
-        let heading = Text::new().plain("What is different in ").code(context).plain(":");
+        let heading = Text::new().plain("Different rules in ").code(context).plain(":");
         reply = reply.and(Part::Text(heading)).and(Part::List(policy_lines(policies)));
     }
     if settings.contexts.len() > MAX_SETTINGS_LISTED {
         reply = reply.and(Part::Text(
-            format!("{} more contexts have rules of their own.", settings.contexts.len() - MAX_SETTINGS_LISTED).into(),
+            format!("{} more contexts have their own rules.", settings.contexts.len() - MAX_SETTINGS_LISTED).into(),
         ));
     }
     if !settings.envelopes.is_empty() {
@@ -144,11 +144,11 @@ pub fn settings(settings: &Settings, services: &[Health], now: Timestamp) -> Rep
             .iter()
             .take(MAX_SETTINGS_LISTED)
             .map(|(name, envelope)| envelope_line(name, envelope, settings.measures));
-        let how = "Outside of these limits two people have to approve, and the one who asked is neither:";
+        let how = "Outside these limits, two people other than the requester must approve:";
         reply = reply.and(Part::Text(how.into())).and(Part::List(lines.collect()));
         if settings.envelopes.len() > MAX_SETTINGS_LISTED {
             reply = reply.and(Part::Text(
-                format!("There are {} more of these.", settings.envelopes.len() - MAX_SETTINGS_LISTED).into(),
+                format!("{} more are not listed.", settings.envelopes.len() - MAX_SETTINGS_LISTED).into(),
             ));
         }
     }
@@ -156,21 +156,21 @@ pub fn settings(settings: &Settings, services: &[Health], now: Timestamp) -> Rep
     let label = |health: &Health| if one { "Platform" } else { health.service.name }.to_owned();
     let call = |health: &Health| {
         let to = if one { "the platform" } else { health.service.name };
-        (format!("One call to {to} may take"), Text::from(time(health.service.timeout)))
+        (format!("Time limit for a call to {to}"), Text::from(time(health.service.timeout)))
     };
     let platforms = services.iter().map(|health| (label(health), health_line(health, now)));
     let facts = platforms
         .chain([
             ("Language model".to_owned(), model),
-            ("A card is open for".to_owned(), Text::from(time(settings.expires_after))),
-            ("One step may take".to_owned(), Text::from(time(settings.step_timeout))),
+            ("A card expires after".to_owned(), Text::from(time(settings.expires_after))),
+            ("Time limit for a step".to_owned(), Text::from(time(settings.step_timeout))),
         ])
         .chain(services.iter().map(call))
-        .chain([("Threads worked on at a time".to_owned(), Text::from(settings.threads.to_string()))]);
+        .chain([("Threads handled at once".to_owned(), Text::from(settings.threads.to_string()))]);
     reply
-        .and(Part::Heading("How I am set up".to_owned()))
+        .and(Part::Heading("Settings".to_owned()))
         .and(Part::Facts(facts.collect()))
-        .hint("These are settings of whoever runs me; nothing can be changed here.")
+        .hint("These are set by the app's operator and can't be changed here.")
 }
 
 /// The maximum number of contexts, and of envelopes, that are listed.
@@ -182,7 +182,7 @@ fn policy_lines(policies: &[ActionPolicies]) -> Vec<Text> {
         grouped_by_policy(policies).into_iter().map(|(ActionPolicies { policy, irreversible, .. }, actions)| {
             let mut line = Text::new().plain("By ").join(policy.deciders()).plain(how_many(policy));
             if policy.own_request && !irreversible.own_request && !policy.approvers.is_empty() {
-                line = line.plain(", but not by the person who asked where it cannot be undone");
+                line = line.plain(", but not by the requester if it can't be undone");
             }
             if let Some(escalation) = &policy.escalation {
                 let after = time(std::time::Duration::from_millis(escalation.after_ms));
@@ -201,6 +201,35 @@ fn envelope_line(name: &str, envelope: &Envelope, measures: &[&[Measure]]) -> Te
         measures.iter().copied().flatten().filter_map(|measure| measure.describe(&envelope.limits)).collect();
     let limits = if limits.is_empty() { "no limits".to_owned() } else { limits.join("; ") };
     Text::new().code(name).plain(format!(", for {}: {limits}", named.join(", ")))
+}
+
+/// Returns the reply that names the people who may approve these actions; true marks one that cannot be undone. Without
+/// actions, it names those of all of them.
+pub fn approvers(settings: &Settings, actions: &[(String, bool)]) -> Reply {
+    let line = |policies: &ActionPolicies, irreversible: bool, place: Text| {
+        let policy = if irreversible { &policies.irreversible } else { &policies.policy };
+        let line = place.bold(policies.action.replace('_', " ")).plain(" can be approved by ").join(policy.deciders());
+        let line = line.plain(how_many(policy));
+        match policy.own_request {
+            true => line.plain("."),
+            false => line.plain(", but not by the person who asked for it."),
+        }
+    };
+    let mut lines = Vec::new();
+    for (action, irreversible) in actions {
+        let of = |all: &[ActionPolicies]| all.iter().find(|policies| policies.action == *action).cloned();
+        lines.extend(of(&settings.policies).map(|policies| line(&policies, *irreversible, Text::new())));
+        for (context, policies) in settings.contexts.iter().take(MAX_SETTINGS_LISTED) {
+            let place = Text::new().plain("In ").code(context).plain(": ");
+            lines.extend(of(policies).map(|policies| line(&policies, *irreversible, place)));
+        }
+    }
+    let reply = match lines.len() {
+        0 => Reply::text("Who can approve what:").and(Part::List(policy_lines(&settings.policies))),
+        1 => Reply::text(lines.remove(0)),
+        _ => Reply::default().and(Part::List(lines)),
+    };
+    reply.hint(Text::from("See ").code("/countersign settings").plain(" for all rules and limits."))
 }
 
 fn how_many(policy: &Policy) -> String {
@@ -236,7 +265,7 @@ pub fn help(registry: &Registry, command: &str) -> Reply {
     });
     Reply::text("You can ask me:")
         .and(Part::List(lines.collect()))
-        .hint("For everything else, mention me in a channel or write to me directly, in your own words. In a thread, where Slack allows no commands, mention me with “status” or “cancel”.")
+        .hint("For everything else, mention me in a channel or message me directly, in your own words. Slack doesn't allow commands in threads; mention me there with “status” or “cancel”.")
 }
 
 /// The maximum length of an unknown word that the reply repeats, in characters.
@@ -256,6 +285,7 @@ pub fn wrong(command: &str, wrong: &CommandError) -> Reply {
                 None => return Reply::text(text).hint(Text::from("Try ").code(format!("{command} help")).plain(".")),
             }
         }
+        CommandError::Change(asked) => return no_change_by_command(asked),
         CommandError::MissingText(known) => {
             let what = match known.word.takes {
                 Takes::Required(what) | Takes::Optional(what) => what,
@@ -264,11 +294,21 @@ pub fn wrong(command: &str, wrong: &CommandError) -> Reply {
             (Text::new().code(full_name(known)).plain(format!(" needs a {what} after it.")), known)
         }
         CommandError::UnexpectedText(known) => {
-            (Text::new().code(full_name(known)).plain(" takes nothing after it."), known)
+            (Text::new().code(full_name(known)).plain(" takes no arguments."), known)
         }
     };
     Reply::text(text).hint(Text::from("For example: ").code(format!("{} {}", word.command, word.word.example)))
 }
+
+/// Returns the reply to a command that asks for a change.
+fn no_change_by_command(asked: &str) -> Reply {
+    let asked: String = asked.chars().take(MAX_REQUEST_CHARS).collect();
+    Reply::text("Commands only look things up, so nothing was changed. Ask for a change in a conversation, where others can see it.")
+        .hint(Text::from("Post this in a channel: ").code(format!("@countersign {asked}")))
+}
+
+/// The maximum length of a request that a reply repeats, in characters.
+const MAX_REQUEST_CHARS: usize = 200;
 
 fn full_name(known: &CommandWord) -> String {
     format!("{} {}", known.command, known.word.word)
@@ -286,45 +326,47 @@ pub fn exported(title: Option<&str>, channel: &ChannelId, url: Option<String>) -
         true => text.plain("in our direct messages"),
         false => text.plain("in ").channel(channel.clone()),
     };
-    let text = text.plain(" is on its way into it: one file to read, one to check.");
+    let text = text.plain(" is being posted there: a readable page and a verifiable log.");
     Reply::text(linked(text, url, "open the thread"))
 }
 
 /// Returns the reply if the text after the word is not a link to a message.
 pub fn no_link() -> Reply {
-    Reply::text("That is no link to a message. Use “Copy link” in the menu of any message of the thread.")
+    Reply::text("That isn't a link to a message. Use “Copy link” in the menu of any message in the thread.")
         .hint(Text::from("For example: ").code("/countersign notebook https://…/archives/C…/p…"))
 }
 
 /// Returns the reply if the person has never requested a change.
 pub fn no_thread() -> Reply {
-    Reply::text("You have not asked for a change yet, so I don't know which thread you mean.")
-        .hint("Put the link to a message of the thread after the word, or use “Export this thread” in its menu.")
+    Reply::text("You haven't asked for any changes yet, so I don't know which thread you mean.")
+        .hint("Add a link to a message in the thread, or use “Export this thread” in the menu of that message.")
 }
 
 /// Returns the reply if the person may not be able to read the thread.
 pub fn not_your_thread() -> Reply {
-    Reply::text("I can't see from here whether you are in that thread.")
-        .hint("Type the command in its channel, or use “Export this thread” in the menu of one of its messages.")
+    Reply::text("I can't tell from here whether you can see that thread.").hint(
+        "Type the command in the thread's channel, or use “Export this thread” in the menu of one of its messages.",
+    )
 }
 
-/// Returns the reply if the store does not answer.
+/// Returns the reply if the store isn't answering.
 pub fn unavailable(error: &Error) -> Reply {
     tracing::warn!(error = countersign_core::cause::chain(&error), "A command could not be answered");
-    Reply::text("I can't reach my own memory at the moment.").hint("Try again in a minute, or tell whoever runs me.")
+    Reply::text("My database isn't answering.")
+        .hint("Try again in a minute. If it keeps failing, tell the app's operator.")
 }
 
 /// Returns the reply with the running and waiting actions of a thread.
 pub fn thread_status(records: Vec<Text>, is_asking: bool, last: Option<Text>) -> Reply {
     let reply = match (records.is_empty(), is_asking) {
         (true, true) => {
-            Reply::text("I am waiting for the answer to my last question here. Nothing else is running or waiting.")
+            Reply::text("I'm waiting for an answer to my last question. Nothing else is running or waiting.")
         }
         (true, false) => Reply::text("Nothing is running or waiting in this thread."),
         (false, is_asking) => {
             let reply = Reply::text("In this thread:").and(Part::List(records));
             if is_asking {
-                reply.and(Part::Text("I am also waiting for the answer to my last question.".into()))
+                reply.and(Part::Text("I'm also waiting for an answer to my last question.".into()))
             } else {
                 reply
             }
@@ -350,11 +392,11 @@ pub fn with_plan(reply: Reply, place: Option<&str>, lines: &[String]) -> Reply {
 /// Returns the reply about the requests that were withdrawn in a thread.
 pub fn withdrawn_in_thread(withdrawn: Vec<Text>, running: bool) -> Reply {
     match (withdrawn.as_slice(), running) {
-        ([], true) => Reply::text(
-            "What you asked for here is being done already. The Stop button on its card ends it, where it can be ended.",
-        ),
-        ([], false) => Reply::text("Nothing that you asked for is waiting in this thread."),
+        ([], true) => {
+            Reply::text("Your request is already running. If its card has a Stop button, you can use it to stop.")
+        }
+        ([], false) => Reply::text("You have no waiting requests in this thread."),
         ([one], _) => Reply::text(Text::from("Withdrawn: ").join(one.clone()).plain(". Nothing was changed.")),
-        (several, _) => Reply::text("Withdrawn, and nothing was changed:").and(Part::List(several.to_vec())),
+        (several, _) => Reply::text("Withdrawn. Nothing was changed:").and(Part::List(several.to_vec())),
     }
 }

@@ -33,7 +33,7 @@ impl Links {
     ///
     /// # Errors
     ///
-    /// If the store does not answer.
+    /// If the store isn't answering.
     pub async fn card(&self, record: &ActionRecord) -> Result<Option<String>, Error> {
         let posted = self.store.posted(&record.thread, &record.slot).await?;
         let thread = &record.thread;
@@ -47,7 +47,7 @@ impl Links {
     ///
     /// # Errors
     ///
-    /// If the store does not answer.
+    /// If the store isn't answering.
     pub async fn slot(&self, thread: &ThreadId, slot: &Slot) -> Result<Option<String>, Error> {
         let posted = self.store.posted(thread, slot).await?;
         Ok(posted.and_then(|posted| self.message(&posted.channel, &posted.ts, &thread.root)))

@@ -124,7 +124,7 @@ impl Names {
         Some(ResolvedNames { groups, people: people.into_iter().flatten().collect() })
     }
 
-    /// Returns the handles of all groups. If Slack does not answer, the last known ones are
+    /// Returns the handles of all groups. If Slack isn't answering, the last known ones are
     /// returned.
     async fn handles(&self) -> Handles {
         let (now, known) = (self.0.clock.now(), self.cached_handles());
@@ -154,7 +154,7 @@ impl Names {
         self.0.groups.lock().expect("no holder panics").clone()
     }
 
-    /// Returns the name of a person. If Slack does not answer, the last known name is returned, if
+    /// Returns the name of a person. If Slack isn't answering, the last known name is returned, if
     /// any.
     async fn person(&self, user: &UserId) -> Option<String> {
         let now = self.0.clock.now();

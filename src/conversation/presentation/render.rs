@@ -19,7 +19,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use countersign_core::reply::{Card, CardState, Meter, Reply, Text};
+use countersign_core::reply::{Card, CardState, Fact, Meter, Reply, Text};
 use countersign_slack::{
     blocks::{self, MAX_FALLBACK_CHARS, MAX_TEXT_CHARS, Message},
     mrkdwn::Mrkdwn,
@@ -109,6 +109,11 @@ pub fn sections(lines: &[Text]) -> Vec<serde_json::Value> {
     let lines: Vec<_> =
         lines.iter().flat_map(|line| spans::paragraphs(&spans::one_line(line), MAX_TEXT_CHARS)).collect();
     canvas::packed(&lines).iter().map(|(text, _)| blocks::section(text)).collect()
+}
+
+/// Draws a fact that is a quotation, without cutting anything; `None` if it is shown as a line.
+pub fn quotation(fact: &Fact) -> Option<serde_json::Value> {
+    card::quotation_of(fact).map(|(label, words)| blocks::quotation(label, words))
 }
 
 /// Draws code as sections, without cutting anything.

@@ -45,18 +45,18 @@ impl Ratings {
     ///
     /// # Errors
     ///
-    /// If the store does not answer.
+    /// If the store isn't answering.
     pub async fn record_rating(&self, rating: &Rating, seq: Seq) -> Result<Reply, Error> {
         let Rating { thread, by, run, helped, .. } = rating;
         let record = self.store.audit(thread).await?;
         let of_run = |entry: &&AuditEntry| entry.event.detail["run"] == json!(run);
         if !record.iter().filter(of_run).any(|entry| entry.event.kind == AuditKind::Answered) {
-            return Ok(Reply::text("I can't tell any more which answer this is about, so I have noted nothing."));
+            return Ok(Reply::text("I can't tell which answer this is about, so nothing was recorded."));
         }
         let is_mine = |entry: &&AuditEntry| entry.event.kind == AuditKind::Rated && entry.event.by.as_ref() == Some(by);
         let before = record.iter().rev().filter(of_run).find(is_mine);
         if before.is_some_and(|entry| entry.event.detail["helped"] == *helped) {
-            return Ok(Reply::text("I have that already, thank you."));
+            return Ok(Reply::text("You already rated this answer. Thank you."));
         }
         let mut changes = Changes::new(CommitId::fresh(), thread.clone());
         changes.inbox_acks.push(seq);
@@ -64,9 +64,9 @@ impl Ratings {
         changes.audit.push(AuditDraft::new(AuditKind::Rated, self.clock.now(), Some(by.clone()), detail));
         self.store.apply(&changes).await?;
         Ok(match helped {
-            true => Reply::text("Thank you. I have noted that this helped."),
-            false => Reply::text("Thank you. I have noted that this did not help.")
-                .hint("If you write in the thread what you were after, I try again."),
+            true => Reply::text("Thank you. Recorded: this helped."),
+            false => Reply::text("Thank you. Recorded: this didn't help.")
+                .hint("Tell me in the thread what you were looking for and I'll try again."),
         })
     }
 }

@@ -52,7 +52,7 @@ impl Retention {
     ///
     /// # Errors
     ///
-    /// If the store does not answer; the rest is cleared in the next round.
+    /// If the store isn't answering; the rest is cleared in the next round.
     pub async fn sweep(&self) -> Result<usize, Error> {
         let Some(keep) = self.keep else { return Ok(0) };
         let now = self.clock.now();

@@ -30,7 +30,7 @@ impl Traces {
     ///
     /// # Errors
     ///
-    /// Fails if the store does not answer.
+    /// Fails if the store isn't answering.
     pub async fn threads(&self) -> Result<Value, Error> {
         let threads = self.store.threads(MAX_THREADS).await?;
         let rows = threads.iter().map(|summary| {
@@ -52,7 +52,7 @@ impl Traces {
     ///
     /// # Errors
     ///
-    /// Fails if the store does not answer.
+    /// Fails if the store isn't answering.
     pub async fn trace(&self, thread: &ThreadId) -> Result<Option<Value>, Error> {
         let Some(saved) = self.store.load(thread).await? else { return Ok(None) };
         let after = saved.version.saturating_sub(MAX_STEPS as Version);

@@ -23,6 +23,7 @@ use countersign_slack::{
 };
 
 use super::{
+    choice::Choice,
     inbox::{Inbox, Seat},
     interaction::{Interaction, SendAgain},
     keyword::Keyword,
@@ -47,7 +48,7 @@ use crate::{
     },
     record::rating::Rating,
     surfaces::{
-        home::{PAGE, content::Pages},
+        home::{NEW, PAGE, content::Pages},
         shortcuts,
     },
 };
@@ -126,7 +127,8 @@ impl Dispatch {
             return self.store(to, dedup).await;
         }
         let command = ThreadCommand::parse(&text).filter(|command| addressed || *command != ThreadCommand::Cancel);
-        if let (Some(command), true) = (command, thread_ts.is_some()) {
+        let is_question = addressed && command.is_some_and(ThreadCommand::is_question);
+        if let (Some(command), true) = (command, thread_ts.is_some() || is_question) {
             let partition = thread.partition();
             let request = ThreadCommandRequest { thread, by, text, ts, command, mentioned, overheard: !addressed };
             return self.put_in_inbox(partition, &Interaction::ThreadCommand(request), dedup).await;
@@ -263,7 +265,7 @@ impl Dispatch {
             REJECT => self.on_click(interaction, action, CardButton::Reject).await,
             // Clicks on cards are answered for everyone; other buttons ignore people from other workspaces.
             RATE if interaction.elsewhere => Ok(()),
-            name if interaction.elsewhere && (name.starts_with(PAGE) || name.starts_with(SAY)) => Ok(()),
+            name if interaction.elsewhere && [PAGE, NEW, SAY].iter().any(|prefix| name.starts_with(prefix)) => Ok(()),
             RATE => self.on_rating(interaction, action).await,
             STOP => self.on_click(interaction, action, CardButton::Stop).await,
             EDIT => self.on_click(interaction, action, CardButton::Edit).await,
@@ -279,6 +281,10 @@ impl Dispatch {
             DECLINE => self.on_click(interaction, action, CardButton::Decline).await,
             CANCEL => self.on_click(interaction, action, CardButton::CancelCall).await,
             name if name.starts_with(SEND_AGAIN) => self.on_send_again(interaction, action).await,
+            name if name.starts_with(NEW) => match name.trim_start_matches(NEW) {
+                shortcut if self.inbox.creates(shortcut) => self.on_creation_shortcut(interaction, shortcut).await,
+                _ => Ok(()),
+            },
             name if name.starts_with(PAGE) => self.on_page(interaction, action).await,
             name if name.starts_with(SAY) => self.on_choice(interaction, action).await,
             _ => Ok(()),
@@ -340,9 +346,15 @@ impl Dispatch {
             };
             return self.put_in_inbox(thread.partition(), &entry, vec![interaction.dedup.clone()]).await;
         }
-        let (by, ts) = (interaction.user.clone(), message.clone());
-        let message = ThreadMessage::Said { by, text: text.to_owned(), ts, addressed: true, request: None };
-        self.store(Destination::mailbox(thread, true, message), vec![interaction.dedup.clone()]).await
+        let choice = Choice {
+            thread: thread.clone(),
+            message: message.clone(),
+            by: interaction.user.clone(),
+            label: action.label.clone().unwrap_or_else(|| text.to_owned()),
+            says: text.to_owned(),
+        };
+        let entry = Interaction::Choice(choice);
+        self.put_in_inbox(thread.partition(), &entry, vec![interaction.dedup.clone()]).await
     }
 
     async fn on_command(&self, command: Command) -> Result<(), SinkError> {

@@ -11,6 +11,7 @@
 mod admission;
 mod again;
 mod replies;
+mod shortcuts;
 mod stop;
 
 use std::{
@@ -23,13 +24,13 @@ use std::{
 
 use countersign_core::{
     clock::Clock,
-    ids::{CommitId, ThreadId, UserId},
+    ids::{CommitId, UserId},
 };
 use countersign_graph::{
     conversing::Memories,
     store::{Changes, ClaimedInteraction, Error, Seq, Store, ThreadMessage, why_unreadable},
 };
-use countersign_slack::{client::SlackClient, client_error, interaction::View};
+use countersign_slack::{client::SlackClient, interaction::View};
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
@@ -48,7 +49,7 @@ use crate::{
         CommandAnswer, Commands,
         in_thread::{self, Outcome, ThreadCommandRequest},
     },
-    presentation::{modals, names::Names, render},
+    presentation::{modals, names::Names},
     record::{
         notebook::{self, Notebook},
         rating::Ratings,
@@ -57,7 +58,6 @@ use crate::{
     surfaces::{
         creation::{Creation, CreationRequest},
         home::Home,
-        shortcuts::{self, Question, Shortcut},
     },
 };
 
@@ -73,7 +73,7 @@ const MAX_CONCURRENT: usize = 64;
 /// The maximum number of attempts to handle an interaction: about an hour with the waits below.
 const MAX_ATTEMPTS: u32 = 60;
 
-/// The number of attempts to identify a person, before the reply says that Slack does not answer.
+/// The number of attempts to identify a person, before the reply says that Slack isn't answering.
 /// These last about half a minute.
 const IDENTIFICATION_ATTEMPTS: u32 = 5;
 
@@ -256,6 +256,10 @@ impl Inbox {
             Interaction::Click(click) => deps.approvals.on_click(click, claimed.seq).await?,
             Interaction::TypedAnswer(typed) => deps.approvals.on_typed(typed, claimed.seq).await?,
             Interaction::ThreadCommand(request) => self.execute(request, claimed.seq).await?,
+            Interaction::Choice(choice) => {
+                deps.store.apply(&choice.changes(deps.clock.now(), claimed.seq)).await?;
+                InboxAnswer::Counted(choice.thread.clone())
+            }
             Interaction::Ask(shortcut) => self.open_window(shortcut).await,
             Interaction::Question(question) => self.ask_assistant(question, claimed.seq).await?,
             Interaction::New { by, trigger_id, draft_in: Some(thread), .. } => {
@@ -343,7 +347,7 @@ impl Inbox {
         };
         let answer = match (answer, &interaction) {
             (InboxAnswer::Unanswered { .. }, _) if claimed.attempts < IDENTIFICATION_ATTEMPTS => {
-                return Err(retry_later("Slack does not identify the person"));
+                return Err(retry_later("Slack didn't identify the user"));
             }
             (
                 InboxAnswer::Unanswered { record, reply },
@@ -384,7 +388,7 @@ impl Inbox {
     ///
     /// # Errors
     ///
-    /// If the store does not answer. Slack delivers the submission again.
+    /// If the store isn't answering. Slack delivers the submission again.
     pub async fn submit(&self, view: &View, by: &UserId) -> Result<Option<Value>, Error> {
         let outcome = match view.callback_id == modals::ANSWER {
             true => self.0.approvals.on_answer(view, by).await?,
@@ -439,57 +443,13 @@ impl Inbox {
                 Outcome::PassedOn => return Ok(InboxAnswer::PassedOn(thread)),
                 Outcome::Ignored => return Ok(InboxAnswer::NoAnswer),
                 Outcome::Answered(reply) => (reply, false),
+                Outcome::Question => (deps.commands.answer_question(request).await, false),
                 Outcome::Changed(reply) => (reply, true),
             };
-        self.post_privately(&request.by, &thread.channel, Some(&thread.root), &reply).await;
+        self.post_privately(&request.by, &thread.channel, request.root(), &reply).await;
         if changed {
-            deps.sender.flush(thread.clone());
-            deps.workers.wake(thread);
-            deps.home.mark_changed();
+            self.continue_thread(&InboxAnswer::Counted(thread));
         }
-        Ok(InboxAnswer::NoAnswer)
-    }
-
-    /// Opens the window for a question about a message.
-    async fn open_window(&self, shortcut: &Shortcut) -> InboxAnswer {
-        let opened = match &shortcut.trigger_id {
-            Some(trigger) => log_failure(self.0.slack.open_view(trigger, &shortcuts::window(shortcut)).await.map(drop)),
-            None => false,
-        };
-        if !opened && let Some(url) = &shortcut.response_url {
-            self.try_respond(url, &shortcuts::window_too_late()).await;
-        }
-        InboxAnswer::NoAnswer
-    }
-
-    /// Asks the assistant about a message, if the bot may write in that channel.
-    async fn ask_assistant(&self, question: &Question, seq: Seq) -> Result<InboxAnswer, Error> {
-        use client_error::Error::{Gone, Refused};
-        let deps = &self.0;
-        let ThreadId { channel, root, .. } = &question.thread;
-        let notified = deps
-            .slack
-            .post_ephemeral(channel, Some(root), &question.by, &render::reply(&shortcuts::question_received()))
-            .await;
-        if let (Err(Gone { .. } | Refused { .. }), Some(url)) = (&notified, &question.response_url) {
-            self.try_respond(url, &shortcuts::not_a_member()).await;
-            return Ok(InboxAnswer::NoAnswer);
-        }
-        log_failure(notified);
-        deps.store.apply(&shortcuts::question_changes(question, deps.clock.now(), seq)).await?;
-        Ok(InboxAnswer::Counted(question.thread.clone()))
-    }
-
-    /// Exports the thread of a message.
-    async fn export(&self, shortcut: &Shortcut) -> Result<InboxAnswer, Error> {
-        let reply = self.0.commands.notebook(&shortcut.by, &shortcut.thread).await?;
-        match &shortcut.response_url {
-            Some(url) => drop(self.try_respond(url, &reply).await),
-            None => {
-                self.post_privately(&shortcut.by, &shortcut.thread.channel, Some(&shortcut.thread.root), &reply).await;
-            }
-        }
-        self.0.sender.flush(shortcut.thread.clone());
         Ok(InboxAnswer::NoAnswer)
     }
 }

@@ -7,7 +7,7 @@ use countersign_core::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{outbox::duplicates::PossibleDuplicate, stopping::Stop};
+use super::{choice::Choice, outbox::duplicates::PossibleDuplicate, stopping::Stop};
 use crate::{
     approvals::clicks::{Click, Reason, TypedAnswer},
     commands::{Command, in_thread::ThreadCommandRequest},
@@ -63,6 +63,9 @@ pub enum Interaction {
     /// A “status” or “cancel” addressed to the bot in a thread.
     #[serde(rename = "here")]
     ThreadCommand(ThreadCommandRequest),
+    /// A click on a choice below a reply.
+    #[serde(rename = "chosen")]
+    Choice(Choice),
     /// The shortcut to ask about a message, which opens a modal.
     Ask(Shortcut),
     /// The question submitted in that modal.

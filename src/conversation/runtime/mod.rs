@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | [`dispatch`] | stores each delivery where it belongs, before it is acknowledged |
 //! | [`workers`] | leases threads and has the engine of their graph advance them |
-//! | [`inbox`], [`interaction`] | handles requests that cannot wait for a thread: clicks, typed consent, commands, expiry |
+//! | [`inbox`], [`interaction`], [`choice`] | handles requests that cannot wait for a thread: clicks, typed consent, commands, expiry |
 //! | [`keyword`], [`stopping`] | the typed words “stop” and “notebook”; ending a run |
 //! | [`outbox`], [`pacing`] | sends each message by its channel, once, in order, and within Slack's rate limits |
 //! | [`thread_status`] | Slack's own status line while a thread is worked on |
@@ -17,6 +17,7 @@
 //! *Architecture Invariant:* nothing here decides whether a decision is valid, what a command
 //! answers or how anything looks.
 
+pub mod choice;
 pub mod dispatch;
 pub mod events;
 pub mod inbox;

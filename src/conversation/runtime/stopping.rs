@@ -136,7 +136,7 @@ impl Stopping {
     ///
     /// # Errors
     ///
-    /// If the store does not answer. The call can safely be repeated.
+    /// If the store isn't answering. The call can safely be repeated.
     pub async fn typed_answer(&self, stop: &Stop) -> Result<Option<TypedAnswer>, Error> {
         let Some(StopWords { text, ts }) = stop.said.clone() else { return Ok(None) };
         let Some(meaning) = consent::parse(&text) else { return Ok(None) };
@@ -153,7 +153,7 @@ impl Stopping {
     ///
     /// # Errors
     ///
-    /// If the store does not answer. The call can safely be repeated.
+    /// If the store isn't answering. The call can safely be repeated.
     pub async fn on_stop(&self, stop: &Stop, seq: Seq) -> Result<StopOutcome, Error> {
         let Stop { thread, by, addressed, said } = stop;
         let Some(work) = self.work_in(thread).await? else {
@@ -162,7 +162,7 @@ impl Stopping {
                     self.pass_on(stop, said, seq).await
                 }
                 _ => {
-                    let nothing = || Reply::text("Nothing is being done here, so there is nothing to stop.");
+                    let nothing = || Reply::text("Nothing is running here, so there's nothing to stop.");
                     Ok(StopOutcome::Stopped { thread: None, reply: addressed.then(nothing) })
                 }
             };
@@ -260,14 +260,14 @@ fn line(record: &ActionRecord) -> Text {
 
 /// Returns the reply about the open cards that are not part of the work that is `stopped`.
 fn other_cards_stay_open(stopped: &str, apart: &[&ActionRecord]) -> Reply {
-    Reply::text(format!("Only {stopped} is stopped. These cards are not part of it, so they stay open:"))
+    Reply::text(format!("Stopped {stopped}. These other cards stay open:"))
         .and(Part::List(apart.iter().map(|record| line(record)).collect()))
-        .hint("To withdraw them as well, say “stop” again.")
+        .hint("To withdraw them too, say “stop” again.")
 }
 
 /// Returns the reply about the cards that the person may not close.
 fn cards_stay_open(kept: &[&ActionRecord]) -> Reply {
-    Reply::text("I work on nothing here any more. These cards stay open, since they are not yours to close:")
+    Reply::text("Nothing is running here any more. These cards stay open, because you can't close them:")
         .and(Part::List(kept.iter().map(|record| line(record)).collect()))
-        .hint("Only the person who asked, or one who may decide, can close them.")
+        .hint("Only the requester or someone who can decide can close them.")
 }

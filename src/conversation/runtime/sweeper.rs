@@ -57,7 +57,7 @@ impl Rounds {
         let round = self.0.lock().expect("no holder panics");
         let silent = round.ended.elapsed();
         match (silent > MAX_ROUND_TIME, round.broken.as_slice()) {
-            (true, _) => Some(format!("no round of the sweeper has ended for {} s", silent.as_secs())),
+            (true, _) => Some(format!("the sweeper hasn't finished a pass for {} s", silent.as_secs())),
             (false, []) => None,
             (false, broken) => Some(format!("the sweeper panics while it looks at {}", broken.join(", "))),
         }
@@ -196,6 +196,6 @@ mod tests {
         rounds.record(Vec::new());
         assert_eq!(rounds.fault(), None);
         tokio::time::advance(MAX_ROUND_TIME + Duration::from_secs(1)).await;
-        assert_eq!(rounds.fault().unwrap(), "no round of the sweeper has ended for 31 s");
+        assert_eq!(rounds.fault().unwrap(), "the sweeper hasn't finished a pass for 31 s");
     }
 }

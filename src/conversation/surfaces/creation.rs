@@ -376,18 +376,16 @@ fn none_if_final<T>(error: SlackError) -> Result<Option<T>, Error> {
 
 /// The text above the fields, in mrkdwn.
 const INTRO: &str =
-    "Nothing is created yet: you get a card with exactly what will be made, and it waits for a decision.";
+    "Nothing is created yet. I'll post a card that shows exactly what will be created. Someone has to approve it.";
 
 /// The hint below a request that could not be posted in the chosen channel.
-const NOT_A_MEMBER: &str = "I am not in the channel you chose, so your request is here. To have it there, invite me with \
-    “/invite @countersign” and ask again.";
+const NOT_A_MEMBER: &str = "I'm not in the channel you chose, so your request is here. To post it there, invite me with “/invite @countersign” and ask again.";
 
 fn channel_field() -> Value {
     json!({
         "type": "input", "block_id": CHANNEL_BLOCK, "optional": true,
         "label": blocks::plain("Where to ask", 2000),
-        "hint": blocks::plain("The people in that channel see the card, and those who may can decide. Empty: in our direct \
-            messages, where only you see it.", 2000),
+        "hint": blocks::plain("Everyone in that channel sees the card, and approvers can decide. Leave empty to post the card in our direct messages, where only you see it.", 2000),
         "element": {
             "type": "conversations_select", "action_id": "value",
             "placeholder": blocks::plain("Our direct messages", 150),
@@ -406,17 +404,17 @@ fn announcement(request: &CreationRequest, shortcut: &Shortcut) -> Reply {
 /// Returns the reply for a modal that could not be opened.
 fn window_too_late(shortcut: Option<&Shortcut>) -> Reply {
     let (what, or) = match shortcut {
-        Some(Shortcut { what, says, .. }) => (format!(" for a {what}"), format!(", or just write to me: “{says}”")),
+        Some(Shortcut { what, says, .. }) => (format!(" for a {what}"), format!(", or just message me: “{says}”")),
         None => (String::new(), String::new()),
     };
-    Reply::text(format!("That took me too long, so Slack did not let me open the window{what}."))
-        .hint(format!("Please use the shortcut again{or}."))
+    Reply::text(format!("That took too long, so Slack didn't open the window{what}."))
+        .hint(format!("Use the shortcut again{or}."))
 }
 
 /// Returns the message for a form whose choices the platform did not return.
 fn form_unavailable() -> Reply {
-    Reply::text("The platform did not answer in time, so I can't show the form.")
-        .hint("Please close this and use the shortcut again in a moment.")
+    Reply::text("The platform didn't answer in time, so I can't show the form.")
+        .hint("Close this window and use the shortcut again in a moment.")
 }
 
 /// The title of a modal whose shortcut no longer exists.
@@ -435,5 +433,5 @@ fn too_long_for_a_form() -> Reply {
 
 /// Returns the message for a shortcut that has no action.
 fn not_available() -> Reply {
-    Reply::text("I am not set up to make this here.")
+    Reply::text("This can't be created here.")
 }

@@ -97,9 +97,8 @@ pub fn window(shortcut: &Shortcut) -> Value {
         input["initial_value"] = json!(words);
     }
     let question = json!({
-        "type": "input", "block_id": FIELD, "label": blocks::plain("What shall I look at?", 2000), "element": input,
-        "hint": blocks::plain("The words of the message are filled in; change them as you like. Everybody in its thread will see \
-            what you ask, and my answer.", 2000),
+        "type": "input", "block_id": FIELD, "label": blocks::plain("What should I look at?", 2000), "element": input,
+        "hint": blocks::plain("The text of the message is filled in; change it as you like. Everyone in its thread sees your question and my answer.", 2000),
     });
     let about = if shortcut.text.trim().is_empty() { Vec::new() } else { vec![blocks::context(&quote)] };
     json!({
@@ -118,12 +117,11 @@ pub fn window(shortcut: &Shortcut) -> Value {
 pub fn read_question(view: &View, by: &UserId) -> Result<Question, Value> {
     let wrong = |what: &str| json!({ "response_action": "errors", "errors": { FIELD: what } });
     let question = view.values.get(FIELD).and_then(|values| values.first()).map(|words| words.trim().to_owned());
-    let question =
-        question.filter(|words| !words.is_empty()).ok_or_else(|| wrong("Please write what I shall look at."))?;
+    let question = question.filter(|words| !words.is_empty()).ok_or_else(|| wrong("Tell me what to look at."))?;
     type Metadata = (TeamId, ChannelId, MessageTs, MessageTs, Option<String>);
     let metadata: Result<Metadata, _> = serde_json::from_str(&view.private_metadata);
     let (team, channel, root, message, response_url) =
-        metadata.map_err(|_| wrong("I have lost track of the message. Please use the shortcut again."))?;
+        metadata.map_err(|_| wrong("I can't find the message any more. Use the shortcut again."))?;
     Ok(Question { thread: ThreadId { team, channel, root }, message, by: by.clone(), question, response_url })
 }
 
@@ -146,17 +144,16 @@ pub fn question_changes(question: &Question, now: Timestamp, seq: Seq) -> Change
 
 /// Returns the reply if the bot cannot write in the message's channel.
 pub fn not_a_member() -> Reply {
-    Reply::text("I am not in this channel, so I cannot answer here.")
-        .hint("Invite me with “/invite @countersign”, or write to me directly.")
+    Reply::text("I'm not in this channel, so I can't answer here.")
+        .hint("Invite me with “/invite @countersign”, or message me directly.")
 }
 
 /// Returns the reply if the window could not be opened.
 pub fn window_too_late() -> Reply {
-    Reply::text("That took me too long, so Slack did not let me open the window.")
-        .hint("Please use the shortcut again.")
+    Reply::text("That took too long, so Slack didn't open the window.").hint("Use the shortcut again.")
 }
 
 /// Returns the reply to a submitted question.
 pub fn question_received() -> Reply {
-    Reply::text("I am on it and answer in this thread.")
+    Reply::text("On it. I'll answer in this thread.")
 }

@@ -125,7 +125,7 @@ impl Default for Options {
                 Command::new(
                     "/upgrade",
                     "Experiments on the platform",
-                    "status | list [context or status] | show <name> | pending | help",
+                    "status | list [context or status] | show <name> | watches | pending | help",
                 ),
                 Command::new("/simulation", "Simulations", "status | list | parameters <simulation>"),
                 Command::new(

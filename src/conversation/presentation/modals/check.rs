@@ -21,8 +21,7 @@ const STORING_TIME: Duration = Duration::from_millis(300);
 const FIELD_SEARCH_TIME: Duration = Duration::from_millis(400);
 
 /// The message for a check that took too long.
-const TOO_SLOW_MESSAGE: &str =
-    "The platform took too long to check this, so nothing was saved yet. Please send it again in a moment.";
+const TOO_SLOW_MESSAGE: &str = "The platform took too long to check this, so nothing was saved. Try again in a moment.";
 
 /// The time by which the check of a submitted window must be finished.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +66,7 @@ pub async fn check(kind: &dyn ActionKind, before: &Value, view: &View, deadline:
     };
     let unchanged = || {
         let place = form.changed(&entered).next().unwrap_or_default().to_owned();
-        FormCheck::Invalid(form::errors(&form, [(place, "Nothing is different yet.".to_owned())].into()))
+        FormCheck::Invalid(form::errors(&form, [(place, "You haven't changed anything.".to_owned())].into()))
     };
     if filled == *before {
         return unchanged();

@@ -16,12 +16,12 @@ pub const MAX_REASON_CHARS: usize = 1000;
 
 /// Draws the window for the person who rejected the request.
 pub fn draw(record: &ActionRecord, by: &UserId) -> Value {
-    let text = Mrkdwn::new(600).plain("Rejected: ").bold(record.act()).plain(". Nothing was changed. If you like, ");
+    let text = Mrkdwn::new(600).plain("Rejected: ").bold(record.act()).plain(". Nothing was changed. You can ");
     let text = match record.requested_by == *by {
         true => text.plain("say"),
         false => text.plain("tell ").person(&record.requested_by),
     };
-    let text = text.plain(" why; you can also just close this.");
+    let text = text.plain(" why, or just close this window.");
     let mut view = window(
         "Why not?",
         &[
@@ -36,7 +36,7 @@ pub fn draw(record: &ActionRecord, by: &UserId) -> Value {
                     "action_id": FIELD,
                     "multiline": true,
                     "max_length": MAX_REASON_CHARS,
-                    "placeholder": blocks::plain("Such as: 60/40 would be safer", 150),
+                    "placeholder": blocks::plain("For example: 60/40 would be safer", 150),
                 },
             }),
         ],

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::window;
 use crate::presentation::{
     names::ResolvedNames,
-    render::{self, sections},
+    render::{self, quotation, sections},
 };
 
 /// The maximum number of blocks for the exact parameters. A view may have 100 blocks and 250 kB.
@@ -21,9 +21,14 @@ const MAX_CODE_BLOCKS: usize = 37;
 /// Draws the window. The user groups that may decide are named as in `resolved`.
 pub fn draw(record: &ActionRecord, resolved: &ResolvedNames) -> Value {
     let mut blocks = vec![blocks::section(&Mrkdwn::new(2900).bold(&record.card.title).finish())];
-    let facts = record.card.facts.iter().map(line_of).collect::<Vec<_>>();
+    for group in record.card.facts.chunk_by(|a, b| quotation(a).is_none() && quotation(b).is_none()) {
+        match group.first().and_then(quotation) {
+            Some(quotation) => blocks.push(quotation),
+            None => blocks.extend(sections(&group.iter().map(line_of).collect::<Vec<_>>())),
+        }
+    }
     let warnings = record.card.warnings.iter().map(|warning| Text::from("⚠️ ").join(warning.clone()));
-    for group in [facts, warnings.collect(), record.card.notes.clone()] {
+    for group in [warnings.collect(), record.card.notes.clone()] {
         blocks.extend(sections(&group));
     }
     let asked =
@@ -38,19 +43,20 @@ pub fn draw(record: &ActionRecord, resolved: &ResolvedNames) -> Value {
         blocks.extend(sections(&std::iter::once(by).chain(changed).collect::<Vec<_>>()));
     }
     let deciders =
-        Text::from("Who may decide: ").join(resolved.in_text(record.deciders())).plain(match record.policy.needed {
+        Text::from("Can be decided by: ").join(resolved.in_text(record.deciders())).plain(match record.policy.needed {
             0 | 1 => ".".to_owned(),
             needed => format!("; {needed} different people must approve."),
         });
     blocks.extend(sections(&[deciders]));
     let exact = serde_json::to_string_pretty(&record.parameters).unwrap_or_default();
-    blocks.push(blocks::section("*Exactly this is approved:*"));
+    blocks.push(blocks::section("*Exactly what is approved:*"));
     let mut exact = render::code(&mrkdwn::spelled_out(&exact));
     let left_out = exact.len().saturating_sub(MAX_CODE_BLOCKS);
     exact.truncate(MAX_CODE_BLOCKS);
     blocks.append(&mut exact);
     if left_out > 0 {
-        blocks.push(blocks::section(&format!("⚠️ {left_out} more pages do not fit here; the notebook has them.")));
+        blocks
+            .push(blocks::section(&format!("⚠️ {left_out} more pages don't fit here. The notebook has all of them.")));
     }
     blocks.push(blocks::context(&Mrkdwn::new(300).plain("Digest ").code(record.digest.as_str()).finish()));
     window("The whole request", &blocks)

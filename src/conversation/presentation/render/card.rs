@@ -9,7 +9,7 @@ use countersign_core::{
 };
 use countersign_slack::{
     blocks::{self, MAX_TEXT_CHARS, Message},
-    mrkdwn::{Mrkdwn, length},
+    mrkdwn::{Mrkdwn, length, literal},
 };
 
 use super::{
@@ -35,6 +35,11 @@ pub(super) fn draw(card: &Card, state: &CardState, stops: bool) -> Message {
     if let CardState::Closed { decision, approval: Some(approval), newer: Some(_), .. } = state {
         return draw_superseded(card, decision, approval);
     }
+    if let CardState::Closed { decision, outcome, digest, approval, follow_ups, newer: _, asked_by, edited_by } = state
+    {
+        let who = (asked_by.as_ref(), edited_by.as_slice());
+        return draw_closed(card, (decision, outcome.as_ref()), digest, (approval.as_ref(), follow_ups), who);
+    }
     let mut canvas = Canvas::with_reserve(6, 4000); // for everything below the notes: decision, context, buttons
     let short = spans::with_short_quotes(&card.title);
     let title = Mrkdwn::new(MAX_TEXT_CHARS).bold(&short);
@@ -46,7 +51,14 @@ pub(super) fn draw(card: &Card, state: &CardState, stops: bool) -> Message {
     }
     let mut is_cut = false;
     let facts = card.facts.iter().map(|fact| shortened_fact(fact, &mut is_cut)).collect::<Vec<_>>();
-    canvas.lines(&facts.iter().flat_map(lines_of).collect::<Vec<_>>(), blocks::section);
+    for group in facts.chunk_by(|a, b| quotation_of(a).is_none() && quotation_of(b).is_none()) {
+        match group.first().and_then(quotation_of) {
+            Some((label, words)) => {
+                canvas.add(blocks::quotation(label, words), length(label) + length(&literal(words)), 1);
+            }
+            None => canvas.lines(&group.iter().flat_map(lines_of).collect::<Vec<_>>(), blocks::section),
+        }
+    }
     let warnings = card.warnings.iter().flat_map(|warning| {
         spans::paragraphs(
             &Text(std::iter::once(plain("⚠️ ")).chain(spans::one_line(warning).0).collect()),
@@ -58,20 +70,21 @@ pub(super) fn draw(card: &Card, state: &CardState, stops: bool) -> Message {
     canvas.lines(&notes.collect::<Vec<_>>(), blocks::context);
     is_cut |= canvas.left_out() > 0;
     if is_cut {
-        let notice = sentence().plain("⚠️ Not everything fits here. The rest is behind ").raw("*Show all*").plain(".");
+        let notice =
+            sentence().plain("⚠️ Not everything fits here. To see the rest, press ").raw("*Show all*").plain(".");
         canvas.add_reserved(blocks::section(&notice.finish()));
     }
-    let text = draw_state(&mut canvas, card, state, is_cut, stops);
+    let text = draw_state(&mut canvas, card, state, stops);
     Message { text, blocks: canvas.finish() }
 }
 
 /// Renders a card that was replaced by another one, with only its title and outcome. Everything else
 /// is on the newer card or behind the button.
 fn draw_superseded(card: &Card, decision: &Text, approval: &ApprovalId) -> Message {
-    let title = Mrkdwn::new(MAX_SENTENCE_CHARS).bold(&spans::with_short_quotes(&card.title));
+    let title = Mrkdwn::new(MAX_SENTENCE_CHARS).bold(&spans::with_short_quotes(act(card)));
     let title = if title.is_blank() { "*?*".to_owned() } else { title.finish() };
     let decision = spans::write(sentence(), decision).finish();
-    let text = fallback_with(&card.title, Mrkdwn::new(MAX_TEXT_CHARS).plain(" ").raw(&decision));
+    let text = fallback_with(act(card), Mrkdwn::new(MAX_TEXT_CHARS).plain(" · ").raw(&decision));
     let show_all = blocks::button(SHOW_ALL, "Show all", approval.as_str());
     let lines = [title, decision];
     let lines: Vec<_> = lines.iter().filter(|line| !line.trim().is_empty()).map(String::as_str).collect();
@@ -80,7 +93,7 @@ fn draw_superseded(card: &Card, decision: &Text, approval: &ApprovalId) -> Messa
 }
 
 /// Renders the state below the facts. Returns the text for notifications.
-fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, is_cut: bool, stops: bool) -> String {
+fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, stops: bool) -> String {
     match state {
         CardState::Open {
             approval,
@@ -106,7 +119,7 @@ fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, is_cut: bool,
                 canvas.add_reserved(blocks::section(&line.finish()));
             }
             let line = spans::write(requesters(asked_by, edited_by).plain(" · "), deciders);
-            let line = line.plain(" may decide · until ").moment(*expires_at).plain(" · digest ").code(digest);
+            let line = line.plain(" can approve · expires ").moment(*expires_at).plain(" · digest ").code(digest);
             canvas.add_reserved(blocks::context(&line.finish()));
             canvas.add_reserved(buttons(card, approval, approved_by.len()));
             fallback_with(&card.title, sentence().plain(" Asked by ").person(asked_by).plain("."))
@@ -134,33 +147,69 @@ fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, is_cut: bool,
             }
             fallback_with(&card.title, Mrkdwn::new(MAX_TEXT_CHARS).plain(" ").raw(&line))
         }
-        CardState::Closed { decision, outcome, digest, approval, follow_ups, newer: _, asked_by, edited_by } => {
-            let decision = spans::write(sentence(), decision).finish();
-            let outcome = outcome.iter().map(|outcome| spans::write(sentence(), outcome).finish());
-            let lines: Vec<_> =
-                std::iter::once(decision).chain(outcome).filter(|line| !line.trim().is_empty()).collect();
-            let sentences = lines.join("\n");
-            if !sentences.is_empty() {
-                canvas.add_reserved(blocks::section(&sentences));
-            }
-            let line = match asked_by {
-                Some(asked_by) => requesters(asked_by, edited_by).plain(" · "),
-                None => sentence(),
-            };
-            canvas.add_reserved(blocks::context(&line.plain("digest ").code(digest).finish()));
-            if let Some(approval) = approval {
-                let mut buttons: Vec<_> = follow_ups.iter().map(|follow_up| button_of(follow_up, approval)).collect();
-                if is_cut {
-                    buttons.push(blocks::button(SHOW_ALL, "Show all", approval.as_str()));
-                }
-                if !buttons.is_empty() {
-                    let names: Vec<_> = buttons.iter().filter_map(|button| button["action_id"].as_str()).collect();
-                    canvas.add_reserved(blocks::actions(&format!("closed:{approval}:{}", names.join("+")), &buttons));
-                }
-            }
-            fallback_with(&card.title, Mrkdwn::new(MAX_TEXT_CHARS).plain(" ").raw(&lines.join(" ")))
+        CardState::Closed { .. } => fallback(act(card)), // drawn by `draw_closed`
+    }
+}
+
+/// Renders a card that was decided: a header with its state, the values that the change replaced, and who asked and
+/// decided. Everything else is behind a button.
+fn draw_closed(
+    card: &Card,
+    (decision, outcome): (&Text, Option<&Text>),
+    digest: &str,
+    (approval, follow_ups): (Option<&ApprovalId>, &[FollowUp]),
+    (asked_by, edited_by): (Option<&UserId>, &[UserId]),
+) -> Message {
+    let mut canvas = Canvas::with_reserve(3, 2000); // for the context and the buttons
+    let title = Mrkdwn::new(MAX_TEXT_CHARS).bold(&spans::with_short_quotes(act(card)));
+    let title = if title.is_blank() { "*?*".to_owned() } else { title.finish() };
+    // An outcome in the card's own words names the change, so the title would only repeat it.
+    let is_named = outcome.is_some_and(|outcome| is_done_as_announced(card, outcome));
+    let outcome = outcome.map(|outcome| spans::write(sentence(), outcome).finish());
+    let decision = spans::write(sentence(), decision).finish();
+    let state: Vec<String> = outcome.into_iter().chain([decision]).filter(|line| !line.trim().is_empty()).collect();
+    let text = match is_named {
+        true => state.join(" "),
+        false => fallback_with(act(card), Mrkdwn::new(MAX_TEXT_CHARS).plain(" · ").raw(&state.join(" "))),
+    };
+    let done = sentence().plain("✅ ").bold(&spans::with_short_quotes(&card.done)).finish();
+    let header: Vec<String> = match is_named {
+        true => std::iter::once(done).chain(state.into_iter().skip(1)).collect(),
+        false => std::iter::once(title).chain(state).collect(),
+    };
+    canvas.lines(&header, blocks::section);
+    let (replaced, others): (Vec<&Fact>, Vec<&Fact>) = card.facts.iter().partition(|fact| fact.before.is_some());
+    let mut is_cut = !others.is_empty() || !card.warnings.is_empty() || !card.notes.is_empty();
+    let facts: Vec<Fact> = replaced.into_iter().map(|fact| shortened_fact(fact, &mut is_cut)).collect();
+    canvas.lines(&facts.iter().flat_map(lines_of).collect::<Vec<_>>(), blocks::section);
+    is_cut |= canvas.left_out() > 0;
+    let line = match asked_by {
+        Some(asked_by) => requesters(asked_by, edited_by).plain(" · "),
+        None => sentence(),
+    };
+    canvas.add_reserved(blocks::context(&line.plain("digest ").code(digest).finish()));
+    if let Some(approval) = approval {
+        let mut buttons: Vec<_> = follow_ups.iter().map(|follow_up| button_of(follow_up, approval)).collect();
+        if is_cut {
+            buttons.push(blocks::button(SHOW_ALL, "Show all", approval.as_str()));
+        }
+        if !buttons.is_empty() {
+            let names: Vec<_> = buttons.iter().filter_map(|button| button["action_id"].as_str()).collect();
+            canvas.add_reserved(blocks::actions(&format!("closed:{approval}:{}", names.join("+")), &buttons));
         }
     }
+    Message { text, blocks: canvas.finish() }
+}
+
+/// Returns the title without the question mark, since the card asks nothing any more.
+fn act(card: &Card) -> &str {
+    card.title.trim().trim_end_matches('?')
+}
+
+/// Returns true if an outcome is that the change was made, in the words that the card has for it.
+fn is_done_as_announced(card: &Card, outcome: &Text) -> bool {
+    let done = card.done.trim();
+    !done.is_empty() && outcome.words().trim_end() == format!("✅ {done}")
 }
 
 /// Returns the button of a follow-up to a closed card.
@@ -176,7 +225,7 @@ fn button_of(follow_up: &FollowUp, approval: &ApprovalId) -> serde_json::Value {
     let button = blocks::button(action, label, approval.as_str());
     match follow_up {
         FollowUp::MarkDone => {
-            let asked = "I read it back once more. If I cannot see it there, the record says that you say so.";
+            let asked = "I'll check the platform once more. If I can't see the change there, the record says that you confirmed it.";
             blocks::confirmed(button, "Mark as done?", asked, label, "Go back")
         }
         _ => button,
@@ -238,14 +287,21 @@ fn fallback_with(title: &str, more: Mrkdwn) -> String {
     format!("{}{}", fallback(&spans::with_short_quotes(title)), more.finish())
 }
 
+/// Returns the label and the words of a fact that is shown as a quotation; `None` if it is shown as a line.
+pub(super) fn quotation_of(fact: &Fact) -> Option<(&str, &str)> {
+    match (&fact.before, fact.after.0.as_slice()) {
+        (None, [Span::Quote(words)]) => Some((label_of(fact), words)),
+        _ => None,
+    }
+}
+
+fn label_of(fact: &Fact) -> &str {
+    if fact.label.trim().is_empty() { "–" } else { fact.label.trim() }
+}
+
 /// Returns a fact as a line, or as several if it is long.
 fn lines_of(fact: &Fact) -> Vec<String> {
-    let label = if fact.label.trim().is_empty() { "–" } else { fact.label.trim() };
-    if let (None, [Span::Quote(words)]) = (&fact.before, fact.after.0.as_slice()) {
-        let label = Mrkdwn::new(MAX_TEXT_CHARS).bold(label).finish();
-        return std::iter::once(label).chain(quoted(words)).collect();
-    }
-    let mut line = Text::new().bold(label).plain("  ");
+    let mut line = Text::new().bold(label_of(fact)).plain("  ");
     let after = spans::one_line(&fact.after);
     match &fact.before {
         Some(before) => {
@@ -259,16 +315,6 @@ fn lines_of(fact: &Fact) -> Vec<String> {
     spans::paragraphs(&line, MAX_TEXT_CHARS)
 }
 
-/// Returns the lines of a text as a quotation.
-fn quoted(words: &str) -> Vec<String> {
-    let words = words.replace("\r\n", "\n").replace(['\r', '\u{2028}', '\u{2029}'], "\n");
-    let lines = words.split('\n').flat_map(|line| {
-        let pieces = spans::paragraphs(&Text::from(line), MAX_TEXT_CHARS - 2);
-        if pieces.is_empty() { vec![String::new()] } else { pieces }
-    });
-    lines.map(|line| if line.is_empty() { ">".to_owned() } else { format!("> {line}") }).collect()
-}
-
 /// Returns the text, or “empty” if it has no words.
 fn or_empty(text: Text) -> Text {
     if text.words().trim().is_empty() { Text::new().italic("empty") } else { text }
@@ -277,8 +323,9 @@ fn or_empty(text: Text) -> Text {
 fn buttons(card: &Card, approval: &ApprovalId, approvals: usize) -> serde_json::Value {
     let approve = blocks::button(APPROVE, &card.approve, approval.as_str());
     let approve = if card.irreversible {
-        let asked = "This cannot be undone.";
-        blocks::confirmed(blocks::styled(approve, "danger"), &card.title, asked, &card.approve, "Go back")
+        let warnings: Vec<String> = card.warnings.iter().map(Text::words).collect();
+        let asked = if warnings.is_empty() { "This can't be undone.".to_owned() } else { warnings.join(" ") };
+        blocks::confirmed(blocks::styled(approve, "danger"), &card.title, &asked, &card.approve, "Go back")
     } else {
         blocks::styled(approve, "primary")
     };

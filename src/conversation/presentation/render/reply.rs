@@ -42,7 +42,7 @@ pub(super) fn draw(reply: &Reply) -> Message {
     }
     if let Some(run) = &reply.rates {
         let [yes, no] = rated::values(run);
-        canvas.add_reserved(blocks::feedback(RATE, ("This helped", &yes), ("This did not help", &no)));
+        canvas.add_reserved(blocks::feedback(RATE, ("This helped", &yes), ("This didn't help", &no)));
     }
     Message { text: notice::words(reply), blocks: canvas.finish() }
 }

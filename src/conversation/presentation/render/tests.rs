@@ -9,7 +9,7 @@ use countersign_core::{
 };
 use countersign_slack::mrkdwn::length;
 use insta::assert_snapshot;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn start_math_hints() -> Card {
         warnings: vec!["Students see it at once.".into()],
         notes: vec!["Context assign-prog, 2 decision points.".into()],
         approve: "Start experiment".into(),
-        reject: "Don't start".into(),
+        reject: "Cancel request".into(),
         done: "Started “Math Hints”.".into(),
         irreversible: false,
         editable: true,
@@ -104,8 +104,8 @@ fn an_open_card_says_who_may_decide() {
     *Weights*  control 50 · `hint 50`
     ⚠️ Students see it at once.
     (Context assign-prog, 2 decision points.)
-    (Asked by <@U0ANA> · anyone in this channel may decide · until <!date^1767225600^{date_short_pretty} {time}|2026-01-01 00:00 UTC> · digest `1a2b3c4d`)
-    [Start experiment approve=0800000000000000000000000000000007 primary] [Don't start reject=0800000000000000000000000000000007] [Edit… edit=0800000000000000000000000000000007] [Show all show_all=0800000000000000000000000000000007]
+    (Asked by <@U0ANA> · anyone in this channel can approve · expires <!date^1767225600^{date_short_pretty} {time}|2026-01-01 00:00 UTC> · digest `1a2b3c4d`)
+    [Start experiment approve=0800000000000000000000000000000007 primary] [Cancel request reject=0800000000000000000000000000000007] [Edit… edit=0800000000000000000000000000000007] [Show all show_all=0800000000000000000000000000000007]
     ");
 }
 
@@ -121,8 +121,8 @@ fn an_irreversible_card_is_red_and_asks_for_confirmation() {
     let message = card(&delete, &state);
     check(&message);
     assert_snapshot!(as_shown(&message).lines().rev().take(3).collect::<Vec<_>>().join("\n"), @"
-    [Start experiment approve=0800000000000000000000000000000007 danger asks: Start “Math Hints”?] [Don't start reject=0800000000000000000000000000000007] [Edit… edit=0800000000000000000000000000000007] [Show all show_all=0800000000000000000000000000000007]
-    (Asked by <@U0ANA> · anyone in this channel may decide · until <!date^1767225600^{date_short_pretty} {time}|2026-01-01 00:00 UTC> · digest `1a2b3c4d`)
+    [Start experiment approve=0800000000000000000000000000000007 danger asks: Start “Math Hints”?] [Cancel request reject=0800000000000000000000000000000007] [Edit… edit=0800000000000000000000000000000007] [Show all show_all=0800000000000000000000000000000007]
+    (Asked by <@U0ANA> · anyone in this channel can approve · expires <!date^1767225600^{date_short_pretty} {time}|2026-01-01 00:00 UTC> · digest `1a2b3c4d`)
     1 of 2: approved by <@U0BO>.
     ");
 }
@@ -158,16 +158,12 @@ fn a_closed_card_shows_decision_and_outcome() {
     let message = card(&start_math_hints(), &closed);
     check(&message);
     assert_snapshot!(as_shown(&message), @"
-    text: Start “Math Hints”? Approved by <@U0BO> ✅ Started “Math Hints”.
-    *Start “Math Hints”?*
-    *Status*  inactive → *enrolling*
-    *Weights*  control 50 · `hint 50`
-    ⚠️ Students see it at once.
-    (Context assign-prog, 2 decision points.)
+    text: ✅ Started “Math Hints”. Approved by <@U0BO>
+    ✅ *Started “Math Hints”.*
     Approved by <@U0BO>
-    ✅ Started “Math Hints”.
+    *Status*  inactive → *enrolling*
     (Asked by <@U0ANA>, edited by <@U0BO>, <@U0CY> · digest `1a2b3c4d`)
-    [Undo: stop it again undo=0800000000000000000000000000000007]
+    [Undo: stop it again undo=0800000000000000000000000000000007] [Show all show_all=0800000000000000000000000000000007]
     ");
 }
 
@@ -187,7 +183,7 @@ fn mark_as_done_asks_for_confirmation() {
     check(&message);
     let buttons = message.blocks.last().unwrap()["elements"].as_array().unwrap().clone();
     let asked: Vec<_> = buttons.iter().map(|button| button["confirm"]["title"]["text"].as_str()).collect();
-    assert_eq!(asked, [None, Some("Mark as done?")]);
+    assert_eq!(asked, [None, Some("Mark as done?"), None], "the last one shows all");
 }
 
 #[test]
@@ -205,8 +201,8 @@ fn a_superseded_card_is_short() {
     let message = card(&start_math_hints(), &replaced);
     check(&message);
     assert_snapshot!(as_shown(&message), @"
-    text: Start “Math Hints”? Edited by <@U0BO>
-    *Start “Math Hints”?*
+    text: Start “Math Hints” · Edited by <@U0BO>
+    *Start “Math Hints”*
     Edited by <@U0BO>
     [Show all show_all=0800000000000000000000000000000007]
     ");
@@ -227,22 +223,21 @@ fn a_value_cannot_look_like_another_line_or_hide_its_asterisks() {
 }
 
 #[test]
-fn a_quoted_value_keeps_its_lines_and_cannot_leave_the_quotation() {
+fn a_quoted_value_is_shown_character_by_character() {
     let mut mail = start_math_hints();
-    let text = "Hello,\n\nit costs 5.\r\n*Approved by* <@U0BO>\u{2028}> Bye";
+    let text = "Hello,\n\nit costs 5.\r\n*Approved by* <@U0BO> `now` :tada:\u{202e}";
     mail.facts.insert(0, Fact { label: "Reply".into(), before: None, after: Text::new().quote(text) });
     let message = card(&mail, &open());
     check(&message);
-    assert_snapshot!(message.blocks[1]["text"]["text"].as_str().unwrap(), @"
-    *Reply*
-    > Hello,
-    >
-    > it costs 5.
-    > ∗Approved by∗ &lt;@U0BO&gt;
-    > &gt; Bye
-    *Status*  inactive → *enrolling*
-    *Weights*  control 50 · `hint 50`
-    ");
+    let quotation = &message.blocks[1];
+    assert_eq!(quotation["type"], "rich_text");
+    assert_eq!(quotation["elements"][0]["elements"][0]["text"], "Reply");
+    assert_eq!(
+        quotation["elements"][1]["elements"],
+        json!([{ "type": "text", "text": "Hello,\n\nit costs 5.\n*Approved by* <@U0BO> `now` :tada:\\u{202e}" }]),
+        "nothing is parsed, and nothing is replaced with a look-alike"
+    );
+    assert!(message.blocks[2]["text"]["text"].as_str().unwrap().starts_with("*Status*  inactive"));
 }
 
 #[test]
@@ -253,7 +248,7 @@ fn a_card_that_is_too_long_says_what_is_missing() {
     let message = card(&long, &open());
     check(&message);
     assert!(
-        as_shown(&message).contains("⚠️ Not everything fits here. The rest is behind *Show all*."),
+        as_shown(&message).contains("⚠️ Not everything fits here. To see the rest, press *Show all*."),
         "{}",
         as_shown(&message)
     );
@@ -399,6 +394,14 @@ fn check_block(block: &Value) {
                         check_text(&button["confirm"][part], limit);
                     }
                 }
+            }
+        }
+        "rich_text" => {
+            for part in block["elements"].as_array().unwrap() {
+                assert!(["rich_text_section", "rich_text_quote"].contains(&part["type"].as_str().unwrap()), "{part}");
+                let texts = part["elements"].as_array().unwrap();
+                assert!(!texts.is_empty());
+                texts.iter().for_each(|text| assert!(!text["text"].as_str().unwrap().is_empty(), "{text}"));
             }
         }
         "table" => {

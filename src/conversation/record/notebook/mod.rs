@@ -123,7 +123,7 @@ impl Notebook {
     ///
     /// # Errors
     ///
-    /// [`Error::NoRecord`], [`Error::Broken`], or [`Error::Store`] if the store does not answer.
+    /// [`Error::NoRecord`], [`Error::Broken`], or [`Error::Store`] if the store isn't answering.
     pub async fn export(&self, thread: &ThreadId) -> Result<Exported, Error> {
         let record = self.store.audit(thread).await?;
         let Some(last) = record.last().map(|entry| entry.hash.clone()) else {
@@ -137,11 +137,11 @@ impl Notebook {
 
         let title = story::title(&record, &people);
         let story = story::write_story(thread, &record, &people, now);
-        let markdown = attachment(MARKDOWN, "Lab notebook, to read", story.into_bytes());
+        let markdown = attachment(MARKDOWN, "Lab notebook (readable)", story.into_bytes());
         let mut files: Vec<_> = std::iter::once(&markdown).chain(&figures).map(FileLine::of).collect();
         files.sort_by(|a, b| a.name.cmp(&b.name));
         let head = Head::new(thread, now, &record, &last, files);
-        let jsonl = attachment(JSONL, "Lab notebook, to check", lines::write(head, &record));
+        let jsonl = attachment(JSONL, "Lab notebook (verifiable log)", lines::write(head, &record));
         let entries = record.len() as u64;
         Ok(Exported { thread: thread.clone(), title, entries, last, markdown, jsonl, figures })
     }
@@ -159,7 +159,8 @@ impl Notebook {
         for file in [&exported.markdown, &exported.jsonl] {
             let hash = self.store.put_blob(&file.bytes, Some(FILE_TTL)).await?;
             files.push(json!({ "name": file.name, "hash": hash }));
-            let body = Outbound::File { name: file.name.clone(), title: file.title.clone(), hash };
+            let body =
+                Outbound::File { name: file.name.clone(), title: file.title.clone(), alt: file.alt.clone(), hash };
             let outgoing = Outgoing { slot: None, nonce: Nonce::fresh(), progress: false, not_before: now, body };
             changes.outbox.push(outgoing);
         }
@@ -189,18 +190,18 @@ impl Notebook {
 /// Returns the reply if there is no notebook, with the reason.
 pub fn refusal_reply(error: &Error) -> Reply {
     match error {
-        Error::NoRecord(_) => Reply::text("Nothing has happened in this thread that I could export.")
-            .hint("Ask for the notebook inside the thread that you mean, or choose Export this thread in the menu of a message there."),
+        Error::NoRecord(_) => Reply::text("There's nothing to export in this thread.")
+            .hint("Ask for the notebook inside the thread you mean, or choose Export this thread in the menu of a message there."),
         Error::Broken { seq, .. } => Reply::text(format!(
-            "My record of this thread does not hold together at entry {seq}, so I export nothing that would look as if it did.",
+            "The record of this thread is damaged at entry {seq}, so I can't export a notebook that verifies.",
         ))
-        .hint("Please tell whoever runs me."),
-        Error::Store(_) => Reply::text("I can't reach my own memory at the moment.").hint("Try again in a minute."),
+        .hint("Tell the app's operator."),
+        Error::Store(_) => Reply::text("My database isn't answering.").hint("Try again in a minute."),
     }
 }
 
 fn attachment(name: &str, title: &str, bytes: Vec<u8>) -> Attachment {
-    Attachment { name: name.to_owned(), title: title.to_owned(), bytes }
+    Attachment { name: name.to_owned(), title: title.to_owned(), alt: String::new(), bytes }
 }
 
 /// Checks that the stored record is complete and unchanged.

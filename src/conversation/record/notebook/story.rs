@@ -133,7 +133,7 @@ impl Story<'_> {
             AuditKind::ClickRefused => {
                 let why = refusal_reason(detail["why"].as_str().unwrap_or_default());
                 if event.action.is_none() {
-                    return self.write_event(event, &format!("**{who}** was turned away: {why}."), None);
+                    return self.write_event(event, &format!("**{who}** was refused: {why}."), None);
                 }
                 self.write_event(event, &format!("**{who}** tried to decide about {card}, and it did not count: {why}."), None);
             }
@@ -163,12 +163,12 @@ impl Story<'_> {
             }
             AuditKind::Waits => {
                 let source = inline(detail["source"].as_str().unwrap_or("elsewhere"));
-                self.write_event(event, &format!("Countersign waits for word from {source} before it goes on with {card}."), None);
+                self.write_event(event, &format!("Countersign waits for an answer from {source} before it goes on with {card}."), None);
             }
             AuditKind::Arrived => {
                 let source = inline(detail["source"].as_str().unwrap_or("elsewhere"));
                 let waited = if event.action.is_some() { format!(", which {card} waited for") } else { String::new() };
-                self.write_event(event, &format!("Word came from {source}{waited}."), None);
+                self.write_event(event, &format!("An answer came from {source}{waited}."), None);
             }
             AuditKind::Outcome => {
                 let what = match detail["status"].as_str().unwrap_or_default() {
@@ -189,8 +189,7 @@ impl Story<'_> {
             AuditKind::PolicyChanged if detail["policy"].is_object() => {
                 let digest = |name: &str| inline(detail[name].as_str().unwrap_or("unknown"));
                 let what = format!(
-                    "The policy changed meanwhile: the settings of now say otherwise who may decide about {card}. So its digest \
-                     is `{}` and no longer `{}`. {}",
+                    "The policy changed in the meantime: under the current settings, other people can decide about {card}. Its digest is now `{}`, no longer `{}`. {}",
                     digest("digest"),
                     digest("before"),
                     cards::policy(&detail["policy"], self.people)
@@ -198,11 +197,11 @@ impl Story<'_> {
                 self.write_event(event, &what, None);
             }
             AuditKind::PolicyChanged => {
-                self.write_event_with_details(event, &format!("Who may decide about {card} was changed in the settings."));
+                self.write_event_with_details(event, &format!("The settings changed who can decide about {card}."));
             }
             AuditKind::Reasoned => self.write_event_with_details(event, &format!("**{who}** gave a reason about {card}:")),
             AuditKind::Reminded => {
-                self.write_event_with_details(event, &format!("Countersign spoke of {card} again, since it was not decided yet."))
+                self.write_event_with_details(event, &format!("Countersign posted a reminder about {card}."))
             }
             AuditKind::Settled => {
                 let by = if event.by.is_some() { format!("**{who}**") } else { "A later look".to_owned() };
@@ -210,8 +209,8 @@ impl Story<'_> {
                     return self.write_event_with_details(event, &format!("{by} settled what became of {card}."));
                 };
                 let what = match detail["status"].as_str() {
-                    Some("settled") => format!("{by} said that {card} was done, and it was read back once more:"),
-                    Some("failed") => format!("{by} gave {card} up:"),
+                    Some("settled") => format!("{by} said that {card} was done, and Countersign checked it once more:"),
+                    Some("failed") => format!("{by} abandoned {card}:"),
                     _ => format!("{by} settled what became of {card}:"),
                 };
                 self.write_event(event, &what, Some(&summary));
@@ -230,7 +229,7 @@ impl Story<'_> {
             }
             AuditKind::Forgotten => self.write_event(
                 event,
-                "Messages and steps up to here were dropped, since their time was over. This record was kept.",
+                "Messages and steps up to here were deleted after their retention period. This record was kept.",
                 None,
             ),
             AuditKind::Unreadable => self.write_event(
@@ -380,7 +379,7 @@ fn refusal_reason(word: &str) -> String {
         "copied" => "the button was on a copy of the card".to_owned(),
         "late" => "it was decided before".to_owned(),
         "typed" => "this needs the button, and they typed".to_owned(),
-        "not an approver" => "they are not among those who may decide".to_owned(),
+        "not an approver" => "they aren't an approver".to_owned(),
         "own request" => "nobody may approve their own request here".to_owned(),
         "not to be edited" => "they may not edit it".to_owned(),
         "group not looked up" => "the user groups could not be looked up".to_owned(),

@@ -49,7 +49,7 @@ impl fmt::Display for Fault {
         if let Some(seq) = self.seq {
             write!(f, ", entry {seq}")?;
         }
-        write!(f, ": {}; right would be: {}", self.wrong, self.right)
+        write!(f, ": {}; expected: {}", self.wrong, self.right)
     }
 }
 

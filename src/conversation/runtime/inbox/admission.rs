@@ -38,6 +38,7 @@ fn access_request_of(interaction: &Interaction) -> Option<AccessRequest<'_>> {
             (&shortcut.by, Right::Ask, Some(&shortcut.thread))
         }
         Interaction::Question(question) => (&question.by, Right::Ask, Some(&question.thread)),
+        Interaction::Choice(choice) => (&choice.by, Right::Ask, Some(&choice.thread)),
         Interaction::New { by, .. } => (by, Right::Ask, None),
         Interaction::Creation(request) => (&request.by, Right::Ask, None),
         Interaction::Command(command) => (&command.by, Right::Ask, None),
@@ -89,7 +90,7 @@ impl Inbox {
         // A window must be opened within three seconds. Everything else can wait for Slack's answer.
         let waits = !matches!(interaction, Interaction::New { trigger_id: Some(_), .. });
         if denial == AccountDenial::Unanswered && waits && claimed.attempts < IDENTIFICATION_ATTEMPTS {
-            return Err(retry_later("Slack does not identify the person"));
+            return Err(retry_later("Slack didn't identify the user"));
         }
         self.reply_to_refused(interaction, by, &refusal_reply(denial, right)).await;
         match thread {
@@ -117,6 +118,7 @@ impl Inbox {
             Interaction::Question(question) => (question.response_url.as_ref(), Some(&question.thread)),
             Interaction::Rating(rating) => (rating.response_url.as_ref(), Some(&rating.thread)),
             Interaction::ThreadCommand(request) => (None, Some(&request.thread)),
+            Interaction::Choice(choice) => (None, Some(&choice.thread)),
             Interaction::Notebook { thread, .. } => (None, Some(thread)),
             Interaction::SendAgain(request) => {
                 self.reply_privately(by, request.response_url.as_deref(), request.place(), reply).await;

@@ -81,7 +81,7 @@ impl Sender {
                 let draw = if self.0.thread_status.has_stop() { render::card_beside_stop } else { render::card };
                 draw(card, &state)
             }
-            Outbound::File { name, title, hash } => return self.upload(claim, name, title, hash).await,
+            Outbound::File { name, title, alt, hash } => return self.upload(claim, name, (title, alt), hash).await,
             Outbound::Direct { card, reply, .. } => {
                 let reply = self.with_link(claimed, card, reply).await?;
                 render::reply(self.0.names.in_reply(&reply).await.as_ref())
@@ -216,7 +216,13 @@ impl Sender {
 
     /// Shares a file in the thread. A file has no metadata to find it by, so its name contains a
     /// part of the nonce.
-    async fn upload(&self, claim: &Claim, name: &str, title: &str, hash: &str) -> Result<Option<Posted>, AttemptError> {
+    async fn upload(
+        &self,
+        claim: &Claim,
+        name: &str,
+        (title, alt): (&str, &str),
+        hash: &str,
+    ) -> Result<Option<Posted>, AttemptError> {
         let claimed = &claim.message;
         let ThreadId { channel, root, .. } = &claimed.thread;
         let Outgoing { nonce, not_before, .. } = &claimed.outgoing;
@@ -229,7 +235,7 @@ impl Sender {
         let slack = &self.0.slack;
         if claimed.attempts == 0 || !slack.has_file(channel, root, &name, earliest_attempt(*not_before)).await? {
             self.check_claim(claim).await?;
-            slack.upload_file(channel, root, &name, title, &bytes).await?;
+            slack.upload_file(channel, root, &name, (title, alt), &bytes).await?;
         }
         Ok(None)
     }

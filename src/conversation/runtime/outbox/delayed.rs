@@ -163,12 +163,12 @@ fn delay_report(claimed: &Claimed, reason: &str) -> Option<Reply> {
                 return None; // the card is shown, and merely out of date
             }
             let text = Text::new().person(asked_by.clone()).plain(", I couldn't show the card ");
-            (text.bold(card.title.clone()), "; nobody can approve it until it appears.")
+            (text.bold(card.title.clone()), "; no one can approve it until it appears.")
         }
         Outbound::Reply { .. } => (Text::from("I couldn't show an answer"), "."),
         _ => return None,
     };
     Some(Reply::text(
-        text.plain(" yet: Slack doesn't take it (").code(reason).plain(format!("). {STILL_TRYING}{then}")),
+        text.plain(" yet: Slack doesn't accept it (").code(reason).plain(format!("). {STILL_TRYING}{then}")),
     ))
 }

@@ -111,7 +111,7 @@ impl Sender {
     ///
     /// # Errors
     ///
-    /// If the store or Slack does not answer. The call can be repeated.
+    /// If the store or Slack isn't answering. The call can be repeated.
     pub async fn remove_duplicates(&self, duplicate: &PossibleDuplicate, seq: Seq) -> Result<(), Error> {
         let (slack, store) = (&self.0.slack, &self.0.store);
         let PossibleDuplicate { thread, channel, root, slot, nonce, since, looks } = duplicate;

@@ -155,7 +155,7 @@ fn failure_report(outgoing: &Outgoing, reason: &str) -> Reply {
             };
             let text = text.plain("I couldn't show the card ").bold(card.title.clone());
             match state {
-                CardState::Open { .. } => (text, "Nobody can approve it until it appears."),
+                CardState::Open { .. } => (text, "No one can approve it until it appears."),
                 CardState::Running { .. } | CardState::Closed { .. } => (text, "The card may look out of date."),
             }
         }

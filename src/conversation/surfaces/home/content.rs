@@ -1,12 +1,13 @@
 //! The content of one person's Home tab.
 //!
-//! Cards have buttons for people who are named: as a user, as the requester, or by a user group.
-//! The members of a channel are not known here. If a channel decides on a card, the tab therefore
-//! says only *that* it waits, with a link that works only for those who can read the channel, and
-//! only for channels in which the person requested or decided something before. The tab also shows
-//! the actions of other people that the person decided on.
+//! Cards have buttons for everyone who may decide: people who are named as a user, as the requester
+//! or by a user group, and the members of a channel that decides. If Slack does not say who is a
+//! member, for which the app needs a scope, the tab says only *that* a card waits in the channel,
+//! with a link that works only for those who can read the channel, and only for channels in which
+//! the person requested or decided something before. The tab also shows the actions of other people
+//! that the person decided on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_core::{
     clock::Timestamp,
@@ -15,12 +16,12 @@ use countersign_core::{
 use countersign_graph::{
     action::{ActionRecord, Approver, Label, Status},
     engine::PolicyFor,
-    store::{Error, Store},
+    store::{ActionFilter, Error, Store},
 };
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    approvals::{named_approver::NamedApprover, policy},
+    approvals::{groups::Groups, named_approver::NamedApprover, policy},
     presentation::links::Links,
     record::sight::approver_labels,
 };
@@ -34,7 +35,7 @@ pub const LINES_PER_PAGE: usize = 5;
 /// The maximum number of actions that are read for one list.
 const MAX_ACTIONS: usize = 200;
 
-/// The maximum number of channels that are searched for cards that everyone in them may decide.
+/// The maximum number of channels that are looked at for cards that everyone in them may decide.
 const MAX_CHANNELS: usize = 10;
 
 const CLOSED: [Status; 8] = [
@@ -72,9 +73,9 @@ impl Pages {
 /// The actions that the tab shows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Content {
-    /// The cards that this person may decide by name.
+    /// The cards that this person may decide here.
     pub waiting: ListPage,
-    /// The cards that everyone in a channel may decide, by channel.
+    /// The cards that everyone in a channel may decide, by channel, if the person is not known to be a member.
     pub elsewhere: BTreeMap<ChannelId, Vec<Item>>,
     /// This person's open requests.
     pub asked: ListPage,
@@ -119,6 +120,28 @@ fn decided_at(record: &ActionRecord) -> Timestamp {
     record.decisions.last().map_or(record.requested_at, |last| last.at)
 }
 
+/// Returns the channels with open cards of which a person is a member.
+///
+/// # Errors
+///
+/// If the store isn't answering.
+pub async fn channels_with_cards(
+    store: &dyn Store,
+    groups: &Groups,
+    user: &UserId,
+) -> Result<BTreeSet<ChannelId>, Error> {
+    let open = ActionFilter { thread: None, statuses: vec![Status::Pending], limit: MAX_ACTIONS };
+    let mut channels = Vec::new();
+    for record in store.actions(&open).await? {
+        let channel = record.thread.channel;
+        if !channel.is_direct() && !channels.contains(&channel) {
+            channels.push(channel);
+        }
+    }
+    channels.truncate(MAX_CHANNELS);
+    Ok(groups.channels_of(user, channels).await)
+}
+
 /// Reads the content for one person.
 pub struct Reader<'a> {
     /// The store of the actions.
@@ -133,6 +156,8 @@ pub struct Reader<'a> {
     pub groups: Vec<String>,
     /// True if the current settings name the person anywhere.
     pub is_named: bool,
+    /// The channels with open cards of which the person is known to be a member.
+    pub channels: BTreeSet<ChannelId>,
     /// The current time.
     pub now: Timestamp,
 }
@@ -142,7 +167,7 @@ impl Reader<'_> {
     ///
     /// # Errors
     ///
-    /// If the store does not answer.
+    /// If the store isn't answering.
     pub async fn read(&self, pages: Pages) -> Result<Content, Error> {
         let own = Label::AskedBy(self.user.clone());
         let about_me = [own.clone(), Label::DecidedBy(self.user.clone())];
@@ -214,7 +239,7 @@ impl Reader<'_> {
     }
 
     fn approver(&self) -> NamedApprover<'_> {
-        NamedApprover { user: self.user, groups: &self.groups, is_named: self.is_named }
+        NamedApprover { user: self.user, groups: &self.groups, is_named: self.is_named, channels: &self.channels }
     }
 
     async fn page(&self, records: Vec<ActionRecord>, page: u16, size: usize) -> Result<ListPage, Error> {

@@ -52,6 +52,10 @@ use crate::{
 /// The prefix of the action ids of the buttons that turn pages. Their value contains the pages.
 pub const PAGE: &str = "home:page:";
 
+/// The prefix of the action ids of the buttons that open the window for something new. The callback
+/// id of the shortcut follows.
+pub const NEW: &str = "home:new:";
+
 /// The time for which a tab is kept up to date after it was opened.
 const UPDATE_DURATION: Duration = Duration::from_secs(600);
 
@@ -145,7 +149,7 @@ impl Home {
     ///
     /// # Errors
     ///
-    /// If the store does not answer. A refusal by Slack is only logged, since the tab is redrawn at
+    /// If the store isn't answering. A refusal by Slack is only logged, since the tab is redrawn at
     /// the next visit.
     pub async fn open(&self, user: &UserId, pages: Pages) -> Result<(), Error> {
         self.update_viewer(user, |viewer| (viewer.pages, viewer.notice) = (pages, None));
@@ -228,7 +232,8 @@ impl Home {
         let HomeDeps { store, clock, slack, policy_for, groups, names, links, .. } = &self.0.deps;
         let (own_groups, now) = (groups.of(user).await, clock.now());
         let is_named = groups.names_approver(user, &own_groups);
-        let reader = Reader { store: &**store, links, policy_for, user, groups: own_groups, is_named, now };
+        let channels = content::channels_with_cards(&**store, groups, user).await?;
+        let reader = Reader { store: &**store, links, policy_for, user, groups: own_groups, is_named, channels, now };
         let content: Content = reader.read(pages).await?;
         let shown = content.fingerprint();
         if unless == Some(&*shown) {
@@ -268,7 +273,8 @@ impl Home {
         };
         let PlatformAnswers { services, sections } = answers;
         let invitations = facts.registry().invitations().map(|(_, says)| says).take(MAX_INVITATIONS).collect();
-        Health { services, sections, invitations, model: model.health(), now: clock.now() }
+        let shortcuts = facts.registry().shortcuts().collect();
+        Health { services, sections, invitations, shortcuts, model: model.health(), now: clock.now() }
     }
 
     fn remember(&self, user: &UserId, shown: Vec<(ActionId, u64)>) {

@@ -1,12 +1,13 @@
 //! Draws the Home tab, in at most 100 blocks.
 
 use countersign_assistant::model_health::ModelHealth;
-use countersign_capabilities::facts;
+use countersign_capabilities::{Shortcut, facts};
 use countersign_core::{
     clock::{Timestamp, ago},
     ids::ChannelId,
     reply::{CardState, Part, Reply, Text},
 };
+use countersign_graph::action::ActionRecord;
 use countersign_slack::{
     blocks::{self, MAX_TEXT_CHARS},
     mrkdwn::Mrkdwn,
@@ -14,7 +15,7 @@ use countersign_slack::{
 use serde_json::{Value, json};
 
 use super::{
-    PAGE,
+    NEW, PAGE,
     content::{Content, Item, ListPage, Pages},
 };
 use crate::{
@@ -47,6 +48,8 @@ pub struct Health {
     pub sections: Vec<Reply>,
     /// Examples of requests.
     pub invitations: Vec<&'static str>,
+    /// The windows for something new.
+    pub shortcuts: Vec<&'static Shortcut>,
     /// The health of the language model, if there is one.
     pub model: Option<ModelHealth>,
     /// The current time.
@@ -58,13 +61,14 @@ fn age(now: Timestamp, then: Timestamp) -> String {
     if now.since(then).as_secs() < 60 { "just now".to_owned() } else { ago(now, then) }
 }
 
-/// Draws the whole tab. The user groups that may decide are named as in `resolved`.
+/// Draws the whole tab. The user groups that can decide are named as in `resolved`.
 pub fn draw(content: &Content, resolved: &ResolvedNames, health: &Health, notice: Option<&Reply>) -> Value {
     let mut blocks = Vec::new();
     if let Some(notice) = notice {
         blocks.extend(render::reply(notice).blocks.into_iter().take(MAX_NOTICE_BLOCKS));
         blocks.push(json!({ "type": "divider" }));
     }
+    draw_new(&mut blocks, &health.shortcuts);
     draw_waiting(&mut blocks, content, resolved);
     draw_requests(&mut blocks, content, resolved);
     draw_running(&mut blocks, content);
@@ -75,6 +79,29 @@ pub fn draw(content: &Content, resolved: &ResolvedNames, health: &Health, notice
     push_reply(&mut blocks, &about(health));
     blocks.truncate(MAX_BLOCKS);
     json!({ "type": "home", "callback_id": "home", "blocks": blocks })
+}
+
+/// Draws the buttons that open the windows for something new.
+fn draw_new(blocks: &mut Vec<Value>, shortcuts: &[&'static Shortcut]) {
+    let button = |shortcut: &&Shortcut| {
+        blocks::button(&format!("{NEW}{}", shortcut.callback), shortcut.title, shortcut.callback)
+    };
+    let buttons: Vec<_> = shortcuts.iter().map(button).collect();
+    if !buttons.is_empty() {
+        blocks.push(blocks::actions("new", &buttons));
+    }
+}
+
+/// Returns the state of a card for a reader outside of its channel.
+fn state_elsewhere(record: &ActionRecord, resolved: &ResolvedNames) -> CardState {
+    let mut state = record.card_state();
+    if let CardState::Open { deciders, .. } = &mut state
+        && !record.is_out_of_reach()
+        && !record.thread.channel.is_direct()
+    {
+        *deciders = record.deciders_elsewhere();
+    }
+    resolved.in_state(state)
 }
 
 fn draw_waiting(blocks: &mut Vec<Value>, content: &Content, resolved: &ResolvedNames) {
@@ -92,17 +119,30 @@ fn draw_waiting(blocks: &mut Vec<Value>, content: &Content, resolved: &ResolvedN
     push_page_buttons(blocks, "waiting", &content.waiting, pages.waiting, |waiting| Pages { waiting, ..pages });
 }
 
+/// Returns the title of an action as a link to its card, so that each link is named by what it leads to.
+fn title(item: &Item) -> Text {
+    match &item.link {
+        Some(url) => Text::new().link(url, item.record.act()),
+        None => Text::new().bold(item.record.act()),
+    }
+}
+
 /// Draws a card as in its thread, with its buttons. For a long one, draws only a link.
 fn draw_card(blocks: &mut Vec<Value>, item: &Item, resolved: &ResolvedNames) {
     let record = &item.record;
-    let drawn = render::card(&record.card, &resolved.in_state(record.card_state())).blocks;
+    let drawn = render::card(&record.card, &state_elsewhere(record, resolved)).blocks;
     if drawn.len() <= MAX_CARD_BLOCKS {
         blocks.extend(drawn);
-        let place = linked(Text::from("Asked for in a thread"), item.link.clone(), "open it");
+        let words = format!("{} in its thread", record.act());
+        let channel = &record.thread.channel;
+        let place = match channel.is_direct() {
+            true => Text::from("Asked in direct messages"),
+            false => Text::from("Asked in ").channel(channel.clone()),
+        };
+        let place = linked(place, item.link.clone(), &words);
         push_reply(blocks, &Reply::default().hint(place));
     } else {
-        let text = Text::new().bold(record.act()).plain(" is too long to be shown here.");
-        push_reply(blocks, &Reply::text(linked(text, item.link.clone(), "open the card")));
+        push_reply(blocks, &Reply::text(title(item).plain(" is too long to show here.")));
     }
     blocks.push(json!({ "type": "divider" }));
 }
@@ -111,8 +151,8 @@ fn draw_card(blocks: &mut Vec<Value>, item: &Item, resolved: &ResolvedNames) {
 /// may no longer be in the channel.
 fn in_channel(channel: &ChannelId, items: &[Item]) -> String {
     let many = match items.len() {
-        1 => "a card waits that anyone there may decide".to_owned(),
-        many => format!("{many} cards wait that anyone there may decide"),
+        1 => "1 card is waiting; anyone there can approve".to_owned(),
+        many => format!("{many} cards are waiting; anyone there can approve"),
     };
     let line = Mrkdwn::new(MAX_TEXT_CHARS).plain("In ").channel(channel).plain(&format!(", {many}"));
     let name = |nth: usize| if items.len() == 1 { "open the card".to_owned() } else { format!("card {}", nth + 1) };
@@ -125,19 +165,20 @@ fn draw_requests(blocks: &mut Vec<Value>, content: &Content, resolved: &Resolved
         return;
     }
     blocks.push(blocks::header("You asked for"));
-    for Item { record, link } in &content.asked.items {
-        let state = match resolved.in_state(record.card_state()) {
+    for item in &content.asked.items {
+        let record = &item.record;
+        let state = match state_elsewhere(record, resolved) {
             CardState::Open { deciders, needed, approved_by, .. } => {
-                let state = Text::new().bold(record.act()).plain(" · ").join(deciders).plain(" may decide");
+                let state = title(item).plain(" · ").join(deciders).plain(" can approve");
                 let state = match needed {
                     0 | 1 => state,
                     needed => state.plain(format!(" · {} of {needed} have approved", approved_by.len())),
                 };
-                state.plain(" · until ").moment(record.expires_at)
+                state.plain(" · expires ").moment(record.expires_at)
             }
-            _ => Text::new().bold(record.act()),
+            _ => title(item),
         };
-        let line = render::reply(&Reply::text(linked(state, link.clone(), "open the card"))).blocks;
+        let line = render::reply(&Reply::text(state)).blocks;
         blocks.extend(line.into_iter().take(1).map(|mut section| {
             section["block_id"] = json!(format!("asked:{}", record.approval));
             section["accessory"] = blocks::button(WITHDRAW, "Withdraw", record.approval.as_str());
@@ -153,9 +194,9 @@ fn draw_running(blocks: &mut Vec<Value>, content: &Content) {
         return;
     }
     blocks.push(blocks::header("Running"));
-    for Item { record, link } in &content.running.items {
-        let line = Text::new().bold(record.act()).plain(" · ").join(record.decision_line());
-        push_reply(blocks, &Reply::text(linked(line, link.clone(), "open the card")));
+    for item in &content.running.items {
+        let record = &item.record;
+        push_reply(blocks, &Reply::text(title(item).plain(" · ").join(record.decision_line())));
         if let CardState::Running { meter: Some(meter), .. } = record.card_state() {
             blocks.extend(render::meter(&meter));
         }
@@ -168,15 +209,14 @@ fn draw_decided(blocks: &mut Vec<Value>, content: &Content) {
     if content.lately.items.is_empty() && content.pages.lately == 0 {
         return;
     }
-    blocks.push(blocks::header("Lately"));
-    let lines = content.lately.items.iter().map(|Item { record, link }| {
-        let line = Text::new().bold(record.act());
+    blocks.push(blocks::header("Recent activity"));
+    let lines = content.lately.items.iter().map(|item| {
+        let record = &item.record;
         let line = match record.status.has_outcome() {
-            true => line.plain(format!(" {}", status::words(record))),
-            false => line,
+            true => title(item).plain(format!(" {}", status::words(record))),
+            false => title(item),
         };
-        let line = line.plain(" · ").join(record.decision_line());
-        linked(line, link.clone(), "open the card")
+        line.plain(" · ").join(record.decision_line())
     });
     let lines: Vec<_> = lines.collect();
     if !lines.is_empty() {
@@ -195,36 +235,35 @@ fn about(health: &Health) -> Reply {
                 let age = age(health.now, fact.at);
                 match fact.fresh {
                     true => Text::from("is running, version ").code(version).plain(format!(" ({age})")),
-                    false => Text::from("does not answer; it did ").plain(age).plain(", version ").code(version),
+                    false => Text::from("isn't answering; last answered ").plain(age).plain(", version ").code(version),
                 }
             }
-            None => Text::from("does not answer at the moment"),
+            None => Text::from("isn't answering"),
         };
         (service.service.name.to_owned(), said)
     };
     let model = match &health.model {
-        None => Text::from("none; I understand the documented phrases"),
-        Some(ModelHealth { name, last: None }) => Text::new().code(name).plain(", not asked since I started"),
+        None => Text::from("none; documented phrases only"),
+        Some(ModelHealth { name, last: None }) => Text::new().code(name).plain(", not used since the last start"),
         Some(ModelHealth { name, last: Some((at, true)) }) => {
             Text::new().code(name).plain(format!(", answered {}", age(health.now, *at)))
         }
         Some(ModelHealth { name, last: Some((at, false)) }) => {
-            let since =
-                format!(", did not answer {}; I understand the documented phrases meanwhile", age(health.now, *at));
+            let since = format!(", didn't answer {}; documented phrases only until it does", age(health.now, *at));
             Text::new().code(name).plain(since)
         }
     };
     Reply::default()
-        .and(Part::Heading("How everything is".to_owned()))
+        .and(Part::Heading("Status".to_owned()))
         .and(Part::Facts(health.services.iter().map(service).chain([("Language model".to_owned(), model)]).collect()))
         .and(Part::Heading("How to ask".to_owned()))
         .and(Part::Text(ways_to_ask(&health.invitations)))
-        .hint("I look things up by myself. Before I change anything, I show a card and wait for a person to press its button.")
+        .hint("I look things up on my own. Before I change anything, I show a card and wait for someone to approve it.")
 }
 
 /// Returns the examples of requests, such as `Mention me …: list documents, …`.
 fn ways_to_ask(invitations: &[&'static str]) -> Text {
-    let text = Text::from("Mention me in a channel, or write to me directly");
+    let text = Text::from("Mention me in a channel, or message me directly");
     invitations
         .iter()
         .enumerate()

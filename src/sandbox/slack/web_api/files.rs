@@ -25,7 +25,8 @@ pub(super) fn get_upload_url(server: &Arc<Server>, args: &Args) -> Answer {
     let length = length.ok_or_else(|| Refusal::because("invalid_arguments", "length must be at least 1"))?;
     let mut world = server.world();
     let id = world.next_id("F");
-    let file = File { id: id.clone(), title: name.clone(), name, length, complete: false, bytes: Vec::new() };
+    let alt = args.text("alt_txt").unwrap_or_default();
+    let file = File { id: id.clone(), title: name.clone(), name, alt, length, complete: false, bytes: Vec::new() };
     world.files.insert(id.clone(), file);
     let elsewhere = server.faults().uploads_to.clone();
     let place = elsewhere.unwrap_or_else(|| format!("{}/upload/{id}", server.url));

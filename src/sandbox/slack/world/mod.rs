@@ -180,6 +180,9 @@ pub struct File {
     pub name: String,
     /// The title.
     pub title: String,
+    /// The description of a picture, for people who cannot see it.
+    #[serde(default)]
+    pub alt: String,
     /// The announced length, in bytes.
     pub length: usize,
     /// True if it was shared.
@@ -207,7 +210,7 @@ impl File {
     pub fn shown(&self) -> Value {
         json!({
             "id": self.id, "name": self.name, "title": self.title, "mimetype": self.mimetype(), "size": self.length,
-            "url_private": format!("/workspace/file/{}", self.id),
+            "url_private": format!("/workspace/file/{}", self.id), "alt_txt": self.alt,
         })
     }
 }

@@ -91,7 +91,10 @@ impl<'a> Cards<'a> {
         people: &People,
     ) -> (String, Option<&'e str>) {
         let (detail, card) = (&event.detail, self.name(event));
-        let reason = detail["verdict"]["rejected"]["reason"].as_str();
+        let reason = match verdict(detail) {
+            "obsolete" => detail["text"].as_str(),
+            _ => detail["verdict"]["rejected"]["reason"].as_str(),
+        };
         let what = match verdict(detail) {
             "approved" if detail["status"] == "pending" => {
                 format!("**{who}** approved {card}{}; more approvals were needed.", typed(detail))
@@ -100,13 +103,14 @@ impl<'a> Cards<'a> {
             "rejected" if reason.is_some() => format!("**{who}** rejected {card} and said why:"),
             "rejected" => format!("**{who}** rejected {card}{}.", typed(detail)),
             "expired" => match self.history_of(event).and_then(|history| history.approvals_so_far(people)) {
-                None => format!("{} expired: nobody decided in time.", capitalized(&card)),
+                None => format!("{} expired: no one decided in time.", capitalized(&card)),
                 Some(so_far) => format!("{} expired: {so_far} when the time was over.", capitalized(&card)),
             },
             "cancelled" if self.history_of(event).is_some_and(|history| history.is_by_another_person(event)) => {
                 format!("**{who}** closed {card}.")
             }
             "cancelled" => format!("**{who}** withdrew {card}{}.", typed(detail)),
+            "obsolete" => format!("{} was closed, because of something that happened elsewhere:", capitalized(&card)),
             "superseded" => {
                 let newer = detail["replaced_by"].as_str().and_then(|action| self.number(action));
                 let newer = newer.unwrap_or_else(|| "a newer request".to_owned());
@@ -130,7 +134,7 @@ impl<'a> Cards<'a> {
     /// Writes one line for each card, with its outcome.
     pub(super) fn write_summary(&self, out: &mut String, people: &People) {
         if self.all.is_empty() {
-            out.push_str("Nothing was to be changed in this thread.\n\n");
+            out.push_str("No change was requested in this thread.\n\n");
             return;
         }
         out.push_str("## In short\n\n");
@@ -175,11 +179,11 @@ impl<'a> Cards<'a> {
         }
         if let Some(until) = detail["expires_at"].as_i64().map(Timestamp) {
             let who = policy(&detail["policy"], people);
-            let _ = writeln!(out, "{who} The card was open until {} {} UTC.\n", day(until), time(until));
+            let _ = writeln!(out, "{who} The card expired {} {} UTC.\n", day(until), time(until));
         }
         for (name, what) in [
-            ("parameters", "Exactly this was to be done"),
-            ("preconditions", "It was to be done only while this was so"),
+            ("parameters", "Exactly this was to be run"),
+            ("preconditions", "It could run only if this was still true"),
         ] {
             if !detail[name].is_null() {
                 let json = serde_json::to_string_pretty(&detail[name]).unwrap_or_default().replace("```", "'''");
@@ -191,7 +195,7 @@ impl<'a> Cards<'a> {
             }
         }
         if let Some(label) = detail["undo"]["label"].as_str() {
-            let _ = writeln!(out, "It could be put back afterwards: {}.\n", inline(label));
+            let _ = writeln!(out, "It could be undone afterwards: {}.\n", inline(label));
         }
         let digest = detail["digest"].as_str().unwrap_or("unknown");
         let _ = writeln!(out, "Digest: `{}`\n", inline(digest));
@@ -244,6 +248,7 @@ impl<'a> CardHistory<'a> {
             "cancelled" if self.is_by_another_person(decided) => done_by("closed"),
             "cancelled" => done_by("withdrawn"),
             "superseded" => "replaced by a newer request".to_owned(),
+            "obsolete" => "closed, because of something that happened elsewhere".to_owned(),
             other => inline(other),
         };
         let Some(outcome) = self.outcome else { return decision };
@@ -251,8 +256,8 @@ impl<'a> CardHistory<'a> {
         let stopped = &outcome.detail["stopped"];
         match (outcome.detail["status"].as_str().unwrap_or("settled"), settled_by) {
             ("done", Some(by)) => format!("{decision}; outcome not known; marked as done by {by}"),
-            ("settled", Some(by)) => format!("{decision}; outcome not known; {by} says that it was done"),
-            ("failed", Some(by)) => format!("{decision}; outcome not known; given up by {by}"),
+            ("settled", Some(by)) => format!("{decision}; outcome not known; {by} says it was done"),
+            ("failed", Some(by)) => format!("{decision}; outcome not known; abandoned by {by}"),
             ("done", None) if !stopped.is_null() => format!("{decision}; {}", self::stopped(stopped)),
             ("unknown", _) => format!("{decision}; the outcome is not known"),
             (status, _) => format!("{decision}; {}", inline(status)),
@@ -306,7 +311,7 @@ pub(super) fn policy(policy: &Value, people: &People) -> String {
     let named = |list: &Value| {
         let approvers = list.as_array().into_iter().flatten().map(|approver| match approver {
             Value::String(word) if word == "channel" => "anyone in the channel".to_owned(),
-            Value::String(word) if word == "requester" => "the person who asked".to_owned(),
+            Value::String(word) if word == "requester" => "the requester".to_owned(),
             Value::Object(fields) => match (fields.get("user"), fields.get("group")) {
                 (Some(user), _) => inline(&people.name(&plain(user))),
                 (_, Some(group)) => format!("a member of `{}`", inline(&plain(group))),
@@ -323,7 +328,7 @@ pub(super) fn policy(policy: &Value, people: &People) -> String {
         Some(n) => format!("{n} approvals were needed"),
     };
     let own = match policy["own_request"].as_bool() {
-        Some(false) => ", not from the person who asked",
+        Some(false) => ", not from the requester",
         _ => "",
     };
     let contexts: Vec<String> =
