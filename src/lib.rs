@@ -34,6 +34,7 @@
 //! | [`experiments`] | the capability for A/B experiments on UpGrade, in `src/capabilities/experiments` | [`experiments::Experiments`] |
 //! | [`simulation`] | the capability for pharmacokinetic simulations behind a bridge, in `src/capabilities/simulation` | [`simulation::Simulation`] |
 //! | [`team-inbox`](team_inbox) | the capability to look at the team's mail: `/mail`, the Home tab, figures, a daily digest; in `src/capabilities/team_inbox` | [`team_inbox::TeamInbox`] |
+//! | [`watches`] | the capability to follow things: news when something happens, regular digests; in `src/capabilities/watches` | [`watches::watcher`] |
 //! | [`standing`] | the capability for standing approvals, which allow some changes in advance; in `src/capabilities/standing` | [`standing`] |
 //! | [`memory`] | the capability to remember notes at a person's request, in `src/capabilities/memory` | [`memory`] |
 //! | [`plans`] | the capability to review a plan before it is carried out, in `src/capabilities/plans` | [`plans`] |
@@ -110,12 +111,13 @@
 //! | the instructions for a model | about a domain: its `instructions.md`, `families.rs`, each `description` and `schema`; about everything: `assistant/prompts` |
 //! | the tools that a model is offered for a request | the capability's `families.rs`; their selection in `assistant/nodes/round.rs`, the number that fits in `assistant/tools.rs` |
 //! | a setting, such as the duration of a lease | the struct of its section, with `config/default.toml`, and its bounds in `config/check.rs`; a capability's in its `settings.rs` and its `default.toml`. The page for operators, `config/default.toml` at the top level, consists of these parts, with a blank line between them |
+//! | the events that people can wait for, and what is said then | `has_happened` in `capabilities/watches/watch.rs`, the sentences in `capabilities/watches/replies.rs`; what can be followed on a platform, the capability's [`capabilities::Observer`] |
 //! | what an envelope can limit | the `MEASURES` in the capability's `settings.rs`, with the value in the action's [`graph::action::Scope`]; a new kind of limit in `config/measure.rs`; an example in `config/default.toml` |
 //! | what a standing approval can allow | the capability's `allowances.rs` |
 //! | a stored field | the struct (of a conversation: [`assistant::state`]), with `skip_serializing_if` and a default: a seal is computed from the record as it is serialized again, so an old record must serialize as it was stored, and a sealed field cannot be renamed; and a new entry in `tests/fixtures/shapes` (of a conversation: `chat_checkpoint.json`), where the old ones stay |
 //! | which answers to mails need a person, and which tools a class of mail may use | [`email::rules`]; what an automatic answer may use up, in [`email::automatic`] |
 //! | the card about an answer, and what is sent | `email/card.rs` and [`email::send`]; what a mail's thread says, in `email/replies.rs` |
-//! | the instructions for a model about mail | `email/prompts`; the phrases that need no model, in `email/talk.rs`, the templates in `email/template.rs` |
+//! | the instructions for a model about mail | `email/prompts`; the phrases that need no model, in `email/talk.rs`, the classes by keywords in `email/keywords.rs`, the templates in `email/template.rs` |
 //! | a new domain | “The next capability”, below |
 //!
 //! # The next capability
@@ -204,5 +206,6 @@ pub use countersign_standing as standing;
 pub use countersign_store as store;
 pub use countersign_team_inbox as team_inbox;
 pub use countersign_understanding as understanding;
+pub use countersign_watches as watches;
 pub use countersign_wire as wire;
 pub use countersign_wire::this_machine;

@@ -54,7 +54,7 @@ enum Command {
     Playground(app::playground::Options),
     /// Runs the bot in a real workspace.
     Serve,
-    /// Asks Slack, store, model and platform once, and says how they are.
+    /// Checks Slack, the store, the model and the platform once, and reports their status.
     Check,
     /// Shows what the tool servers of the settings offer, and what changed since it was accepted.
     Accept {
@@ -62,7 +62,7 @@ enum Command {
         #[arg(long)]
         keep: bool,
     },
-    /// Asks the model about a set of utterances, prints what it understood otherwise than expected, and a score.
+    /// Runs a set of utterances through the model, and prints each mismatch and a score.
     Evaluate {
         /// The utterances and what should be understood, as JSON.
         #[arg(value_name = "FILE", default_value = "tests/fixtures/evaluation.json")]
@@ -75,7 +75,7 @@ enum Command {
     Notebook {
         /// The thread.
         thread: ThreadId,
-        /// Where the files go.
+        /// The folder for the files.
         #[arg(long, default_value = ".", value_name = "FOLDER")]
         out: PathBuf,
     },
@@ -120,13 +120,13 @@ fn arguments() -> Result<Arguments, clap::Error> {
     let before = ["port", "data", "reset"].into_iter().find(typed);
     if let (Some(flag), Some(command)) = (before, matches.subcommand_name()) {
         return wrong(match command {
-            "playground" => format!("--{flag} belongs behind the command: countersign playground --{flag} …"),
-            command => format!("--{flag} is for the playground and means nothing to `{command}`"),
+            "playground" => format!("--{flag} goes after the command: countersign playground --{flag} …"),
+            command => format!("--{flag} works only with the playground, not with `{command}`"),
         });
     }
     match (&arguments.config, matches.subcommand_name().unwrap_or("playground")) {
         (Some(_), command @ ("sandbox" | "audit")) => {
-            wrong(format!("--config means nothing to `{command}`: it reads no settings file"))
+            wrong(format!("`{command}` doesn't take --config: it reads no settings file"))
         }
         _ => Ok(arguments),
     }
@@ -199,7 +199,7 @@ fn end_at_last(stop: CancellationToken, after: Duration) {
         stop.cancelled().await;
         std::thread::spawn(move || {
             std::thread::sleep(after);
-            eprintln!("countersign: it did not end within {} s of the stop, so it is ended", after.as_secs());
+            eprintln!("countersign: it didn't shut down within {} s, so it was terminated", after.as_secs());
             std::process::exit(1);
         });
     });
@@ -238,7 +238,7 @@ fn report(lines: &[check::CheckLine]) -> ExitCode {
             Err(wrong) => write_line(format_args!("wrong {what:<8} {wrong}")),
         };
         if let Err(error) = said {
-            return fail(&format!("cannot tell how it is: {error}"));
+            return fail(&format!("cannot determine its status: {error}"));
         }
     }
     if lines.iter().all(|line| line.result.is_ok()) { ExitCode::SUCCESS } else { ExitCode::from(EXIT_SETTINGS) }

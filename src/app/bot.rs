@@ -25,6 +25,7 @@ use countersign_core::{clock::Clock, ids::WorkerId};
 use countersign_graph::store::Store;
 use countersign_model::Purpose;
 use countersign_slack::sink::Sink;
+use countersign_watches::watcher::Watcher;
 use futures_util::future::join_all;
 use tokio::{
     task::{AbortHandle, JoinHandle},
@@ -44,6 +45,7 @@ use super::{
     server::{self, Limits},
     services::Services,
     supervision::Supervision,
+    watches,
 };
 
 /// A bot that is set up and listening. [`Bot::run`] runs it.
@@ -53,6 +55,8 @@ pub struct Bot {
     sweeper: Sweeper,
     events: Events,
     mail: Option<mail::Tasks>,
+    watcher: Watcher,
+    watch_tick: Duration,
     workers: Workers,
     tasks: TaskTracker,
     ingress: Ingress,
@@ -143,7 +147,7 @@ impl Bot {
         let (classifies, writes) = (has_model(Purpose::Classify), has_model(Purpose::Generate));
         let (model, pulse) = watched(models, &clock);
         let of = |is_remote: bool| is_remote.then(|| model.clone());
-        let mail = mail.map(|mail| mail.ready(of(classifies), of(writes), us.user.clone()));
+        let mail = mail.map(|mail| mail.ready(&config.email, of(classifies), of(writes), us.user.clone()));
         let mail_actions = mail.as_ref().map(ReadyMail::actions).unwrap_or_default();
         let approvals = config.approvals.clone();
         let shared = Shared {
@@ -171,7 +175,8 @@ impl Bot {
         let mut engines: Vec<Arc<dyn Advance>> = vec![Arc::new(chat)];
         if let Some(mail) = &mail {
             let (graph, automatic) = (mail.graph()?, mail.automatic());
-            engines.push(Arc::new(shared.engine(graph, mail_actions, automatic, mail::SETTLE_WITHIN, config, &stop)));
+            let settle_within = mail::settle_within(&config.email);
+            engines.push(Arc::new(shared.engine(graph, mail_actions, automatic, settle_within, config, &stop)));
         }
 
         let name = WorkerId::new(format!("{}-{}", std::process::id(), uuid::Uuid::new_v4().simple()));
@@ -223,6 +228,8 @@ impl Bot {
         let limits = Limits::of(&config.server, &config.workers);
         let retention = Retention::new(store.clone(), clock.clone(), shared.memories, &config.record);
         let every = config.workers.sweep_every;
+        let watcher = watches::watcher(config, &registry, &store, &clock, shared.people.clone());
+        let watch_tick = every * watches::SWEEPS_A_TICK;
         let sweeper = Sweeper {
             store: store.clone(),
             clock,
@@ -241,6 +248,8 @@ impl Bot {
             sweeper,
             events,
             mail,
+            watcher,
+            watch_tick,
             workers,
             tasks,
             ingress,
@@ -285,22 +294,38 @@ impl Bot {
     /// Fails if Slack refuses the bot permanently, or if a task ended before `stop`.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
         let in_hand = self.in_hand();
-        let Self { sweeper, events, mail, workers, tasks, ingress, listener, router, limits, running, drain, .. } =
-            self;
+        let Self {
+            sweeper,
+            events,
+            mail,
+            watcher,
+            watch_tick,
+            workers,
+            tasks,
+            ingress,
+            listener,
+            router,
+            limits,
+            running,
+            drain,
+            ..
+        } = self;
         let serving = running.start("http", server::serve(listener, router, limits, stop.clone()), &stop);
         let sweeping = running.start("sweeper", sweeper.run(stop.clone()), &stop);
         let following = running.start("events", events.run(stop.clone()), &stop);
+        let watching = running.start("watches", watcher.run(watch_tick, stop.clone()), &stop);
         let mailing = mail.map(|tasks| tasks.start(&running, &stop)).unwrap_or_default();
         let receiving = running.start("ingress", receive(ingress, stop.clone()), &stop);
         stop.cancelled().await;
         let deadline = Instant::now() + drain;
         tasks.close();
-        let own = [&serving, &sweeping, &following].into_iter();
+        let own = [&serving, &sweeping, &following, &watching].into_iter();
         let aborts: Vec<AbortHandle> = own.chain(&mailing).map(JoinHandle::abort_handle).collect();
         let receiving_abort = receiving.abort_handle();
         let received = timeout_at(deadline, receiving).await;
         let drained = async {
-            let _ = tokio::join!(serving, sweeping, following, join_all(mailing)); // a panic was recorded by `running`
+            // A panic was recorded by `running`.
+            let _ = tokio::join!(serving, sweeping, following, watching, join_all(mailing));
             workers.drain().await;
             tasks.wait().await;
         };

@@ -80,23 +80,23 @@ async fn slack(config: &Config) -> Result<String, String> {
 async fn scopes(config: &Config) -> Result<String, String> {
     let token = config.slack.bot_token.as_ref().ok_or("SLACK_BOT_TOKEN is not set")?;
     let base = config.slack.api_url.trim_end_matches('/');
-    let url: Url = format!("{base}/auth.test").parse().map_err(|_| format!("`{base}` is no address"))?;
+    let url: Url = format!("{base}/auth.test").parse().map_err(|_| format!("`{base}` isn't an address"))?;
     let client = http::client(&url, config.slack.timeout).map_err(|error| error.to_string())?;
     let answer = client.post(url).bearer_auth(token.expose_secret()).send().await;
-    let answer = answer.map_err(|_| format!("Slack does not answer (SLACK_API_URL is {})", config.slack.api_url))?;
+    let answer = answer.map_err(|_| format!("Slack isn't answering (SLACK_API_URL is {})", config.slack.api_url))?;
     let granted = answer.headers().get("x-oauth-scopes").and_then(|granted| granted.to_str().ok()).unwrap_or_default();
     let granted: Vec<&str> = granted.split(',').map(str::trim).filter(|scope| !scope.is_empty()).collect();
     if granted.is_empty() {
-        return Err("Slack names none for this token".to_owned());
+        return Err("Slack reported none for this token".to_owned());
     }
     let manifest: Value = serde_json::from_str(MANIFEST).expect("a test parses the manifest, too");
     let wanted = manifest["oauth_config"]["scopes"]["bot"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let missing: Vec<&str> = wanted.filter(|scope| !granted.contains(scope)).collect();
     if missing.is_empty() {
-        return Ok(format!("{}, all that are needed", granted.len()));
+        return Ok(format!("{}, all required scopes", granted.len()));
     }
     Err(format!(
-        "the app lacks {}; add what is missing under OAuth & Permissions, then install the app again",
+        "the app lacks {}; add the missing scopes under OAuth & Permissions, then reinstall the app",
         missing.join(", ")
     ))
 }
@@ -141,7 +141,7 @@ pub async fn models(config: &Config) -> Vec<CheckLine> {
             Some(chosen) => model(models.general().as_ref(), &chosen).await,
             None => {
                 let variables = Provider::ALL.map(Provider::key_variable).join(" or ");
-                Ok(format!("none: the documented phrases are understood (set {variables} for a language model)"))
+                Ok(format!("none, documented phrases only (set {variables} for a language model)"))
             }
         }
     };
@@ -184,7 +184,7 @@ async fn embeddings(config: &Config) -> Option<Result<String, String>> {
         Err(error) => return Some(Err(describe_error(&error))),
     };
     Some(match embeddings.embed("Are you there?").await {
-        Ok(vector) => Ok(format!("{} answers, with {} dimensions", embeddings.name(), vector.len())),
+        Ok(embedded) => Ok(format!("{} answers, with {} dimensions", embeddings.name(), embedded.vector.len())),
         Err(error) => Err(no_answer(&error, &chosen)),
     })
 }
@@ -226,8 +226,8 @@ fn actions(config: &Config) -> Result<String, String> {
     let registry = dependencies::capabilities(config, Arc::new(SystemClock)).map_err(|error| describe_error(&error))?;
     let known = registry.actions.len() + standing::ACTIONS.len(); // as `/countersign settings` lists them
     match config.approvals.rules().len() {
-        0 => Ok(format!("{known}, all approved as [approvals] says")),
-        1 => Ok(format!("{known}, 1 rule says otherwise")),
-        own => Ok(format!("{known}, {own} rules say otherwise")),
+        0 => Ok(format!("{known}, all approved as set in [approvals]")),
+        1 => Ok(format!("{known}, 1 with its own rule")),
+        own => Ok(format!("{known}, {own} with their own rules")),
     }
 }

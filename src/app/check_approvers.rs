@@ -31,7 +31,7 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
             false => "the approvers of every action are empty",
         };
         return Err(format!(
-            "nobody can approve anything, since {empty}; right would be channel, requester, user ids (U…) or user group ids \
+            "no one can approve anything, because {empty}; expected channel, requester, user ids (U…) or user group ids \
              (S…)"
         ));
     }
@@ -61,24 +61,24 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
     for user in settings.named().iter().filter(|name| name.starts_with(['U', 'W'])) {
         match client.user_info(&user.as_str().into()).await {
             Ok(person) if person.deleted => problems.push(format!("{user} ({}) is deactivated", person.name)),
-            Ok(person) if person.is_bot && !allows("bots") => problems.push(format!("{user} ({}) is a bot", person.name)),
+            Ok(person) if person.is_bot && !allows("bots") => {
+                problems.push(format!("{user} ({}) is a bot", person.name))
+            }
             Ok(person) if person.is_guest && !allows("guests") => problems.push(format!(
-                "{user} ({}) is a guest, so their decision does not count; right would be a full member, or \"guests\" in \
+                "{user} ({}) is a guest, so their decision does not count; expected a full member, or \"guests\" in \
                  approvals.outsiders",
                 person.name
             )),
             Ok(person) if !allows("external") && bot.team.as_ref().is_some_and(|team| !person.teams.contains(team)) => {
                 problems.push(format!(
-                    "{user} ({}) belongs to another workspace, so their decision does not count; right would be a full \
+                    "{user} ({}) belongs to another workspace, so their decision does not count; expected a full \
                      member, or \"external\" in approvals.outsiders",
                     person.name
                 ));
             }
             Ok(_) => {}
             Err(Error::Refused { code, .. } | Error::Gone { code, .. }) => {
-                problems.push(format!(
-                    "the user {user} cannot be looked up ({code}); right would be one of this workspace"
-                ));
+                problems.push(format!("the user {user} cannot be looked up ({code}); expected one of this workspace"));
             }
             Err(error) => return Err(error.to_string()),
         }
@@ -89,11 +89,11 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
         return Err(problems.join("; "));
     }
     let found = match groups.len() {
-        0 => "as [approvals] says".to_owned(),
+        0 => "as set in [approvals]".to_owned(),
         1 => "1 user group, found".to_owned(),
         found => format!("{found} user groups, all found"),
     };
-    let stuck = (!stuck.is_empty()).then(|| format!("nobody can approve {}", stuck.join(", ").replace('_', " ")));
+    let stuck = (!stuck.is_empty()).then(|| format!("no one can approve {}", stuck.join(", ").replace('_', " ")));
     let disjoint = disjoint_contexts(settings, &actions, &groups);
     Ok(std::iter::once(found).chain(stuck).chain(disjoint).collect::<Vec<_>>().join("; "))
 }
@@ -132,8 +132,7 @@ fn disjoint_contexts(
             _ => format!("no {}", stuck.join(" and no ").replace('_', " ")),
         };
         Some(format!(
-            "{what} in both {one} and {other} could be approved, since their approvers have nobody in common; if one is \
-             wanted, name the same person in approvals.contexts.{one} and approvals.contexts.{other}"
+            "{what} in both {one} and {other} can't be approved, because their approvers have no one in common. To allow it, list the same person in approvals.contexts.{one} and approvals.contexts.{other}"
         ))
     });
     reports.take(MAX_REPORTED_PAIRS).collect()
@@ -193,5 +192,5 @@ fn too_few(
     }
     let own = rule.own_request.unwrap_or(settings.own_request || settings.own_irreversible);
     let count = people.len() - usize::from(!own && people.contains("requester"));
-    (count < needed).then(|| format!("{key}: {needed} people must approve, and there are {count} who may"))
+    (count < needed).then(|| format!("{key}: {needed} people must approve, but only {count} can"))
 }

@@ -41,7 +41,7 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
         more => format!("; and {more} more"),
     };
     Err(format!(
-        "{} not delivered or handled: {}{more}; once the cause is gone, /countersign pending in that channel has a button that sends \
+        "{} not delivered or handled: {}{more}; once the cause is fixed, use /countersign pending in that channel to send \
          a message again{}",
         messages.len(),
         named.join("; "),
@@ -49,14 +49,14 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
     ))
 }
 
-/// Describes the messages that are late, such as `2 not delivered yet and still tried, the first since 2026-01-02 10:00
+/// Describes the messages that are late, such as `2 not delivered yet and being retried, the oldest since 2026-01-02 10:00
 /// (card:… in C1/1700000000.000100, 12 tries)`.
 fn late(waiting: &[Waiting]) -> Option<String> {
     let Waiting { thread, slot, since, attempts } = waiting.first()?;
     let what = slot.as_ref().map_or("a message", Slot::as_str);
     let count = if waiting.len() < MAX_COUNTED { waiting.len().to_string() } else { format!("at least {MAX_COUNTED}") };
     Some(format!(
-        "{count} not delivered yet and still tried, the first since {since} ({what} in {}/{}, {attempts} tries); the log of \
+        "{count} not delivered yet and being retried, the oldest since {since} ({what} in {}/{}, {attempts} tries); the log of \
          the bot says why",
         thread.channel, thread.root,
     ))

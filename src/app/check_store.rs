@@ -87,7 +87,7 @@ async fn all_readable(store: &dyn Store) -> Result<(), String> {
         .map(|Unreadable { place, why, since }| format!("{place} ({why}; since {since})"));
     let listed = listed.collect::<Vec<_>>().join("; ");
     let more = if unreadable.len() > MAX_LISTED { "; and more" } else { "" };
-    Err(format!("some of what is stored can't be read and is kept for a program that can: {listed}{more}"))
+    Err(format!("some stored data can't be read by this version and is kept for one that can: {listed}{more}"))
 }
 
 /// Returns an error that lists the unknown graphs of threads, if there are any. Such threads wait for a program that
@@ -103,7 +103,7 @@ async fn all_of_our_graphs(store: &dyn Store) -> Result<(), String> {
     }
     let others = others.iter().map(|(graph, threads)| format!("{graph}: {threads}")).collect::<Vec<_>>().join(", ");
     Err(format!(
-        "some threads belong to graphs that this Countersign does not have and wait for one that has them ({others})"
+        "some threads need a graph that this version doesn't have; they wait until you run one that does ({others})"
     ))
 }
 
@@ -112,9 +112,8 @@ async fn all_of_our_graphs(store: &dyn Store) -> Result<(), String> {
 fn exposure(path: &Path) -> Option<String> {
     let rights = fs::metadata(path).ok()?.permissions().mode() & 0o777;
     let path = path.display();
-    (rights & 0o077 != 0).then(|| {
-        format!("{path}, rights {rights:o}: others on this machine can read it; right would be `chmod 600 {path}`")
-    })
+    (rights & 0o077 != 0)
+        .then(|| format!("{path}, rights {rights:o}: others on this machine can read it; expected `chmod 600 {path}`"))
 }
 
 /// Returns the log of the store at `path` and the index of that log.
@@ -129,7 +128,7 @@ fn traces(path: &Path) -> Option<String> {
     if lock.exists() && matches!(sqlite::lock(path), Err(OpenError::InUse { .. })) {
         return Some(format!(
             "{gone}, but a running Countersign holds {}: it was deleted or moved, and nothing is stored or acknowledged; \
-             right would be to put it back. A new start would make an empty store, without its threads and open cards",
+             put it back. Restarting would create an empty store, without its threads and open cards",
             lock.display()
         ));
     }
@@ -139,8 +138,8 @@ fn traces(path: &Path) -> Option<String> {
         let is = if left.len() > 1 { "are" } else { "is" };
         let left = left.join(" and ");
         format!(
-            "{gone}, but {left} {is} still there; right would be to put it back. A new start would make an empty store, \
-             without its threads and open cards; if that is wanted, remove {left}"
+            "{gone}, but {left} {is} still there; put it back. Restarting would create an empty store, \
+             without its threads and open cards; if that is what you want, remove {left}"
         )
     })
 }

@@ -42,6 +42,7 @@ use countersign_slack::client::SlackClient;
 use countersign_standing::{self as standing, StandingApprovals, register::GrantRegister};
 use countersign_store::{redis::RedisStore, sqlite::SqliteStore};
 use countersign_understanding::{RulesModel, book::Book as Phrases};
+use countersign_watches::{self as watches, Watches, book::WatchBook};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
@@ -116,7 +117,7 @@ pub fn capabilities(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Re
     registry(config, installed::capabilities(config, clock)?)
 }
 
-/// Returns the registry of these capabilities and of those that need the store or the others: memory, plans and
+/// Returns the registry of these capabilities and of those that need the store or the others: memory, plans, watches and
 /// standing approvals. Also returns the register of standing approvals.
 ///
 /// # Errors
@@ -133,6 +134,7 @@ pub fn with_standing_approvals(
     all.iter().for_each(|capability| capability.remember_by(records.clone()));
     all.push(Arc::new(Memory(Arc::new(Notes::new(store.clone(), clock.clone())))));
     all.push(Arc::new(Plans::new(Registry::build(all.clone())?)));
+    all.push(Arc::new(Watches::new(WatchBook::new(store.clone(), clock.clone()), watches::observers(&all))));
     let allowances = Allowances::new(all.iter().flat_map(|capability| capability.allowances()));
     let book = Arc::new(GrantRegister::new(store, clock.clone(), entitled, allowances));
     all.push(Arc::new(StandingApprovals::new(book.clone(), all.clone(), clock)));
@@ -229,7 +231,7 @@ fn model(config: &Config, key: &str, chosen: ChosenModel) -> anyhow::Result<Arc<
 /// Returns the settings of a client. Only other servers than OpenAI's may need no key.
 fn model_settings(config: &Config, key: &str, chosen: ChosenModel) -> anyhow::Result<(Provider, remote::Settings)> {
     let ChosenModel { provider, name, base_url, api_key, timeout, attempts } = chosen;
-    let base_url: Url = base_url.parse().with_context(|| format!("{key}.base_url is no address"))?;
+    let base_url: Url = base_url.parse().with_context(|| format!("{key}.base_url isn't an address"))?;
     let is_official = base_url.host_str().is_some_and(|host| host.ends_with("openai.com"));
     if api_key.is_none() && (provider != Provider::OpenAi || is_official) {
         bail!("{key}.provider is \"{provider}\", but {} is not set", provider.key_variable());

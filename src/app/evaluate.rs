@@ -209,7 +209,7 @@ async fn interpret(graph: &Graph<AgentState>, case: &Case, clock: &dyn Clock) ->
         found.record(&state);
         match step.next {
             Next::Go(next) | Next::Later(next, _) => name = next,
-            Next::Ask(_) | Next::End => break,
+            Next::Ask(_) | Next::Close(_) | Next::End => break,
         }
     }
     found.dropped = case.given.draft.is_some() && state.draft.is_none() && found.change.is_none();

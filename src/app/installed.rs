@@ -24,10 +24,13 @@ use countersign_simulation::{
     Simulation,
     settings::{SECTION as SIMULATION, SimulationSettings},
 };
+use countersign_watches::settings::SECTION as WATCHES;
 
 /// The settings that the capabilities add.
-pub const SETTINGS: Additions =
-    Additions { sections: &[settings::SECTION, SIMULATION, mcp::settings::SECTION], measures: &[settings::MEASURES] };
+pub const SETTINGS: Additions = Additions {
+    sections: &[settings::SECTION, SIMULATION, WATCHES, mcp::settings::SECTION],
+    measures: &[settings::MEASURES],
+};
 
 /// Returns the configured capabilities.
 ///

@@ -121,7 +121,7 @@ fn read(path: &Path) -> anyhow::Result<Keyring> {
     let keys: Vec<_> = keys.collect::<Result<_, _>>()?;
     if keys.is_empty() {
         bail!(
-            "the digest key file {} has no key in it; right would be the key that was there, or a new one on a line of its \
+            "the digest key file {} has no key in it; expected the key that was there, or a new one on a line of its \
              own: openssl rand -hex 32",
             path.display()
         );
@@ -158,7 +158,7 @@ fn create(path: &Path) -> std::io::Result<bool> {
 ///
 /// # Errors
 ///
-/// If other processes on this store use a newer key, or the store does not answer.
+/// If other processes on this store use a newer key, or the store isn't answering.
 pub async fn sealed(store: Arc<dyn Store>, keys: &Keys, config: &Config) -> anyhow::Result<Arc<dyn Store>> {
     agree(&*store, keys, config).await?;
     let sealed = SealedStore::new(store, keys.ring.clone(), SCOPE);
@@ -291,8 +291,7 @@ async fn mismatch(store: &dyn Store, ring: Option<&Keyring>, config: &Config) ->
         None => file_of(config).display().to_string(),
     };
     Ok(Some(format!(
-        "{cards} made with digest {keys}, which {place} does not have, so what they ask for will not run; right would be to \
-         put {it} back there, or to ask again for fresh cards"
+        "{cards} made with digest {keys}, which {place} doesn't have, so they can't run; put {it} back there, or ask again for new cards"
     )))
 }
 
@@ -317,7 +316,7 @@ pub fn describe(config: &Config) -> Result<String, String> {
     let at = format!("{}, from {}, rights {rights:o}", key_names(&ring), path.display());
     match rights & 0o077 {
         0 => Ok(at),
-        _ => Err(format!("{at}: others on this machine can read it; right would be `chmod 600 {}`", path.display())),
+        _ => Err(format!("{at}: others on this machine can read it; expected `chmod 600 {}`", path.display())),
     }
 }
 

@@ -28,5 +28,6 @@ pub mod stand_in;
 pub mod stdout;
 pub mod supervision;
 pub mod telemetry;
+mod watches;
 
 pub use bot::Bot;

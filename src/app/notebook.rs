@@ -62,22 +62,22 @@ pub async fn export(config: &Config, thread: &ThreadId, folder: &Path) -> anyhow
 pub fn verify(file: &Path, last: Option<&str>) -> anyhow::Result<Vec<String>> {
     let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     let name = file.display();
-    let verified = verify::verify(&bytes).with_context(|| format!("{name} is not whole"))?;
+    let verified = verify::verify(&bytes).with_context(|| format!("{name} is not intact"))?;
     if let Some(last) = last.map(str::trim).filter(|last| **last != *verified.last) {
-        bail!("{name} holds together, but its last entry has hash {}, not {last}", verified.last);
+        bail!("{name} is consistent, but its last entry has hash {}, not {last}", verified.last);
     }
     let folder = match file.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     };
     let (right, absent) =
-        verify::check_files(&verified.files, folder).with_context(|| format!("{name} is not whole"))?;
+        verify::check_files(&verified.files, folder).with_context(|| format!("{name} is not intact"))?;
     Ok(describe(&verified, &right, &absent, last.is_some()))
 }
 
 fn describe(verified: &Verified, right: &[String], absent: &[String], compared: bool) -> Vec<String> {
     let Verified { thread, entries, span, last, hidden, withheld, files: _ } = verified;
-    let mut lines = vec![format!("whole: {entries} entries of thread {thread}")];
+    let mut lines = vec![format!("intact: {entries} entries of thread {thread}")];
     if let Some((from, to)) = span {
         lines.push(format!("from {from} to {to}"));
     }
@@ -86,17 +86,18 @@ fn describe(verified: &Verified, right: &[String], absent: &[String], compared: 
         lines.push(format!("{hidden} values are hidden; the chain covers their hashes"));
     }
     if *withheld > 0 {
-        lines.push(format!("{withheld} entries are hidden as a whole; of them only the place in the chain is proven"));
+        lines.push(format!("{withheld} entries are fully hidden; only their position in the chain is verified"));
     }
     if !right.is_empty() {
-        lines.push(format!("beside it, as exported: {}", right.join(", ")));
+        lines.push(format!("unchanged since export: {}", right.join(", ")));
     }
     if !absent.is_empty() {
-        lines.push(format!("not beside it, so not checked: {}", absent.join(", ")));
+        lines.push(format!("not in the same folder, so not checked: {}", absent.join(", ")));
     }
     if !compared {
         lines.push(
-            "to know that this is the record itself, compare the last hash with one noted elsewhere (--last)".into(),
+            "to confirm that this is the original record, compare the last hash with one saved elsewhere (--last)"
+                .into(),
         );
     }
     lines

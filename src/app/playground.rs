@@ -25,7 +25,12 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Bot, installed::StandIn, mail_stand_in::MailStandIn, playground_mail::SandboxCustomers, sandbox, stdout::write_line,
+    Bot,
+    installed::StandIn,
+    mail_stand_in::MailStandIn,
+    playground_mail::{self, SandboxCustomers},
+    sandbox,
+    stdout::write_line,
 };
 
 /// The name of the bot's store in a data folder.
@@ -81,7 +86,8 @@ pub async fn run(options: Options, mut config: Config, stop: CancellationToken) 
     let traces =
         PlaygroundTraces { traces: Traces::new(bot.store()), team: world.slack.look(|world| world.team.clone()) };
     let invitations = bot.registry().invitations().chain(world.platform.suggestion());
-    let suggestions: Vec<_> = invitations.map(|(why, text)| Suggestion { why, text }).collect();
+    let everywhere = invitations.map(|(why, text)| Suggestion { why, text, channel: None });
+    let suggestions: Vec<_> = everywhere.chain(playground_mail::SUGGESTIONS.iter().copied()).collect();
     let customers = world.mail.as_ref().map(|mail| -> Arc<dyn CustomerMail> {
         let book = Book::new(bot.store(), MailStandIn::ADDRESS);
         Arc::new(SandboxCustomers::new(mail.gmail.clone(), book))
@@ -121,7 +127,7 @@ fn delete_data(data: &Path) -> anyhow::Result<()> {
     let marks = [data.join(sandbox::SLACK_FILE), data.join(StandIn::FILE), store.clone()];
     let ours = marks.iter().any(|mark| mark.exists());
     let empty = std::fs::read_dir(data)?.next().is_none();
-    anyhow::ensure!(ours || empty, "{} does not look like a playground's folder, so it is left alone", data.display());
+    anyhow::ensure!(ours || empty, "{} doesn't look like a playground's folder, so it was left alone", data.display());
     let _lock = sqlite::lock(&store).context("nothing was reset")?;
     for entry in std::fs::read_dir(data)? {
         let (path, folder) = entry.and_then(|entry| Ok((entry.path(), entry.file_type()?.is_dir())))?;

@@ -46,7 +46,7 @@ impl Readiness {
         let answer = match timeout(LIMIT, check).await {
             Ok(Ok(durability)) => Ok(durability.name),
             Ok(Err(error)) => Err(chain(&error)),
-            Err(_) => Err(format!("the store wrote nothing within {} s", LIMIT.as_secs())),
+            Err(_) => Err(format!("the store didn't complete a write within {} s", LIMIT.as_secs())),
         };
         *last = Some((Instant::now(), answer.clone()));
         answer

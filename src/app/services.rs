@@ -77,7 +77,7 @@ impl Watched {
             state.check = Some(self.start_check());
         }
         match &state.found {
-            None => json!({ "ok": null, "what": "it is being asked for the first time" }),
+            None => json!({ "ok": null, "what": "not asked yet" }),
             Some((at, found)) => {
                 let (Ok(what) | Err(what)) = found;
                 json!({ "ok": found.is_ok(), "what": what, "seconds_ago": at.elapsed().as_secs() })
@@ -91,8 +91,8 @@ impl Watched {
         let check = async move {
             let found = match timeout(TIMEOUT, capability.check()).await {
                 Ok(Some((_, found))) => found,
-                Ok(None) => Err("nothing tells how it is".to_owned()),
-                Err(_) => Err(format!("{name} has not answered within {} s", TIMEOUT.as_secs())),
+                Ok(None) => Err("its state isn't known".to_owned()),
+                Err(_) => Err(format!("{name} didn't answer within {} s", TIMEOUT.as_secs())),
             };
             lock(&state).found = Some((Instant::now(), found));
         };
@@ -167,7 +167,7 @@ mod tests {
         let platform = Arc::new(Platform::default());
         let known: Arc<dyn Capability> = platform.clone();
         let services = Services::new(&[known]);
-        let first = json!({ "ok": null, "what": "it is being asked for the first time" });
+        let first = json!({ "ok": null, "what": "not asked yet" });
         assert_eq!(probe(&services, &platform).await, (first, 1));
         sleep(Duration::from_millis(1)).await;
         let healthy = |seconds: u64| json!({ "ok": true, "what": "Shelf 1.0", "seconds_ago": seconds });
@@ -248,7 +248,7 @@ mod tests {
             sleep(Duration::from_secs(1)).await;
         }
         sleep(Duration::from_millis(1500)).await;
-        let silent = json!({ "ok": false, "what": "Shelf has not answered within 5 s", "seconds_ago": 0 });
+        let silent = json!({ "ok": false, "what": "Shelf didn't answer within 5 s", "seconds_ago": 0 });
         assert_eq!(probe(&services, &platform).await, (silent, 1));
     }
 }

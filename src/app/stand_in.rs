@@ -2,7 +2,9 @@
 //!
 //! It parses the bot's requests to the Messages API and answers with the tool calls and text of [`RulesModel`]. So the
 //! whole path with a remote model can be tried and measured on any machine, without a key. It understands no more than
-//! the grammar does.
+//! the grammar does. Questions about mail are answered by [`mail`].
+
+mod mail;
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -32,6 +34,9 @@ fn answer(rules: &RulesModel, body: &Value) -> Vec<Value> {
     let Some((situation, exchange)) = situation(&body["messages"]) else {
         return say("I was not told what this is about.");
     };
+    if let Some((tool, answer)) = mail::answer(&body["tools"], &situation) {
+        return vec![json!({ "type": "tool_use", "name": tool, "input": answer })];
+    }
     let purpose = purpose(&body["tools"], exchange);
     if purpose == Purpose::Gather && !is_analyzed(&body["messages"]) {
         return say("That is all.");
@@ -50,7 +55,7 @@ fn answer(rules: &RulesModel, body: &Value) -> Vec<Value> {
     match rules.respond(&request).now_or_never() {
         Some(Ok(response)) if response.content.is_empty() => say("That is all."),
         Some(Ok(response)) => response.content.into_iter().map(block).collect(),
-        Some(Err(_)) | None => say("I cannot read what this is about."),
+        Some(Err(_)) | None => say("I can't tell what this is about."),
     }
 }
 

@@ -27,7 +27,7 @@ pub struct Supervision(Arc<Mutex<Option<Ended>>>);
 
 /// A task that ended before the stop.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{task} ended by itself: {cause}")]
+#[error("{task} ended unexpectedly: {cause}")]
 pub struct Ended {
     /// The name of the task.
     pub task: &'static str,
@@ -59,7 +59,7 @@ impl Supervision {
 
     fn record(&self, ended: Ended) {
         metrics::counter!("countersign_tasks_ended_total", "task" => ended.task).increment(1);
-        tracing::error!(task = ended.task, cause = ended.cause, "A task ended by itself, so the process ends");
+        tracing::error!(task = ended.task, cause = ended.cause, "A task ended unexpectedly, so the process ends");
         self.0.lock().expect("no holder panics").get_or_insert(ended);
     }
 
@@ -84,7 +84,7 @@ mod tests {
         let task = tasks.start("sweeper", async { panic!("out of brooms") }, &stop);
         let ended: Option<()> = task.await.unwrap();
         assert!(ended.is_none() && stop.is_cancelled());
-        assert_eq!(tasks.wrong().unwrap(), "sweeper ended by itself: it panicked (out of brooms)");
+        assert_eq!(tasks.wrong().unwrap(), "sweeper ended unexpectedly: it panicked (out of brooms)");
     }
 
     #[tokio::test]

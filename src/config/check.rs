@@ -27,15 +27,15 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
         expect(false, "server.log", wrong);
     }
     let no_path = |path: &Path| path.as_os_str().is_empty();
-    expect(!no_path(&config.store.path), "store.path", "found nothing; right would be a file".to_owned());
+    expect(!no_path(&config.store.path), "store.path", "found nothing; expected a file".to_owned());
     let connections = config.slack.connections;
     expect(
         (1..=10).contains(&connections),
         "slack.connections",
-        format!("found {connections}; right would be 1 to 10, which is as many as Slack allows"),
+        format!("found {connections}; expected 1 to 10, which is as many as Slack allows"),
     );
     if let Some(connections) = config.server.connections {
-        let right = "right would be 16 to 4096, or nothing, for as many as the limit of open files allows";
+        let right = "expected 16 to 4096, or nothing, for as many as the limit of open files allows";
         expect((16..=4096).contains(&connections), "server.connections", format!("found {connections}; {right}"));
     }
     let workers = &config.workers;
@@ -43,7 +43,7 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
     for (key, number) in
         [("workers.threads", workers.threads), ("workers.senders", workers.senders), ("plans.nodes", nodes)]
     {
-        expect((1..=10_000).contains(&number), key, format!("found {number}; right would be 1 to 10000"));
+        expect((1..=10_000).contains(&number), key, format!("found {number}; expected 1 to 10000"));
     }
     for (key, time, least, most) in [
         ("slack.timeout", config.slack.timeout, 1, 60),
@@ -64,28 +64,24 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
         }
     }
     let mb = config.slack.max_answer_mb;
-    expect((1..=1024).contains(&mb), "slack.max_answer_mb", format!("found {mb}; right would be 1 to 1024 megabytes"));
+    expect((1..=1024).contains(&mb), "slack.max_answer_mb", format!("found {mb}; expected 1 to 1024 megabytes"));
     let sweep = workers.sweep_every;
     expect(
         // A lease that is itself wrong is not used as a bound.
         workers.lease < Duration::from_secs(1) || (Duration::from_millis(10)..=workers.lease).contains(&sweep),
         "workers.sweep_every",
-        format!(
-            "found {}; right would be between 10ms and the lease, {}",
-            format_time(sweep),
-            format_time(workers.lease)
-        ),
+        format!("found {}; expected between 10ms and the lease, {}", format_time(sweep), format_time(workers.lease)),
     );
     if let Some(keep) = config.record.keep {
         let right =
-            "right would be at least 1day, since a repeated delivery may come for so long; or nothing, for ever";
+            "expected at least 1day, because deliveries can be repeated that long, or nothing to keep them forever";
         expect(keep >= Duration::from_secs(24 * 3600), "record.keep", format!("found {}; {right}", format_time(keep)));
     }
     for (key, named) in
         [("approvals.outsiders", &config.approvals.outsiders), ("slack.outsiders", &config.slack.outsiders)]
     {
         for name in named {
-            let right = "right would be guests, external, bots or deactivated";
+            let right = "expected guests, external, bots or deactivated";
             expect(OUTSIDERS.contains(&name.as_str()), key, format!("found `{name}`; {right}"));
         }
     }
@@ -108,7 +104,7 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
 /// Describes the problem with a duration that is not between these numbers of seconds.
 pub fn between(time: Duration, least: u64, most: u64) -> Option<String> {
     let (least, most) = (Duration::from_secs(least), Duration::from_secs(most));
-    let right = || format!("right would be between {} and {}", format_time(least), format_time(most));
+    let right = || format!("expected between {} and {}", format_time(least), format_time(most));
     (!(least..=most).contains(&time)).then(|| format!("found {}; {}", format_time(time), right()))
 }
 
@@ -140,19 +136,19 @@ fn approvals(config: &Config, expect: &mut impl FnMut(bool, &str, String)) {
         for (field, names) in [("approvers", &rule.approvers), ("escalate_to", &rule.escalate_to)] {
             for name in names.iter().flatten() {
                 let known = matches!(name.as_str(), "channel" | "requester") || is_slack_id(name);
-                let right = "right would be channel, requester, a user id (U…) or a user group id (S…)";
+                let right = "expected channel, requester, a user id (U…) or a user group id (S…)";
                 expect(known, &format!("{key}.{field}"), format!("found `{name}`; {right}"));
             }
         }
         if let Some(needed) = rule.needed {
-            expect(needed >= 1, &format!("{key}.needed"), format!("found {needed}; right would be 1 or more"));
+            expect(needed >= 1, &format!("{key}.needed"), format!("found {needed}; expected 1 or more"));
         }
     }
     let (after, open) = (settings.escalate_after, settings.expires_after);
     expect(
         settings.named_in_escalations().is_empty() || after < open,
         "approvals.escalate_after",
-        format!("found {}; right would be less than expires_after, {}", format_time(after), format_time(open)),
+        format!("found {}; expected less than expires_after, {}", format_time(after), format_time(open)),
     );
 }
 
@@ -163,8 +159,7 @@ fn envelopes(settings: &Approvals, expect: &mut impl FnMut(bool, &str, String)) 
             expect(false, &format!("approvals.envelopes.{name}.{key}"), what);
         }
         let most = max_approvers(&settings.approvers, false).filter(|_| !settings.approvers.is_empty());
-        let what = "what is outside of it needs two people who did not ask for it, and approvers leave fewer; right \
-                    would be more approvers";
+        let what = "a change outside it needs two people other than the requester, but fewer can approve; expected more approvers";
         expect(most.is_none_or(|most| most >= 2), &format!("approvals.envelopes.{name}"), what.to_owned());
     }
 }
@@ -182,8 +177,8 @@ fn expect_approvers(settings: &Approvals, expect: &mut impl FnMut(bool, &str, St
             Some(people) => format!("{people} people"),
             None => continue,
         };
-        let what = format!("found needed = {needed}, but approvers and own_request leave {left} who may approve");
-        expect(false, &key, format!("{what}; right would be more approvers, or fewer needed"));
+        let what = format!("found needed = {needed}, but approvers and own_request leave only {left} who can approve");
+        expect(false, &key, format!("{what}; expected more approvers, or fewer needed"));
     }
 }
 

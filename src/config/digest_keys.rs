@@ -11,7 +11,7 @@ const MIN_KEY_BYTES: usize = 32;
 ///
 /// If the key is not valid. The error does not contain the key.
 pub fn digest_key(text: &str) -> Result<Vec<u8>, String> {
-    let right = "right would be at least 32 bytes in hexadecimal or base64, such as `openssl rand -hex 32` makes";
+    let right = "expected at least 32 bytes in hexadecimal or base64, such as `openssl rand -hex 32` makes";
     let bytes = hex::decode(text).ok().or_else(|| BASE64_STANDARD.decode(text).ok());
     match bytes {
         None => {

@@ -29,7 +29,7 @@ impl Envelope {
         let mut found = Vec::new();
         let named = self.contexts.iter().chain(&self.subjects).filter(|name| !name.trim().is_empty()).count();
         if named == 0 || named != self.contexts.len() + self.subjects.len() {
-            let what = "found no name, or an empty one; right would be at least one of contexts and subjects";
+            let what = "found no name, or an empty one; expected at least one of contexts and subjects";
             found.push(("subjects".to_owned(), what.to_owned()));
         }
         let known: Vec<&str> = ["contexts", "subjects"]

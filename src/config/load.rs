@@ -192,7 +192,7 @@ fn tree(file: Option<&Path>, environment: &HashMap<String, String>, added: &Addi
     let mut builder = defaults(added);
     if let Some(file) = file {
         if file.is_dir() {
-            let what = "found a folder; right would be a file with settings in it".to_owned();
+            let what = "found a folder; expected a file with settings in it".to_owned();
             return Err(Problem { key: file.display().to_string(), what });
         }
         builder = builder.add_source(File::from(file).format(FileFormat::Toml));
@@ -255,7 +255,7 @@ fn is_table(value: &Value) -> bool {
 }
 
 fn no_section(name: &str, found: &str) -> Problem {
-    let what = format!("found `{found}`; right would be a section, [{name}], with keys of its own");
+    let what = format!("found `{found}`; expected a section, [{name}], with keys of its own");
     Problem { key: name.to_owned(), what }
 }
 
@@ -269,7 +269,7 @@ fn late_reminder(tree: &Tree, config: &Config) -> Option<Problem> {
     (is_set && settings.remind_before > most).then(|| Problem {
         key: "approvals.remind_before".to_owned(),
         what: format!(
-            "found {}; right would be at most half of approvals.expires_after, {}",
+            "found {}; expected at most half of approvals.expires_after, {}",
             check::format_time(settings.remind_before),
             check::format_time(most)
         ),
@@ -378,9 +378,9 @@ fn explain(found: &Value, cause: &str, default: Option<&Value>) -> String {
     let found = if is_quoted { format!("\"{found}\"") } else { found.to_string() };
     match default {
         Some(default) if matches!(default.kind, ValueKind::Array(_)) => {
-            format!("found `{found}` ({cause}); right would be a list such as `{}`", json(default))
+            format!("found `{found}` ({cause}); expected a list such as `{}`", json(default))
         }
-        Some(default) => format!("found `{found}` ({cause}); right would be something like `{default}`"),
+        Some(default) => format!("found `{found}` ({cause}); expected something like `{default}`"),
         None => format!("found `{found}` ({cause}){}", meant.unwrap_or_default()),
     }
 }

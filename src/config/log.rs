@@ -67,7 +67,7 @@ const LIBRARIES: &[&str] =
 
 /// Describes the problem with each wrong directive.
 pub(super) fn problems(log: &str) -> Vec<String> {
-    let right = "right would be a level such as info, or levels by module such as info,countersign::slack=debug";
+    let right = "expected a level such as info, or levels by module such as info,countersign::slack=debug";
     if log.trim().is_empty() {
         return vec![format!("found nothing; {right}")];
     }
@@ -83,7 +83,7 @@ fn wrong(directive: &str) -> Option<String> {
         None => (None, directive),
     };
     if !is_level(level) {
-        return Some(format!("found `{directive}`, and `{level}` is no level{}", did_you_mean(level, &LEVELS)));
+        return Some(format!("found `{directive}`, and `{level}` isn't a level{}", did_you_mean(level, &LEVELS)));
     }
     let target = target?;
     match target.split("::").next().unwrap_or_default() {
@@ -151,11 +151,11 @@ mod tests {
         assert!(wrong("inf").contains("did you mean info?"), "{}", wrong("inf"));
         assert!(wrong("countersign=tarce").contains("did you mean trace?"));
         assert!(wrong("info,counterSign::slak=debug").contains("did you mean countersign::slack?"));
-        assert!(wrong("5").contains("`5` is no level"));
+        assert!(wrong("5").contains("`5` isn't a level"));
         assert!(wrong("countersign").contains("without a level"));
         assert!(wrong("info,slack_morphism=debug").contains("never logged"));
         assert!(wrong("info,h2=trace").contains("never logged"));
-        assert!(wrong("").contains("found nothing") && wrong("info,").contains("is no level"));
+        assert!(wrong("").contains("found nothing") && wrong("info,").contains("isn't a level"));
         assert!(wrong("[advance{fence=1}]=debug").contains("there is no module"));
         assert_eq!(problems("a=b,c=d").len(), 2);
     }

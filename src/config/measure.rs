@@ -78,12 +78,13 @@ impl Measure {
                 None => {}
                 Some(Value::Array(words)) => {
                     let unknown = words.iter().filter(|word| !word.as_str().is_some_and(|word| known.contains(&word)));
-                    found.extend(unknown.map(|unknown| {
-                        (key, format!("found `{}`; right would be {}", plain(unknown), known.join(", ")))
-                    }));
+                    found
+                        .extend(unknown.map(|unknown| {
+                            (key, format!("found `{}`; expected {}", plain(unknown), known.join(", ")))
+                        }));
                 }
                 Some(other) => {
-                    found.push((key, format!("found `{other}`; right would be a list of {}", known.join(", "))));
+                    found.push((key, format!("found `{other}`; expected a list of {}", known.join(", "))));
                 }
             },
             Kind::Between { least, most, range: (from, to), .. } => {
@@ -91,27 +92,27 @@ impl Measure {
                 for key in least.into_iter().chain([most]) {
                     let fits = number(key).is_some_and(|number| (from..=to).contains(&number));
                     if let Some(given) = limits.get(key).filter(|_| !fits) {
-                        found.push((key, format!("found {}; right would be {from} to {to}", plain(given))));
+                        found.push((key, format!("found {}; expected {from} to {to}", plain(given))));
                     }
                 }
                 if let Some((key, least)) = least.and_then(|key| Some((key, number(key)?)))
                     && let Some(most) = number(most).filter(|most| least > *most)
                 {
-                    found.push((key, format!("found {least}; right would be {most} or less")));
+                    found.push((key, format!("found {least}; expected {most} or less")));
                 }
             }
             Kind::When { earliest, latest, .. } => {
                 let at = |key: &str| limits.get(key).and_then(Value::as_str).and_then(moment);
                 for key in [earliest, latest] {
                     if let Some(given) = limits.get(key).filter(|_| at(key).is_none()) {
-                        let right = "right would be a date such as 2027-01-15";
+                        let right = "expected a date such as 2027-01-15";
                         found.push((key, format!("found `{}`; {right}", plain(given))));
                     }
                 }
                 if let (Some(first), Some(last)) = (at(earliest), at(latest))
                     && first > last
                 {
-                    found.push((earliest, format!("found {first}; right would be {last} or before")));
+                    found.push((earliest, format!("found {first}; expected {last} or before")));
                 }
             }
         }

@@ -290,22 +290,21 @@ impl Model {
         for (key, model) in std::iter::once(("model", &own)).chain(self.others()) {
             note(format!("{key}.base_url"), model.base_url.as_deref().and_then(wrong_address));
             let is_blank = model.name.as_ref().is_some_and(|name| name.trim().is_empty());
-            note(format!("{key}.name"), is_blank.then(|| "found nothing; right would be its name".to_owned()));
+            note(format!("{key}.name"), is_blank.then(|| "found nothing; expected its name".to_owned()));
             note(format!("{key}.timeout"), model.timeout.and_then(|timeout| between(timeout, 1, 600)));
         }
         let attempts = self.attempts;
         let wrong = !(1..=10).contains(&attempts);
-        note("model.attempts".to_owned(), wrong.then(|| format!("found {attempts}; right would be 1 to 10")));
+        note("model.attempts".to_owned(), wrong.then(|| format!("found {attempts}; expected 1 to 10")));
         if self.chosen_provider().is_none() {
             // A conversation needs a model for all of its purposes.
-            let what =
-                "found a model for this purpose, but none for the others; right would be model.provider or a key";
+            let what = "found a model for this purpose, but none for the others; expected model.provider or a key";
             for purpose in [ModelPurpose::Analyze, ModelPurpose::Gather, ModelPurpose::Respond] {
                 note(purpose.key().to_owned(), self.other(purpose).map(|_| what.to_owned()));
             }
         }
         let has_none = self.embed.as_ref().and_then(|embed| embed.provider) == Some(Provider::Anthropic);
-        let what = || "found `anthropic`, which has no embeddings; right would be openai or gemini".to_owned();
+        let what = || "found `anthropic`, which has no embeddings; expected openai or gemini".to_owned();
         note("model.embed.provider".to_owned(), has_none.then(what));
         found
     }

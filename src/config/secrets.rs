@@ -30,10 +30,10 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("xoxb-", "a Slack bot token", "SLACK_BOT_TOKEN"),
     ("xapp-", "a Slack app-level token", "SLACK_APP_TOKEN"),
     ("xoxp-", "a Slack user token", ""),
-    ("xoxe", "a Slack token that is rotated", ""),
+    ("xoxe", "a rotating Slack token", ""),
     ("xox", "a Slack token of another kind", ""),
-    ("sk-ant-", "a key of Anthropic", "ANTHROPIC_API_KEY"),
-    ("sk-proj-", "a key of OpenAI", "OPENAI_API_KEY"),
+    ("sk-ant-", "an Anthropic key", "ANTHROPIC_API_KEY"),
+    ("sk-proj-", "an OpenAI key", "OPENAI_API_KEY"),
     ("redis://", "the address of a Redis server", "REDIS_URL"),
     ("rediss://", "the address of a Redis server", "REDIS_URL"),
     ("postgres://", "the address of a PostgreSQL server", "DATABASE_URL"),
@@ -89,34 +89,32 @@ fn wrong(name: &str, value: &str) -> Option<String> {
         _ => "",
     };
     if value.is_empty() {
-        return Some(format!("it is set, but empty; right would be {right}, or not to set it"));
+        return Some(format!("it is set, but empty; expected {right}, or leave it unset"));
     }
     if value.starts_with(['"', '\'']) || value.ends_with(['"', '\'']) {
-        return Some("it is in quotation marks; right would be the same without them".to_owned());
+        return Some("it is in quotation marks; expected the same without them".to_owned());
     }
     if name == PASSWORD {
         return value
             .contains(char::is_control)
-            .then(|| "it has a line break or a control character in it; right would be one line".to_owned());
+            .then(|| "it has a line break or a control character in it; expected one line".to_owned());
     }
     match kind {
         Some((begins, what, place)) if *place != name => {
-            return Some(format!("it begins with {begins}, as {what} does; right would be {right}"));
+            return Some(format!("it begins with {begins}, as {what} does; expected {right}"));
         }
         _ => {}
     }
     if value.contains(|c: char| c.is_whitespace() || c.is_control()) {
-        return Some("it has a line break or a blank in the middle; right would be one word".to_owned());
+        return Some("it contains a line break or a space; expected one word".to_owned());
     }
     if !value.starts_with(begins) {
-        return Some(format!("it does not begin with {begins}; right would be {right}"));
+        return Some(format!("it does not begin with {begins}; expected {right}"));
     }
     match name {
-        "REDIS_URL" if !is_redis(value) => {
-            Some(format!("this is no address of a Redis server; right would be {right}"))
-        }
+        "REDIS_URL" if !is_redis(value) => Some(format!("this isn't an address of a Redis server; expected {right}")),
         "DATABASE_URL" if !is_postgresql(value) => {
-            Some(format!("this is no address of a PostgreSQL server; right would be {right}"))
+            Some(format!("this isn't an address of a PostgreSQL server; expected {right}"))
         }
         _ => None,
     }
@@ -139,21 +137,21 @@ pub fn wrong_address(address: &str) -> Option<String> {
     let url = match Url::parse(address) {
         Ok(url) if matches!(url.scheme(), "http" | "https") => url,
         _ => {
-            let right = "right would be an address that begins with http:// or https://";
+            let right = "expected an address that begins with http:// or https://";
             let found = if address.contains('@') { "something else".to_owned() } else { format!("`{address}`") };
             return Some(format!("found {found}; {right}"));
         }
     };
     if !url.username().is_empty() || url.password().is_some() {
-        return Some("found an address with a name or a password in it; right would be one without".to_owned());
+        return Some("found an address with a name or a password in it; expected one without".to_owned());
     }
     if url.host_str().is_none_or(str::is_empty) {
-        return Some(format!("found `{address}`; right would be an address with a host in it"));
+        return Some(format!("found `{address}`; expected an address with a host in it"));
     }
     if url.query().is_some() || url.fragment().is_some() {
         let plain = address.split(['?', '#']).next().unwrap_or_default();
         let what = "found an address with a query or a fragment behind it";
-        return Some(format!("{what}; right would be `{plain}`"));
+        return Some(format!("{what}; expected `{plain}`"));
     }
     None
 }

@@ -33,6 +33,7 @@ pub const OPTIONAL: &[&str] = &[
     "email.pubsub_subscription",
     "email.imap_host",
     "email.smtp_host",
+    "email.ca_file",
     "email.user",
     "email.context_path",
 ];
@@ -56,7 +57,7 @@ pub(super) fn unknown(
         let same = known.iter().map(String::as_str).find(|known| plain(known) == plain(name));
         let near = same.or_else(|| nearest(name, known.iter().map(String::as_str)));
         let right = near.unwrap_or("COUNTERSIGN__SECTION__KEY, such as COUNTERSIGN__WORKERS__LEASE");
-        Problem { key: name.clone(), what: format!("no setting is read from this variable; right would be {right}") }
+        Problem { key: name.clone(), what: format!("no setting is read from this variable; expected {right}") }
     });
     problems.collect()
 }

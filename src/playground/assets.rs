@@ -70,6 +70,7 @@ pub(super) const ALL: &[Asset] = assets![
     "scripts/mrkdwn.js" is JS,
     "scripts/pickers.js" is JS,
     "scripts/press.js" is JS,
+    "scripts/replay.js" is JS,
     "scripts/rich_text.js" is JS,
     "scripts/sidebar.js" is JS,
     "scripts/store.js" is JS,
@@ -81,6 +82,7 @@ pub(super) const ALL: &[Asset] = assets![
     "scripts/toasts.js" is JS,
     "scripts/topbar.js" is JS,
     "scripts/trace.js" is JS,
+    "scripts/trace_words.js" is JS,
 ];
 
 /// Responds with the page itself.

@@ -40,6 +40,8 @@ pub struct Example {
     pub subject: String,
     /// The text.
     pub text: String,
+    /// True if the text is HTML.
+    pub is_html: bool,
 }
 
 /// A mail that the user of the page writes as a customer.
@@ -54,6 +56,9 @@ pub struct WrittenMail {
     pub subject: String,
     /// The text.
     pub text: String,
+    /// True if the text is HTML.
+    #[serde(default)]
+    pub is_html: bool,
     /// The id of the mail of the team that it answers, if any.
     #[serde(default)]
     pub answers: Option<String>,
@@ -131,7 +136,7 @@ async fn read(State(source): State<Source>) -> Response {
 
 async fn write(State(source): State<Source>, Json(mail): Json<WrittenMail>) -> Response {
     let Some(source) = source else {
-        return respond(StatusCode::NOT_FOUND, json!({ "error": "this playground has no mail" }));
+        return respond(StatusCode::NOT_FOUND, json!({ "error": "This playground has no email." }));
     };
     let wrong = problems(&mail);
     if !wrong.is_empty() {
@@ -153,18 +158,21 @@ fn problems(mail: &WrittenMail) -> BTreeMap<&'static str, String> {
     let too_long = |text: &str, most: usize| text.chars().count() > most;
     let mut found = BTreeMap::new();
     if !is_line(&mail.name) || too_long(&mail.name, MAX_NAME) {
-        found.insert("name", format!("A name is one line of at most {MAX_NAME} characters."));
+        found.insert("name", format!("A name is a single line of up to {MAX_NAME} characters."));
     }
     if !is_address(&mail.address) {
-        found.insert("address", format!("“{}” is no address. Write one such as ada@example.com.", mail.address.trim()));
+        found.insert(
+            "address",
+            format!("“{}” isn't an email address. Use one such as ada@example.com.", mail.address.trim()),
+        );
     }
     if !is_line(&mail.subject) || too_long(&mail.subject, MAX_SUBJECT) {
-        found.insert("subject", format!("A subject is one line of at most {MAX_SUBJECT} characters."));
+        found.insert("subject", format!("A subject is a single line of up to {MAX_SUBJECT} characters."));
     }
     if mail.text.trim().is_empty() {
-        found.insert("text", "Write something.".to_owned());
+        found.insert("text", "Write a message.".to_owned());
     } else if too_long(&mail.text, MAX_TEXT) {
-        found.insert("text", format!("A text has at most {MAX_TEXT} characters here."));
+        found.insert("text", format!("A message can have up to {MAX_TEXT} characters here."));
     }
     found
 }
@@ -188,6 +196,7 @@ mod tests {
             address: "ada@customer.example".to_owned(),
             subject: "Prices".to_owned(),
             text: "What do 20 seats cost?".to_owned(),
+            is_html: false,
             answers: None,
         }
     }

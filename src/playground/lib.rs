@@ -33,6 +33,8 @@ pub struct Suggestion {
     pub why: &'static str,
     /// The text to send.
     pub text: &'static str,
+    /// The name of the only channel that it is for; other suggestions are not shown there.
+    pub channel: Option<&'static str>,
 }
 
 /// The source of the traces that the page shows. A trace tells what the bot did in a thread, and

@@ -51,7 +51,7 @@ mod tests {
         async fn trace(&self, channel: &str, ts: &str) -> Result<Option<Value>, String> {
             match (channel, ts) {
                 ("C1", "1.2") => Ok(Some(json!({ "thread": "C1/1.2" }))),
-                ("broken", _) => Err("the store does not answer".into()),
+                ("broken", _) => Err("the store isn't answering".into()),
                 _ => Ok(None),
             }
         }
@@ -158,7 +158,7 @@ mod tests {
         let (status, missing) = body("/trace?channel=C1&ts=9").await;
         assert_eq!((status, &missing["error"]), (404, &json!("the bot has not been in this thread")));
         let (status, failed) = body("/trace?channel=broken&ts=9").await;
-        assert_eq!((status, &failed["error"]), (502, &json!("the store does not answer")));
+        assert_eq!((status, &failed["error"]), (502, &json!("the store isn't answering")));
     }
 
     #[tokio::test]
@@ -174,7 +174,10 @@ mod tests {
         };
         let (status, refused) = write("nobody").await;
         assert_eq!((status, refused["ok"].as_bool()), (200, Some(false)));
-        assert!(refused["errors"]["address"].as_str().unwrap().contains("“nobody” is no address"), "{refused}");
+        assert!(
+            refused["errors"]["address"].as_str().unwrap().contains("“nobody” isn't an email address"),
+            "{refused}"
+        );
         let (status, failed) = write("ada@customer.example").await;
         assert_eq!((status, &failed["error"]), (502, &json!("the mail server refused “Hello”")));
     }

@@ -28,11 +28,11 @@ pub(super) async fn own_account(slack: &SlackClient) -> anyhow::Result<Account> 
                 return Ok(account);
             }
             Err(error @ client_error::Error::Auth { .. }) => {
-                return Err(error).context("Slack does not accept SLACK_BOT_TOKEN");
+                return Err(error).context("Slack doesn't accept SLACK_BOT_TOKEN");
             }
-            Err(error) if attempt >= IDENTITY_ATTEMPTS => return Err(error).context("Slack does not answer"),
+            Err(error) if attempt >= IDENTITY_ATTEMPTS => return Err(error).context("Slack isn't answering"),
             Err(error) => {
-                tracing::warn!(attempt, error = countersign_core::cause::chain(&error), "Slack does not answer yet");
+                tracing::warn!(attempt, error = countersign_core::cause::chain(&error), "Slack isn't answering yet");
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
         }

@@ -52,7 +52,7 @@ export function listen(as, on, reopened, lost) {
     stream.addEventListener('open', reopened);
     stream.addEventListener('error', () => {
       lost();
-      // It reconnects by itself after a lost connection, but not after an answer that is not a
+      // It reconnects automatically after a lost connection, but not after an answer that is not a
       // stream.
       if (stream.readyState === EventSource.CLOSED) waiting = setTimeout(open, 2000);
     });

@@ -10,7 +10,7 @@ import { bot, known, nameOf } from './store.js';
 export function autocomplete(area, place) {
   const list = h('div', { class: 'completions', role: 'listbox', id: freshId('completions'), 'aria-label': 'Suggestions', hidden: true });
   place.append(list);
-  for (const [name, value] of Object.entries({ role: 'combobox', 'aria-autocomplete': 'list', 'aria-controls': list.id, 'aria-expanded': 'false' })) area.setAttribute(name, value);
+  for (const [name, value] of Object.entries({ 'aria-autocomplete': 'list', 'aria-haspopup': 'listbox', 'aria-controls': list.id })) area.setAttribute(name, value);
   let found = null;
   let at = 0;
 
@@ -27,7 +27,6 @@ export function autocomplete(area, place) {
   };
   const draw = () => {
     list.hidden = !found;
-    area.setAttribute('aria-expanded', String(Boolean(found)));
     area.removeAttribute('aria-activedescendant');
     if (!found) return;
     fill(list, found.items.map((item, index) => {

@@ -39,7 +39,7 @@ const BLOCKS = {
       block.accessory && h('div', { class: 'section-accessory' }, element(block.accessory, id, context)));
   },
 
-  header: (block) => h('div', { class: 'block block-header', role: 'heading', 'aria-level': 3 }, textObject(block.text)),
+  header: (block) => h('div', { class: 'block block-header', role: 'heading', 'aria-level': 2 }, textObject(block.text)),
   divider: () => h('hr', { class: 'block block-divider' }),
 
   context(block) {

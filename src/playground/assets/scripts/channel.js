@@ -3,7 +3,7 @@
 import { h, fill, reconcile, redraw } from './dom.js';
 import { icon } from './icons.js';
 import { avatar } from './avatar.js';
-import { composer } from './composer.js';
+import { composer, focusComposer } from './composer.js';
 import { beginning, emptyState } from './suggestions.js';
 import { messageItems } from './messages.js';
 import { homeView } from './home.js';
@@ -34,7 +34,7 @@ export function startChannel(pane) {
     foot.hidden = known.homeTab;
     if (known.homeTab) return;
     fill(foot, composer(here.id, here.kind === 'im' ? `Message ${nameOf(user(here.with))}` : `Message #${here.name}`));
-    if (window.matchMedia('(hover: hover)').matches) foot.querySelector('textarea').focus({ preventScroll: true });
+    focusComposer(foot);
   };
   const content = () => {
     const here = channel();

@@ -62,11 +62,16 @@ export function composer(channelId, label, ts) {
   });
   place.append(h('form', { class: 'composer', onsubmit: (event) => { event.preventDefault(); submit(); } }, area,
     h('div', { class: 'composer-tools' },
-      tool('at', 'Mention somebody', () => insert('@')),
+      tool('at', 'Mention someone', () => insert('@')),
       !ts && tool('slash', 'Commands', () => { area.value = ''; insert('/'); }),
       ideas, h('span', { class: 'composer-hint' }, h('kbd', {}, 'Shift'), ' + ', h('kbd', {}, 'Enter'), ' for a new line'), button)));
   requestAnimationFrame(grow);
   return place;
+}
+
+/** Moves the focus to the composer in `place`. On a touch screen this would open the keyboard, so it is left to the person. */
+export function focusComposer(place) {
+  if (!window.matchMedia('(pointer: coarse)').matches) place.querySelector('textarea')?.focus({ preventScroll: true });
 }
 
 function shortcuts() {

@@ -24,7 +24,7 @@ export function startInbox(pane, channel) {
   fill(head, title());
 
   const writer = mailForm(() => {
-    fill(news, 'Sent to the team.');
+    fill(news, 'Sent.');
     list.firstElementChild?.scrollIntoView({ block: 'nearest' });
   });
   const place = () => {
@@ -39,10 +39,10 @@ export function startInbox(pane, channel) {
     const conversations = grouped(known.mail.mails);
     reconcile(list, conversations.length
       ? conversations.map((one) => ({ key: one.id, signature: JSON.stringify([one, known.thread?.ts]), make: () => conversation(one, writer) }))
-      : [{ key: 'none', signature: '', make: () => h('p', { class: 'inbox-none' }, 'No mails yet. Send the one above to begin.') }]);
+      : [{ key: 'none', signature: '', make: () => h('p', { class: 'inbox-none' }, 'No emails yet. Send the one above to start.') }]);
     const answers = known.mail.mails.filter((one) => one.is_from_team);
     const fresh = seen && answers.filter((one) => !seen.has(one.id));
-    if (fresh?.length) fill(news, `${fresh.at(-1).name} answered “${fresh.at(-1).subject}”.`);
+    if (fresh?.length) fill(news, `${fresh.at(-1).name} replied: “${fresh.at(-1).subject}”.`);
     seen = new Set(answers.map((one) => one.id));
   };
   for (const topic of ['place', 'workspace', 'inbox']) {
@@ -53,12 +53,12 @@ export function startInbox(pane, channel) {
 }
 
 function title() {
-  return h('div', { class: 'pane-title' }, icon('mail'), h('h1', {}, 'Inbox'), h('span', { class: 'topic' }, 'What a customer writes and gets back'));
+  return h('div', { class: 'pane-title' }, icon('mail'), h('h1', {}, 'Inbox'), h('span', { class: 'topic' }, 'Email as your customers see it'));
 }
 
 function intro() {
-  return h('p', { class: 'inbox-intro' }, 'Write to the team as one of its customers. The mail becomes a thread in the workspace, where somebody decides about the answer. ',
-    'What the customer gets back appears here. No mail leaves this machine.');
+  return h('p', { class: 'inbox-intro' }, 'Write to the team as a customer. Each email becomes a thread in #mail, where the team reviews the reply before it is sent. ',
+    'Replies appear here. No email leaves this machine.');
 }
 
 // The form for a new mail. It keeps its values while the page changes around it. Calls `sent` after
@@ -75,14 +75,15 @@ function mailForm(sent) {
   const errors = Object.fromEntries(Object.keys(fields).map((name) => [name, h('div', { class: 'input-error', id: `${ids[name]}-error` })]));
   const labelled = (name, words) => h('div', { class: 'block-input' }, h('label', { class: 'input-label', for: ids[name] }, words), fields[name], errors[name]);
   const answering = h('div', { class: 'inbox-answering' });
-  const submit = h('button', { type: 'submit', class: 'button button-primary' }, h('span', { class: 'button-words' }, 'Send mail'));
+  const submit = h('button', { type: 'submit', class: 'button button-primary' }, h('span', { class: 'button-words' }, 'Send email'));
+  const isHtml = h('input', { type: 'checkbox', name: 'is_html' });
   const people = h('div', { class: 'inbox-people', role: 'group', 'aria-label': 'Write as' });
   let answers = null;
 
   const answer = (to) => {
     answers = to?.id ?? null;
     fill(answering, to && [h('span', {}, 'Reply to “', h('strong', {}, to.subject || 'no subject'), '”'),
-      h('button', { type: 'button', class: 'button', onclick: () => { answer(null); fields.subject.focus(); } }, 'Write a new mail instead')]);
+      h('button', { type: 'button', class: 'button', onclick: () => { answer(null); fields.subject.focus(); } }, 'Write a new email instead')]);
   };
   const show = (wrong) => {
     for (const [name, field] of Object.entries(fields)) {
@@ -94,6 +95,7 @@ function mailForm(sent) {
   };
   const write = (mail) => {
     for (const [name, field] of Object.entries(fields)) field.value = mail[name] ?? '';
+    isHtml.checked = Boolean(mail.is_html);
     mark();
   };
   const mark = () => {
@@ -104,11 +106,12 @@ function mailForm(sent) {
     submit.setAttribute('aria-busy', 'true');
     try {
       const mail = Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, name === 'text' ? field.value : field.value.trim()]));
-      const accepted = await api.writeMail({ ...mail, answers });
+      const accepted = await api.writeMail({ ...mail, is_html: isHtml.checked, answers });
       show(accepted.errors ?? {});
       if (!accepted.ok) return;
       fields.subject.value = '';
       fields.text.value = '';
+      isHtml.checked = false;
       answer(null);
       await refreshInbox();
       sent();
@@ -120,23 +123,24 @@ function mailForm(sent) {
   };
 
   fields.address.addEventListener('input', mark);
-  const form = h('form', { class: 'inbox-mail', 'aria-label': 'New mail', novalidate: true, onsubmit: (event) => { event.preventDefault(); send(); } },
+  const form = h('form', { class: 'inbox-mail', 'aria-label': 'New email', novalidate: true, onsubmit: (event) => { event.preventDefault(); send(); } },
     people, answering,
-    h('div', { class: 'inbox-who' }, labelled('name', 'Your name'), labelled('address', 'Your address')),
-    labelled('subject', 'Subject'), labelled('text', 'Text'), h('div', { class: 'block-actions' }, submit));
+    h('div', { class: 'inbox-who' }, labelled('name', 'Name'), labelled('address', 'Email address')),
+    labelled('subject', 'Subject'), labelled('text', 'Message'),
+    h('label', { class: 'inbox-html' }, isHtml, h('span', {}, 'Send as HTML')), h('div', { class: 'block-actions' }, submit));
 
   const as = ({ name, address, example }) => {
     answer(null);
-    write({ name, address, subject: example?.subject, text: example?.text });
+    write({ name, address, ...example });
     show({});
     fields.text.focus();
   };
-  const somebody = { name: '', address: '' };
+  const someone = { name: '', address: '' };
   return {
     /** Returns the form, with a button for each of these customers. */
     draw(customers) {
       fill(people, customers.map((one) => h('button', { type: 'button', class: 'small-ask', dataset: { address: one.address.toLowerCase() }, onclick: () => as(one) }, one.name)),
-        h('button', { type: 'button', class: 'small-ask', dataset: { address: '' }, onclick: () => { as(somebody); fields.name.focus(); } }, 'Somebody else'));
+        h('button', { type: 'button', class: 'small-ask', dataset: { address: '' }, onclick: () => { as(someone); fields.name.focus(); } }, 'Someone else'));
       if (!fields.address.value && customers[0]) write({ ...customers[0], ...customers[0].example });
       mark();
       return form;
@@ -169,7 +173,7 @@ function conversation({ mails }, writer) {
   return h('section', { class: `conversation${about && known.thread?.ts === about.ts ? ' in-view' : ''}`, 'aria-labelledby': heading },
     h('h2', { id: heading }, first.subject || 'No subject'),
     mails.map(mailOf),
-    !last.is_from_team && h('p', { class: 'inbox-waits' }, about ? 'No answer yet. It waits in the workspace.' : 'No answer yet.'),
+    !last.is_from_team && h('p', { class: 'inbox-waits' }, 'No reply yet.'),
     h('div', { class: 'block-actions' },
       answered && h('button', { type: 'button', class: 'button', onclick: () => writer.replyTo(answered, fromCustomer?.name ?? '') }, 'Reply'),
       about && h('button', { type: 'button', class: 'button', onclick: () => show('thread') }, 'Show thread'),

@@ -23,6 +23,12 @@ startInbox(document.getElementById('inbox'), document.getElementById('channel'))
 startThread(document.getElementById('thread'));
 startModals();
 
+// The address after `#` is the state of the page, so this link moves the focus itself.
+document.getElementById('skip').addEventListener('click', (event) => {
+  event.preventDefault();
+  const place = document.querySelector('main:not([hidden])');
+  (place.querySelector('textarea') ?? place).focus();
+});
 on('error', (error) => toast(error.message));
 document.getElementById('shell').addEventListener('click', (event) => {
   if (!event.target.closest('#sidebar')) document.body.classList.remove('has-sidebar');

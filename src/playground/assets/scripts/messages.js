@@ -97,7 +97,7 @@ function reactions(list) {
 function fileCard(file) {
   const address = `/workspace/file/${encodeURIComponent(file.id)}`;
   const name = file.title ?? file.name ?? file.id;
-  if (file.mimetype?.startsWith('image/')) return h('a', { class: 'file-image', href: address, target: '_blank' }, h('img', { src: address, alt: name }));
+  if (file.mimetype?.startsWith('image/')) return h('a', { class: 'file-image', href: address, target: '_blank' }, h('img', { src: address, alt: file.alt_txt || name }));
   const size = file.size ? `${(file.size / 1024).toFixed(file.size < 10240 ? 1 : 0)} kB` : (file.mimetype ?? '');
   return h('a', { class: 'file-card', href: address, download: file.name ?? name }, icon('file', 24),
     h('span', {}, h('span', { class: 'file-name' }, name), h('span', { class: 'file-size' }, size)), icon('download'));

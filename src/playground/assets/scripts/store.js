@@ -32,7 +32,7 @@ export const bot = () => user(known.channels.find((one) => one.kind === 'im' && 
 export const people = () => [...known.users.values()].filter((someone) => !someone.is_bot);
 export const channel = (id = known.channel) => known.channels.find((one) => one.id === id);
 export const botChannel = () => known.channels.find((one) => one.kind === 'im' && one.with === bot()?.id);
-export const nameOf = (someone) => someone?.real_name || someone?.name || 'Somebody';
+export const nameOf = (someone) => someone?.real_name || someone?.name || 'Someone';
 export const statusIn = (id, ts) => known.statuses.get(`${id}/${ts}`);
 /** Returns true if the bot works in a thread as an agent. Slack then shows its own Stop button. */
 export const worksIn = (id, ts) => known.sessions.get(`${id}/${ts}`) === 'processing';

@@ -2,12 +2,15 @@
 
 import { h, fill, reconcile, redraw } from './dom.js';
 import { icon } from './icons.js';
-import { composer } from './composer.js';
+import { composer, focusComposer } from './composer.js';
 import { messageItems, statusLine } from './messages.js';
 import { traceOf } from './trace.js';
 import { channel, closeThread, known, nameOf, on, showTab, statusIn, user, worksIn } from './store.js';
 import * as api from './api.js';
 import { toast } from './toasts.js';
+
+// On a narrow screen the thread takes the place of the channel, so it is the main part of the page.
+const narrow = window.matchMedia('(max-width: 899px)');
 
 /** Renders into `pane`, now and on each change. */
 export function startThread(pane) {
@@ -20,24 +23,34 @@ export function startThread(pane) {
   pane.append(head, messages, foot, trace);
 
   let drawn = null;
+  let traced = false;
+  let last = null;
   const place = () => {
     const open = known.thread;
+    const hadFocus = pane.contains(document.activeElement);
     pane.hidden = !open;
     document.body.classList.toggle('has-thread', Boolean(open));
     if (!open) {
+      if (hadFocus) focusBehind(last);
       drawn = null;
+      traced = false;
       return;
     }
+    last = open.ts;
     const showsTrace = known.tab === 'trace';
-    redraw(head, `${known.channel}/${showsTrace}`, () => title(showsTrace));
+    pane.setAttribute('role', narrow.matches ? 'main' : 'complementary');
+    redraw(head, `${known.channel}/${showsTrace}/${narrow.matches}`, () => title(showsTrace));
     messages.hidden = foot.hidden = showsTrace;
     trace.hidden = !showsTrace;
+    if (showsTrace && !traced) trace.focus({ preventScroll: true }); // for the arrow keys
+    traced = showsTrace;
     const now = `${known.me}/${known.channel}/${open.ts}`;
     if (drawn === now) return;
     drawn = now;
     list.replaceChildren();
     trace.replaceChildren();
     fill(foot, composer(known.channel, 'Reply…', open.ts));
+    focusComposer(foot);
   };
   const content = () => {
     const open = known.thread;
@@ -56,9 +69,17 @@ export function startThread(pane) {
     content();
   };
   for (const topic of ['place', 'thread', 'status']) on(topic, both);
+  narrow.addEventListener('change', both);
   pane.addEventListener('keydown', (event) => {
     if (event.key === 'Escape' && !event.defaultPrevented) closeThread();
   });
+}
+
+// Moves the focus from a closed thread to the button that opens it, or else to the composer.
+function focusBehind(ts) {
+  const main = document.querySelector('main:not([hidden])');
+  const opener = [...main.querySelectorAll('.message')].find((one) => one.dataset.ts === ts)?.querySelector('.replies');
+  (opener ?? main.querySelector('textarea') ?? main).focus();
 }
 
 // Renders the root, a line with the number of replies, and the replies.
@@ -80,7 +101,7 @@ function title(showsTrace) {
   const here = channel();
   return h('div', { class: 'pane-title' },
     h('button', { class: 'icon-button only-narrow', 'aria-label': 'Back to the channel', onclick: closeThread }, icon('left')),
-    tabs(showsTrace), h('span', { class: 'topic' }, here?.kind === 'im' ? nameOf(user(here.with)) : `#${here?.name}`),
+    tabs(showsTrace), h(narrow.matches ? 'h1' : 'h2', { class: 'topic' }, here?.kind === 'im' ? nameOf(user(here.with)) : `#${here?.name}`),
     h('button', { class: 'icon-button pane-close', 'aria-label': 'Close thread', onclick: closeThread }, icon('close')));
 }
 

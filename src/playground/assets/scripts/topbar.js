@@ -27,23 +27,23 @@ export function startTopbar(bar) {
 function personButton() {
   const button = h('button', {
     class: 'person', 'aria-haspopup': 'menu', 'aria-expanded': 'false', id: 'person', onclick: () => openMenu(button, [
-      { heading: 'Write and press as' },
+      { heading: 'Act as' },
       ...people().map((one) => ({
         label: nameOf(one), description: `@${one.name}`, face: avatar(one, 28), checked: one.id === known.me,
         choose: () => becomes(one.id).catch((error) => toast(error.message)),
       })),
-      { heading: 'Two tabs can be two people.' },
-    ], { label: 'Who you are' }),
+      { heading: 'Open a second tab to be two people at once.' },
+    ], { label: 'Switch user' }),
   }, avatar(me(), 24), h('span', {}, h('span', { class: 'person-label' }, 'You are: '), h('strong', {}, nameOf(me()))), icon('chevron', 16));
   return button;
 }
 
-const THEMES = { auto: ['auto', 'as the system'], light: ['sun', 'light'], dark: ['moon', 'dark'] };
+const THEMES = { auto: ['auto', 'system'], light: ['sun', 'light'], dark: ['moon', 'dark'] };
 const theme = () => document.documentElement.dataset.theme ?? 'auto';
 
 function themeButton(draw) {
   const [face, words] = THEMES[theme()];
-  return h('button', { class: 'icon-button', id: 'theme', 'aria-label': `Colours: ${words}. Change`, title: `Colours: ${words}`, onclick: () => {
+  return h('button', { class: 'icon-button', id: 'theme', 'aria-label': `Theme: ${words}. Change`, title: `Theme: ${words}`, onclick: () => {
     const names = Object.keys(THEMES);
     const next = names[(names.indexOf(theme()) + 1) % names.length];
     if (next === 'auto') delete document.documentElement.dataset.theme;

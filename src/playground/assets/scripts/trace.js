@@ -5,8 +5,10 @@ import * as api from './api.js';
 import { h, fill } from './dom.js';
 import { icon } from './icons.js';
 import { avatar } from './avatar.js';
+import { replay } from './replay.js';
 import { known, nameOf, user } from './store.js';
 import { full, ofRecord, recently, timeWithSeconds } from './time.js';
+import { auditInWords, inWords } from './trace_words.js';
 
 /** Fetches the records and renders the trace into `pane`. Expanded parts stay expanded. */
 export async function traceOf(pane, channel, thread) {
@@ -16,17 +18,20 @@ export async function traceOf(pane, channel, thread) {
     if (known.thread !== thread) return;
   } catch (error) {
     if (known.thread !== thread) return;
-    const words = error.status === 404 ? 'The bot has not been in this thread, so there is nothing to tell.' : error.message;
+    const words = error.status === 404 ? 'The bot has not been in this thread, so there is nothing to show.' : error.message;
     fill(pane, h('div', { class: 'trace-none' }, icon('trace', 28), h('p', {}, words)));
     return;
   }
   const signature = JSON.stringify(record);
   if (pane.dataset.of === thread.ts && pane.signature === signature && pane.children.length) return;
   const unfolded = new Set([...pane.querySelectorAll('details[open]')].map((one) => one.dataset.fold));
+  if (pane.dataset.of !== thread.ts) pane.replayAt = null;
   pane.signature = signature;
   pane.dataset.of = thread.ts;
-  fill(pane, h('div', { class: 'trace' }, summary(record), plans(record.events),
-    (record.runs ?? []).map(run), part('Actions', (record.actions ?? []).map(action)), part('Audit chain', audit(record.audit ?? []))));
+  const runs = (record.runs ?? []).map(run);
+  const steps = runs.flatMap((one) => [...one.querySelectorAll('li.step')]).map((node) => ({ node, name: node.dataset.node }));
+  fill(pane, h('div', { class: 'trace' }, summary(record), steps.length > 0 && replay(pane, steps), plans(record.events),
+    runs, part('Actions', (record.actions ?? []).map(action)), part('Audit chain', audit(record.audit ?? []))));
   for (const one of pane.querySelectorAll('details')) if (unfolded.has(one.dataset.fold)) one.open = true;
 }
 
@@ -82,15 +87,16 @@ const opinion = (helped) => (helped ? 'this helped' : 'this did not help');
 function step(one, id) {
   const changes = one.changes ?? [];
   const fold = `${id}/${one.version}`;
-  return h('li', { class: `step ${one.error ? 'step-failed' : ''} step-${wayOn(one.next).kind}` },
+  const said = inWords(changes);
+  return h('li', { class: `step ${one.error ? 'step-failed' : ''} step-${wayOn(one.next).kind}`, dataset: { node: one.node } },
     h('div', { class: 'step-head' }, h('strong', { class: 'step-node' }, one.node), h('span', { class: 'step-way' }, wayOn(one.next).words),
       h('span', { class: 'step-time', title: full(ofRecord(one.at)) }, `${timeWithSeconds(ofRecord(one.at))} · ${duration(one.duration_ms ?? 0)}`)),
     one.input !== undefined && one.input !== null && h('div', { class: 'step-input' }, told(one.input)),
     one.error && h('div', { class: 'step-error' }, icon('alert', 15), say(one.error)),
     one.usage && h('div', { class: 'step-usage' }, usage(one.usage)),
+    said.length > 0 && h('ul', { class: 'step-said' }, said.map((words) => h('li', {}, named(words)))),
     changes.length > 0 && h('details', { class: 'fold', dataset: { fold } },
-      h('summary', {}, icon('right', 14), changes.length === 1 ? '1 change' : `${changes.length} changes`,
-        h('span', { class: 'fold-peek' }, changes.map(({ path }) => path.replace(/^\//, '').split('/').slice(0, 2).join('.')).join(', '))),
+      h('summary', {}, icon('right', 14), changes.length === 1 ? 'Details: 1 change' : `Details: ${changes.length} changes`),
       h('dl', { class: 'changes' }, changes.map(change))));
 }
 
@@ -133,8 +139,21 @@ function audit(entries) {
     h('span', { class: 'chain-seq' }, seq),
     h('div', { class: 'chain-main' },
       h('div', {}, h('strong', {}, kind), by && h('span', { class: 'chain-by' }, ' by ', person(by)), h('time', { title: full(ofRecord(at)) }, timeWithSeconds(ofRecord(at)))),
-      detail && h('div', { class: 'chain-detail' }, kind === 'rated' ? opinion(detail.helped) : say(detail)), hash && h('code', { class: 'chain-hash', title: hash }, icon('link', 13), hash.slice(0, 16))))))];
+      detail && auditDetail(kind, detail), hash && h('code', { class: 'chain-hash', title: hash }, icon('link', 13), hash.slice(0, 16))))))];
 }
+
+// Returns the details of an entry: a sentence, and the whole record on request.
+function auditDetail(kind, detail) {
+  if (kind === 'rated') return h('div', { class: 'chain-detail' }, opinion(detail.helped));
+  const words = auditInWords(kind, detail);
+  if (!words) return h('div', { class: 'chain-detail' }, say(detail));
+  return [h('div', { class: 'chain-detail' }, named(words)),
+    h('details', { class: 'fold', dataset: { fold: `audit/${kind}/${JSON.stringify(detail).slice(0, 80)}` } },
+      h('summary', {}, icon('right', 14), 'Record'), h('pre', { class: 'changes chain-record' }, JSON.stringify(detail, null, 2)))];
+}
+
+// Returns a text with the names of people instead of their ids.
+const named = (words) => words.replace(/@(U\w+)/g, (mention, id) => (user(id) ? `@${user(id).name}` : mention));
 
 // Returns the input of a step: a message, decision or stop of a person; anything else as recorded.
 function told(input) {
@@ -145,6 +164,7 @@ function told(input) {
   const decided = inside.verdict ?? inside.decision?.verdict;
   if (by && decided) return [person(by), ` ${verdict(decided)}`];
   if (by && inside.kind) return [person(by), `: ${inside.kind}`];
+  if (inside.kind === 'external' && inside.source) return `An event from ${inside.source}`;
   return say(input);
 }
 

@@ -1,0 +1,103 @@
+// The changes of a step in words: what the bot noted, decided, said or waits for. The raw changes stay
+// behind “Details”.
+
+/** Returns the sentences about the changes of a step, each once, the most telling first. */
+export function inWords(changes) {
+  const sentences = changes.flatMap((change) => (change.path === '' ? ofStart(change.value) : ofChange(change)));
+  return [...new Set(sentences.filter(Boolean))];
+}
+
+// The first step stores the whole state at once.
+function ofStart(record) {
+  const turn = record?.state?.turn ?? {};
+  return Object.entries(turn).flatMap(([name, value]) => ofChange({ path: `/state/turn/${name}`, op: 'add', value }));
+}
+
+function ofChange({ path, op, value }) {
+  const words = SENTENCES.find(([pattern]) => pattern.test(path))?.[1];
+  const sentence = words === undefined ? fallback(path, op, value) : words && words(value, op, path);
+  return sentence ? [sentence] : [];
+}
+
+// A path and its sentence; null for bookkeeping, about which there is nothing to say.
+const SENTENCES = [
+  [/^\/state\/turn\/analysis/, (value) => value?.user_request_summary && `Understood: “${value.user_request_summary}”.`],
+  [/^\/state\/turn\/names$/, (value) => listed('Found the names', value?.map((one) => `“${one.name}”`))],
+  [/^\/state\/turn\/missing$/, (value) => listed('Still needed:', value?.map(brief))],
+  [/^\/state\/turn\/errors/, (value) => listed('Errors:', [value].flat().map(brief))],
+  [/^\/state\/turn\/reads/, (value, op) => op !== 'remove' && listed('Looked up', [value].flat().map(nameOfRead))],
+  [/^\/state\/turn\/proposal$/, (value) => value?.card?.title && `Prepared the card “${value.card.title}”.`],
+  [/^\/state\/turn\/change$/, (value) => value?.action && `Chose the change: ${spoken(value.action)}.`],
+  [/^\/state\/turn\/(final_response|reply)/, (value) => quoted('Answered', textOf(value))],
+  [/^\/state\/turn\/gathered/, (value) => listed('Collected', Object.keys(Object(value)).map(spoken))],
+  [/^\/state\/draft$/, (value) => (value ? 'Kept a draft of the request.' : 'The draft is finished.')],
+  [/^\/state\/(last_[a-z]+|subjects)/, (value) => aboutThing(value)],
+  [/^\/state\/topic/, (value) => value?.capability && `The topic is ${spoken(value.capability)}.`],
+  [/^\/state\/conversation\/lines/, (value, op) => op !== 'remove' && quoted('Remembered', lastText(value))],
+  [/^\/state\/log/, (value) => (value ? 'Added an entry to the list of changes made here.' : null)],
+  [/^\/suspended/, (value, op) => (op === 'remove' || !value ? 'No longer waits for a person.' : 'Waits for a person’s decision.')],
+  [/^\/state\/(turn\/)?(began|cause)$/, null],
+  [/^\/state\/steps\b/, (value) => value?.reasoning && `${capital(short(value.reasoning).replace(/\.$/, ''))}.`],
+  [/^\/state\/tool_results\b/, (value) => listed('Used the tools', [value].flat().flatMap((one) => one?.tool ?? Object.keys(Object(one)).map(spoken)))],
+  [/^\/state\/draft_response$/, (value) => quoted('Drafted', textOf(value))],
+  [/^\/state\/selected_tools\b/, (value) => listed('Chose the tools', [value].flat().map((one) => spoken(brief(one))))],
+  [/^\/state\/(mail|message|classification|class)\b/, (value, op, path) => `${capital(last(path))}: ${brief(value)}.`],
+  [/^\/cursor\/performing$/, (value, op) => op === 'remove' && 'The change was carried out, and its outcome was read.'],
+  [/^\/cursor$/, (value) => value?.performing && 'The change is sent next.'],
+  [/^\/(cursor|voice|turns|format|run|said_at)\b|^\/state\/(on_card|on_card_turn|speakers|draft_turn|context)\b/, null],
+  [/^\/state\/turn\/(phase|at|by|number|rounds|exchange|said|zone|without_model)\b/, null],
+];
+
+function fallback(path, op, value) {
+  const name = spoken(path.replace(/^\/(state\/)?(turn\/)?/, '').replace(/\/(\d+|-)(?=\/|$)/g, ' ').replaceAll('/', ' '));
+  const empty = value === null || value === undefined || value === '' || (typeof value === 'object' && !Object.keys(value).length);
+  if (op === 'remove') return `Removed: ${name}.`;
+  return empty ? null : `${capital(name)}: ${brief(value)}.`;
+}
+
+const listed = (before, items) => (items?.length ? `${before} ${items.join(', ')}.` : null);
+const quoted = (before, words) => (words ? `${before}: “${short(words)}”` : null);
+const spoken = (name) => String(name).replaceAll('_', ' ').replace(/\s+/g, ' ').trim();
+const capital = (words) => `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
+const last = (path) => spoken(path.split('/').at(-1));
+const short = (words) => (words.length > 160 ? `${words.slice(0, 159).trimEnd()}…` : words);
+const nameOfRead = (read) => spoken(read?.tool ?? read?.name ?? brief(read));
+
+function aboutThing(value) {
+  const name = typeof value === 'string' ? value : Object.values(Object(value)).at(-1);
+  return typeof name === 'string' ? `“It” now means “${name}”.` : null;
+}
+
+function lastText(value) {
+  const line = Array.isArray(value) ? value.at(-1) : value;
+  return typeof line === 'string' ? line : line?.text;
+}
+
+// Returns the words of a reply: strings below `plain`, `bold`, `text` and the like, in order.
+function textOf(value) {
+  if (typeof value === 'string') return value;
+  if (Array.isArray(value)) return value.map(textOf).join('');
+  return value && typeof value === 'object' ? Object.values(value).map(textOf).join(' ').trim() : '';
+}
+
+// Returns a value in a few words, without the braces of its record.
+function brief(value) {
+  if (value === null || value === undefined) return 'nothing';
+  if (typeof value !== 'object') return short(String(value));
+  if (Array.isArray(value)) return value.length > 3 ? `${value.length} entries` : value.map(brief).join(', ');
+  return short(Object.entries(value).map(([name, one]) => `${spoken(name)} ${typeof one === 'object' && one ? '…' : one}`).join(', '));
+}
+
+/** Returns the details of an entry of the audit chain in a sentence; null if only the record says them. */
+export function auditInWords(kind, detail) {
+  switch (kind) {
+    case 'said': case 'answered': return detail.text && short(detail.text);
+    case 'asked': case 'shown': return detail.title ?? detail.card?.title ?? null;
+    case 'decided': return detail.verdict && `${capital(brief(detail.verdict))}${detail.how ? `, by ${spoken(detail.how)}` : ''}.`;
+    case 'executed': return 'The change was about to be sent.';
+    case 'sent': return (detail.exchanges ?? []).map((one) => `${one.method} ${one.path}: ${one.status}${one.count > 1 ? `, ${one.count} times` : ''}`).join('; ') || null;
+    case 'outcome': case 'settled': return detail.summary ?? null;
+    case 'attached': return detail.title ? `File “${detail.title}”.` : null;
+    default: return null;
+  }
+}
