@@ -59,7 +59,13 @@ fn the_agent_variant_adds_what_its_features_need() {
 /// Each capability brings the defaults of its own section; the page for operators has all of them.
 #[test]
 fn the_page_of_all_settings_is_made_of_its_parts() {
-    let folders = ["src/config", "src/capabilities/experiments", "src/capabilities/simulation", "src/capabilities/mcp"];
+    let folders = [
+        "src/config",
+        "src/capabilities/experiments",
+        "src/capabilities/simulation",
+        "src/capabilities/watches",
+        "src/capabilities/mcp",
+    ];
     let parts = folders.map(|folder| fs::read_to_string(format!("{folder}/default.toml")).unwrap());
     let own: Vec<&str> = installed::SETTINGS.sections.iter().map(|section| section.defaults).collect();
     assert_eq!(own, &parts[1..], "the capabilities in the order in which they are installed");
@@ -113,27 +119,27 @@ fn all_that_is_wrong_is_told_at_once() {
         "#,
         &[("UPGRADE_API_URL", "upgrade.example.com"), ("COUNTERSIGN__SLACK__CONNECTIONS", "12")],
     ), @r#"
-    databse: there is no such section; there are slack, server, store, workers, approvals, plans, record, model, email, upgrade, simulation, mcp
+    databse: there is no such section; there are slack, server, store, workers, approvals, plans, record, model, email, upgrade, simulation, watches, mcp
     slack.bot_token: secrets come from the environment only; set SLACK_BOT_TOKEN there and remove this
     server.colour: found `green` (unknown field `colour`, expected one of `address`, `port`, `connections`, `header_timeout`, `body_timeout`, `idle_timeout`, `log`, `log_format`)
-    server.port: found `"eighty"` (invalid type: string "eighty", expected a whole number); right would be something like `3000`
-    workers.lease: found `soon` (invalid value: string "soon", expected a duration); right would be something like `30s`
-    slack.connections: found 12; right would be 1 to 10, which is as many as Slack allows
-    workers.threads: found 0; right would be 1 to 10000
-    approvals.approvers: found `everybody`; right would be channel, requester, a user id (U…) or a user group id (S…)
-    upgrade.api_url: found `upgrade.example.com`; right would be an address that begins with http:// or https://
+    server.port: found `"eighty"` (invalid type: string "eighty", expected a whole number); expected something like `3000`
+    workers.lease: found `soon` (invalid value: string "soon", expected a duration); expected something like `30s`
+    slack.connections: found 12; expected 1 to 10, which is as many as Slack allows
+    workers.threads: found 0; expected 1 to 10000
+    approvals.approvers: found `everybody`; expected channel, requester, a user id (U…) or a user group id (S…)
+    upgrade.api_url: found `upgrade.example.com`; expected an address that begins with http:// or https://
     "#);
 }
 
 #[test]
 fn a_secret_that_cannot_be_sent_is_told_without_it() {
     let broken = problems("", &[("ANTHROPIC_API_KEY", "sk-\nant"), ("SLACK_BOT_TOKEN", "xoxb-fine\n")]);
-    assert_eq!(broken, "ANTHROPIC_API_KEY: it has a line break or a blank in the middle; right would be one word");
+    assert_eq!(broken, "ANTHROPIC_API_KEY: it contains a line break or a space; expected one word");
 }
 
 #[test]
 fn a_wrong_time_is_said_as_it_is_written() {
-    let wrong = "workers.lease: found 0s; right would be between 1s and 1h";
+    let wrong = "workers.lease: found 0s; expected between 1s and 1h";
     assert_eq!(problems("[workers]\nlease = \"0s\"", &[]), wrong);
 }
 
@@ -157,17 +163,17 @@ fn somebody_must_be_able_to_approve() {
         "#,
         &[],
     ), @"
-    approvals: found needed = 1, but approvers and own_request leave nobody who may approve; right would be more approvers, or fewer needed
-    approvals.actions.delete_experiment: found needed = 2, but approvers and own_request leave 1 person who may approve; right would be more approvers, or fewer needed
+    approvals: found needed = 1, but approvers and own_request leave only nobody who can approve; expected more approvers, or fewer needed
+    approvals.actions.delete_experiment: found needed = 2, but approvers and own_request leave only 1 person who can approve; expected more approvers, or fewer needed
     ");
 }
 
 #[test]
 fn there_is_one_way_to_sign_in() {
     let both = problems("[upgrade]\nservice_account = \"key.json\"", &[("UPGRADE_AUTH_TOKEN", "t")]);
-    assert_eq!(both, "upgrade.service_account: UPGRADE_AUTH_TOKEN is set as well; right would be one of them");
+    assert_eq!(both, "upgrade.service_account: UPGRADE_AUTH_TOKEN is set as well; expected one of them");
     insta::assert_snapshot!(problems("[upgrade]\ntoken_uri = \"oauth2.example\"", &[]), @"
-    upgrade.token_uri: found `oauth2.example`; right would be an address that begins with http:// or https://
+    upgrade.token_uri: found `oauth2.example`; expected an address that begins with http:// or https://
     upgrade.token_uri: it says where the tokens of a service account come from, but upgrade.service_account is not set
     ");
 }
@@ -207,8 +213,8 @@ fn nothing_wrong_passes_in_silence() {
         ("COUNTERSIGN__WORKERS__DRAIN", "0s", "workers.drain", "between 1s and 10m"),
         ("COUNTERSIGN__WORKERS__LEESE", "5s", "workers.leese", "did you mean `lease`?"),
         ("COUNTERSIGN__WORKER__LEASE", "5s", "worker", "did you mean workers?"),
-        ("COUNTERSIGN__WORKERS", "5", "workers", "right would be a section"),
-        ("COUNTERSIGN__SLACK", "1", "slack", "right would be a section"),
+        ("COUNTERSIGN__WORKERS", "5", "workers", "expected a section"),
+        ("COUNTERSIGN__SLACK", "1", "slack", "expected a section"),
         (
             "COUNTERSIGN__APPROVALS__REMIND_BEFORE",
             "13h",
@@ -219,7 +225,7 @@ fn nothing_wrong_passes_in_silence() {
         ("COUNTERSIGN_WORKERS_LEASE", "5s", "COUNTERSIGN_WORKERS_LEASE", "COUNTERSIGN__WORKERS__LEASE"),
         ("countersign__workers__lease", "5s", "countersign__workers__lease", "COUNTERSIGN__WORKERS__LEASE"),
         ("COUNTERSIGN_STORE__KIND", "redis", "COUNTERSIGN_STORE__KIND", "COUNTERSIGN__STORE__KIND"),
-        ("UPGRADE_API_URL", "http://127.0.0.1/api?x=1", "upgrade.api_url", "right would be `http://127.0.0.1/api`"),
+        ("UPGRADE_API_URL", "http://127.0.0.1/api?x=1", "upgrade.api_url", "expected `http://127.0.0.1/api`"),
         ("SLACK_API_URL", "https://u:hidden@slack.com/api", "slack.api_url", "a name or a password in it"),
         ("SLACK_BOT_TOKEN", "xapp-hidden", "SLACK_BOT_TOKEN", "a Slack app-level token"),
         ("SLACK_APP_TOKEN", "", "SLACK_APP_TOKEN", "set, but empty"),
@@ -231,9 +237,9 @@ fn nothing_wrong_passes_in_silence() {
         assert!(!told.contains("hidden") && !told.contains('\n'), "{name}={value}: {told}");
     }
     let hidden = problems("", &[("COUNTERSIGN__SLACK", "1"), ("SLACK_API_URL", "https://slack.com/api")]);
-    assert_eq!(hidden, "slack: found `1`; right would be a section, [slack], with keys of its own");
+    assert_eq!(hidden, "slack: found `1`; expected a section, [slack], with keys of its own");
     let hidden = problems("slack = 1", &[("SLACK_API_URL", "https://slack.com/api")]);
-    assert_eq!(hidden, "slack: found `1`; right would be a section, [slack], with keys of its own");
+    assert_eq!(hidden, "slack: found `1`; expected a section, [slack], with keys of its own");
     let quoted = problems("[server]\nport = \"3000\"", &[]);
     assert!(quoted.starts_with("server.port: found `\"3000\"` ("), "{quoted}");
     let toml = problems("[slack]\nrate_limits = 5\n[approvals.actions.delete_experiment]\nown_request = 1", &[]);
@@ -281,7 +287,7 @@ fn a_file_that_cannot_be_read_hides_nothing_else() {
 fn a_folder_is_no_settings_file() {
     let told =
         Config::load(Some(std::path::Path::new(".")), &HashMap::new(), &installed::SETTINGS).unwrap_err().to_string();
-    assert_eq!(told, ".: found a folder; right would be a file with settings in it");
+    assert_eq!(told, ".: found a folder; expected a file with settings in it");
 }
 
 #[test]

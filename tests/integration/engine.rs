@@ -155,7 +155,7 @@ impl Node<Notes> for Listen {
             warnings: Vec::new(),
             notes: Vec::new(),
             approve: "Do it".to_owned(),
-            reject: "Don't".to_owned(),
+            reject: "Cancel request".to_owned(),
             done: "Done.".to_owned(),
             irreversible: false,
             editable: false,
@@ -465,7 +465,7 @@ async fn a_target_that_changed_since_is_left_alone() {
     bench.decides(Verdict::Approved, |_| ()).await;
     let action = bench.action().await;
     assert_eq!((action.status, bench.sent()), (Status::Failed, 0));
-    assert!(action.outcome.unwrap().summary().words().contains("changed since this card"));
+    assert!(action.outcome.unwrap().summary().words().contains("changed after this card was posted"));
 }
 
 #[tokio::test]
@@ -574,7 +574,7 @@ async fn what_cannot_be_told_is_said_to_be_unknown() {
     let action = bench.action().await;
     assert_eq!((action.status, bench.sent()), (Status::Unknown, 1));
     let told = action.outcome.unwrap().summary().words();
-    assert!(told.starts_with("When it was sent, "), "{told}");
+    assert!(told.starts_with("It was sent, but "), "{told}");
     assert!(told.contains(" It is down. It may or may not have happened"), "{told}");
 }
 

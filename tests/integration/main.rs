@@ -11,6 +11,7 @@ mod durability;
 mod engine;
 mod evaluation;
 mod manners;
+mod messages;
 mod nemesis;
 mod notebook;
 mod page;

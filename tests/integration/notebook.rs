@@ -35,7 +35,7 @@ fn events(chart: &str) -> Vec<AuditDraft> {
     let policy =
         json!({ "approvers": ["channel", { "user": "U3" }], "own_request": false, "needed": 2, "typed": false });
     let card = json!({
-        "title": "Start “Math Hints”?", "approve": "Start experiment", "reject": "Don't start", "irreversible": false,
+        "title": "Start “Math Hints”?", "approve": "Start experiment", "reject": "Cancel request", "irreversible": false,
         "facts": [{ "label": "Context", "after": "assign-prog" },
                   { "label": "Status", "before": "inactive", "after": "enrolling | running" },
                   { "label": "Weights", "before": null, "after": "50% / 50%" }],
@@ -247,7 +247,7 @@ async fn how_a_card_ended_is_told_as_it_was() {
     assert_snapshot!(told.join("\n"), @"
     1. **Start it?**, asked for by @U1: approved by @U2; outcome not known; marked as done by @U1.
     11:46:40 · **@U1** settled what became of card 1.
-    1. **Start it?**, asked for by @U1: approved by @U2; outcome not known; given up by @U1.
+    1. **Start it?**, asked for by @U1: approved by @U2; outcome not known; abandoned by @U1.
     11:46:40 · **@U1** settled what became of card 1.
     1. **Start it?**, asked for by @U1: approved by @U2; done.
     11:46:40 · A later look settled what became of card 1.
@@ -256,7 +256,7 @@ async fn how_a_card_ended_is_told_as_it_was() {
     1. **Start it?**, asked for by @U1: expired; 1 of 2 had approved (@U2) when the time was over.
     11:46:40 · Card 1 expired: 1 of 2 had approved (@U2) when the time was over.
     1. **Start it?**, asked for by @U1: expired, since nobody decided in time.
-    11:46:40 · Card 1 expired: nobody decided in time.
+    11:46:40 · Card 1 expired: no one decided in time.
     1. **Start it?**, asked for by @U1: closed by @U3.
     11:46:40 · **@U3** closed card 1.
     1. **Start it?**, asked for by @U1: withdrawn by @U1.

@@ -23,9 +23,9 @@ async fn a_researcher_asks_and_a_colleague_presses() {
 
     page.writes("[data-composer=channel]", "@countersign start the Math Hints experiment").await;
     page.shows(THREAD, "Start “Math Hints”?").await;
-    page.shows(THREAD, "inactive → enrolling (running)").await;
+    page.shows(THREAD, "inactive → running").await;
     page.shows(&format!("{THREAD} [data-action-id=approve]"), "Start experiment").await;
-    page.shows(&format!("{THREAD} [data-action-id=reject]"), "Don't start").await;
+    page.shows(&format!("{THREAD} [data-action-id=reject]"), "Cancel request").await;
 
     page.presses("#person", "Ana").await;
     page.presses(".menu-item", "Bo").await;
@@ -37,14 +37,18 @@ async fn a_researcher_asks_and_a_colleague_presses() {
 
     page.presses(&format!("{THREAD} .tab"), "Trace").await;
     page.shows(&format!("{THREAD} .step-node"), "confirm").await;
+    page.shows(&format!("{THREAD} .step-said"), "Waits for a person’s decision.").await;
+    page.presses(&format!("{THREAD} [aria-label='Next step']"), "").await;
+    page.shows(&format!("{THREAD} .replay-words"), "Step 1 of").await;
+    page.presses(&format!("{THREAD} .replay-all"), "Show all").await;
     page.shows(&format!("{THREAD} .pill"), "done").await;
     page.shows(&format!("{THREAD} .chain"), "decided").await;
 
     page.writes("[data-composer=channel]", "@countersign show Math Hints").await;
     page.shows(THREAD, "show Math Hints").await;
-    page.shows(&format!("{THREAD} .message-blocks"), "enrolling").await;
+    page.shows(&format!("{THREAD} .message-blocks"), "running").await;
     page.presses(&format!("{THREAD} [aria-label='This helped']"), "").await;
-    page.shows(THREAD, "I have noted that this helped.").await;
+    page.shows(THREAD, "Thank you. Recorded: this helped.").await;
     page.presses(&format!("{THREAD} .tab"), "Trace").await;
     page.shows(&format!("{THREAD} .step-node"), "respond").await;
     page.shows(&format!("{THREAD} .opinions"), "Bo: this helped").await;
@@ -77,19 +81,19 @@ async fn a_customer_writes_a_colleague_answers_and_the_customer_reads_it() {
     let page = Browser::open(&format!("{}/#as=U1&channel=C1", playground.url())).await;
 
     page.presses("#open-inbox", "Inbox").await;
-    page.shows(&format!("{INBOX} .inbox-none"), "No mails yet").await;
+    page.shows(&format!("{INBOX} .inbox-none"), "No emails yet").await;
     page.presses(&format!("{INBOX} .inbox-people button"), "Ada").await;
     page.fills(&format!("{INBOX} [name=subject]"), "Prices for 20 seats").await;
     page.fills(&format!("{INBOX} [name=text]"), "Hello, what would 20 seats cost us? Ada").await;
-    page.presses(&format!("{INBOX} [type=submit]"), "Send mail").await;
+    page.presses(&format!("{INBOX} [type=submit]"), "Send email").await;
     page.shows(&format!("{INBOX} .conversation h2"), "Prices for 20 seats").await;
-    page.shows(&format!("{INBOX} .inbox-waits"), "It waits in the workspace.").await;
+    page.shows(&format!("{INBOX} .inbox-waits"), "No reply yet.").await;
 
     page.presses(&format!("{INBOX} .conversation .button"), "Show thread").await;
     page.shows(THREAD, "what would 20 seats cost us?").await;
     page.presses(&format!("{THREAD} [data-action-id=approve]"), "Send").await;
     page.shows(&format!("{INBOX} .mail-from-team .badge"), "TEAM").await;
-    page.shows(&format!("{INBOX} .inbox-news"), "answered “Re: Prices for 20 seats”.").await;
+    page.shows(&format!("{INBOX} .inbox-news"), "replied: “Re: Prices for 20 seats”.").await;
     page.lacks(&format!("{INBOX} .inbox-waits")).await;
 
     page.presses(&format!("{INBOX} .conversation .button"), "Show trace").await;
@@ -106,12 +110,13 @@ async fn a_mail_that_cannot_be_sent_says_which_field_is_wrong() {
     let folder = tempfile::tempdir().unwrap();
     let playground = Playground::start(&folder);
     let page = Browser::open(&format!("{}/#as=U1&channel=C1&inbox=1", playground.url())).await;
-    page.presses(&format!("{INBOX} .inbox-people button"), "Somebody else").await;
+    page.presses(&format!("{INBOX} .inbox-people button"), "Someone else").await;
     page.fills(&format!("{INBOX} [name=address]"), "nobody").await;
-    page.presses(&format!("{INBOX} [type=submit]"), "Send mail").await;
-    page.shows(&format!("{INBOX} .input-error"), "“nobody” is no address. Write one such as ada@example.com.").await;
-    page.shows(&format!("{INBOX} .input-error"), "Write something.").await;
-    page.shows(&format!("{INBOX} .inbox-none"), "No mails yet").await;
+    page.presses(&format!("{INBOX} [type=submit]"), "Send email").await;
+    page.shows(&format!("{INBOX} .input-error"), "“nobody” isn't an email address. Use one such as ada@example.com.")
+        .await;
+    page.shows(&format!("{INBOX} .input-error"), "Write a message.").await;
+    page.shows(&format!("{INBOX} .inbox-none"), "No emails yet").await;
     page.close().await;
     playground.stop().await;
 }

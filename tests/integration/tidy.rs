@@ -19,7 +19,8 @@ const ROOMS_OF_CONVERSATION: &[(&str, &[&str])] = &[
 /// Production files are to be held in mind; past this many lines there is a second idea in them.
 const LONGEST_FILE: usize = 500;
 
-fn sources() -> Vec<PathBuf> {
+/// The Rust sources below `src`, sorted.
+pub fn sources() -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![PathBuf::from("src")];
     while let Some(folder) = folders.pop() {
@@ -38,7 +39,7 @@ fn sources() -> Vec<PathBuf> {
 
 /// The production part of a file: all of it but the items for tests alone. An item ends where its brace is closed, which
 /// stands alone below its first word in a formatted file.
-fn production(text: &str) -> String {
+pub fn production(text: &str) -> String {
     let mut kept = String::new();
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
@@ -58,7 +59,7 @@ fn production(text: &str) -> String {
 }
 
 /// The files that are for tests alone: a module that is declared so, and what is below it.
-fn for_tests_alone() -> Vec<PathBuf> {
+pub fn for_tests_alone() -> Vec<PathBuf> {
     let mut found = Vec::new();
     for path in sources() {
         let text = fs::read_to_string(&path).unwrap();
@@ -85,8 +86,8 @@ const OF_A_PLATFORM: &[&str] =
 /// The words of the platforms.
 const PLATFORM_WORDS: &[&str] = &["experiment", "upgrade"];
 
-/// The lines that name one nevertheless: where its folder is declared, and under which names data and settings of earlier
-/// versions have a field.
+/// The lines that name one nevertheless: where its folder is declared, under which names data and settings of earlier
+/// versions have a field, and the nouns that people say before the name of a thing.
 fn may_name_one(line: &str) -> bool {
     let is_declared = matches!(line.trim(), "pub mod upgrade;" | "pub use countersign_experiments as experiments;");
     let is_page =
@@ -95,6 +96,7 @@ fn may_name_one(line: &str) -> bool {
         || is_page
         || line.trim().starts_with("#[serde(rename = \"")
         || line.trim().starts_with("#[serde(alias = \"")
+        || line.starts_with("$noun = ")
 }
 
 /// The names that follow a path, also as a group.

@@ -20,17 +20,17 @@ async fn creating_fills_in_defaults_and_says_so() {
         Context: assign-prog
         Conditions: control 50%, variant 50%
         Decision points: SelectSection / area_model
-        Assigned: each person by themselves
+        Assignment: individual
         Consistency: individual
-        Afterwards: everyone keeps their condition
-        People on no list: take part
+        After enrollment ends: enrolled users keep their condition
+        Users on no list: included
         Of 1,000 new users: about 496 control, 504 variant
-        Same points: no other live experiment
-        Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 31.
-        Filled in by default: Conditions (the first of assign-prog), Assigned, Consistency, Afterwards, People on no list.
-        It will be inactive until somebody starts it.
-        [Create experiment] [Don't create]
-        ✅ Created “Fraction Pictures”. It is inactive until somebody starts it.
+        Overlapping experiments: none
+        Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±31.
+        Defaults used: Conditions (the first of assign-prog), Assignment, Consistency, After enrollment ends, Users on no list.
+        It stays inactive until someone starts it.
+        [Create experiment] [Cancel request]
+        ✅ Created “Fraction Pictures”. It stays inactive until someone starts it.
         ");
         assert_eq!(bench.changes(), 0, "a card changes nothing");
 
@@ -59,18 +59,18 @@ async fn creating_takes_what_people_say() {
     Context: assign-prog
     Conditions: concrete 50%, abstract 30%, control 20%
     Decision points: SelectSection / area_model, SelectProblem / fraction_intro
-    Assigned: all of a group together, by classId
+    Assignment: by group (classId)
     Consistency: group
-    Afterwards: everyone keeps their condition
-    People on no list: take part
+    After enrollment ends: enrolled users keep their condition
+    Users on no list: included
     Tags: algebra
     Of 100 new groups (classId): about 52 concrete, 28 abstract, 20 control
-    Same points: no other live experiment
-    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 10. Everybody in a group gets the same, so how the users split depends on how large the groups are.
-    Filled in by default: Consistency, Afterwards, People on no list.
-    It will be inactive until somebody starts it.
-    [Create experiment] [Don't create]
-    ✅ Created “Class Pictures”. It is inactive until somebody starts it.
+    Overlapping experiments: none
+    Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±10. Everyone in a group gets the same condition, so the split of users depends on the group sizes.
+    Defaults used: Consistency, After enrollment ends, Users on no list.
+    It stays inactive until someone starts it.
+    [Create experiment] [Cancel request]
+    ✅ Created “Class Pictures”. It stays inactive until someone starts it.
     ");
     bench.does("create_experiment", asked).await;
     assert_eq!(bench.upgrade.experiment("Class Pictures").unwrap()["group"], "classId");
@@ -115,28 +115,28 @@ async fn creating_refuses_what_the_platform_would_take() {
         said.push(bench.refuses("create_experiment", asked).await);
     }
     assert_snapshot!(said.join("\n"), @"
-    There is no context “asign”. There are: assign-prog, livehint-ai, mathstream.
+    No context is called “asign”. There are: assign-prog, livehint-ai, mathstream.
     [assign-prog → create X in assign-prog]
     [livehint-ai → create X in livehint-ai]
     [mathstream → create X in mathstream]
     The context assign-prog has no site “Lobby”. It has: SelectSection, SelectProblem.
-    Say it again with one of these.
+    Ask again with one of these.
     The context assign-prog has no target “lift”. It has: absolute_value_plot_equality, area_model, fraction_intro.
-    Say it again with one of these.
-    conditions: assign-prog has no conditions “hints”, “Examples”. It has: control, variant, concrete, abstract. Which shall I compare? []
-    The condition code “default” cannot be used: it is reserved for what the application does without the platform.
-    The condition code “control” cannot be used: it is there twice.
-    The weights add up to 120; they have to make 100, and each has to be between 0 and 100.
-    Say the weights again, such as 50/50.
-    The weights add up to 100; they have to make 100, and each has to be between 0 and 100.
-    Say the weights again, such as 50/50.
-    I need one weight for each condition: control, variant.
+    Ask again with one of these.
+    conditions: assign-prog has no conditions “hints”, “Examples”. It has: control, variant, concrete, abstract. Which should I compare? []
+    The condition code “default” can't be used: it is reserved for the application's own default.
+    The condition code “control” can't be used: it appears twice.
+    The weights add up to 120. They must total 100, each from 0 to 100.
+    Give the weights again, for example 50/50.
+    The weights add up to 100. They must total 100, each from 0 to 100.
+    Give the weights again, for example 50/50.
+    Each condition needs a weight: control, variant.
     Write them in that order, such as 70/30, or by name.
     The assignment unit cannot be “team”, only individual, group, within-subjects.
-    The consistency rule can be “group” only where a group draws the lot together, and here each person does.
-    Say which group draws, such as assigned by classId, or choose the rule individual or experiment.
-    Something I was given has another form than it should, so I could not use it.
-    Say it again in other words.
+    The consistency rule can be “group” only with assignment by group. This experiment assigns users individually.
+    Give a group type, such as assigned by classId, or choose the rule individual or experiment.
+    A value has the wrong type, so I couldn't use it.
+    Give the value again, for example as it appears on the platform.
     ");
     assert_eq!(bench.changes(), 0);
 }
@@ -148,7 +148,7 @@ async fn a_second_experiment_of_a_name_is_pointed_out() {
     let asked =
         json!({ "name": "Math Hints", "context": "assign-prog", "decision_points": "SelectSection/area_model" });
     let proposal = bench.proposes("create_experiment", asked).await;
-    assert_snapshot!(proposal.card.warnings[0].words(), @"There is an experiment of this name already (inactive in assign-prog); then there will be two.");
+    assert_snapshot!(proposal.card.warnings[0].words(), @"An experiment with this name already exists (inactive in assign-prog), so there will be two.");
 }
 
 #[tokio::test]
@@ -159,58 +159,55 @@ async fn a_life_of_starting_stopping_resuming_cancelling() {
         let start = json!({ "experiment": "math hints", "status": "start" });
         reads!(card(&bench.proposes("update_experiment_status", start.clone()).await.card), @"
         Start “Math Hints”?
-        Status: inactive → enrolling (running)
+        Status: inactive → running
         Context: assign-prog
         Conditions: control 50%, variant 50%
         Decision points: SelectSection / absolute_value_plot_equality
-        Enrolled: nobody
-        Same points: no other live experiment
-        [Start experiment] [Don't start]
-        ✅ Started “Math Hints”: it is enrolling now.
+        Enrolled: 0
+        Overlapping experiments: none
+        [Start experiment] [Cancel request]
+        ✅ Started “Math Hints”: it is running now.
         ");
         assert_eq!(
             bench.does("update_experiment_status", start.clone()).await,
-            "Started “Math Hints”: it is enrolling now."
+            "Started “Math Hints”: it is running now."
         );
         reads!(
             bench.refuses("update_experiment_status", start).await,
-            @"“Math Hints” is already running (enrolling), so there is nothing to change."
+            @"“Math Hints” is already running, so there's nothing to change."
         );
 
         let stop = json!({ "experiment": "Math Hints", "status": "paused" });
         reads!(card(&bench.proposes("update_experiment_status", stop.clone()).await.card), @"
         Stop “Math Hints”?
-        Status: enrolling (running) → enrollmentComplete (paused)
+        Status: running → paused
         Context: assign-prog
-        Afterwards: everyone keeps their condition
-        Enrolled: nobody
-        Same points: no other live experiment
-        Stopping is a pause: it can be resumed. To end it for good, ask me to cancel it.
-        [Stop experiment] [Don't stop]
-        ✅ Stopped “Math Hints”: it takes nobody new.
+        After enrollment ends: enrolled users keep their condition
+        Enrolled: 0
+        Overlapping experiments: none
+        Stopping only pauses it, so it can be resumed. To end it permanently, ask me to cancel it.
+        [Stop experiment] [Cancel request]
+        ✅ Stopped “Math Hints”: no new users are enrolled.
         ");
         bench.does("update_experiment_status", stop).await;
         let resume = json!({ "experiment": "Math Hints", "status": "resume" });
-        assert_eq!(
-            bench.does("update_experiment_status", resume).await,
-            "Resumed “Math Hints”: it is enrolling again."
-        );
+        assert_eq!(bench.does("update_experiment_status", resume).await, "Resumed “Math Hints”: it is running again.");
         let cancel = json!({ "experiment": "Math Hints", "status": "cancelled" });
         reads!(card(&bench.proposes("update_experiment_status", cancel.clone()).await.card), @"
         Cancel “Math Hints”?
-        Status: enrolling (running) → cancelled (completed)
+        Status: running → cancelled
         Context: assign-prog
-        Enrolled: nobody
-        Same points: no other live experiment
-        ⚠️ A cancelled experiment cannot be started again here.
+        Enrolled: 0
+        Overlapping experiments: none
+        ⚠️ A cancelled experiment can't be started again here.
         [Cancel experiment] (red) [Keep it]
-        ✅ Cancelled “Math Hints”: it gives nobody a condition any more.
+        ✅ Cancelled “Math Hints”: nobody gets its conditions any more.
         ");
         bench.does("update_experiment_status", cancel).await;
         reads!(
             bench.refuses("update_experiment_status", json!({ "experiment": "Math Hints", "status": "start" })).await,
             @"
-        “Math Hints” is cancelled (completed), and from there it cannot become enrolling (running). It can become: archived.
+        “Math Hints” is cancelled and can't become running. It can become: archived.
         [archive Math Hints → archive Math Hints]
         "
         );
@@ -224,11 +221,11 @@ async fn a_status_that_is_not_said_is_asked_for_with_what_is_possible() {
     bench.upgrade.has("Math Hints", "inactive");
     assert_snapshot!(
         bench.refuses("update_experiment_status", json!({ "experiment": "Math Hints" })).await,
-        @r#"status: “Math Hints” is inactive. What should become of it? ["schedule", "start", "cancel"]"#
+        @r#"status: “Math Hints” is inactive. What should its new status be? ["schedule", "start", "cancel"]"#
     );
     assert_snapshot!(
         bench.refuses("update_experiment_status", json!({ "experiment": "Math Hints", "status": "finish" })).await,
-        @"The status cannot be “finish”, only enrolling (start), enrollmentComplete (stop), cancelled (cancel), archived, scheduled."
+        @"The status cannot be “finish”, only running, paused, cancelled, archived, scheduled."
     );
     assert_snapshot!(bench.refuses("update_experiment_status", json!({ "status": "stop" })).await, @r#"experiment: Which experiment? ["Math Hints"]"#);
 }
@@ -238,17 +235,17 @@ async fn a_name_that_is_not_quite_right_is_never_guessed() {
     let bench = Bench::start(Version::V6_5).await;
     bench.upgrade.has("Math Hints", "inactive");
     assert_snapshot!(bench.refuses("update_experiment_status", json!({ "experiment": "Mth Hints", "status": "start" })).await, @r"
-    There is no experiment “Mth Hints”. Did you mean “Math Hints”?
+    No experiment is called “Mth Hints”. Did you mean “Math Hints”?
     [Math Hints → start Math Hints]
     ");
     assert_snapshot!(bench.refuses("delete_experiment", json!({ "experiment": "zebra" })).await, @r"
-    There is no experiment “zebra”.
+    No experiment is called “zebra”.
     [Show all → list experiments]
     ");
 
     let twin = bench.upgrade.has("Math Hints", "enrolling");
     let said = bench.refuses("delete_experiment", json!({ "experiment": "Math Hints" })).await;
-    assert!(said.starts_with("There are several experiments “Math Hints”. Which one do you mean?"), "{said}");
+    assert!(said.starts_with("Several experiments are called “Math Hints”. Which one do you mean?"), "{said}");
     assert!(said.contains(&format!("delete {twin}]")), "{said}");
     bench.does("delete_experiment", json!({ "experiment": twin })).await;
     assert_eq!(bench.upgrade.experiment("Math Hints").unwrap()["state"], "inactive", "the other one is still there");
@@ -267,11 +264,11 @@ async fn deleting_shouts_and_counts() {
         let asked = json!({ "experiment": "Math Hints" });
         let proposal = bench.proposes("delete_experiment", asked.clone()).await;
         let words = card(&proposal.card);
-        assert!(words.starts_with("PERMANENTLY DELETE “Math Hints”?\nStatus: enrolling (running)"), "{words}");
-        assert!(words.contains("⚠️ This cannot be undone. The enrolments of 2 people go with it.\n"), "{words}");
-        assert!(words.contains("⚠️ It is enrolling (running): people are getting its conditions now.\n"), "{words}");
-        assert!(words.contains("[Delete for good] (red) [Keep it]"), "{words}");
-        assert_eq!(bench.does("delete_experiment", asked).await, "Deleted “Math Hints”.");
+        assert!(words.starts_with("Permanently delete “Math Hints”?\nStatus: running"), "{words}");
+        assert!(words.contains("⚠️ This can't be undone. The enrollments of 2 users are deleted too.\n"), "{words}");
+        assert!(words.contains("⚠️ It is running, so users are getting its conditions now.\n"), "{words}");
+        assert!(words.contains("[Delete permanently] (red) [Keep it]"), "{words}");
+        assert_eq!(bench.does("delete_experiment", asked).await, "“Math Hints” was permanently deleted.");
         assert!(!bench.upgrade.contains("Math Hints"));
     }
 }
@@ -289,12 +286,12 @@ async fn updating_shows_before_and_after_and_touches_nothing_else() {
         Description: none → Do hints help?
         Conditions: control 50%, variant 50% → control 70%, variant 30%
         Of 1,000 new users: about 496 control, 504 variant → about 689 control, 311 variant
-        Enrolled: nobody
-        Same points: no other live experiment
-        ⚠️ It is enrolling (running): nobody is enrolled yet, so everybody is drawn by the new design.
-        It is enrolling (running) in assign-prog.
-        Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 29.
-        [Update experiment] [Don't update]
+        Enrolled: 0
+        Overlapping experiments: none
+        ⚠️ It is running: nobody is enrolled yet, so everyone is assigned by the new design.
+        It is running in assign-prog.
+        Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±29.
+        [Update experiment] [Cancel request]
         ✅ Updated “Math Hints”: description, weights.
         ");
         bench.does("update_experiment", asked.clone()).await;
@@ -306,7 +303,7 @@ async fn updating_shows_before_and_after_and_touches_nothing_else() {
         }
         reads!(
             bench.refuses("update_experiment", asked).await,
-            @"“Math Hints” is already like that, so there is nothing to change."
+            @"“Math Hints” is already like that, so there's nothing to change."
         );
 
         let undo = proposal.undo.unwrap();
@@ -335,15 +332,15 @@ async fn updating_every_field_reads_back() {
         Tags: none → algebra
         Conditions: control 50%, variant 50% → control 40%, variant 30%, concrete 30%
         Decision points: SelectSection / absolute_value_plot_equality → SelectSection / absolute_value_plot_equality, SelectProblem / area_model
-        Assigned: each person by themselves → all of a group together, by classId
+        Assignment: individual → by group (classId)
         Consistency: individual → group
-        Afterwards: everyone keeps their condition → everyone enrolled gets concrete
-        People on no list: take part → do not take part
-        Enrolled: nobody
-        Same points: no other live experiment
-        ⚠️ Nobody will be enrolled: only people on its inclusion list take part, and that list is empty.
+        After enrollment ends: enrolled users keep their condition → enrolled users get concrete
+        Users on no list: included → excluded
+        Enrolled: 0
+        Overlapping experiments: none
+        ⚠️ Nobody will be enrolled: only users on its inclusion list are included, and that list is empty.
         It is inactive in assign-prog.
-        [Update experiment] [Don't update]
+        [Update experiment] [Cancel request]
         ✅ Updated “Math Hints v2”: 8 fields.
         ");
         let action = bench.action("update_experiment");
@@ -373,10 +370,10 @@ async fn updating_refuses_what_makes_no_sense() {
     }
     assert_snapshot!(said.join("\n"), @"
     What should I change about “Math Hints”?
-    The weights add up to 90; they have to make 100, and each has to be between 0 and 100.
+    The weights add up to 90. They must total 100, each from 0 to 100.
     “Math Hints” has no condition “purple”. It has: control, variant.
-    group: Which type of group draws a lot together? []
-    “color” is nothing that I can set here.
+    group: Which group type is assigned together? []
+    “color” can't be set here.
     ");
 }
 

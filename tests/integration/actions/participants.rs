@@ -14,41 +14,41 @@ async fn introducing_with_groups_says_what_it_replaces() {
         "context": "assign-prog",
     });
     assert_snapshot!(card(&bench.proposes("init_experiment_user", asked.clone()).await.card), @"
-    Initialise user “student-1”?
+    Initialize user “student-1”?
     User: student-1
     Groups: classId: c1, c2; planet: mars
     Working group: classId: c3
-    ⚠️ Groups given here replace those the platform knows of this user.
-    ⚠️ The working group c3 is not among the groups, so group experiments will ignore this user.
+    ⚠️ These groups replace the ones the platform has for this user.
+    ⚠️ The working group c3 isn't one of the user's groups, so group experiments will ignore this user.
     ⚠️ assign-prog has no group type planet, so it has no effect there. Known are: schoolId, classId, instructorId.
-    UpGrade keeps users for all contexts together: assign-prog only says which group types there are.
-    [Initialise user] [Don't]
+    UpGrade stores users once for all contexts; assign-prog only determines the available group types.
+    [Initialize user] [Cancel request]
     ✅ UpGrade knows the user student-1 now.
     ");
     let plain = json!({ "user": "student-1", "group": { "class": "5B" }, "context": "Assign-Prog" });
     assert_snapshot!(card(&bench.proposes("init_experiment_user", plain).await.card), @"
-    Initialise user “student-1”?
+    Initialize user “student-1”?
     User: student-1
     Groups: classId: 5B
-    ⚠️ Groups given here replace those the platform knows of this user.
-    UpGrade keeps users for all contexts together: assign-prog only says which group types there are.
-    [Initialise user] [Don't]
+    ⚠️ These groups replace the ones the platform has for this user.
+    UpGrade stores users once for all contexts; assign-prog only determines the available group types.
+    [Initialize user] [Cancel request]
     ✅ UpGrade knows the user student-1 now.
     ");
     let bare = json!({ "user": "student-1", "context": "assign-prog" });
     assert_snapshot!(card(&bench.proposes("init_experiment_user", bare).await.card), @"
-    Initialise user “student-1”?
+    Initialize user “student-1”?
     User: student-1
-    UpGrade keeps users for all contexts together, so this holds in assign-prog and in every other context.
-    No groups are given; those already known stay as they are.
-    [Initialise user] [Don't]
+    UpGrade stores users once for all contexts, so this applies in assign-prog and every other context.
+    No groups were given, so the user's current groups don't change.
+    [Initialize user] [Cancel request]
     ✅ UpGrade knows the user student-1 now.
     ");
     assert_eq!(bench.does("init_experiment_user", asked).await, "UpGrade knows the user student-1 now.");
-    assert_snapshot!(bench.refuses("init_experiment_user", json!({})).await, @"user: Which participant? I need the user id. []");
+    assert_snapshot!(bench.refuses("init_experiment_user", json!({})).await, @"user: Which user? I need the user ID. []");
     assert_snapshot!(
         bench.refuses("init_experiment_user", json!({ "user": "a\nb" })).await,
-        @"A user id has to be 1 to 250 letters, digits or signs, without blanks at its ends."
+        @"A user ID has 1 to 250 characters and no spaces at its ends."
     );
 }
 
@@ -60,7 +60,7 @@ async fn asking_tells_what_a_known_user_gets_and_enrols_nobody() {
         let record = bench.approved("get_decision_point_assignments", asked.clone()).await;
         assert_eq!(
             failure(bench.performs(&record).await),
-            "UpGrade does not know the user student-1 yet. Initialise the user first."
+            "UpGrade doesn't know the user student-1 yet. Initialize the user first."
         );
         bench.does("init_experiment_user", json!({ "user": "student-1" })).await;
         assert_eq!(
@@ -79,7 +79,7 @@ async fn asking_tells_what_a_known_user_gets_and_enrols_nobody() {
 async fn asking_needs_a_user_and_a_context() {
     let bench = Bench::start(Version::V6_5).await;
     assert_snapshot!(bench.refuses("get_decision_point_assignments", json!({})).await, @r#"
-    user: Which participant? I need the user id. []
+    user: Which user? I need the user ID. []
     context: In which context? ["assign-prog", "livehint-ai", "mathstream"]
     "#);
 }
@@ -96,17 +96,17 @@ async fn marking_finds_the_experiment_and_enrols_once() {
         reads!(card(&record.card), @"
         Mark SelectSection / absolute_value_plot_equality for “student-1”?
         User: student-1
-        Experiment: Math Hints (enrolling (running), assign-prog)
+        Experiment: Math Hints (running, assign-prog)
         Decision point: SelectSection / absolute_value_plot_equality
         Condition: variant
         Status: condition applied
-        Enrolled: nobody
-        Same points: no other live experiment
-        The platform enrols by its own draw; the condition given here is only recorded.
-        [Mark] [Don't mark]
+        Enrolled: 0
+        Overlapping experiments: none
+        UpGrade enrolls users by its own assignment; the condition given here is only recorded.
+        [Mark] [Cancel request]
         ✅ Marked SelectSection / absolute_value_plot_equality for “student-1”.
         ");
-        assert!(failure(bench.performs(&record).await).starts_with("UpGrade does not know the user student-1 yet"));
+        assert!(failure(bench.performs(&record).await).starts_with("UpGrade doesn't know the user student-1 yet"));
 
         bench.does("init_experiment_user", json!({ "user": "student-1" })).await;
         let once = bench.performs(&record).await;
@@ -155,11 +155,11 @@ async fn a_mark_may_name_the_context() {
         })
     };
     let found = bench.proposes("mark_decision_point", asked("assign-prog")).await.card;
-    assert_eq!(found.facts[1].after.words(), "Math Hints (enrolling (running), assign-prog)");
+    assert_eq!(found.facts[1].after.words(), "Math Hints (running, assign-prog)");
     let by_experiment = bench.proposes("mark_decision_point", asked("math hints")).await.card;
     assert_eq!(by_experiment.facts, found.facts, "people say “in” of both");
     assert_snapshot!(bench.refuses("mark_decision_point", asked("mathstream")).await, @"
-    No experiment in mathstream has the decision point SelectSection / absolute_value_plot_equality; “Math Hints” in assign-prog has it.
+    No experiment in mathstream uses the decision point SelectSection / absolute_value_plot_equality; “Math Hints” in assign-prog has it.
     [Mark it in Math Hints → mark SelectSection / absolute_value_plot_equality for user student-1 in Math Hints]
     ");
     let mut both = asked("mathstream");

@@ -120,7 +120,7 @@ async fn every_rule_is_kept_as_recorded_even_if_every_batch_is_made_twice() {
         assert_eq!(rows.len(), if choices["unit"] == "group" { 10 } else { 6 }, "{choices}");
         assert!(rows.iter().all(|row| row[4] == "✓ fits"), "{choices}: {}", report.words());
         let said = report.words();
-        assert!(said.contains(&format!("all {} observations are as the rules say.", rows.len())), "{said}");
+        assert!(said.contains(&format!("all {} observations match the rules.", rows.len())), "{said}");
         let experiment = bench.upgrade.experiment(&name).unwrap();
         assert_eq!(experiment["state"], "paused");
         assert_eq!(experiment["stateTimeLogs"].as_array().unwrap().len(), 2, "started once, paused once: {choices}");
@@ -140,19 +140,19 @@ async fn a_card_lists_every_step_and_the_report_every_observation() {
     let run = proposal.parameters["run"].as_str().unwrap().to_owned();
     assert_snapshot!(without_run(&card(&proposal.card), &run), @"
     Test the consistency rules of “Class Pictures”?
-    Rules: all of a group together, by classId; consistency group; early visitors stay out; afterwards everyone enrolled gets concrete
+    Rules: by group (classId); consistency group; early visitors are excluded; afterwards enrolled users get concrete
     At: SelectSection / area_model
     1. Before the start: visit by test-‹run›-0001 (early visitor, group A)
-    2. Start it: inactive → enrolling (running)
+    2. Start it: inactive → running
     3. While it runs: visits by the same, and by test-‹run›-0002 (later visitor, group A), test-‹run›-0003 (later visitor, group B)
-    4. Pause it: enrolling (running) → enrollmentComplete (paused)
+    4. Pause it: running → paused
     5. While it is paused: visits by the same, and by test-‹run›-0004 (newcomer, group A), test-‹run›-0005 (newcomer, group B), test-‹run›-0006 (newcomer, group C)
     Bounds: 6 test users, this experiment only, at most 10 minutes
     ⚠️ While it runs, real users at SelectSection / area_model are enrolled too.
-    ⚠️ It ends paused: new groups get nothing, and everyone enrolled gets concrete.
-    ⚠️ The platform cannot take enrolled users out again: they stay in its figures.
-    It can be stopped on the way; then it stays as it is by then. Afterwards I offer to put it back.
-    [Run the test] [Don't]
+    ⚠️ It is paused at the end: new groups get no condition, and enrolled users get concrete.
+    ⚠️ The platform can't remove enrolled users, so they stay in its data.
+    You can stop it midway; the experiment then keeps its status at that moment. I'll offer to undo that.
+    [Run the test] [Cancel request]
     ✅ Tested the consistency rules of “Class Pictures”.
     ");
     let mut test = record(bench.action("test_consistency_rules"), proposal);
@@ -161,7 +161,7 @@ async fn a_card_lists_every_step_and_the_report_every_observation() {
     // The lots of the groups fall differently each time.
     let said = ["control", "variant"].iter().fold(said, |said, code| said.replace(code, "‹any›"));
     assert_snapshot!(said, @"
-    Tested the consistency rules of “Class Pictures”: all 10 observations are as the rules say. It is enrollmentComplete (paused) now.
+    Tested the consistency rules of “Class Pictures”: all 10 observations match the rules. It is paused now.
     Phase | Visitor | Expected | Observed | Result
     Before start | Early visitor, group A | nothing | nothing | ✓ fits
     Running | Early visitor, group A | nothing | nothing | ✓ fits
@@ -194,7 +194,7 @@ async fn what_is_not_as_the_rules_say_is_marked() {
         })
         .await;
     assert_snapshot!(read(&bench.reports(&mut test, outcome)), @"
-    Tested the consistency rules of “Trial”: 1 of 6 observations differs from the rules: while it is paused, the later visitor got variant instead of control again. It is enrollmentComplete (paused) now.
+    Tested the consistency rules of “Trial”: 1 of 6 observations differs from the rules: while it is paused, the later visitor got variant instead of control again. It is paused now.
     Phase | Visitor | Expected | Observed | Result
     Before start | Early visitor | nothing | nothing | ✓ fits
     Running | Early visitor | nothing | nothing | ✓ fits
@@ -218,17 +218,17 @@ async fn a_running_or_paused_experiment_is_tested_from_there() {
     let run = proposal.parameters["run"].as_str().unwrap().to_owned();
     assert_snapshot!(without_run(&card(&proposal.card), &run), @"
     Test the consistency rules of “Trial”?
-    Rules: each person by themselves; consistency individual; early visitors may take part; afterwards everyone enrolled keeps their condition
+    Rules: individual; consistency individual; early visitors are included; afterwards enrolled users keep their condition
     At: SelectSection / area_model
     1. While it runs: visit by test-‹run›-0001 (later visitor)
-    2. Pause it: enrolling (running) → enrollmentComplete (paused)
+    2. Pause it: running → paused
     3. While it is paused: visits by the same, and by test-‹run›-0002 (newcomer)
     Left out: visits before the start, since it runs already
     Bounds: 2 test users, this experiment only, at most 10 minutes
-    ⚠️ It ends paused: newcomers get nothing, and everyone enrolled keeps their condition.
-    ⚠️ The platform cannot take enrolled users out again: they stay in its figures.
-    It can be stopped on the way; then it stays as it is by then. Afterwards I offer to put it back.
-    [Run the test] [Don't]
+    ⚠️ It is paused at the end: newcomers get no condition, and enrolled users keep their condition.
+    ⚠️ The platform can't remove enrolled users, so they stay in its data.
+    You can stop it midway; the experiment then keeps its status at that moment. I'll offer to undo that.
+    [Run the test] [Cancel request]
     ✅ Tested the consistency rules of “Trial”.
     ");
     let mut test = record(bench.action("test_consistency_rules"), proposal);
@@ -241,21 +241,21 @@ async fn a_running_or_paused_experiment_is_tested_from_there() {
     let run = proposal.parameters["run"].as_str().unwrap().to_owned();
     assert_snapshot!(without_run(&card(&proposal.card), &run), @"
     Test the consistency rules of “Trial”?
-    Rules: each person by themselves; consistency individual; early visitors may take part; afterwards everyone enrolled keeps their condition
+    Rules: individual; consistency individual; early visitors are included; afterwards enrolled users keep their condition
     At: SelectSection / area_model
     1. While it is paused: visit by test-‹run›-0001 (newcomer)
     Left out: visits before the start and while it runs, since it is paused already
     Bounds: 1 test user, this experiment only, at most 10 minutes
-    ⚠️ The platform cannot take enrolled users out again: they stay in its figures.
-    ⚠️ 1 person is enrolled already; the figures will be mixed.
-    It can be stopped on the way; then it stays as it is by then.
-    [Run the test] [Don't]
+    ⚠️ The platform can't remove enrolled users, so they stay in its data.
+    ⚠️ 1 user is already enrolled, so the data will be mixed.
+    You can stop it midway; the experiment then keeps its status at that moment.
+    [Run the test] [Cancel request]
     ✅ Tested the consistency rules of “Trial”.
     ");
     let mut test = record(bench.action("test_consistency_rules"), proposal);
     let outcome = bench.makes_batches(&mut test, async |_| {}).await;
     assert_snapshot!(read(&bench.reports(&mut test, outcome)), @"
-    Tested the consistency rules of “Trial”: the 1 observation is as the rules say. It is enrollmentComplete (paused) now.
+    Tested the consistency rules of “Trial”: the 1 observation matches the rules. It is paused now.
     Phase | Visitor | Expected | Observed | Result
     Paused | Newcomer | nothing | nothing | ✓ fits
     “Nothing” means that the application shows its default.
@@ -284,14 +284,14 @@ async fn where_rules_cannot_be_told_apart_nothing_is_tested() {
     said.push(bench.refuses("test_consistency_rules", json!({ "experiment": "Sharing" })).await);
     said.push(bench.refuses("test_consistency_rules", json!({})).await);
     assert_snapshot!(said.join("\n"), @r#"
-    In “Within” everybody meets every condition in turn (within subjects), so there is no consistency rule to test.
-    Only people on the inclusion list take part in “Listed”. Test users are on no list, so they would get nothing whatever the rules are.
-    “Short” ends its enrollment by itself at 2 users. The test users would take it there, and it would pause before the test is over.
-    “Other”, enrolling (running), shares a decision point with “Sharing”. There each user takes part in only one of the two, so what a test user gets would not show the rules.
-    [Show the other one → show “Other”]
-    “Other” is cancelled (completed), and the test goes through the phases before the start, running and paused. From where it stands there is no way into them.
+    In “Within” each user gets every condition in turn (within subjects), so there is no consistency rule to test.
+    Only users on the inclusion list are included in “Listed”. Test users aren't on it, so they would get no condition under any rule.
+    “Short” ends enrollment automatically at 2 users. The test users would reach that limit and pause it before the test is over.
+    “Other”, running, shares a decision point with “Sharing”. Each user takes part in only one of the two there, so the test couldn't show whether the rules hold.
+    [Show that experiment → show “Other”]
+    “Other” is cancelled. The test needs an experiment that can be started and paused, which isn't possible from this status.
     [List experiments → list experiments]
-    “Sharing” is scheduled and would start by itself. Take it off the schedule first, then it can be tested.
+    “Sharing” is scheduled and scheduled to start. Unschedule it before testing it.
     [Unschedule it → unschedule “Sharing”]
     experiment: Which experiment? ["Listed", "Other", "Sharing", "Short", "Within"]
     "#);
@@ -313,7 +313,7 @@ async fn somebody_who_interferes_ends_the_test() {
     let said = read(&bench.reports(&mut test, outcome));
     let said = ["control", "variant", "concrete"].iter().fold(said, |said, code| said.replace(code, "‹any›"));
     assert_snapshot!(said, @"
-    Broken off after 3 of 5 steps. Somebody changed its status meanwhile. “Trial” is cancelled (completed) now.
+    Ended early after 3 of 5 steps. Someone changed its status in the meantime. “Trial” is cancelled now.
     Phase | Visitor | Expected | Observed | Result
     Before start | Early visitor | nothing | nothing | ✓ fits
     Running | Early visitor | any condition | ‹any› | ✓ fits

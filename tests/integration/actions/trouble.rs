@@ -65,7 +65,7 @@ async fn a_server_that_is_gone_was_certainly_not_changed() {
         let Bench { upgrade, registry } = bench;
         upgrade.stop().await;
         let said = failure(registry.actions[name].perform(&record).await);
-        assert!(said.starts_with("UpGrade does not answer at the moment (Connection refused"), "{said}");
+        assert!(said.starts_with("UpGrade isn't answering (Connection refused"), "{said}");
         assert!(said.contains("Nothing was changed."), "{said}");
         let probed = registry.actions[name].probe(&record).await;
         assert!(matches!(probed, Probed::CannotTell { .. }), "{name}: {probed:?}");
@@ -111,11 +111,11 @@ async fn a_target_that_changed_is_noticed() {
     }
     assert_snapshot!(
         failure(bench.action("update_experiment").perform(&update).await),
-        @"“Math Hints” was changed since the card was shown, so nothing was changed. Ask again for a fresh card."
+        @"“Math Hints” changed after this card was posted, so nothing was done. Ask again for a new card."
     );
     let probed = bench.action("update_experiment").probe(&update).await;
     let Probed::Otherwise { evidence } = probed else { panic!("{probed:?}") };
-    assert_snapshot!(evidence.words(), @"Reading back “Math Hints”: changed are none; not changed are Conditions.");
+    assert_snapshot!(evidence.words(), @"Checked “Math Hints”: changed: none; not changed: Conditions.");
 }
 
 #[tokio::test]
@@ -124,16 +124,16 @@ async fn a_target_that_is_gone_is_said_to_be_gone() {
         for name in ["update_experiment", "update_experiment_status", "delete_experiment"] {
             let (bench, record) = ready(version, name).await;
             bench.does("delete_experiment", json!({ "experiment": "Math Hints" })).await;
-            let gone = "“Math Hints” does not exist any more, so nothing was changed.";
+            let gone = "“Math Hints” no longer exists, so nothing was changed.";
             assert_eq!(failure(bench.performs(&record).await), gone, "{name} {version:?}");
             // Gone between the check and the request.
             let said = failure(bench.action(name).perform(&record).await);
             let expected = match name {
                 "update_experiment" => gone,
                 "delete_experiment" => {
-                    "“Math Hints” no longer exists, but UpGrade did not find it to delete it. Someone else may have deleted it."
+                    "“Math Hints” no longer exists. UpGrade couldn't find it to delete it. Someone else may have deleted it."
                 }
-                _ => "“Math Hints” does not exist any more: UpGrade could not find it to change it.",
+                _ => "“Math Hints” no longer exists: UpGrade couldn't find it to change it.",
             };
             assert_eq!(said, expected, "{name} {version:?}");
         }
@@ -146,7 +146,7 @@ async fn undo_takes_a_start_back_as_far_as_the_rules_go() {
     bench.performs(&record).await;
     let undo = record.undo.unwrap();
     assert_eq!(undo.label, "Undo: stop it again");
-    assert_eq!(bench.does(&undo.name, undo.parameters).await, "Stopped “Math Hints”: it takes nobody new.");
+    assert_eq!(bench.does(&undo.name, undo.parameters).await, "Stopped “Math Hints”: no new users are enrolled.");
 }
 
 #[tokio::test]
@@ -154,8 +154,8 @@ async fn a_platform_that_is_away_proposes_nothing() {
     let (bench, _) = ready(Version::V6_5, "delete_experiment").await;
     bench.upgrade.is_down(Some(Down::Unavailable));
     assert_snapshot!(bench.refuses("delete_experiment", parameters("delete_experiment")).await, @"
-    unavailable: UpGrade does not answer at the moment (status 503), so I could not look that up.
-    Ask again in a minute, or tell whoever runs it.
+    unavailable: UpGrade isn't answering (status 503), so I couldn't look that up.
+    Try again in a minute. If it keeps failing, tell its operator.
     ");
 }
 
@@ -171,5 +171,5 @@ async fn a_token_that_is_not_accepted_is_said_plainly() {
     let registry = super::registry(client);
     let error = registry.tools["get_experiment_names"].call(&json!({})).await.unwrap_err();
     assert!(!error.transient);
-    assert!(error.reply.words().starts_with("UpGrade does not accept my credentials"));
+    assert!(error.reply.words().starts_with("UpGrade doesn't accept my credentials"));
 }

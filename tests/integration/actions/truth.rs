@@ -196,7 +196,7 @@ async fn each_of_several_is_looked_up_before_something_is_said_of_it() {
             (Performed::NoAnswer { .. }, When::BeforeEffect, 200) => {}
             (Performed::Ended(Outcome::Failed { summary, .. }), When::BeforeEffect, _) => {
                 assert_eq!(bench.changes(), 1, "{case}");
-                assert_snapshot!(summary.words(), @"1 of 2: archived “Two”. Not “One”: UpGrade said: No. I checked: it was not changed.");
+                assert_snapshot!(summary.words(), @"1 of 2: archived “Two”. Not done: “One”: UpGrade said: No. I checked: it was not changed.");
             }
             _ => panic!("{case}"),
         }
@@ -237,7 +237,7 @@ async fn participants_are_claimed_only_as_far_as_the_answer_names_them() {
             bench.upgrade.answers_next(status, json!({ "message": "No way." }), When::BeforeEffect, request);
             let said = failure(bench.performs(&record).await);
             assert!(!said.to_lowercase().contains("nothing was changed"), "{name} {status}: {said}");
-            assert!(said.contains("I can't look up"), "{name} {status}: {said}");
+            assert!(said.contains("couldn't check whether anything changed"), "{name} {status}: {said}");
         }
     }
 }

@@ -32,11 +32,11 @@ async fn a_card_is_spoken_of_once_before_it_closes() {
     bot.settled().await;
     assert_eq!(thread.heard(), "", "not yet");
     bot.clock.advance(HOUR + Duration::from_secs(60));
-    eventually("a reminder", || thread.last().contains("nobody has decided")).await;
+    eventually("a reminder", || thread.last().contains("no one has decided")).await;
     bot.settled().await;
     assert_snapshot!(thread.in_short(), @"
-    ⏰ @ana, nobody has decided yet: *Start “Math Hints”*. The card closes ‹time›.
-    Who may decide: anyone in this channel.
+    ⏰ @ana, no one has decided yet: *Start “Math Hints”*. The card expires ‹time›.
+    Can be decided by: anyone in this channel.
     ");
     bot.clock.advance(Duration::from_secs(600));
     bot.settled().await;
@@ -51,7 +51,7 @@ async fn a_card_is_spoken_of_once_before_it_closes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_decided_card_is_not_spoken_of() {
     let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
-    thread.clicked("bo", "Don't start").await;
+    thread.clicked("bo", "Cancel request").await;
     bot.clock.advance(HOUR * 30);
     bot.settled().await;
     assert_eq!(thread.heard(), "");
@@ -67,22 +67,22 @@ async fn more_people_may_decide_once_nobody_did_for_a_while() {
     let bot = TestBot::with_settings(settings).await;
     let mut thread = bot.user("ana").asks("start Math Hints").await;
     assert_snapshot!(thread.private_answer("cy", "Start experiment").await, @"
-    You cannot decide about this.
-    Who may decide: @bo.
+    You can't approve or reject this.
+    Can be decided by: @bo.
     ");
     bot.clock.advance(HOUR * 4 + Duration::from_secs(60));
     eventually("more people", || thread.last().contains("for a while")).await;
     bot.settled().await;
     assert_snapshot!(thread.in_short(), @"
     *Start “Math Hints”?* ⋯
-    Asked by @ana · @bo or @cy may decide · until ‹time› · digest `‹id›`
+    Asked by @ana · @bo or @cy can approve · expires ‹time› · digest `‹id›`
     ⋯
     ---
-    Nobody has decided about *Start “Math Hints”* for a while. From now on @cy may decide as well.
+    No one has decided about *Start “Math Hints”* for a while. From now on, @cy can decide too.
     ");
     eventually("a word to cy", || !bot.user("cy").direct_messages().is_empty()).await;
     assert_snapshot!(bot.user("cy").direct_messages(), @"
-    @ana asks you to decide: *Start “Math Hints”?* · open until ‹time›
+    @ana asks for your decision: *Start “Math Hints”?* · expires ‹time›
     ‹Open the card›
     ");
     thread.clicks("cy", "Start experiment").await;
@@ -110,10 +110,10 @@ async fn an_approval_that_was_not_enough_is_not_forgotten() {
     let all: Vec<_> = thread.messages().iter().map(|message| normalised(&message.words())).collect();
     let said = all.iter().flat_map(|words| words.lines()).filter(|line| line.contains(" of 2")).collect::<Vec<_>>();
     assert_snapshot!(bot.readable(&said.join("\n")), @"
-    Expired: 1 of 2 had approved (@bo) when the time was over · ‹time›
-    *Start “Math Hints”*: 1 of 2 have approved (@bo), and nobody else for a while. From now on @cy may decide as well.
-    ⏰ @ana, 1 of 2 have approved so far (@bo): *Start “Math Hints”*. The card closes ‹time›.
-    @ana 1 of 2 had approved *Start “Math Hints”* (@bo) when the time was over, so nothing was changed.
+    Expired: 1 of 2 had approved (@bo) when it expired · ‹time›
+    *Start “Math Hints”*: 1 of 2 approved (@bo), and nobody else for a while. From now on, @cy can decide too.
+    ⏰ @ana, 1 of 2 approved so far (@bo): *Start “Math Hints”*. The card expires ‹time›.
+    @ana 1 of 2 had approved *Start “Math Hints”* (@bo) when it expired, so nothing was changed.
     ");
 }
 
@@ -123,14 +123,14 @@ async fn a_record_offers_the_way_back() {
     thread.clicked("bo", "Start experiment").await;
     assert_snapshot!(thread.outcome("cy", "undo").await, @"
     *Stop “Math Hints”?*
-    *Status*  enrolling (running) → *enrollmentComplete (paused)*
+    *Status*  running → *paused*
     *Context*  `assign-prog`
-    *Afterwards*  everyone keeps their condition
+    *After enrollment ends*  enrolled users keep their condition
     ‹nobody is enrolled, and nobody else is at the point›
-    Stopping is a pause: it can be resumed. To end it for good, ask me to cancel it.
-    This takes back what was done ‹time›: Started “Math Hints”: it is enrolling now.
-    Asked by @cy · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Stop experiment] [Don't stop] [Edit…] [Show all]
+    Stopping only pauses it, so it can be resumed. To end it permanently, ask me to cancel it.
+    This undoes the change made ‹time›: Started “Math Hints”: it is running now.
+    Asked by @cy · anyone in this channel can approve · expires ‹time› · digest `‹id›`
+    [Stop experiment] [Cancel request] [Edit…] [Show all]
     ");
     thread.clicks("bo", "approve").await;
     assert_eq!(bot.upgrade.effects().len(), 2);
@@ -145,7 +145,7 @@ async fn what_failed_is_tried_again_with_a_card_of_its_own() {
     thread.skip();
     assert_snapshot!(thread.outcome("cy", "again").await, @"
     *Start “Math Hints”?* ⋯
-    Asked by @cy · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    Asked by @cy · anyone in this channel can approve · expires ‹time› · digest `‹id›`
     ⋯
     ");
     assert!(bot.upgrade.effects().is_empty(), "a person decides first");
@@ -160,18 +160,15 @@ async fn a_target_that_changed_since_is_left_alone_and_both_states_are_told() {
     other.clicks("bo", "approve").await;
     thread.clicks("bo", "approve").await;
     assert_snapshot!(without_moments(&thread.in_short()), @"
-    *Change the weights of “Math Hints”?*
+    *Change the weights of “Math Hints”*
+    ❌ It changed after this card was posted, so nothing was done. On the card → now: *Conditions* control 50%, variant 50% → control 60%, variant 40%; *Last changed* ‹moment› → ‹moment›. *Try again* posts a card that shows how it is now.
+    Approved by @bo · ‹time›
     *Conditions*  control 50%, variant 50% → *control 70%, variant 30%*
     *Of 1,000 new users*  about 496 control, 504 variant → *about 689 control, 311 variant*
-    ‹nobody is enrolled, and nobody else is at the point›
-    It is inactive in assign-prog.
-    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 29.
-    Approved by @bo · ‹time›
-    ❌ It was changed since this card was shown, so nothing was done. On the card, and now: *Conditions* control 50%, variant 50% → control 60%, variant 40%; *Last changed* ‹moment› → ‹moment›. *Try again* makes a card that shows it as it is now.
     Asked by @ana · digest `‹id›`
-    [Try again]
+    [Try again] [Show all]
     ---
-    @ana, @bo *Change the weights of “Math Hints”* did not work. It was changed since this card was shown, so nothing was done. On the card, and now: *Conditions* control 50%, variant 50% → control 60%, variant 40%; *Last changed* ‹moment› → ‹moment›. *Try again* makes a card that shows it as it is now.
+    @ana, @bo *Change the weights of “Math Hints”* did not work. It changed after this card was posted, so nothing was done. On the card → now: *Conditions* control 50%, variant 50% → control 60%, variant 40%; *Last changed* ‹moment› → ‹moment›. *Try again* posts a card that shows how it is now.
     ");
     assert_eq!(bot.done_to_platform().len(), 1);
     thread.clicks("ana", "again").await;
@@ -181,8 +178,8 @@ async fn a_target_that_changed_since_is_left_alone_and_both_states_are_told() {
     *Of 1,000 new users*  about 595 control, 405 variant → *about 689 control, 311 variant*
     ‹nobody is enrolled, and nobody else is at the point›
     It is inactive in assign-prog.
-    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 29.
-    ‹ana asks, anyone may decide› [Update experiment] [Don't update] [Edit…] [Show all]
+    Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±29.
+    ‹ana asks, anyone may decide› [Update experiment] [Cancel request] [Edit…] [Show all]
     ");
 }
 
@@ -194,8 +191,8 @@ async fn a_status_that_changed_since_is_told_on_a_card_about_something_else() {
     thread.skip();
     thread.clicks("bo", "approve").await;
     let told = without_moments(&thread.heard());
-    let line = told.lines().find(|line| line.contains("changed since")).unwrap_or_default();
-    assert_snapshot!(line, @"❌ It was changed since this card was shown, so nothing was done. On the card, and now: *Status* inactive → enrolling (running); *Last changed* ‹moment› → ‹moment›. *Try again* makes a card that shows it as it is now.");
+    let line = told.lines().find(|line| line.contains("changed after")).unwrap_or_default();
+    assert_snapshot!(line, @"❌ It changed after this card was posted, so nothing was done. On the card → now: *Status* inactive → running; *Last changed* ‹moment› → ‹moment›. *Try again* posts a card that shows how it is now.");
     assert_eq!(bot.done_to_platform().len(), 1, "only the start");
 }
 
@@ -215,8 +212,8 @@ async fn who_could_decide_already_or_may_not_is_not_brought_in() {
     eventually("more people", || thread.last().contains("for a while")).await;
     bot.settled().await;
     let heard = thread.heard();
-    assert!(heard.contains("a member of `@approvers` or @cy (but not the person who asked) may decide"), "{heard}");
-    assert!(heard.ends_with("From now on @cy may decide as well."), "{heard}");
+    assert!(heard.contains("a member of `@approvers` or @cy (but not the requester) can approve"), "{heard}");
+    assert!(heard.ends_with("From now on, @cy can decide too."), "{heard}");
     bot.finish().await;
 
     let bot = TestBot::with_settings(settings(&["S1", "U1"])).await;

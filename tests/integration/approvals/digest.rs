@@ -155,7 +155,7 @@ async fn changed_behind_the_back(kept: Kept, approved_before: bool) {
             false => (Status::Pending, 0, thread.told("bo")),
         };
         assert_eq!((now.status, now.decisions.len(), now.sends), (status, approvals, 0), "{part} {nth}");
-        assert!(said.contains("What is stored is not what was shown on"), "{part} {nth}: {said}");
+        assert!(said.contains("The stored request differs from what"), "{part} {nth}: {said}");
     }
     assert!(bot.upgrade.effects().is_empty(), "nothing was sent");
 }
@@ -185,7 +185,7 @@ async fn a_press_on_a_card_that_cannot_be_read_says_so() {
             bot.run().await;
             let mut thread = Thread::new(&bot, "experiments", root.clone());
             thread.told("bo");
-            for button in ["Start experiment", "Don't start", "Edit…", "Show all"] {
+            for button in ["Start experiment", "Cancel request", "Edit…", "Show all"] {
                 thread.clicks("bo", button).await;
                 told.push(thread.told("bo"));
             }
@@ -201,8 +201,8 @@ async fn a_press_on_a_card_that_cannot_be_read_says_so() {
     assert_eq!(told.len(), 16, "each button, spoilt in each way, in each store");
     told.dedup();
     assert_snapshot!(told.join("\n---\n"), @"
-    I can't read what I stored for this card, so the button does nothing and nothing was changed.
-    Please tell whoever runs me, and ask again in the thread for a fresh card.
+    The record of this card can't be read. Nothing was changed.
+    Ask again in the thread for a new card, and tell the app's operator.
     ");
 }
 
@@ -226,7 +226,7 @@ async fn a_button_that_was_edited_does_nothing_and_says_so() {
         key[1..].to_owned(),
         "approve".to_owned(),
     ];
-    let unknown = "I don't know this card any more, so the button does nothing.";
+    let unknown = "This card is no longer on record, so its buttons do nothing.";
     thread.skip();
     for value in edited.chain(with_more).filter(|value| value != key) {
         press_edited(&bot, &card, &value).await;

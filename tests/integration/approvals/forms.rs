@@ -20,26 +20,26 @@ async fn who_asked_changes_the_request_in_its_form() {
     let view = opens(&bot, &thread, "ana", "Edit…").await;
     assert_snapshot!(as_read(&bot, &view), @"
     ‹Edit the request›
-    *Start “Math Hints”*. Saving puts a new card in the place of the old one; somebody still has to approve it.
-    Status: enrolling (running)
+    *Start “Math Hints”*. Saving replaces the card with a new one, which still needs approval.
+    Status: running
     Start automatically at: (empty)
     Ends at: (empty)
     ");
     assert_debug_snapshot!(sends(&bot, "ana", json!({})).await, @r#"
     {
-        "/status": "Nothing is different yet.",
+        "/status": "You haven't changed anything.",
     }
     "#);
     assert_debug_snapshot!(sends(&bot, "ana", json!({ "Status": "scheduled" })).await, @r#"
     {
-        "/start_on": "When should “Math Hints” start? Such as Friday 9:00, or 2027-01-15 09:00.",
+        "/start_on": "When should “Math Hints” start? For example Friday 9:00, or 2027-01-15 09:00.",
     }
     "#);
     assert_eq!(thread.heard(), "", "nothing was saved yet");
     let entered = json!({ "Status": "scheduled", "Start automatically at": 4_072_150_800_u64 });
     assert_debug_snapshot!(sends(&bot, "ana", entered).await, @"{}");
     assert_snapshot!(thread.in_short(), @"
-    *Start “Math Hints”?*
+    *Start “Math Hints”*
     Edited by @ana · ‹time› · ‹the newer card›
     [Show all]
     ---
@@ -50,16 +50,17 @@ async fn who_asked_changes_the_request_in_its_form() {
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
     ‹nobody is enrolled, and nobody else is at the point›
-    UpGrade starts it by itself, where its scheduler is set up.
-    Asked by @ana, edited by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Schedule experiment] [Don't schedule] [Edit…] [Show all]
+    UpGrade starts it automatically if its scheduler is enabled.
+    Asked by @ana, edited by @ana · anyone in this channel can approve · expires ‹time› · digest `‹id›`
+    [Schedule experiment] [Cancel request] [Edit…] [Show all]
     ");
     assert!(window(&bot, "ana").is_none(), "it closed");
     assert_snapshot!(thread.outcome("bo", "approve").await, @"
-    *Schedule “Math Hints”?* ⋯
+    ✅ *Scheduled “Math Hints”: it starts on 2099-01-15 09:00 UTC.*
     Approved by @bo · ‹time›
-    ✅ Scheduled “Math Hints”: it starts on 2099-01-15 09:00 UTC.
-    [Undo: unschedule it]
+    *Status*  inactive → *scheduled*
+    Asked by @ana, edited by @ana · digest `‹id›`
+    [Undo: unschedule it] [Show all]
     ---
     @ana “*Math Hints*”: done, approved by bo. What next?
     [Show details]
@@ -75,23 +76,23 @@ async fn who_edited_cannot_be_the_second_person() {
     opens(&bot, &thread, "bo", "Edit…").await;
     assert!(sends(&bot, "bo", json!({ "Status": "cancelled" })).await.is_empty());
     assert_snapshot!(thread.in_short(), @"
-    *Start “Math Hints”?*
+    *Start “Math Hints”*
     Edited by @bo · ‹time› · ‹the newer card›
     [Show all]
     ---
     *Cancel “Math Hints”?*
-    *Status*  inactive → *cancelled (completed)*
+    *Status*  inactive → *cancelled*
     *Context*  `assign-prog`
     ‹nobody is enrolled, and nobody else is at the point›
-    ⚠️ A cancelled experiment cannot be started again here.
-    Asked by @ana, edited by @bo · anyone in this channel but whoever asked or edited may decide · until ‹time› · digest `‹id›`
+    ⚠️ A cancelled experiment can't be started again here.
+    Asked by @ana, edited by @bo · anyone in this channel except the requester and editors can approve · expires ‹time› · digest `‹id›`
     [Cancel experiment] [Keep it] [Edit…] [Show all]
     ");
     for name in ["ana", "bo"] {
         thread.clicks(name, "approve").await;
     }
     assert_snapshot!(format!("ana: {}\nbo: {}", thread.told("ana"), thread.told("bo")), @"
-    ana: You asked for this, and it cannot be undone, so another person has to approve it.
+    ana: You asked for this and it can't be undone, so another person has to approve it.
     bo: You edited this, so another person has to approve it.
     ");
     assert!(bot.upgrade.effects().is_empty());
@@ -107,51 +108,43 @@ async fn what_is_wrong_is_said_at_its_field() {
     let view = opens(&bot, &thread, "ana", "Edit…").await;
     assert_snapshot!(as_read(&bot, &view), @"
     ‹Edit the request›
-    *Create “Foo”*. Saving puts a new card in the place of the old one; somebody still has to approve it.
+    *Create “Foo”*. Saving replaces the card with a new one, which still needs approval.
     Name: Foo
     Context: assign-prog
     Decision points, one on each line: SelectSection / area_model
-    Weight of control, in %: 50
-    Weight of variant, in %: 50
+    Conditions and weights, one on each line: control: 50%
+    variant: 50%
     Description: (empty)
-    Assigned: individual
+    Assignment: individual
     Type of group: (empty)
     Consistency: individual
-    Afterwards: continue
-    People on no list: take part
+    After enrollment ends: continue
+    Users on no list: included
     Tags, one on each line: (empty)
-    Ends after so many users: (empty)
+    End after this many users: (empty)
     Start automatically at: (empty)
     Ends at: (empty)
     ");
     assert_debug_snapshot!(sends(&bot, "ana", json!({ "Name": "  " })).await, @r#"
     {
-        "/name": "Please fill this in.",
+        "/name": "Fill this in.",
     }
     "#);
-    assert_debug_snapshot!(sends(&bot, "ana", json!({ "Weight of control, in %": "150" })).await, @r#"
-    {
-        "/conditions/0/weight": "Please enter a number from 0 to 100; 150 is not.",
-        "/name": "Please fill this in.",
-    }
-    "#);
-    assert_debug_snapshot!(sends(&bot, "ana", json!({ "Weight of control, in %": "70" })).await, @r#"
-    {
-        "/name": "Please fill this in.",
-    }
-    "#);
+    let conditions = "Conditions and weights, one on each line";
+    let wrong = sends(&bot, "ana", json!({ "Name": "Foo", conditions: "control: 150%\nvariant: 50%" })).await;
+    assert!(wrong.values().any(|why| why.contains("200")), "the sum is said: {wrong:?}");
     assert_eq!(thread.heard(), "", "nothing was saved");
-    let both = json!({ "Name": "Foo", "Weight of control, in %": "70", "Weight of variant, in %": "30" });
+    let both = json!({ "Name": "Foo", conditions: "control 70%\nvariant 30%" });
     assert_debug_snapshot!(sends(&bot, "ana", both).await, @"{}");
     assert_snapshot!(thread.in_short(), @"
-    *Create “Foo”?*
+    *Create “Foo”*
     Edited by @ana · ‹time› · ‹the newer card›
     [Show all]
     ---
     *Create “Foo”?* ⋯
-    ‹not: Filled in by default: Assigned, Consistency, Afterwards, People on no list.›
+    ‹not: Defaults used: Assignment, Consistency, After enrollment ends, Users on no list.›
     ⋯
-    Asked by @ana, edited by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    Asked by @ana, edited by @ana · anyone in this channel can approve · expires ‹time› · digest `‹id›`
     ⋯
     ");
 }
@@ -179,37 +172,39 @@ async fn a_form_that_comes_too_late_says_so_and_saves_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rejection_counts_at_once_and_its_reason_reaches_who_asked() {
     let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
-    thread.clicks("bo", "Don't start").await;
+    thread.clicks("bo", "Cancel request").await;
     eventually("the question why", || window(&bot, "bo").is_some()).await;
     assert_snapshot!(as_read(&bot, &window(&bot, "bo").unwrap()), @"
     ‹Why not?›
-    Rejected: *Start “Math Hints”*. Nothing was changed. If you like, tell @ana why; you can also just close this.
+    Rejected: *Start “Math Hints”*. Nothing was changed. You can tell @ana why, or just close this window.
     Reason: (empty)
     ");
     assert_snapshot!(thread.in_short(), @"
-    *Start “Math Hints”?* ⋯
+    *Start “Math Hints”*
     Rejected by @bo · ‹time›
-    [Change and ask again…]
+    *Status*  inactive → *running*
+    Asked by @ana · digest `‹id›`
+    [Change and ask again…] [Show all]
     ---
-    @ana, @bo turned this down, so nothing was changed.
+    @ana, @bo rejected this, so nothing was changed.
     To ask for something else, press *Change and ask again…* on the card, or tell me here.
     ");
     assert!(sends(&bot, "bo", json!({ "Reason": "Not before the <!channel> meeting" })).await.is_empty());
     assert_snapshot!(thread.in_short(), @"
-    *Start “Math Hints”?* ⋯
+    *Start “Math Hints”*
     Rejected by @bo · ‹time› · _Not before the &lt;!channel&gt; meeting_
     ‹not: Rejected by @bo · ‹time››
     ⋯
     ---
-    @ana, @bo says why this was turned down: *Start “Math Hints”*
+    @ana, @bo explains why this was rejected: *Start “Math Hints”*
     _Not before the &lt;!channel&gt; meeting_
     ");
 
     let view = opens(&bot, &thread, "ana", "Change and ask again…").await;
     assert_snapshot!(as_read(&bot, &view), @"
     ‹Ask again, changed›
-    *Start “Math Hints”* was turned down. Saving makes a new card; somebody still has to approve it.
-    Status: enrolling (running)
+    *Start “Math Hints”* was rejected. Saving posts a new card, which still needs approval.
+    Status: running
     Start automatically at: (empty)
     Ends at: (empty)
     ");
@@ -223,8 +218,8 @@ async fn a_rejection_counts_at_once_and_its_reason_reaches_who_asked() {
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
     ‹nobody is enrolled, and nobody else is at the point›
-    UpGrade starts it by itself, where its scheduler is set up.
-    ‹ana asks, anyone may decide› [Schedule experiment] [Don't schedule] [Edit…] [Show all]
+    UpGrade starts it automatically if its scheduler is enabled.
+    ‹ana asks, anyone may decide› [Schedule experiment] [Cancel request] [Edit…] [Show all]
     ");
     thread.clicks("bo", "approve").await;
     assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "scheduled");
@@ -233,11 +228,11 @@ async fn a_rejection_counts_at_once_and_its_reason_reaches_who_asked() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_withdrawn_can_be_asked_for_again_changed() {
     let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
-    thread.clicks("ana", "Don't start").await;
+    thread.clicks("ana", "Cancel request").await;
     let heard = thread.heard();
     assert!(heard.contains("Withdrawn by @ana · ‹time›") && heard.contains("[Change and ask again…]"), "{heard}");
     let view = opens(&bot, &thread, "ana", "Change and ask again…").await;
-    let intro = "*Start “Math Hints”* was withdrawn. Saving makes a new card; somebody still has to approve it.";
+    let intro = "*Start “Math Hints”* was withdrawn. Saving posts a new card, which still needs approval.";
     assert!(as_read(&bot, &view).contains(intro), "{}", as_read(&bot, &view));
     let entered = json!({ "Status": "scheduled", "Start automatically at": 4_072_150_800_u64 });
     assert!(sends(&bot, "ana", entered).await.is_empty());
@@ -255,7 +250,7 @@ async fn what_was_withdrawn_can_be_asked_for_again_changed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rejection_stands_if_the_question_why_is_closed() {
     let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
-    thread.clicks("bo", "Don't start").await;
+    thread.clicks("bo", "Cancel request").await;
     eventually("the question why", || window(&bot, "bo").is_some()).await;
     bot.slack.closes("bo", &window(&bot, "bo").unwrap().id).unwrap();
     bot.settled().await;
@@ -288,7 +283,7 @@ async fn a_form_that_is_sent_twice_asks_once() {
     sent_twice(&bot, "ana", json!({ "Name": "Bar" })).await;
     let heard = thread.heard();
     assert_eq!(heard.matches("[Create experiment]").count(), 1, "{heard}");
-    thread.clicks("bo", "Don't create").await;
+    thread.clicks("bo", "Cancel request").await;
     eventually("the question why", || window(&bot, "bo").is_some()).await;
     thread.skip();
     opens(&bot, &thread, "ana", "Change and ask again…").await;
@@ -345,7 +340,7 @@ async fn a_form_is_answered_in_time_and_kept_however_slow_others_are() {
     bot.upgrade.is_slow(Duration::from_millis(1800));
     assert_debug_snapshot!(sends(&bot, &who, json!({ "Name": "Bar" })).await, @r#"
     {
-        "/conditions/0/weight": "The platform took too long to check this, so nothing was saved yet. Please send it again in a moment.",
+        "/conditions": "The platform took too long to check this, so nothing was saved. Try again in a moment.",
     }
     "#);
     bot.upgrade.is_well();
@@ -354,7 +349,7 @@ async fn a_form_is_answered_in_time_and_kept_however_slow_others_are() {
     bot.slack.inject(Fault::Slow { method, delay_ms: 2500, calls: 1 });
     assert_debug_snapshot!(sends(&bot, &who, json!({})).await, @r#"
     {
-        "/conditions/0/weight": "I can't look up the user groups at the moment, so I don't know whether you may decide. Please press again.\nWho may decide: a member of @approvers.",
+        "/conditions": "I can't look up the user groups right now, so I couldn't check whether you can decide. Try again.\nCan be decided by: a member of @approvers.",
     }
     "#);
     assert_eq!(thread.heard(), "", "nothing was saved");
@@ -378,8 +373,7 @@ async fn an_edit_that_leaves_nobody_to_approve_it_is_not_saved() {
     let mut thread = bot.user("ana").asks("start Math Hints").await;
     opens(&bot, &thread, "bo", "Edit…").await;
     let wrong = sends(&bot, "bo", json!({ "Status": "cancelled" })).await;
-    let told = "If you save this, nobody is left to approve it: whoever asked or edited may not. Somebody else can edit \
-                it, or it stays as it is.";
+    let told = "If you save this, no one can approve it: people who asked for or edited a request can't approve it. Ask someone else to edit it, or leave it as it is.";
     assert_eq!(wrong.into_values().collect::<Vec<_>>(), [told]);
     assert!(window(&bot, "bo").is_some(), "what was entered stands there still");
     assert_eq!(thread.heard(), "", "the card stays");

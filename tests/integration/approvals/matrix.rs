@@ -41,9 +41,9 @@ const CLOSED: &str = "\
 superseded | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
 withdrawn | This request was withdrawn ‹while› ago, so nothing was changed.
 rejected | This request was withdrawn ‹while› ago, so nothing was changed.
-running | @{by} approved this ‹while› ago; it is being done now.
+running | @{by} approved this ‹while› ago; it is running now.
 done | @{by} approved this ‹while› ago; it is done.
-failed | @{by} approved this ‹while› ago; it was tried and did not work. The card says why.
+failed | @{by} approved this ‹while› ago; it failed. The card says why.
 expired | This card expired ‹while› ago, so nothing was changed.";
 
 impl Case {

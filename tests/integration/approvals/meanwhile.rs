@@ -40,12 +40,12 @@ async fn who_may_decide_now_is_noted_and_shown_at_the_first_press() {
     let mut thread = Thread::new(&bot, "experiments", root);
     thread.skip();
     assert_snapshot!(thread.private_answer("bo", "Start experiment").await, @"
-    You cannot decide about this.
-    Who may decide: @cy.
+    You can't approve or reject this.
+    Can be decided by: @cy.
     ");
     assert_snapshot!(thread.in_short(), @"
     *Start “Math Hints”?* ⋯
-    Asked by @ana · @cy may decide · until ‹time› · digest `‹id›`
+    Asked by @ana · @cy can approve · expires ‹time› · digest `‹id›`
     ⋯
     ");
     thread.clicks("bo", "Edit…").await;
@@ -53,8 +53,8 @@ async fn who_may_decide_now_is_noted_and_shown_at_the_first_press() {
     thread.says("cy", "yes").await;
     assert_eq!(bot.upgrade.effects().len(), 1);
     assert_snapshot!(told(&bot, &thread).await, @"
-    The policy changed meanwhile: the settings of now say otherwise who may decide about card 1. So its digest is `‹digest›` and no longer `‹digest›`. Who could decide: @U3; one approval was needed.
-    **@U2** tried to decide about card 1, and it did not count: they are not among those who may decide.
+    The policy changed in the meantime: under the current settings, other people can decide about card 1. Its digest is now `‹digest›`, no longer `‹digest›`. Who could decide: @U3; one approval was needed.
+    **@U2** tried to decide about card 1, and it did not count: they aren't an approver.
     **@U2** tried to decide about card 1, and it did not count: they may not edit it.
     **@U3** approved card 1 by typing “yes”.
     ");

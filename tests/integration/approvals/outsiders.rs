@@ -56,7 +56,8 @@ async fn only_full_members_decide_whichever_way() {
     for (name, account) in OUTSIDERS {
         let id = bot.slack.admits(name, account);
         thread.skip();
-        for (nth, way) in ["Start experiment", "Don't start", "Edit…", "yes", "no", "stop"].into_iter().enumerate() {
+        for (nth, way) in ["Start experiment", "Cancel request", "Edit…", "yes", "no", "stop"].into_iter().enumerate()
+        {
             match way {
                 "yes" | "no" | "stop" => thread.says(name, &format!("@countersign {way}")).await,
                 label => thread.clicks(name, label).await,
@@ -118,7 +119,7 @@ async fn the_settings_may_let_them() {
     for (name, may_decide) in [("gus", true), ("sam", true), ("eli", true), ("hal", false), ("old", false)] {
         let thread = bot.user("ana").says("start Math Hints").await;
         let key = key(&thread);
-        thread.clicks(name, "Don't start").await;
+        thread.clicks(name, "Cancel request").await;
         let record = bot.store().action_by_approval(&key).await.unwrap().unwrap();
         assert_eq!(record.status == Status::Rejected, may_decide, "{name}");
         let asked = !bot.user(name).says("list experiments").await.messages().is_empty();
@@ -198,7 +199,7 @@ async fn payloads_of_another_app_or_workspace_are_refused() {
         let why = format!("{app:?} {team:?}");
         bot.slack.inject(Fault::Foreign { app, team });
         thread.clicks("bo", "Start experiment").await;
-        thread.clicks("bo", "Don't start").await;
+        thread.clicks("bo", "Cancel request").await;
         thread.says("bo", "@countersign yes").await;
         thread.says("ana", "stop").await;
         assert_eq!(bot.user("ana").says("start Running Test").await.heard(), "", "{why}");
@@ -225,7 +226,7 @@ async fn a_standing_approval_ends_with_the_membership_of_who_granted_it() {
     let (bot, thread) = TestBot::hears("ana", "start Math Hints").await;
     thread.clicks("bo", "Start experiment").await;
     thread.says("ana", "@countersign allow up to 60 simulated users in Math Hints until Friday").await;
-    thread.clicks("bo", "Grant it").await;
+    thread.clicks("bo", "Grant approval").await;
     let marked = || bot.done_to_platform().iter().filter(|call| call.contains("mark")).count();
     thread.says("ana", "@countersign enrol 5 users in Math Hints").await;
     assert_eq!(marked(), 5, "it is covered");

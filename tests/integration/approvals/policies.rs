@@ -23,7 +23,7 @@ async fn a_press_in_the_home_tab_counts_for_who_is_named_at_that_moment() {
     bot.slack.arrange(|world| world.groups[0].members.retain(|member| member.as_str() != "U5"));
     bot.clock.advance(Duration::from_secs(11));
     bot.user("eve").presses_at_home("Start experiment").await;
-    eventually("an answer", || bot.user("eve").home().starts_with("You cannot decide about this.")).await;
+    eventually("an answer", || bot.user("eve").home().starts_with("You can't approve or reject this.")).await;
     bot.settled().await;
     assert!(bot.upgrade.effects().is_empty());
     bot.user("di").presses_at_home("Start experiment").await;
@@ -39,13 +39,30 @@ async fn the_home_tab_follows_the_settings_of_the_day() {
     bot.user("ana").says("start Math Hints").await;
     assert!(bot.user("bo").opens_home().await.contains("[Start experiment]"));
     bot.stop().await;
-    bot.config.approvals.approvers = vec!["channel".to_owned()];
+    bot.config.approvals.approvers = vec!["U3".to_owned()];
     bot.run().await;
     bot.user("bo").presses_at_home("Start experiment").await;
-    let told = "You cannot decide about this.\nWho may decide: anyone in <#C1>.";
+    let told = "You can't approve or reject this.\nCan be decided by: @cy.";
     eventually("an answer", || bot.user("bo").home().starts_with(told)).await;
     let home = bot.user("bo").opens_home().await;
     assert!(!home.contains("[Start experiment]"), "{home}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_has_left_a_channel_no_longer_decides_for_it_at_home() {
+    let bot = TestBot::start().await;
+    bot.user("ana").says("start Math Hints").await;
+    assert!(bot.user("bo").opens_home().await.contains("[Start experiment]"));
+    bot.slack.arrange(|world| {
+        let channel = world.channels.iter_mut().find(|channel| channel.id.as_str() == "C1").unwrap();
+        channel.members.retain(|member| member.as_str() != "U2");
+    });
+    bot.clock.advance(Duration::from_secs(11));
+    bot.user("bo").presses_at_home("Start experiment").await;
+    let told = "You can't approve or reject this.\nCan be decided by: anyone in <#C1>.";
+    eventually("an answer", || bot.user("bo").home().starts_with(told)).await;
+    bot.settled().await;
+    assert!(bot.upgrade.effects().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -59,7 +76,7 @@ async fn who_is_named_since_a_card_was_shown_finds_it_at_home() {
     let thread = Thread::new(&bot, "experiments", root);
     assert!(!bot.user("bo").opens_home().await.contains("[Start experiment]"), "bo is named no more");
     let home = bot.user("cy").opens_home().await;
-    assert!(home.contains("[Start experiment]") && home.contains("Asked by @ana · @cy may decide"), "{home}");
+    assert!(home.contains("[Start experiment]") && home.contains("Asked by @ana · @cy can approve"), "{home}");
     let pending = bot.user("cy").types_in("general", "/countersign pending").await;
     assert!(pending.contains("*Start “Math Hints”*"), "{pending}");
     bot.user("cy").presses_at_home("Start experiment").await;
@@ -82,17 +99,17 @@ async fn contexts_whose_approvers_have_nobody_in_common_are_named() {
     let mut thread = bot.user("ana").says("archive all completed experiments").await;
     assert_snapshot!(thread.in_short(), @"
     *Archive 2 experiments?*
-    *Chat Tone*  cancelled (completed) → *archived*
-    *Pilot*  cancelled (completed) → *archived*
-    *Enrolled*  24 people in all
-    One decision for all of them; I say what became of each.
-    🔒 nobody can approve this; whoever runs me has to name the same person in approvals.contexts.livehint-ai and approvals.contexts.assign-prog
-    Asked by @ana · nobody (the approvers of `livehint-ai` and `assign-prog` have nobody in common) may decide · until ‹time› · digest `‹id›`
-    [Archive 2 experiments] [Don't archive] [Show all]
+    *Chat Tone*  cancelled → *archived*
+    *Pilot*  cancelled → *archived*
+    *Enrolled*  24 users in all
+    One decision covers all of them. The outcome of each is reported.
+    🔒 no one can approve this: the app's operator must list the same person in approvals.contexts.livehint-ai and approvals.contexts.assign-prog
+    Asked by @ana · no one (the approvers of `livehint-ai` and `assign-prog` have no one in common) can approve · expires ‹time› · digest `‹id›`
+    [Archive 2 experiments] [Cancel request] [Show all]
     ");
     assert_snapshot!(thread.private_answer("bo", "Archive 2 experiments").await, @"
-    You cannot decide about this.
-    Who may decide: nobody (the approvers of `livehint-ai` and `assign-prog` have nobody in common).
+    You can't approve or reject this.
+    Can be decided by: no one (the approvers of `livehint-ai` and `assign-prog` have no one in common).
     ");
     assert!(bot.upgrade.effects().is_empty());
 }
@@ -127,7 +144,7 @@ async fn after_a_change_of(change: fn(&mut Config), presses: [&'static str; 2]) 
 async fn who_may_decide_is_changed_while_a_card_is_open() {
     let change = |config: &mut Config| config.approvals.approvers = vec!["U3".to_owned()];
     assert_snapshot!(after_a_change_of(change, ["ana", "cy"]).await, @"
-    restarted with another policy | ana | does not | You cannot decide about this. Who may decide: @cy.
+    restarted with another policy | ana | does not | You can't approve or reject this. Can be decided by: @cy.
     restarted with another policy | cy | counts | Approved by @bo and ‹them› · ‹time›
     ");
 }
@@ -151,7 +168,7 @@ async fn who_answers_when_the_time_is_over_is_told_so_and_the_thread_goes_on() {
     let bot = TestBot::with_settings(settings).await;
     let table = Table { bot: &bot, rows: Vec::new() };
     let mut cards = Vec::new();
-    for answer in ["Start experiment", "Don't start", "Edit…", "yes", "no"] {
+    for answer in ["Start experiment", "Cancel request", "Edit…", "yes", "no"] {
         cards.push((answer, table.card("start Math Hints").await));
     }
     cards.insert(0, ("at home", table.card("delete Math Hints").await));
@@ -162,7 +179,7 @@ async fn who_answers_when_the_time_is_over_is_told_so_and_the_thread_goes_on() {
         let before = bot.slack.ephemerals("bo").len();
         match *answer {
             "yes" | "no" => thread.says("bo", answer).await,
-            "at home" => drop(bot.user("bo").presses_at_home("Delete for good").await),
+            "at home" => drop(bot.user("bo").presses_at_home("Delete permanently").await),
             button => thread.clicks("bo", button).await,
         }
         let record = bot.store().action_by_approval(key).await.unwrap().unwrap();
@@ -174,18 +191,18 @@ async fn who_answers_when_the_time_is_over_is_told_so_and_the_thread_goes_on() {
         told.push(format!("{answer} | {} | {private}\n  {public}", record.status));
     }
     assert_snapshot!(told.join("\n"), @"
-    at home | expired | This card's time is over, so your answer came too late and nothing was changed. If it is still wanted, ask again in the thread.
-      @ana nobody decided in time about *PERMANENTLY DELETE “Math Hints”*, so nothing was changed. [Ask again]
-    Start experiment | expired | This card's time is over, so your answer came too late and nothing was changed. If it is still wanted, ask again in the thread.
-      @ana nobody decided in time about *Start “Math Hints”*, so nothing was changed. [Ask again]
-    Don't start | expired | This card's time is over, so your answer came too late and nothing was changed. If it is still wanted, ask again in the thread.
-      @ana nobody decided in time about *Start “Math Hints”*, so nothing was changed. [Ask again]
-    Edit… | expired | This card's time is over, so your answer came too late and nothing was changed. If it is still wanted, ask again in the thread.
-      @ana nobody decided in time about *Start “Math Hints”*, so nothing was changed. [Ask again]
-    yes | expired | This card's time is over, so your answer came too late and nothing was changed. If it is still wanted, ask again in the thread.
-      @ana nobody decided in time about *Start “Math Hints”*, so nothing was changed. [Ask again]
-    no | expired | This card's time is over, so your answer came too late and nothing was changed. If it is still wanted, ask again in the thread.
-      @ana nobody decided in time about *Start “Math Hints”*, so nothing was changed. [Ask again]
+    at home | expired | This card has expired. Nothing was changed. If you still want it, ask again in the thread.
+      @ana no one decided in time about *Permanently delete “Math Hints”*, so nothing was changed. [Ask again]
+    Start experiment | expired | This card has expired. Nothing was changed. If you still want it, ask again in the thread.
+      @ana no one decided in time about *Start “Math Hints”*, so nothing was changed. [Ask again]
+    Cancel request | expired | This card has expired. Nothing was changed. If you still want it, ask again in the thread.
+      @ana no one decided in time about *Start “Math Hints”*, so nothing was changed. [Ask again]
+    Edit… | expired | This card has expired. Nothing was changed. If you still want it, ask again in the thread.
+      @ana no one decided in time about *Start “Math Hints”*, so nothing was changed. [Ask again]
+    yes | expired | This card has expired. Nothing was changed. If you still want it, ask again in the thread.
+      @ana no one decided in time about *Start “Math Hints”*, so nothing was changed. [Ask again]
+    no | expired | This card has expired. Nothing was changed. If you still want it, ask again in the thread.
+      @ana no one decided in time about *Start “Math Hints”*, so nothing was changed. [Ask again]
     ");
     assert!(bot.upgrade.effects().is_empty());
 }
@@ -196,7 +213,7 @@ async fn anybody_in_the_channel() {
     assert_snapshot!(table(case).await, @"
     edited by bo, old card | ana, bo, di, eve, fay | does not | @bo edited this ‹while› ago, so another card took its place. ‹Open the newer card›
     open | ana, bo, di, eve, fay | counts | Approved by ‹them› · ‹time›
-    edited by bo | ana | does not | You asked for this, and it cannot be undone, so another person has to approve it.
+    edited by bo | ana | does not | You asked for this and it can't be undone, so another person has to approve it.
     edited by bo | bo | does not | You edited this, so another person has to approve it.
     edited by bo | di, eve, fay | counts | Approved by ‹them› · ‹time›
     closed, by bo | everybody | does not | as always
@@ -210,7 +227,7 @@ async fn the_person_who_asked() {
     let case = Case::of(settings, &["ana"], None);
     assert_snapshot!(table(case).await, @"
     open | ana | counts | Approved by ‹them› · ‹time›
-    open | bo, di, eve, fay | does not | You cannot decide about this. Who may decide: the person who asked.
+    open | bo, di, eve, fay | does not | You can't approve or reject this. Can be decided by: the requester.
     closed, by ana | everybody | does not | as always
     restarted | as when it was open
     ");
@@ -222,9 +239,9 @@ async fn a_named_person() {
     let case = Case::of(settings, &["bo"], Some("ana"));
     assert_snapshot!(table(case).await, @"
     edited by ana, old card | ana, bo, di, eve, fay | does not | @ana edited this ‹while› ago, so another card took its place. ‹Open the newer card›
-    open | ana, di, eve, fay | does not | You cannot decide about this. Who may decide: @bo.
+    open | ana, di, eve, fay | does not | You can't approve or reject this. Can be decided by: @bo.
     open | bo | counts | Approved by ‹them› · ‹time›
-    edited by ana | ana, di, eve, fay | does not | You cannot decide about this. Who may decide: @bo (but not whoever asked or edited).
+    edited by ana | ana, di, eve, fay | does not | You can't approve or reject this. Can be decided by: @bo (but not the requester and editors).
     edited by ana | bo | counts | Approved by ‹them› · ‹time›
     closed, by bo | everybody | does not | as always
     restarted | as when it was open
@@ -236,14 +253,14 @@ async fn the_group_decides(settings: fn(&mut Config)) {
     let table = table(Case::of(settings, &["di"], Some("ana"))).await;
     allow_duplicates! {
         assert_snapshot!(table, @"
-    edited by ana, old card | ana, bo, di, eve, fay | does not | @ana edited this ‹while› ago, so another card took its place. ‹Open the newer card›
-    open | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `@approvers`.
-    open | di | counts | Approved by ‹them› · ‹time›
-    edited by ana | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `@approvers` (but not whoever asked or edited).
-    edited by ana | di | counts | Approved by ‹them› · ‹time›
-    closed, by di | everybody | does not | as always
-    restarted | as when it was open
-    ");
+        edited by ana, old card | ana, bo, di, eve, fay | does not | @ana edited this ‹while› ago, so another card took its place. ‹Open the newer card›
+        open | ana, bo, eve, fay | does not | You can't approve or reject this. Can be decided by: a member of `@approvers`.
+        open | di | counts | Approved by ‹them› · ‹time›
+        edited by ana | ana, bo, eve, fay | does not | You can't approve or reject this. Can be decided by: a member of `@approvers` (but not the requester and editors).
+        edited by ana | di | counts | Approved by ‹them› · ‹time›
+        closed, by di | everybody | does not | as always
+        restarted | as when it was open
+        ");
     }
 }
 
@@ -258,8 +275,8 @@ async fn nobody() {
     let case = Case { again: "start Math Hints", ..Case::of(settings, &[], Some("ana")) };
     assert_snapshot!(table(case).await, @"
     edited by ana, old card | ana, bo, di, eve, fay | does not | @ana edited this ‹while› ago, so another card took its place. ‹Open the newer card›
-    open | ana, bo, di, eve, fay | does not | You cannot decide about this. Who may decide: nobody (no approvers are configured).
-    edited by ana | ana, bo, di, eve, fay | does not | You cannot decide about this. Who may decide: nobody (no approvers are configured).
+    open | ana, bo, di, eve, fay | does not | You can't approve or reject this. Can be decided by: no one (no approvers are configured).
+    edited by ana | ana, bo, di, eve, fay | does not | You can't approve or reject this. Can be decided by: no one (no approvers are configured).
     closed | everybody | does not | as always
     restarted | as when it was open
     ");
@@ -275,13 +292,13 @@ async fn two_of_several() {
     assert_snapshot!(table(case).await, @"
     edited by ana, old card | ana, bo, di, eve, fay | does not | @ana edited this ‹while› ago, so another card took its place. ‹Open the newer card›
     open | ana, bo, di | counts | 1 of 2: approved by ‹them›.
-    open | eve, fay | does not | You cannot decide about this. Who may decide: @bo, a member of `@approvers` or the person who asked.
+    open | eve, fay | does not | You can't approve or reject this. Can be decided by: @bo, a member of `@approvers` or the requester.
     bo has approved | ana, di | counts | Approved by @bo and ‹them› · ‹time›
-    bo has approved | bo | does not | Your approval is counted already; another person has to approve as well. Who may decide: @bo, a member of `@approvers` or the person who asked.
-    bo has approved | eve, fay | does not | You cannot decide about this. Who may decide: @bo, a member of `@approvers` or the person who asked.
-    edited by ana | ana | does not | You asked for this, and it cannot be undone, so another person has to approve it. Who may decide: @bo or a member of `@approvers` (but not whoever asked or edited).
+    bo has approved | bo | does not | You already approved this. Another person has to approve it too. Can be decided by: @bo, a member of `@approvers` or the requester.
+    bo has approved | eve, fay | does not | You can't approve or reject this. Can be decided by: @bo, a member of `@approvers` or the requester.
+    edited by ana | ana | does not | You asked for this and it can't be undone, so another person has to approve it. Can be decided by: @bo or a member of `@approvers` (but not the requester and editors).
     edited by ana | bo, di | counts | 1 of 2: approved by ‹them›.
-    edited by ana | eve, fay | does not | You cannot decide about this. Who may decide: @bo or a member of `@approvers` (but not whoever asked or edited).
+    edited by ana | eve, fay | does not | You can't approve or reject this. Can be decided by: @bo or a member of `@approvers` (but not the requester and editors).
     closed, by di | everybody | does not | as always
     restarted | as when it was open
     ");
@@ -295,7 +312,7 @@ async fn not_the_person_who_asked() {
     edited by bo, old card | ana, bo, di, eve, fay | does not | @bo edited this ‹while› ago, so another card took its place. ‹Open the newer card›
     open | ana | does not | You asked for this, so another person has to approve it.
     open | bo, di, eve, fay | counts | Approved by ‹them› · ‹time›
-    edited by bo | ana | does not | You asked for this, and it cannot be undone, so another person has to approve it.
+    edited by bo | ana | does not | You asked for this and it can't be undone, so another person has to approve it.
     edited by bo | bo | does not | You edited this, so another person has to approve it.
     edited by bo | di, eve, fay | counts | Approved by ‹them› · ‹time›
     closed, by bo | everybody | does not | as always
@@ -308,7 +325,7 @@ async fn what_cannot_be_undone() {
     let asks = ["delete Math Hints", "start Math Hints"];
     let case = Case { asks, again: "delete Lesson Video Hints", ..Case::of(|_| (), &["bo"], None) };
     assert_snapshot!(table(case).await, @"
-    open | ana | does not | You asked for this, and it cannot be undone, so another person has to approve it.
+    open | ana | does not | You asked for this and it can't be undone, so another person has to approve it.
     open | bo, di, eve, fay | counts | Approved by ‹them› · ‹time›
     closed, by bo | everybody | does not | as always
     restarted | as when it was open
@@ -341,9 +358,9 @@ async fn outside_an_envelope() {
     open | ana | does not | You asked for this, so another person has to approve it.
     open | bo, di, eve, fay | counts | 1 of 2: approved by ‹them›.
     bo has approved | ana | does not | You asked for this, so another person has to approve it.
-    bo has approved | bo | does not | Your approval is counted already; another person has to approve as well.
+    bo has approved | bo | does not | You already approved this. Another person has to approve it too.
     bo has approved | di, eve, fay | counts | Approved by @bo and ‹them› · ‹time›
-    edited by bo | ana | does not | You asked for this, and it cannot be undone, so another person has to approve it.
+    edited by bo | ana | does not | You asked for this and it can't be undone, so another person has to approve it.
     edited by bo | bo | does not | You edited this, so another person has to approve it.
     edited by bo | di, eve, fay | counts | 1 of 2: approved by ‹them›.
     closed, by di | everybody | does not | as always

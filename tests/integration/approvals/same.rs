@@ -10,11 +10,11 @@ use crate::support::bot::TestBot;
 async fn an_entry_that_changes_nothing_makes_no_new_card() {
     let (bot, mut thread) = TestBot::asked("ana", "set the weights of Math Hints to 70/30").await;
     for (label, text, place) in
-        [("Ends after so many users", "0", "/ends_after_users"), ("New name", "  ", "/new_name")]
+        [("End after this many users", "0", "/ends_after_users"), ("New name", "  ", "/new_name")]
     {
         opens(&bot, &thread, "ana", "Edit…").await;
         let wrong = sends(&bot, "ana", json!({ label: text })).await;
-        assert_eq!(wrong, [(place.to_owned(), "Nothing is different yet.".to_owned())].into());
+        assert_eq!(wrong, [(place.to_owned(), "You haven't changed anything.".to_owned())].into());
         assert!(window(&bot, "ana").is_some() && thread.heard().is_empty(), "it stays as it is");
     }
 }

@@ -84,7 +84,9 @@ async fn parameters_and_digest_rewritten_together_start_nothing() {
         for field in ["parameters", "digest"] {
             disguised[field] = rewritten[field].clone();
         }
-        for (forged, said) in [(bare, "This card has no seal"), (disguised.to_string(), "What is stored is not what")] {
+        for (forged, said) in
+            [(bare, "This card has no seal"), (disguised.to_string(), "The stored request differs from what")]
+        {
             kept.write(&bot, &card.record, &forged).await;
             let (told, status) = card.pressed(&mut bot).await;
             assert!(told.starts_with(said), "{told}");
@@ -123,7 +125,7 @@ async fn a_decision_that_nobody_made_starts_nothing() {
         let now = bot.store().action_by_approval(&record.approval).await.unwrap().unwrap();
         assert_eq!((now.status, now.sends), (Status::Failed, 0));
         let heard = Thread::new(&bot, "experiments", card.root.clone()).heard();
-        assert!(heard.contains("What is stored is not what was shown on the card, so nothing was done."), "{heard}");
+        assert!(heard.contains("The stored request differs from what the card shows, so nothing was done."), "{heard}");
         assert!(bot.upgrade.effects().is_empty(), "nothing was sent");
         bot.finish().await;
     }
@@ -191,15 +193,13 @@ async fn without_its_key_a_card_does_not_run_and_says_what_to_do() {
     fs::remove_file(&file).unwrap();
     let checked = async |bot: &TestBot| keys::check(&bot.config, Some(&*Kept::InSqlite.open(bot).await)).await;
     let key = card.record.keyed.as_ref().unwrap().key.clone();
-    let gone = format!(
-        "1 open card was made with digest key {key}, which {} does not have, so what they ask for will not run",
-        file.display()
-    );
+    let gone =
+        format!("1 open card was made with digest key {key}, which {} doesn't have, so they can't run", file.display());
     let wrong = checked(&bot).await.unwrap_err();
     assert!(wrong.starts_with(&gone), "before a new one is made: {wrong}");
     let (told, status) = card.pressed(&mut bot).await;
-    assert!(told.starts_with("I no longer have digest key "), "{told}");
-    assert!(told.contains("Ask again in the thread for a fresh card."), "{told}");
+    assert!(told.starts_with("This card was signed with digest key "), "{told}");
+    assert!(told.contains("Ask again in the thread for a new card."), "{told}");
     assert_eq!((status, bot.upgrade.effects().len()), (Status::Pending, 0));
     bot.stop().await;
     let wrong = checked(&bot).await.unwrap_err();
@@ -223,11 +223,9 @@ async fn notes_that_a_person_did_not_write_are_not_theirs() {
         let forged = json!([{ "text": "I approve everything", "at": 0 }]);
         let mut disguised = own.clone();
         disguised["value"] = forged.clone();
-        for (written, known) in [
-            (forged, "I remember nothing about you."),
-            (disguised, "I remember nothing about you."),
-            (own, "assign-prog"),
-        ] {
+        for (written, known) in
+            [(forged, "I have no notes about you."), (disguised, "I have no notes about you."), (own, "assign-prog")]
+        {
             let raw = kept.open(&bot).await;
             let revision = raw.register(&key).await.unwrap().revision;
             assert!(raw.set_register(&key, revision, &written).await.unwrap());
@@ -292,7 +290,7 @@ async fn a_process_without_the_key_of_the_others_does_not_start_and_says_what_to
     assert!(said.contains("has no such key"), "{said}");
     bot.config.approvals.digest_key_file = Some(elsewhere);
     let (told, _) = card.pressed(&mut bot).await;
-    assert!(told.starts_with("I no longer have digest key "), "{told}");
+    assert!(told.starts_with("This card was signed with digest key "), "{told}");
 }
 
 async fn start(bot: &TestBot, config: &Config) -> anyhow::Result<Bot> {
@@ -324,12 +322,10 @@ fn check_tells_the_key_its_place_and_its_rights() {
     let key = keys::open(&config).unwrap().ring.newest().clone();
     assert_eq!(keys::describe(&config), Ok(format!("key {key}, from {}, rights 600", file.display())));
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
-    assert!(keys::describe(&config).unwrap_err().contains(&format!("right would be `chmod 600 {}`", file.display())));
+    assert!(keys::describe(&config).unwrap_err().contains(&format!("expected `chmod 600 {}`", file.display())));
     fs::write(&file, "# a comment\n").unwrap();
     assert!(
-        keys::describe(&config)
-            .unwrap_err()
-            .contains("has no key in it; right would be the key that was there, or a new")
+        keys::describe(&config).unwrap_err().contains("has no key in it; expected the key that was there, or a new")
     );
     fs::write(&file, "abcd\n").unwrap();
     let said = format!("{:#}", keys::open(&config).unwrap_err());

@@ -28,17 +28,18 @@ async fn an_unknown_outcome_is_looked_up_again() {
     let bot = TestBot::impatient().await;
     let mut thread = unknown(&bot).await;
     assert_snapshot!(thread.outcome("ana", "Check again").await, @"
-    @ana *Start “Math Hints”*: I looked again, and it still cannot be told. UpGrade could not be read back (the connection was closed).
-    Please look at the platform itself, then press Mark as done or Abandon on the card.
+    @ana *Start “Math Hints”*: I checked again, and it still isn't known. UpGrade couldn't be checked (the connection was closed).
+    Check the platform itself, then press Mark as done or Abandon on the card.
     ");
     bot.upgrade.is_well();
     assert_snapshot!(thread.outcome("ana", "Check again").await, @"
-    *Start “Math Hints”?* ⋯
+    ✅ *Started “Math Hints”: it is running now.*
     Approved by @bo · ‹time›
-    ✅ Started “Math Hints”: it is enrolling now.
-    [Undo: stop it again]
+    *Status*  inactive → *running*
+    Asked by @ana · digest `‹id›`
+    [Undo: stop it again] [Show all]
     ---
-    @ana, @bo I looked again, and it happened. *Start “Math Hints”*: Started “Math Hints”: it is enrolling now.
+    @ana, @bo I checked again: it happened. *Start “Math Hints”*: Started “Math Hints”: it is running now.
     ");
     thread.clicks("cy", "Check again").await;
     assert_eq!(thread.told("cy").lines().count(), 1, "it is settled");
@@ -51,12 +52,13 @@ async fn what_is_said_to_be_done_and_reads_so_is_done() {
     let mut thread = unknown(&bot).await;
     bot.upgrade.is_well();
     assert_snapshot!(thread.outcome("bo", "Mark as done").await, @"
-    *Start “Math Hints”?* ⋯
+    ✅ *Started “Math Hints”: it is running now.*
     Approved by @bo · ‹time›
-    ✅ Started “Math Hints”: it is enrolling now.
-    [Undo: stop it again]
+    *Status*  inactive → *running*
+    Asked by @ana · digest `‹id›`
+    [Undo: stop it again] [Show all]
     ---
-    @bo, @ana I looked again, and it happened. *Start “Math Hints”*: Started “Math Hints”: it is enrolling now.
+    @bo, @ana I checked again: it happened. *Start “Math Hints”*: Started “Math Hints”: it is running now.
     ");
 }
 
@@ -65,14 +67,16 @@ async fn what_is_said_to_be_done_and_cannot_be_read_back_is_that_word_alone() {
     let bot = TestBot::impatient().await;
     let mut thread = unknown(&bot).await;
     assert_snapshot!(thread.outcome("bo", "Mark as done").await, @"
-    *Start “Math Hints”?* ⋯
+    *Start “Math Hints”*
+    ❔ @bo says it was done. UpGrade couldn't be checked (the connection was closed).
     Approved by @bo · ‹time›
-    ❔ @bo says that it was done. UpGrade could not be read back (the connection was closed).
-    ‹no buttons›
+    *Status*  inactive → *running*
+    Asked by @ana · digest `‹id›`
+    [Show all]
     ---
-    *Start “Math Hints”*: @bo says that it was done. UpGrade could not be read back (the connection was closed).
+    *Start “Math Hints”*: @bo says it was done. UpGrade couldn't be checked (the connection was closed).
     ");
-    assert_snapshot!(thread.private_answer("cy", "Abandon").await, @"@bo settled this a moment ago. The card says how.");
+    assert_snapshot!(thread.private_answer("cy", "Abandon").await, @"@bo resolved this a moment ago. The card says how.");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -80,14 +84,16 @@ async fn what_is_given_up_says_by_whom() {
     let bot = TestBot::impatient().await;
     let mut thread = unknown(&bot).await;
     assert_snapshot!(thread.outcome("bo", "Abandon").await, @"
-    *Start “Math Hints”?* ⋯
+    *Start “Math Hints”*
+    ❌ @bo abandoned it; it isn't known whether it happened.
     Approved by @bo · ‹time›
-    ❌ @bo gave it up; whether it happened is not known.
-    [Try again]
+    *Status*  inactive → *running*
+    Asked by @ana · digest `‹id›`
+    [Try again] [Show all]
     ---
-    @bo gave up *Start “Math Hints”*; whether it happened is not known. I will not try it again by myself.
+    @bo abandoned *Start “Math Hints”*; it isn't known whether it happened. I won't try it again unless someone asks.
     ");
-    assert_snapshot!(thread.private_answer("cy", "Mark as done").await, @"@bo settled this a moment ago. The card says how.");
+    assert_snapshot!(thread.private_answer("cy", "Mark as done").await, @"@bo resolved this a moment ago. The card says how.");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -106,33 +112,35 @@ async fn those_settle_it_who_may_decide_and_what_contradicts_them_is_told() {
         thread.clicks(who, button).await;
     }
     assert_snapshot!(thread.told("ana"), @"
-    You asked for this, so another person has to say that it was done.
-    Who may settle it: @bo (but not the person who asked).
+    You asked for this, so another person has to confirm that it was done.
+    Can be resolved by: @bo (but not the requester).
     ");
     assert_snapshot!(thread.told("cy"), @"
-    You cannot settle this. You can press Check again.
-    Who may settle it: @bo (but not the person who asked).
+    You can't resolve this, but you can press Check again.
+    Can be resolved by: @bo (but not the requester).
     ---
-    You cannot settle this. You can press Check again.
-    Who may settle it: @bo (but not the person who asked).
+    You can't resolve this, but you can press Check again.
+    Can be resolved by: @bo (but not the requester).
     ---
-    You cannot settle this. You can press Check again.
-    Who may settle it: @bo (but not the person who asked).
+    You can't resolve this, but you can press Check again.
+    Can be resolved by: @bo (but not the requester).
     ");
     assert_eq!(thread.heard(), "", "nothing was settled");
     assert_snapshot!(thread.outcome("cy", "Check again").await, @"
-    @cy *Start “Math Hints”*: I looked again, and it still cannot be told. Reading back, “*Math Hints*” is cancelled (completed).
-    Please look at the platform itself, then press Mark as done or Abandon on the card.
+    @cy *Start “Math Hints”*: I checked again, and it still isn't known. Checked: “*Math Hints*” is cancelled.
+    Check the platform itself, then press Mark as done or Abandon on the card.
     ");
     assert_snapshot!(thread.outcome("bo", "Mark as done").await, @"
-    *Start “Math Hints”?* ⋯
+    *Start “Math Hints”*
+    ❔ @bo says it was done, but the platform shows something else. Checked: “*Math Hints*” is cancelled.
     Approved by @bo · ‹time›
-    ❔ @bo says that it was done, but I read something else. Reading back, “*Math Hints*” is cancelled (completed).
-    ‹no buttons›
+    *Status*  inactive → *running*
+    Asked by @ana · digest `‹id›`
+    [Show all]
     ---
-    *Start “Math Hints”*: @bo says that it was done, but I read something else. Reading back, “*Math Hints*” is cancelled (completed).
+    *Start “Math Hints”*: @bo says it was done, but the platform shows something else. Checked: “*Math Hints*” is cancelled.
     ");
-    assert_snapshot!(thread.private_answer("cy", "Abandon").await, @"@bo settled this a moment ago. The card says how.");
+    assert_snapshot!(thread.private_answer("cy", "Abandon").await, @"@bo resolved this a moment ago. The card says how.");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -148,12 +156,14 @@ async fn those_are_told_that_it_did_not_happen_who_were_told_that_it_is_not_know
     thread.skip();
     bot.upgrade.is_well();
     assert_snapshot!(thread.outcome("cy", "Check again").await, @"
-    *Start “Math Hints”?* ⋯
+    *Start “Math Hints”*
+    ❌ I checked again: it didn't happen. Nothing was changed.
     Approved by @bo · ‹time›
-    ❌ I looked again: it did not happen. Nothing was changed.
-    [Try again]
+    *Status*  inactive → *running*
+    Asked by @ana · digest `‹id›`
+    [Try again] [Show all]
     ---
-    @cy, @ana, @bo *Start “Math Hints”*: I looked again: it did not happen. Nothing was changed.
+    @cy, @ana, @bo *Start “Math Hints”*: I checked again: it didn't happen. Nothing was changed.
     ");
     assert!(bot.upgrade.effects().is_empty());
 }

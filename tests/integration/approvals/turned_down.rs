@@ -26,7 +26,7 @@ async fn a_reason_that_says_what_would_be_right_is_one_press_away() {
     let bot = TestBot::start().await;
     let thread = turned_down(&bot, CREATE, "use weights 60/40").await;
     assert_snapshot!(thread.last_in_short(), @"
-    @ana, @bo says why this was turned down: *Create “Foo”*
+    @ana, @bo explains why this was rejected: *Create “Foo”*
     _use weights 60/40_
     [Ask for that instead]
     ");
@@ -35,10 +35,11 @@ async fn a_reason_that_says_what_would_be_right_is_one_press_away() {
     *Create “Foo”?* ⋯
     *Conditions*  control 60%, variant 40%
     ⋯
-    *Of 1,000 new users*  about 306 control, 198 variant; 496 come to other experiments at the same point
+    *Of 1,000 new users*  about 306 control, 198 variant; 496 go to other experiments at this decision point
     ⋯
-    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 22.
-    ‹not: Filled in by default: Assigned, Consistency, Afterwards, People on no list.›
+    Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±22.
+    ‹not: Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±21.›
+    ‹not: Defaults used: Assignment, Consistency, After enrollment ends, Users on no list.›
     ⋯
     ");
 }
@@ -48,14 +49,14 @@ async fn what_should_be_different_can_be_said() {
     let bot = TestBot::start().await;
     let thread = turned_down(&bot, CREATE, "Not like this").await;
     assert_snapshot!(thread.last_in_short(), @"
-    @ana, @bo says why this was turned down: *Create “Foo”*
+    @ana, @bo explains why this was rejected: *Create “Foo”*
     _Not like this_
     ");
     thread.says("ana", "what is a weight?").await;
     thread.says("ana", "set the weights to 70/30").await;
     assert_snapshot!(thread.last_in_short(), @"
     *Create “Foo”?* ⋯
-    ‹not: Filled in by default: Assigned, Consistency, Afterwards, People on no list.›
+    ‹not: Defaults used: Assignment, Consistency, After enrollment ends, Users on no list.›
     ⋯
     ");
     thread.clicks("bo", "approve").await;
@@ -64,11 +65,11 @@ async fn what_should_be_different_can_be_said() {
     assert_snapshot!(thread.last_in_short(), @"
     *Change the weights of “Foo”?*
     *Conditions*  control 70%, variant 30% → *control 80%, variant 20%*
-    *Of 1,000 new users*  about 354 control, 150 variant; 496 come to other experiments at the same point → *about 404 control, 99 variant; 497 come to other experiments at the same point*
-    *Enrolled*  nobody
-    *Same points*  “*Running Test*”, enrollmentComplete (paused), at SelectSection / area_model
+    *Of 1,000 new users*  about 354 control, 150 variant; 496 go to other experiments at this decision point → *about 404 control, 99 variant; 497 go to other experiments at this decision point*
+    *Enrolled*  0
+    *Overlapping experiments*  “*Running Test*”, paused, at SelectSection / area_model
     It is inactive in assign-prog.
-    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 18.
-    ‹ana asks, anyone may decide› [Update experiment] [Don't update] [Edit…] [Show all]
+    Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±18.
+    ‹ana asks, anyone may decide› [Update experiment] [Cancel request] [Edit…] [Show all]
     ");
 }

@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use countersign::{
     clock::{ManualClock, SystemClock, Timestamp},
     mail::{
-        Address, Found, Handled, ImapAccount, ImapSettings, Mail, MailAccount as _, MailError, MailId, Outgoing,
-        Prepared, Security, SendError, Server,
+        Address, Authorities, Found, Handled, ImapAccount, ImapSettings, Incoming, Mail, MailAccount as _, MailError,
+        MailId, Outgoing, Prepared, Security, SendError, Server,
     },
     permit::Permit,
     sandbox::smtp::{self, Fault, SandboxSmtp},
@@ -25,7 +25,12 @@ struct Office {
 }
 
 fn settings(imap: u16, smtp: u16) -> ImapSettings {
-    let server = |port| Server { host: "127.0.0.1".to_owned(), port, security: Security::None };
+    let server = |port| Server {
+        host: "127.0.0.1".to_owned(),
+        port,
+        security: Security::None,
+        authorities: Authorities::default(),
+    };
     ImapSettings {
         address: Address::parse("Help <ana@us.example>").unwrap(),
         aliases: vec!["help@us.example".to_owned()],
@@ -158,9 +163,9 @@ async fn marks_replace_each_other() {
         let labels = office.account.read(&id).await.unwrap().unwrap().labels;
         labels.into_iter().filter(|label| label.starts_with('$') || label == "\\Answered").collect::<Vec<_>>()
     };
-    office.account.mark(&id, Handled::Waiting).await.unwrap();
-    office.account.mark(&id, Handled::Waiting).await.unwrap();
-    assert_eq!(marks().await, ["$CountersignWaiting"]);
+    office.account.mark(&id, Handled::Rejected).await.unwrap();
+    office.account.mark(&id, Handled::Rejected).await.unwrap();
+    assert_eq!(marks().await, ["$CountersignRejected"]);
     office.account.mark(&id, Handled::Answered).await.unwrap();
     let mut answered = marks().await;
     answered.sort();
@@ -195,6 +200,23 @@ async fn a_copy_by_the_server_is_enough() {
     office.imap.deliver(smtp::USER, SENT, &out.to_mime()).await;
     office.send(&out).await.unwrap();
     assert_eq!(office.imap.ask(smtp::USER, SENT, "FETCH 1:* (FLAGS)").await.len(), 1);
+    office.finish();
+}
+
+#[tokio::test]
+async fn an_answer_of_a_person_is_told_from_one_of_the_bot() {
+    let office = Office::open().await;
+    let out = office.answer().await;
+    let batch = office.account.sync(None).await.unwrap();
+    let mail = Mail::read(&office.account.read(&batch.arrived[0]).await.unwrap().unwrap());
+    let incoming = Incoming::of(&mail).unwrap();
+    office.send(&out).await.unwrap();
+    assert_eq!(office.account.answered_by_hand(&incoming).await.unwrap(), None, "the bot sent it");
+    let by_hand = "From: Bo <ana@us.example>\r\nTo: cy@example.com\r\nSubject: Re: hours\r\n\
+                   In-Reply-To: <hours@example.com>\r\n\r\nAt 9.\r\n";
+    office.imap.deliver(smtp::USER, SENT, by_hand.as_bytes()).await;
+    let answer = office.account.answered_by_hand(&incoming).await.unwrap().expect("Bo answered");
+    assert_eq!(answer.by.unwrap().name.as_deref(), Some("Bo"));
     office.finish();
 }
 
@@ -314,6 +336,28 @@ async fn the_check_names_both_servers() {
     let unavailable = ImapAccount::new(nobody).unwrap().sync(None).await.unwrap_err();
     assert!(matches!(unavailable, MailError::Unavailable { .. }), "{unavailable:?}");
     office.finish();
+}
+
+#[tokio::test]
+async fn an_encrypted_server_is_trusted_by_the_authority_of_the_settings() {
+    rustls::crypto::ring::default_provider().install_default().ok();
+    let (imap, smtp) = (Dovecot::encrypted().await, SandboxSmtp::start().await.unwrap());
+    let authorities = Authorities::from_pem(imap.authority()).unwrap();
+    for (port, security) in [(imap.encrypted_port(), Security::Tls), (imap.port(), Security::StartTls)] {
+        let mut trusting = settings(port, smtp.port());
+        trusting.imap = Server { host: "localhost".to_owned(), port, security, authorities: authorities.clone() };
+        let account = ImapAccount::new(trusting.clone()).unwrap();
+        assert_eq!(account.sync(None).await.unwrap().arrived, [], "{security:?}");
+
+        let strangers = Server { authorities: Authorities::default(), ..trusting.imap.clone() };
+        let refused = ImapAccount::new(ImapSettings { imap: strangers, ..trusting.clone() }).unwrap();
+        let error = refused.sync(None).await.unwrap_err().to_string();
+        assert!(error.contains("no encrypted connection to localhost"), "{security:?}: {error}");
+
+        let elsewhere = Server { host: "127.0.0.1".to_owned(), ..trusting.imap.clone() };
+        let refused = ImapAccount::new(ImapSettings { imap: elsewhere, ..trusting }).unwrap();
+        assert!(refused.sync(None).await.is_err(), "the certificate is for another name");
+    }
 }
 
 #[tokio::test]

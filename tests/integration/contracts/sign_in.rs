@@ -216,8 +216,8 @@ fn a_bad_key_file_is_told_from_a_good_one_without_a_word_of_it() {
         (with("client_email", json!(" ")), "it has no `client_email`"),
         (with("private_key", Value::Null), "it has no `private_key`"),
         (with("private_key", json!(17)), "it has no `private_key`"),
-        (with("token_uri", json!("oauth2")), "its `token_uri` is no address"),
-        (with("token_uri", json!("file:///etc/passwd")), "its `token_uri` is no address"),
+        (with("token_uri", json!("oauth2")), "its `token_uri` isn't an address"),
+        (with("token_uri", json!("file:///etc/passwd")), "its `token_uri` isn't an address"),
         (
             with("token_uri", json!("http://oauth2.example/token")),
             "its `token_uri` begins with http://; tokens are fetched over https:// only",
@@ -225,7 +225,7 @@ fn a_bad_key_file_is_told_from_a_good_one_without_a_word_of_it() {
         (good.to_string(), "its `private_key` is damaged"),
     ] {
         let said = read(&key, Duration::from_secs(1), &ManualClock::default()).unwrap_err();
-        assert_eq!(said, format!("key.json is no key file of a Google service account: {wrong}"));
+        assert_eq!(said, format!("key.json isn't a key file of a Google service account: {wrong}"));
         assert!(!said.contains("s3cret"));
     }
 }

@@ -70,7 +70,7 @@ async fn nothing_is_sent_to_addresses_that_are_not_slacks() {
 
     let root = client.post_message(&general, None, &words(), &"n".into()).await.unwrap();
     slack.inject(Fault::UploadsTo { url: address });
-    assert_eq!(client.upload_file(&general, &root, "a.txt", "A", b"words").await, refused());
+    assert_eq!(client.upload_file(&general, &root, "a.txt", ("A", ""), b"words").await, refused());
     let nobody = tokio::time::timeout(Duration::ZERO, foreign.accept()).await;
     assert!(nobody.is_err(), "no connection was made");
     assert!(slack.ledger().calls("files.completeUploadExternal").is_empty());

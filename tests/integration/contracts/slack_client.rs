@@ -59,7 +59,7 @@ pub(super) fn a_card(slack: &SandboxSlack) -> (ChannelId, Message) {
         warnings: vec!["Students see it at once.".into()],
         notes: vec!["Context assign-prog.".into()],
         approve: "Start experiment".into(),
-        reject: "Don't start".into(),
+        reject: "Cancel request".into(),
         done: "Started.".into(),
         irreversible: true,
         editable: false,

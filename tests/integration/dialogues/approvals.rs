@@ -14,7 +14,7 @@ async fn a_second_click_is_told_who_decided() {
     let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
     thread.clicked("bo", "Start experiment").await;
     assert_snapshot!(without_seconds(&thread.private_answer("cy", "Start experiment").await), @"@bo approved this a moment ago; it is done.");
-    assert_snapshot!(without_seconds(&thread.private_answer("cy", "Don't start").await), @"@bo approved this a moment ago; it is done.");
+    assert_snapshot!(without_seconds(&thread.private_answer("cy", "Cancel request").await), @"@bo approved this a moment ago; it is done.");
     assert_eq!(thread.heard(), "", "the thread is spared");
     assert_eq!(bot.upgrade.effects().len(), 1);
 }
@@ -40,16 +40,16 @@ async fn only_those_who_are_named_may_decide() {
     let mut thread = bot.user("ana").says("start Math Hints").await;
     assert_snapshot!(thread.in_short(), @"
     *Start “Math Hints”?* ⋯
-    Asked by @ana · @bo may decide · until ‹time› · digest `‹id›`
+    Asked by @ana · @bo can approve · expires ‹time› · digest `‹id›`
     ⋯
     ");
     assert_snapshot!(thread.private_answer("cy", "Start experiment").await, @"
-    You cannot decide about this.
-    Who may decide: @bo.
+    You can't approve or reject this.
+    Can be decided by: @bo.
     ");
-    assert_snapshot!(thread.private_answer("cy", "Don't start").await, @"
-    You cannot decide about this.
-    Who may decide: @bo.
+    assert_snapshot!(thread.private_answer("cy", "Cancel request").await, @"
+    You can't approve or reject this.
+    Can be decided by: @bo.
     ");
     assert_eq!(thread.heard(), "");
     thread.clicks("bo", "Start experiment").await;
@@ -71,13 +71,13 @@ async fn two_people_can_be_asked_for() {
     ‹not: 2 different people must approve.›
     ⋯
     ");
-    assert_snapshot!(thread.private_answer("bo", "Start experiment").await, @"Your approval is counted already; another person has to approve as well.");
+    assert_snapshot!(thread.private_answer("bo", "Start experiment").await, @"You already approved this. Another person has to approve it too.");
     assert_snapshot!(thread.outcome("cy", "Start experiment").await, @"
-    *Start “Math Hints”?* ⋯
+    ✅ *Started “Math Hints”: it is running now.*
     Approved by @bo and @cy · ‹time›
-    ✅ Started “Math Hints”: it is enrolling now.
-    [Undo: stop it again]
-    ‹not: 1 of 2: approved by @bo.›
+    *Status*  inactive → *running*
+    Asked by @ana · digest `‹id›`
+    [Undo: stop it again] [Show all]
     ---
     @ana “*Math Hints*”: done, approved by bo and cy. What next?
     [Show details]
@@ -91,17 +91,23 @@ async fn a_card_expires_and_can_be_asked_for_again() {
     eventually("an expired card", || thread.last().contains("nothing was changed")).await;
     bot.settled().await;
     assert_snapshot!(thread.in_short(), @"
-    *Start “Math Hints”?* ⋯
-    Expired: nobody decided in time · ‹time›
-    ‹no buttons›
+    *Start “Math Hints”*
+    Expired: no one decided in time · ‹time›
+    *Status*  inactive → *running*
+    Asked by @ana · digest `‹id›`
+    [Show all]
     ---
-    @ana nobody decided in time about *Start “Math Hints”*, so nothing was changed.
+    @ana no one decided in time about *Start “Math Hints”*, so nothing was changed.
     [Ask again]
     ");
     assert_snapshot!(without_seconds(&thread.private_answer("bo", "Start experiment").await), @"This card expired a moment ago, so nothing was changed.");
     assert!(bot.upgrade.effects().is_empty());
 
-    assert_snapshot!(thread.outcome("ana", "Ask again").await, @"‹Start “Math Hints”, open›");
+    assert_snapshot!(thread.outcome("ana", "Ask again").await, @"
+    @ana chose *Ask again*.
+    ---
+    ‹Start “Math Hints”, open›
+    ");
     thread.clicks("bo", "Start experiment").await;
     assert_eq!(bot.upgrade.effects().len(), 1);
 }
@@ -113,7 +119,7 @@ async fn a_typed_yes_answers_the_one_open_card() {
     assert_eq!(bot.upgrade.effects().len(), 1);
 
     assert_snapshot!(thread.answer("bo", "@countersign yes").await, @"
-    I have no open question here. If you mean a card, please press its button.
+    I'm not waiting for an answer here. If you mean a card, use its buttons.
     [List experiments] [What can you do?]
     ");
 }
@@ -122,11 +128,13 @@ async fn a_typed_yes_answers_the_one_open_card() {
 async fn a_typed_no_turns_it_down() {
     let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
     assert_snapshot!(thread.answer("bo", "No!").await, @"
-    *Start “Math Hints”?* ⋯
+    *Start “Math Hints”*
     Rejected by @bo · ‹time›
-    [Change and ask again…]
+    *Status*  inactive → *running*
+    Asked by @ana · digest `‹id›`
+    [Change and ask again…] [Show all]
     ---
-    @ana, @bo turned this down, so nothing was changed.
+    @ana, @bo rejected this, so nothing was changed.
     To ask for something else, press *Change and ask again…* on the card, or tell me here.
     ");
     assert!(bot.upgrade.effects().is_empty());
@@ -135,12 +143,12 @@ async fn a_typed_no_turns_it_down() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_ok_is_told_that_the_card_waits() {
     let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
-    assert_snapshot!(thread.answer("bo", "@countersign ok").await, @"That decides nothing yet. A card is open: Start “Math Hints”? Press **Start experiment** or **Don't start** on it, or type just “yes” or “no” in this thread.");
+    assert_snapshot!(thread.answer("bo", "@countersign ok").await, @"That isn't a decision yet. A card is open: Start “Math Hints”? Press **Start experiment** or **Cancel request** on it, or type just “yes” or “no” in this thread.");
     thread.says("ana", "@countersign delete Lesson Video Hints").await;
     thread.skip();
     assert_snapshot!(thread.answer("bo", "@countersign 👍").await, @"
-    That decides nothing yet. Several cards are open, so please press a button on the one you mean:
-    • PERMANENTLY DELETE “Lesson Video Hints”?
+    That isn't a decision yet. Several cards are open. Use the buttons on the one you mean:
+    • Permanently delete “Lesson Video Hints”?
     • Start “Math Hints”?
     ");
     assert!(bot.upgrade.effects().is_empty(), "nothing is decided by it");
@@ -152,7 +160,7 @@ async fn with_two_cards_open_a_button_has_to_be_pressed() {
     assert_snapshot!(thread.answer("ana", "stop Lesson Video Hints").await, @"‹Stop “Lesson Video Hints”, open›");
     thread.says("bo", "yes").await;
     assert_snapshot!(thread.told("bo"), @"
-    Several cards are open here, so I can't tell which one you mean. Please press a button:
+    Several cards are open here, so I can't tell which one you mean. Use the buttons on one of them:
     • Stop “Lesson Video Hints”?
     • Start “Math Hints”?
     ");
@@ -185,27 +193,31 @@ async fn what_was_changed_since_the_card_was_shown_is_left_alone() {
     let mut second = bot.user("ana").asks("start Math Hints").await;
     second.clicked("cy", "Start experiment").await;
     assert_snapshot!(first.outcome("bo", "Start experiment").await, @"
-    *Start “Math Hints”?* ⋯
+    *Start “Math Hints”*
+    ❌ “*Math Hints*” is already running, so nothing was changed.
     Approved by @bo · ‹time›
-    ❌ It was changed since this card was shown, so nothing was done. On the card, and now: *Status* inactive → enrolling (running). *Try again* makes a card that shows it as it is now.
-    [Try again]
+    *Status*  inactive → *running*
+    Asked by @ana · digest `‹id›`
+    [Show all]
     ---
-    @ana, @bo *Start “Math Hints”* did not work. It was changed since this card was shown, so nothing was done. On the card, and now: *Status* inactive → enrolling (running). *Try again* makes a card that shows it as it is now.
+    @ana, @bo *Start “Math Hints”* did not work. “*Math Hints*” is already running, so nothing was changed.
     ");
     assert_eq!(bot.upgrade.effects().len(), 1);
 
     let mut third = bot.user("ana").says("delete Math Hints").await;
-    third.clicks("bo", "Delete for good").await;
+    third.clicks("bo", "Delete permanently").await;
     let mut fourth = bot.user("ana").asks("stop Lesson Video Hints").await;
     let mut fifth = bot.user("ana").says("delete Lesson Video Hints").await;
-    fifth.clicked("bo", "Delete for good").await;
+    fifth.clicked("bo", "Delete permanently").await;
     assert_snapshot!(fourth.outcome("bo", "Stop experiment").await, @"
-    *Stop “Lesson Video Hints”?* ⋯
+    *Stop “Lesson Video Hints”*
+    ❌ “*Lesson Video Hints*” no longer exists, so nothing was changed.
     Approved by @bo · ‹time›
-    ❌ “*Lesson Video Hints*” does not exist any more, so nothing was changed.
-    ‹no buttons›
+    *Status*  running → *paused*
+    Asked by @ana · digest `‹id›`
+    [Show all]
     ---
-    @ana, @bo *Stop “Lesson Video Hints”* did not work. “*Lesson Video Hints*” does not exist any more, so nothing was changed.
+    @ana, @bo *Stop “Lesson Video Hints”* did not work. “*Lesson Video Hints*” no longer exists, so nothing was changed.
     [List experiments]
     ");
     third.skip();
@@ -227,7 +239,7 @@ async fn a_button_that_nobody_knows_does_nothing() {
     bot.settled().await;
     assert_snapshot!(thread.told("bo"), @"
     This is a copy of a card, so its buttons do nothing.
-    Please use the original in its thread.
+    Use the original card in its thread.
     ");
 
     bot.slack.arrange(|world| {
@@ -239,8 +251,8 @@ async fn a_button_that_nobody_knows_does_nothing() {
     bot.slack.clicks("bo", "experiments", &copy, "Start experiment").await.unwrap();
     bot.settled().await;
     assert_snapshot!(thread.told("bo"), @"
-    I don't know this card any more, so the button does nothing.
-    Ask again in the thread for a fresh one.
+    This card is no longer on record, so its buttons do nothing.
+    Ask again in the thread for a new card.
     ");
     assert_eq!(thread.heard(), "");
     assert!(bot.upgrade.effects().is_empty());
@@ -261,15 +273,17 @@ fn without_seconds(told: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn never_mind_withdraws_ones_own_card() {
     let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
-    assert_snapshot!(thread.answer("bo", "@countersign never mind").await, @"That decides nothing yet. A card is open: Start “Math Hints”? Press **Start experiment** or **Don't start** on it, or type just “yes” or “no” in this thread.");
+    assert_snapshot!(thread.answer("bo", "@countersign never mind").await, @"That isn't a decision yet. A card is open: Start “Math Hints”? Press **Start experiment** or **Cancel request** on it, or type just “yes” or “no” in this thread.");
     assert_snapshot!(thread.answer("ana", "Never mind.").await, @"
-    *Start “Math Hints”?* ⋯
+    *Start “Math Hints”*
     Withdrawn by @ana · ‹time›
-    [Change and ask again…]
+    *Status*  inactive → *running*
+    Asked by @ana · digest `‹id›`
+    [Change and ask again…] [Show all]
     ---
     @ana *Start “Math Hints”* was withdrawn, so nothing was changed.
     ");
-    assert_snapshot!(thread.answer("ana", "@countersign never mind").await, @"All right, I let that go. Nothing was changed.");
+    assert_snapshot!(thread.answer("ana", "@countersign never mind").await, @"OK, dropped. Nothing was changed.");
     assert_eq!(bot.upgrade.effects().len(), 0);
 }
 
@@ -296,7 +310,7 @@ async fn a_typed_no_may_say_why() {
         thread.says("bo", said).await;
         let heard = thread.heard();
         assert!(heard.contains("Rejected by @bo · ‹time› · _the exam is on Monday_"), "{said}: {heard}");
-        assert!(heard.contains("@ana, @bo says why this was turned down: *Start “Math Hints”*"), "{said}: {heard}");
+        assert!(heard.contains("@ana, @bo explains why this was rejected: *Start “Math Hints”*"), "{said}: {heard}");
     }
     let mut thread = bot.user("ana").asks("start Math Hints").await;
     thread.says("cy", "did you talk to the teachers?").await;
@@ -313,13 +327,15 @@ async fn never_mind_lets_an_unfinished_request_go_before_a_card() {
     thread.says("ana", "create an experiment called Foo").await;
     thread.skip();
     assert_snapshot!(thread.answer("ana", "forget it").await, @"
-    All right, I let that go. Nothing was changed.
-    The open card stays as it is.
+    OK, dropped. Nothing was changed.
+    The card is still open.
     ");
     assert_snapshot!(thread.answer("ana", "@countersign cancel that").await, @"
-    *Start “Math Hints”?* ⋯
+    *Start “Math Hints”*
     Withdrawn by @ana · ‹time›
-    [Change and ask again…]
+    *Status*  inactive → *running*
+    Asked by @ana · digest `‹id›`
+    [Change and ask again…] [Show all]
     ---
     @ana *Start “Math Hints”* was withdrawn, so nothing was changed.
     ");
@@ -329,7 +345,7 @@ async fn never_mind_lets_an_unfinished_request_go_before_a_card() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_request_twice_is_one_card() {
     let (_bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
-    assert_snapshot!(thread.answer("bo", "@countersign please start the Math Hints experiment").await, @"A card for exactly this is open already: *Start “Math Hints”?* Press *Start experiment* or *Don't start* on it.");
+    assert_snapshot!(thread.answer("bo", "@countersign please start the Math Hints experiment").await, @"A card for exactly this is already open: *Start “Math Hints”?* Press *Start experiment* or *Cancel request* on it.");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -338,10 +354,10 @@ async fn no_answers_the_question_that_was_asked_last() {
     thread.says("ana", "create experiment Foo in assign-prog").await;
     thread.skip();
     assert_snapshot!(thread.answer("ana", "no").await, @"
-    All right, I let that go. Nothing was changed.
-    The open card stays as it is.
+    OK, dropped. Nothing was changed.
+    The card is still open.
     ");
-    assert_snapshot!(thread.answer("ana", "yes but not now").await, @"That decides nothing yet. A card is open: Start “Math Hints”? Press **Start experiment** or **Don't start** on it, or type just “yes” or “no” in this thread.");
+    assert_snapshot!(thread.answer("ana", "yes but not now").await, @"That isn't a decision yet. A card is open: Start “Math Hints”? Press **Start experiment** or **Cancel request** on it, or type just “yes” or “no” in this thread.");
     assert!(bot.upgrade.effects().is_empty());
 }
 

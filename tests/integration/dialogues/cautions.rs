@@ -13,11 +13,11 @@ async fn namesakes_and_shared_points_are_named_before_a_creation() {
     *Context*  `mathstream`
     *Conditions*  control 50%, question-hint-tutorbot 50%
     *Decision points*  lesson-stream / lesson-video
-    ‹each person by themselves, for good›
-    *Of 1,000 new users*  about 256 control, 248 question-hint-tutorbot; 496 come to other experiments at the same point
-    ⚠️ There is an experiment of this name already (inactive in assign-prog); then there will be two.
-    ⚠️ “*Lesson Video Hints*”, enrolling (running), has lesson-stream / lesson-video too: each person takes part in only one experiment at a point.
-    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 23.
+    ‹individual, for good›
+    *Of 1,000 new users*  about 256 control, 248 question-hint-tutorbot; 496 go to other experiments at this decision point
+    ⚠️ An experiment with this name already exists (inactive in assign-prog), so there will be two.
+    ⚠️ “*Lesson Video Hints*”, running, has lesson-stream / lesson-video too. Each user takes part in only one experiment at a decision point.
+    Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±23.
     ‹the rest by default, inactive at first, for anyone to decide›
     ");
 }
@@ -29,18 +29,18 @@ async fn an_experiment_nobody_can_take_part_in_says_so_when_it_is_started() {
     let mut thread = bot.user("ana").says("update Math Hints with filter mode excludeAll").await;
     assert_snapshot!(thread.in_short(), @"
     *Change the filter mode of “Math Hints”?*
-    *People on no list*  take part → *do not take part*
-    *Enrolled*  nobody
-    *Same points*  “*Rival*”, enrolling (running), at SelectSection / absolute_value_plot_equality
-    ⚠️ Nobody will be enrolled: only people on its inclusion list take part, and that list is empty.
+    *Users on no list*  included → *excluded*
+    *Enrolled*  0
+    *Overlapping experiments*  “*Rival*”, running, at SelectSection / absolute_value_plot_equality
+    ⚠️ Nobody will be enrolled: only users on its inclusion list are included, and that list is empty.
     ‹an update of an inactive experiment, for anyone to decide›
     ");
     thread.clicked("ana", "Update experiment").await;
     assert_snapshot!(thread.answer("ana", "start Math Hints").await, @"
     *Start “Math Hints”?* ⋯
-    *Same points*  “*Rival*”, enrolling (running), at SelectSection / absolute_value_plot_equality
-    ⚠️ “*Rival*”, enrolling (running), has SelectSection / absolute_value_plot_equality too: each person takes part in only one experiment at a point.
-    ⚠️ Nobody will be enrolled: only people on its inclusion list take part, and that list is empty.
+    *Overlapping experiments*  “*Rival*”, running, at SelectSection / absolute_value_plot_equality
+    ⚠️ “*Rival*”, running, has SelectSection / absolute_value_plot_equality too. Each user takes part in only one experiment at a decision point.
+    ⚠️ Nobody will be enrolled: only users on its inclusion list are included, and that list is empty.
     ⋯
     ");
 }

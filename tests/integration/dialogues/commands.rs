@@ -16,37 +16,60 @@ async fn the_platform_at_a_glance() {
     let ana = bot.user("ana");
     assert_snapshot!(in_short(&ana.types("/upgrade status").await), @"
     UpGrade is running: *A/B Testing Backend*, version `6.5.0`.
-    Read from UpGrade just now.
+    Fetched from UpGrade just now.
     ");
     assert_snapshot!(in_short(&ana.types("/upgrade list").await), @"
     ‹all experiments›
-    Read from UpGrade just now.
+    Fetched from UpGrade just now.
     ");
     assert_snapshot!(in_short(&ana.types("/upgrade list running").await), @"
     ‹running experiments›
-    Read from UpGrade just now.
+    Fetched from UpGrade just now.
     ");
     assert_snapshot!(in_short(&ana.types("/upgrade list livehint-ai").await), @"
     ‹the one of livehint-ai›
-    Read from UpGrade just now.
+    Fetched from UpGrade just now.
     ");
     assert_snapshot!(in_short(&ana.types("/upgrade list zebra").await), @"
-    There is no context “*zebra*”. There are: assign-prog, livehint-ai, mathstream.
-    Read from UpGrade just now.
+    No context is called “*zebra*”. There are: assign-prog, livehint-ai, mathstream.
+    Fetched from UpGrade just now.
     ");
     assert_snapshot!(in_short(&ana.types("/upgrade show math hints").await), @"
-    ‹Math Hints in full›
-    Read from UpGrade just now.
+    Math Hints
+    Worked hints when the graph of an absolute value is compared.
+    *Status*
+    inactive
+    *Context*
+    `assign-prog`
+    *Conditions*
+    control 50% (0 enrolled), variant 50% (0 enrolled)
+    *Decision points*
+    SelectSection / absolute_value_plot_equality
+    *Assignment*
+    individual
+    *After enrollment ends*
+    enrolled users keep their condition
+    *Users on no list*
+    included
+    *Consistency*
+    individual
+    *Enrolled*
+    0
+    *Tags*
+    hints, algebra
+    Id `‹id›`
+    Fetched from UpGrade just now.
     ");
-    assert_snapshot!(ana.types("/upgrade show Maht Hints").await, @"There is no experiment “*Maht Hints*”. Did you mean “*Math Hints*”?");
+    assert_snapshot!(ana.types("/upgrade show Maht Hints").await, @"No experiment is called “*Maht Hints*”. Did you mean “*Math Hints*”?");
     assert_snapshot!(in_short(&ana.types("/upgrade help").await), @"
     You can ask me:
-    • `/upgrade status`  whether UpGrade is running, and its version
-    • `/upgrade list [context or status]`  all experiments, or those of a context or status
+    • `/upgrade status`  UpGrade's status and version
+    • `/upgrade list [context or status]`  all experiments, or only those in a context or status
     • `/upgrade show &lt;name&gt;`  one experiment
-    • `/upgrade pending`  cards that wait for somebody
+    • `/upgrade watches`  your active watches
+    • `/upgrade pending`  cards waiting for a decision
     • `/upgrade help`  this list
-    For everything else, mention me in a channel or write to me directly, in your own words. In a thread, where Slack allows no commands, mention me with “status” or “cancel”.
+    For everything else, mention me in a channel or message me directly, in your own words. Slack doesn't allow commands in threads; mention me there with “status” or “cancel”.
     ");
     assert_eq!(ana.types("/upgrade").await, ana.types("/upgrade help").await);
     assert!(bot.slack.thread("experiments", &"0".into()).is_empty());
@@ -73,7 +96,7 @@ async fn a_line_that_is_not_understood_is_answered_with_one_that_would_be() {
     For example: `/upgrade show Math Hints`
     ");
     assert_snapshot!(in_short(&ana.types("/countersign pending please").await), @"
-    `/countersign pending` takes nothing after it.
+    `/countersign pending` takes no arguments.
     For example: `/countersign pending`
     ");
     assert_snapshot!(in_short(&ana.types("/countersign <!channel> *x*").await), @"
@@ -86,20 +109,20 @@ async fn a_line_that_is_not_understood_is_answered_with_one_that_would_be() {
 async fn what_waits_and_what_was_done() {
     let bot = TestBot::start().await;
     let (ana, bo) = (bot.user("ana"), bot.user("bo"));
-    assert_snapshot!(bo.types("/countersign pending").await, @"Nothing is waiting for a decision here, and nothing of yours elsewhere.");
-    assert_snapshot!(bo.types("/countersign runs").await, @"No change has been asked for here yet, and none by you elsewhere.");
-    assert_snapshot!(bo.types("/countersign mine").await, @"You have not asked for a change yet.");
+    assert_snapshot!(bo.types("/countersign pending").await, @"Nothing is waiting for a decision here, and you have no open requests elsewhere.");
+    assert_snapshot!(bo.types("/countersign runs").await, @"No changes have been requested here, and you haven't requested any elsewhere.");
+    assert_snapshot!(bo.types("/countersign mine").await, @"You haven't asked for any changes yet.");
     let thread = ana.says("start Math Hints").await;
     thread.says("ana", "@countersign stop Lesson Video Hints").await;
     thread.clicks("bo", "Start experiment").await;
     assert_snapshot!(in_short(&bo.types("/countersign pending").await), @"
     Waiting for a decision:
-    • *Stop “Lesson Video Hints”* · asked by @ana · open until ‹time› · ‹open the card›
+    • *Stop “Lesson Video Hints”* · asked by @ana · expires ‹time› · ‹open the card›
     As of ‹time›.
     ");
     assert_eq!(bo.types("/upgrade pending").await, bo.types("/countersign pending").await);
     assert_snapshot!(in_short(&bo.types("/countersign runs").await), @"
-    The latest changes:
+    Recent changes:
     • *Stop “Lesson Video Hints”* waits for a decision · asked by @ana ‹time› · ‹open the card›
     • *Start “Math Hints”* was done · asked by @ana ‹time› · ‹open the card›
     As of ‹time›.
@@ -110,36 +133,36 @@ async fn what_waits_and_what_was_done() {
     • *Start “Math Hints”* was done · asked ‹time› · ‹open the card›
     As of ‹time›.
     ");
-    assert_snapshot!(bo.types("/countersign mine").await, @"You have not asked for a change yet.");
+    assert_snapshot!(bo.types("/countersign mine").await, @"You haven't asked for any changes yet.");
     assert_snapshot!(in_short(&bo.types("/countersign help").await), @"
     You can ask me:
-    • `/countersign pending`  cards that wait for somebody
-    • `/countersign runs`  the latest changes and how they ended
+    • `/countersign pending`  cards waiting for a decision
+    • `/countersign runs`  recent changes and their outcomes
     • `/countersign mine`  what you asked for
-    • `/countersign standing`  what may be done without asking each time
+    • `/countersign standing`  changes approved in advance
     • `/countersign notebook [link to a thread]`  a thread as a file
-    • `/countersign settings`  who may decide what here, and the limits
+    • `/countersign settings`  who can decide what here, and the limits
     • `/countersign help`  this list
-    For everything else, mention me in a channel or write to me directly, in your own words. In a thread, where Slack allows no commands, mention me with “status” or “cancel”.
+    For everything else, mention me in a channel or message me directly, in your own words. Slack doesn't allow commands in threads; mention me there with “status” or “cancel”.
     ");
     assert_snapshot!(in_short(&bo.types("/countersign settings").await), @"
-    Who may decide here
-    • By anyone in this channel, but not by the person who asked where it cannot be undone: create experiment, get decision point assignments, grant standing approval, init experiment user, mark decision point, revoke standing approval, simulate user journey, test condition balance, test consistency rules, update experiment, update experiment status
-    • By anyone in this channel but the person who asked: delete experiment
-    How I am set up
+    Who can decide here
+    • By anyone in this channel, but not by the requester if it can't be undone: create experiment, get decision point assignments, grant standing approval, init experiment user, mark decision point, revoke standing approval, simulate user journey, test condition balance, test consistency rules, update experiment, update experiment status
+    • By anyone in this channel except the requester: delete experiment
+    Settings
     *Platform*
     A/B Testing Backend, version `6.5.0` (just now)
     *Language model*
-    none; the documented phrases are understood without one
-    *A card is open for*
+    none; documented phrases only
+    *A card expires after*
     24 hours
-    *One step may take*
+    *Time limit for a step*
     2 minutes
-    *One call to the platform may take*
+    *Time limit for a call to the platform*
     2 seconds
-    *Threads worked on at a time*
+    *Threads handled at once*
     64
-    These are settings of whoever runs me; nothing can be changed here.
+    These are set by the app's operator and can't be changed here.
     ");
 }
 
@@ -186,8 +209,8 @@ async fn a_platform_that_is_away_is_said_in_a_command_too() {
     let ana = bot.user("ana");
     bot.upgrade.is_down(Some(Down::Unavailable));
     assert_snapshot!(in_short(&ana.types("/upgrade status").await), @"
-    UpGrade has not answered within 2 s, so I could not look that up.
-    Ask again in a minute, or tell whoever runs it.
+    UpGrade didn't answer within 2 s, so I couldn't look that up.
+    Try again in a minute. If it keeps failing, tell its operator.
     ");
     bot.upgrade.is_down(None);
     ana.types("/upgrade status").await;
@@ -195,12 +218,12 @@ async fn a_platform_that_is_away_is_said_in_a_command_too() {
     bot.upgrade.is_down(Some(Down::Unavailable));
     bot.clock.advance(Duration::from_secs(180));
     assert_snapshot!(in_short(&ana.types("/upgrade status").await), @"
-    UpGrade does not answer now. When I asked 3 min ago, it was running: *A/B Testing Backend*, version `6.5.0`.
-    Ask again in a minute, or tell whoever runs it.
+    UpGrade isn't answering. It was running 3 min ago: *A/B Testing Backend*, version `6.5.0`.
+    Try again in a minute. If it keeps failing, tell its operator.
     ");
     assert_snapshot!(in_short(&ana.types("/upgrade list livehint-ai").await), @"
     ‹the one of livehint-ai›
-    UpGrade does not answer at the moment. This is from *3 min ago*.
+    UpGrade isn't answering. This is from *3 min ago*.
     ");
 }
 
@@ -210,16 +233,16 @@ async fn in_a_thread_a_mention_does_what_a_command_does_elsewhere() {
     thread.says("bo", "@countersign status").await;
     assert_snapshot!(thread.told("bo"), @"
     In this thread:
-    • *Start “Math Hints”* · asked by @ana · open until ‹time›
+    • *Start “Math Hints”* · asked by @ana · expires ‹time›
     ");
     thread.says("bo", "@countersign cancel").await;
-    assert_snapshot!(thread.told("bo"), @"Nothing that you asked for is waiting in this thread.");
+    assert_snapshot!(thread.told("bo"), @"You have no waiting requests in this thread.");
     assert_eq!(thread.heard(), "", "nothing changed");
     thread.says("ana", "@countersign stop Lesson Video Hints").await;
     thread.skip();
     thread.says("ana", "@countersign cancel!").await;
     assert_snapshot!(thread.told("ana"), @"
-    Withdrawn, and nothing was changed:
+    Withdrawn. Nothing was changed:
     • *Stop “Lesson Video Hints”*
     • *Start “Math Hints”*
     ");
@@ -237,7 +260,7 @@ async fn while_a_question_is_open_the_words_are_its_answer() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").writes("create an experiment").await;
     thread.skip();
-    assert_snapshot!(thread.answer("ana", "cancel").await, @"All right, I let that go. Nothing was changed.");
+    assert_snapshot!(thread.answer("ana", "cancel").await, @"OK, dropped. Nothing was changed.");
     assert_eq!(thread.told("ana"), "");
 }
 
@@ -247,14 +270,15 @@ async fn it_can_be_written_to_directly() {
     let mut thread = bot.user("ana").writes("start Math Hints").await;
     assert_snapshot!(thread.in_short(), @"
     *Start “Math Hints”?* ⋯
-    Asked by @ana · anyone in this conversation may decide · until ‹time› · digest `‹id›`
+    Asked by @ana · anyone in this conversation can approve · expires ‹time› · digest `‹id›`
     ⋯
     ");
     assert_snapshot!(thread.outcome("ana", "Start experiment").await, @"
-    *Start “Math Hints”?* ⋯
+    ✅ *Started “Math Hints”: it is running now.*
     Approved by @ana · ‹time›
-    ✅ Started “Math Hints”: it is enrolling now.
-    [Undo: stop it again]
+    *Status*  inactive → *running*
+    Asked by @ana · digest `‹id›`
+    [Undo: stop it again] [Show all]
     ---
     @ana “*Math Hints*”: done. What next?
     [Show details]
@@ -321,11 +345,11 @@ async fn settings_tell_contexts_envelopes_and_who_is_brought_in() {
     let bot = TestBot::with_settings(settings).await;
     let told = bot.user("bo").types("/countersign settings").await;
     for line in [
-        "\n• By anyone in this channel, but not by the person who asked where it cannot be undone, and after 4 hours by @cy \
+        "\n• By anyone in this channel, but not by the requester if it can't be undone, and after 4 hours by @cy \
          as well: create experiment",
-        "\nWhat is different in `assign-prog`:\n• By @bo, but not by the person who asked where it cannot be undone, and",
-        "\n• By @bo (but not the person who asked), 2 different people, and after 4 hours by @cy as well: delete experiment",
-        "\nOutside of these limits two people have to approve, and the one who asked is neither:\n• `pilot`, for mathstream, \
+        "\nDifferent rules in `assign-prog`:\n• By @bo, but not by the requester if it can't be undone, and",
+        "\n• By @bo (but not the requester), 2 different people, and after 4 hours by @cy as well: delete experiment",
+        "\nOutside these limits, two people other than the requester must approve:\n• `pilot`, for mathstream, \
          Math Hints: status scheduled, enrolling; weights from 10 % to 90 %; start from 2027-01-15; at most 200 simulated \
          users\n",
     ] {

@@ -22,30 +22,33 @@ async fn rules_are_tested_and_the_experiment_is_put_back() {
     let (bot, mut thread) = TestBot::hears("ana", "test consistency rules for Math Hints").await;
     assert_snapshot!(without_lots(&thread.in_short()), @"
     *Test the consistency rules of “Math Hints”?*
-    *Rules*  each person by themselves; consistency individual; early visitors may take part; afterwards everyone enrolled keeps their condition
+    *Rules*  individual; consistency individual; early visitors are included; afterwards enrolled users keep their condition
     *At*  SelectSection / absolute_value_plot_equality
     *1. Before the start*  visit by `test-‹run›-0001` (early visitor)
-    *2. Start it*  inactive → *enrolling (running)*
+    *2. Start it*  inactive → *running*
     *3. While it runs*  visits by the same, and by `test-‹run›-0002` (later visitor)
-    *4. Pause it*  enrolling (running) → *enrollmentComplete (paused)*
+    *4. Pause it*  running → *paused*
     *5. While it is paused*  visits by the same, and by `test-‹run›-0003` (newcomer)
     *Bounds*  3 test users, this experiment only, at most 10 minutes
     ⚠️ While it runs, real users at SelectSection / absolute_value_plot_equality are enrolled too.
-    ⚠️ It ends paused: newcomers get nothing, and everyone enrolled keeps their condition.
-    ⚠️ The platform cannot take enrolled users out again: they stay in its figures.
-    It can be stopped on the way; then it stays as it is by then. Afterwards I offer to put it back.
-    ‹ana asks, anyone may decide› [Run the test] [Don't] [Show all]
+    ⚠️ It is paused at the end: newcomers get no condition, and enrolled users keep their condition.
+    ⚠️ The platform can't remove enrolled users, so they stay in its data.
+    You can stop it midway; the experiment then keeps its status at that moment. I'll offer to undo that.
+    ‹ana asks, anyone may decide› [Run the test] [Cancel request] [Show all]
     ");
     assert_eq!(bot.upgrade.effects().len(), 0, "asking changes nothing");
 
     thread.clicks("bo", "Run the test").await;
     assert_snapshot!(without_lots(&thread.in_short()), @"
-    *Test the consistency rules of “Math Hints”?* ⋯
+    *Test the consistency rules of “Math Hints”*
+    ✅ Tested the consistency rules of “*Math Hints*”: all 6 observations match the rules. It is paused now.
     Approved by @bo · ‹time›
-    ✅ Tested the consistency rules of “*Math Hints*”: all 6 observations are as the rules say. It is enrollmentComplete (paused) now.
-    ‹no buttons›
+    *2. Start it*  inactive → *running*
+    *4. Pause it*  running → *paused*
+    Asked by @ana · digest `‹id›`
+    [Show all]
     ---
-    @ana Tested the consistency rules of “*Math Hints*”: all 6 observations are as the rules say. It is enrollmentComplete (paused) now. Approved by bo.
+    @ana Tested the consistency rules of “*Math Hints*”: all 6 observations match the rules. It is paused now. Approved by bo.
     Phase | Visitor | Expected | Observed | Result
     Before start | Early visitor | nothing | nothing | ✓ fits
     Running | Early visitor | any condition | ‹any› | ✓ fits
@@ -58,20 +61,22 @@ async fn rules_are_tested_and_the_experiment_is_put_back() {
     ");
 
     assert_snapshot!(thread.outcome("ana", "Set it back to inactive").await, @"
+    @ana chose *Set it back to inactive*.
+    ---
     *Set “Math Hints” back to inactive?*
-    *Status*  enrollmentComplete (paused) → *inactive*
+    *Status*  paused → *inactive*
     *Context*  `assign-prog`
-    *Enrolled*  2 people
-    *Same points*  no other live experiment
-    ⚠️ People who are enrolled get the application's default, too.
-    Enrollments are kept: when it is started again, people keep their condition.
+    *Enrolled*  2 users
+    *Overlapping experiments*  none
+    ⚠️ Enrolled users get the application's default too.
+    Enrollments are kept. If it is started again, users keep their condition.
     ‹ana asks, anyone may decide› [Set to inactive] [Leave it paused] [Edit…] [Show all]
     ");
     thread.clicks("bo", "Set to inactive").await;
     assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "inactive");
     thread.skip();
     assert_snapshot!(thread.answer("ana", "does the consistency rule of Chat Tone work?").await, @"
-    “*Chat Tone*” is cancelled (completed), and the test goes through the phases before the start, running and paused. From where it stands there is no way into them.
+    “*Chat Tone*” is cancelled. The test needs an experiment that can be started and paused, which isn't possible from this status.
     [List experiments]
     ");
 }
@@ -89,7 +94,7 @@ async fn a_test_that_is_stopped_says_where_it_leaves_the_experiment() {
     let state = bot.upgrade.experiment("Math Hints").unwrap()["state"].as_str().unwrap().to_owned();
     let heard = thread.heard();
     assert!(heard.contains("Stopped by @cy after "), "{heard}");
-    assert!(heard.contains(&format!("({state}) now; so far ")), "{state}: {heard}");
+    assert!(heard.contains(&format!("is {state} now; so far ")), "{state}: {heard}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -100,7 +105,7 @@ async fn names_for_test_users() {
     • `test-‹run›-0001`
     • `test-‹run›-0002`
     • `test-‹run›-0003`
-    These are only names: nobody is enrolled before a visit is approved.
+    These are only IDs. Nobody is enrolled until a visit is approved.
     ");
     thread.says("ana", "make 6 test users for Class Hint Rollout").await;
     assert_snapshot!(without_run(&thread.in_short()), @"
@@ -112,10 +117,10 @@ async fn names_for_test_users() {
     test-‹run›-0004 | test-‹run›-group-001
     test-‹run›-0005 | test-‹run›-group-001
     test-‹run›-0006 | test-‹run›-group-002
-    These are only names: nobody is enrolled before a visit is approved.
+    These are only IDs. Nobody is enrolled until a visit is approved.
     ");
     assert_snapshot!(thread.answer("ana", "make 10 test users with groups for Math Hints").await, @"
-    Which type of group shall they have: classId, instructorId, schoolId?
+    Which group type should they have: classId, instructorId, schoolId?
     [classId] [instructorId] [schoolId]
     ");
     thread.clicks("ana", "classId").await;
@@ -131,7 +136,7 @@ async fn names_for_test_users() {
     let csv = bot.slack.look(|world| world.files[&file].bytes.clone());
     assert_eq!(String::from_utf8(csv).unwrap().lines().count(), 301);
     thread.says("ana", "generate 2000 test users").await;
-    assert_snapshot!(thread.last(), @"I can make up 1 to 1000 test users. How many shall it be?");
+    assert_snapshot!(thread.last(), @"I can make up 1 to 1000 test users. How many do you need?");
     assert_eq!(bot.upgrade.effects().len(), 0);
 }
 
@@ -142,17 +147,17 @@ async fn what_the_tests_take() {
     To *test the consistency rules* I need: experiment.
     What | Needed | Meaning
     experiment | yes | The experiment, by name or id.
-    Say it in one sentence, such as “test consistency rules for Math Hints”, or piece by piece: I ask for what is missing.
+    Say it in one sentence, for example “test consistency rules for Math Hints”, or step by step: I'll ask for what's missing.
     ");
     assert_snapshot!(thread.answer("ana", "what do I need to test the balance?").await, @"
-    To *test the balance of conditions* I need: experiment. The rest is up to you.
+    To *test the balance of conditions* I need: experiment. Everything else is optional.
     What | Needed | Meaning
     experiment | yes | The experiment, by name or id.
     users | no | The number of simulated users to enrol, 1 to 1000. Default: 100.
-    Say it in one sentence, such as “test the balance of Math Hints with 200 users”, or piece by piece: I ask for what is missing.
+    Say it in one sentence, for example “test the balance of Math Hints with 200 users”, or step by step: I'll ask for what's missing.
     ");
     assert_snapshot!(thread.answer("ana", "how do I simulate a user?").await, @"
-    To *simulate a user's visit* I need: user. The rest is up to you.
+    To *simulate a user's visit* I need: user. Everything else is optional.
     What | Needed | Meaning
     user | yes | The user's id.
     experiment | no | The experiment, by name or id. Required unless site and target identify it.
@@ -160,7 +165,7 @@ async fn what_the_tests_take() {
     site | no | The site of the decision point. Default: that of the first decision point.
     target | no | The target of the decision point.
     working group | no | The working group of the user for each type, such as classId class-1.
-    Say it in one sentence, such as “simulate user u1 in Math Hints”, or piece by piece: I ask for what is missing.
+    Say it in one sentence, for example “simulate user u1 in Math Hints”, or step by step: I'll ask for what's missing.
     ");
 }
 
@@ -173,6 +178,6 @@ async fn a_model_asks_for_the_test() {
     assert!(thread.last().starts_with("*Test the consistency rules of “Math Hints”?*"), "{}", thread.last());
     thread.clicks("bo", "Run the test").await;
     let said = thread.last();
-    assert!(said.contains("all 6 observations are as the rules say. It is enrollmentComplete (paused) now."), "{said}");
+    assert!(said.contains("all 6 observations match the rules. It is paused now."), "{said}");
     finish(bot, model).await;
 }

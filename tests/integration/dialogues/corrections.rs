@@ -39,10 +39,10 @@ async fn what_a_change_cannot_take_is_not_taken_for_the_same() {
     let mut thread = card(&bot, "start Math Hints").await;
     thread.says("ana", "no, 70/30").await;
     insta::assert_snapshot!(thread.in_short(), @"
-    I did not understand that as a change of what was asked for, so nothing is different.
-    The card is still open as it is: *Start “Math Hints”?* Its buttons decide.
+    I couldn't read that as a change to the request, so it stays as it was.
+    The card is still open: *Start “Math Hints”?* Use the buttons on the card.
     *Status*
-    enrolling (running)
+    running
     ");
 }
 
@@ -52,24 +52,24 @@ async fn another_target_takes_the_place_of_the_card() {
     let mut thread = card(&bot, "delete Math Hints").await;
     thread.says("ana", "no, Running Test instead").await;
     insta::assert_snapshot!(thread.in_short(), @"
-    *PERMANENTLY DELETE “Math Hints”?*
+    *Permanently delete “Math Hints”*
     Replaced by a newer request · ‹time› · ‹the newer card›
     [Show all]
     ---
-    *PERMANENTLY DELETE “Running Test”?*
-    *Status*  enrollmentComplete (paused)
+    *Permanently delete “Running Test”?*
+    *Status*  paused
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / area_model
     *Id*  `‹id›`
-    *Enrolled*  24 people
-    *Same points*  no other live experiment
-    ⚠️ This cannot be undone. The enrolments of 24 people go with it.
-    Takes the place of the open card: PERMANENTLY DELETE “Math Hints”.
-    Asked by @ana · anyone in this channel but the person who asked may decide · until ‹time› · digest `‹id›`
-    [Delete for good] [Keep it] [Show all]
+    *Enrolled*  24 users
+    *Overlapping experiments*  none
+    ⚠️ This can't be undone. The enrollments of 24 users are deleted too.
+    Replaces the open card: Permanently delete “Math Hints”.
+    Asked by @ana · anyone in this channel except the requester can approve · expires ‹time› · digest `‹id›`
+    [Delete permanently] [Keep it] [Show all]
     ");
-    assert_eq!(open_cards(&thread), ["*PERMANENTLY DELETE “Running Test”?*"]);
+    assert_eq!(open_cards(&thread), ["*Permanently delete “Running Test”?*"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -77,7 +77,7 @@ async fn somebody_else_cannot_take_the_card_back() {
     let bot = TestBot::start().await;
     let mut thread = card(&bot, "delete Math Hints").await;
     thread.says("bo", "@countersign no, Running Test instead").await;
-    assert!(thread.heard().contains("The card that was open before stays open: "));
+    assert!(thread.heard().contains("The earlier card stays open: "));
     assert_eq!(open_cards(&thread).len(), 2);
 }
 
@@ -117,17 +117,17 @@ async fn a_yes_to_somebody_else_approves_nothing() {
         thread.says("ana", word).await;
         assert_eq!(thread.heard(), "");
     }
-    let told = "I can't tell whether this answers the card, so it didn't count. Please press *Start \
-                experiment* or *Don't start* on the card.";
+    let told = "I can't tell whether this answers the card, so it didn't count. Press *Start \
+                experiment* or *Cancel request* on the card.";
     assert_eq!(thread.told("ana"), told, "once is enough");
     assert!(bot.upgrade.effects().is_empty());
 
     thread.says("cy", "@countersign looks good, but wait").await;
     insta::assert_snapshot!(thread.in_short(), @"
-    I'm not sure what you would like, so I did nothing.
-    The card is still open as it is: *Start “Math Hints”?* Its buttons decide.
+    I didn't catch that. Nothing was changed.
+    The card is still open: *Start “Math Hints”?* Use the buttons on the card.
     *Status*
-    enrolling (running)
+    running
     [What can you do?]
     ");
     thread.says("ana", "yes").await;
@@ -139,7 +139,7 @@ async fn a_mention_of_us_and_another_is_for_us() {
     let bot = TestBot::start().await;
     let mut thread = card(&bot, "start Math Hints").await;
     thread.says("cy", "@ana and @countersign please look").await;
-    assert!(thread.heard().contains("The card is still open as it is: *Start “Math Hints”?*"), "{}", thread.last());
+    assert!(thread.heard().contains("The card is still open: *Start “Math Hints”?*"), "{}", thread.last());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -161,12 +161,12 @@ async fn a_number_is_asked_for_until_there_is_one() {
     let bot = TestBot::start().await;
     for (answer, limit) in [("3", "3"), ("ten", "10"), ("at most 3", "3"), ("up to 5", "5")] {
         let mut thread = bot.user("ana").says("allow starting and stopping Math Hints until tomorrow").await;
-        assert!(thread.heard().contains("How many starts and stops at most?"));
+        assert!(thread.heard().contains("What is the maximum number of starts and stops?"));
         thread.says("ana", "as many as needed").await;
         insta::allow_duplicates! {
             insta::assert_snapshot!(thread.in_short(), @"
-            I need a whole number here, such as 5.
-            How many starts and stops at most?
+            Enter a whole number, such as 5.
+            What is the maximum number of starts and stops?
             [Never mind]
             ");
         }
@@ -175,7 +175,7 @@ async fn a_number_is_asked_for_until_there_is_one() {
         assert!(heard.contains(&format!("{limit} starts and stops")), "{answer}: {heard}");
     }
     let mut thread = bot.user("ana").says("allow starting and stopping Math Hints until yesterday").await;
-    assert!(thread.heard().contains("It has to be a moment to come."), "{}", thread.last());
+    assert!(thread.heard().contains("Give a time in the future."), "{}", thread.last());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -192,7 +192,7 @@ async fn a_suggestion_is_taken_with_a_yes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn weights_are_asked_for_where_none_are_said() {
     let (_bot, mut thread) = TestBot::hears("ana", "change the weights of Math Hints").await;
-    insta::assert_snapshot!(thread.heard(), @"Which weights, in the order control, variant? Such as 70/30.");
+    insta::assert_snapshot!(thread.heard(), @"Which weights, in the order control, variant? For example 70/30.");
     thread.says("ana", "70/30").await;
     assert!(thread.heard().contains("control 70%, variant 30%"), "{}", thread.last());
 }
@@ -202,7 +202,7 @@ async fn commands_say_what_was_nearly_meant_and_repeat_little() {
     let bot = TestBot::start().await;
     assert_eq!(
         bot.user("ana").types("/upgrade list runing").await,
-        "There is no context or status `runing`. Did you mean `/upgrade list running`?"
+        "No context or status is called `runing`. Did you mean `/upgrade list running`?"
     );
     let told = bot.user("ana").types(&format!("/countersign {}", "x".repeat(3000))).await;
     assert!(told.chars().count() < 200, "{told}");

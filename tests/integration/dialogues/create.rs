@@ -19,21 +19,24 @@ async fn what_is_missing_is_asked_for_one_by_one() {
     [SelectSection / absolute_value_plot_equality] [SelectSection / area_model] [SelectSection / fraction_intro] [SelectProblem / absolute_value_plot_equality] [SelectProblem / area_model] [Fill in a form]
     ");
     assert_snapshot!(thread.outcome("ana", "SelectSection / area_model").await, @"
+    @ana chose *SelectSection / area_model*.
+    ---
     *Create “Foo”?* ⋯
     *Conditions*  control 50%, variant 50%
     ⋯
-    *Of 1,000 new users*  about 256 control, 248 variant; 496 come to other experiments at the same point
+    *Of 1,000 new users*  about 256 control, 248 variant; 496 go to other experiments at this decision point
     ⋯
-    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 23.
-    Filled in by default: Conditions (the first of assign-prog), Assigned, Consistency, Afterwards, People on no list.
+    Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±23.
+    Defaults used: Conditions (the first of assign-prog), Assignment, Consistency, After enrollment ends, Users on no list.
+    ‹not: Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±21.›
     ⋯
     ");
     assert!(!bot.upgrade.contains("Foo"), "nothing is made before a click");
     assert_snapshot!(thread.outcome("bo", "Create experiment").await, @"
-    *Create “Foo”?* ⋯
+    ✅ *Created “Foo”. It stays inactive until someone starts it.*
     Approved by @bo · ‹time›
-    ✅ Created “Foo”. It is inactive until somebody starts it.
-    [Undo: delete it again]
+    Asked by @ana · digest `‹id›`
+    [Undo: delete it again] [Show all]
     ---
     @ana “*Foo*”: done, approved by bo. What next?
     [Start it] [Show details]
@@ -42,6 +45,8 @@ async fn what_is_missing_is_asked_for_one_by_one() {
     assert_eq!((&made["context"][0], &made["state"]), (&"assign-prog".into(), &"inactive".into()));
 
     assert_snapshot!(thread.outcome("ana", "Start it").await, @"
+    @ana chose *Start it*.
+    ---
     *Start “Foo”?* ⋯
     *Conditions*  control 50%, variant 50%
     ⋯
@@ -66,16 +71,16 @@ async fn a_wish_in_one_breath_goes_straight_to_the_card() {
     *Context*  `assign-prog`
     *Conditions*  control 70%, variant 30%
     *Decision points*  SelectSection / area_model
-    *Assigned*  all of a group together, by classId
+    *Assignment*  by group (classId)
     *Consistency*  group
-    *Afterwards*  everyone keeps their condition
-    *People on no list*  take part
-    *Of 100 new groups (classId)*  about 36 control, 15 variant; 49 come to other experiments at the same point
-    ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
-    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 7. Everybody in a group gets the same, so how the users split depends on how large the groups are.
-    Filled in by default: Consistency, Afterwards, People on no list.
-    It will be inactive until somebody starts it.
-    ‹ana asks, anyone may decide› [Create experiment] [Don't create] [Edit…] [Show all]
+    *After enrollment ends*  enrolled users keep their condition
+    *Users on no list*  included
+    *Of 100 new groups (classId)*  about 36 control, 15 variant; 49 go to other experiments at this decision point
+    ⚠️ “*Running Test*”, paused, has SelectSection / area_model too. Each user takes part in only one experiment at a decision point.
+    Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±7. Everyone in a group gets the same condition, so the split of users depends on the group sizes.
+    Defaults used: Consistency, After enrollment ends, Users on no list.
+    It stays inactive until someone starts it.
+    ‹ana asks, anyone may decide› [Create experiment] [Cancel request] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Create experiment").await;
     let made = bot.upgrade.experiment("Hint Timing").unwrap();
@@ -88,7 +93,7 @@ async fn a_wish_in_one_breath_goes_straight_to_the_card() {
 async fn a_wrong_context_is_refused_with_the_valid_ones() {
     let (_bot, mut thread) = TestBot::hears("ana", "create experiment Foo in asign").await;
     assert_snapshot!(thread.in_short(), @"
-    There is no context “*asign*”. There are: assign-prog, livehint-ai, mathstream.
+    No context is called “*asign*”. There are: assign-prog, livehint-ai, mathstream.
     [assign-prog] [livehint-ai] [mathstream]
     ");
     thread.clicks("ana", "assign-prog").await;
@@ -105,7 +110,7 @@ async fn a_condition_that_the_context_does_not_know_is_asked_about() {
     )
     .await;
     assert_snapshot!(thread.heard(), @"
-    assign-prog has no condition “hints”. It has: control, variant, concrete, abstract. Which shall I compare?
+    assign-prog has no condition “hints”. It has: control, variant, concrete, abstract. Which should I compare?
     So far: “Foo” in assign-prog, conditions control, hints, at SelectSection / area_model, 60/40.
     [Fill in a form]
     ");
@@ -116,7 +121,7 @@ async fn a_condition_that_the_context_does_not_know_is_asked_about() {
 #[tokio::test(flavor = "multi_thread")]
 async fn never_mind_drops_it() {
     let (bot, mut thread) = TestBot::asked("ana", "create experiment Foo").await;
-    assert_snapshot!(thread.answer("ana", "never mind").await, @"All right, I let that go. Nothing was changed.");
+    assert_snapshot!(thread.answer("ana", "never mind").await, @"OK, dropped. Nothing was changed.");
     assert_snapshot!(thread.answer("ana", "@countersign assign-prog").await, @"‹not understood›");
     assert!(bot.upgrade.effects().is_empty());
 }
@@ -125,16 +130,17 @@ async fn never_mind_drops_it() {
 async fn weights_that_do_not_add_up_are_explained() {
     let (_bot, mut thread) = TestBot::hears("ana", "create experiment Foo in assign-prog with conditions control, variant weights 70/40 at SelectSection/area_model").await;
     assert_snapshot!(thread.in_short(), @"
-    The weights add up to 110; they have to make 100, and each has to be between 0 and 100.
-    Say the weights again, such as 50/50.
+    The weights add up to 110. They must total 100, each from 0 to 100.
+    Give the weights again, for example 50/50.
     ");
     assert_snapshot!(thread.answer("ana", "weights 60/40").await, @"
     *Create “Foo”?* ⋯
     *Conditions*  control 60%, variant 40%
     ⋯
-    *Of 1,000 new users*  about 306 control, 198 variant; 496 come to other experiments at the same point
+    *Of 1,000 new users*  about 306 control, 198 variant; 496 go to other experiments at this decision point
     ⋯
-    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 22.
+    Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±22.
+    ‹not: Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±21.›
     ⋯
     ");
 }

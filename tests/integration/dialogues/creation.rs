@@ -72,7 +72,7 @@ async fn a_new_experiment_is_proposed_in_a_channel() {
     let view = form(&bot, "ana").await;
     assert_snapshot!(format!("{}\n{}\n{}", view.title(), view.words(), fields(&view)), @"
     New experiment
-    Nothing is created yet: you get a card with exactly what will be made, and it waits for a decision.
+    Nothing is created yet. I'll post a card that shows exactly what will be created. Someone has to approve it.
     Where to ask (optional): conversations_select
     Name: plain_text_input
     Context: static_select
@@ -80,13 +80,13 @@ async fn a_new_experiment_is_proposed_in_a_channel() {
     Conditions, one on each line (optional): plain_text_input
     Weights, in % (optional): plain_text_input
     Description (optional): plain_text_input
-    Assigned (optional): static_select
+    Assignment (optional): static_select
     Type of group (optional): plain_text_input
     Consistency (optional): static_select
-    Afterwards (optional): plain_text_input
-    People on no list (optional): static_select
+    After enrollment ends (optional): plain_text_input
+    Users on no list (optional): static_select
     Tags, one on each line (optional): plain_text_input
-    Ends after so many users (optional): number_input
+    End after this many users (optional): number_input
     Start automatically at (optional): datetimepicker
     Ends at (optional): datetimepicker
     ");
@@ -138,7 +138,7 @@ async fn where_the_bot_is_not_the_request_comes_in_direct_messages() {
     assert!(bot.slack.submits("ana", &view.id, values).await.unwrap());
     let thread = begun(&bot, &direct(&bot, "ana")).await;
     let heard = thread.messages()[0].words();
-    assert!(heard.contains("I am not in the channel you chose, so your request is here."), "{heard}");
+    assert!(heard.contains("I'm not in the channel you chose, so your request is here."), "{heard}");
     assert!(bot.slack.messages("general").is_empty());
 }
 
@@ -165,7 +165,7 @@ async fn a_window_is_answered_in_time_however_slow_the_platform_is() {
     bot.upgrade.is_slow(Duration::from_millis(1800));
     let refused = bot.slack.submits("ana", &view.id, filled()).await;
     let Err(Error::Refused(errors)) = refused else { panic!("{refused:?}") };
-    assert_snapshot!(bot.readable(&format!("{errors:?}")), @r#"{"/conditions": "The platform took too long to check this, so nothing was saved yet. Please send it again in a moment."}"#);
+    assert_snapshot!(bot.readable(&format!("{errors:?}")), @r#"{"/conditions": "The platform took too long to check this, so nothing was saved. Try again in a moment."}"#);
     // What could be read but not checked in time is checked in the thread.
     bot.upgrade.is_slow(Duration::from_millis(700));
     assert!(bot.slack.submits("ana", &view.id, Value::Null).await.unwrap(), "it closes, with what was entered first");

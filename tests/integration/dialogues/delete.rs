@@ -8,29 +8,29 @@ use crate::support::bot::TestBot;
 async fn another_person_has_to_approve_a_deletion() {
     let (bot, mut thread) = TestBot::hears("ana", "Delete experiment Lesson Video Hints").await;
     assert_snapshot!(thread.in_short(), @"
-    *PERMANENTLY DELETE “Lesson Video Hints”?*
-    *Status*  enrolling (running)
+    *Permanently delete “Lesson Video Hints”?*
+    *Status*  running
     *Context*  `mathstream`
     *Conditions*  control 34%, question-hint-default 33%, question-hint-tutorbot 33%
     *Decision points*  lesson-stream / lesson-video
     *Id*  `‹id›`
-    *Enrolled*  24 people
-    *Same points*  no other live experiment
-    ⚠️ This cannot be undone. The enrolments of 24 people go with it.
-    ⚠️ It is enrolling (running): people are getting its conditions now.
-    Asked by @ana · anyone in this channel but the person who asked may decide · until ‹time› · digest `‹id›`
-    [Delete for good] [Keep it] [Show all]
+    *Enrolled*  24 users
+    *Overlapping experiments*  none
+    ⚠️ This can't be undone. The enrollments of 24 users are deleted too.
+    ⚠️ It is running, so users are getting its conditions now.
+    Asked by @ana · anyone in this channel except the requester can approve · expires ‹time› · digest `‹id›`
+    [Delete permanently] [Keep it] [Show all]
     ");
 
-    assert_snapshot!(thread.private_answer("ana", "Delete for good").await, @"You asked for this, and it cannot be undone, so another person has to approve it.");
+    assert_snapshot!(thread.private_answer("ana", "Delete permanently").await, @"You asked for this and it can't be undone, so another person has to approve it.");
     assert_snapshot!(thread.heard(), @"");
     assert!(bot.upgrade.contains("Lesson Video Hints"));
 
-    assert_snapshot!(thread.outcome("bo", "Delete for good").await, @"
-    *PERMANENTLY DELETE “Lesson Video Hints”?* ⋯
+    assert_snapshot!(thread.outcome("bo", "Delete permanently").await, @"
+    ✅ *“Lesson Video Hints” was permanently deleted.*
     Approved by @bo · ‹time›
-    ✅ Deleted “Lesson Video Hints”.
-    ‹no buttons›
+    Asked by @ana · digest `‹id›`
+    [Show all]
     ---
     @ana “*Lesson Video Hints*”: done, approved by bo. What next?
     [List experiments]
@@ -43,18 +43,12 @@ async fn another_person_has_to_approve_a_deletion() {
 async fn the_requester_may_think_better_of_it() {
     let (bot, mut thread) = TestBot::asked("ana", "delete Math Hints").await;
     assert_snapshot!(thread.outcome("ana", "Keep it").await, @"
-    *PERMANENTLY DELETE “Math Hints”?*
-    *Status*  inactive
-    *Context*  `assign-prog`
-    *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / absolute_value_plot_equality
-    *Id*  `‹id›`
-    ‹nobody is enrolled, and nobody else is at the point›
-    ⚠️ This cannot be undone. Nobody is enrolled.
+    *Permanently delete “Math Hints”*
     Withdrawn by @ana · ‹time›
     Asked by @ana · digest `‹id›`
+    [Show all]
     ---
-    @ana *PERMANENTLY DELETE “Math Hints”* was withdrawn, so nothing was changed.
+    @ana *Permanently delete “Math Hints”* was withdrawn, so nothing was changed.
     ");
     assert!(bot.upgrade.contains("Math Hints"));
 }
@@ -65,13 +59,13 @@ async fn nobody_else_reads_a_direct_message() {
     let mut thread = bot.user("ana").writes("delete Math Hints").await;
     let card = thread.heard();
     assert!(
-        card.contains("⚠️ Another person has to approve this, and nobody else can read a direct message."),
+        card.contains("⚠️ Another person has to approve this, and no one else can read our direct messages."),
         "{card}"
     );
-    assert!(card.contains("nobody in this conversation may decide"), "{card}");
-    assert_snapshot!(thread.private_answer("ana", "Delete for good").await, @"
-    You asked for this, and it cannot be undone, so another person has to approve it.
-    Nobody else can read this conversation. Ask me in a channel, where somebody can approve it.
+    assert!(card.contains("no one here can approve"), "{card}");
+    assert_snapshot!(thread.private_answer("ana", "Delete permanently").await, @"
+    You asked for this and it can't be undone, so another person has to approve it.
+    No one else can read this conversation. Ask in a channel where someone can approve it.
     ");
     assert!(bot.upgrade.contains("Math Hints"));
 }
@@ -80,21 +74,15 @@ async fn nobody_else_reads_a_direct_message() {
 async fn a_typed_yes_is_not_enough_and_a_typed_no_is() {
     let (bot, mut thread) = TestBot::asked("ana", "delete Math Hints").await;
     thread.says("bo", "yes").await;
-    assert_snapshot!(thread.told("bo"), @"This cannot be undone, so a typed answer is not enough. Please press *Delete for good* or *Keep it* on the card.");
+    assert_snapshot!(thread.told("bo"), @"A typed answer isn't enough for this. Press *Delete permanently* or *Keep it* on the card.");
     assert_eq!(thread.heard(), "");
     assert_snapshot!(thread.answer("bo", "no").await, @"
-    *PERMANENTLY DELETE “Math Hints”?*
-    *Status*  inactive
-    *Context*  `assign-prog`
-    *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / absolute_value_plot_equality
-    *Id*  `‹id›`
-    ‹nobody is enrolled, and nobody else is at the point›
-    ⚠️ This cannot be undone. Nobody is enrolled.
+    *Permanently delete “Math Hints”*
     Rejected by @bo · ‹time›
     Asked by @ana · digest `‹id›`
+    [Show all]
     ---
-    @ana, @bo turned this down, so nothing was changed.
+    @ana, @bo rejected this, so nothing was changed.
     ");
     assert!(bot.upgrade.contains("Math Hints"));
 }

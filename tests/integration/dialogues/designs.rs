@@ -23,10 +23,10 @@ async fn a_factorial_experiment_in_one_breath() {
     *hints=text; feedback=later*  25%
     *hints=text; feedback=now*  25%
     *Decision points*  lesson-stream / question-hint
-    ‹each person by themselves, for good›
+    ‹individual, for good›
     *Of 1,000 new users*  about 252 hints=none; feedback=later, 245 hints=none; feedback=now, 246 hints=text; feedback=later, 257 hints=text; feedback=now
-    *Same points*  no other live experiment
-    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 27.
+    *Overlapping experiments*  none
+    Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±27.
     ‹the rest by default, inactive at first, for anyone to decide›
     ");
     thread.clicked("ana", "Create experiment").await;
@@ -36,7 +36,16 @@ async fn a_factorial_experiment_in_one_breath() {
     inactive
     *Context*
     `mathstream`
-    ‹nobody is enrolled yet; each person by themselves, for good›
+    *Assignment*
+    individual
+    *After enrollment ends*
+    enrolled users keep their condition
+    *Users on no list*
+    included
+    *Consistency*
+    individual
+    *Enrolled*
+    0
     *Created*
     ‹time›
     *Last changed*
@@ -70,7 +79,7 @@ async fn factors_are_asked_for_and_checked() {
     ");
     assert_snapshot!(thread.answer("ana", "factors hints: none, text; feedback: now").await, @"
     The factor “*feedback*” needs two levels or more.
-    Say the factors again, such as hints: none, text; feedback: now, later.
+    Give the factors again, for example hints: none, text; feedback: now, later.
     ");
     assert_snapshot!(thread.answer("ana", "factors hints: none, text; feedback: now, later").await, @"
     *Create “Foo”?*
@@ -84,14 +93,14 @@ async fn factors_are_asked_for_and_checked() {
     *hints=text; feedback=now*  25%
     *hints=text; feedback=later*  25%
     *Decision points*  SelectProblem / fraction_intro
-    ‹each person by themselves, for good›
+    ‹individual, for good›
     *Of 1,000 new users*  about 252 hints=none; feedback=now, 245 hints=none; feedback=later, 246 hints=text; feedback=now, 257 hints=text; feedback=later
-    *Same points*  no other live experiment
-    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 27.
+    *Overlapping experiments*  none
+    Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±27.
     ‹the rest by default, inactive at first, for anyone to decide›
     ");
     assert_snapshot!(thread.answer("ana", "no, weights 40/20/20/20").await, @"
-    *Create “Foo”?*
+    *Create “Foo”*
     Replaced by a newer request · ‹time› · ‹the newer card›
     [Show all]
     ---
@@ -106,14 +115,14 @@ async fn factors_are_asked_for_and_checked() {
     *hints=text; feedback=now*  20%
     *hints=text; feedback=later*  20%
     *Decision points*  SelectProblem / fraction_intro
-    ‹each person by themselves, for good›
+    ‹individual, for good›
     *Of 1,000 new users*  about 402 hints=none; feedback=now, 193 hints=none; feedback=later, 199 hints=text; feedback=now, 206 hints=text; feedback=later
-    *Same points*  no other live experiment
-    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 31.
-    Filled in by default: Assigned, Consistency, Afterwards, People on no list.
-    It will be inactive until somebody starts it.
-    Takes the place of the open card: Create “Foo”.
-    ‹ana asks, anyone may decide› [Create experiment] [Don't create] [Edit…] [Show all]
+    *Overlapping experiments*  none
+    Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±31.
+    Defaults used: Assignment, Consistency, After enrollment ends, Users on no list.
+    It stays inactive until someone starts it.
+    Replaces the open card: Create “Foo”.
+    ‹ana asks, anyone may decide› [Create experiment] [Cancel request] [Edit…] [Show all]
     ");
     thread.clicked("ana", "Create experiment").await;
     let made = bot.upgrade.experiment("Foo").unwrap();
@@ -134,7 +143,16 @@ async fn factors_are_asked_for_and_checked() {
     hints=none; feedback=now 40% (0 enrolled), hints=none; feedback=later 20% (0 enrolled), hints=text; feedback=now 20% (0 enrolled), hints=text; feedback=later 20% (0 enrolled)
     *Decision points*
     SelectProblem / fraction_intro
-    ‹nobody is enrolled yet; each person by themselves, for good›
+    *Assignment*
+    individual
+    *After enrollment ends*
+    enrolled users keep their condition
+    *Users on no list*
+    included
+    *Consistency*
+    individual
+    *Enrolled*
+    0
     Id `‹id›`
     [Start] [In detail]
     ");
@@ -144,7 +162,16 @@ async fn factors_are_asked_for_and_checked() {
     inactive
     *Context*
     `assign-prog`
-    ‹nobody is enrolled yet; each person by themselves, for good›
+    *Assignment*
+    individual
+    *After enrollment ends*
+    enrolled users keep their condition
+    *Users on no list*
+    included
+    *Consistency*
+    individual
+    *Enrolled*
+    0
     *Created*
     ‹time›
     *Last changed*
@@ -159,7 +186,7 @@ async fn factors_are_asked_for_and_checked() {
     Decision points:
     • `SelectProblem / fraction_intro`
     Id `‹id›`
-    I read this less than a minute ago.
+    Fetched less than a minute ago.
     [Start] [As JSON] [Look again]
     ");
     assert_snapshot!(thread.answer("ana", "set the weights of Foo to 10/20/30/40").await, @"
@@ -168,8 +195,8 @@ async fn factors_are_asked_for_and_checked() {
     *Of 1,000 new users*  about 402 hints=none; feedback=now, 193 hints=none; feedback=later, 199 hints=text; feedback=now, 206 hints=text; feedback=later → *about 100 hints=none; feedback=now, 200 hints=none; feedback=later, 294 hints=text; feedback=now, 406 hints=text; feedback=later*
     ‹nobody is enrolled, and nobody else is at the point›
     It is inactive in assign-prog.
-    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 31.
-    ‹ana asks, anyone may decide› [Update experiment] [Don't update] [Edit…] [Show all]
+    Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±31.
+    ‹ana asks, anyone may decide› [Update experiment] [Cancel request] [Edit…] [Show all]
     ");
     thread.clicked("ana", "Update experiment").await;
     let now = bot.upgrade.experiment("Foo").unwrap();
@@ -177,7 +204,7 @@ async fn factors_are_asked_for_and_checked() {
     assert_eq!(now["conditions"][3]["levelCombinationElements"], last["levelCombinationElements"]);
     assert_snapshot!(thread.answer("ana", "set the conditions of Foo to control, variant").await, @"
     “*Foo*” is factorial: its conditions are combinations of its factors, and “*control*” is none of these: hints=none; feedback=now, hints=none; feedback=later, hints=text; feedback=now, hints=text; feedback=later.
-    I can change weights and leave combinations out, but not add any.
+    I can change weights and leave out combinations, but I can't add any.
     ");
 
     thread.says("ana", "start Foo").await;
@@ -192,15 +219,11 @@ async fn factors_are_asked_for_and_checked() {
         heard = heard.replace(&format!("hints={code}"), "‹one of four›");
     }
     assert_snapshot!(heard, @"
-    *Send user “u1” through “Foo”?*
-    *User*  `u1`
-    *Experiment*  *Foo* (enrolling (running), assign-prog)
-    *At*  SelectProblem / fraction_intro
-    *Steps*  introduce the user, ask for the condition, record the visit
-    ⚠️ The visit enrols the user, and the platform cannot take that back.
-    Approved by @ana · ‹time›
+    *Send user “u1” through “Foo”*
     ✅ `u1` got *‹one of four›* at SelectProblem / fraction_intro in “*Foo*” and is enrolled.
+    Approved by @ana · ‹time›
     Asked by @ana · digest `‹id›`
+    [Show all]
     ---
     @ana `u1` got *‹one of four›* at SelectProblem / fraction_intro in “*Foo*” and is enrolled.
     [Show details]
@@ -213,8 +236,8 @@ async fn a_stratified_draw_goes_by_a_factor_that_is_known() {
     let user_request = |more: &str| format!("create experiment Foo in livehint-ai at chat/chat-tone, {more}");
     let mut thread = bot.user("ana").says(&user_request("stratified by grade")).await;
     assert_snapshot!(thread.in_short(), @"
-    I cannot draw by the factor “*grade*”. UpGrade does not tell which factors were uploaded, so I only take one that another experiment draws by, and none does yet.
-    Say random instead, or set up the first one in UpGrade itself.
+    I can't stratify by the factor “*grade*”. UpGrade doesn't list its uploaded factors, so I only accept one that another experiment uses. None does yet.
+    Use random instead, or set up the first one in UpGrade.
     ");
 
     bot.upgrade.has_factor("grade");
@@ -232,17 +255,17 @@ async fn a_stratified_draw_goes_by_a_factor_that_is_known() {
     UpgradeClient::new(settings).unwrap().create(&body).await.unwrap();
     let mut thread = bot.user("ana").says(&user_request("stratified by age")).await;
     assert_snapshot!(thread.in_short(), @"
-    I cannot draw by the factor “*age*”. UpGrade does not tell which factors were uploaded, so I only take one that another experiment draws by: grade.
-    Say it again with one of these.
+    I can't stratify by the factor “*age*”. UpGrade doesn't list its uploaded factors, so I only accept one that another experiment uses: grade.
+    Ask again with one of these.
     ");
     let mut thread = bot.user("ana").says(&user_request("with algorithm stratified")).await;
     let card = thread.heard();
-    assert!(card.contains("*Drawn by*  stratified random sampling, by grade"), "{card}");
+    assert!(card.contains("*Algorithm*  stratified random sampling, by grade"), "{card}");
     thread.clicked("ana", "Create experiment").await;
     assert_eq!(bot.upgrade.experiment("Foo").unwrap()["stratificationFactor"]["stratificationFactorName"], "grade");
     assert_snapshot!(thread.answer("ana", "update Foo with algorithm random").await, @"
-    “*Foo*” draws by a factor of the participants, and I leave that as it is.
-    Change it in UpGrade itself, or create a new experiment.
+    “*Foo*” uses stratified sampling, which I can't change.
+    Change it in UpGrade, or create a new experiment.
     ");
     thread.says("ana", "show Foo").await;
     let shown = thread.heard();
@@ -261,22 +284,23 @@ async fn the_start_of_what_is_scheduled_can_be_moved() {
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
     ‹nobody is enrolled, and nobody else is at the point›
-    UpGrade starts it by itself, where its scheduler is set up.
-    ‹ana asks, anyone may decide› [Move the start] [Don't move it] [Edit…] [Show all]
+    UpGrade starts it automatically if its scheduler is enabled.
+    ‹ana asks, anyone may decide› [Move the start] [Cancel request] [Edit…] [Show all]
     ");
     assert_snapshot!(thread.outcome("ana", "Move the start").await, @"
-    *Move the start of “Math Hints”?* ⋯
+    ✅ *Moved the start of “Math Hints” to 2099-02-01 10:00 UTC.*
     Approved by @ana · ‹time›
-    ✅ Moved the start of “Math Hints” to 2099-02-01 10:00 UTC.
-    [Undo: back to the earlier date]
+    *Starts*  2099-01-15 09:00 UTC → 2099-02-01 10:00 UTC
+    Asked by @ana · digest `‹id›`
+    [Undo: restore the earlier date] [Show all]
     ---
     @ana “*Math Hints*”: done. What next?
     [Show details]
     ");
     assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["startOn"], "2099-02-01T10:00:00.000Z");
     assert_snapshot!(thread.answer("ana", "set the end date of Math Hints to 2099-01-20").await, @"
-    It would end before it starts.
-    Say the dates again.
+    The end date is before the start date.
+    Give both dates again.
     ");
-    assert_snapshot!(thread.answer("ana", "move the start of Math Hints to 2020-01-01").await, @"2020-01-01 00:00 UTC is over. It has to be a moment to come.");
+    assert_snapshot!(thread.answer("ana", "move the start of Math Hints to 2020-01-01").await, @"2020-01-01 00:00 UTC is in the past. Give a time in the future.");
 }

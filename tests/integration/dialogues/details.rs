@@ -69,7 +69,18 @@ async fn an_experiment_in_short_and_in_detail() {
     control 60% (0 enrolled), variant 40% (0 enrolled)
     *Decision points*
     SelectSection / area_model
-    ‹nobody is enrolled yet; each person on the lists by themselves, up to 100›
+    *Assignment*
+    individual
+    *After enrollment ends*
+    enrolled users keep their condition
+    *Users on no list*
+    excluded
+    *Consistency*
+    individual
+    *Ends automatically*
+    with 100 users enrolled
+    *Enrolled*
+    0
     *Tags*
     area
     *Payloads*
@@ -79,7 +90,7 @@ async fn an_experiment_in_short_and_in_detail() {
     *Excluded*
     1 entry on a list
     Id `‹id›`
-    I read this less than a minute ago.
+    Fetched less than a minute ago.
     [Start] [In detail] [Look again]
     ");
     assert_snapshot!(thread.answer("ana", "explain the setup").await, @"
@@ -89,7 +100,18 @@ async fn an_experiment_in_short_and_in_detail() {
     inactive
     *Context*
     `assign-prog`
-    ‹nobody is enrolled yet; each person on the lists by themselves, up to 100›
+    *Assignment*
+    individual
+    *After enrollment ends*
+    enrolled users keep their condition
+    *Users on no list*
+    excluded
+    *Consistency*
+    individual
+    *Ends automatically*
+    with 100 users enrolled
+    *Enrolled*
+    0
     *Tags*
     area
     *Created*
@@ -100,16 +122,16 @@ async fn an_experiment_in_short_and_in_detail() {
     control | 60% | 0
     variant | 40% | 0
     Decision points:
-    • `SelectSection / area_model` (whoever was here before the start stays out)
+    • `SelectSection / area_model` (users who were here before the start are excluded)
     *Decision point* · *Condition* · *Payload*
     `SelectSection / area_model` · `control` · `no steps`
     `SelectSection / area_model` · `variant` · `five steps`
-    May take part:
+    Included:
     • *Pilot classes*: u1, u2
-    Must not take part:
+    Excluded:
     • *Teachers*: t1
     Id `‹id›`
-    I read this less than a minute ago.
+    Fetched less than a minute ago.
     [Start] [As JSON] [Look again]
     ");
 }
@@ -119,7 +141,9 @@ async fn raw_data_come_as_a_file() {
     let (bot, mut thread) = TestBot::asked("ana", "show Math Hints").await;
     thread.clicked("ana", "In detail").await;
     assert_snapshot!(thread.outcome("ana", "As JSON").await, @"
-    Everything UpGrade says of “*Math Hints*” is in the file below.
+    @ana chose *As JSON*.
+    ---
+    All UpGrade data about “*Math Hints*” is in the file below.
     ---
     ");
     assert_snapshot!(thread.answer("ana", "list running experiments as raw JSON").await, @"

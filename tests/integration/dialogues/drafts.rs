@@ -71,7 +71,7 @@ async fn an_answer_may_correct_and_add_several_things() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_value_does_not_block_the_good_ones() {
     let refused: &[&str] = &["The weights add up to 110"];
-    let warned: &[&str] = &["*Create “Foo”?*", "You also said “70/40”. That is no part of this change."];
+    let warned: &[&str] = &["*Create “Foo”?*", "You also said “70/40”. That isn't part of this change."];
     converse(
         "create experiment Foo in assign-prog",
         &[("SelectSection / area_model, weights 70/40", refused), ("tags pilot", warned)],
@@ -132,7 +132,7 @@ async fn a_full_description_is_understood_in_one_go() {
         )
         .await;
     let heard = thread.heard();
-    for part in ["control 30%, variant 70%", "after 200 people", "u1, u2", "2098-12-01 00:00", "2098-12-18 23:59"] {
+    for part in ["control 30%, variant 70%", "after 200 users", "u1, u2", "2098-12-01 00:00", "2098-12-18 23:59"] {
         assert!(heard.contains(part), "{part}: {heard}");
     }
 }
@@ -158,4 +158,14 @@ async fn after_two_answers_that_were_not_understood_the_form_is_offered() {
     thread.says("ana", "@countersign and on what the people in yet another team might have to say to that").await;
     let heard = thread.heard();
     assert!(heard.contains("A form may be easier") && heard.contains("[Fill in a form]"), "{heard}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_click_on_a_choice_leaves_a_line_that_everyone_sees() {
+    let (_bot, mut thread) = TestBot::hears("ana", "create an experiment Hint Timing in assign-prog").await;
+    thread.skip();
+    thread.clicks("ana", "SelectSection / area_model").await;
+    let heard = thread.heard();
+    assert!(heard.starts_with("@ana chose *SelectSection / area_model*."), "{heard}");
+    assert!(heard.contains("*Create “Hint Timing”?*"), "{heard}");
 }

@@ -14,6 +14,7 @@ use crate::support::{
 async fn somebody_new_is_told_how_to_ask() {
     let bot = TestBot::start().await;
     assert_snapshot!(in_short(&bot.user("bo").opens_home().await), @"
+    [New experiment]
     Waiting for you
     Nothing is waiting for you.
     ‹the rest of the tab: all is well, how to ask›
@@ -21,28 +22,57 @@ async fn somebody_new_is_told_how_to_ask() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_channels_card_is_not_told_to_those_who_may_not_be_in_it() {
+async fn running_experiments_are_listed_with_their_enrollment() {
+    let bot = TestBot::start().await;
+    let home = bot.user("ana").opens_home().await;
+    assert!(home.contains("Running experiments"), "{home}");
+    assert!(home.contains("*Lesson Video Hints* · `mathstream` · 24 users enrolled"), "{home}");
+    assert!(!home.contains("Chat Tone"), "it is not running: {home}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_experiment_begins_in_the_home_tab() {
+    let bot = TestBot::start().await;
+    bot.user("ana").opens_home().await;
+    let user = bot.slack.user("ana");
+    let tab = bot.slack.look(|world| world.homes[&user].id.clone());
+    bot.slack.clicks_in_view("ana", &tab, "New experiment").await.unwrap();
+    eventually("a window", || bot.slack.look(|world| world.stacks.get(&user).is_some_and(|stack| !stack.is_empty())))
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everyone_in_a_channel_that_decides_has_the_buttons_of_its_card() {
+    let (bot, mut thread) = TestBot::hears("ana", "start Math Hints").await;
+    for name in ["ana", "bo"] {
+        let home = bot.user(name).opens_home().await;
+        assert!(home.contains("*Start “Math Hints”?*") && home.contains("[Start experiment]"), "{name}: {home}");
+        assert!(home.contains("anyone in <#C1> can approve"), "{name}: {home}");
+    }
+    thread.skip();
+    bot.user("bo").presses_at_home("Start experiment").await;
+    bot.settled().await;
+    assert!(thread.heard().contains("Approved by @bo"));
+    assert_eq!(bot.done_to_platform().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_scope_to_see_members_the_tab_links_to_the_channels_card() {
     let (bot, thread) = TestBot::hears("ana", "start Math Hints").await;
+    let refused =
+        Fault::Fail { method: "conversations.members".to_owned(), error: "missing_scope".to_owned(), calls: 1000 };
+    bot.slack.inject(refused);
     thread.says("ana", "stop Lesson Video Hints").await;
     assert!(!bot.user("cy").opens_home().await.contains("Hints”"), "nothing is known of cy and this channel");
     thread.clicks("bo", "Start experiment").await;
-    assert_snapshot!(in_short(&bot.user("bo").opens_home().await), @"
-    Waiting for you
-    In <#C1>, a card waits that anyone there may decide · ‹open the card›
-    Lately
-    • *Start “Math Hints”* was done · Approved by @bo · ‹time› · ‹open the card›
-    ‹the rest of the tab: all is well, how to ask›
-    ");
-    assert_snapshot!(in_short(&bot.user("ana").opens_home().await), @"
-    Waiting for you
-    Nothing is waiting for you.
-    You asked for
-    *Stop “Lesson Video Hints”* · anyone in this channel may decide · until ‹time› · ‹open the card›
-    [Withdraw]
-    Lately
-    • *Start “Math Hints”* was done · Approved by @bo · ‹time› · ‹open the card›
-    ‹the rest of the tab: all is well, how to ask›
-    ");
+    let home = bot.user("bo").opens_home().await;
+    assert!(home.contains("In <#C1>, 1 card is waiting; anyone there can approve · ‹open the card›"), "{home}");
+    assert!(home.contains("‹Start “Math Hints”› was done · Approved by @bo"), "{home}");
+    assert!(!home.contains("[Start experiment]") && !home.contains("[Stop experiment]"), "{home}");
+    let home = bot.user("ana").opens_home().await;
+    assert!(home.contains("Nothing is waiting for you."), "{home}");
+    assert!(home.contains("‹Stop “Lesson Video Hints”› · anyone in <#C1> can approve · expires"), "{home}");
+    assert!(home.contains("[Withdraw]"), "{home}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -50,16 +80,17 @@ async fn who_is_named_decides_in_the_home_tab() {
     let bot = TestBot::decided_by(&["S1"]).await;
     let mut thread = bot.user("ana").says("start Math Hints").await;
     assert_snapshot!(in_short(&bot.user("bo").opens_home().await), @"
+    [New experiment]
     Waiting for you
     *Start “Math Hints”?*
-    *Status*  inactive → *enrolling (running)*
+    *Status*  inactive → *running*
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
     ‹nobody is enrolled, and nobody else is at the point›
-    Asked by @ana · a member of `@approvers` may decide · until ‹time› · digest `‹id›`
-    [Start experiment] [Don't start] [Edit…] [Show all]
-    Asked for in a thread · ‹open it›
+    Asked by @ana · a member of `@approvers` can approve · expires ‹time› · digest `‹id›`
+    [Start experiment] [Cancel request] [Edit…] [Show all]
+    Asked in <#C1> · ‹Start “Math Hints” in its thread›
     ---
     ‹the rest of the tab: all is well, how to ask›
     ");
@@ -71,10 +102,11 @@ async fn who_is_named_decides_in_the_home_tab() {
     assert_snapshot!(in_short(&bot.user("bo").home()), @"
     *Start “Math Hints”*: Approved by @bo · ‹time›
     ---
+    [New experiment]
     Waiting for you
     Nothing is waiting for you.
-    Lately
-    • *Start “Math Hints”* was done · Approved by @bo · ‹time› · ‹open the card›
+    Recent activity
+    • ‹Start “Math Hints”› was done · Approved by @bo · ‹time›
     ‹the rest of the tab: all is well, how to ask›
     ");
 }
@@ -93,6 +125,7 @@ async fn a_press_that_comes_too_late_is_answered_in_the_tab() {
     assert_snapshot!(in_short(&bot.user("bo").home()), @"
     @cy approved this a moment ago; it is done.
     ---
+    [New experiment]
     Waiting for you
     Nothing is waiting for you.
     ‹the rest of the tab: all is well, how to ask›
@@ -107,10 +140,11 @@ async fn a_request_is_withdrawn_in_the_home_tab() {
     assert_snapshot!(in_short(&bot.user("ana").presses_at_home("Withdraw").await), @"
     *Start “Math Hints”*: Withdrawn by @ana · ‹time›
     ---
+    [New experiment]
     Waiting for you
     Nothing is waiting for you.
-    Lately
-    • *Start “Math Hints”* · Withdrawn by @ana · ‹time› · ‹open the card›
+    Recent activity
+    • ‹Start “Math Hints”› · Withdrawn by @ana · ‹time›
     ‹the rest of the tab: all is well, how to ask›
     ");
     assert!(thread.heard().contains("Withdrawn by @ana"));
@@ -120,9 +154,9 @@ async fn a_request_is_withdrawn_in_the_home_tab() {
 async fn what_was_decided_last_is_on_top() {
     let (bot, first) = TestBot::hears("ana", "start Math Hints").await;
     let second = bot.user("ana").says("stop Lesson Video Hints").await;
-    second.clicks("bo", "Don't stop").await;
+    second.clicks("bo", "Cancel request").await;
     bot.clock.advance(Duration::from_secs(60));
-    first.clicks("bo", "Don't start").await;
+    first.clicks("bo", "Cancel request").await;
     let home = bot.user("ana").opens_home().await;
     let lately: Vec<_> = home.lines().filter(|line| line.contains("Rejected by @bo")).collect();
     assert!(lately.len() == 2 && lately[0].contains("Math Hints") && lately[1].contains("Lesson Video"), "{home}");
@@ -130,12 +164,12 @@ async fn what_was_decided_last_is_on_top() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn long_lists_have_pages() {
-    let bot = TestBot::start().await;
+    let bot = TestBot::decided_by(&["U2"]).await;
     for _ in 0..7 {
         bot.user("ana").says("start Math Hints").await;
     }
     let asked = |home: String| {
-        home.lines().filter(|line| line.contains("may decide · until")).map(str::to_owned).collect::<Vec<_>>()
+        home.lines().filter(|line| line.contains("can approve · expires")).map(str::to_owned).collect::<Vec<_>>()
     };
     let first = bot.user("ana").opens_home().await;
     assert_eq!(asked(first.clone()).len(), 5, "{first}");
@@ -152,7 +186,7 @@ async fn those_who_are_named_are_told_once_and_it_is_edited() {
     eventually("a direct message", || !bot.user("cy").direct_messages().is_empty()).await;
     bot.settled().await;
     assert_snapshot!(bot.user("cy").direct_messages(), @"
-    @bo asks you to decide: *Start “Math Hints”?* · open until ‹time›
+    @bo asks for your decision: *Start “Math Hints”?* · expires ‹time›
     ‹Open the card›
     ");
     assert_eq!(bot.user("bo").direct_messages(), "", "bo asked");
@@ -175,5 +209,5 @@ async fn a_platform_that_went_away_is_told_to_whoever_opens_the_tab() {
     let bot = TestBot::start().await;
     assert!(bot.user("ana").opens_home().await.contains("is running, version `6.5.0` (just now)"));
     bot.upgrade.is_down(Some(Down::Unavailable));
-    assert!(bot.user("ana").opens_home().await.contains("does not answer; it did just now, version `6.5.0`"));
+    assert!(bot.user("ana").opens_home().await.contains("isn't answering; last answered just now, version `6.5.0`"));
 }

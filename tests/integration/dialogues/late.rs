@@ -18,7 +18,7 @@ async fn impatient() -> TestBot {
 const CHANGES: [(&str, &str, &str); 4] = [
     ("start Math Hints", "Start experiment", "POST /api/experiments/state"),
     ("change the weights of Math Hints to 70/30", "Update experiment", "PUT /api/experiments"),
-    ("delete Math Hints", "Delete for good", "DELETE /api/experiments"),
+    ("delete Math Hints", "Delete permanently", "DELETE /api/experiments"),
     (
         "create experiment Foo in assign-prog with conditions control, variant weights 70/30 at SelectSection/area_model",
         "Create experiment",
@@ -92,6 +92,7 @@ async fn looking_goes_on_after_a_restart() {
     bot.restart().await;
     time_passes(&bot).await;
     let mut thread = Thread::new(&bot, "experiments", root);
-    assert!(thread.heard().contains("✅ Created “Foo”"));
+    let heard = thread.heard();
+    assert!(heard.contains("✅ *Created “Foo”"), "{heard}");
     assert_eq!(bot.upgrade.effects().len(), 1);
 }

@@ -20,15 +20,15 @@ fn without_draw(heard: &str) -> String {
 async fn a_word_of_the_trade_is_explained() {
     let (bot, mut thread) = TestBot::hears("ana", "What is A/B testing?").await;
     assert_snapshot!(thread.in_short(), @"
-    *A/B testing* shows different versions of the same thing to different people at the same time, decided by lot, and compares how they do. Because only chance decides who gets which, a difference beyond ordinary luck is owed to the version.
+    *A/B testing* shows different versions of the same thing to different people at the same time, assigned at random, and compares how they do. Because assignment is random, a difference beyond chance is caused by the version.
 
     On UpGrade such a comparison is an *experiment*, and its versions are *conditions*.
     ");
     assert!(bot.upgrade.ledger().is_empty(), "nothing has to be looked up for that");
     assert_snapshot!(thread.answer("ana", "and what is a decision point?").await, @"
-    A *decision point* is a place where the application asks “which version for this person?” It is named by a site and a target, such as `SelectSection / area_model`.
+    A *decision point* is a place where the application asks “which version for this user?” It is named by a site and a target, such as `SelectSection / area_model`.
 
-    At all decision points of one experiment a person gets the same condition.
+    A user gets the same condition at all decision points of an experiment.
     For example, “Class Hint Rollout” takes place at `lesson-quiz / question-hint`.
     ");
 }
@@ -52,6 +52,9 @@ async fn one_experiment_is_shown_with_what_can_be_done_next() {
     let (_bot, mut thread) = TestBot::hears("ana", "Show Math Hints").await;
     assert_snapshot!(thread.in_short(), @"
     Math Hints ⋯
+    0
+    ‹not: nobody›
+    ⋯
     [Start] [In detail]
     ");
     thread.says("ana", "what is the status of Class Hint Rollout?").await;
@@ -59,23 +62,23 @@ async fn one_experiment_is_shown_with_what_can_be_done_next() {
     Class Hint Rollout
     Hints class by class, so that neighbours see the same.
     *Status*
-    enrolling (running)
+    running
     *Context*
     `mathstream`
     *Conditions*
     control 34% (‹n› enrolled), question-hint-default 33% (‹n› enrolled), question-hint-tutorbot 33% (‹n› enrolled)
     *Decision points*
     lesson-quiz / question-hint
-    *Assigned*
-    all of a group together, by classId
-    *Afterwards*
-    everyone keeps their condition
-    *People on no list*
-    take part
+    *Assignment*
+    by group (classId)
+    *After enrollment ends*
+    enrolled users keep their condition
+    *Users on no list*
+    included
     *Consistency*
     group
     *Enrolled*
-    24 people in 4 groups
+    24 users in 4 groups
     *Tags*
     hints
     Id `‹id›`
@@ -93,16 +96,16 @@ async fn one_experiment_is_shown_with_what_can_be_done_next() {
     concrete 50% (‹n› enrolled), abstract 50% (‹n› enrolled)
     *Decision points*
     SelectProblem / fraction_intro
-    *Assigned*
-    each person by themselves
-    *Afterwards*
-    everyone keeps their condition
-    *People on no list*
-    take part
+    *Assignment*
+    individual
+    *After enrollment ends*
+    enrolled users keep their condition
+    *Users on no list*
+    included
     *Consistency*
     individual
     *Enrolled*
-    24 people
+    24 users
     *Tags*
     fractions, 2025
     Id `‹id›`
@@ -135,7 +138,7 @@ async fn a_greeting_a_thank_you_and_a_cry_for_help() {
     [List experiments] [Is UpGrade running?] [Create an experiment] [What can you do?]
     ");
     assert_snapshot!(thread.answer("ana", "what can you do?").await, @"
-    I look things up on UpGrade and prepare changes. Nothing is changed until someone here presses the button on the card I show.
+    I look things up on UpGrade and prepare changes. Nothing is changed until someone approves the card I post.
 
     *Look up*
     • “list experiments”, “what is running?”, “find experiments in assign-prog created this week”
@@ -156,6 +159,12 @@ async fn a_greeting_a_thank_you_and_a_cry_for_help() {
     *And*
     • “what have we done so far?”, “undo that”
     • “what is a decision point?”, “what concepts can you explain?”, “what parameters does create take?”
+
+    *Watch*
+    • “tell me when Math Hints reaches 500 users”, “tell me when it ends”
+    • “tell me if the split of Math Hints looks wrong”
+    • “post a digest here every Monday 9am”
+    • “what are you watching?”, “stop watching Math Hints”
     [List experiments] [Is UpGrade running?] [What is A/B testing?]
     ");
     assert_snapshot!(thread.answer("ana", "thanks!").await, @"You're welcome.");
@@ -180,7 +189,7 @@ async fn a_long_answer_is_used_again_without_being_kept_in_the_thread() {
     let first = thread.heard();
     let before = reads(&bot);
     thread.says("ana", "list experiments").await;
-    assert!(thread.heard().contains("I read this less than a minute ago."));
+    assert!(thread.heard().contains("Fetched less than a minute ago."));
     assert_eq!(reads(&bot), before, "the platform was not asked again");
 
     thread.says("ana", "list experiments again").await;
@@ -198,14 +207,14 @@ async fn short_questions_of_a_newcomer() {
     let (_bot, mut thread) = TestBot::hears("ana", "help with creating an experiment").await;
     let first_line = |text: String| text.lines().take(3).collect::<Vec<_>>().join("\n");
     assert_snapshot!(first_line(thread.heard()), @"
-    To *create an experiment* I need: context, decision points, name. The rest is up to you.
+    To *create an experiment* I need: context, decision points, name. Everything else is optional.
     What | Needed | Meaning
     context | yes | The context (client application).
     ");
     assert_snapshot!(thread.answer("ana", "health check").await, @"UpGrade is running: *A/B Testing Backend*, version `6.5.0`.");
     assert_snapshot!(thread.answer("ana", "what is running?").await, @"‹running experiments›");
     thread.says("ana", "what condition would u3 get in Math Hints?").await;
-    assert!(thread.heard().starts_with("*Ask what “u3” gets?*"), "its context is known");
+    assert!(thread.heard().starts_with("UpGrade doesn't know the user `u3` yet."), "its context is known");
     thread.says("ana", "explain the setup of Math Hints").await;
     assert_snapshot!(first_line(thread.heard()), @"
     Math Hints

@@ -120,7 +120,7 @@ async fn the_mail_command_shows_what_waits_where_mails_are_shown() {
     let bot = bot().await;
     let ana = bot.user("ana");
     let waiting = ana.types("/mail waiting").await;
-    assert!(waiting.starts_with("1 mail is waiting:"), "{waiting}");
+    assert!(waiting.starts_with("1 email is waiting for review:"), "{waiting}");
     assert!(
         waiting.contains("*Ada*: Prices &lt;https://evil.example|here&gt; for"),
         "a subject is no markup: {waiting}"
@@ -129,12 +129,12 @@ async fn the_mail_command_shows_what_waits_where_mails_are_shown() {
     let shown = ana.types("/mail show prices").await;
     assert!(shown.contains("inquiry, medium confidence") && shown.contains("not certain enough"), "{shown}");
     let elsewhere = ana.types_in("general", "/mail waiting").await;
-    assert_eq!(elsewhere, "Mails are shown in <#C1> only. Ask me there.");
+    assert_eq!(elsewhere, "Email is only shown in <#C1>. Ask me there.");
     let status = ana.types_in("general", "/mail status").await;
-    assert!(status.contains("Mail is running.") && status.contains("1 mail, the oldest for 5 h"), "{status}");
+    assert!(status.contains("Email is running.") && status.contains("1 email, the oldest for 5 h"), "{status}");
     assert!(!status.contains("Ada"), "{status}");
     let help = bot.user("bo").types("/mail").await;
-    assert!(help.contains("`/mail show &lt;sender, subject or id&gt;`") && help.contains("`/mail pause`"), "{help}");
+    assert!(help.contains("`/mail show &lt;sender, subject or ID&gt;`") && help.contains("`/mail pause`"), "{help}");
     bot.finish().await;
 }
 
@@ -144,10 +144,10 @@ async fn mail_is_paused_and_goes_on() {
     let (ana, bo) = (bot.user("ana"), bot.user("bo"));
     assert!(ana.types("/mail pause").await.starts_with("Paused."));
     let status = bo.types("/mail status").await;
-    assert!(status.contains("Mail is paused.") && status.contains("paused it just now"), "{status}");
+    assert!(status.contains("Email is paused.") && status.contains("paused it just now"), "{status}");
     assert!(bo.types("/mail sync").await.contains("nothing is fetched"));
     assert!(bo.types("/mail resume").await.starts_with("Resumed."));
-    assert!(bo.types("/mail status").await.contains("Mail is running."));
+    assert!(bo.types("/mail status").await.contains("Email is running."));
     bot.finish().await;
 }
 
@@ -155,8 +155,11 @@ async fn mail_is_paused_and_goes_on() {
 async fn the_home_tab_counts_the_mails_and_names_nobody() {
     let bot = bot().await;
     let home = bot.user("cy").opens_home().await;
-    assert!(home.contains("Mails that wait") && home.contains("1 mail in <#C1>, the oldest for 5 h."), "{home}");
-    assert!(home.contains("inquiry, medium confidence · 5 h ago · ‹open the card›"), "{home}");
+    assert!(
+        home.contains("Email waiting for review") && home.contains("1 email in <#C1>, the oldest for 5 h."),
+        "{home}"
+    );
+    assert!(home.contains("inquiry, medium confidence · 5 h ago · ‹open the thread›"), "{home}");
     assert!(!home.contains("Ada") && !home.contains("Prices"), "{home}");
     bot.finish().await;
 }
@@ -166,7 +169,7 @@ async fn figures_about_mail_are_answered_with_a_picture() {
     let bot = bot().await;
     let mut thread = bot.user("ana").says("how fast do we answer mail?").await;
     let said = thread.heard();
-    assert!(said.contains("half of the answers went out within 10 min"), "{said}");
+    assert!(said.contains("half of the replies went out within 10 min"), "{said}");
     let files = bot.slack.look(|world| world.files.values().map(|file| file.name.clone()).collect::<Vec<_>>());
     assert!(files.len() == 1 && files[0].starts_with("answer-times-") && files[0].ends_with(".png"), "{files:?}");
     thread.says("ana", "which mails are waiting?").await;

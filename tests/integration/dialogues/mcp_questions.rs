@@ -28,7 +28,7 @@ const TOOLS: &[&str] = &["list-notes", "sign-board", "trigger-elicitation-reques
 async fn asked<'a>(notes: &Notes, bot: &'a TestBot, tool: &str) -> Thread<'a> {
     let mut thread = bot.user("ana").says(&format!("call {tool} on notes")).await;
     thread.heard();
-    thread.clicks("bo", "Call it").await;
+    thread.clicks("bo", "Call tool").await;
     in_time(bot, "the question", || notes.server.asking() == 1).await;
     bot.settled().await;
     thread
@@ -119,7 +119,7 @@ async fn an_answer_after_a_restart_gets_an_honest_refusal() {
     let root = thread.root.clone();
     drop(thread);
     bot.stop().await;
-    bot.brings(vec![std::sync::Arc::new(notes.capability(&settings))]);
+    bot.brings(vec![Arc::new(Notes::timed(&settings, Arc::new(bot.clock.clone())))]);
     bot.run().await;
     let mut thread = Thread::new(&bot, "experiments", root);
     thread.heard();
@@ -159,7 +159,7 @@ async fn an_answer_reaches_the_process_that_holds_the_call() {
     let stop = CancellationToken::new();
     let clock = Arc::new(bot.clock.clone());
     let mut all = installed::capabilities(&bot.config, clock.clone()).unwrap();
-    all.push(Arc::new(notes.capability(&settings)));
+    all.push(Arc::new(Notes::timed(&settings, clock.clone())));
     let store = dependencies::store(&bot.config, clock.clone()).await.unwrap();
     let second = Bot::with_capabilities(all, store, &bot.config, clock, stop.clone()).await.unwrap();
     bot.slack.point_at(&format!("http://{}", second.address().unwrap()));

@@ -16,22 +16,22 @@ async fn a_note_is_written_used_and_deleted() {
     let mut thread = bot.user("ana").says("what do you remember about me?").await;
     assert!(thread.heard().contains("I work in assign-prog"));
     let mut thread = bot.user("bo").says("what do you remember about me?").await;
-    assert!(thread.heard().contains("I remember nothing about you."));
+    assert!(thread.heard().contains("I have no notes about you."));
 
     let said = "create experiment Foo with conditions control, variant at SelectSection/area_model weights 70/30";
     let mut thread = bot.user("ana").says(said).await;
     let card = thread.heard();
     assert!(card.contains("*Create “Foo”?*") && card.contains("*Context*  `assign-prog`"), "{card}");
-    assert!(card.contains("As you usually do. You asked me to remember: _I work in assign-prog_"), "{card}");
+    assert!(card.contains("Based on what you asked me to remember: _I work in assign-prog_"), "{card}");
     let mut thread = bot.user("bo").says(said).await;
     assert!(!thread.heard().contains("*Create “Foo”?*"), "notes of others are not used");
 
     let mut thread = bot.user("ana").says("forget everything you remember about me").await;
     assert!(thread.heard().contains("*Forget this note about you?*"));
     thread.clicks("ana", "Forget").await;
-    assert!(thread.heard().contains("I have forgotten that."));
+    assert!(thread.heard().contains("Deleted the note."));
     let mut thread = bot.user("ana").says("what do you remember about me?").await;
-    assert!(thread.heard().contains("I remember nothing about you."));
+    assert!(thread.heard().contains("I have no notes about you."));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -68,5 +68,5 @@ async fn a_note_is_named_on_the_card_after_a_question_in_between() {
     thread.says("ana", "SelectSection/area_model").await;
     let heard = thread.heard();
     assert!(heard.contains("*Context*  `assign-prog`"), "{heard}");
-    assert!(heard.contains("As you usually do. You asked me to remember: _I work in assign-prog_"), "{heard}");
+    assert!(heard.contains("Based on what you asked me to remember: _I work in assign-prog_"), "{heard}");
 }

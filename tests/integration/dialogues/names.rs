@@ -19,15 +19,15 @@ async fn a_user_group_is_called_what_people_call_it_and_not_notified() {
     let bot = TestBot::decided_by(&["S1"]).await;
     bot.slack.arrange(|world| world.groups[0].handle = "stats".to_owned());
     let mut thread = bot.user("ana").says("start Math Hints").await;
-    assert!(thread.heard().contains("a member of `@stats` may decide"));
-    assert!(bot.user("bo").opens_home().await.contains("Asked by @ana · a member of `@stats` may decide"));
-    assert!(bot.user("ana").opens_home().await.contains("· a member of `@stats` may decide"));
+    assert!(thread.heard().contains("a member of `@stats` can approve"));
+    assert!(bot.user("bo").opens_home().await.contains("Asked by @ana · a member of `@stats` can approve"));
+    assert!(bot.user("ana").opens_home().await.contains("· a member of `@stats` can approve"));
     thread.clicks("ana", "Start experiment").await;
     let told = bot.slack.ephemerals("ana").last().unwrap().words();
-    assert!(told.ends_with("Who may decide: a member of `@stats`."), "{told}");
+    assert!(told.ends_with("Can be decided by: a member of `@stats`."), "{told}");
     thread.clicks("ana", "Show all").await;
     let windows = bot.slack.look(|world| world.views.values().map(|view| view.words()).collect::<String>());
-    assert!(windows.contains("Who may decide: a member of `@stats`."), "{windows}");
+    assert!(windows.contains("Can be decided by: a member of `@stats`."), "{windows}");
     let settings = bot.user("ana").types("/countersign settings").await;
     assert!(settings.contains("By a member of `@stats`, but not"), "{settings}");
     assert!(!sent(&bot).contains("subteam"), "nobody is notified");
@@ -40,10 +40,13 @@ async fn a_user_group_whose_name_cannot_be_looked_up_is_shown_by_its_id() {
     let (method, error) = ("usergroups.list".to_owned(), "fatal_error".to_owned());
     bot.slack.inject(Fault::Fail { method, error, calls: 1 });
     let mut thread = bot.user("ana").says("start Math Hints").await;
-    assert!(thread.heard().contains("a member of `S1` may decide"));
-    assert!(bot.user("bo").opens_home().await.contains("a member of `S1` may decide"), "it is not asked at once again");
+    assert!(thread.heard().contains("a member of `S1` can approve"));
+    assert!(
+        bot.user("bo").opens_home().await.contains("a member of `S1` can approve"),
+        "it is not asked at once again"
+    );
     bot.clock.advance(Duration::from_secs(61));
-    assert!(bot.user("bo").opens_home().await.contains("a member of `@approvers` may decide"));
+    assert!(bot.user("bo").opens_home().await.contains("a member of `@approvers` can approve"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -85,10 +88,8 @@ async fn check_names_the_user_group_that_may_have_been_meant() {
     config.approvals.contexts = contexts.map(|(context, approver)| (context.to_owned(), here(approver))).into();
     assert_eq!(
         told(countersign::app::check::run(&config).await).unwrap(),
-        "1 user group, found; no change in both assign-prog and mathstream could be approved, since their approvers have \
-         nobody in common; if one is wanted, name the same person in approvals.contexts.assign-prog and \
-         approvals.contexts.mathstream; no change in both mathstream and qa could be approved, since their approvers have \
-         nobody in common; if one is wanted, name the same person in approvals.contexts.mathstream and \
+        "1 user group, found; no change in both assign-prog and mathstream can't be approved, because their approvers have no one in common. To allow it, list the same person in approvals.contexts.assign-prog and \
+         approvals.contexts.mathstream; no change in both mathstream and qa can't be approved, because their approvers have no one in common. To allow it, list the same person in approvals.contexts.mathstream and \
          approvals.contexts.qa",
         "the members of S1 are U2 and U3"
     );
@@ -104,7 +105,7 @@ async fn check_objects_if_nobody_can_approve_anything() {
     };
     let mut config = bot.config.clone();
     config.approvals.approvers = Vec::new();
-    let wrong = "nobody can approve anything, since approvals.approvers is empty; right would be channel, requester, user ids \
+    let wrong = "no one can approve anything, because approvals.approvers is empty; expected channel, requester, user ids \
                  (U…) or user group ids (S…)";
     assert_eq!(told(&config, "approvers").await, Err(wrong.to_owned()));
     let rule = |approvers: &[&str]| Rule {
@@ -114,13 +115,13 @@ async fn check_objects_if_nobody_can_approve_anything() {
     let delete = "delete_experiment".to_owned();
     config.approvals.actions = [(delete.clone(), rule(&["U1"]))].into();
     let some = told(&config, "approvers").await.unwrap();
-    assert!(some.starts_with("as [approvals] says; nobody can approve "), "{some}");
+    assert!(some.starts_with("as set in [approvals]; no one can approve "), "{some}");
     assert!(some.contains("create experiment") && !some.contains("delete experiment"), "{some}");
 
     let mut config = bot.config.clone();
     config.approvals.actions = [(delete, rule(&[]))].into();
     let one = told(&config, "approvers").await;
-    assert_eq!(one, Ok("as [approvals] says; nobody can approve delete experiment".to_owned()), "that may be meant");
+    assert_eq!(one, Ok("as set in [approvals]; no one can approve delete experiment".to_owned()), "that may be meant");
 
     let listed = bot.user("ana").types("/countersign settings").await;
     let counted = told(&bot.config, "actions").await.unwrap();

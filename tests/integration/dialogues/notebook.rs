@@ -73,7 +73,7 @@ async fn a_thread_is_exported_where_it_is() {
     thread.clicks("bo", "Start experiment").await;
     thread.says("ana", "yes").await;
     thread.says("ana", "stop Math Hints").await;
-    thread.clicked("cy", "Don't stop").await;
+    thread.clicked("cy", "Cancel request").await;
     thread.says("ana", "@countersign notebook").await;
     eventually("two files", || files(&bot, &thread, "notebook", "").len() == 2).await;
 
@@ -104,8 +104,8 @@ async fn people_who_speak_of_a_notebook_elsewhere_are_left_alone() {
 async fn a_thread_where_nothing_happened_has_no_notebook() {
     let (_bot, mut thread) = TestBot::hears("ana", "notebook").await;
     assert_snapshot!(thread.told("ana"), @"
-    Nothing has happened in this thread that I could export.
-    Ask for the notebook inside the thread that you mean, or choose Export this thread in the menu of a message there.
+    There's nothing to export in this thread.
+    Ask for the notebook inside the thread you mean, or choose Export this thread in the menu of a message there.
     ");
     assert_eq!(thread.heard(), "");
 }
@@ -127,13 +127,13 @@ async fn what_people_think_of_an_answer_is_kept() {
     }
     eventually("answers", || !bot.slack.ephemerals("bo").is_empty()).await;
     assert_snapshot!(thread.told("ana"), @"
-    Thank you. I have noted that this helped.
+    Thank you. Recorded: this helped.
     ---
-    I have that already, thank you.
+    You already rated this answer. Thank you.
     ");
     assert_snapshot!(thread.told("bo"), @"
-    Thank you. I have noted that this did not help.
-    If you write in the thread what you were after, I try again.
+    Thank you. Recorded: this didn't help.
+    Tell me in the thread what you were looking for and I'll try again.
     ");
     let traces = countersign::conversation::record::trace::Traces::new(bot.store());
     let trace = traces.trace(&id_of(&bot, &thread)).await.unwrap().unwrap();
@@ -182,7 +182,7 @@ async fn a_finished_thread_is_forgotten_and_its_record_still_verifies() {
     assert!(verified.hidden > 0);
     let told = String::from_utf8(exported.markdown.bytes).unwrap();
     assert!(!told.contains("start Math Hints") && told.contains("approved card 1"), "{told}");
-    assert!(told.contains("Messages and steps up to here were dropped"), "{told}");
+    assert!(told.contains("Messages and steps up to here were deleted"), "{told}");
 
     let mut thread = Thread::new(&bot, "experiments", root);
     thread.skip();

@@ -26,7 +26,7 @@ async fn an_order_given_in_the_form_is_kept_by_a_later_correction() {
     assert_holds(
         &heard,
         &[
-            "*Do these 3 steps?*",
+            "*Run these 3 steps?*",
             "*1*  pause Class Hint Rollout",
             "*2*  show Math Hints",
             "*3*  list the contexts",
@@ -43,18 +43,19 @@ async fn a_stop_ends_the_plan_and_leaves_other_cards_open() {
     thread.heard();
     thread.says("ana", "stop").await;
     assert_snapshot!(thread.in_short(), @"
-    *Start “Math Hints”?* ⋯
-    Step 1 of 2. When it is done: show Math Hints in short.
+    *Start “Math Hints”*
     Withdrawn by @ana · ‹time›
-    [Change and ask again…]
+    *Status*  inactive → *running*
+    Asked by @ana · digest `‹id›`
+    [Change and ask again…] [Show all]
     ---
     @ana *Start “Math Hints”* was withdrawn, so nothing was changed.
     Not done: show Math Hints in short.
     ");
     assert_snapshot!(thread.told("ana"), @"
-    Only the plan is stopped. These cards are not part of it, so they stay open:
+    Stopped the plan. These other cards stay open:
     • *Stop “Class Hint Rollout”* · asked by @ana
-    To withdraw them as well, say “stop” again.
+    To withdraw them too, say “stop” again.
     ");
     thread.says("ana", "stop").await;
     assert_holds(&thread.heard(), &["Withdrawn by @ana", "@ana *Stop “Class Hint Rollout”* was withdrawn"]);
@@ -141,10 +142,10 @@ async fn a_model_makes_one_other_plan_from_the_reason() {
     refuses(&bot, &thread, "we must keep its data").await;
     assert!(situation(&model).contains(r#"replan"#) && situation(&model).contains("we must keep its data"));
     let heard = thread.heard();
-    assert_holds(&heard, &["Rejected by @ana", "*Do these 2 steps?*", "*2*  archive Lesson Video Hints"]);
+    assert_holds(&heard, &["Rejected by @ana", "*Run these 2 steps?*", "*2*  archive Lesson Video Hints"]);
     assert!(!heard.contains("I'll try"), "{heard}");
     refuses(&bot, &thread, "I changed my mind").await;
-    assert_holds(&thread.heard(), &["I've made 2 plans for this request, so I won't make another one unasked."]);
+    assert_holds(&thread.heard(), &["I've made 2 plans for this request, so I won't make another unless you ask."]);
     assert!(bot.upgrade.effects().is_empty());
     finish(bot, model).await;
 }
@@ -185,15 +186,15 @@ async fn after_a_condition_that_does_not_hold_a_model_makes_one_other_plan() {
         &model,
         &["test the balance of Lesson Video Hints with 100 users", "only if enrolled is above 60, stop it"],
     );
-    thread.clicks("bo", "Enrol test users").await;
+    thread.clicks("bo", "Enroll test users").await;
     assert_holds(
         &thread.heard(),
         &[
             "I stopped here: enrolled is 60.",
             "Not done: only if enrolled is above 60, stop Lesson Video Hints.",
-            "*Do these 2 steps?*",
-            "*1*  test the balance of Lesson Video Hints with 100 users · _asks again_",
-            "[Start] [Don't] [Edit…]",
+            "*Run these 2 steps?*",
+            "*1*  test the balance of Lesson Video Hints with 100 users · _needs approval_",
+            "[Start] [Cancel request] [Edit…]",
         ],
     );
     let situation = situation(&model);
@@ -201,7 +202,7 @@ async fn after_a_condition_that_does_not_hold_a_model_makes_one_other_plan() {
         situation.contains("the condition does not hold: enrolled is 60") && situation.contains("not_done"),
         "{situation}"
     );
-    thread.clicks("ana", "Don't").await;
+    thread.clicks("ana", "Cancel request").await;
     finish(bot, model).await;
 }
 
@@ -214,7 +215,7 @@ async fn a_model_that_is_away_or_knows_no_other_plan_adds_nothing() {
             true => model.is_down(true),
             false => model.will_say(""),
         }
-        thread.clicks("bo", "Enrol test users").await;
+        thread.clicks("bo", "Enroll test users").await;
         let heard = thread.heard();
         let end = "Not done: only if enrolled is above 60, stop Lesson Video Hints.";
         assert!(heard.contains(end) && !heard.contains("[Start]"), "{heard}");
@@ -237,7 +238,7 @@ async fn after_a_change_that_failed_at_most_two_plans_are_made() {
     thread.clicks("bo", "Start experiment").await;
     assert_holds(
         &thread.heard(),
-        &["did not work", "Not done: stop Lesson Video Hints.", "*Do this step?*", "*1*  stop Lesson Video Hints"],
+        &["did not work", "Not done: stop Lesson Video Hints.", "*Run this step?*", "*1*  stop Lesson Video Hints"],
     );
     let stop: fn() -> Value = || json!({ "experiment": "Lesson Video Hints", "status": "enrollmentComplete" });
     model.will_call("propose_update_experiment_status", stop());
@@ -247,7 +248,7 @@ async fn after_a_change_that_failed_at_most_two_plans_are_made() {
     thread.heard();
     thread.clicks("bo", "Stop experiment").await;
     let heard = thread.heard();
-    assert!(heard.contains("did not work") && !heard.contains("Do this step?"), "two plans are enough: {heard}");
+    assert!(heard.contains("did not work") && !heard.contains("Run this step?"), "two plans are enough: {heard}");
     finish(bot, model).await;
 }
 
@@ -256,7 +257,7 @@ async fn a_step_that_is_not_understood_is_named() {
     let bot = TestBot::start().await;
     let said = "list the contexts, then wobble the frobs, and only if it looks nice, stop Lesson Video Hints";
     let mut thread = bot.user("ana").says(said).await;
-    assert_snapshot!(thread.heard(), @"I couldn't make sense of “wobble the frobs”, so I began nothing. What should that step do?");
+    assert_snapshot!(thread.heard(), @"I couldn't make sense of “wobble the frobs”, so nothing was started. What should that step do?");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -39,10 +39,10 @@ async fn a_plan_with_a_deletion_is_shown_first() {
     assert_holds(
         &thread.heard(),
         &[
-            "*Do these 2 steps?*",
-            "*1*  stop Lesson Video Hints · _asks again_",
-            "*2*  delete it · _cannot be undone, asks again_",
-            "[Start] [Don't] [Edit…]",
+            "*Run these 2 steps?*",
+            "*1*  stop Lesson Video Hints · _needs approval_",
+            "*2*  delete it · _can't be undone, needs approval_",
+            "[Start] [Cancel request] [Edit…]",
         ],
     );
     assert!(bot.upgrade.effects().is_empty(), "nothing is changed by a plan");
@@ -50,7 +50,7 @@ async fn a_plan_with_a_deletion_is_shown_first() {
     thread.clicks("ana", "Start").await;
     assert_holds(&thread.heard(), &["Started with 2 steps.", "*Stop “Lesson Video Hints”?*", "Step 1 of 2."]);
     thread.clicks("bo", "Stop experiment").await;
-    assert_holds(&thread.heard(), &["Next: delete it", "*PERMANENTLY DELETE “Lesson Video Hints”?*", "Step 2 of 2."]);
+    assert_holds(&thread.heard(), &["Next: delete it", "*Permanently delete “Lesson Video Hints”?*", "Step 2 of 2."]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -60,7 +60,7 @@ async fn only_the_person_who_asked_starts_a_plan() {
     thread.heard();
     thread.clicks("bo", "Start").await;
     assert!(!thread.heard().contains("Step 1 of 2"), "the plan has not begun");
-    thread.clicks("ana", "Don't").await;
+    thread.clicks("ana", "Cancel request").await;
     let heard = thread.heard();
     assert!(!heard.contains("Step 1 of 2") && bot.upgrade.effects().is_empty(), "{heard}");
 }
@@ -70,9 +70,9 @@ async fn a_person_may_ask_to_see_the_plan_and_drop_a_step() {
     let bot = TestBot::start().await;
     let mut thread =
         bot.user("ana").says("show me the plan first: start Math Hints, then show it, then list the contexts").await;
-    assert_holds(&thread.heard(), &["*Do these 3 steps?*", "*1*  start Math Hints", "*2*  show it", "*3*  list"]);
+    assert_holds(&thread.heard(), &["*Run these 3 steps?*", "*1*  start Math Hints", "*2*  show it", "*3*  list"]);
     thread.says("ana", "without step 2").await;
-    assert_holds(&thread.heard(), &["*Do these 2 steps?*", "*2*  list", "*Left out*  show it"]);
+    assert_holds(&thread.heard(), &["*Run these 2 steps?*", "*2*  list", "*Left out*  show it"]);
     thread.clicks("ana", "Start").await;
     assert_holds(&thread.heard(), &["*Start “Math Hints”?*", "Step 1 of 2."]);
 }
@@ -83,7 +83,7 @@ async fn a_step_is_done_only_if_its_condition_holds() {
     let said = "test the balance of Lesson Video Hints with 60 users, and only if enrolled is at least 60, stop it";
     let mut thread = bot.user("ana").says(said).await;
     assert_holds(&thread.heard(), &["Step 1 of 2. When it is done: only if enrolled is at least 60, stop it."]);
-    thread.clicks("bo", "Enrol test users").await;
+    thread.clicks("bo", "Enroll test users").await;
     assert_holds(&thread.heard(), &["Next, since enrolled is 60: stop it", "*Stop “Lesson Video Hints”?*"]);
 }
 
@@ -112,7 +112,7 @@ async fn something_new_is_tested_and_started_only_if_the_test_is_good() {
         &thread.heard(),
         &[
             "Next: test its balance with 200 users",
-            "” is inactive, so nobody was enrolled. The platform's own draw for 200 made-up users gives control",
+            "” is inactive, so nobody was enrolled. Of 200 users, expect about control 100, variant 100.",
             "Next, since it fits the weights (p = ",
             "*Start “Foo”?*",
         ],
@@ -127,7 +127,7 @@ async fn a_condition_that_does_not_hold_ends_the_plan() {
     let said = "test the balance of Lesson Video Hints with 60 users, and only if enrolled is above 60, stop it";
     let mut thread = bot.user("ana").says(said).await;
     thread.heard();
-    thread.clicks("bo", "Enrol test users").await;
+    thread.clicks("bo", "Enroll test users").await;
     let heard = thread.heard();
     assert_holds(&heard, &["I stopped here: enrolled is 60.", "Not done: only if enrolled is above 60, stop it."]);
 }
@@ -217,9 +217,9 @@ async fn the_rest_of_a_stopped_plan_is_listed_and_offered_again() {
     thread.says("ana", "stop").await;
     thread.skip();
     thread.says("ana", "what is left of the plan?").await;
-    assert_holds(&thread.heard(), &["Left of the plan:", "pause Class Hint Rollout", "stop Lesson Video Hints"]);
+    assert_holds(&thread.heard(), &["Remaining steps:", "pause Class Hint Rollout", "stop Lesson Video Hints"]);
     thread.says("ana", "go on").await;
-    let card = ["*Do these 2 steps?*", "*1*  pause Class Hint Rollout", "*2*  stop Lesson Video Hints", "[Start]"];
+    let card = ["*Run these 2 steps?*", "*1*  pause Class Hint Rollout", "*2*  stop Lesson Video Hints", "[Start]"];
     assert_holds(&thread.heard(), &card);
     assert_eq!(bot.upgrade.effects().len(), 1, "the rest is only offered");
     thread.clicks("ana", "Start").await;
@@ -317,14 +317,14 @@ async fn steps_are_swapped_and_put_elsewhere_in_words() {
     thread.says("ana", "move step 2 to the top").await;
     assert_holds(&thread.heard(), &["*1*  list the contexts", "*2*  show Math Hints", "*3*  start it"]);
     thread.says("ana", "drop the first step").await;
-    let two = ["*Do these 2 steps?*", "*1*  show Math Hints", "*2*  start it", "*Left out*  list the contexts"];
+    let two = ["*Run these 2 steps?*", "*1*  show Math Hints", "*2*  start it", "*Left out*  list the contexts"];
     assert_holds(&thread.heard(), &two);
     assert!(bot.upgrade.effects().is_empty());
 }
 
 /// Ana refuses the plan on the newest card for a reason.
 pub(super) async fn refuses(bot: &TestBot, thread: &Thread<'_>, reason: &str) {
-    thread.clicks("ana", "Don't").await;
+    thread.clicks("ana", "Cancel request").await;
     eventually("the question why", || window(bot, "ana").is_some()).await;
     assert!(sends(bot, "ana", json!({ "Reason": reason })).await.is_empty());
 }
@@ -335,18 +335,18 @@ async fn the_reason_of_a_refused_plan_leads_to_one_other_plan() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").asks("stop Lesson Video Hints and delete it").await;
     refuses(&bot, &thread, "without the delete").await;
-    told.note("[Don't] without the delete", &mut thread);
+    told.note("[Cancel request] without the delete", &mut thread);
     refuses(&bot, &thread, "without step 1").await;
-    told.note("[Don't] without step 1", &mut thread);
+    told.note("[Cancel request] without step 1", &mut thread);
     assert!(bot.upgrade.effects().is_empty());
 
     let mut thread = bot.user("ana").asks("stop Lesson Video Hints and delete it").await;
     refuses(&bot, &thread, "I had too much coffee").await;
-    told.note("[Don't] I had too much coffee", &mut thread);
+    told.note("[Cancel request] I had too much coffee", &mut thread);
 
     let mut thread = bot.user("ana").asks("stop Lesson Video Hints and delete it").await;
-    thread.clicks("ana", "Don't").await;
-    told.note("[Don't]", &mut thread);
+    thread.clicks("ana", "Cancel request").await;
+    told.note("[Cancel request]", &mut thread);
     told.says("no, without the delete", &mut thread).await;
     thread.clicks("ana", "Start").await;
     told.note("[Start]", &mut thread);
@@ -360,13 +360,13 @@ async fn a_plan_is_refused_for_a_typed_reason() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").asks("stop Lesson Video Hints and delete it").await;
     thread.says("ana", "don't do it: without the delete").await;
-    let refused = ["Rejected by @ana", "_without the delete_", "*Do this step?*", "*Left out*  delete it"];
+    let refused = ["Rejected by @ana", "_without the delete_", "*Run this step?*", "*Left out*  delete it"];
     assert_holds(&thread.heard(), &refused);
 
-    thread.clicks("ana", "Don't").await;
+    thread.clicks("ana", "Cancel request").await;
     eventually("the question why", || window(&bot, "ana").is_some()).await;
     let asked = as_read(&bot, &window(&bot, "ana").unwrap());
-    assert!(asked.contains("If you like, say why; you can also just close this."), "{asked}");
+    assert!(asked.contains("You can say why, or just close this window."), "{asked}");
     assert!(bot.upgrade.effects().is_empty());
 }
 
@@ -378,13 +378,26 @@ async fn status_shows_the_plan_with_its_results() {
     thread.says("ana", "@countersign status").await;
     assert_snapshot!(thread.told("ana"), @"
     In this thread:
-    • *Stop “Class Hint Rollout”* · asked by @ana · open until ‹time›
+    • *Stop “Class Hint Rollout”* · asked by @ana · expires ‹time›
     Last: *Start “Math Hints”* was done · asked by @ana ‹time›
     The plan here (step 2 of 3):
-    • Done: start Math Hints → Started “Math Hints”: it is enrolling now.
+    • Done: start Math Hints → Started “Math Hints”: it is running now.
     • Now: pause Class Hint Rollout
     • Next: stop Lesson Video Hints
     ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_is_left_of_a_plan_whose_card_is_open() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").asks("show me the plan first: start Math Hints, then list the contexts").await;
+    thread.skip();
+    thread.says("ana", "what is left of the plan?").await;
+    assert_holds(
+        &thread.heard(),
+        &["The plan hasn't started. Its steps:", "1. start Math Hints", "2. list the contexts"],
+    );
+    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -392,7 +405,7 @@ async fn questions_about_the_progress_are_about_the_plan() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").asks("show me the plan first: start Math Hints, then list the contexts").await;
     thread.says("ana", "how far are you?").await;
-    assert_holds(&thread.told("ana"), &["*Do these 2 steps* · asked by @ana"]);
+    assert_holds(&thread.told("ana"), &["*Run these 2 steps* · asked by @ana"]);
     thread.clicks("ana", "Start").await;
     thread.skip();
     for said in ["how far are you?", "where are we?", "status", "is anything running?", "@countersign status"] {
@@ -402,7 +415,7 @@ async fn questions_about_the_progress_are_about_the_plan() {
             &told,
             &[
                 "*Start “Math Hints”* · asked by @ana",
-                "Last: *Do these 2 steps* was approved",
+                "Last: *Run these 2 steps* was approved",
                 "The plan here (step 1 of 2):",
                 "Now: start Math Hints",
                 "Next: list the contexts",
@@ -422,18 +435,11 @@ async fn the_limits_of_a_plan_are_settings() {
     thread.clicked("bo", BUTTONS[0]).await;
     thread.clicks("bo", BUTTONS[1]).await;
     assert_snapshot!(thread.in_short(), @"
-    *Stop “Class Hint Rollout”?*
-    *Status*  enrolling (running) → *enrollmentComplete (paused)*
-    *Context*  `mathstream`
-    *Afterwards*  everyone keeps their condition
-    *Enrolled*  24 people in 4 groups
-    *Same points*  no other live experiment
-    Stopping is a pause: it can be resumed. To end it for good, ask me to cancel it.
-    Step 2 of 3. When it is done: stop Lesson Video Hints.
+    ✅ *Stopped “Class Hint Rollout”: no new users are enrolled.*
     Approved by @bo · ‹time›
-    ✅ Stopped “Class Hint Rollout”: it takes nobody new.
+    *Status*  running → *paused*
     Asked by @ana · digest `‹id›`
-    [Undo: resume it]
+    [Undo: resume it] [Show all]
     ---
     @ana “*Class Hint Rollout*”: done, approved by bo.
     I stopped here: it took more than 5 steps of work, the limit for one request.
@@ -447,7 +453,7 @@ async fn the_notebook_tells_how_a_plan_went() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").asks("start Math Hints, then stop Lesson Video Hints").await;
     thread.clicked("bo", "Start experiment").await;
-    thread.clicked("bo", "Don't stop").await;
+    thread.clicked("bo", "Cancel request").await;
     let trace = trace_of(&bot, &thread).await;
     let updates = trace["events"]["status_updates"].as_array().unwrap();
     let last = updates.last().unwrap();
@@ -473,13 +479,13 @@ async fn a_condition_about_nothing_known_changes_nothing() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").says("if it rains, delete everything").await;
     assert_snapshot!(thread.heard(), @"
-    I can't tell whether “it rains”, so I did nothing.
-    A condition can be about the result of a request before it in the same message.
+    I can't check the condition “it rains”, so nothing was changed.
+    A condition can refer to the result of an earlier request in the same message.
     ");
     let mut thread = bot.user("ana").says("if it rains, delete Math Hints").await;
     assert_snapshot!(thread.in_short(), @"
-    I can't tell whether “it rains”, so I did nothing.
-    A condition can be about the result of a request before it in the same message.
+    I can't check the condition “it rains”, so nothing was changed.
+    A condition can refer to the result of an earlier request in the same message.
     ");
     assert!(bot.upgrade.effects().is_empty());
 }

@@ -43,19 +43,19 @@ async fn a_change_of_weights_says_how_newcomers_will_split_and_can_be_undone() {
     *Of 1,000 new users*  about 496 control, 504 variant → *about 689 control, 311 variant*
     ‹nobody is enrolled, and nobody else is at the point›
     It is inactive in assign-prog.
-    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 29.
-    ‹ana asks, anyone may decide› [Update experiment] [Don't update] [Edit…] [Show all]
+    Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±29.
+    ‹ana asks, anyone may decide› [Update experiment] [Cancel request] [Edit…] [Show all]
     ");
     thread.clicked("bo", "Update experiment").await;
-    assert_snapshot!(thread.outcome("ana", "Undo: put it back").await, @"
+    assert_snapshot!(thread.outcome("ana", "Undo: restore the previous design").await, @"
     *Change the weights of “Math Hints”?*
     *Conditions*  control 70%, variant 30% → *control 50%, variant 50%*
     *Of 1,000 new users*  about 689 control, 311 variant → *about 496 control, 504 variant*
     ‹nobody is enrolled, and nobody else is at the point›
     It is inactive in assign-prog.
-    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 31.
-    This takes back what was done ‹time›: Changed the weights of “Math Hints”.
-    ‹ana asks, anyone may decide› [Update experiment] [Don't update] [Edit…] [Show all]
+    Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±31.
+    This undoes the change made ‹time›: Changed the weights of “Math Hints”.
+    ‹ana asks, anyone may decide› [Update experiment] [Cancel request] [Edit…] [Show all]
     ");
     thread.clicks("bo", "Update experiment").await;
     let weights = |bot: &TestBot| {
@@ -71,10 +71,10 @@ async fn an_undo_leaves_alone_what_somebody_changed_since() {
     thread.clicked("bo", "Update experiment").await;
     let mut other = bot.user("cy").says("change the weights of Math Hints to 60/40").await;
     other.clicked("bo", "Update experiment").await;
-    assert_snapshot!(thread.outcome("ana", "Undo: put it back").await, @"
-    “*Math Hints*” was changed since, so I left it alone: undoing would undo that as well.
+    assert_snapshot!(thread.outcome("ana", "Undo: restore the previous design").await, @"
+    “*Math Hints*” was changed again since then, so nothing was undone: undoing this would undo that change too.
     • *Conditions*: then control 70%, variant 30%, now control 60%, variant 40%
-    Tell me how it should be, and I make a card for that.
+    Tell me what it should be and I'll post a card for that.
     ");
 }
 
@@ -84,20 +84,20 @@ async fn a_creation_is_undone_by_a_deletion_as_long_as_nobody_takes_part() {
         TestBot::hears("ana", "create an experiment called Foo in assign-prog at SelectSection / area_model").await;
     thread.clicked("bo", "Create experiment").await;
     assert_snapshot!(thread.outcome("ana", "Undo: delete it again").await, @"
-    *PERMANENTLY DELETE “Foo”?*
+    *Permanently delete “Foo”?*
     *Status*  inactive
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / area_model
     *Id*  `‹id›`
-    *Enrolled*  nobody
-    *Same points*  “*Running Test*”, enrollmentComplete (paused), at SelectSection / area_model
-    ⚠️ This cannot be undone. Nobody is enrolled.
-    This takes back what was done ‹time›: Created “Foo”. It is inactive until somebody starts it.
-    Asked by @ana · anyone in this channel but the person who asked may decide · until ‹time› · digest `‹id›`
-    [Delete for good] [Keep it] [Show all]
+    *Enrolled*  0
+    *Overlapping experiments*  “*Running Test*”, paused, at SelectSection / area_model
+    ⚠️ This can't be undone. Nobody is enrolled.
+    This undoes the change made ‹time›: Created “Foo”. It stays inactive until someone starts it.
+    Asked by @ana · anyone in this channel except the requester can approve · expires ‹time› · digest `‹id›`
+    [Delete permanently] [Keep it] [Show all]
     ");
-    thread.clicked("bo", "Delete for good").await;
+    thread.clicked("bo", "Delete permanently").await;
     assert!(bot.upgrade.experiment("Foo").is_none());
 }
 
@@ -118,10 +118,10 @@ async fn outside_an_envelope_two_others_have_to_approve() {
     assert_eq!(bot.done_to_platform(), ["POST /api/experiments/state"], "inside it the usual policy applies");
 
     thread.says("ana", "enrol 30 users in Math Hints").await;
-    thread.clicks("ana", "Enrol test users").await;
-    thread.clicks("bo", "Enrol test users").await;
+    thread.clicks("ana", "Enroll test users").await;
+    thread.clicks("bo", "Enroll test users").await;
     assert_eq!(marked(&bot), 0, "one of two, and who asked is neither");
-    thread.clicks("cy", "Enrol test users").await;
+    thread.clicks("cy", "Enroll test users").await;
     assert_eq!(marked(&bot), 30);
 
     thread.says("ana", "change the weights of Math Hints to 70/30").await;
@@ -130,7 +130,7 @@ async fn outside_an_envelope_two_others_have_to_approve() {
     let because = "outside the envelope pilot: a weight of 70 %, at most 60 %";
     assert_eq!(newest.policy.because.as_deref(), Some(because));
     assert_eq!((newest.policy.needed, newest.policy.own_request, newest.policy.typed), (2, false, false));
-    thread.clicks("ana", "Don't update").await;
+    thread.clicks("ana", "Cancel request").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -139,26 +139,26 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     let mut thread = running(&bot).await;
     thread.says("ana", "allow up to 60 simulated users in Math Hints until Friday").await;
     assert_snapshot!(without_id(&thread.in_short()), @"
-    *Let users be simulated in “Math Hints” without asking each time?*
-    *Allows*  enrol simulated users (balance tests)
-    *In*  *Math Hints*, enrolling (running), assign-prog
+    *Allow simulated users in “Math Hints” without asking each time?*
+    *Allows*  enroll simulated users (balance tests)
+    *In*  *Math Hints*, running, assign-prog
     *At most*  60 simulated users in all
     *Until*  ‹day›
     *Enrolled*  nobody
-    ⚠️ Nobody is asked about these again: each test runs as soon as somebody in this conversation asks for it.
-    ⚠️ The platform cannot take simulated users out again: they stay in its figures.
-    It holds in this conversation only, and never for what is outside an envelope.
-    It can be ended at any time: `revoke standing approval sa-‹id›`
-    ‹ana asks, anyone may decide› [Grant it] [Don't grant it] [Show all]
+    ⚠️ These tests then need no approval: each one runs as soon as someone in this conversation asks for it.
+    ⚠️ The platform can't remove simulated users, so they stay in its data.
+    It applies only in this conversation, and never to changes outside an envelope.
+    To end it at any time, say `revoke standing approval sa-‹id›`
+    ‹ana asks, anyone may decide› [Grant approval] [Cancel request] [Show all]
     ");
-    thread.clicks("bo", "Grant it").await;
+    thread.clicks("bo", "Grant approval").await;
     assert_snapshot!(without_id(&thread.in_short()), @"
-    *Let users be simulated in “Math Hints” without asking each time?* ⋯
+    ✅ *Granted sa-‹id›: up to 60 simulated users in “Math Hints” until ‹day›.*
     Approved by @bo · ‹time›
-    ✅ Granted sa-‹id›: up to 60 simulated users in “Math Hints” until ‹day›.
-    [Undo: end it again]
+    Asked by @ana · digest `‹id›`
+    [Undo: end it again] [Show all]
     ---
-    @ana *Let users be simulated in “Math Hints” without asking each time*: done, approved by bo.
+    @ana *Allow simulated users in “Math Hints” without asking each time*: done, approved by bo.
     ");
 
     thread.says("ana", "enrol 40 users in Math Hints").await;
@@ -166,15 +166,7 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     assert_eq!(marked(&bot), 40, "nobody was asked");
     let ran = without_run(&without_id(&thread.heard()));
     assert_snapshot!(ran.split("✅").next().unwrap().trim_end(), @"
-    *Enrol 40 test users in “Math Hints”?*
-    *Users*  `test-‹run›-0001` to `test-‹run›-0040`
-    *At*  SelectSection / absolute_value_plot_equality
-    *Expected*  control 50%, variant 50%
-    *Bounds*  40 users, this experiment only, at most 15 minutes
-    ⚠️ The platform cannot take enrolled users out again: they stay in its figures.
-    It can be stopped on the way; who is enrolled by then stays so.
-    Approved under the standing approval `sa-‹id›`: up to 60 simulated users in “Math Hints” until ‹day›. Granted by @bo; 40 of 60 used with this.
-    Approved under the standing approval `sa-‹id›` of @bo · ‹time›
+    *Enroll 40 test users in “Math Hints”*
     ");
     let newest = |bot: &TestBot| {
         let store = bot.store();
@@ -194,12 +186,12 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     assert!(newest(&bot).await.under.is_none(), "20 are left, so a person is asked");
     assert_eq!(marked(&bot), 40);
     thread.skip();
-    thread.clicked("cy", "Don't").await;
+    thread.clicked("cy", "Cancel request").await;
 
     thread.says("cy", "@countersign list standing approvals").await;
     let listed = thread.heard();
     assert_snapshot!(without_id(&listed), @"
-    What may be done without asking each time, in the conversation where it was granted:
+    Standing approvals (each applies only where it was granted):
     • `sa-‹id›`  up to 60 simulated users in “Math Hints” until ‹day›; 40 of 60 used
     [End sa-‹id›]
     ");
@@ -210,15 +202,15 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     *Granted by*  @bo
     *Used*  40 of 60
     *Status*  can be used → *revoked*
-    From then on each test is asked about again. Tests that run already go on.
-    This takes back what was done ‹time›: Granted sa-‹id›: up to 60 simulated users in “Math Hints” until ‹day›.
-    Asked by @cy · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [End it] [Keep it] [Show all]
+    After that, each test needs approval again. Tests already running continue.
+    This undoes the change made ‹time›: Granted sa-‹id›: up to 60 simulated users in “Math Hints” until ‹day›.
+    Asked by @cy · anyone in this channel can approve · expires ‹time› · digest `‹id›`
+    [End approval] [Keep it] [Show all]
     ");
-    thread.clicked("cy", "End it").await;
+    thread.clicked("cy", "End approval").await;
     thread.says("ana", "@countersign enrol 10 users in Math Hints").await;
     assert_eq!(marked(&bot), 40, "it is revoked, so a person is asked");
-    thread.clicks("ana", "Don't").await;
+    thread.clicks("ana", "Cancel request").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -226,14 +218,14 @@ async fn a_standing_approval_ends_with_its_time_and_holds_in_its_channel_only() 
     let bot = TestBot::start().await;
     let mut thread = running(&bot).await;
     thread.says("ana", "allow up to 60 simulated users in Math Hints until tomorrow").await;
-    thread.clicked("bo", "Grant it").await;
+    thread.clicked("bo", "Grant approval").await;
     let elsewhere = bot.user("ana").writes("enrol 5 users in Math Hints").await;
     assert_eq!(marked(&bot), 0, "a direct message is another conversation");
-    elsewhere.clicks("ana", "Don't").await;
+    elsewhere.clicks("ana", "Cancel request").await;
     bot.clock.advance(std::time::Duration::from_secs(3 * 24 * 3600));
     thread.says("ana", "enrol 5 users in Math Hints").await;
     assert_eq!(marked(&bot), 0, "its time is over");
-    thread.clicks("ana", "Don't").await;
+    thread.clicks("ana", "Cancel request").await;
 }
 
 /// What it is about can give away what a private channel is for.
@@ -244,52 +236,52 @@ async fn a_standing_approval_is_told_in_its_channel_and_to_those_who_made_it() {
     let mut inside = bot.user("ana").says_in(private.as_str(), "@countersign start Math Hints").await;
     inside.clicks("bo", "Start experiment").await;
     inside.says("ana", "allow up to 60 simulated users in Math Hints until Friday").await;
-    inside.clicks("bo", "Grant it").await;
+    inside.clicks("bo", "Grant approval").await;
     let id = id_in(&inside.heard());
 
     let mut outside = bot.user("cy").says("list standing approvals").await;
     assert_snapshot!(outside.in_short(), @"
-    There are no standing approvals here: I ask about every change.
+    There are no standing approvals here. Every change needs approval.
     To ask for one: “allow up to 200 simulated users in Math Hints until Friday”.
     ");
     outside.says("cy", &format!("revoke standing approval {id}")).await;
     assert_snapshot!(without_id(&outside.in_short()), @"
-    There is no standing approval “sa-‹id›” here.
-    None can be used here at the moment.
+    No standing approval is called “sa-‹id›” here.
+    None can be used here right now.
     ");
     outside.says("cy", "revoke the standing approval for Math Hints").await;
     assert_snapshot!(without_id(&outside.in_short()), @"
-    There is no standing approval “Math Hints” here.
-    None can be used here at the moment.
+    No standing approval is called “Math Hints” here.
+    None can be used here right now.
     ");
     assert_snapshot!(outside.answer("bo", "@countersign list standing approvals").await, @"
-    There are no standing approvals here: I ask about every change.
-    You have another one in another conversation. `/countersign standing` shows them to you alone.
+    There are no standing approvals here. Every change needs approval.
+    You have another one in another conversation. `/countersign standing` shows them only to you.
     ");
     assert_snapshot!(without_id(&bot.user("bo").types("/countersign standing").await), @"
-    What may be done without asking each time, in the conversation where it was granted:
+    Standing approvals (each applies only where it was granted):
     • `sa-‹id›`  up to 60 simulated users in “Math Hints” until ‹day›; 0 of 60 used, in another conversation
     To end one, mention me where it holds: `revoke standing approval sa-‹id›`
     ");
     assert_snapshot!(in_short(&bot.user("cy").types("/countersign standing").await), @"
-    There are no standing approvals here: I ask about every change.
+    There are no standing approvals here. Every change needs approval.
     To ask for one: “allow up to 200 simulated users in Math Hints until Friday”.
     ");
     let alone = bot.user("bo").types_in(private.as_str(), "/countersign standing").await;
     assert_snapshot!(without_id(&alone), @"
-    What may be done without asking each time, in the conversation where it was granted:
+    Standing approvals (each applies only where it was granted):
     • `sa-‹id›`  up to 60 simulated users in “Math Hints” until ‹day›; 0 of 60 used
     To end one, mention me where it holds: `revoke standing approval sa-‹id›`
     ");
     let mut direct = bot.user("ana").writes("list standing approvals").await;
     assert_snapshot!(without_id(&direct.in_short()), @"
-    What may be done without asking each time, in the conversation where it was granted:
+    Standing approvals (each applies only where it was granted):
     • `sa-‹id›`  up to 60 simulated users in “Math Hints” until ‹day›; 0 of 60 used, in another conversation
     ");
     direct.says("ana", &format!("revoke standing approval {id}")).await;
-    direct.clicks("ana", "End it").await;
+    direct.clicks("ana", "End approval").await;
     assert_snapshot!(without_id(&bot.user("ana").types("/countersign standing").await), @"
-    No standing approval can be used here: I ask about every change.
+    No standing approval can be used here. Every change needs approval.
     Over:
     • `sa-‹id›`  up to 60 simulated users in “Math Hints” until ‹day›; 0 of 60 used (revoked), in another conversation
     ");
@@ -299,20 +291,20 @@ async fn a_standing_approval_is_told_in_its_channel_and_to_those_who_made_it() {
 async fn what_is_not_said_of_a_standing_approval_is_asked_for() {
     let (_bot, mut thread) = TestBot::hears("ana", "grant a standing approval").await;
     assert_snapshot!(thread.in_short(), @"
-    What should be allowed without asking each time?
+    What should be allowed in advance?
     Needed: what, within, limit, until. You can give several at once, or say never mind.
     [simulated users] [starts and stops]
     ");
-    assert_snapshot!(thread.answer("ana", "allow up to 5000 simulated users in Math Hints until Friday").await, @"A standing approval is for 1 to 1000 simulated users; 5000 cannot be allowed.");
+    assert_snapshot!(thread.answer("ana", "allow up to 5000 simulated users in Math Hints until Friday").await, @"A standing approval can cover 1 to 1000 simulated users, not 5000.");
     thread.says("ana", "never mind").await;
     thread.skip();
     assert_snapshot!(thread.answer("ana", "list standing approvals").await, @"
-    There are no standing approvals here: I ask about every change.
+    There are no standing approvals here. Every change needs approval.
     To ask for one: “allow up to 200 simulated users in Math Hints until Friday”.
     ");
     assert_snapshot!(thread.answer("ana", "revoke sa-123456").await, @"
-    There is no standing approval “sa-123456” here.
-    None can be used here at the moment.
+    No standing approval is called “sa-123456” here.
+    None can be used here right now.
     ");
 }
 
@@ -320,29 +312,29 @@ async fn what_is_not_said_of_a_standing_approval_is_asked_for() {
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_allows_themselves_what_another_person_has_to_approve() {
     let (bot, mut thread) = TestBot::asked("ana", "allow up to 100 simulated users in mathstream until Friday").await;
-    thread.clicks("ana", "Grant it").await;
+    thread.clicks("ana", "Grant approval").await;
     let told = bot.slack.ephemerals("ana").last().unwrap().words();
-    assert!(told.starts_with("You asked for this, and it cannot be undone"), "{told}");
-    thread.clicked("bo", "Grant it").await;
+    assert!(told.starts_with("You asked for this and it can't be undone"), "{told}");
+    thread.clicked("bo", "Grant approval").await;
 
     // Who granted it approved what others ask for, not what they ask for themselves.
     thread.says("bo", "@countersign test the balance of Lesson Video Hints with 30 users").await;
     bot.settled().await;
     assert_eq!(marked(&bot), 0);
     assert_snapshot!(without_run(&without_id(&thread.in_short())), @"
-    *Enrol 30 test users in “Lesson Video Hints”?*
+    *Enroll 30 test users in “Lesson Video Hints”?*
     *Users*  `test-‹run›-0001` to `test-‹run›-0030`
     *At*  lesson-stream / lesson-video
     *Expected*  control 34%, question-hint-default 33%, question-hint-tutorbot 33%
     *Bounds*  30 users, this experiment only, at most 15 minutes
-    ⚠️ The platform cannot take enrolled users out again: they stay in its figures.
-    ⚠️ 24 people are enrolled already; the figures will be mixed.
-    It can be stopped on the way; who is enrolled by then stays so.
+    ⚠️ The platform can't remove enrolled users, so they stay in its data.
+    ⚠️ 24 users are already enrolled, so the data will be mixed.
+    You can stop it midway; users enrolled by then stay enrolled.
     The standing approval `sa-‹id›` does not cover this: @bo granted it and asks for this, so another person has to approve it.
-    Asked by @bo · anyone in this channel but the person who asked may decide · until ‹time› · digest `‹id›`
-    [Enrol test users] [Don't] [Edit…] [Show all]
+    Asked by @bo · anyone in this channel except the requester can approve · expires ‹time› · digest `‹id›`
+    [Enroll test users] [Cancel request] [Edit…] [Show all]
     ");
-    thread.clicked("bo", "Don't").await;
+    thread.clicked("bo", "Cancel request").await;
     thread.says("ana", "@countersign test the balance of Lesson Video Hints with 30 users").await;
     bot.settled().await;
     assert_eq!(marked(&bot), 30, "bo may approve it, and has");

@@ -131,7 +131,7 @@ fn restrictions(bot: &TestBot) -> Vec<Restriction> {
         ("until Dec 18", vec![on(12, 18, "dec 18")]),
         ("before the exam", vec![mark(&["before the exam"])]),
         ("after Thanksgiving", vec![mark(&["after thanksgiving", "Schedule", "end date"])]),
-        ("for two weeks", vec![mark(&["two weeks"])]),
+        ("for two weeks", vec![day(days(14), "two weeks")]),
         ("for 20 minutes", vec![mark(&["20 minutes"])]),
         ("twice", vec![mark(&["twice"])]),
         ("slowly", vec![mark(&["slowly"])]),
@@ -141,7 +141,7 @@ fn restrictions(bot: &TestBot) -> Vec<Restriction> {
         ("but only in class 5B", vec![mark(&["5b"])]),
         ("but keep it hidden from class 5B", vec![mark(&["5b"]), mark(&["hidden"])]),
         ("in class 7A and 7C", vec![mark(&["7a"]), mark(&["7c"])]),
-        ("only for school 12", vec![mark(&["school 12"])]),
+        ("only for school 12", vec![mark(&["school 12", "schoolid 12"])]),
         ("but only 200 users", vec![mark(&["200"])]),
         ("with at most 200 users", vec![mark(&["200"])]),
         ("with 30 students", vec![mark(&["30"])]),
@@ -257,7 +257,7 @@ fn wrong(drawn: &Drawn, seen: &Seen, bare: &Seen) -> Option<&'static str> {
     for says in seen.says().filter(|says| !only_reads(says) && fold(says).contains(&fold(drawn.name))) {
         let in_full = marks.iter().all(|any| any.iter().any(|mark| occurrences(says, mark) > 0));
         // What is said where the request itself is impossible offers other changes.
-        let offered_anyway = bare.says().any(|offer| offer == says) || seen.words.contains("it cannot become");
+        let offered_anyway = bare.says().any(|offer| offer == says) || seen.words.contains("can't become");
         // One of several is asked for, and the others are there to be pressed as well.
         let offered_anyway = offered_anyway || told && seen.words.contains("one experiment at a time. Which one?");
         if !in_full && !offered_anyway {
@@ -270,9 +270,9 @@ fn wrong(drawn: &Drawn, seen: &Seen, bare: &Seen) -> Option<&'static str> {
     if seen.proposes() {
         return Some("the card leaves it out");
     }
-    let nothing_was_understood = seen.words.starts_with("I'm not sure what you would like.");
+    let nothing_was_understood = seen.words.starts_with("I didn't catch that.");
     let refused = REFUSED_IN_OTHER_WORDS.contains(&drawn.request) && seen.words.contains("Nothing was changed.");
-    let impossible_anyway = seen.words == bare.words || seen.words.contains("it cannot become scheduled");
+    let impossible_anyway = seen.words == bare.words || seen.words.contains("can't become scheduled");
     (!nothing_was_understood && !refused && !impossible_anyway).then_some("nobody is told")
 }
 

@@ -118,7 +118,7 @@ async fn what_the_model_leaves_out_stands_on_the_card() {
     starts_math_hints(&model);
     let mut thread = bot.user("ana").says("could we get math hints going, but only for class 5B?").await;
     let card = thread.heard();
-    assert!(card.contains("You also said “only for class 5B”. That is no part of this change."), "{card}");
+    assert!(card.contains("You also said “only for class 5B”. That isn't part of this change."), "{card}");
     finish(bot, model).await;
 }
 
@@ -235,7 +235,7 @@ async fn several_requests_cost_one_analysis_and_one_call_each() {
     thread.clicks("bo", "Start experiment").await;
     assert_snapshot!(thread.last_in_short(), @"
     Step 2 of 2
-    *Math Hints* is enrolling (running) in `assign-prog`, comparing control 50%, variant 50%. Nobody is enrolled.
+    *Math Hints* is running in `assign-prog`, comparing control 50%, variant 50%. Nobody is enrolled.
     [Stop] [In detail]
     ");
     finish(bot, model).await;
@@ -249,7 +249,7 @@ async fn what_nobody_here_can_do_is_declined_with_what_can_be_done() {
     model.will_call("analyze_user_request", found);
 
     assert_snapshot!(bot.user("ana").answer("could you get us some coffee?").await, @"
-    I cannot do that. What I can do here:
+    I can't do that. Here's what I can do:
     • *Words*: _what is a decision point?_
     • *Version and health*: _is UpGrade running?_
     • *Lists*: _list the running experiments_

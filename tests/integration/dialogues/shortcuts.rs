@@ -35,7 +35,7 @@ async fn somebody_asks_about_a_message() {
     ");
     let refused = bot.slack.submits("bo", &id, json!({ "question": "   " })).await;
     let Err(Error::Refused(errors)) = refused else { panic!("{refused:?}") };
-    assert_snapshot!(errors["question"], @"Please write what I shall look at.");
+    assert_snapshot!(errors["question"], @"Tell me what to look at.");
     let question = || json!({ "question": "is UpGrade running?" });
     let both = tokio::join!(bot.slack.submits("bo", &id, question()), bot.slack.submits("bo", &id, question()));
     assert!(matches!(both, (Ok(true), Ok(true))), "it closes each time, and asks once: {both:?}");
@@ -46,7 +46,7 @@ async fn somebody_asks_about_a_message() {
     ---
     UpGrade is running: *A/B Testing Backend*, version `6.5.0`.
     ");
-    assert_snapshot!(thread.told("bo"), @"I am on it and answer in this thread.");
+    assert_snapshot!(thread.told("bo"), @"On it. I'll answer in this thread.");
     assert!(window(&bot, "bo").is_none());
 }
 
@@ -58,7 +58,7 @@ async fn a_thread_is_exported_from_the_menu_of_a_message() {
     bot.slack.uses_shortcut("bo", "export_thread", Some(("experiments", &card))).await.unwrap();
     eventually("files", || files(&thread).len() == 2).await;
     bot.settled().await;
-    assert_snapshot!(thread.told("bo"), @"The notebook of the thread “start Math Hints” in <#C1> is on its way into it: one file to read, one to check. · ‹open the thread›");
+    assert_snapshot!(thread.told("bo"), @"The notebook of the thread “start Math Hints” in <#C1> is being posted there: a readable page and a verifiable log. · ‹open the thread›");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -66,27 +66,27 @@ async fn a_notebook_is_had_by_command() {
     let bot = TestBot::start().await;
     let ana = bot.user("ana");
     assert_snapshot!(in_short(&ana.types("/countersign notebook").await), @"
-    You have not asked for a change yet, so I don't know which thread you mean.
-    Put the link to a message of the thread after the word, or use “Export this thread” in its menu.
+    You haven't asked for any changes yet, so I don't know which thread you mean.
+    Add a link to a message in the thread, or use “Export this thread” in the menu of that message.
     ");
     assert_snapshot!(in_short(&ana.types("/countersign notebook Math Hints").await), @"
-    That is no link to a message. Use “Copy link” in the menu of any message of the thread.
+    That isn't a link to a message. Use “Copy link” in the menu of any message in the thread.
     For example: `/countersign notebook https://…/archives/C…/p…`
     ");
     let thread = ana.says("start Math Hints").await;
-    assert_snapshot!(ana.types_in("general", "/countersign notebook").await, @"The notebook of the thread “start Math Hints” in <#C1> is on its way into it: one file to read, one to check. · ‹open the thread›");
+    assert_snapshot!(ana.types_in("general", "/countersign notebook").await, @"The notebook of the thread “start Math Hints” in <#C1> is being posted there: a readable page and a verifiable log. · ‹open the thread›");
     eventually("files", || files(&thread).len() == 2).await;
     let link = format!("https://learning-lab.slack.com/archives/C1/p{}", thread.root.as_str().replace('.', ""));
     assert_snapshot!(bot.user("bo").types_in("general", &format!("/countersign notebook {link}")).await, @"
-    I can't see from here whether you are in that thread.
-    Type the command in its channel, or use “Export this thread” in the menu of one of its messages.
+    I can't tell from here whether you can see that thread.
+    Type the command in the thread's channel, or use “Export this thread” in the menu of one of its messages.
     ");
     assert_eq!(files(&thread).len(), 2, "bo may not be in #experiments");
     bot.user("bo").types(&format!("/countersign notebook {link}")).await;
     eventually("files", || files(&thread).len() == 4).await;
     bot.clock.advance(Duration::from_secs(1));
     ana.writes("stop Lesson Video Hints").await;
-    assert_snapshot!(ana.types_in("general", "/countersign notebook").await, @"The notebook of the thread “stop Lesson Video Hints” in our direct messages is on its way into it: one file to read, one to check. · ‹open the thread›");
+    assert_snapshot!(ana.types_in("general", "/countersign notebook").await, @"The notebook of the thread “stop Lesson Video Hints” in our direct messages is being posted there: a readable page and a verifiable log. · ‹open the thread›");
 }
 
 /// The names of the files in a thread.

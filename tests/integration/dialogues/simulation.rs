@@ -403,6 +403,8 @@ async fn a_run_that_ends_after_a_restart_of_the_bot_is_told_once() {
         let root = thread.root.clone();
         drop(thread);
         bot.restart().await;
+        let home = bot.user("ana").opens_home().await;
+        assert!(home.contains("Running:\n• *demo*"), "{home}");
         bridge.finish_jobs();
         let thread = Thread::new(&bot, "experiments", root);
         eventually("the end of the run", || has_said(&thread, "Cmax")).await;
@@ -459,7 +461,7 @@ async fn analyzes(bot: &TestBot) -> Thread<'_> {
     let mut thread = loads(bot, "demo").await;
     thread.says("ana", "sensitivity analysis for dose").await;
     thread.clicks("bo", "Run analysis").await;
-    eventually("the wait", || has_said(&thread, "I wait for its end.")).await;
+    eventually("the wait", || has_said(&thread, "I'm waiting for it to end.")).await;
     bot.settled().await;
     thread.heard();
     thread

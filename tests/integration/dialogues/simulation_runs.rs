@@ -201,7 +201,7 @@ async fn a_change_during_a_run_is_warned_of_or_refused() {
     thread.heard();
     early.clicks("bo", "Set value").await;
     let heard = early.heard();
-    assert!(heard.contains("A run of *demo* began after this card was posted"), "{heard}");
+    assert!(heard.contains("A run of *demo* started after this card was posted"), "{heard}");
     thread.says("ana", "set the dose to 300 mg").await;
     let heard = thread.heard();
     assert!(heard.contains("⚠️ A run of demo is in progress."), "{heard}");

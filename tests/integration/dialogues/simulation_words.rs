@@ -197,11 +197,11 @@ async fn an_unlikely_value_is_warned_of_or_refused() {
     thread.says("ana", "make the subject heavier").await;
     thread.says("ana", "60").await;
     let heard = thread.heard();
-    assert!(heard.contains("You asked for a higher value, but 60 kg is below the present 70 kg."), "{heard}");
+    assert!(heard.contains("You asked for a higher value, but 60 kg is below the current 70 kg."), "{heard}");
     thread.says("ana", "set the dose to 1e9 mg").await;
     let heard = thread.heard();
     assert!(heard.contains("100 mg → *1e9 mg*"), "{heard}");
-    assert!(heard.contains("This is about 10 million times the present value. Check the number"), "{heard}");
+    assert!(heard.contains("This is about 10 million times the current value. Check the number"), "{heard}");
     thread.says("ana", "set the bioavailability to 150%").await;
     let heard = thread.heard();
     assert!(heard.contains("`Compound|Bioavailability` can't be 150%: a fraction is between 0 and 1"), "{heard}");
@@ -219,7 +219,7 @@ async fn a_run_beside_an_open_value_says_which_value_it_uses() {
     let heard = thread.heard();
     assert!(
         heard.contains(
-            "*Set Dose to 300 mg in “demo”* is not approved yet: this run uses the present 100 mg of `Dose`."
+            "*Set Dose to 300 mg in “demo”* is not approved yet: this run uses the current 100 mg of `Dose`."
         ),
         "{heard}"
     );

@@ -7,7 +7,9 @@ use crate::support::bot::TestBot;
 #[tokio::test(flavor = "multi_thread")]
 async fn starting_an_experiment_waits_for_a_person() {
     let (bot, mut thread) = TestBot::hears("ana", "start the Math Hints experiment").await;
-    assert_snapshot!(thread.in_short(), @"‹Start “Math Hints”, open›");
+    assert_snapshot!(thread.in_short(), @"
+    ‹Start “Math Hints”, open›
+    ");
     assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "inactive", "nothing happens before a click");
 
     assert_snapshot!(thread.outcome("bo", "Start experiment").await, @"‹Math Hints is started, as bo approved›");
@@ -18,22 +20,26 @@ async fn starting_an_experiment_waits_for_a_person() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rejected_start_changes_nothing() {
     let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
-    assert_snapshot!(thread.outcome("bo", "Don't start").await, @"
-    *Start “Math Hints”?* ⋯
+    assert_snapshot!(thread.outcome("bo", "Cancel request").await, @"
+    *Start “Math Hints”*
     Rejected by @bo · ‹time›
-    [Change and ask again…]
+    *Status*  inactive → *running*
+    Asked by @ana · digest `‹id›`
+    [Change and ask again…] [Show all]
     ---
-    @ana, @bo turned this down, so nothing was changed.
+    @ana, @bo rejected this, so nothing was changed.
     To ask for something else, press *Change and ask again…* on the card, or tell me here.
     ");
     assert!(bot.upgrade.effects().is_empty());
 
     thread.says("ana", "start Math Hints").await;
     thread.skip();
-    assert_snapshot!(thread.outcome("ana", "Don't start").await, @"
-    *Start “Math Hints”?* ⋯
+    assert_snapshot!(thread.outcome("ana", "Cancel request").await, @"
+    *Start “Math Hints”*
     Withdrawn by @ana · ‹time›
-    [Change and ask again…]
+    *Status*  inactive → *running*
+    Asked by @ana · digest `‹id›`
+    [Change and ask again…] [Show all]
     ---
     @ana *Start “Math Hints”* was withdrawn, so nothing was changed.
     ");
@@ -43,10 +49,10 @@ async fn a_rejected_start_changes_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_so_already_needs_no_card() {
     let (bot, mut thread) = TestBot::hears("ana", "Stop the Running Test experiment").await;
-    assert_snapshot!(thread.heard(), @"“*Running Test*” is already stopped (enrollmentComplete), so there is nothing to change.");
-    assert_snapshot!(thread.answer("ana", "start Lesson Video Hints").await, @"“*Lesson Video Hints*” is already running (enrolling), so there is nothing to change.");
+    assert_snapshot!(thread.heard(), @"“*Running Test*” is already paused, so there's nothing to change.");
+    assert_snapshot!(thread.answer("ana", "start Lesson Video Hints").await, @"“*Lesson Video Hints*” is already running, so there's nothing to change.");
     assert_snapshot!(thread.answer("ana", "start Chat Tone").await, @"
-    “*Chat Tone*” is cancelled (completed), and from there it cannot become enrolling (running). It can become: archived.
+    “*Chat Tone*” is cancelled and can't become running. It can become: archived.
     [archive Chat Tone]
     ");
     assert!(bot.upgrade.effects().is_empty());
@@ -57,30 +63,32 @@ async fn stopping_can_be_undone_with_a_card_of_its_own() {
     let (bot, mut thread) = TestBot::hears("ana", "stop Lesson Video Hints").await;
     assert_snapshot!(thread.in_short(), @"‹Stop “Lesson Video Hints”, open›");
     assert_snapshot!(thread.outcome("ana", "Stop experiment").await, @"
-    *Stop “Lesson Video Hints”?* ⋯
+    ✅ *Stopped “Lesson Video Hints”: no new users are enrolled.*
     Approved by @ana · ‹time›
-    ✅ Stopped “Lesson Video Hints”: it takes nobody new.
-    [Undo: resume it]
+    *Status*  running → *paused*
+    Asked by @ana · digest `‹id›`
+    [Undo: resume it] [Show all]
     ---
     @ana “*Lesson Video Hints*”: done. What next?
     [Show details]
     ");
     assert_snapshot!(thread.outcome("ana", "Undo: resume it").await, @"
     *Resume “Lesson Video Hints”?*
-    *Status*  enrollmentComplete (paused) → *enrolling (running)*
+    *Status*  paused → *running*
     *Context*  `mathstream`
     *Conditions*  control 34%, question-hint-default 33%, question-hint-tutorbot 33%
     *Decision points*  lesson-stream / lesson-video
-    *Enrolled*  24 people
-    *Same points*  no other live experiment
-    This takes back what was done ‹time›: Stopped “Lesson Video Hints”: it takes nobody new.
-    ‹ana asks, anyone may decide› [Resume experiment] [Don't resume] [Edit…] [Show all]
+    *Enrolled*  24 users
+    *Overlapping experiments*  none
+    This undoes the change made ‹time›: Stopped “Lesson Video Hints”: no new users are enrolled.
+    ‹ana asks, anyone may decide› [Resume experiment] [Cancel request] [Edit…] [Show all]
     ");
     assert_snapshot!(thread.outcome("ana", "Resume experiment").await, @"
-    *Resume “Lesson Video Hints”?* ⋯
+    ✅ *Resumed “Lesson Video Hints”: it is running again.*
     Approved by @ana · ‹time›
-    ✅ Resumed “Lesson Video Hints”: it is enrolling again.
-    [Undo: stop it again]
+    *Status*  paused → *running*
+    Asked by @ana · digest `‹id›`
+    [Undo: stop it again] [Show all]
     ---
     @ana “*Lesson Video Hints*”: done. What next?
     [Show details]
@@ -93,21 +101,22 @@ async fn cancelling_is_for_good() {
     let (_bot, mut thread) = TestBot::hears("ana", "cancel Running Test").await;
     assert_snapshot!(thread.in_short(), @"
     *Cancel “Running Test”?*
-    *Status*  enrollmentComplete (paused) → *cancelled (completed)*
+    *Status*  paused → *cancelled*
     *Context*  `assign-prog`
-    *Enrolled*  24 people
-    *Same points*  no other live experiment
-    ⚠️ A cancelled experiment cannot be started again here.
-    Asked by @ana · anyone in this channel but the person who asked may decide · until ‹time› · digest `‹id›`
+    *Enrolled*  24 users
+    *Overlapping experiments*  none
+    ⚠️ A cancelled experiment can't be started again here.
+    Asked by @ana · anyone in this channel except the requester can approve · expires ‹time› · digest `‹id›`
     [Cancel experiment] [Keep it] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Cancel experiment").await;
     assert!(thread.told("ana").contains("another person has to approve it"), "what cannot be undone needs two");
     assert_snapshot!(thread.outcome("bo", "Cancel experiment").await, @"
-    *Cancel “Running Test”?* ⋯
+    ✅ *Cancelled “Running Test”: nobody gets its conditions any more.*
     Approved by @bo · ‹time›
-    ✅ Cancelled “Running Test”: it gives nobody a condition any more.
-    ‹no buttons›
+    *Status*  paused → *cancelled*
+    Asked by @ana · digest `‹id›`
+    [Show all]
     ---
     @ana “*Running Test*”: done, approved by bo. What next?
     [Show details]
@@ -118,10 +127,14 @@ async fn cancelling_is_for_good() {
 async fn a_misspelt_name_is_suggested_and_the_button_leads_to_the_card() {
     let (_bot, mut thread) = TestBot::hears("ana", "Start math hint").await;
     assert_snapshot!(thread.in_short(), @"
-    There is no experiment “*math hint*”. Did you mean “*Math Hints*”?
+    No experiment is called “*math hint*”. Did you mean “*Math Hints*”?
     [Math Hints]
     ");
-    assert_snapshot!(thread.outcome("ana", "Math Hints").await, @"‹Start “Math Hints”, open›");
+    assert_snapshot!(thread.outcome("ana", "Math Hints").await, @"
+    @ana chose *Math Hints*.
+    ---
+    ‹Start “Math Hints”, open›
+    ");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -133,7 +146,7 @@ async fn without_a_name_it_is_asked_for() {
     [Chat Tone] [Class Hint Rollout] [Concrete Fractions] [Lesson Video Hints] [Math Hints]
     ");
     assert_snapshot!(thread.answer("ana", "Zebra").await, @"
-    There is no experiment “*Zebra*”.
+    No experiment is called “*Zebra*”.
     [Show all]
     ");
     thread.says("ana", "Math Hints").await;
@@ -145,7 +158,7 @@ async fn twins_are_told_apart_before_anything_is_asked() {
     let bot = TestBot::start().await;
     bot.upgrade.has("Math Hints", "inactive");
     assert_snapshot!(bot.user("ana").answer("start Math Hints").await, @"
-    There are several experiments “*Math Hints*”. Which one do you mean?
+    Several experiments are called “*Math Hints*”. Which one do you mean?
     [assign-prog, inactive, id ‹id›…] [assign-prog, inactive, id ‹id›…]
     ");
 }
@@ -154,14 +167,14 @@ async fn twins_are_told_apart_before_anything_is_asked() {
 async fn what_was_done_in_a_thread_is_told_with_who_approved_it() {
     let (_bot, mut thread) = TestBot::hears("ana", "what have we accomplished?").await;
     assert_snapshot!(thread.in_short(), @"
-    Nothing was changed in this thread so far.
+    Nothing has been changed in this thread yet.
     [List experiments]
     ");
     for (said, by, label) in [
         ("start Math Hints", "bo", "Start experiment"),
         ("rename Chat Tone to Tutor Tone", "ana", "Update experiment"),
-        ("stop Lesson Video Hints", "cy", "Don't stop"),
-        ("delete Concrete Fractions", "bo", "Delete for good"),
+        ("stop Lesson Video Hints", "cy", "Cancel request"),
+        ("delete Concrete Fractions", "bo", "Delete permanently"),
     ] {
         thread.says("ana", said).await;
         thread.clicks(by, label).await;
@@ -169,9 +182,9 @@ async fn what_was_done_in_a_thread_is_told_with_who_approved_it() {
     thread.skip();
     assert_snapshot!(thread.answer("cy", "@countersign What have we accomplished?").await, @"
     3 changes in this thread:
-    • ✅ Started “Math Hints”: it is enrolling now. · ‹time› · asked by @ana, approved by @bo
+    • ✅ Started “Math Hints”: it is running now. · ‹time› · asked by @ana, approved by @bo
     • ✅ Renamed “Chat Tone” to “Tutor Tone”. · ‹time› · asked by @ana, approved by @ana
-    • ✅ Deleted “Concrete Fractions”. · ‹time› · asked by @ana, approved by @bo
+    • ✅ “Concrete Fractions” was permanently deleted. · ‹time› · asked by @ana, approved by @bo
     ");
 }
 
@@ -180,12 +193,15 @@ async fn not_wishing_and_wondering_change_nothing() {
     let (bot, mut thread) = TestBot::hears("ana", "should I start Math Hints?").await;
     assert_snapshot!(thread.in_short(), @"
     Math Hints ⋯
-    Whether to do it is for you to decide. To ask for it, say “start Math Hints”: I then show a card, and nothing is changed before it is approved.
+    0
+    ‹not: nobody›
+    ⋯
+    It's up to you. To request it, say “start Math Hints”. I'll post a card, and nothing is changed until someone approves it.
     [Start] [In detail]
     ");
-    assert_snapshot!(thread.answer("ana", "don't start it").await, @"All right, nothing was started.");
+    assert_snapshot!(thread.answer("ana", "don't start it").await, @"OK, nothing was started.");
     thread.says("ana", "start it").await;
     thread.skip();
-    assert_snapshot!(thread.answer("bo", "@countersign wait, don't start it").await, @"All right, nothing was started. A card is open: Start “Math Hints”? Press **Start experiment** or **Don't start** on it, or type just “yes” or “no” in this thread.");
+    assert_snapshot!(thread.answer("bo", "@countersign wait, don't start it").await, @"OK, nothing was started. A card is open: Start “Math Hints”? Press **Start experiment** or **Cancel request** on it, or type just “yes” or “no” in this thread.");
     assert!(bot.upgrade.effects().is_empty());
 }

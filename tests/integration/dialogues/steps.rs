@@ -17,10 +17,10 @@ async fn what_is_created_is_started_next_each_with_its_card() {
     ");
 
     assert_snapshot!(thread.outcome("bo", "Create experiment").await, @"
-    *Create “Foo”?* ⋯
+    ✅ *Created “Foo”. It stays inactive until someone starts it.*
     Approved by @bo · ‹time›
-    ✅ Created “Foo”. It is inactive until somebody starts it.
-    [Undo: delete it again]
+    Asked by @ana · digest `‹id›`
+    [Undo: delete it again] [Show all]
     ---
     @ana “*Foo*”: done, approved by bo. Next: start it.
     ---
@@ -29,10 +29,11 @@ async fn what_is_created_is_started_next_each_with_its_card() {
     assert_eq!(bot.upgrade.effects().len(), 1, "the second card waits");
 
     assert_snapshot!(thread.outcome("bo", "Start experiment").await, @"
-    *Start “Foo”?* ⋯
+    ✅ *Started “Foo”: it is running now.*
     Approved by @bo · ‹time›
-    ✅ Started “Foo”: it is enrolling now.
-    [Undo: stop it again]
+    *Status*  inactive → *running*
+    Asked by @ana · digest `‹id›`
+    [Undo: stop it again] [Show all]
     ---
     @ana “*Foo*”: done, approved by bo. What next?
     [Show details]
@@ -48,20 +49,44 @@ async fn questions_are_answered_one_after_the_other() {
     ‹running experiments›
     ---
     Step 2 of 2
-    ‹Math Hints in full› [Start] [In detail]
+    Math Hints
+    Worked hints when the graph of an absolute value is compared.
+    *Status*
+    inactive
+    *Context*
+    `assign-prog`
+    *Conditions*
+    control 50% (0 enrolled), variant 50% (0 enrolled)
+    *Decision points*
+    SelectSection / absolute_value_plot_equality
+    *Assignment*
+    individual
+    *After enrollment ends*
+    enrolled users keep their condition
+    *Users on no list*
+    included
+    *Consistency*
+    individual
+    *Enrolled*
+    0
+    *Tags*
+    hints, algebra
+    Id `‹id›`
+    [Start] [In detail]
     ");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rejected_step_is_the_end_of_it() {
     let (_bot, mut thread) = TestBot::asked("ana", "1. start Math Hints\n2. show it\n3. stop it").await;
-    assert_snapshot!(thread.outcome("bo", "Don't start").await, @"
-    *Start “Math Hints”?* ⋯
-    Step 1 of 3. When it is done: show it; stop it.
+    assert_snapshot!(thread.outcome("bo", "Cancel request").await, @"
+    *Start “Math Hints”*
     Rejected by @bo · ‹time›
-    [Change and ask again…]
+    *Status*  inactive → *running*
+    Asked by @ana · digest `‹id›`
+    [Change and ask again…] [Show all]
     ---
-    @ana, @bo turned this down, so nothing was changed.
+    @ana, @bo rejected this, so nothing was changed.
     To ask for something else, press *Change and ask again…* on the card, or tell me here.
     Not done: show it; stop it.
     ");
@@ -72,13 +97,14 @@ async fn a_step_that_fails_is_the_end_of_it() {
     let (bot, mut thread) = TestBot::asked("ana", "start Math Hints and then show it").await;
     bot.upgrade.fails_next(400, When::BeforeEffect, Some("POST"));
     assert_snapshot!(thread.outcome("bo", "Start experiment").await, @"
-    *Start “Math Hints”?* ⋯
-    Step 1 of 2. When it is done: show it.
+    *Start “Math Hints”*
+    ❌ UpGrade refused this: a web page with status 400, not an answer; check the address. I checked: nothing was changed. Correct that and ask again.
     Approved by @bo · ‹time›
-    ❌ UpGrade refused this: a web page with status 400, not an answer; check the address. I checked: nothing was changed. Ask again with that corrected.
-    [Try again]
+    *Status*  inactive → *running*
+    Asked by @ana · digest `‹id›`
+    [Try again] [Show all]
     ---
-    @ana, @bo *Start “Math Hints”* did not work. UpGrade refused this: a web page with status 400, not an answer; check the address. I checked: nothing was changed. Ask again with that corrected.
+    @ana, @bo *Start “Math Hints”* did not work. UpGrade refused this: a web page with status 400, not an answer; check the address. I checked: nothing was changed. Correct that and ask again.
     Not done: show it.
     ");
 }
@@ -97,19 +123,20 @@ async fn a_question_in_between_is_answered_and_the_rest_follows() {
     *Create “Foo”?* ⋯
     *Conditions*  control 50%, variant 50%
     ⋯
-    *Of 1,000 new users*  about 256 control, 248 variant; 496 come to other experiments at the same point
+    *Of 1,000 new users*  about 256 control, 248 variant; 496 go to other experiments at this decision point
     ⋯
-    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 23.
-    Filled in by default: Conditions (the first of assign-prog), Assigned, Consistency, Afterwards, People on no list.
+    Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±23.
+    Defaults used: Conditions (the first of assign-prog), Assignment, Consistency, After enrollment ends, Users on no list.
+    ‹not: Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±21.›
     ⋯
     Step 1 of 2. When it is done: start it.
     ⋯
     ");
     assert_snapshot!(thread.outcome("bo", "Create experiment").await, @"
-    *Create “Foo”?* ⋯
+    ✅ *Created “Foo”. It stays inactive until someone starts it.*
     Approved by @bo · ‹time›
-    ✅ Created “Foo”. It is inactive until somebody starts it.
-    [Undo: delete it again]
+    Asked by @ana · digest `‹id›`
+    [Undo: delete it again] [Show all]
     ---
     @ana “*Foo*”: done, approved by bo. Next: start it.
     ---
@@ -123,16 +150,17 @@ async fn a_question_in_between_is_answered_and_the_rest_follows() {
 async fn never_mind_ends_the_rest() {
     let (bot, mut thread) = TestBot::asked("ana", "Create experiment Foo in assign-prog and start it").await;
     assert_snapshot!(thread.answer("ana", "never mind").await, @"
-    All right, I let that go. Nothing was changed.
-    What was to follow your earlier request is not done: start it.
+    OK, dropped. Nothing was changed.
+    These steps of your earlier request weren't run: start it.
     ");
 
     let mut thread = bot.user("ana").asks("start Math Hints and then show it").await;
     assert_snapshot!(thread.answer("ana", "never mind").await, @"
-    *Start “Math Hints”?* ⋯
-    Step 1 of 2. When it is done: show it.
+    *Start “Math Hints”*
     Withdrawn by @ana · ‹time›
-    [Change and ask again…]
+    *Status*  inactive → *running*
+    Asked by @ana · digest `‹id›`
+    [Change and ask again…] [Show all]
     ---
     @ana *Start “Math Hints”* was withdrawn, so nothing was changed.
     Not done: show it.
@@ -146,17 +174,17 @@ async fn what_is_said_meanwhile_neither_loses_nor_mixes_the_steps() {
         let mut thread = bot.user("ana").asks("start Math Hints and then show it in short").await;
         thread.says("bo", "@countersign show Running Test in short").await;
         assert_snapshot!(thread.answer("bo", "@countersign list the paused experiments, then pause Lesson Video Hints and show it in short").await, @"
-        *Running Test* is enrollmentComplete (paused) in `assign-prog`, comparing control 50%, variant 50%. 24 people are enrolled.
+        *Running Test* is paused in `assign-prog`, comparing control 50%, variant 50%. 24 users are enrolled.
         [Resume] [In detail]
         ---
         Step 1 of 3
         1 experiment (paused):
         Name | Status | Context | Conditions
-        Running Test | enrollmentComplete (paused) | assign-prog | control 50%, variant 50%
+        Running Test | paused | assign-prog | control 50%, variant 50%
         ---
         *Stop “Lesson Video Hints”?* ⋯
         Step 2 of 3. When it is done: show it in short.
-        Asked by @bo · anyone in this channel may decide · until ‹time› · digest `‹id›`
+        Asked by @bo · anyone in this channel can approve · expires ‹time› · digest `‹id›`
         ⋯
         ");
         thread.root.clone()
@@ -165,30 +193,29 @@ async fn what_is_said_meanwhile_neither_loses_nor_mixes_the_steps() {
     let mut thread = Thread::new(&bot, "experiments", root);
     thread.skip();
     assert_snapshot!(thread.outcome("bo", "Start experiment").await, @"
-    *Start “Math Hints”?* ⋯
-    Step 1 of 2. When it is done: show it in short.
+    ✅ *Started “Math Hints”: it is running now.*
     Approved by @bo · ‹time›
-    ✅ Started “Math Hints”: it is enrolling now.
-    [Undo: stop it again]
+    *Status*  inactive → *running*
+    Asked by @ana · digest `‹id›`
+    [Undo: stop it again] [Show all]
     ---
     @ana “*Math Hints*”: done, approved by bo. Next: show it in short.
     ---
     Step 2 of 2
-    *Math Hints* is enrolling (running) in `assign-prog`, comparing control 50%, variant 50%. Nobody is enrolled.
+    *Math Hints* is running in `assign-prog`, comparing control 50%, variant 50%. Nobody is enrolled.
     [Stop] [In detail]
     ");
     assert_snapshot!(thread.outcome("bo", "Stop experiment").await, @"
-    *Stop “Lesson Video Hints”?* ⋯
-    Step 2 of 3. When it is done: show it in short.
+    ✅ *Stopped “Lesson Video Hints”: no new users are enrolled.*
     Approved by @bo · ‹time›
-    ✅ Stopped “Lesson Video Hints”: it takes nobody new.
+    *Status*  running → *paused*
     Asked by @bo · digest `‹id›`
-    [Undo: resume it]
+    [Undo: resume it] [Show all]
     ---
     @bo “*Lesson Video Hints*”: done. Next: show it in short.
     ---
     Step 3 of 3
-    *Lesson Video Hints* is enrollmentComplete (paused) in `mathstream`, comparing control 34%, question-hint-default 33%, question-hint-tutorbot 33%. 24 people are enrolled.
+    *Lesson Video Hints* is paused in `mathstream`, comparing control 34%, question-hint-default 33%, question-hint-tutorbot 33%. 24 users are enrolled.
     [Resume] [In detail]
     ");
 }
@@ -199,20 +226,21 @@ async fn a_correction_of_the_card_keeps_what_follows() {
     let said = "Create experiment Foo in assign-prog at SelectSection/area_model weights 70/30 and start it";
     let mut thread = bot.user("ana").asks(said).await;
     assert_snapshot!(thread.answer("ana", "no, at 60/40").await, @"
-    *Create “Foo”?*
+    *Create “Foo”*
     Replaced by a newer request · ‹time› · ‹the newer card›
     [Show all]
     ---
     *Create “Foo”?* ⋯
     *Conditions*  control 60%, variant 40%
     ⋯
-    *Of 1,000 new users*  about 306 control, 198 variant; 496 come to other experiments at the same point
+    *Of 1,000 new users*  about 306 control, 198 variant; 496 go to other experiments at this decision point
     ⋯
-    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 22.
-    Filled in by default: Conditions (the first of assign-prog), Assigned, Consistency, Afterwards, People on no list.
+    Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±22.
+    Defaults used: Conditions (the first of assign-prog), Assignment, Consistency, After enrollment ends, Users on no list.
+    ‹not: Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±21.›
     ⋯
     Step 1 of 2. When it is done: start it.
-    Takes the place of the open card: Create “Foo”.
+    Replaces the open card: Create “Foo”.
     ⋯
     ");
 }
@@ -221,7 +249,7 @@ async fn a_correction_of_the_card_keeps_what_follows() {
 async fn a_wish_to_do_something_else_ends_the_rest() {
     let (_bot, mut thread) = TestBot::asked("ana", "Create experiment Foo in assign-prog and start it").await;
     assert_snapshot!(thread.answer("ana", "start Math Hints").await, @"
-    What was to follow your earlier request is not done: start it.
+    These steps of your earlier request weren't run: start it.
     ---
     ‹Start “Math Hints”, open›
     ");
@@ -236,9 +264,9 @@ async fn more_than_eight_are_too_many() {
     assert_eq!(thread.messages().len(), 8);
     assert_snapshot!(thread.last_in_short(), @"
     Step 8 of 8
-    *Chat Tone* is cancelled (completed) in `livehint-ai`, comparing tutor-a 50%, tutor-b 50%. 24 people are enrolled.
-    I read this less than a minute ago.
-    I do up to 8 requests of a message, so I left out the last 2.
+    *Chat Tone* is cancelled in `livehint-ai`, comparing tutor-a 50%, tutor-b 50%. 24 users are enrolled.
+    Fetched less than a minute ago.
+    I handle up to 8 requests per message, so I left out the last 2.
     [Archive] [In detail] [Look again]
     ");
 }

@@ -29,7 +29,7 @@ async fn a_run_ends_while_it_waits_for_an_answer() {
     let began = Instant::now();
     thread.says("bo", "stop").await;
     assert!(began.elapsed() < Duration::from_secs(4), "within a step: {:?}", began.elapsed());
-    assert_snapshot!(thread.heard(), @"Stopped, as @bo asked. What was not begun is not done.");
+    assert_snapshot!(thread.heard(), @"Stopped, as @bo asked. Steps that hadn't started were not run.");
     bot.upgrade.is_well();
     thread.says("ana", "@countersign is UpGrade running?").await;
     assert!(thread.heard().contains("UpGrade is running"), "and it goes on with what is said next");
@@ -42,14 +42,16 @@ async fn a_waiting_card_is_closed_by_who_may() {
     thread.says("cy", "@countersign stop").await;
     assert_eq!(thread.heard(), "", "it is not theirs to close");
     assert_snapshot!(thread.told("cy"), @"
-    I work on nothing here any more. These cards stay open, since they are not yours to close:
+    Nothing is running here any more. These cards stay open, because you can't close them:
     • *Start “Math Hints”* · asked by @ana
-    Only the person who asked, or one who may decide, can close them.
+    Only the requester or someone who can decide can close them.
     ");
     assert_snapshot!(thread.answer("ana", "Stop!").await, @"
-    *Start “Math Hints”?* ⋯
+    *Start “Math Hints”*
     Withdrawn by @ana · ‹time›
-    [Change and ask again…]
+    *Status*  inactive → *running*
+    Asked by @ana · digest `‹id›`
+    [Change and ask again…] [Show all]
     ---
     @ana *Start “Math Hints”* was withdrawn, so nothing was changed.
     ");
@@ -69,7 +71,7 @@ async fn where_nothing_is_done_there_is_nothing_to_stop() {
     let (bot, mut thread) = TestBot::asked("ana", "is UpGrade running?").await;
     thread.says("ana", "stop").await;
     assert_eq!(thread.heard(), "", "nobody said it to the bot");
-    assert_snapshot!(thread.answer("ana", "@countersign stop").await, @"Nothing is being done here, so there is nothing to stop.");
+    assert_snapshot!(thread.answer("ana", "@countersign stop").await, @"Nothing is running here, so there's nothing to stop.");
     let root = bot.slack.says("bo", "experiments", "lunch?", None).unwrap();
     let others = Thread::new(&bot, "experiments", root);
     others.says("cy", "stop").await;
@@ -110,7 +112,7 @@ async fn a_question_is_dropped_by_stop() {
     for said in ["stop", "wait, stop", "cancel everything", "quit"] {
         let (_bot, mut thread) = TestBot::asked("ana", "create an experiment called Pilot in assign-prog").await;
         thread.says("ana", said).await;
-        assert!(thread.heard().contains("I let that go"), "{said}: {}", thread.last());
+        assert!(thread.heard().contains("OK, dropped."), "{said}: {}", thread.last());
     }
 }
 
@@ -145,9 +147,9 @@ async fn a_stop_ends_the_job_and_leaves_other_cards_open() {
     assert!(heard.contains("The bridge was asked to cancel the run of *demo*"), "{heard}");
     assert!(!heard.contains("Withdrawn"), "{heard}");
     assert_snapshot!(thread.told("ana"), @"
-    Only what was running is stopped. These cards are not part of it, so they stay open:
+    Stopped what was running. These other cards stay open:
     • *Stop “Class Hint Rollout”* · asked by @ana
-    To withdraw them as well, say “stop” again.
+    To withdraw them too, say “stop” again.
     ");
     thread.says("ana", "stop").await;
     let heard = thread.heard();

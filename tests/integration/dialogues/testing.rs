@@ -67,25 +67,25 @@ async fn the_balance_of_a_running_experiment() {
     let mut thread = running(&bot).await;
     thread.says("ana", "test condition balance for Math Hints with 100 users").await;
     assert_snapshot!(without_run(&thread.in_short()), @"
-    *Enrol 100 test users in “Math Hints”?*
+    *Enroll 100 test users in “Math Hints”?*
     *Users*  `test-‹run›-0001` to `test-‹run›-0100`
     *At*  SelectSection / absolute_value_plot_equality
     *Expected*  control 50%, variant 50%
     *Bounds*  100 users, this experiment only, at most 15 minutes
-    ⚠️ The platform cannot take enrolled users out again: they stay in its figures.
-    It can be stopped on the way; who is enrolled by then stays so.
-    ‹ana asks, anyone may decide› [Enrol test users] [Don't] [Edit…] [Show all]
+    ⚠️ The platform can't remove enrolled users, so they stay in its data.
+    You can stop it midway; users enrolled by then stay enrolled.
+    ‹ana asks, anyone may decide› [Enroll test users] [Cancel request] [Edit…] [Show all]
     ");
     assert!(marks(&bot).is_empty(), "asking enrols nobody");
 
-    thread.clicks("bo", "Enrol test users").await;
+    thread.clicks("bo", "Enroll test users").await;
     let marks = marks(&bot);
     assert_eq!((marks.len(), marks.values().max()), (100, Some(&1)));
     let counts = counts(&thread);
     assert_eq!(counts.values().sum::<u64>(), 100, "{counts:?}");
     assert_eq!(counts.keys().collect::<Vec<_>>(), ["control", "variant"]);
     let report = thread.heard();
-    assert!(report.contains("Chance alone gives a difference this large or larger in"), "{report}");
+    assert!(report.contains("A difference this large would arise by chance"), "{report}");
 
     let file = thread.messages().into_iter().find_map(|message| message.files.first().cloned()).expect("a chart");
     let png = bot.slack.look(|world| world.files[&file].bytes.clone());
@@ -96,7 +96,7 @@ async fn the_balance_of_a_running_experiment() {
 async fn groups_draw_together() {
     let (bot, thread) = TestBot::hears("ana", "test the balance of Class Hint Rollout with 60 users").await;
     assert!(thread.last().contains("5 users in each"), "{}", thread.last());
-    thread.clicks("bo", "Enrol test users").await;
+    thread.clicks("bo", "Enroll test users").await;
     assert_eq!(counts(&thread).values().sum::<u64>(), 12, "five users make a group");
     assert_eq!(marks(&bot).len(), 60);
 }
@@ -105,21 +105,22 @@ async fn groups_draw_together() {
 async fn what_is_not_running_enrols_nobody() {
     let (_bot, mut thread) = TestBot::hears("ana", "enroll 50 users in Math Hints").await;
     assert_snapshot!(thread.in_short(), @"
-    “*Math Hints*” is inactive, so nobody was enrolled. The platform's own draw for 50 made-up users gives control 20, variant 30.
-    Condition | Weight | Expected | Users | Share
-    control | 50% | 25.0 | 20 | 40.0%
-    variant | 50% | 25.0 | 30 | 60.0%
-    *This fits the weights.* Chance alone gives a difference this large or larger in 16 of 100 tests (χ² = 2.00, 1 degree of freedom, p = 0.157).
+    “*Math Hints*” is inactive, so nobody was enrolled. Of 50 users, expect about control 25, variant 25.
+    Condition | Weight | Expected | 95% range | Simulated users
+    control | 50% | 25.0 | 18 to 32 | 20
+    variant | 50% | 25.0 | 18 to 32 | 30
+    95% of the time, each count lands in its range. The last column is one simulated assignment of made-up users with UpGrade's own rule.
+    *This fits the weights.* A difference this large would arise by chance about 16% of the time (χ² = 2.00, 1 degree of freedom, p = 0.157).
     [Start it, then test]
     ---
     ");
     thread.clicks("ana", "Start it, then test").await;
     assert!(thread.heard().contains("Step 1 of 2. When it is done: test the balance"));
     thread.clicks("bo", "Start experiment").await;
-    assert!(thread.last().contains("Enrol 50 test users in “Math Hints”?"), "{}", thread.last());
-    thread.clicks("bo", "Enrol test users").await;
+    assert!(thread.last().contains("Enroll 50 test users in “Math Hints”?"), "{}", thread.last());
+    thread.clicks("bo", "Enroll test users").await;
     assert!(thread.heard().contains("\n[Stop the experiment] [Show details]"), "it offers to put it back");
-    assert_snapshot!(thread.answer("ana", "test the balance of Lesson Video Hints with 5000 users").await, @"A test takes 1 to 1000 users. How many shall it be?");
+    assert_snapshot!(thread.answer("ana", "test the balance of Lesson Video Hints with 5000 users").await, @"A test can have 1 to 1000 users. How many?");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -131,26 +132,21 @@ async fn one_user_visits_a_decision_point() {
     *User*  `u1`
     *Experiment*  *Math Hints* (inactive, assign-prog)
     *At*  SelectSection / absolute_value_plot_equality
-    *Steps*  introduce the user, ask for the condition, record the visit
-    ⚠️ The experiment is inactive, so the user will most likely get nothing.
-    ‹ana asks, anyone may decide› [Simulate visit] [Don't] [Edit…] [Show all]
+    *Steps*  initialize the user, request the condition, record the visit
+    ⚠️ The experiment is inactive, so the user will most likely get no condition.
+    ‹ana asks, anyone may decide› [Simulate visit] [Cancel request] [Edit…] [Show all]
     ");
     thread.says("ana", "no").await;
     thread.says("ana", "simulate user u1 in Class Hint Rollout").await;
     thread.skip();
     assert_snapshot!(thread.outcome("bo", "Simulate visit").await, @"
-    *Send user “u1” through “Class Hint Rollout”?*
-    *User*  `u1`
-    *Experiment*  *Class Hint Rollout* (enrolling (running), mathstream)
-    *At*  lesson-quiz / question-hint
-    *Steps*  introduce the user, ask for the condition, record the visit
-    ⚠️ The visit enrols the user, and the platform cannot take that back.
-    ⚠️ Lots are drawn by classId here, and no working group is given: unless the platform knows one of this user, it gets nothing.
+    *Send user “u1” through “Class Hint Rollout”*
+    ✅ `u1` got no condition at lesson-quiz / question-hint in “*Class Hint Rollout*”, so the visit was not recorded: it assigns by classId, and this user has no working group that is among their groups.
     Approved by @bo · ‹time›
-    ✅ `u1` got nothing at lesson-quiz / question-hint in “*Class Hint Rollout*”, so the visit was not recorded: it assigns by classId, and this user has no working group that is among their groups.
     Asked by @ana · digest `‹id›`
+    [Show all]
     ---
-    @ana `u1` got nothing at lesson-quiz / question-hint in “*Class Hint Rollout*”, so the visit was not recorded: it assigns by classId, and this user has no working group that is among their groups. Approved by bo.
+    @ana `u1` got no condition at lesson-quiz / question-hint in “*Class Hint Rollout*”, so the visit was not recorded: it assigns by classId, and this user has no working group that is among their groups. Approved by bo.
     [Show details]
     ");
     thread.says("ana", "start Math Hints").await;
@@ -161,7 +157,7 @@ async fn one_user_visits_a_decision_point() {
     assert!(heard.contains("and is enrolled."), "{heard}");
     assert_eq!(marks(&bot), HashMap::from([("u1".to_owned(), 1)]));
     assert_snapshot!(thread.answer("ana", "simulate user u2 visiting Nowhere/at_all").await, @"
-    No experiment has the decision point *Nowhere / at_all*, so a user would get nothing there.
+    No experiment has the decision point *Nowhere / at_all*, so a user would get no condition there.
     [List experiments]
     ");
     assert_snapshot!(thread.answer("ana", "simulate user").await, @"Which user? Any id will do that is not used by a real person.");
@@ -173,14 +169,14 @@ async fn a_test_is_stopped_by_its_button() {
     let mut thread = running(&bot).await;
     thread.says("ana", "test the balance of Math Hints with 1000 users").await;
     bot.upgrade.is_slow(Duration::from_millis(10));
-    thread.press("bo", "Enrol test users").await;
+    thread.press("bo", "Enroll test users").await;
     eventually("some progress", || thread.messages().iter().any(|m| m.button("Stop").is_some())).await;
     thread.clicks("cy", "Stop").await;
     bot.upgrade.is_well();
     let enrolled = marks(&bot).len();
     assert!((1..1000).contains(&enrolled), "{enrolled}");
     let heard = thread.heard();
-    assert!(heard.contains(&format!("{enrolled} are enrolled and stay so.")), "{enrolled}: {heard}");
+    assert!(heard.contains(&format!("The {enrolled} users already enrolled stay enrolled.")), "{enrolled}: {heard}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -189,7 +185,7 @@ async fn a_test_is_stopped_by_a_typed_word_and_the_record_says_by_whose() {
     let mut thread = running(&bot).await;
     thread.says("ana", "test the balance of Math Hints with 1000 users").await;
     bot.upgrade.is_slow(Duration::from_millis(10));
-    thread.press("bo", "Enrol test users").await;
+    thread.press("bo", "Enroll test users").await;
     eventually("some progress", || thread.messages().iter().any(|m| m.button("Stop").is_some())).await;
     thread.says("ana", "stop").await;
     bot.upgrade.is_well();
@@ -197,7 +193,7 @@ async fn a_test_is_stopped_by_a_typed_word_and_the_record_says_by_whose() {
     let heard = thread.heard();
     assert!(heard.contains(&format!("⏹ Stopped by @ana after {enrolled} of 1000 users.")), "{heard}");
     thread.says("cy", "@countersign stop").await;
-    assert_eq!(thread.heard(), "Nothing is being done here, so there is nothing to stop.");
+    assert_eq!(thread.heard(), "Nothing is running here, so there's nothing to stop.");
 
     let (team, channel) =
         bot.slack.look(|world| (world.team.clone(), world.channel("experiments").unwrap().id.clone()));
@@ -222,7 +218,7 @@ async fn the_next_process_goes_on_and_enrols_nobody_twice() {
         let thread = running(&bot).await;
         thread.says("ana", "test the balance of Math Hints with 200 users").await;
         bot.upgrade.is_slow(Duration::from_millis(10));
-        thread.press("bo", "Enrol test users").await;
+        thread.press("bo", "Enroll test users").await;
         eventually("some progress", || !marks(&bot).is_empty()).await;
         thread.root.clone()
     };

@@ -106,7 +106,7 @@ async fn testing(bot: &TestBot) -> Thread<'_> {
     let thread = running(bot).await;
     thread.says("ana", "test the balance of Math Hints with 1000 users").await;
     bot.upgrade.is_slow(Duration::from_millis(10));
-    thread.press("bo", "Enrol test users").await;
+    thread.press("bo", "Enroll test users").await;
     eventually("some progress", || thread.messages().iter().any(|m| m.words().contains(" of 1000"))).await;
     thread
 }
@@ -124,7 +124,10 @@ async fn where_slack_has_a_stop_button_the_card_has_none() {
     let sessions = || told(&bot, "agents.sessions.setStatus", "status");
     eventually("a session that works", || sessions().last().is_some_and(|status| status == "processing")).await;
     bot.slack.stops_session("cy", "experiments", &thread.root).unwrap();
-    eventually("an end", || thread.messages().iter().any(|m| m.words().contains("are enrolled and stay so"))).await;
+    eventually("an end", || {
+        thread.messages().iter().any(|m| m.words().contains("users already enrolled stay enrolled"))
+    })
+    .await;
     bot.upgrade.is_well();
 }
 

@@ -281,11 +281,10 @@ async fn a_second_domain_needs_one_file() {
     ‹ana asks, anyone may decide› [Archive it] [Leave it] [Show all]
     ");
     assert_snapshot!(thread.outcome("bo", "Archive it").await, @"
-    *Archive “Study Plan”?*
-    *Copies*  0
+    ✅ *Archived “Study Plan”.*
     Approved by @bo · ‹time›
-    ✅ Archived “Study Plan”.
     Asked by @ana · digest `‹id›`
+    [Show all]
     ---
     @ana “*Study Plan*”: done, approved by bo. What next?
     ");
@@ -346,6 +345,8 @@ async fn a_second_domain_is_understood_by_its_phrases() {
     [archive the experiment “Math Hints”] [archive the document “Math Hints”]
     ");
     assert_snapshot!(thread.outcome("ana", "archive the document “Math Hints”").await, @"
+    @ana chose *archive the document “Math Hints”*.
+    ---
     *Archive “Math Hints”?*
     *Copies*  0
     ‹ana asks, anyone may decide› [Archive it] [Leave it] [Show all]

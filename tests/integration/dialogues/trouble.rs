@@ -19,8 +19,8 @@ async fn a_platform_that_is_down_is_said_and_the_thread_goes_on_when_it_is_back(
     assert_snapshot!(thread.answer("ana", "is UpGrade running?").await, @"‹UpGrade is away: the connection was closed›");
     bot.upgrade.is_down(Some(Down::Unavailable));
     assert_snapshot!(thread.answer("ana", "list experiments").await, @"
-    UpGrade does not answer at the moment (status 503), so I could not look that up.
-    Ask again in a minute, or tell whoever runs it.
+    UpGrade isn't answering (status 503), so I couldn't look that up.
+    Try again in a minute. If it keeps failing, tell its operator.
     [Try again]
     ");
     bot.upgrade.is_well();
@@ -33,12 +33,14 @@ async fn a_platform_that_goes_down_before_the_click_is_left_alone() {
     let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
     bot.upgrade.is_down(Some(Down::Closed));
     assert_snapshot!(thread.outcome("bo", "Start experiment").await, @"
-    *Start “Math Hints”?* ⋯
+    *Start “Math Hints”*
+    ❌ UpGrade isn't answering (the connection was closed). Nothing was changed. Try again in a minute. If it keeps failing, tell its operator.
     Approved by @bo · ‹time›
-    ❌ UpGrade does not answer at the moment (the connection was closed). Nothing was changed. Ask again in a minute, or tell whoever runs it.
-    [Try again]
+    *Status*  inactive → *running*
+    Asked by @ana · digest `‹id›`
+    [Try again] [Show all]
     ---
-    @ana, @bo *Start “Math Hints”* did not work. UpGrade does not answer at the moment (the connection was closed). Nothing was changed. Ask again in a minute, or tell whoever runs it.
+    @ana, @bo *Start “Math Hints”* did not work. UpGrade isn't answering (the connection was closed). Nothing was changed. Try again in a minute. If it keeps failing, tell its operator.
     ");
     bot.upgrade.is_well();
     assert_snapshot!(thread.outcome("ana", "Try again").await, @"‹Start “Math Hints”, open›");
@@ -95,18 +97,20 @@ async fn when_the_outcome_cannot_be_known_that_is_said() {
     bot.clock.advance(Duration::from_secs(5));
     bot.settled().await;
     assert_snapshot!(thread.in_short(), @"
-    *Start “Math Hints”?* ⋯
+    *Start “Math Hints”*
+    ❔ It was sent, but the connection was closed. UpGrade couldn't be checked (the connection was closed). It may or may not have happened. Check before asking again. It was sent ‹time›.
     Approved by @bo · ‹time›
-    ❔ When it was sent, the connection was closed. UpGrade could not be read back (the connection was closed). It may or may not have happened: please look before asking again. It was sent ‹time›.
-    [Check again] [Mark as done] [Try again] [Abandon]
+    *Status*  inactive → *running*
+    Asked by @ana · digest `‹id›`
+    [Check again] [Mark as done] [Try again] [Abandon] [Show all]
     ---
-    @ana, @bo When it was sent, the connection was closed. UpGrade could not be read back (the connection was closed). It may or may not have happened: please look before asking again.
-    I will not send it again by myself.
+    @ana, @bo It was sent, but the connection was closed. UpGrade couldn't be checked (the connection was closed). It may or may not have happened. Check before asking again.
+    I won't send it again unless someone asks.
     [Show details]
     ");
     bot.upgrade.is_well();
     thread.says("ana", "show Math Hints").await;
-    assert!(thread.heard().contains("enrolling (running)"));
+    assert!(thread.heard().contains("running"));
     assert_eq!(bot.upgrade.effects().len(), 1);
 }
 
@@ -132,7 +136,7 @@ async fn a_read_that_is_repeated_shows_in_the_status_line() {
     bot.delivered(&ts).await;
     let mut thread = Thread::new(&bot, "experiments", ts);
     eventually("a status line", || !thread.messages().is_empty()).await;
-    assert!(thread.heard().starts_with("_UpGrade does not answer. Asking again ("), "the wait has a reason");
+    assert!(thread.heard().starts_with("_UpGrade isn't answering. Asking again ("), "the wait has a reason");
     bot.upgrade.is_well();
     bot.settled().await;
     assert!(thread.heard().contains("Math Hints"));
@@ -160,6 +164,6 @@ async fn what_was_answered_each_time_is_told() {
     bot.settled().await;
     let heard = thread.heard();
     let told = heard.lines().find(|line| line.contains("3 times")).unwrap_or_default();
-    assert_snapshot!(told, @"❔ It was sent 3 times, and each time it answered 500. When I read it back, nothing had changed. It may or may not have happened: please look before asking again. It was sent ‹time›.");
+    assert_snapshot!(told, @"❔ It was sent 3 times; each time, it answered 500. I checked: nothing had changed. It may or may not have happened. Check before asking again. It was sent ‹time›.");
     assert!(bot.upgrade.effects().is_empty());
 }

@@ -34,28 +34,28 @@ async fn a_rich_design_is_created_in_one_go() {
     *Context*  `livehint-ai`
     *Conditions*  tutor-a 60%, tutor-b 40%
     *Payloads*  tutor-a “calm”, tutor-b “lively”
-    *Decision points*  chat / chat-tone (not for people who were there before the start)
-    *Assigned*  each person by themselves
+    *Decision points*  chat / chat-tone (excludes users who were there before the start)
+    *Assignment*  individual
     *Consistency*  individual
-    *Enrolment ends*  by itself after 100 people
-    *Afterwards*  everyone enrolled gets tutor-a
-    *People on no list*  do not take part
+    *Enrollment ends*  automatically after 100 users
+    *After enrollment ends*  enrolled users get tutor-a
+    *Users on no list*  excluded
     *Inclusion list*  u1, u2, classId 5B
     *Exclusion list*  u9
     *Tags*  tutor, 2026
     *Of the 2 users named*  ‹their draw›
-    *Same points*  no other live experiment
-    Only people on the inclusion list take part; the draw is worked out from their names. Members of the groups on the list come on top of that and split by the weights. People who were at its decision points before the start draw nothing.
-    Filled in by default: Assigned, Consistency.
-    It will be inactive until somebody starts it.
-    ‹ana asks, anyone may decide› [Create experiment] [Don't create] [Edit…] [Show all]
+    *Overlapping experiments*  none
+    Only users on the inclusion list are included; their conditions are computed from their IDs. Members of the groups on the list are added to that and split by the weights. Users who reached its decision points before the start get no condition.
+    Defaults used: Assignment, Consistency.
+    It stays inactive until someone starts it.
+    ‹ana asks, anyone may decide› [Create experiment] [Cancel request] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Create experiment").await;
     assert_snapshot!(without_the_draw(&thread.in_short()), @"
-    *Create “Tutor Trial”?* ⋯
+    ✅ *Created “Tutor Trial”. It stays inactive until someone starts it.*
     Approved by @ana · ‹time›
-    ✅ Created “Tutor Trial”. It is inactive until somebody starts it.
-    [Undo: delete it again]
+    Asked by @ana · digest `‹id›`
+    [Undo: delete it again] [Show all]
     ---
     @ana “*Tutor Trial*”: done. What next?
     [Start it] [Show details]
@@ -83,15 +83,15 @@ async fn within_subjects_has_an_order_and_no_consistency() {
     *Context*  `mathstream`
     *Conditions*  control 50%, question-hint-default 50%
     *Decision points*  lesson-quiz / lesson-video
-    *Assigned*  each person through several conditions
+    *Assignment*  within subjects
     *Order of conditions*  ordered round robin
-    *Afterwards*  everyone keeps their condition
-    *People on no list*  take part
-    *Expected split*  none: everybody meets every condition, in turn, from the first one
-    *Same points*  no other live experiment
-    Filled in by default: Conditions (the first of mathstream), Afterwards, People on no list.
-    It will be inactive until somebody starts it.
-    ‹ana asks, anyone may decide› [Create experiment] [Don't create] [Edit…] [Show all]
+    *After enrollment ends*  enrolled users keep their condition
+    *Users on no list*  included
+    *Expected split*  none: each user gets every condition, in turn, from the first
+    *Overlapping experiments*  none
+    Defaults used: Conditions (the first of mathstream), After enrollment ends, Users on no list.
+    It stays inactive until someone starts it.
+    ‹ana asks, anyone may decide› [Create experiment] [Cancel request] [Edit…] [Show all]
     ");
     thread.clicked("ana", "Create experiment").await;
     let made = bot.upgrade.experiment("Tour").unwrap();
@@ -105,7 +105,7 @@ async fn people_are_put_on_lists_and_taken_off() {
     *Change the inclusion list of “Math Hints”?*
     *Inclusion list*  nobody → *u1, u2*
     ‹nobody is enrolled, and nobody else is at the point›
-    ⚠️ People on no list take part as well, so the inclusion list only helps people whose group is excluded.
+    ⚠️ Users on no list are included too, so the inclusion list only matters for users whose group is excluded.
     ‹an update of an inactive experiment, for anyone to decide›
     ");
     thread.clicked("ana", "Update experiment").await;
@@ -120,30 +120,31 @@ async fn people_are_put_on_lists_and_taken_off() {
     *Change the inclusion list of “Math Hints”?*
     *Inclusion list*  u1, u2 → *u2*
     ‹nobody is enrolled, and nobody else is at the point›
-    ⚠️ People on no list take part as well, so the inclusion list only helps people whose group is excluded.
+    ⚠️ Users on no list are included too, so the inclusion list only matters for users whose group is excluded.
     ‹an update of an inactive experiment, for anyone to decide›
     ");
     assert_snapshot!(thread.outcome("ana", "Update experiment").await, @"
-    *Change the inclusion list of “Math Hints”?* ⋯
+    ✅ *Changed the inclusion list of “Math Hints”.*
     Approved by @ana · ‹time›
-    ✅ Changed the inclusion list of “Math Hints”.
-    [Undo: put it back]
+    *Inclusion list*  u1, u2 → *u2*
+    Asked by @ana · digest `‹id›`
+    [Undo: restore the previous design] [Show all]
     ---
     @ana “*Math Hints*”: done. What next?
     [Show details]
     ");
-    assert_snapshot!(thread.outcome("ana", "Undo: put it back").await, @"
+    assert_snapshot!(thread.outcome("ana", "Undo: restore the previous design").await, @"
     *Change the inclusion list of “Math Hints”?*
     *Inclusion list*  u2 → *u1, u2*
     ‹nobody is enrolled, and nobody else is at the point›
-    ⚠️ People on no list take part as well, so the inclusion list only helps people whose group is excluded.
+    ⚠️ Users on no list are included too, so the inclusion list only matters for users whose group is excluded.
     It is inactive in assign-prog.
-    This takes back what was done ‹time›: Changed the inclusion list of “Math Hints”.
-    ‹ana asks, anyone may decide› [Update experiment] [Don't update] [Edit…] [Show all]
+    This undoes the change made ‹time›: Changed the inclusion list of “Math Hints”.
+    ‹ana asks, anyone may decide› [Update experiment] [Cancel request] [Edit…] [Show all]
     ");
     assert_snapshot!(thread.answer("ana", "exclude team 7 from Math Hints").await, @"
     The context assign-prog has no group type “*team*”. It has: schoolId, classId, instructorId.
-    Say it again with one of these.
+    Ask again with one of these.
     ");
 }
 
@@ -163,15 +164,15 @@ async fn what_cannot_be_done_is_refused_with_the_reason() {
         said.push(thread.heard());
     }
     assert_snapshot!(said.join("\n"), @"
-    A stratified draw goes by a factor of the participants, such as their grade. UpGrade does not tell which factors were uploaded, so I only take one that another experiment draws by, and none does yet.
-    Say random instead, or set up the first one in UpGrade itself.
-    I cannot use the algorithm “*ts_configurable*”: it needs a second system (Mooclet), which I do not know to be there.
-    Say random instead; that is also what I use if nobody says anything.
-    Within subjects everybody meets several conditions, so there is no consistency rule.
+    Stratified sampling uses a factor of the users, such as their grade. UpGrade doesn't list its uploaded factors, so I only accept one that another experiment uses. None does yet.
+    Use random instead, or set up the first one in UpGrade.
+    I can't use the algorithm “*ts_configurable*”: it needs a second system (Mooclet), which may not be available.
+    Use random instead, which is the default.
+    A within-subjects experiment gives each user several conditions, so it has no consistency rule.
     Leave the rule out, or choose the unit individual or group.
-    2020-01-01 23:59 UTC is over. It has to be a moment to come.
+    2020-01-01 23:59 UTC is in the past. Give a time in the future.
     “*Foo*” has no condition “*purple*”. It has: control, tutor-a.
     The context livehint-ai has no group type “*team*”. It has: classId.
-    Say it again with one of these.
+    Ask again with one of these.
     ");
 }

@@ -42,7 +42,7 @@ async fn a_test_outlives_its_bots(redis: Option<String>) {
     world.upgrade.has("Trial", "enrolling");
     let request = format!("test the balance of Trial with {USERS} users");
     let marked = || marks_of(&world).values().sum::<usize>();
-    plays(&world, &request, "Enrol test users", "| Share", &[1, 90, 200], marked).await;
+    plays(&world, &request, "Enroll test users", "| Share", &[1, 90, 200], marked).await;
     let marks = marks_of(&world);
     let twice: Vec<_> = marks.iter().filter(|(_, times)| **times > 1).collect();
     assert!(twice.is_empty(), "enrolled more than once: {twice:?}");
@@ -59,7 +59,7 @@ async fn phases_outlive_their_bots(redis: Option<String>) {
     // A mark before the start, the start, two marks, the pause, three marks.
     let request = "test consistency rules for Math Hints";
     let words = plays(&world, request, "Run the test", "| Observed", &[1, 2, 3, 5, 6], changes).await;
-    assert!(words.contains("all 6 observations are as the rules say."), "{words}");
+    assert!(words.contains("all 6 observations match the rules."), "{words}");
     let experiment = world.upgrade.experiment("Math Hints").unwrap();
     assert_eq!(experiment["state"], "paused");
     assert_eq!(experiment["stateTimeLogs"].as_array().unwrap().len(), 2, "started once, paused once");

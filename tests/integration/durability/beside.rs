@@ -1,4 +1,5 @@
-//! The systems that stand beside Slack and UpGrade in some dialogues: a simulation bridge, or an MCP server.
+//! The systems that stand beside Slack and UpGrade in some dialogues: a simulation bridge, an MCP server, or all that mail
+//! needs.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -11,6 +12,8 @@ use countersign::{
         mcp::{self, SandboxMcp},
     },
 };
+
+use super::mail_servers::{MailServers, Writer};
 
 /// The tools of the MCP server that are offered.
 const TOOLS: &[&str] = &["list-notes", "sign-board"];
@@ -27,6 +30,8 @@ pub(super) enum Beside {
     Bridge(Version),
     /// An MCP server that keeps notes, with its tools accepted.
     Notes,
+    /// The team's mail.
+    Mail(Writer),
 }
 
 /// The running one.
@@ -34,6 +39,7 @@ pub(super) enum Running {
     Nothing,
     Bridge(Arc<Bridge>),
     Notes(SandboxMcp),
+    Mail(Box<MailServers>),
 }
 
 impl Running {
@@ -58,6 +64,7 @@ impl Running {
                 capability.accept(true).await.unwrap().1.unwrap();
                 Self::Notes(server)
             }
+            Beside::Mail(writer) => Self::Mail(Box::new(MailServers::start(writer).await)),
         }
     }
 
@@ -80,15 +87,17 @@ impl Running {
                 ("COUNTERSIGN__MCP__NOTES__ACCEPTED", folder.join("notes.json").display().to_string()),
                 ("COUNTERSIGN__MCP__NOTES__TIMEOUT", "2s".to_owned()),
             ],
+            Self::Mail(mail) => mail.settings(folder),
         }
     }
 
-    /// The server's address without a path.
-    pub(super) fn origin(&self) -> Option<String> {
+    /// The addresses of the servers without a path.
+    pub(super) fn origins(&self) -> Vec<String> {
         match self {
-            Self::Nothing => None,
-            Self::Bridge(bridge) => Some(bridge.url()),
-            Self::Notes(server) => Some(server.url().trim_end_matches("/mcp").to_owned()),
+            Self::Nothing => Vec::new(),
+            Self::Bridge(bridge) => vec![bridge.url()],
+            Self::Notes(server) => vec![server.url().trim_end_matches("/mcp").to_owned()],
+            Self::Mail(mail) => mail.origins(),
         }
     }
 
@@ -98,6 +107,7 @@ impl Running {
             Self::Nothing => 0,
             Self::Bridge(bridge) => bridge.audit().iter().filter(|call| call.done).count(),
             Self::Notes(server) => server.calls().len(),
+            Self::Mail(mail) => mail.gmail.sent().len(),
         }
     }
 }

@@ -19,7 +19,8 @@ async fn a_bridge_may_restart_at_any_call() {
     let mut wrong = Vec::new();
     for dialogue in RESTARTED {
         let (undisturbed, calls) = held(dialogue, None).await.unwrap();
-        let points = (1..=calls.len()).flat_map(|at| [Side::Before, Side::After].map(|side| Point { at, side }));
+        let points =
+            (1..=calls.len()).flat_map(|at| [Side::Before, Side::After].map(|side| Point { at, side, among: None }));
         let results: Vec<_> = futures_util::stream::iter(points)
             .map(|point| async move { (point.clone(), held(dialogue, Some(point)).await) })
             .buffer_unordered(AT_A_TIME)

@@ -24,10 +24,12 @@ use futures_util::StreamExt as _;
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _};
 
 use super::{
+    beside::Beside,
     crashing_bot,
     crashing_store::{Point as WritePoint, Side as WriteSide},
     dialogues::{DIALOGUES, Dialogue},
     dialogues_beside::BESIDE,
+    dialogues_mail::MAIL,
     gate::{Calls, Gate, Point as CallPoint, Side as CallSide},
     process::{Process, serve},
     script::{Ended, Outcome, World},
@@ -55,6 +57,10 @@ const CHANGING: &[&str] = &[
     " cancel_job",
     " sign-board",
     " answer",
+    "POST /gmail/v1/users/me/drafts",
+    "POST /gmail/v1/users/me/drafts/send",
+    "POST /gmail/v1/users/me/labels",
+    "/modify",
 ];
 
 /// Where a process dies.
@@ -121,6 +127,16 @@ async fn a_crash_while_something_goes_on_elsewhere_is_not_noticed_with_redis() {
     each(BESIDE, redis).await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crash_while_a_mail_is_answered_is_not_noticed_with_sqlite() {
+    each(MAIL, async || Stores::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crash_while_a_mail_is_answered_is_not_noticed_with_redis() {
+    each(MAIL, redis).await;
+}
+
 /// Several dialogues; what was noticed is told of all of them.
 #[expect(clippy::print_stdout, reason = "playing everything takes long")]
 async fn each(dialogues: &[Dialogue], stores: impl AsyncFn() -> Stores) {
@@ -164,7 +180,8 @@ async fn matrix(stores: Stores, dialogue: &Dialogue) -> Result<(), String> {
     let (writes, undisturbed) = names_of_writes(stores.of(0), dialogue).await?;
     let calls = names_of_calls(stores.of(1), dialogue, &undisturbed).await?;
     let pairs = if first { pairs(&writes) } else { Vec::new() };
-    let points = chosen(points(&writes, &calls), pairs, dialogue, stores.drawn());
+    let by_name = matches!(dialogue.beside, Beside::Mail(_));
+    let points = chosen(points(&writes, &calls, by_name), pairs, dialogue, stores.drawn());
     let total = points.len();
     println!("writes: {writes:?}\ncalls: {calls:?}");
 
@@ -254,14 +271,21 @@ async fn names_of_calls(
     Ok(calls.seen())
 }
 
-fn points(writes: &[String], calls: &[String]) -> Vec<Point> {
+/// Every write and every call. `by_name`: each is counted among those of its name, since some come at times of their own,
+/// as the rounds of mail do.
+fn points(writes: &[String], calls: &[String], by_name: bool) -> Vec<Point> {
+    let counted = |all: &[String], n: usize| match by_name {
+        true => all[..=n].iter().filter(|name| **name == all[n]).count(),
+        false => n + 1,
+    };
     let mut points = Vec::new();
     for (n, name) in writes.iter().enumerate() {
         for side in [WriteSide::Before, WriteSide::After] {
-            points.push(Point::Write(WritePoint { at: n + 1, name: name.clone(), side }));
+            points.push(Point::Write(WritePoint { at: counted(writes, n), name: name.clone(), side, by_name }));
         }
     }
     for (n, call) in calls.iter().enumerate() {
+        let among = by_name.then(|| call.clone());
         let changes = CHANGING.iter().any(|end| call.ends_with(end)) || call.contains("/api/chat.");
         let sides: &[_] = if changes {
             &[CallSide::Before, CallSide::After, CallSide::Late]
@@ -269,7 +293,8 @@ fn points(writes: &[String], calls: &[String]) -> Vec<Point> {
             &[CallSide::Before, CallSide::After]
         };
         for side in sides {
-            points.push(Point::Call(CallPoint { at: n + 1, side: *side }, call.clone()));
+            let point = CallPoint { at: counted(calls, n), side: *side, among: among.clone() };
+            points.push(Point::Call(point, call.clone()));
         }
     }
     points
@@ -278,7 +303,7 @@ fn points(writes: &[String], calls: &[String]) -> Vec<Point> {
 /// Every write, and then each of the first that the one after it makes: there are no more than in a whole dialogue.
 fn pairs(writes: &[String]) -> Vec<Point> {
     let side = |n: usize| if n.is_multiple_of(2) { WriteSide::Before } else { WriteSide::After };
-    let point = |n: usize, side| WritePoint { at: n + 1, name: writes[n].clone(), side };
+    let point = |n: usize, side| WritePoint { at: n + 1, name: writes[n].clone(), side, by_name: false };
     let all = (0..writes.len()).flat_map(|one| (0..writes.len() - one).map(move |other| (one, other)));
     all.map(|(one, other)| Point::Writes(point(one, side(one + other)), point(other, side(other)))).collect()
 }

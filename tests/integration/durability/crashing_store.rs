@@ -2,15 +2,7 @@
 //!
 //! Writes that change something are counted: those that a [`Watch`] is told of.
 
-use std::{
-    fs::File,
-    io::Write as _,
-    path::Path,
-    sync::{
-        Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use std::{collections::HashMap, fs::File, io::Write as _, path::Path, sync::Mutex};
 
 use async_trait::async_trait;
 use countersign::graph::store::Error;
@@ -26,6 +18,8 @@ pub(super) struct Point {
     /// Its name. For a claim, of which nobody knows beforehand whether it finds something.
     pub(super) name: String,
     pub(super) side: Side,
+    /// Counted among the writes of this name only, where other writes come at times of their own.
+    pub(super) by_name: bool,
 }
 
 /// On which side of a write.
@@ -44,14 +38,28 @@ pub(super) type CrashingStore = WatchedStore<Crash>;
 #[derive(Debug)]
 pub(super) struct Crash {
     point: Option<Point>,
-    written: AtomicUsize,
+    written: Mutex<Written>,
     names: Mutex<File>,
+}
+
+/// How many writes there were: in all, and of each name.
+#[derive(Debug, Default)]
+struct Written {
+    all: usize,
+    named: HashMap<String, usize>,
+}
+
+impl Written {
+    /// As a point counts them.
+    fn up_to(&self, point: &Point) -> usize {
+        if point.by_name { self.named.get(&point.name).copied().unwrap_or_default() } else { self.all }
+    }
 }
 
 impl Crash {
     /// Dies at `point`, if one is given. The names of writes go to a file, a line each.
     pub(super) fn at(point: Option<Point>, names: &Path) -> Self {
-        Self { point, written: AtomicUsize::new(0), names: Mutex::new(File::create(names).unwrap()) }
+        Self { point, written: Mutex::default(), names: Mutex::new(File::create(names).unwrap()) }
     }
 }
 
@@ -60,8 +68,9 @@ impl Watch for Crash {
     async fn begins(&self, name: &str, certain: bool) -> Result<(), Error> {
         let Some(point) = &self.point else { return Ok(()) };
         // At the next chance, if another write was faster.
-        let is_next = self.written.load(Ordering::SeqCst) + 1 >= point.at;
-        if point.side == Side::Before && is_next && (certain || point.name == name) {
+        let is_next = self.written.lock().unwrap().up_to(point) + 1 >= point.at;
+        let is_it = point.name == name || certain && !point.by_name;
+        if point.side == Side::Before && is_next && is_it {
             std::process::abort();
         }
         Ok(())
@@ -69,8 +78,10 @@ impl Watch for Crash {
 
     fn done(&self, name: &str) {
         let mut names = self.names.lock().unwrap();
-        let written = self.written.fetch_add(1, Ordering::SeqCst) + 1;
-        if self.point.as_ref().is_some_and(|point| point.side == Side::After && written >= point.at) {
+        let mut written = self.written.lock().unwrap();
+        written.all += 1;
+        *written.named.entry(name.to_owned()).or_default() += 1;
+        if self.point.as_ref().is_some_and(|point| point.side == Side::After && written.up_to(point) >= point.at) {
             std::process::abort();
         }
         writeln!(names, "{name}").unwrap();

@@ -37,7 +37,7 @@ pub(super) struct Seen {
     pub(super) messages: Vec<Message>,
     /// How often the platform, or what stands beside it, was changed.
     pub(super) effects: usize,
-    /// Of how many jobs the event stream was opened.
+    /// Of how many jobs the event stream was opened, or how often a mailbox that is known was asked for news.
     pub(super) follows: usize,
 }
 
@@ -81,7 +81,7 @@ pub(super) struct Dialogue {
     pub(super) name: &'static str,
     /// What is there before.
     pub(super) before: fn(&World),
-    /// Who asks for what, and what is to be seen then.
+    /// Who asks for what, and what is to be seen then. Where there is mail, nobody asks.
     pub(super) request: (&'static str, &'static str),
     pub(super) asked: fn(&Seen) -> bool,
     pub(super) turns: &'static [Turn],
@@ -224,6 +224,18 @@ pub(super) const DIALOGUES: &[Dialogue] = &[
             approves(|seen| seen.shows(2, 1) && seen.effects == 1),
             approves(|seen| seen.shows(3, 0) && seen.effects == 2),
         ],
+        ..PLAIN
+    },
+    Dialogue {
+        // The message has the time of the look, so only the number of messages is compared: none is lost or sent twice.
+        name: "watch",
+        request: ("ana", "tell me when Math Hints starts"),
+        asked: |seen| seen.has("I'll tell you here"),
+        turns: &[Turn {
+            act: Act::Elsewhere("Math Hints", "enrolling"),
+            then: |seen| seen.shows(2, 0) && seen.has(" has started"),
+        }],
+        by_chance: true,
         ..PLAIN
     },
     Dialogue {

@@ -51,8 +51,8 @@ async fn a_notebook_is_written_and_checked() {
     let file = out.join("notebook.jsonl");
     let (code, said) = verify(&file, &[]);
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("whole: ") && said.contains(&format!("last hash {last}")), "{said}");
-    assert!(said.contains("beside it, as exported: notebook.md") && said.contains("(--last)"), "{said}");
+    assert!(said.contains("intact: ") && said.contains(&format!("last hash {last}")), "{said}");
+    assert!(said.contains("unchanged since export: notebook.md") && said.contains("(--last)"), "{said}");
     let (code, said) = verify(&file, &["--last".as_ref(), last.as_ref()]);
     assert_eq!((code, said.contains("--last")), (Some(0), false), "{said}");
     let (code, said) = verify(&file, &["--last".as_ref(), "feed".as_ref()]);
@@ -66,7 +66,7 @@ async fn a_notebook_is_written_and_checked() {
     fs::write(&file, changed).unwrap();
     let (code, said) = verify(&file, &[]);
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("is not whole") && said.contains("line 3"), "{said}");
+    assert!(said.contains("is not intact") && said.contains("line 3"), "{said}");
     fs::write(&file, &whole).unwrap();
     fs::write(out.join("notebook.md"), "# Another story\n").unwrap();
     let (code, said) = verify(&file, &[]);

@@ -35,6 +35,8 @@ pub(super) struct Point {
     /// At which call, counted from 1.
     pub(super) at: usize,
     pub(super) side: Side,
+    /// The name of the call, if only those of this name are counted, since others come at times of their own.
+    pub(super) among: Option<String>,
 }
 
 /// The calls that passed several gates, in order.
@@ -59,7 +61,7 @@ impl Calls {
         Arc::new(Self { point: Some(point), instead: Some(Box::new(what)), ..Self::default() })
     }
 
-    /// `METHOD /path` of each, with the tool if one is called by its name.
+    /// `METHOD /path` of each, without the ids in it, and with the tool if one is called by its name.
     pub(super) fn seen(&self) -> Vec<String> {
         self.seen.lock().unwrap().clone()
     }
@@ -67,8 +69,13 @@ impl Calls {
     /// Counts a call. The side on which its caller dies, if it does.
     fn count(&self, call: String) -> Option<Side> {
         let mut seen = self.seen.lock().unwrap();
+        let point = self.point.as_ref().filter(|point| point.among.as_ref().is_none_or(|name| *name == call));
         seen.push(call);
-        self.point.as_ref().filter(|point| point.at == seen.len()).map(|point| point.side)
+        let count = |point: &Point| match &point.among {
+            Some(name) => seen.iter().filter(|call| *call == name).count(),
+            None => seen.len(),
+        };
+        point.filter(|point| point.at == count(point)).map(|point| point.side)
     }
 }
 
@@ -109,7 +116,7 @@ async fn pass(State((client, target, calls)): State<Passage>, request: Request) 
     let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
     let body = to_bytes(body, usize::MAX).await.unwrap();
     let tool = tool_of(&body).map(|tool| format!(" {tool}")).unwrap_or_default();
-    let side = calls.count(format!("{} {}{tool}", head.method, head.uri.path()));
+    let side = calls.count(format!("{} {}{tool}", head.method, without_ids(head.uri.path())));
     let mut headers = head.headers;
     headers.remove("host");
     let forward = client.request(head.method, format!("{target}{path}")).headers(headers).body(body);
@@ -152,6 +159,12 @@ async fn pass(State((client, target, calls)): State<Passage>, request: Request) 
         Some(response)
     });
     passed.await.unwrap().unwrap_or_else(|| StatusCode::BAD_GATEWAY.into_response())
+}
+
+/// A path in which the ids of mails, drafts and labels are `‹id›`.
+fn without_ids(path: &str) -> String {
+    let is_id = |part: &str| part.len() > 4 && part.bytes().any(|b| b.is_ascii_digit());
+    path.split('/').map(|part| if is_id(part) { "‹id›" } else { part }).collect::<Vec<_>>().join("/")
 }
 
 /// The tool that a request calls by its name, or what it is else, as bridges and MCP servers are called.

@@ -42,13 +42,13 @@ async fn check_has_a_line_for_each_system_that_mail_needs() {
     ok    context  none yet; it will be made at …/mail-context.sqlite
     ok    contacts HubSpot answers, and the token may read contacts
     ok    calendar Google Calendar answers, and the events can be read
-    ok    embeddings none (no key of OpenAI or Gemini is set): similar emails are found by their words
-    ok    automatic off: every answer waits for a person (email.automatic)
+    ok    embeddings none (no OpenAI or Gemini key is set): similar emails are found by keywords
+    ok    automatic off: every reply waits for review (email.automatic)
     ");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "a check makes nothing");
     let on = [mail.variables(), vec![("COUNTERSIGN__EMAIL__AUTOMATIC", "true".to_owned())]].concat();
     let on = lines(folder.path(), &on);
-    assert!(on.contains("automatic ON: answers are sent without a person from a confidence of 0.8"), "{on}");
+    assert!(on.contains("automatic ON: replies are sent without review from a confidence of 0.8"), "{on}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -88,7 +88,7 @@ async fn readiness_and_metrics_tell_how_mail_is() {
     let report = command(&["mail", "report"], &bot.config.store.path, &mail.variables()).output().unwrap();
     assert!(report.status.success(), "{}", String::from_utf8_lossy(&report.stderr));
     let report = String::from_utf8_lossy(&report.stdout).into_owned();
-    assert!(report.starts_with("1 email, 1 processed: 0.0% answered, 100.0% waiting for a person."), "{report}");
+    assert!(report.starts_with("1 email, 1 processed: 0.0% answered, 100.0% waiting for review."), "{report}");
     assert!(report.lines().any(|line| line.starts_with("classify ")), "{report}");
     assert!(!report.contains("dana") && !report.contains("Prices"), "{report}");
     bot.finish().await;

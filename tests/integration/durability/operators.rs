@@ -111,10 +111,10 @@ fn no_flag_is_ignored_silently() {
         says(&["sandbox", "--events-url", "notaurl"]),
     ];
     insta::assert_snapshot!(said.join("\n"), @"
-    error: --port is for the playground and means nothing to `serve`
-    error: --reset belongs behind the command: countersign playground --reset …
-    error: --config means nothing to `sandbox`: it reads no settings file
-    error: invalid value 'notaurl' for '--events-url <URL>': found `notaurl`; right would be an address that begins with http:// or https://
+    error: --port works only with the playground, not with `serve`
+    error: --reset goes after the command: countersign playground --reset …
+    error: `sandbox` doesn't take --config: it reads no settings file
+    error: invalid value 'notaurl' for '--events-url <URL>': found `notaurl`; expected an address that begins with http:// or https://
     ");
 }
 
@@ -191,8 +191,8 @@ fn a_store_that_is_gone_is_not_taken_for_one_that_was_never_there() {
     assert!(log.exists() && !path.exists(), "looking changes nothing");
     std::fs::remove_file(&log).unwrap();
     insta::assert_snapshot!([while_used, with_its_log, store_line(&path)].join("\n"), @"
-    wrong store    …/threads.sqlite is gone, but a running Countersign holds …/threads.sqlite.lock: it was deleted or moved, and nothing is stored or acknowledged; right would be to put it back. A new start would make an empty store, without its threads and open cards
-    wrong store    …/threads.sqlite is gone, but …/threads.sqlite-wal is still there; right would be to put it back. A new start would make an empty store, without its threads and open cards; if that is wanted, remove …/threads.sqlite-wal
+    wrong store    …/threads.sqlite is gone, but a running Countersign holds …/threads.sqlite.lock: it was deleted or moved, and nothing is stored or acknowledged; put it back. Restarting would create an empty store, without its threads and open cards
+    wrong store    …/threads.sqlite is gone, but …/threads.sqlite-wal is still there; put it back. Restarting would create an empty store, without its threads and open cards; if that is what you want, remove …/threads.sqlite-wal
     ok    store    none yet; it will be made at …/threads.sqlite, and … is writable
     ");
 }
@@ -205,7 +205,7 @@ fn a_store_that_others_can_read_is_objected_to_and_left_as_it_is() {
     drop(SqliteStore::open(&path, Arc::new(SystemClock)).unwrap());
     assert!(store_line(&path).starts_with("ok    store    SQLite "), "{}", store_line(&path));
     rights(0o644);
-    let wrong = "wrong store    …/threads.sqlite, rights 644: others on this machine can read it; right would be `chmod 600 \
+    let wrong = "wrong store    …/threads.sqlite, rights 644: others on this machine can read it; expected `chmod 600 \
                  …/threads.sqlite`";
     assert_eq!([store_line(&path), store_line(&path)], [wrong, wrong], "it is not mended in passing");
     rights(0o600);

@@ -51,7 +51,7 @@ async fn a_dialogue(by: By, redis: Option<String>) {
     page.until("the record", async || !page.thread(&root).await.to_string().contains(r#""action_id":"approve""#)).await;
     let said = page.thread(&root).await;
     assert_eq!(said.as_array().unwrap().len(), 3, "a question, a card, an answer: {said:#}");
-    assert!(said[1].to_string().contains("it is enrolling now"), "{said:#}");
+    assert!(said[1].to_string().contains("it is running now"), "{said:#}");
     assert_eq!(page.effects().await, 1);
 
     let (_, metrics) = page.get(&format!("{here}/metrics")).await.unwrap();

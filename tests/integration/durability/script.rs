@@ -26,6 +26,7 @@ use tokio::{task::JoinHandle, time::Instant};
 use super::{
     beside::{Beside, Running},
     dialogues::{Act, Dialogue, Seen},
+    mail_servers::MailServers,
     process::{Process, serve},
 };
 use crate::support::bot::{eventually, well_mannered};
@@ -144,11 +145,17 @@ impl World {
         notes
     }
 
+    /// The servers for mail of a dialogue that has them.
+    pub(super) fn mail(&self) -> &MailServers {
+        let Running::Mail(mail) = &self.beside else { panic!("this dialogue has no mail") };
+        mail
+    }
+
     /// The servers that a bot calls, as `http://127.0.0.1:4711`.
     pub(super) fn origins(&self) -> Vec<String> {
         let upgrade = self.upgrade.url();
         let (upgrade, _) = upgrade.split_at(upgrade.rfind("/api").unwrap());
-        [self.slack.url().to_owned(), upgrade.to_owned()].into_iter().chain(self.beside.origin()).collect()
+        [self.slack.url().to_owned(), upgrade.to_owned()].into_iter().chain(self.beside.origins()).collect()
     }
 
     pub(super) fn log(&self) -> PathBuf {
@@ -173,6 +180,7 @@ impl World {
             // Nothing takes long here; a status line would come and go by chance.
             ("COUNTERSIGN__WORKERS__STATUS_AFTER", "60s"),
             ("COUNTERSIGN__WORKERS__DRAIN", "10s"),
+            ("COUNTERSIGN__WATCHES__EVERY", "1s"),
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .into();
@@ -204,7 +212,10 @@ impl World {
         let (mut bot, mut crashes, mut may_die) = (first, 0, next.len() + 1);
         let deadline = Instant::now() + DIALOGUE;
         let (who, text) = dialogue.request;
-        let root = self.slack.says(who, CHANNEL, &format!("@countersign {text}"), None).unwrap();
+        let mut root = match dialogue.beside {
+            Beside::Mail(_) => None, // the bot begins the thread when a mail is there
+            _ => Some(self.slack.says(who, CHANNEL, &format!("@countersign {text}"), None).unwrap()),
+        };
         let mut turns = dialogue.turns.iter();
         let mut turn = turns.next();
         let mut until: fn(&Seen) -> bool = dialogue.asked;
@@ -219,14 +230,15 @@ impl World {
                 let command = if next.is_empty() { serve(&self.settings()) } else { next.remove(0) };
                 bot = Process::start(command, &self.log());
             }
-            let seen = self.seen(&root);
+            root = root.or_else(|| self.begun());
+            let seen = self.seen(root.as_ref());
             if until(&seen) {
                 if let Some((_, acting)) = acting.take() {
                     acting.abort();
                 }
                 let Some(now) = turn else { break };
                 (until, turn, again_at) = (now.then, turns.next(), None);
-                acting = Some((now.act, self.act(&root, &seen, now.act)));
+                acting = Some((now.act, self.act(root.as_ref(), &seen, now.act)));
                 continue;
             }
             if let Some((act, task)) = acting.take_if(|(_, task)| task.is_finished()) {
@@ -237,16 +249,17 @@ impl World {
                 }
             }
             if let Some((act, _)) = again_at.take_if(|(_, at)| *at <= Instant::now()) {
-                acting = Some((act, self.act(&root, &seen, act)));
+                acting = Some((act, self.act(root.as_ref(), &seen, act)));
             }
             if Instant::now() > deadline {
-                let said = words(&self.said(&root));
+                let said = words(&self.said(root.as_ref()));
                 return Err(format!("it does not come to its end; the thread: {said:#?}\n{}", bot.log()));
             }
             tokio::time::sleep(LOOK).await;
         }
+        let root = root.ok_or("there is no thread")?;
         let recorded = self.clear(&root, bot, &mut may_die, &mut crashes).await?;
-        let (said, ever) = (self.said(&root), self.ever());
+        let (said, ever) = (self.said(Some(&root)), self.ever());
         let open: Vec<_> = said.iter().filter(|message| Seen::is_open(message)).map(Message::words).collect();
         if !open.is_empty() {
             return Err(format!("buttons are left that decide something: {open:#?}"));
@@ -257,11 +270,11 @@ impl World {
     }
 
     /// Does what somebody does, as a task: whether it was acknowledged.
-    fn act(&self, root: &MessageTs, seen: &Seen, act: Act) -> JoinHandle<bool> {
+    fn act(&self, root: Option<&MessageTs>, seen: &Seen, act: Act) -> JoinHandle<bool> {
         let slack = self.slack.clone();
         match act {
             Act::Says(who, text) => {
-                let said = slack.says(who, CHANNEL, text, Some(root)).unwrap();
+                let said = slack.says(who, CHANNEL, text, root).unwrap();
                 let by = slack.user(who);
                 // Somebody who is told privately that it did not count says it again.
                 tokio::spawn(async move {
@@ -305,13 +318,22 @@ impl World {
         }
     }
 
+    /// The thread that the bot has begun.
+    fn begun(&self) -> Option<MessageTs> {
+        let begins = |message: &&Message| message.by_app && message.is_root() && message.ephemeral_to.is_none();
+        self.slack.look(|world| {
+            let all = world.messages.values().flat_map(|messages| messages.values());
+            all.filter(|message| !message.deleted).find(begins).map(|message| message.ts.clone())
+        })
+    }
+
     /// What the bot has in the thread now.
-    fn said(&self, root: &MessageTs) -> Vec<Message> {
-        let all = self.slack.thread(CHANNEL, root);
+    fn said(&self, root: Option<&MessageTs>) -> Vec<Message> {
+        let all = root.map(|root| self.slack.thread(CHANNEL, root)).unwrap_or_default();
         all.into_iter().filter(|message| message.by_app && !message.deleted).collect()
     }
 
-    fn seen(&self, root: &MessageTs) -> Seen {
+    fn seen(&self, root: Option<&MessageTs>) -> Seen {
         let effects = self.upgrade.effects().len() + self.beside.effects();
         let follows = match &self.beside {
             Running::Bridge(bridge) => {
@@ -321,6 +343,7 @@ impl World {
                 streams.dedup();
                 streams.len()
             }
+            Running::Mail(mail) => mail.rounds(),
             Running::Nothing | Running::Notes(_) => 0,
         };
         Seen { messages: self.said(root), effects, follows }
@@ -407,8 +430,10 @@ fn words(said: &[Message]) -> Vec<String> {
     said.iter().map(|message| took.replace_all(&words(message), "$1 ‹duration›").into_owned()).collect()
 }
 
-/// Standing approvals have names of their own.
+/// Standing approvals have names of their own, and mails ids.
 fn without_names(text: &str) -> String {
+    let link = fancy_regex::Regex::new("(#all/)[0-9a-f]+").unwrap();
+    let text = link.replace_all(text, "$1‹id›");
     let mut parts = text.split("sa-");
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |told, part| told + "sa-‹id›" + part.get(6..).unwrap_or_default())

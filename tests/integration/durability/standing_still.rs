@@ -56,7 +56,7 @@ async fn a_batch_does_not_go_on_after_another_process_has_taken_it_over() {
     bot.upgrade.has("Trial", "enrolling");
     let thread = bot.user("ana").says("test the balance of Trial with 20 users").await;
     let held = bot.upgrade.holds_next_answer("POST /api/v6/assign");
-    thread.press("bo", "Enrol test users").await;
+    thread.press("bo", "Enroll test users").await;
     held.arrived().await;
 
     // Past the lease; then past the time in flight that the second worker waits.

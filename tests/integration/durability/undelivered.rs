@@ -113,7 +113,7 @@ async fn a_card_that_slack_refuses_is_told_listed_and_sent_again() {
     bot.slack.inject(Fault::RefuseBlocks { method: POST.into(), calls: 1 });
     let mut thread = bot.user("ana").says("start the Math Hints experiment").await;
     assert!(cards(&thread).is_empty());
-    assert!(thread.last().contains("Nobody can approve it until it appears"), "{}", thread.last());
+    assert!(thread.last().contains("No one can approve it until it appears"), "{}", thread.last());
     assert_eq!(count_messages(&bot).await, 1);
 
     thread.says("bo", "@countersign yes").await;
@@ -121,7 +121,7 @@ async fn a_card_that_slack_refuses_is_told_listed_and_sent_again() {
     assert!(!is_running(&bot), "nobody has read what it says");
 
     let pending = bot.user("ana").types("/countersign pending").await;
-    assert!(pending.contains("its card could not be shown"), "{pending}");
+    assert!(pending.contains("card couldn't be posted"), "{pending}");
     assert!(pending.contains("Not delivered:") && pending.contains("invalid_blocks"), "{pending}");
     let lines = check::run(&bot.config).await;
     let line = lines.iter().find(|line| line.what == "messages").unwrap();
@@ -177,17 +177,17 @@ async fn a_card_that_is_not_taken_for_long_holds_nothing_up_and_is_told() {
         assert!(cards(&thread).is_empty());
         let last = thread.last();
         assert!(last.contains("@ana, I couldn't show the card") && last.contains(reason), "{last}");
-        assert!(last.contains("nobody can approve it until it appears"), "{last}");
+        assert!(last.contains("no one can approve it until it appears"), "{last}");
         bot.slack.says("ana", "experiments", "@countersign list experiments", Some(&thread.root)).unwrap();
         in_time(&bot, "an answer", || thread.messages().len() == 2).await;
 
         let before = bot.slack.ephemerals("ana").len();
         bot.slack.says("ana", "experiments", "@countersign status", Some(&thread.root)).unwrap();
         let here = told_ana(&bot, before).await;
-        assert!(here.contains("its card is not in the thread yet"), "{here}");
+        assert!(here.contains("card not posted yet"), "{here}");
         bot.slack.command("ana", "experiments", "/countersign pending").await.unwrap();
         let pending = told_ana(&bot, before + 1).await;
-        assert!(pending.contains("its card is not in the thread yet"), "{pending}");
+        assert!(pending.contains("card not posted yet"), "{pending}");
         assert!(!pending.contains("open the card"), "there is none: {pending}");
         assert_eq!(still_trying(&thread), 1, "it is told once");
 
@@ -220,7 +220,7 @@ async fn check_tells_what_is_late_and_since_when() {
     bot.store().apply(&late).await.unwrap();
     let line = async || check::run(&bot.config).await.into_iter().find(|line| line.what == "messages").unwrap();
     let told = line().await;
-    let expected = format!("1 not delivered yet and still tried, the first since {an_hour_ago} (late in ");
+    let expected = format!("1 not delivered yet and being retried, the oldest since {an_hour_ago} (late in ");
     assert!(told.result.as_ref().is_err_and(|told| told.contains(&expected)), "{told:?}");
     in_time(&bot, "the message", || thread.messages().len() == 2).await;
     bot.settled().await;

@@ -20,7 +20,7 @@ async fn what_was_altered_after_it_was_sent_is_not_sent_again() {
     let action = bench.action().await;
     assert_eq!((action.status, bench.sent()), (Status::Unknown, 1), "it is neither sent again nor looked up");
     let told = action.outcome.unwrap().summary().words();
-    assert!(told.starts_with("What is stored is not what was shown on the card"), "{told}");
+    assert!(told.starts_with("The stored request differs from what the card shows"), "{told}");
 }
 
 #[tokio::test]

@@ -48,13 +48,15 @@ fn parts(value: &Value) {
     }
 }
 
-/// Every `<` opens a person, a moment or a link of ours.
+/// Every `<` opens a person, a channel, a moment or a link of ours.
 fn mrkdwn(text: &str) {
     for (at, _) in text.match_indices('<') {
         let inside = text[at + 1..].split('>').next().unwrap_or_default();
         let person =
             inside.strip_prefix('@').is_some_and(|id| id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'));
-        let fine = person || inside.starts_with("!date^") || inside.starts_with(GIVEN) || inside.starts_with(OURS);
+        let channel = inside.strip_prefix('#').is_some_and(|id| id.bytes().all(|b| b.is_ascii_alphanumeric()));
+        let fine =
+            person || channel || inside.starts_with("!date^") || inside.starts_with(GIVEN) || inside.starts_with(OURS);
         assert!(fine, "`<{inside}>` in {text}");
     }
 }

@@ -72,6 +72,6 @@ async fn a_decision_goes_out_although_the_line_for_progress_is_full() {
     crowd(&bot, "experiments", 1);
     eventually("Slack to ask for a wait", || refused(&bot) == 1).await;
     thread.press("bo", "Start experiment").await;
-    eventually("the card as the record", || thread.messages()[0].words().contains("✅ Started")).await;
+    eventually("the card as the record", || thread.messages()[0].words().contains("✅ *Started")).await;
     bot.clock.advance(Duration::from_secs(61));
 }

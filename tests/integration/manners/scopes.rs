@@ -47,6 +47,8 @@ async fn a_busy_day(agent: bool) -> TestBot {
     let private = bot.slack.founds_private_channel("ana", "lab", &["bo"]);
     let inside = bot.user("ana").says_in(private.as_str(), "@countersign is UpGrade running?").await;
     inside.says("bo", "@countersign list experiments").await;
+    // Whoever is in the private channel finds its card in the Home tab.
+    inside.says("bo", "@countersign stop Lesson Video Hints").await;
     thread.says("ana", "@countersign notebook").await;
     bot.user("ana").types("/upgrade status").await;
     bot.user("ana").types("/countersign pending").await;
@@ -199,7 +201,6 @@ async fn check_names_the_scopes_that_are_missing() {
     let line = lines.into_iter().find(|line| line.what == "scopes").unwrap();
     assert_eq!(
         line.result.unwrap_err(),
-        "the app lacks channels:history, groups:history, im:history; add what is missing under OAuth & Permissions, then \
-         install the app again"
+        "the app lacks channels:history, groups:history, im:history; add the missing scopes under OAuth & Permissions, then reinstall the app"
     );
 }

@@ -192,7 +192,7 @@ fn a_long_name_is_short_in_a_title_and_a_list_and_whole_once() {
     assert!(shown.chars().count() < 100 && shown.ends_with("…*"), "{shown}");
     let title = format!("Start “{name}”?");
     let card: Card = serde_json::from_value(json!({
-        "title": title, "facts": [], "approve": "Start", "reject": "Don't", "done": "", "irreversible": false,
+        "title": title, "facts": [], "approve": "Start", "reject": "Cancel request", "done": "", "irreversible": false,
     }))
     .unwrap();
     let drawn = render::card(&card, &states(&"x".into())[0]);

@@ -161,6 +161,6 @@ fn a_press_without_an_answer() {
     case.presses[1].acknowledged = false;
     assert_eq!(kinds(&case, &said), [], "there was a warning sign");
     case.presses[1].acknowledged = true;
-    said.push(Said { only_to: Some("U3".to_owned()), ..word(4, "You cannot decide about this.") });
+    said.push(Said { only_to: Some("U3".to_owned()), ..word(4, "You can't approve or reject this.") });
     assert_eq!(kinds(&case, &said), []);
 }

@@ -172,7 +172,7 @@ impl Processes {
 
 impl Drop for Processes {
     fn drop(&mut self) {
-        // An error means that it has ended already.
+        // An error means that it has already ended.
         self.driver.kill().ok();
         self.driver.wait().ok();
         let browsers = self.browsers();

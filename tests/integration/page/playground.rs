@@ -124,7 +124,7 @@ impl Playground {
 
 impl Drop for Playground {
     fn drop(&mut self) {
-        // An error means that it has ended already.
+        // An error means that it has already ended.
         self.process.kill().ok();
         self.process.wait().ok();
     }

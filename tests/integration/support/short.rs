@@ -132,6 +132,6 @@ fn is_closed(before: &[&str], line: &str) -> bool {
     let Some((asked, rest)) = line.split_once(" · ").filter(|(asked, _)| asked.starts_with("Asked by ")) else {
         return false;
     };
-    let is_open = |open: &&str| open.starts_with(&format!("{asked} · ")) && open.contains(" may decide · ");
+    let is_open = |open: &&str| open.starts_with(&format!("{asked} · ")) && open.contains(" can approve · ");
     before.iter().any(|open| is_open(open) && open.ends_with(&format!(" · {rest}")))
 }

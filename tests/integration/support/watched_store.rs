@@ -245,7 +245,9 @@ impl<W: Watch> Store for WatchedStore<W> {
     }
 
     async fn set_register(&self, key: &str, expected: u64, value: &Value) -> Result<bool, Error> {
-        self.certain("set_register", self.inner.set_register(key, expected, value)).await
+        let family = key.rsplit_once('/').map_or("", |(family, _)| family);
+        let name = format!("set_register {family}");
+        self.certain(&name, self.inner.set_register(key, expected, value)).await
     }
 
     async fn set_aside_interaction(&self, partition: Partition, seq: Seq, why: &str) -> Result<(), Error> {

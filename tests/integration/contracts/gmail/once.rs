@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use countersign::{
     clock::{Clock as _, SystemClock},
-    mail::{Found, MailAccount as _, MailError, MailId, Outgoing, Prepared, SendError, Sent},
+    mail::{Found, Incoming, Mail, MailAccount as _, MailError, MailId, Outgoing, Prepared, SendError, Sent},
     permit::Permit,
     sandbox::gmail::{Fault, Letter, Options},
 };
@@ -13,6 +13,8 @@ use super::{World, permitted};
 
 /// The path of a request that sends a draft.
 const SEND: &str = "POST /gmail/v1/users/me/drafts/send";
+/// The path of a request that makes a draft.
+const DRAFT: &str = "POST /gmail/v1/users/me/drafts";
 
 impl World {
     async fn prepare(&self, out: &Outgoing) -> Result<Prepared, MailError> {
@@ -60,16 +62,37 @@ async fn an_answer_is_sent_in_its_thread_exactly_as_it_was_written() {
 }
 
 #[tokio::test]
+async fn an_answer_of_a_person_is_told_from_one_of_the_bot() {
+    let world = World::start().await;
+    let (first, second) = (world.receives("Order 7"), world.receives("Order 8"));
+    let incoming = async |id: &MailId| {
+        let mail = Mail::read(&world.account.read(id).await.unwrap().unwrap());
+        Incoming::of(&mail).expect("it has a sender")
+    };
+    let (of_first, of_second) = (incoming(&first).await, incoming(&second).await);
+    assert_eq!(world.account.answered_by_hand(&of_first).await.unwrap(), None);
+    world.gmail.answers_by_hand(first.as_str(), "Bo <support@sandbox.example>", "It left today.").unwrap();
+    let answer = world.account.answered_by_hand(&of_first).await.unwrap().expect("Bo answered");
+    let is_now = world.clock.now().since(answer.at) < Duration::from_secs(60);
+    assert!(answer.by.unwrap().name.as_deref() == Some("Bo") && is_now);
+
+    let out = world.answer_to(&second, "key-1").await;
+    let prepared = world.prepare(&out).await.unwrap();
+    assert_eq!(world.account.answered_by_hand(&of_second).await.unwrap(), None, "a draft is no answer");
+    world.send(&out, &prepared).await.unwrap();
+    assert_eq!(world.account.answered_by_hand(&of_second).await.unwrap(), None, "the bot sent it");
+}
+
+#[tokio::test]
 async fn a_draft_is_found_again_after_a_lost_answer() {
     for fault in [Fault::LostAnswer, Fault::StatusAfterEffect(500), Fault::StatusAfterEffect(503)] {
         let world = World::with(Options { replaces_message_ids: true, ..Options::default() }).await;
         let mail = world.receives("Order 7");
         let out = world.answer_to(&mail, "key-1").await;
-        world.gmail.faults().next_on("POST /gmail/v1/users/me/drafts", fault);
-        let error = world.prepare(&out).await.unwrap_err();
-        assert!(matches!(error, MailError::Unavailable { .. }), "{fault:?}: {error:?}");
-        let Found::Draft(found) = world.account.find(&out).await.unwrap() else { panic!("there is a draft") };
+        world.gmail.faults().next_on(DRAFT, fault);
         let prepared = world.prepare(&out).await.unwrap();
+        assert_eq!(world.requests(DRAFT), 1, "{fault:?}: the draft is not made again");
+        let Found::Draft(found) = world.account.find(&out).await.unwrap() else { panic!("there is a draft") };
         assert_eq!((&found, world.gmail.drafts().len()), (&prepared, 1), "{fault:?}");
         world.send(&out, &prepared).await.unwrap();
         world.sent_once(&mail, &out);
@@ -81,12 +104,26 @@ async fn a_request_for_a_draft_that_was_lost_leaves_nothing() {
     let world = World::start().await;
     let mail = world.receives("Order 7");
     let out = world.answer_to(&mail, "key-1").await;
-    world.gmail.faults().next_on("POST /gmail/v1/users/me/drafts", Fault::LostRequest);
-    assert!(matches!(world.prepare(&out).await, Err(MailError::Unavailable { .. })));
+    (0..3).for_each(|_| world.gmail.faults().next_on(DRAFT, Fault::LostRequest));
+    assert!(matches!(world.prepare(&out).await, Err(MailError::Unavailable { .. })), "after three attempts");
     assert_eq!(world.account.find(&out).await.unwrap(), Found::Nothing);
     let prepared = world.prepare(&out).await.unwrap();
     world.send(&out, &prepared).await.unwrap();
     world.sent_once(&mail, &out);
+}
+
+#[tokio::test]
+async fn a_draft_is_made_after_a_limit_and_after_a_refused_token() {
+    for fault in [Fault::TooMany(0), Fault::Status(403), Fault::Status(500), Fault::Status(401)] {
+        let world = World::start().await;
+        let mail = world.receives("Order 7");
+        let out = world.answer_to(&mail, "key-1").await;
+        world.gmail.faults().next_on(DRAFT, fault);
+        let prepared = world.prepare(&out).await.unwrap();
+        assert_eq!(world.gmail.drafts().len(), 1, "{fault:?}");
+        world.send(&out, &prepared).await.unwrap();
+        world.sent_once(&mail, &out);
+    }
 }
 
 #[tokio::test]
@@ -162,15 +199,15 @@ async fn a_refusal_and_a_limit_say_that_nothing_was_sent() {
     let prepared = world.prepare(&out).await.unwrap();
     world.gmail.faults().next_on(SEND, Fault::Status(400));
     assert!(matches!(world.send(&out, &prepared).await, Err(SendError::Refused(_))));
-    for fault in [Fault::TooMany(7), Fault::Status(429), Fault::Status(403)] {
-        world.gmail.faults().next_on(SEND, fault);
+    // A limit that lasts longer than the regular waits is left to a person.
+    for (fault, attempts) in [(Fault::TooMany(7), 1), (Fault::Status(429), 3), (Fault::Status(403), 3)] {
+        let before = world.requests(SEND);
+        (0..attempts).for_each(|_| world.gmail.faults().next_on(SEND, fault));
         let error = world.send(&out, &prepared).await.unwrap_err();
         assert!(matches!(error, SendError::NotSent(MailError::Unavailable { .. })), "{fault:?}: {error:?}");
+        assert_eq!(world.requests(SEND) - before, attempts, "{fault:?}");
     }
-    assert_eq!(world.requests(SEND), 4, "a change is not sent again");
-    world.google.tokens().revoke();
-    let error = world.send(&out, &prepared).await.unwrap_err();
-    assert!(matches!(error, SendError::NotSent(MailError::SignIn { .. })), "{error:?}");
+    world.google.tokens().revoke(); // it is replaced, and the draft is sent with the new one
     world.send(&out, &prepared).await.unwrap();
     world.sent_once(&mail, &out);
 }
@@ -220,6 +257,21 @@ async fn a_draft_that_a_person_deleted_is_made_again() {
 }
 
 #[tokio::test]
+async fn a_draft_that_a_person_rewrote_and_sent_is_not_sent_again() {
+    let world = World::start().await;
+    let mail = world.receives("Order 7");
+    let out = world.answer_to(&mail, "key-1").await;
+    let prepared = world.prepare(&out).await.unwrap();
+    // A mail program may leave out headers that it does not know.
+    let message = String::from_utf8(out.to_mime()).unwrap();
+    let lines: Vec<_> = message.lines().filter(|line| !line.starts_with("X-Countersign-Key")).collect();
+    world.gmail.edits_draft(prepared.draft.as_deref().unwrap(), lines.join("\r\n"));
+    world.send(&out, &prepared).await.unwrap();
+    let found = world.account.find(&out).await.unwrap();
+    assert!(matches!(found, Found::Unknown { .. }), "{found:?}");
+}
+
+#[tokio::test]
 async fn an_answer_in_another_thread_is_found() {
     let world = World::start().await;
     let mail = world.receives("Order 7");
@@ -240,7 +292,7 @@ async fn an_answer_to_a_deleted_mail_is_not_lost_and_not_sent_twice() {
     let out = world.answer_to(&mail, "key-1").await;
     world.gmail.deletes(mail.as_str());
     world.gmail.faults().next_on("POST /gmail/v1/users/me/drafts", Fault::LostAnswer);
-    assert!(world.prepare(&out).await.is_err());
+    // The draft whose answer was lost is found by its key when the call is repeated.
     let prepared = world.prepare(&out).await.unwrap();
     assert_eq!(world.gmail.drafts().len(), 1);
     world.gmail.faults().next_on(SEND, Fault::LostAnswer);

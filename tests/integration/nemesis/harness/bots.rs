@@ -120,7 +120,7 @@ impl Slot {
     fn end(&self) {
         self.over.store(true, Ordering::SeqCst);
         if let Some(mut child) = self.child().take() {
-            child.kill().ok(); // it may have ended by itself
+            child.kill().ok(); // it may have ended unexpectedly
             child.wait().ok();
         }
     }
@@ -231,7 +231,7 @@ async fn keep_running(slot: Arc<Slot>, program: PathBuf, weather: Weather, clien
         slot.ready.store(false, Ordering::SeqCst);
         if !slot.killed.load(Ordering::SeqCst) && !slot.over.load(Ordering::SeqCst) {
             slot.ended_by_itself.fetch_add(1, Ordering::Relaxed);
-            weather.note(&format!("bot {} ended by itself", slot.index));
+            weather.note(&format!("bot {} ended unexpectedly", slot.index));
         }
         sleep(PAUSE).await;
     }

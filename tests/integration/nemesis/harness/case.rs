@@ -150,16 +150,24 @@ pub(crate) fn millis(ts: &MessageTs) -> i64 {
 }
 
 fn card(words: &str, buttons: &[String]) -> Option<Card> {
+    // A card that was carried out begins with its outcome, and any other with its act.
     let title = words.lines().next()?;
+    let title = title.strip_prefix("✅ ").unwrap_or(title);
     let verbs = [
         ("*Start “", To::Started),
+        ("*Started “", To::Started),
         ("*Resume “", To::Started),
+        ("*Resumed “", To::Started),
         ("*Stop “", To::Stopped),
+        ("*Stopped “", To::Stopped),
         ("*Cancel “", To::Cancelled),
-        ("*PERMANENTLY DELETE “", To::Deleted),
+        ("*Cancelled “", To::Cancelled),
+        ("*Permanently delete “", To::Deleted),
+        ("*Deleted “", To::Deleted),
+        ("*“", To::Deleted), // “…” was permanently deleted
     ];
     let (rest, to) = verbs.iter().find_map(|(verb, to)| Some((title.strip_prefix(verb)?, *to)))?;
-    let experiment = rest.split_once("”?")?.0.to_owned();
+    let experiment = rest.split_once('”')?.0.to_owned();
     let has = |mark: &str| words.lines().any(|line| line.starts_with(mark));
     let stands = if buttons.iter().any(|button| button == "approve") {
         Stands::Open

@@ -169,7 +169,7 @@ pub(crate) async fn run(options: &Options, stop: CancellationToken) -> anyhow::R
     report.operations = driver.tally.lock().expect("nobody panics with the lock").clone();
     report.faults = sky.weather.counts();
     let alone = fleet.slots.iter().map(|slot| slot.ended_by_itself.load(Ordering::Relaxed)).sum();
-    report.faults.insert("(a bot ended by itself and was started again)".to_owned(), alone);
+    report.faults.insert("(a bot ended unexpectedly and was started again)".to_owned(), alone);
     if report.violations() > 0 || report.broken_off.is_some() {
         for slot in &fleet.slots {
             std::fs::copy(&slot.log, options.out.join(format!("seed-{}-bot-{}.log", options.seed, slot.index))).ok();

@@ -1,0 +1,195 @@
+//! Many mails of every kind while Gmail fails in every way: none is lost, and none is answered twice.
+//!
+//! `cargo bench --bench load -- --mail 10000` does the same on a larger scale, with figures.
+
+pub(crate) mod made_up;
+pub(crate) mod verdict;
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use countersign::{
+    clock::ManualClock,
+    config::{Config, MailProvider},
+    ids::MessageTs,
+    sandbox::{
+        gmail::Fault,
+        google::{CLIENT_ID, CLIENT_SECRET, PERSON, REFRESH_TOKEN},
+        model::SandboxModel,
+        slack::world::message::Message,
+    },
+};
+
+use self::{
+    made_up::{Mailbox, Way, answers, letter, number_in},
+    verdict::{End, Seen, broken},
+};
+use crate::{
+    dialogues::scripted::asking,
+    support::bot::{Setup, TestBot, in_time},
+};
+
+/// The channel of mails.
+const CHANNEL: (&str, &str) = ("C1", "experiments");
+/// The number of mails, and of those that arrive together.
+const MAILS: usize = 200;
+const WAVE: usize = 50;
+/// The seed of the faults.
+const SEED: u64 = 7;
+/// The rate of each fault of sending, in thousandths.
+const PER_MILLE: u16 = 25;
+/// How long all of it may take before the test gives up.
+const BOUND: Duration = Duration::from_secs(240);
+
+/// The mails as people see them, and what was pressed.
+#[derive(Default)]
+struct Watched {
+    seen: BTreeMap<usize, Seen>,
+    /// The thread of each mail, and the messages of it that were pressed.
+    roots: BTreeMap<MessageTs, usize>,
+    pressed: HashSet<(MessageTs, &'static str)>,
+    /// The mails whose reply was certainly not sent at first.
+    tried_again: HashSet<usize>,
+}
+
+impl Watched {
+    /// Looks at every thread whose mail has no end yet, and presses as the plan says.
+    async fn looks(&mut self, bot: &TestBot) {
+        let roots: Vec<(MessageTs, String)> = bot
+            .slack
+            .look(|world| world.roots(&CHANNEL.0.into()).map(|root| (root.ts.clone(), root.words())).collect());
+        for (root, words) in roots {
+            let Some(number) = number_in(&words) else { continue };
+            if self.roots.insert(root, number).is_none() {
+                self.seen.entry(number).or_default().threads += 1;
+            }
+        }
+        for (root, number) in self.roots.clone() {
+            if self.seen[&number].end.is_none() {
+                let end = self.look(bot, &root, number).await;
+                self.seen.entry(number).or_default().end = end;
+            }
+        }
+    }
+
+    async fn look(&mut self, bot: &TestBot, root: &MessageTs, number: usize) -> Option<End> {
+        let messages = bot.slack.thread(CHANNEL.1, root);
+        let replies = messages.iter().filter(|message| message.ts != *root && !message.deleted);
+        if let Some(end) = replies.clone().find_map(|message| End::told_by(&message.words())) {
+            return Some(end);
+        }
+        for message in replies {
+            let label = match Way::of(number) {
+                _ if has(message, "Try again") => "Try again",
+                _ if !has(message, "Send") => continue,
+                Way::Sends => "Send",
+                Way::Rejects => "Reject…",
+                Way::Leaves => return Some(End::Waits),
+            };
+            if label == "Try again" {
+                self.tried_again.insert(number);
+            }
+            if self.pressed.insert((message.ts.clone(), label)) {
+                bot.slack.clicks("bo", CHANNEL.1, &message.ts, label).await.unwrap();
+            }
+        }
+        None
+    }
+
+    fn arrived(&self) -> usize {
+        self.seen.len()
+    }
+
+    fn ended(&self) -> usize {
+        self.seen.values().filter(|seen| seen.end.is_some()).count()
+    }
+}
+
+fn has(message: &Message, label: &str) -> bool {
+    message.buttons().iter().any(|button| button.label == label)
+}
+
+fn settings(mailbox: &Mailbox, config: &mut Config) {
+    config.workers.lease = Duration::from_secs(20);
+    let variables: BTreeMap<_, _> = mailbox.variables(CHANNEL.0).into_iter().collect();
+    let email = &mut config.email;
+    (email.provider, email.channel) = (Some(MailProvider::Gmail), Some(CHANNEL.0.to_owned()));
+    (email.address, email.sync_every) = (Some(PERSON.to_owned()), Duration::from_secs(1));
+    (email.timeout, email.automatic, email.answers_a_day) = (Duration::from_secs(2), true, 1000);
+    email.gmail_api_url.clone_from(&variables["GMAIL_API_URL"]);
+    email.google_token_url.clone_from(&variables["GOOGLE_TOKEN_URL"]);
+    email.google_client_id = Some(CLIENT_ID.into());
+    email.google_client_secret = Some(CLIENT_SECRET.into());
+    email.google_refresh_token = Some(REFRESH_TOKEN.into());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_hundred_mails_under_faults_are_neither_lost_nor_answered_twice() {
+    let clock = ManualClock::default();
+    let mailbox = Arc::new(Mailbox::start(Arc::new(clock.clone())).await.unwrap());
+    let model = SandboxModel::start(0).await.unwrap();
+    model.answers_by(answers);
+    let (asks, box_of_bot) = (asking(&model), mailbox.clone());
+    let settings = Box::new(move |config: &mut Config| {
+        asks(config);
+        settings(&box_of_bot, config);
+    });
+    let bot = TestBot::with(Setup { settings, clock, ..Setup::default() }).await;
+    mailbox.is_unreliable(SEED, PER_MILLE, 0);
+
+    let mut watched = Watched::default();
+    let deadline = tokio::time::Instant::now() + BOUND;
+    for wave in 0..MAILS / WAVE {
+        match wave {
+            1 => mailbox.gmail.expires_history(),
+            2 => mailbox.tokens().revoke(),
+            _ => {}
+        }
+        for number in wave * WAVE..(wave + 1) * WAVE {
+            mailbox.gmail.receives(&letter(number));
+        }
+        if wave == 2 {
+            // What arrived is in no history that can still be asked for.
+            mailbox.gmail.expires_history();
+        }
+        while watched.arrived() < (wave + 1) * WAVE {
+            assert!(tokio::time::Instant::now() < deadline, "{} mails arrived", watched.arrived());
+            watched.looks(&bot).await;
+            bot.clock.advance(Duration::from_millis(50));
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+    while watched.ended() < MAILS {
+        assert!(tokio::time::Instant::now() < deadline, "{} mails ended: {:?}", watched.ended(), watched.seen);
+        watched.looks(&bot).await;
+        // Slowly, since what is being done has a time limit on this clock.
+        bot.clock.advance(Duration::from_millis(100));
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+
+    let applied = mailbox.gmail.faults().applied();
+    mailbox.gmail.faults().clear();
+    // Labels are tried again after waits, and everything else is done.
+    while bot.store().backlog().await.unwrap().outbox > 0 {
+        assert!(tokio::time::Instant::now() < deadline, "messages that are not delivered");
+        bot.clock.advance(Duration::from_millis(250));
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let is_answered = |mail: &countersign::sandbox::gmail::StoredMail| {
+        mail.labels.iter().any(|label| label == "Countersign/answered")
+    };
+    let answered = watched.seen.values().filter(|seen| seen.end == Some(End::Sent)).count();
+    let labelled = || mailbox.gmail.mails().iter().filter(|mail| is_answered(mail)).count() == answered;
+    in_time(&bot, "the labels of answered mails", labelled).await;
+    assert_eq!(broken(MAILS, &watched.seen, &mailbox.gmail.sent()), Vec::<String>::new());
+    // The draft of a reply that was certainly not sent stays in the mailbox; another try makes its own.
+    let left = mailbox.gmail.drafts();
+    let left: Vec<_> = left.iter().filter_map(|(_, draft)| number_in(&draft.subject)).collect();
+    assert!(left.iter().all(|number| watched.tried_again.contains(number)), "drafts of {left:?} are left");
+    let kinds = [Fault::LostAnswer, Fault::TooMany(0), Fault::Status(500)];
+    assert!(kinds.iter().all(|kind| applied.iter().any(|(fault, _)| fault == kind)), "{applied:?}");
+    assert_eq!(model.violations(), Vec::<String>::new());
+}
