@@ -27,6 +27,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) program: &'a Path,
     /// How many files and sockets it may have open.
     pub(crate) descriptors: Option<u64>,
+    /// Further settings, as environment variables.
+    pub(crate) settings: &'a [(&'static str, String)],
 }
 
 /// A running `countersign serve`; killed when it is dropped.
@@ -42,6 +44,8 @@ pub(crate) struct Memory {
     pub(crate) now: f64,
     /// That part of it which is not of files, such as the program's own.
     pub(crate) own: f64,
+    /// All of it, with its share of what other processes use as well.
+    pub(crate) share: f64,
     pub(crate) most: f64,
 }
 
@@ -74,6 +78,7 @@ impl Bot {
             .env("COUNTERSIGN__SLACK__RATE_LIMITS", "false")
             .stdin(Stdio::null())
             .stdout(Stdio::null());
+        command.envs(around.settings.iter().map(|(name, value)| (*name, value)));
         if around.socket {
             command.env("SLACK_APP_TOKEN", "xapp-bench");
         }
@@ -101,12 +106,17 @@ impl Bot {
     /// How much memory it has.
     pub(crate) fn memory(&self) -> anyhow::Result<Memory> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
+        let rollup = fs::read_to_string(format!("/proc/{}/smaps_rollup", self.process.id()))?;
         let field = |name: &str| -> anyhow::Result<f64> {
-            let line = status.lines().find_map(|line| line.strip_prefix(name)).context("the kernel tells it")?;
+            let line = status
+                .lines()
+                .chain(rollup.lines())
+                .find_map(|line| line.strip_prefix(name))
+                .context("the kernel tells it")?;
             let kib = line.split_whitespace().next().context("a number")?;
             Ok(kib.parse::<f64>()? / 1024.0)
         };
-        Ok(Memory { now: field("VmRSS:")?, own: field("RssAnon:")?, most: field("VmHWM:")? })
+        Ok(Memory { now: field("VmRSS:")?, own: field("RssAnon:")?, share: field("Pss:")?, most: field("VmHWM:")? })
     }
 
     /// Ends it as a service manager does.

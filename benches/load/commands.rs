@@ -149,7 +149,7 @@ fn card(name: &str) -> Card {
     Card {
         title: format!("Start “{name}”?"),
         facts: vec![
-            Fact { before: Some("inactive".into()), ..fact("Status", "enrolling (running)") },
+            Fact { before: Some("inactive".into()), ..fact("Status", "running") },
             fact("Context", "assign-prog"),
             fact("Conditions", "control 50%, variant 50%"),
             fact("Decision points", "SelectSection / absolute_value_plot_equality"),
@@ -157,7 +157,7 @@ fn card(name: &str) -> Card {
         warnings: Vec::new(),
         notes: vec!["Nobody is enrolled yet.".into()],
         approve: "Start experiment".to_owned(),
-        reject: "Don't start".to_owned(),
+        reject: "Cancel request".to_owned(),
         done: format!("Started “{name}”."),
         irreversible: false,
         editable: false,

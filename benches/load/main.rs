@@ -16,6 +16,8 @@
 //! | `--all-open` | with `--threads`: each of those threads has an open card |
 //! | `--slow-connections N` | only acknowledgements and `/healthz`, while so many clients keep the bot waiting; it may have 1,024 files and sockets open |
 //! | `--waiting N` | only threads that wait for a job at the simulation bridge: none, N, then twice as many; and plans |
+//! | `--mail N` | only mail: so many arrive while Gmail fails in every way; ends with 1 if one is lost or answered twice |
+//! | `--seed N` | with `--mail`: the seed of the faults, 7 if not said |
 //! | `--bot FILE` | another build of the bot, such as the one before a change |
 //!
 //! One round trip is: mention → card → press → change on the platform → outcome on the card and a reply in the thread.
@@ -28,9 +30,14 @@
 mod bot;
 mod commands;
 mod figures;
+#[path = "../../tests/integration/durability/many_mails/made_up.rs"]
+mod made_up;
+mod mail;
 mod round;
 mod slack;
 mod slow;
+#[path = "../../tests/integration/durability/many_mails/verdict.rs"]
+mod verdict;
 mod waiting;
 mod wire;
 
@@ -87,6 +94,10 @@ struct Options {
     slow_connections: Option<usize>,
     #[arg(long, conflicts_with_all = ["threads", "slow_connections"])]
     waiting: Option<usize>,
+    #[arg(long, conflicts_with_all = ["threads", "slow_connections", "waiting"])]
+    mail: Option<usize>,
+    #[arg(long, default_value_t = 7, requires = "mail")]
+    seed: u64,
     #[arg(long, default_value = env!("CARGO_BIN_EXE_countersign"))]
     bot: PathBuf,
     /// What `cargo bench` adds.
@@ -130,6 +141,11 @@ async fn run(options: Options) -> anyhow::Result<Table> {
         None => None,
     };
     let bridge_url = bridge.as_ref().map(|bridge| (bridge.url(), bridge.jwt_secret().to_owned()));
+    let mails = match options.mail {
+        Some(_) => Some(mail::Systems::start().await?),
+        None => None,
+    };
+    let settings = mails.as_ref().map(mail::Systems::settings).unwrap_or_default();
     let surroundings = Surroundings {
         slack_url: &slack_url,
         upgrade_url: &upgrade_url,
@@ -139,6 +155,7 @@ async fn run(options: Options) -> anyhow::Result<Table> {
         socket: options.socket,
         program: &options.bot,
         descriptors: options.slow_connections.map(|_| slow::DESCRIPTORS),
+        settings: &settings,
     };
     let mut table = Table::default();
     if options.threads.is_some() {
@@ -168,6 +185,12 @@ async fn run(options: Options) -> anyhow::Result<Table> {
     if let (Some(threads), Some(bridge)) = (options.waiting, &bridge) {
         waiting::measure(&person, &bot, bridge, threads, &mut table).await?;
         bot.stop()?;
+        return Ok(table);
+    }
+    if let (Some(count), Some(mails)) = (options.mail, &mails) {
+        let run = mail::run(&person, &bot, mails, count, options.seed, &mut table).await?;
+        bot.stop()?;
+        run.judge(mails, folder.path(), &mut table)?;
         return Ok(table);
     }
     sleep(IDLE).await;

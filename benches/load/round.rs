@@ -68,8 +68,14 @@ impl Person {
         self.delivers("events_api", "/slack/events", callback).await
     }
 
-    /// Presses the approving button of a message; returns how long the acknowledgement took.
-    async fn presses(&self, root: &str, message: &str, block: &str, value: &str) -> anyhow::Result<Duration> {
+    /// Presses a button of a message; returns how long the acknowledgement took.
+    pub(crate) async fn presses(
+        &self,
+        root: &str,
+        message: &str,
+        action: &str,
+        (block, value): (&str, &str),
+    ) -> anyhow::Result<Duration> {
         let at = self.slack.fresh_ts();
         let payload = json!({
             "type": "block_actions", "api_app_id": "A1", "token": "gone", "trigger_id": format!("{at}.T1"),
@@ -80,7 +86,7 @@ impl Person {
             "channel": { "id": CHANNEL, "name": "experiments" },
             "message": { "type": "message", "user": BOT, "ts": message, "thread_ts": root, "text": "…" },
             "state": { "values": {} },
-            "actions": [{ "action_id": "approve", "block_id": block, "type": "button", "value": value,
+            "actions": [{ "action_id": action, "block_id": block, "type": "button", "value": value,
                 "text": { "type": "plain_text", "text": "Start experiment" }, "action_ts": at }],
         });
         self.delivers("interactive", "/slack/interactions", payload).await
@@ -125,7 +131,7 @@ impl Person {
             }
             ensure!(heard.edit || heard.text.ends_with('…'), "no card for “{words}” but: {}", heard.text);
         };
-        self.presses(root, &card.ts, &block, &value).await?;
+        self.presses(root, &card.ts, "approve", (&block, &value)).await?;
         Ok(())
     }
 
@@ -143,7 +149,7 @@ impl Person {
             ensure!(heard.edit || heard.text.ends_with('…'), "no card for “{words}” but: {}", heard.text);
         };
         let pressed = Instant::now();
-        let click_acknowledged = self.presses(root, &card.ts, &block, &value).await?;
+        let click_acknowledged = self.presses(root, &card.ts, "approve", (&block, &value)).await?;
         let (mut outcome, mut reply) = (None, None);
         while outcome.is_none() || reply.is_none() {
             let heard = hears.next(words).await?;

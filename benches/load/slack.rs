@@ -37,15 +37,19 @@ pub(crate) const CHANNEL: &str = "C1";
 pub(crate) const BOT: &str = "U0BOT";
 
 /// Something the bot said, or said anew.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Heard {
     pub(crate) at: Instant,
     pub(crate) ts: String,
+    /// The thread, if it is a reply.
+    pub(crate) root: Option<String>,
     /// Whether it took the place of what the message said before.
     pub(crate) edit: bool,
     pub(crate) text: String,
     /// The block and the value of the button that approves, if there is one.
     pub(crate) approve: Option<(String, String)>,
+    /// The same of the button that asks for the same change again.
+    pub(crate) again: Option<(String, String)>,
 }
 
 /// The running stand-in.
@@ -57,6 +61,8 @@ struct Inner {
     last_ts: AtomicU64,
     calls: AtomicU64,
     threads: Mutex<HashMap<String, mpsc::UnboundedSender<Heard>>>,
+    /// Who listens to everything.
+    everything: Mutex<Option<mpsc::UnboundedSender<Heard>>>,
     /// The thread of each message.
     roots: Mutex<HashMap<String, String>>,
     sockets: Mutex<Sockets>,
@@ -110,6 +116,7 @@ impl Slack {
             last_ts: AtomicU64::new(1_767_225_600_000_000),
             calls: AtomicU64::new(0),
             threads: Mutex::default(),
+            everything: Mutex::default(),
             roots: Mutex::default(),
             sockets: Mutex::default(),
             expected: Mutex::default(),
@@ -146,6 +153,13 @@ impl Slack {
     pub(crate) fn listen(&self, root: &str) -> mpsc::UnboundedReceiver<Heard> {
         let (heard, hears) = mpsc::unbounded_channel();
         self.0.threads.lock().expect("nobody panics with the lock").insert(root.to_owned(), heard);
+        hears
+    }
+
+    /// Listens to all messages from now on, also to those that begin threads.
+    pub(crate) fn listen_to_all(&self) -> mpsc::UnboundedReceiver<Heard> {
+        let (heard, hears) = mpsc::unbounded_channel();
+        *self.0.everything.lock().expect("nobody panics with the lock") = Some(heard);
         hears
     }
 
@@ -210,11 +224,18 @@ impl Slack {
                 None => roots.get(&ts).cloned(),
             }
         };
-        let approve = posted.blocks.into_iter().find_map(|Block { block_id, elements }| {
-            let button = elements.into_iter().find(|element| element.action_id.as_deref() == Some("approve"))?;
-            Some((block_id?, button.value?))
-        });
-        let heard = Heard { at: Instant::now(), ts: ts.clone(), edit, text: posted.text, approve };
+        let button = |action: &str| {
+            posted.blocks.iter().find_map(|Block { block_id, elements }| {
+                let button = elements.iter().find(|element| element.action_id.as_deref() == Some(action))?;
+                Some((block_id.clone()?, button.value.clone()?))
+            })
+        };
+        let (approve, again) = (button("approve"), button("again"));
+        let (at, ts_of, root_of) = (Instant::now(), ts.clone(), root.clone());
+        let heard = Heard { at, ts: ts_of, root: root_of, edit, text: posted.text, approve, again };
+        if let Some(everything) = &*self.0.everything.lock().expect("nobody panics with the lock") {
+            everything.send(heard.clone()).ok(); // an error means that nobody listens any more
+        }
         if let Some(root) = root
             && let Some(thread) = self.0.threads.lock().expect("nobody panics with the lock").get(&root)
         {
@@ -256,7 +277,7 @@ async fn on_call(
         "apps.connections.open" => {
             json!({ "ok": true, "url": format!("ws://{}/link?ticket=1&app_id=A1", slack.0.address) })
         }
-        "conversations.replies" => json!({ "ok": true, "messages": [], "has_more": false }),
+        "conversations.replies" | "conversations.history" => json!({ "ok": true, "messages": [], "has_more": false }),
         _ => json!({ "ok": true }),
     };
     Json(answer).into_response()

@@ -79,12 +79,12 @@ enum ByName {
 fn options(arguments: Arguments) -> Result<Options, String> {
     let known = kinds();
     if let Some(wrong) = arguments.faults.iter().find(|kind| *kind != "none" && !known.contains(&kind.as_str())) {
-        return Err(format!("--faults: found `{wrong}`; right would be none, or some of {}", known.join(",")));
+        return Err(format!("--faults: found `{wrong}`; expected none, or some of {}", known.join(",")));
     }
     let redis = arguments.store == StoreName::Redis;
     let processes = arguments.processes.unwrap_or(if redis { 3 } else { 1 });
     if processes == 0 || (!redis && processes > 1) {
-        return Err(format!("--processes: found {processes}; right would be 1, or more with --store redis"));
+        return Err(format!("--processes: found {processes}; expected 1, or more with --store redis"));
     }
     let by = match arguments.by {
         Some(ByName::Http) => By::Http,
