@@ -15,17 +15,16 @@ const MAX_LISTED: usize = 15;
 
 /// Returns the reply about the outcome of an action, with buttons for the next steps.
 pub fn outcome(registry: &Registry, record: &ActionRecord) -> Reply {
-    let subject = subject(registry, record);
-    let reply = outcome_reply(record, subject.as_deref());
+    let reply = outcome_reply(record);
     let steps = registry.owner_of(&record.name).map(|capability| capability.next_steps(record)).unwrap_or_default();
     steps.into_iter().fold(reply, |reply, step| reply.choice(step.label, step.says))
 }
 
 /// Returns the reply about the outcome of an action, without next steps.
-fn outcome_reply(record: &ActionRecord, subject: Option<&str>) -> Reply {
+fn outcome_reply(record: &ActionRecord) -> Reply {
     let requester = || Text::new().person(record.requested_by.clone()).plain(" ");
     match record.status {
-        Status::Done => Reply::text(requester().join(done_text(record, subject))),
+        Status::Done => Reply::text(requester().join(done_text(record))),
         Status::Failed => {
             let several = record.scope.subjects.len() > 1;
             let summary = summary(record);
@@ -86,10 +85,9 @@ pub fn with_question(registry: &Registry, record: &ActionRecord, mut reply: Repl
 }
 
 /// Returns the reply that one of several requests is done. The button to undo it is on the card.
-pub fn done_so_far(registry: &Registry, record: &ActionRecord) -> Reply {
-    let subject = subject(registry, record);
+pub fn done_so_far(record: &ActionRecord) -> Reply {
     let requester = Text::new().person(record.requested_by.clone()).plain(" ");
-    Reply::text(requester.join(done_text(record, subject.as_deref())))
+    Reply::text(requester.join(done_text(record)))
 }
 
 /// Mentions the person who asked and the people who approved, each once: all of them need to know that it failed.
@@ -108,23 +106,12 @@ pub fn everyone_and(by: &UserId, record: &ActionRecord) -> Text {
     people(Text::new(), "", &everyone).plain(" ")
 }
 
-/// Returns the text that an action is done, with the people who approved it. The text is the action's own summary if it
-/// has one; otherwise it is short, since the card above has the details.
-fn done_text(record: &ActionRecord, subject: Option<&str>) -> Text {
+/// Returns the text that an action is done, with the people who approved it.
+fn done_text(record: &ActionRecord) -> Text {
     let summary = summary(record);
-    if summary.words() != record.card.done {
-        return match approved_by_others(record) {
-            Some(others) => summary.plain(" Approved by ").join(others).plain("."),
-            None => summary,
-        };
-    }
-    let done = match subject {
-        Some(subject) => Text::new().plain("“").bold(subject).plain("”: done"),
-        None => Text::new().bold(record.act()).plain(": done"),
-    };
     match approved_by_others(record) {
-        Some(others) => done.plain(", approved by ").join(others).plain("."),
-        None => done.plain("."),
+        Some(others) => summary.plain(" Approved by ").join(others).plain("."),
+        None => summary,
     }
 }
 

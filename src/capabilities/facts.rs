@@ -192,5 +192,5 @@ pub fn deadline() -> Instant {
 /// Returns the reply for a platform that did not answer in time and has no cached answer.
 fn timed_out(service: &str) -> Reply {
     Reply::text(format!("{service} didn't answer within {} s, so I couldn't look that up.", READ_TIMEOUT.as_secs()))
-        .hint("Try again in a minute. If it keeps failing, tell its operator.")
+        .hint("Try again in a minute. If it keeps failing, contact your administrator.")
 }

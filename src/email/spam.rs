@@ -64,7 +64,7 @@ impl ActionKind for MarkAsSpam {
                 warnings: Vec::new(),
                 notes: vec![Text::from("No reply is sent. You can move it back in the mailbox.")],
                 approve: "Mark as spam".to_owned(),
-                reject: "Keep it".to_owned(),
+                reject: "Not spam".to_owned(),
                 done: "Marked as spam. No reply was sent.".to_owned(),
                 irreversible: false,
                 editable: false,

@@ -185,7 +185,7 @@ impl ActionKind for FakeAction {
             undo: Some(Undo {
                 name: "update_experiment_status".into(),
                 parameters: json!({ "experiment": name, "status": "enrollmentComplete" }),
-                label: "Undo: stop it again".into(),
+                label: "Undo: stop experiment".into(),
             }),
             scope: Scope::default(),
         })

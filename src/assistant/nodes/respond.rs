@@ -184,7 +184,7 @@ fn closing_reply(registry: &Registry, state: &mut AgentState, record: &ActionRec
     };
     let reply = match state.plan().filter(|plan| !plan.ahead.is_empty()) {
         Some(_) if record.status == Status::Done && !record.cut_short => {
-            with_report(outcomes::done_so_far(registry, record))
+            with_report(outcomes::done_so_far(record))
         }
         _ => outcomes::with_question(registry, record, with_report(outcomes::outcome(registry, record))),
     };

@@ -40,7 +40,7 @@ fn why_unusable(server: &str, tool: &str, why: &Unusable) -> (ErrorKind, Text, T
         }
         Unusable::Unreachable(error) => {
             let text = not_called().plain("I can't reach ").bold(server).plain(" right now.");
-            (kind(error), text, Text::from("Try again in a minute. If it keeps failing, tell its operator."))
+            (kind(error), text, Text::from("Try again in a minute. If it keeps failing, contact your administrator."))
         }
     }
 }
@@ -84,11 +84,11 @@ pub(crate) fn unreachable(server: &str, error: &Error) -> Reply {
         }
         Error::NotSent { .. } | Error::RunOut | Error::SessionLost => {
             Reply::text(Text::from("I can't reach ").bold(server).plain(" right now."))
-                .hint("Try again in a minute. If it keeps failing, tell its operator.")
+                .hint("Try again in a minute. If it keeps failing, contact your administrator.")
         }
         Error::NoAnswer { reason } => {
             let text = Text::new().bold(server).plain(" didn't answer: ").plain(words(reason, MAX_QUOTED));
-            Reply::text(text.plain(".")).hint("Try again in a minute. If it keeps failing, tell its operator.")
+            Reply::text(text.plain(".")).hint("Try again in a minute. If it keeps failing, contact your administrator.")
         }
     }
 }

@@ -34,8 +34,8 @@ pub(super) fn forget_card(notes: &[String]) -> Card {
         facts: notes.iter().map(|note| fact("Note", Text::new().italic(note.as_str()))).collect(),
         warnings: Vec::new(),
         notes: Vec::new(),
-        approve: "Forget".to_owned(),
-        reject: "Keep".to_owned(),
+        approve: "Forget note".to_owned(),
+        reject: "Keep note".to_owned(),
         done: match notes.len() {
             1 => "Deleted the note.".to_owned(),
             count => format!("Deleted {count} notes."),

@@ -16,16 +16,16 @@ pub(super) fn card(steps: &[(String, Effect)], left_out: &[&String]) -> Card {
         fact((at + 1).to_string(), step)
     });
     let dropped = left_out.iter().map(|step| fact("Left out".to_owned(), Text::from(step.as_str())));
-    let (title, approve, done) = match steps.len() {
-        1 => ("Run this step?".to_owned(), "Start", "Started the step.".to_owned()),
-        count => (format!("Run these {count} steps?"), "Start", format!("Started with {count} steps.")),
+    let (title, done) = match steps.len() {
+        1 => ("Run this step?".to_owned(), "Started the step.".to_owned()),
+        count => (format!("Run these {count} steps?"), format!("Started a plan with {count} steps.")),
     };
     Card {
         title,
         facts: numbered.chain(dropped).collect(),
         warnings: Vec::new(),
         notes: vec!["This card changes nothing. Each change gets its own card.".into()],
-        approve: approve.to_owned(),
+        approve: "Run plan".to_owned(),
         reject: "Cancel request".to_owned(),
         done,
         irreversible: false,

@@ -240,7 +240,7 @@ impl Capability for Simulation {
 /// Returns suggestions for the next request after a change has ended.
 fn next_steps(deps: &Deps, record: &ActionRecord) -> Vec<Choice> {
     let Some(simulation) = record.parameters["simulation"].as_str() else { return Vec::new() };
-    let run = || Choice::new("Run it", format!("run {simulation}"));
+    let run = || Choice::new("Run simulation", format!("run {simulation}"));
     match (&record.status, record.name.as_str(), &record.outcome) {
         (Status::Done, actions::load::NAME, _) => {
             vec![run(), Choice::new("Show its parameters", format!("list the parameters of {simulation}"))]

@@ -348,7 +348,7 @@ fn results_id(deps: &Deps, asked: &Given) -> Result<String, ToolError> {
     let none = || match simulation {
         Some(simulation) => {
             Reply::text(Text::new().plain("I have no record of a run of ").bold(simulation).plain(" with results."))
-                .choice("Run it", format!("run {simulation}"))
+                .choice("Run simulation", format!("run {simulation}"))
         }
         None => {
             Reply::text("I have no run with results on record. Name the results, such as “show the results of ‹id›”.")

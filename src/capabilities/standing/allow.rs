@@ -186,7 +186,7 @@ impl AllowStanding {
             undo: Some(Undo {
                 name: revoke::NAME.to_owned(),
                 parameters: json!({ "id": bounds.id }),
-                label: "Undo: end it again".to_owned(),
+                label: "Undo: end approval".to_owned(),
             }),
             scope: scope(allowance, &bounds, &place),
             parameters: json!(bounds),

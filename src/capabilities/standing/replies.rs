@@ -64,7 +64,7 @@ pub fn revoke_card(allowances: &Allowances, granted: &Grant, now: Timestamp) -> 
         warnings: Vec::new(),
         notes: vec![Text::from(after)],
         approve: "End approval".to_owned(),
-        reject: "Keep it".to_owned(),
+        reject: "Keep approval".to_owned(),
         done: format!("Ended the standing approval {id}."),
         irreversible: false,
         editable: false,

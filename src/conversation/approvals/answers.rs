@@ -48,7 +48,7 @@ impl Approvals {
         let intro = Mrkdwn::new(1500).plain(&question).finish();
         let frame = Frame {
             title: TITLE,
-            submit: "Send",
+            submit: "Send answer",
             callback: modals::ANSWER,
             metadata: record.approval.as_str(),
             intro: Some(&intro),

@@ -126,7 +126,7 @@ impl Approvals {
             Ok(Some(form)) => {
                 let intro = replies::form_intro(&record, callback == modals::EDIT);
                 let frame =
-                    Frame { title, submit: "Save", callback, metadata: record.approval.as_str(), intro: Some(&intro) };
+                    Frame { title, submit: "Update request", callback, metadata: record.approval.as_str(), intro: Some(&intro) };
                 form::draw(&form, &frame)
             }
             _ => modals::message_window(title, &replies::no_form()),

@@ -193,7 +193,7 @@ impl Creation {
         }
         let frame = Frame {
             title: DRAFT_TITLE,
-            submit: "Propose",
+            submit: "Propose experiment",
             callback: DRAFT_FORM,
             metadata: &filled,
             intro: Some(DRAFT_INTRO),
@@ -236,7 +236,7 @@ impl Creation {
             return modals::message_window(title, &form_unavailable());
         };
         let callback = shortcut.callback;
-        let frame = Frame { title, submit: "Propose", callback, metadata: "", intro: Some(INTRO) };
+        let frame = Frame { title, submit: "Propose experiment", callback, metadata: "", intro: Some(INTRO) };
         let mut view = form::draw(&form, &frame);
         if let Some(blocks) = view["blocks"].as_array_mut() {
             blocks.insert(1, channel_field()); // below the introduction

@@ -200,7 +200,7 @@ async fn a_life_of_starting_stopping_resuming_cancelling() {
         Enrolled: 0
         Overlapping experiments: none
         ⚠️ A cancelled experiment can't be started again here.
-        [Cancel experiment] (red) [Keep it]
+        [Cancel experiment] (red) [Keep experiment]
         ✅ Cancelled “Math Hints”: nobody gets its conditions any more.
         ");
         bench.does("update_experiment_status", cancel).await;
@@ -267,7 +267,7 @@ async fn deleting_shouts_and_counts() {
         assert!(words.starts_with("Permanently delete “Math Hints”?\nStatus: running"), "{words}");
         assert!(words.contains("⚠️ This can't be undone. The enrollments of 2 users are deleted too.\n"), "{words}");
         assert!(words.contains("⚠️ It is running, so users are getting its conditions now.\n"), "{words}");
-        assert!(words.contains("[Delete permanently] (red) [Keep it]"), "{words}");
+        assert!(words.contains("[Delete permanently] (red) [Keep experiment]"), "{words}");
         assert_eq!(bench.does("delete_experiment", asked).await, "“Math Hints” was permanently deleted.");
         assert!(!bench.upgrade.contains("Math Hints"));
     }

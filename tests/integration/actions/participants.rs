@@ -103,7 +103,7 @@ async fn marking_finds_the_experiment_and_enrols_once() {
         Enrolled: 0
         Overlapping experiments: none
         UpGrade enrolls users by its own assignment; the condition given here is only recorded.
-        [Mark] [Cancel request]
+        [Mark visit] [Cancel request]
         ✅ Marked SelectSection / absolute_value_plot_equality for “student-1”.
         ");
         assert!(failure(bench.performs(&record).await).starts_with("UpGrade doesn't know the user student-1 yet"));

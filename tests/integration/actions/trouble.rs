@@ -145,7 +145,7 @@ async fn undo_takes_a_start_back_as_far_as_the_rules_go() {
     let (bench, record) = ready(Version::V6_5, "update_experiment_status").await;
     bench.performs(&record).await;
     let undo = record.undo.unwrap();
-    assert_eq!(undo.label, "Undo: stop it again");
+    assert_eq!(undo.label, "Undo: stop experiment");
     assert_eq!(bench.does(&undo.name, undo.parameters).await, "Stopped “Math Hints”: no new users are enrolled.");
 }
 
@@ -155,7 +155,7 @@ async fn a_platform_that_is_away_proposes_nothing() {
     bench.upgrade.is_down(Some(Down::Unavailable));
     assert_snapshot!(bench.refuses("delete_experiment", parameters("delete_experiment")).await, @"
     unavailable: UpGrade isn't answering (status 503), so I couldn't look that up.
-    Try again in a minute. If it keeps failing, tell its operator.
+    Try again in a minute. If it keeps failing, contact your administrator.
     ");
 }
 

@@ -60,7 +60,7 @@ async fn who_asked_changes_the_request_in_its_form() {
     Approved by @bo · ‹time›
     *Status*  inactive → *scheduled*
     Asked by @ana, edited by @ana · digest `‹id›`
-    [Undo: unschedule it] [Show all]
+    [Undo: unschedule experiment] [Show all]
     ---
     @ana “*Math Hints*”: done, approved by bo. What next?
     [Show details]
@@ -86,7 +86,7 @@ async fn who_edited_cannot_be_the_second_person() {
     ‹nobody is enrolled, and nobody else is at the point›
     ⚠️ A cancelled experiment can't be started again here.
     Asked by @ana, edited by @bo · anyone in this channel except the requester and editors can approve · expires ‹time› · digest `‹id›`
-    [Cancel experiment] [Keep it] [Edit…] [Show all]
+    [Cancel experiment] [Keep experiment] [Edit…] [Show all]
     ");
     for name in ["ana", "bo"] {
         thread.clicks(name, "approve").await;

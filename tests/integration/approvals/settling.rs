@@ -37,7 +37,7 @@ async fn an_unknown_outcome_is_looked_up_again() {
     Approved by @bo · ‹time›
     *Status*  inactive → *running*
     Asked by @ana · digest `‹id›`
-    [Undo: stop it again] [Show all]
+    [Undo: stop experiment] [Show all]
     ---
     @ana, @bo I checked again: it happened. *Start “Math Hints”*: Started “Math Hints”: it is running now.
     ");
@@ -56,7 +56,7 @@ async fn what_is_said_to_be_done_and_reads_so_is_done() {
     Approved by @bo · ‹time›
     *Status*  inactive → *running*
     Asked by @ana · digest `‹id›`
-    [Undo: stop it again] [Show all]
+    [Undo: stop experiment] [Show all]
     ---
     @bo, @ana I checked again: it happened. *Start “Math Hints”*: Started “Math Hints”: it is running now.
     ");

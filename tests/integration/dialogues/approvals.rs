@@ -77,7 +77,7 @@ async fn two_people_can_be_asked_for() {
     Approved by @bo and @cy · ‹time›
     *Status*  inactive → *running*
     Asked by @ana · digest `‹id›`
-    [Undo: stop it again] [Show all]
+    [Undo: stop experiment] [Show all]
     ---
     @ana “*Math Hints*”: done, approved by bo and cy. What next?
     [Show details]

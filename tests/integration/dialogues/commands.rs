@@ -210,7 +210,7 @@ async fn a_platform_that_is_away_is_said_in_a_command_too() {
     bot.upgrade.is_down(Some(Down::Unavailable));
     assert_snapshot!(in_short(&ana.types("/upgrade status").await), @"
     UpGrade didn't answer within 2 s, so I couldn't look that up.
-    Try again in a minute. If it keeps failing, tell its operator.
+    Try again in a minute. If it keeps failing, contact your administrator.
     ");
     bot.upgrade.is_down(None);
     ana.types("/upgrade status").await;
@@ -219,7 +219,7 @@ async fn a_platform_that_is_away_is_said_in_a_command_too() {
     bot.clock.advance(Duration::from_secs(180));
     assert_snapshot!(in_short(&ana.types("/upgrade status").await), @"
     UpGrade isn't answering. It was running 3 min ago: *A/B Testing Backend*, version `6.5.0`.
-    Try again in a minute. If it keeps failing, tell its operator.
+    Try again in a minute. If it keeps failing, contact your administrator.
     ");
     assert_snapshot!(in_short(&ana.types("/upgrade list livehint-ai").await), @"
     ‹the one of livehint-ai›
@@ -278,7 +278,7 @@ async fn it_can_be_written_to_directly() {
     Approved by @ana · ‹time›
     *Status*  inactive → *running*
     Asked by @ana · digest `‹id›`
-    [Undo: stop it again] [Show all]
+    [Undo: stop experiment] [Show all]
     ---
     @ana “*Math Hints*”: done. What next?
     [Show details]

@@ -67,7 +67,7 @@ async fn another_target_takes_the_place_of_the_card() {
     ⚠️ This can't be undone. The enrollments of 24 users are deleted too.
     Replaces the open card: Permanently delete “Math Hints”.
     Asked by @ana · anyone in this channel except the requester can approve · expires ‹time› · digest `‹id›`
-    [Delete permanently] [Keep it] [Show all]
+    [Delete permanently] [Keep experiment] [Show all]
     ");
     assert_eq!(open_cards(&thread), ["*Permanently delete “Running Test”?*"]);
 }

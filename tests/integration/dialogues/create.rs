@@ -36,7 +36,7 @@ async fn what_is_missing_is_asked_for_one_by_one() {
     ✅ *Created “Foo”. It stays inactive until someone starts it.*
     Approved by @bo · ‹time›
     Asked by @ana · digest `‹id›`
-    [Undo: delete it again] [Show all]
+    [Undo: delete experiment] [Show all]
     ---
     @ana “*Foo*”: done, approved by bo. What next?
     [Start it] [Show details]

@@ -292,7 +292,7 @@ async fn the_start_of_what_is_scheduled_can_be_moved() {
     Approved by @ana · ‹time›
     *Starts*  2099-01-15 09:00 UTC → 2099-02-01 10:00 UTC
     Asked by @ana · digest `‹id›`
-    [Undo: restore the earlier date] [Show all]
+    [Undo: restore earlier date] [Show all]
     ---
     @ana “*Math Hints*”: done. What next?
     [Show details]

@@ -28,7 +28,7 @@ async fn a_note_is_written_used_and_deleted() {
 
     let mut thread = bot.user("ana").says("forget everything you remember about me").await;
     assert!(thread.heard().contains("*Forget this note about you?*"));
-    thread.clicks("ana", "Forget").await;
+    thread.clicks("ana", "Forget note").await;
     assert!(thread.heard().contains("Deleted the note."));
     let mut thread = bot.user("ana").says("what do you remember about me?").await;
     assert!(thread.heard().contains("I have no notes about you."));
@@ -43,7 +43,7 @@ async fn forget_it_is_about_the_notes_that_were_just_listed() {
     let mut thread = bot.user("ana").asks("what do you remember about me?").await;
     thread.says("ana", "forget it").await;
     assert!(thread.heard().contains("*Forget this note about you?*"), "{}", thread.last());
-    thread.clicks("ana", "Keep").await;
+    thread.clicks("ana", "Keep note").await;
 
     let mut thread = bot.user("ana").asks("start Math Hints").await;
     thread.says("ana", "what do you remember about me?").await;

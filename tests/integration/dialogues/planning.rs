@@ -194,7 +194,7 @@ async fn after_a_condition_that_does_not_hold_a_model_makes_one_other_plan() {
             "Not done: only if enrolled is above 60, stop Lesson Video Hints.",
             "*Run these 2 steps?*",
             "*1*  test the balance of Lesson Video Hints with 100 users · _needs approval_",
-            "[Start] [Cancel request] [Edit…]",
+            "[Run plan] [Cancel request] [Edit…]",
         ],
     );
     let situation = situation(&model);
@@ -218,7 +218,7 @@ async fn a_model_that_is_away_or_knows_no_other_plan_adds_nothing() {
         thread.clicks("bo", "Enroll test users").await;
         let heard = thread.heard();
         let end = "Not done: only if enrolled is above 60, stop Lesson Video Hints.";
-        assert!(heard.contains(end) && !heard.contains("[Start]"), "{heard}");
+        assert!(heard.contains(end) && !heard.contains("[Run plan]"), "{heard}");
         finish(bot, model).await;
     }
 }
@@ -242,7 +242,7 @@ async fn after_a_change_that_failed_at_most_two_plans_are_made() {
     );
     let stop: fn() -> Value = || json!({ "experiment": "Lesson Video Hints", "status": "enrollmentComplete" });
     model.will_call("propose_update_experiment_status", stop());
-    thread.clicks("ana", "Start").await;
+    thread.clicks("ana", "Run plan").await;
     model.will_call("propose_update_experiment_status", stop());
     bot.user("cy").asks("stop Lesson Video Hints").await.clicks("bo", "Stop experiment").await;
     thread.heard();

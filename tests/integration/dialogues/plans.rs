@@ -42,13 +42,13 @@ async fn a_plan_with_a_deletion_is_shown_first() {
             "*Run these 2 steps?*",
             "*1*  stop Lesson Video Hints · _needs approval_",
             "*2*  delete it · _can't be undone, needs approval_",
-            "[Start] [Cancel request] [Edit…]",
+            "[Run plan] [Cancel request] [Edit…]",
         ],
     );
     assert!(bot.upgrade.effects().is_empty(), "nothing is changed by a plan");
 
-    thread.clicks("ana", "Start").await;
-    assert_holds(&thread.heard(), &["Started with 2 steps.", "*Stop “Lesson Video Hints”?*", "Step 1 of 2."]);
+    thread.clicks("ana", "Run plan").await;
+    assert_holds(&thread.heard(), &["Started a plan with 2 steps.", "*Stop “Lesson Video Hints”?*", "Step 1 of 2."]);
     thread.clicks("bo", "Stop experiment").await;
     assert_holds(&thread.heard(), &["Next: delete it", "*Permanently delete “Lesson Video Hints”?*", "Step 2 of 2."]);
 }
@@ -58,7 +58,7 @@ async fn only_the_person_who_asked_starts_a_plan() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").says("stop Lesson Video Hints and delete it").await;
     thread.heard();
-    thread.clicks("bo", "Start").await;
+    thread.clicks("bo", "Run plan").await;
     assert!(!thread.heard().contains("Step 1 of 2"), "the plan has not begun");
     thread.clicks("ana", "Cancel request").await;
     let heard = thread.heard();
@@ -73,7 +73,7 @@ async fn a_person_may_ask_to_see_the_plan_and_drop_a_step() {
     assert_holds(&thread.heard(), &["*Run these 3 steps?*", "*1*  start Math Hints", "*2*  show it", "*3*  list"]);
     thread.says("ana", "without step 2").await;
     assert_holds(&thread.heard(), &["*Run these 2 steps?*", "*2*  list", "*Left out*  show it"]);
-    thread.clicks("ana", "Start").await;
+    thread.clicks("ana", "Run plan").await;
     assert_holds(&thread.heard(), &["*Start “Math Hints”?*", "Step 1 of 2."]);
 }
 
@@ -193,7 +193,7 @@ async fn a_plan_is_stopped_in_each_step() {
         let bot = TestBot::start().await;
         let mut thread = bot.user("ana").asks(&format!("/planning {THREE}")).await;
         if step > 0 {
-            thread.clicked("ana", "Start").await;
+            thread.clicked("ana", "Run plan").await;
         }
         for button in &BUTTONS[..usize::max(step, 1) - 1] {
             thread.clicked("bo", button).await;
@@ -219,10 +219,10 @@ async fn the_rest_of_a_stopped_plan_is_listed_and_offered_again() {
     thread.says("ana", "what is left of the plan?").await;
     assert_holds(&thread.heard(), &["Remaining steps:", "pause Class Hint Rollout", "stop Lesson Video Hints"]);
     thread.says("ana", "go on").await;
-    let card = ["*Run these 2 steps?*", "*1*  pause Class Hint Rollout", "*2*  stop Lesson Video Hints", "[Start]"];
+    let card = ["*Run these 2 steps?*", "*1*  pause Class Hint Rollout", "*2*  stop Lesson Video Hints", "[Run plan]"];
     assert_holds(&thread.heard(), &card);
     assert_eq!(bot.upgrade.effects().len(), 1, "the rest is only offered");
-    thread.clicks("ana", "Start").await;
+    thread.clicks("ana", "Run plan").await;
     assert_holds(&thread.heard(), &["*Stop “Class Hint Rollout”?*", "Step 1 of 2."]);
 }
 
@@ -256,8 +256,8 @@ async fn two_domains_are_in_one_plan_and_one_thread() {
     let said = "show me the plan first: load the demo model as demo, then start Math Hints, then run demo, then show Math Hints in short";
     let mut thread = bot.user("ana").says(said).await;
     told.note(said, &mut thread);
-    thread.clicks("ana", "Start").await;
-    told.note("[Start]", &mut thread);
+    thread.clicks("ana", "Run plan").await;
+    told.note("[Run plan]", &mut thread);
     for button in ["Load model", "Start experiment"] {
         thread.clicks("bo", button).await;
         told.note(&format!("[{button}]"), &mut thread);
@@ -348,8 +348,8 @@ async fn the_reason_of_a_refused_plan_leads_to_one_other_plan() {
     thread.clicks("ana", "Cancel request").await;
     told.note("[Cancel request]", &mut thread);
     told.says("no, without the delete", &mut thread).await;
-    thread.clicks("ana", "Start").await;
-    told.note("[Start]", &mut thread);
+    thread.clicks("ana", "Run plan").await;
+    told.note("[Run plan]", &mut thread);
     assert!(thread.last().contains("Step 1 of 1"), "{}", thread.last());
     assert!(bot.upgrade.effects().is_empty());
     assert_snapshot!(told.0);
@@ -406,7 +406,7 @@ async fn questions_about_the_progress_are_about_the_plan() {
     let mut thread = bot.user("ana").asks("show me the plan first: start Math Hints, then list the contexts").await;
     thread.says("ana", "how far are you?").await;
     assert_holds(&thread.told("ana"), &["*Run these 2 steps* · asked by @ana"]);
-    thread.clicks("ana", "Start").await;
+    thread.clicks("ana", "Run plan").await;
     thread.skip();
     for said in ["how far are you?", "where are we?", "status", "is anything running?", "@countersign status"] {
         thread.says("ana", said).await;
@@ -439,7 +439,7 @@ async fn the_limits_of_a_plan_are_settings() {
     Approved by @bo · ‹time›
     *Status*  running → *paused*
     Asked by @ana · digest `‹id›`
-    [Undo: resume it] [Show all]
+    [Undo: resume experiment] [Show all]
     ---
     @ana “*Class Hint Rollout*”: done, approved by bo.
     I stopped here: it took more than 5 steps of work, the limit for one request.

@@ -47,7 +47,7 @@ async fn a_change_of_weights_says_how_newcomers_will_split_and_can_be_undone() {
     ‹ana asks, anyone may decide› [Update experiment] [Cancel request] [Edit…] [Show all]
     ");
     thread.clicked("bo", "Update experiment").await;
-    assert_snapshot!(thread.outcome("ana", "Undo: restore the previous design").await, @"
+    assert_snapshot!(thread.outcome("ana", "Undo: restore previous design").await, @"
     *Change the weights of “Math Hints”?*
     *Conditions*  control 70%, variant 30% → *control 50%, variant 50%*
     *Of 1,000 new users*  about 689 control, 311 variant → *about 496 control, 504 variant*
@@ -71,7 +71,7 @@ async fn an_undo_leaves_alone_what_somebody_changed_since() {
     thread.clicked("bo", "Update experiment").await;
     let mut other = bot.user("cy").says("change the weights of Math Hints to 60/40").await;
     other.clicked("bo", "Update experiment").await;
-    assert_snapshot!(thread.outcome("ana", "Undo: restore the previous design").await, @"
+    assert_snapshot!(thread.outcome("ana", "Undo: restore previous design").await, @"
     “*Math Hints*” was changed again since then, so nothing was undone: undoing this would undo that change too.
     • *Conditions*: then control 70%, variant 30%, now control 60%, variant 40%
     Tell me what it should be and I'll post a card for that.
@@ -83,7 +83,7 @@ async fn a_creation_is_undone_by_a_deletion_as_long_as_nobody_takes_part() {
     let (bot, mut thread) =
         TestBot::hears("ana", "create an experiment called Foo in assign-prog at SelectSection / area_model").await;
     thread.clicked("bo", "Create experiment").await;
-    assert_snapshot!(thread.outcome("ana", "Undo: delete it again").await, @"
+    assert_snapshot!(thread.outcome("ana", "Undo: delete experiment").await, @"
     *Permanently delete “Foo”?*
     *Status*  inactive
     *Context*  `assign-prog`
@@ -95,7 +95,7 @@ async fn a_creation_is_undone_by_a_deletion_as_long_as_nobody_takes_part() {
     ⚠️ This can't be undone. Nobody is enrolled.
     This undoes the change made ‹time›: Created “Foo”. It stays inactive until someone starts it.
     Asked by @ana · anyone in this channel except the requester can approve · expires ‹time› · digest `‹id›`
-    [Delete permanently] [Keep it] [Show all]
+    [Delete permanently] [Keep experiment] [Show all]
     ");
     thread.clicked("bo", "Delete permanently").await;
     assert!(bot.upgrade.experiment("Foo").is_none());
@@ -156,7 +156,7 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     ✅ *Granted sa-‹id›: up to 60 simulated users in “Math Hints” until ‹day›.*
     Approved by @bo · ‹time›
     Asked by @ana · digest `‹id›`
-    [Undo: end it again] [Show all]
+    [Undo: end approval] [Show all]
     ---
     @ana *Allow simulated users in “Math Hints” without asking each time*: done, approved by bo.
     ");
@@ -205,7 +205,7 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     After that, each test needs approval again. Tests already running continue.
     This undoes the change made ‹time›: Granted sa-‹id›: up to 60 simulated users in “Math Hints” until ‹day›.
     Asked by @cy · anyone in this channel can approve · expires ‹time› · digest `‹id›`
-    [End approval] [Keep it] [Show all]
+    [End approval] [Keep approval] [Show all]
     ");
     thread.clicked("cy", "End approval").await;
     thread.says("ana", "@countersign enrol 10 users in Math Hints").await;

@@ -108,14 +108,14 @@ async fn a_start_is_scheduled_and_taken_back() {
     Approved by @ana · ‹time›
     *Status*  inactive → *scheduled*
     Asked by @ana · digest `‹id›`
-    [Undo: unschedule it] [Show all]
+    [Undo: unschedule experiment] [Show all]
     ---
     @ana “*Math Hints*”: done. What next?
     [Show details]
     ");
     let now = bot.upgrade.experiment("Math Hints").unwrap();
     assert_eq!((&now["state"], &now["startOn"]), (&"scheduled".into(), &"2099-01-15T09:00:00.000Z".into()));
-    assert_snapshot!(thread.outcome("ana", "Undo: unschedule it").await, @"
+    assert_snapshot!(thread.outcome("ana", "Undo: unschedule experiment").await, @"
     *Unschedule “Math Hints”?*
     *Status*  scheduled → *inactive*
     *Context*  `assign-prog`

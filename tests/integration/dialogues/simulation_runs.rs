@@ -116,7 +116,7 @@ async fn without_an_earlier_run_there_is_nothing_to_compare() {
     thread.says("ana", "compare it with yesterday's run").await;
     assert_snapshot!(thread.heard(), @"
     I have no finished run of *demo* on record, so there is nothing to compare.
-    [Run it]
+    [Run simulation]
     ");
     runs(&bot, &thread).await;
     thread.heard();

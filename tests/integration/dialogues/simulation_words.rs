@@ -123,7 +123,7 @@ async fn work_in_progress_is_described_without_ids() {
             "{said}: {heard}"
         );
         assert!(heard.contains(": 0 of 3 values are done, now at 1.5 L."), "{said}: {heard}");
-        assert!(!heard.contains("‹id›") && !heard.contains("[Cancel it]"), "{said}: {heard}");
+        assert!(!heard.contains("‹id›") && !heard.contains("[Cancel job]"), "{said}: {heard}");
     }
     bridge.finish_jobs();
     eventually("the end of the comparison", || has_said(&thread, "Cmax")).await;

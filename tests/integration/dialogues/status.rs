@@ -67,12 +67,12 @@ async fn stopping_can_be_undone_with_a_card_of_its_own() {
     Approved by @ana · ‹time›
     *Status*  running → *paused*
     Asked by @ana · digest `‹id›`
-    [Undo: resume it] [Show all]
+    [Undo: resume experiment] [Show all]
     ---
     @ana “*Lesson Video Hints*”: done. What next?
     [Show details]
     ");
-    assert_snapshot!(thread.outcome("ana", "Undo: resume it").await, @"
+    assert_snapshot!(thread.outcome("ana", "Undo: resume experiment").await, @"
     *Resume “Lesson Video Hints”?*
     *Status*  paused → *running*
     *Context*  `mathstream`
@@ -88,7 +88,7 @@ async fn stopping_can_be_undone_with_a_card_of_its_own() {
     Approved by @ana · ‹time›
     *Status*  paused → *running*
     Asked by @ana · digest `‹id›`
-    [Undo: stop it again] [Show all]
+    [Undo: stop experiment] [Show all]
     ---
     @ana “*Lesson Video Hints*”: done. What next?
     [Show details]
@@ -107,7 +107,7 @@ async fn cancelling_is_for_good() {
     *Overlapping experiments*  none
     ⚠️ A cancelled experiment can't be started again here.
     Asked by @ana · anyone in this channel except the requester can approve · expires ‹time› · digest `‹id›`
-    [Cancel experiment] [Keep it] [Edit…] [Show all]
+    [Cancel experiment] [Keep experiment] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Cancel experiment").await;
     assert!(thread.told("ana").contains("another person has to approve it"), "what cannot be undone needs two");

@@ -20,7 +20,7 @@ async fn what_is_created_is_started_next_each_with_its_card() {
     ✅ *Created “Foo”. It stays inactive until someone starts it.*
     Approved by @bo · ‹time›
     Asked by @ana · digest `‹id›`
-    [Undo: delete it again] [Show all]
+    [Undo: delete experiment] [Show all]
     ---
     @ana “*Foo*”: done, approved by bo. Next: start it.
     ---
@@ -33,7 +33,7 @@ async fn what_is_created_is_started_next_each_with_its_card() {
     Approved by @bo · ‹time›
     *Status*  inactive → *running*
     Asked by @ana · digest `‹id›`
-    [Undo: stop it again] [Show all]
+    [Undo: stop experiment] [Show all]
     ---
     @ana “*Foo*”: done, approved by bo. What next?
     [Show details]
@@ -136,7 +136,7 @@ async fn a_question_in_between_is_answered_and_the_rest_follows() {
     ✅ *Created “Foo”. It stays inactive until someone starts it.*
     Approved by @bo · ‹time›
     Asked by @ana · digest `‹id›`
-    [Undo: delete it again] [Show all]
+    [Undo: delete experiment] [Show all]
     ---
     @ana “*Foo*”: done, approved by bo. Next: start it.
     ---
@@ -197,7 +197,7 @@ async fn what_is_said_meanwhile_neither_loses_nor_mixes_the_steps() {
     Approved by @bo · ‹time›
     *Status*  inactive → *running*
     Asked by @ana · digest `‹id›`
-    [Undo: stop it again] [Show all]
+    [Undo: stop experiment] [Show all]
     ---
     @ana “*Math Hints*”: done, approved by bo. Next: show it in short.
     ---
@@ -210,7 +210,7 @@ async fn what_is_said_meanwhile_neither_loses_nor_mixes_the_steps() {
     Approved by @bo · ‹time›
     *Status*  running → *paused*
     Asked by @bo · digest `‹id›`
-    [Undo: resume it] [Show all]
+    [Undo: resume experiment] [Show all]
     ---
     @bo “*Lesson Video Hints*”: done. Next: show it in short.
     ---

@@ -20,7 +20,7 @@ async fn a_platform_that_is_down_is_said_and_the_thread_goes_on_when_it_is_back(
     bot.upgrade.is_down(Some(Down::Unavailable));
     assert_snapshot!(thread.answer("ana", "list experiments").await, @"
     UpGrade isn't answering (status 503), so I couldn't look that up.
-    Try again in a minute. If it keeps failing, tell its operator.
+    Try again in a minute. If it keeps failing, contact your administrator.
     [Try again]
     ");
     bot.upgrade.is_well();
@@ -34,13 +34,13 @@ async fn a_platform_that_goes_down_before_the_click_is_left_alone() {
     bot.upgrade.is_down(Some(Down::Closed));
     assert_snapshot!(thread.outcome("bo", "Start experiment").await, @"
     *Start “Math Hints”*
-    ❌ UpGrade isn't answering (the connection was closed). Nothing was changed. Try again in a minute. If it keeps failing, tell its operator.
+    ❌ UpGrade isn't answering (the connection was closed). Nothing was changed. Try again in a minute. If it keeps failing, contact your administrator.
     Approved by @bo · ‹time›
     *Status*  inactive → *running*
     Asked by @ana · digest `‹id›`
     [Try again] [Show all]
     ---
-    @ana, @bo *Start “Math Hints”* did not work. UpGrade isn't answering (the connection was closed). Nothing was changed. Try again in a minute. If it keeps failing, tell its operator.
+    @ana, @bo *Start “Math Hints”* did not work. UpGrade isn't answering (the connection was closed). Nothing was changed. Try again in a minute. If it keeps failing, contact your administrator.
     ");
     bot.upgrade.is_well();
     assert_snapshot!(thread.outcome("ana", "Try again").await, @"‹Start “Math Hints”, open›");

@@ -19,7 +19,7 @@ async fn a_new_name_is_shown_before_and_after() {
     Approved by @bo · ‹time›
     *Name*  Math Hints → *Algebra Hints*
     Asked by @ana · digest `‹id›`
-    [Undo: restore the previous design] [Show all]
+    [Undo: restore previous design] [Show all]
     ---
     @ana “*Algebra Hints*”: done, approved by bo. What next?
     [Show details]
@@ -50,7 +50,7 @@ async fn new_weights_are_shown_condition_by_condition() {
     *Conditions*  control 34%, question-hint-default 33%, question-hint-tutorbot 33% → *control 50%, question-hint-default 25%, question-hint-tutorbot 25%*
     *Of 1,000 new users*  about 340 control, 319 question-hint-default, 341 question-hint-tutorbot → *about 496 control, 247 question-hint-default, 257 question-hint-tutorbot*
     Asked by @ana · digest `‹id›`
-    [Undo: restore the previous design] [Show all]
+    [Undo: restore previous design] [Show all]
     ---
     @ana “*Lesson Video Hints*”: done. What next?
     [Show details]
@@ -59,7 +59,7 @@ async fn new_weights_are_shown_condition_by_condition() {
     let weights: Vec<_> = now["conditions"].as_array().unwrap().iter().map(|c| &c["assignmentWeight"]).collect();
     assert_eq!(weights, [50, 25, 25]);
 
-    assert_snapshot!(thread.outcome("ana", "Undo: restore the previous design").await, @"
+    assert_snapshot!(thread.outcome("ana", "Undo: restore previous design").await, @"
     *Change the weights of “Lesson Video Hints”?*
     *Conditions*  control 50%, question-hint-default 25%, question-hint-tutorbot 25% → *control 34%, question-hint-default 33%, question-hint-tutorbot 33%*
     *Of 1,000 new users*  about 496 control, 247 question-hint-default, 257 question-hint-tutorbot → *about 340 control, 319 question-hint-default, 341 question-hint-tutorbot*
@@ -134,9 +134,9 @@ async fn a_participant_is_introduced_asked_about_and_marked() {
     *Enrolled*  24 users
     *Overlapping experiments*  none
     UpGrade enrolls users by its own assignment; the condition given here is only recorded.
-    ‹ana asks, anyone may decide› [Mark] [Cancel request] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Mark visit] [Cancel request] [Edit…] [Show all]
     ");
-    assert_snapshot!(thread.outcome("bo", "Mark").await, @"
+    assert_snapshot!(thread.outcome("bo", "Mark visit").await, @"
     *Mark lesson-stream / lesson-video for “student-1”*
     ✅ Marked lesson-stream / lesson-video for `student-1` with *control*.
     Approved by @bo · ‹time›

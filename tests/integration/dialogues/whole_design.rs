@@ -55,7 +55,7 @@ async fn a_rich_design_is_created_in_one_go() {
     ✅ *Created “Tutor Trial”. It stays inactive until someone starts it.*
     Approved by @ana · ‹time›
     Asked by @ana · digest `‹id›`
-    [Undo: delete it again] [Show all]
+    [Undo: delete experiment] [Show all]
     ---
     @ana “*Tutor Trial*”: done. What next?
     [Start it] [Show details]
@@ -128,12 +128,12 @@ async fn people_are_put_on_lists_and_taken_off() {
     Approved by @ana · ‹time›
     *Inclusion list*  u1, u2 → *u2*
     Asked by @ana · digest `‹id›`
-    [Undo: restore the previous design] [Show all]
+    [Undo: restore previous design] [Show all]
     ---
     @ana “*Math Hints*”: done. What next?
     [Show details]
     ");
-    assert_snapshot!(thread.outcome("ana", "Undo: restore the previous design").await, @"
+    assert_snapshot!(thread.outcome("ana", "Undo: restore previous design").await, @"
     *Change the inclusion list of “Math Hints”?*
     *Inclusion list*  u2 → *u1, u2*
     ‹nobody is enrolled, and nobody else is at the point›

@@ -52,7 +52,7 @@ fn good() -> (Case, Vec<Said>) {
         missing: Vec::new(),
         late: Vec::new(),
     };
-    (case, vec![card(2, Stands::Done), word(5, "“*Nemesis 1*”: done, approved by bo. What next?")])
+    (case, vec![card(2, Stands::Done), word(5, "Started “Nemesis 1”: it is running now. Approved by bo. What next?")])
 }
 
 fn kinds(case: &Case, said: &[Said]) -> Vec<Kind> {
@@ -92,7 +92,7 @@ fn a_card_that_stands_there_twice() {
 #[test]
 fn an_outcome_that_stands_there_twice() {
     let (case, mut said) = good();
-    said.push(word(6, "“*Nemesis 1*”: done, approved by bo. What next?"));
+    said.push(word(6, "Started “Nemesis 1”: it is running now. Approved by bo. What next?"));
     assert_eq!(kinds(&case, &said), [Kind::Twin]);
     said[2] = word(6, "something else");
     said[2].nonce = said[1].nonce.clone();

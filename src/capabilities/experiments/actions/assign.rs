@@ -200,7 +200,7 @@ fn card(user: &str, context: &str) -> Card {
         facts: vec![fact("User", Text::new().code(user)), fact("Context", Text::new().code(context))],
         warnings: Vec::new(),
         notes: vec![Text::from("This only reads; nobody is enrolled.")],
-        approve: "Ask".to_owned(),
+        approve: "Get assignment".to_owned(),
         reject: "Cancel request".to_owned(),
         done: format!("Asked what “{user}” gets in {context}."),
         irreversible: false,

@@ -190,7 +190,7 @@ fn card(experiment: &View, enrolled: Option<u64>) -> Card {
         warnings,
         notes: Vec::new(),
         approve: "Delete permanently".to_owned(),
-        reject: "Keep it".to_owned(),
+        reject: "Keep experiment".to_owned(),
         done: format!("“{name}” was permanently deleted."),
         irreversible: true,
         editable: false,

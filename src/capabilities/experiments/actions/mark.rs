@@ -256,7 +256,7 @@ fn card(visit: &MarkRequest, owner: Option<&View>) -> Card {
         facts,
         warnings,
         notes,
-        approve: "Mark".to_owned(),
+        approve: "Mark visit".to_owned(),
         reject: "Cancel request".to_owned(),
         done: format!("Marked {} for “{user}”.", outcomes::place(site, Some(target))),
         irreversible: false,

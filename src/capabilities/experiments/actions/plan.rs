@@ -258,7 +258,7 @@ impl Plan {
         let state = if self.start_on.is_some() { Status::Scheduled } else { Status::Inactive };
         let expects = Expects::at(state).with_nobody_enrolled();
         let parameters = json!({ "experiment": self.id, "expects": expects });
-        Undo { name: "delete_experiment".to_owned(), parameters, label: "Undo: delete it again".to_owned() }
+        Undo { name: "delete_experiment".to_owned(), parameters, label: "Undo: delete experiment".to_owned() }
     }
 
     pub(super) fn card(

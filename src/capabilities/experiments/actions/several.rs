@@ -289,8 +289,8 @@ fn sharing_warnings(all: &[View], changed: &[View], to: Status) -> Vec<Text> {
 fn undo(changed: &[View], to: Status) -> Option<Undo> {
     let from = changed.first()?.state;
     let (back, label) = match (from, to) {
-        (_, Status::Enrolling) => (Status::EnrollmentComplete, "Undo: stop them again"),
-        (Status::Enrolling, Status::EnrollmentComplete) => (Status::Enrolling, "Undo: resume them"),
+        (_, Status::Enrolling) => (Status::EnrollmentComplete, "Undo: stop experiments"),
+        (Status::Enrolling, Status::EnrollmentComplete) => (Status::Enrolling, "Undo: resume experiments"),
         _ => return None,
     };
     let ids: Vec<_> = changed.iter().map(|view| view.id).collect();

@@ -373,10 +373,10 @@ fn points(experiment: &View) -> String {
 /// experiment cannot become `inactive`.
 fn undo(experiment: &View, to: Status) -> Option<Undo> {
     let (back, label) = match (experiment.state, to) {
-        (_, Status::Enrolling) => (Status::EnrollmentComplete, "Undo: stop it again"),
-        (Status::Inactive, Status::Scheduled) => (Status::Inactive, "Undo: unschedule it"),
-        (Status::Scheduled, Status::Scheduled) => (Status::Scheduled, "Undo: restore the earlier date"),
-        (Status::Enrolling, Status::EnrollmentComplete) => (Status::Enrolling, "Undo: resume it"),
+        (_, Status::Enrolling) => (Status::EnrollmentComplete, "Undo: stop experiment"),
+        (Status::Inactive, Status::Scheduled) => (Status::Inactive, "Undo: unschedule experiment"),
+        (Status::Scheduled, Status::Scheduled) => (Status::Scheduled, "Undo: restore earlier date"),
+        (Status::Enrolling, Status::EnrollmentComplete) => (Status::Enrolling, "Undo: resume experiment"),
         _ => return None,
     };
     let mut parameters = json!({ "experiment": experiment.id, "status": back, "expects": Expects::at(to) });
@@ -447,7 +447,7 @@ fn card(experiment: &View, to: Status, starts: Option<(&str, &TimeZone)>, mut wa
         _ => (
             format!("Cancel “{name}”?"),
             "Cancel experiment",
-            "Keep it",
+            "Keep experiment",
             format!("Cancelled “{name}”: nobody gets its conditions any more."),
         ),
     };

@@ -380,7 +380,7 @@ fn undo(changes: &Changes, experiment: &View) -> Option<Undo> {
         back.retain(|_, value| !value.is_null());
     }
     let name = "update_experiment".to_owned();
-    Some(Undo { name, parameters: Value::Object(back), label: "Undo: restore the previous design".to_owned() })
+    Some(Undo { name, parameters: Value::Object(back), label: "Undo: restore previous design".to_owned() })
 }
 
 /// Returns the designs before and after the change, for the expected split of newcomers.

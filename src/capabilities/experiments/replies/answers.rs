@@ -47,7 +47,7 @@ pub fn earlier_health_reply(answer: &Value, ago: &str) -> Reply {
         }
         Err(_) => text.plain(format!("It last answered {ago}.")),
     })
-    .hint("Try again in a minute. If it keeps failing, tell its operator.")
+    .hint("Try again in a minute. If it keeps failing, contact your administrator.")
 }
 
 /// Adds the data as a file below the reply, named after `about`.
@@ -146,7 +146,7 @@ mod tests {
         assert_snapshot!(read(&health_reply(&answer)), @"UpGrade is running: A/B Testing Backend, version 6.5.0.");
         assert_snapshot!(read(&earlier_health_reply(&answer, "3 min ago")), @r"
         UpGrade isn't answering. It was running 3 min ago: A/B Testing Backend, version 6.5.0.
-        Try again in a minute. If it keeps failing, tell its operator.
+        Try again in a minute. If it keeps failing, contact your administrator.
         ");
         assert_snapshot!(read(&health_reply(&json!(null))), @r"
         UpGrade sent data that I can't read, so I can't answer this.

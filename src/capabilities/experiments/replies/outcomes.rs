@@ -131,12 +131,12 @@ fn advice(error: &Error) -> &'static str {
         Error::NotFound { .. } => "Check the name and ask again.",
         Error::Auth => "The app's operator needs to renew the access token.",
         Error::SignIn(error) => sign_in_advice(error),
-        Error::Invalid { problems } if says_nothing(problems) => "If it happens again, tell its operator.",
+        Error::Invalid { problems } if says_nothing(problems) => "If it happens again, contact your administrator.",
         Error::Invalid { .. } | Error::Refused { .. } => "Correct that and ask again.",
-        Error::Faulted { .. } => "Try again. If it keeps failing, tell its operator.",
-        Error::Decode { .. } | Error::Unclear { .. } => "Tell its operator.",
+        Error::Faulted { .. } => "Try again. If it keeps failing, contact your administrator.",
+        Error::Decode { .. } | Error::Unclear { .. } => "Contact your administrator.",
         Error::Unavailable { .. } | Error::NoAnswer { .. } => {
-            "Try again in a minute. If it keeps failing, tell its operator."
+            "Try again in a minute. If it keeps failing, contact your administrator."
         }
     }
 }
@@ -364,13 +364,13 @@ mod tests {
         UpGrade doesn't accept my credentials. Nothing was changed. The app's operator needs to renew the access token.
         UpGrade rejected this: name: isNotEmpty. I checked: nothing was changed. Correct that and ask again.
         UpGrade refused this: Condition not found: purple. I checked: nothing was changed. Correct that and ask again.
-        UpGrade failed while handling this (an internal error). I checked: nothing was changed. Try again. If it keeps failing, tell its operator.
+        UpGrade failed while handling this (an internal error). I checked: nothing was changed. Try again. If it keeps failing, contact your administrator.
         UpGrade refused this: too many requests. UpGrade couldn't be checked (status 503). It isn't known whether it was done. Check in UpGrade before asking again.
         Checked: “New” exists, but without its inclusion list. UpGrade failed while handling this (a database error). Ask me again for the rest.
         UpGrade refused this: too many requests. I couldn't check whether anything changed. Correct that and ask again.
         Started “Math Hints”. UpGrade answered with an error (too many requests), but I checked and it was done.
-        UpGrade isn't answering (Connection refused). Nothing was changed. Try again in a minute. If it keeps failing, tell its operator.
-        UpGrade sent an answer that I can't read: not JSON. Nothing was changed. Tell its operator.
+        UpGrade isn't answering (Connection refused). Nothing was changed. Try again in a minute. If it keeps failing, contact your administrator.
+        UpGrade sent an answer that I can't read: not JSON. Nothing was changed. Contact your administrator.
         Checked: “New” exists, but differs from the request: conditions.
         UpGrade can't find “Math Hints”, but still lists it.
         Checked. Changed: “One”; not changed: “Two”, “Three”.

@@ -29,7 +29,7 @@ pub(super) fn typed(asked: &str) -> String {
 /// Says that the platform is not responding. `reason` is the observed error.
 pub fn platform_down(reason: &str) -> Reply {
     Reply::text(format!("UpGrade isn't answering ({reason}), so I couldn't look that up."))
-        .hint("Try again in a minute. If it keeps failing, tell its operator.")
+        .hint("Try again in a minute. If it keeps failing, contact your administrator.")
 }
 
 /// Says that the platform does not accept the bot's credentials.
@@ -47,7 +47,7 @@ pub fn cannot_sign_in(error: &google::Error) -> Reply {
 /// Says that the platform returned an error for a read.
 pub fn platform_error(reason: &str) -> Reply {
     Reply::text(Text::new().plain("UpGrade couldn't answer that: ").code(reason).plain("."))
-        .hint("Try again. If it keeps failing, tell its operator.")
+        .hint("Try again. If it keeps failing, contact your administrator.")
 }
 
 /// Says that no experiment has this name; `request_with` returns the corrected request for a name.
@@ -464,7 +464,7 @@ mod tests {
     fn errors_of_the_platform_are_described() {
         assert_snapshot!(read(&platform_down("Connection refused")), @"
         UpGrade isn't answering (Connection refused), so I couldn't look that up.
-        Try again in a minute. If it keeps failing, tell its operator.
+        Try again in a minute. If it keeps failing, contact your administrator.
         ");
         assert_snapshot!(read(&not_accepted()), @r"
         UpGrade doesn't accept my credentials, so I can't read or change anything.
@@ -472,7 +472,7 @@ mod tests {
         ");
         assert_snapshot!(read(&platform_error("an internal error")), @"
         UpGrade couldn't answer that: an internal error.
-        Try again. If it keeps failing, tell its operator.
+        Try again. If it keeps failing, contact your administrator.
         ");
     }
 

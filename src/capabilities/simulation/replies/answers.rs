@@ -142,7 +142,7 @@ pub fn job(answer: &Value, now: Timestamp) -> Reply {
     };
     match job.status.is_final() {
         true => reply,
-        false => reply.choice("Cancel it", format!("cancel job {}", job.id)),
+        false => reply.choice("Cancel job", format!("cancel job {}", job.id)),
     }
 }
 
@@ -178,7 +178,7 @@ fn in_progress(work: &UnderWay, job: Option<&Job>, now: Timestamp) -> Reply {
         }
         // A comparison has a job for each of its values.
         Some(job) if work.action != compare::NAME && !job.status.is_final() => {
-            reply.choice("Cancel it", format!("cancel job {}", job.id))
+            reply.choice("Cancel job", format!("cancel job {}", job.id))
         }
         _ => reply.hint("Say “stop” to end it."),
     }

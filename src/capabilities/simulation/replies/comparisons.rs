@@ -82,7 +82,7 @@ pub fn no_run(simulation: &str) -> Reply {
     Reply::text(
         Text::from("I have no finished run of ").bold(simulation).plain(" on record, so there is nothing to compare."),
     )
-    .choice("Run it", format!("run {simulation}"))
+    .choice("Run simulation", format!("run {simulation}"))
 }
 
 /// Says that there is no such run before the newest one. `all` has at least that.

@@ -43,6 +43,6 @@ pub fn draw(record: &ActionRecord, by: &UserId) -> Value {
     );
     view["callback_id"] = json!(REASON);
     view["private_metadata"] = json!(record.approval.as_str());
-    view["submit"] = blocks::plain("Send", MAX_TITLE_CHARS);
+    view["submit"] = blocks::plain("Send reason", MAX_TITLE_CHARS);
     view
 }

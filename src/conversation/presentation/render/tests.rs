@@ -150,7 +150,7 @@ fn a_closed_card_shows_decision_and_outcome() {
         outcome: Some("✅ Started “Math Hints”.".into()),
         digest: "1a2b3c4d".into(),
         approval: Some(approval()),
-        follow_ups: vec![FollowUp::Undo("Undo: stop it again".into())],
+        follow_ups: vec![FollowUp::Undo("Undo: stop experiment".into())],
         newer: None,
         asked_by: Some("U0ANA".into()),
         edited_by: vec!["U0BO".into(), "U0CY".into()],
@@ -163,7 +163,7 @@ fn a_closed_card_shows_decision_and_outcome() {
     Approved by <@U0BO>
     *Status*  inactive → *enrolling*
     (Asked by <@U0ANA>, edited by <@U0BO>, <@U0CY> · digest `1a2b3c4d`)
-    [Undo: stop it again undo=0800000000000000000000000000000007] [Show all show_all=0800000000000000000000000000000007]
+    [Undo: stop experiment undo=0800000000000000000000000000000007] [Show all show_all=0800000000000000000000000000000007]
     ");
 }
 

@@ -182,7 +182,7 @@ impl Driver {
             let asked_back = |said: &&Said| answers.iter().any(|answer| said.words.contains(answer));
             // What is said privately answers a press, unless it asks for the same again.
             let to_all = |said: &Said| said.only_to.is_none() || said.words.contains("Ask again");
-            let in_words = |said: &&Said| said.card.is_none() && to_all(said) && !said.words.contains("”: done");
+            let in_words = |said: &&Said| said.card.is_none() && to_all(said) && !case::tells_of_success(&said.words);
             let words = || said.iter().filter(in_words);
             let more = words().filter(asked_back).count() > answers.len();
             let other = |said: &&Said| said.ts > *asked && (more || !asked_back(said));
