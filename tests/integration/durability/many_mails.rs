@@ -106,6 +106,18 @@ impl Watched {
     fn ended(&self) -> usize {
         self.seen.values().filter(|seen| seen.end.is_some()).count()
     }
+
+    /// The threads of the mails that have no end yet, in words.
+    fn without_an_end(&self, bot: &TestBot) -> String {
+        let open = self.roots.iter().filter(|(_, number)| self.seen[number].end.is_none());
+        let threads = open.map(|(root, number)| {
+            let messages = bot.slack.thread(CHANNEL.1, root);
+            let words: Vec<String> =
+                messages.iter().map(|message| format!("{}\n{:?}", message.words(), message.buttons())).collect();
+            format!("mail {number} has no end:\n{}", words.join("\n---\n"))
+        });
+        threads.collect::<Vec<_>>().join("\n\n")
+    }
 }
 
 fn has(message: &Message, label: &str) -> bool {
@@ -163,7 +175,7 @@ async fn two_hundred_mails_under_faults_are_neither_lost_nor_answered_twice() {
         }
     }
     while watched.ended() < MAILS {
-        assert!(tokio::time::Instant::now() < deadline, "{} mails ended: {:?}", watched.ended(), watched.seen);
+        assert!(tokio::time::Instant::now() < deadline, "{}", watched.without_an_end(&bot));
         watched.looks(&bot).await;
         // Slowly, since what is being done has a time limit on this clock.
         bot.clock.advance(Duration::from_millis(100));

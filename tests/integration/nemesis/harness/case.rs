@@ -227,6 +227,7 @@ pub(crate) fn changed(entry: &Entry) -> Option<(String, To)> {
 
 /// Whether a reply says that a change was made: by the answer of the platform, or by a look after it.
 pub(crate) fn tells_of_success(words: &str) -> bool {
-    const DONE: [&str; 6] = ["Started “", "Resumed “", "Stopped “", "Cancelled “", "Archived “", "” was permanently deleted"];
+    const DONE: [&str; 6] =
+        ["Started “", "Resumed “", "Stopped “", "Cancelled “", "Archived “", "” was permanently deleted"];
     DONE.iter().any(|done| words.contains(done)) || words.contains("but I checked and it was done")
 }
