@@ -195,7 +195,7 @@ fn is_honest(undisturbed: &Outcome, interrupted: &Outcome) -> bool {
     undisturbed == interrupted
         || calls
             && interrupted.recorded == undisturbed.recorded
-            && told(interrupted, "I was restarted") == 2 // on the card and in the thread
+            && told(interrupted, "restarted") == 2 // on the card and in the thread
             && told(interrupted, "It may or may not have happened") == 2
             && told(interrupted, "It answered") == 0
 }
