@@ -283,7 +283,7 @@ impl ActionKind for SendAnswer {
         Ok(Proposal {
             card,
             preconditions: as_preconditions(&others),
-            scope: Scope::of(target(&id)).of_subject(mail.subject.clone()),
+            scope: Scope::of(target(&id)).of_subject(mail.subject.clone()).from_outside(),
             parameters: serde_json::to_value(&answer).expect("an answer is plain data"),
             undo: None,
         })

@@ -104,6 +104,14 @@ mod tests {
     }
 
     #[test]
+    fn a_no_withdraws_ones_own_request_but_rejects_an_email() {
+        let mut record = open(1, true);
+        assert!(!record.is_judged_by(&"ana".into()) && record.is_judged_by(&"bo".into()));
+        record.scope = record.scope.from_outside();
+        assert!(record.is_judged_by(&"ana".into()), "the email asked, not the person who wanted another draft");
+    }
+
+    #[test]
     fn an_empty_list_of_approvers_means_nobody() {
         let mut record = open(1, true);
         record.policy.approvers.clear();

@@ -188,9 +188,10 @@ impl ActionRecord {
     pub const FORMAT: u32 = 1;
 
     /// Returns true if a no of this person rejects the request, for which there may be a reason, and does not withdraw
-    /// it: another person made the request, or only the requester decides and the request can be edited, as a plan.
+    /// it: another person made the request, it came from outside, or only the requester decides and the request can be
+    /// edited, as a plan.
     pub fn is_judged_by(&self, by: &UserId) -> bool {
-        self.requested_by != *by || (self.scope.is_personal() && self.card.editable)
+        self.requested_by != *by || self.scope.is_from_outside || (self.scope.is_personal() && self.card.editable)
     }
 
     /// Computes the digest of the first version, which has no key, from the record as it is now.

@@ -32,12 +32,22 @@ pub struct Scope {
     /// The values that limits are compared with, by measure: statuses, weights, users, dates.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub measures: BTreeMap<String, Vec<Value>>,
+    /// True if the request came from outside, as an email does: then the no of a person rejects it, even if this person
+    /// asked for the present version of the change.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_from_outside: bool,
 }
 
 impl Scope {
     /// Creates the scope of one thing.
     pub fn of(target: impl Into<String>) -> Self {
         Self { targets: vec![target.into()], ..Self::default() }
+    }
+
+    /// Notes that the request came from outside.
+    pub fn from_outside(mut self) -> Self {
+        self.is_from_outside = true;
+        self
     }
 
     /// Adds a context.

@@ -48,9 +48,10 @@ const BOUND: Duration = Duration::from_secs(240);
 #[derive(Default)]
 struct Watched {
     seen: BTreeMap<usize, Seen>,
-    /// The thread of each mail, and the messages of it that were pressed.
+    /// The thread of each mail.
     roots: BTreeMap<MessageTs, usize>,
-    pressed: HashSet<(MessageTs, &'static str)>,
+    /// What was pressed, and how long the thread was then: who is told to try again later does.
+    pressed: HashSet<(MessageTs, &'static str, usize)>,
     /// The mails whose reply was certainly not sent at first.
     tried_again: HashSet<usize>,
 }
@@ -78,6 +79,8 @@ impl Watched {
     async fn look(&mut self, bot: &TestBot, root: &MessageTs, number: usize) -> Option<End> {
         let messages = bot.slack.thread(CHANNEL.1, root);
         let replies = messages.iter().filter(|message| message.ts != *root && !message.deleted);
+        let is_told_to_wait = messages.last().is_some_and(|last| last.words().contains("Try again in"));
+        let length = if is_told_to_wait { messages.len() } else { 0 };
         if let Some(end) = replies.clone().find_map(|message| End::told_by(&message.words())) {
             return Some(end);
         }
@@ -92,7 +95,7 @@ impl Watched {
             if label == "Try again" {
                 self.tried_again.insert(number);
             }
-            if self.pressed.insert((message.ts.clone(), label)) {
+            if self.pressed.insert((message.ts.clone(), label, length)) {
                 bot.slack.clicks("bo", CHANNEL.1, &message.ts, label).await.unwrap();
             }
         }
