@@ -39,15 +39,22 @@ impl Wire {
              x-slack-request-timestamp: {at}\r\nx-slack-signature: {signature}\r\n\r\n{body}",
             body.len()
         );
-        let idle = self.idle.lock().expect("nobody panics with the lock").pop();
-        let mut stream = match idle {
-            Some(stream) => stream,
-            None => {
-                let stream = TcpStream::connect(self.address).await?;
-                stream.set_nodelay(true)?;
-                stream
-            }
-        };
+        // The bot closes a connection that was idle for long; then the request goes over a new one.
+        if let Some(kept) = self.take_idle()
+            && let Ok(status) = self.send(kept, &request).await
+        {
+            return Ok(status);
+        }
+        let stream = TcpStream::connect(self.address).await?;
+        stream.set_nodelay(true)?;
+        self.send(stream, &request).await
+    }
+
+    fn take_idle(&self) -> Option<TcpStream> {
+        self.idle.lock().expect("nobody panics with the lock").pop()
+    }
+
+    async fn send(&self, mut stream: TcpStream, request: &str) -> io::Result<u16> {
         stream.write_all(request.as_bytes()).await?;
         let status = read_answer(&mut stream).await?;
         self.idle.lock().expect("nobody panics with the lock").push(stream);
