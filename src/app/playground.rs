@@ -75,6 +75,7 @@ pub async fn run(options: Options, mut config: Config, stop: CancellationToken) 
     world.platform.apply_to(&mut config);
     if let Some(mail) = &world.mail {
         mail.apply_to(&mut config);
+        config.email.gmail_web_url = format!("http://{}/", listener.local_addr()?);
     }
     config.slack.agent_view = true;
     config.store.kind = Some(countersign_config::StoreKind::Sqlite);

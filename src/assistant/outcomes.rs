@@ -3,7 +3,7 @@
 use countersign_capabilities::Registry;
 use countersign_core::{
     ids::UserId,
-    reply::{Part, Reply, Span, Text},
+    reply::{Part, Reply, Span, Text, WHAT_NEXT},
 };
 use countersign_graph::action::{ActionRecord, Decision, Outcome, Status, Verdict};
 use serde_json::{Value, json};
@@ -78,8 +78,8 @@ pub fn with_question(registry: &Registry, record: &ActionRecord, mut reply: Repl
         return reply;
     }
     match reply.parts.as_mut_slice() {
-        [Part::Text(text)] => *text = std::mem::take(text).plain(" What next?"),
-        _ => reply = reply.and(Part::Text(Text::from("What next?"))),
+        [Part::Text(text)] => *text = std::mem::take(text).plain(format!(" {WHAT_NEXT}")),
+        _ => reply = reply.and(Part::Text(Text::from(WHAT_NEXT))),
     }
     reply
 }

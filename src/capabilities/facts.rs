@@ -4,14 +4,14 @@
 //! until then the previous answer is shown with its age. The cache does not survive a restart.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     sync::{Arc, Mutex},
     time::Duration,
 };
 
 use countersign_core::{
     clock::{Clock, Timestamp, ago},
-    ids::UserId,
+    ids::{ChannelId, UserId},
     reply::{Reply, Text},
 };
 use countersign_graph::action::{ErrorKind, Reader};
@@ -99,9 +99,14 @@ impl Facts {
         futures_util::future::join_all(asked).await
     }
 
-    /// Returns the sections of the Home tab that concern this person only.
-    pub async fn home_of(&self, person: &UserId) -> Vec<Reply> {
-        let sections = self.registry.capabilities.iter().map(|capability| capability.home_of(person));
+    /// Returns the channels whose members may see more in [`Self::home_of`].
+    pub fn home_channels(&self) -> Vec<ChannelId> {
+        self.registry.capabilities.iter().filter_map(|capability| capability.home_channel()).collect()
+    }
+
+    /// Returns the sections of the Home tab for this person, who is known to be a member of `channels`.
+    pub async fn home_of(&self, person: &UserId, channels: &BTreeSet<ChannelId>) -> Vec<Reply> {
+        let sections = self.registry.capabilities.iter().map(|capability| capability.home_of(person, channels));
         futures_util::future::join_all(sections).await.into_iter().flatten().collect()
     }
 

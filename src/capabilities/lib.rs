@@ -20,12 +20,12 @@ pub mod picture;
 mod planning;
 mod registry;
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use countersign_config::Measure;
 use countersign_core::{
-    ids::UserId,
+    ids::{ChannelId, UserId},
     reply::{Choice, Reply},
 };
 use countersign_graph::action::{ActionKind, ActionRecord, ErrorKind, PrepareError, Reader};
@@ -196,9 +196,15 @@ pub trait Capability: Send + Sync {
         None
     }
 
-    /// Returns the section of this person's Home tab.
-    async fn home_of(&self, person: &UserId) -> Option<Reply> {
-        let _ = person;
+    /// Returns the channel whose members may see more than other people in [`Self::home_of`].
+    fn home_channel(&self) -> Option<ChannelId> {
+        None
+    }
+
+    /// Returns the section of this person's Home tab. The person is known to be a member of `channels`, which are some of
+    /// the capabilities' [`Self::home_channel`].
+    async fn home_of(&self, person: &UserId, channels: &BTreeSet<ChannelId>) -> Option<Reply> {
+        let _ = (person, channels);
         None
     }
 

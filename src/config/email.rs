@@ -59,6 +59,8 @@ pub struct Email {
     pub timeout: Duration,
     /// The address of the Gmail API; also `GMAIL_API_URL`.
     pub gmail_api_url: String,
+    /// The address at which people read their mail, to which the cards link.
+    pub gmail_web_url: String,
     /// The address of the Calendar API; also `CALENDAR_API_URL`.
     pub calendar_api_url: String,
     /// The address where Google issues tokens; also `GOOGLE_TOKEN_URL`.
@@ -210,6 +212,7 @@ pub(super) fn problems(settings: &Email) -> Vec<Problem> {
     let mut wrong = |key: &str, what: String| found.push(Problem { key: format!("email.{key}"), what });
     let addresses = [
         ("gmail_api_url", &settings.gmail_api_url),
+        ("gmail_web_url", &settings.gmail_web_url),
         ("calendar_api_url", &settings.calendar_api_url),
         ("google_token_url", &settings.google_token_url),
         ("pubsub_api_url", &settings.pubsub_api_url),

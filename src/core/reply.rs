@@ -225,6 +225,9 @@ pub struct Resend {
     pub key: String,
 }
 
+/// The question after an outcome. Any request answers it, so the buttons below it are suggestions.
+pub const WHAT_NEXT: &str = "What next?";
+
 /// A reply of the bot in the thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {

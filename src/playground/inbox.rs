@@ -160,7 +160,9 @@ fn problems(mail: &WrittenMail) -> BTreeMap<&'static str, String> {
     if !is_line(&mail.name) || too_long(&mail.name, MAX_NAME) {
         found.insert("name", format!("A name is a single line of up to {MAX_NAME} characters."));
     }
-    if !is_address(&mail.address) {
+    if mail.address.trim().is_empty() {
+        found.insert("address", "Enter the email address of the sender, such as ada@example.com.".to_owned());
+    } else if !is_address(&mail.address) {
         found.insert(
             "address",
             format!("“{}” isn't an email address. Use one such as ada@example.com.", mail.address.trim()),
@@ -212,6 +214,10 @@ mod tests {
         assert_eq!(wrong(WrittenMail { subject: "a\r\nBcc: eve@example.com".to_owned(), ..mail() }), ["subject"]);
         assert_eq!(wrong(WrittenMail { text: "  ".to_owned(), ..mail() }), ["text"]);
         assert_eq!(wrong(WrittenMail { name: "a\nb".to_owned(), ..mail() }), ["name"]);
+        assert_eq!(
+            problems(&WrittenMail { address: " ".to_owned(), ..mail() })["address"],
+            "Enter the email address of the sender, such as ada@example.com."
+        );
         for address in ["ada", "@customer.example", "ada@", "a b@customer.example", "<ada@customer.example>"] {
             assert_eq!(wrong(WrittenMail { address: address.to_owned(), ..mail() }), ["address"], "{address}");
         }

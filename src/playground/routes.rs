@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(body("/trace?channel=C1&ts=1.2").await, (200, json!({ "thread": "C1/1.2" })));
         assert_eq!(body("/trace/threads").await, (200, json!([{ "channel": "C1", "ts": "1.2" }])));
         let (status, missing) = body("/trace?channel=C1&ts=9").await;
-        assert_eq!((status, &missing["error"]), (404, &json!("the bot has not been in this thread")));
+        assert_eq!((status, &missing["error"]), (404, &json!("the bot hasn't been in this thread")));
         let (status, failed) = body("/trace?channel=broken&ts=9").await;
         assert_eq!((status, &failed["error"]), (502, &json!("the store isn't answering")));
     }

@@ -33,7 +33,7 @@ pub(super) async fn thread(State(source): State<Arc<dyn TraceSource>>, Query(thr
 fn respond(result: Result<Option<Value>, String>) -> Response {
     let (status, body) = match result {
         Ok(Some(found)) => (StatusCode::OK, found),
-        Ok(None) => (StatusCode::NOT_FOUND, json!({ "error": "the bot has not been in this thread" })),
+        Ok(None) => (StatusCode::NOT_FOUND, json!({ "error": "the bot hasn't been in this thread" })),
         Err(reason) => (StatusCode::BAD_GATEWAY, json!({ "error": reason })),
     };
     (status, [(header::CACHE_CONTROL, "no-store")], Json(body)).into_response()

@@ -27,6 +27,8 @@ pub struct Interaction {
     pub channel: Option<ChannelId>,
     /// The message.
     pub message_ts: Option<MessageTs>,
+    /// The blocks of the message, if there is a message.
+    pub blocks: Vec<Value>,
     /// The root of the message's thread. May be missing for an ephemeral message.
     pub thread_ts: Option<MessageTs>,
     /// The address for answers to this person, valid for 30 minutes and five uses.
@@ -166,6 +168,7 @@ pub fn read(payload: &Value, us: &Identity) -> Result<Inbound, UnreadableDeliver
         elsewhere: refused.is_some(),
         channel: first(payload, &["/channel/id", "/container/channel_id"]).map(ChannelId::from),
         message_ts: first(payload, &["/container/message_ts", "/message/ts", "/message_ts"]).map(MessageTs::from),
+        blocks: payload.pointer("/message/blocks").and_then(Value::as_array).cloned().unwrap_or_default(),
         thread_ts: first(payload, &["/message/thread_ts", "/container/thread_ts"]).map(MessageTs::from),
         response_url: first(payload, &["/response_url", "/response_urls/0/response_url"]).map(str::to_owned),
         trigger_id: text(payload, "/trigger_id").map(str::to_owned),

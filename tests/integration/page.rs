@@ -2,6 +2,7 @@
 //!
 //! Needs Chromium and its driver (`chromium`, `chromium-driver`); without them the test fails and says so.
 
+mod accessibility;
 mod browser;
 mod playground;
 
@@ -36,13 +37,13 @@ async fn a_researcher_asks_and_a_colleague_presses() {
     page.shows(".pane-main .replies", "repl").await;
 
     page.presses(&format!("{THREAD} .tab"), "Trace").await;
-    page.shows(&format!("{THREAD} .step-node"), "confirm").await;
+    page.shows(&format!("{THREAD} .step-node"), "Ask for approval").await;
     page.shows(&format!("{THREAD} .step-said"), "Waits for a person’s decision.").await;
     page.presses(&format!("{THREAD} [aria-label='Next step']"), "").await;
     page.shows(&format!("{THREAD} .replay-words"), "Step 1 of").await;
     page.presses(&format!("{THREAD} .replay-all"), "Show all").await;
     page.shows(&format!("{THREAD} .pill"), "done").await;
-    page.shows(&format!("{THREAD} .chain"), "decided").await;
+    page.shows(&format!("{THREAD} .chain"), "Decision").await;
 
     page.writes("[data-composer=channel]", "@countersign show Math Hints").await;
     page.shows(THREAD, "show Math Hints").await;
@@ -50,7 +51,7 @@ async fn a_researcher_asks_and_a_colleague_presses() {
     page.presses(&format!("{THREAD} [aria-label='This helped']"), "").await;
     page.shows(THREAD, "Thank you. Recorded: this helped.").await;
     page.presses(&format!("{THREAD} .tab"), "Trace").await;
-    page.shows(&format!("{THREAD} .step-node"), "respond").await;
+    page.shows(&format!("{THREAD} .step-node"), "Answer").await;
     page.shows(&format!("{THREAD} .opinions"), "Bo: this helped").await;
     page.shows(&format!("{THREAD} .chain-detail"), "this helped").await;
     page.lacks(".toast").await;
@@ -86,18 +87,28 @@ async fn a_customer_writes_a_colleague_answers_and_the_customer_reads_it() {
     page.fills(&format!("{INBOX} [name=subject]"), "Prices for 20 seats").await;
     page.fills(&format!("{INBOX} [name=text]"), "Hello, what would 20 seats cost us? Ada").await;
     page.presses(&format!("{INBOX} [type=submit]"), "Send email").await;
+    page.shows(&format!("{INBOX} .inbox-news"), "Sent.").await;
     page.shows(&format!("{INBOX} .conversation h2"), "Prices for 20 seats").await;
+    page.fills(&format!("{INBOX} [name=subject]"), "Another question").await;
+    page.lacks(&format!("{INBOX} .inbox-news:not(:empty)")).await;
     page.shows(&format!("{INBOX} .inbox-waits"), "No reply yet.").await;
 
     page.presses(&format!("{INBOX} .conversation .button"), "Show thread").await;
     page.shows(THREAD, "what would 20 seats cost us?").await;
+    page.presses(&format!("{THREAD} .message a"), "Open in the mailbox").await;
+    page.shows(&format!("{INBOX} .mail-in-view"), "what would 20 seats cost us?").await;
+    page.presses(&format!("{THREAD} [data-action-id=edit]"), "Edit").await;
+    page.shows("dialog", "Edit").await;
+    assert!(page.height("dialog textarea").await >= 8.0 * 22.0, "a draft can be read in the window");
+    page.presses("dialog [aria-label=Close]", "").await;
     page.presses(&format!("{THREAD} [data-action-id=approve]"), "Send").await;
     page.shows(&format!("{INBOX} .mail-from-team .badge"), "TEAM").await;
     page.shows(&format!("{INBOX} .inbox-news"), "replied: “Re: Prices for 20 seats”.").await;
     page.lacks(&format!("{INBOX} .inbox-waits")).await;
 
     page.presses(&format!("{INBOX} .conversation .button"), "Show trace").await;
-    page.shows(&format!("{THREAD} .step-node"), "classify").await;
+    page.shows(&format!("{THREAD} .step-node"), "Sort the email").await;
+    page.shows(&format!("{THREAD} .step-said"), "Sorted as: ").await;
     page.presses(&format!("{INBOX} .conversation .button"), "Reply").await;
     page.shows(&format!("{INBOX} .inbox-answering"), "Reply to “Re: Prices for 20 seats”").await;
     page.lacks(".toast-error").await;
@@ -111,12 +122,29 @@ async fn a_mail_that_cannot_be_sent_says_which_field_is_wrong() {
     let playground = Playground::start(&folder);
     let page = Browser::open(&format!("{}/#as=U1&channel=C1&inbox=1", playground.url())).await;
     page.presses(&format!("{INBOX} .inbox-people button"), "Someone else").await;
+    page.presses(&format!("{INBOX} [type=submit]"), "Send email").await;
+    page.shows(&format!("{INBOX} .input-error"), "Enter the email address of the sender, such as ada@example.com.")
+        .await;
     page.fills(&format!("{INBOX} [name=address]"), "nobody").await;
     page.presses(&format!("{INBOX} [type=submit]"), "Send email").await;
     page.shows(&format!("{INBOX} .input-error"), "“nobody” isn't an email address. Use one such as ada@example.com.")
         .await;
     page.shows(&format!("{INBOX} .input-error"), "Write a message.").await;
     page.shows(&format!("{INBOX} .inbox-none"), "No emails yet").await;
+    page.close().await;
+    playground.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_suggestion_about_mail_is_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    let playground = Playground::start(&folder);
+    let page = Browser::open(&format!("{}/#as=U1&channel=C1", playground.url())).await;
+    page.presses("#sidebar .entry", "mail").await;
+    page.presses(".ask", "@countersign email status").await;
+    page.shows(THREAD, "Email is running.").await;
+    page.presses(".small-ask", "@countersign which emails are waiting?").await;
+    page.shows(THREAD, "No email is waiting for review.").await;
     page.close().await;
     playground.stop().await;
 }

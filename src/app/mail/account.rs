@@ -96,6 +96,7 @@ fn gmail_settings(
     };
     Ok(GmailSettings {
         api: url(&settings.gmail_api_url, "email.gmail_api_url")?,
+        web: url(&settings.gmail_web_url, "email.gmail_web_url")?,
         tokens: tokens.clone(),
         aliases: settings.aliases.clone(),
         push,

@@ -17,11 +17,14 @@ pub mod recall;
 pub mod remember;
 mod replies;
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
 use countersign_capabilities::{Capability, Family, Tool};
-use countersign_core::{ids::UserId, reply::Reply};
+use countersign_core::{
+    ids::{ChannelId, UserId},
+    reply::Reply,
+};
 use countersign_graph::action::ActionKind;
 use countersign_understanding::phrases::Phrases;
 
@@ -68,7 +71,7 @@ impl Capability for Memory {
         notes.into_iter().map(|note| note.text).collect()
     }
 
-    async fn home_of(&self, person: &UserId) -> Option<Reply> {
+    async fn home_of(&self, person: &UserId, _: &BTreeSet<ChannelId>) -> Option<Reply> {
         let notes = self.0.of(person).await.ok()?;
         (!notes.is_empty()).then(|| replies::in_home(&notes))
     }

@@ -1,8 +1,8 @@
 //! Charts as PNG: curves over time, and bars of sensitivities.
 //!
-//! A picture has its own light background, so it looks the same in dark mode. Every axis has a label with its unit.
+//! Every axis has a label with its unit.
 
-use countersign_capabilities::picture::{self, FONT, INK, Title, write};
+use countersign_capabilities::picture::{self, COLORS, FONT, GRID, INK, LABEL_SIZE, Title, WIDTH, write};
 use countersign_core::units::number;
 use plotters::{
     coord::ranged1d::{DefaultFormatting, KeyPointHint},
@@ -12,30 +12,17 @@ use plotters::{
 
 use super::{bridge::subjects::Band, curve::Curve};
 
-const WIDTH: u32 = 960;
-const HEIGHT: u32 = 640;
-/// The size of the title in pixels. The texts are large because a phone shows the picture at a third of its width.
-const TITLE_SIZE: f64 = 34.0;
-const LABEL_SIZE: f64 = 28.0;
-/// The maximum length of a line of the title, in characters.
-const MAX_TITLE: usize = 50;
-const TICK_SIZE: f64 = 25.0;
+/// The height of a chart over time, without the further lines of the title and the legend.
+const HEIGHT: u32 = 560;
 /// The steps in hours between the marks of the time axis.
 const TIME_STEPS: &[f64] =
     &[0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 6.0, 12.0, 24.0, 48.0, 72.0, 168.0, 336.0, 720.0, 2190.0, 8760.0];
 /// The maximum number of steps on the time axis.
 const MAX_TIME_STEPS: f64 = 8.0;
-const MUTED: RGBColor = RGBColor(98, 100, 115);
-const GRID: RGBColor = RGBColor(226, 227, 233);
-/// Colours that people with any kind of colour vision can tell apart on white.
-const COLORS: &[RGBColor] = &[
-    RGBColor(0, 90, 181),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 128, 96),
-    RGBColor(170, 68, 153),
-    RGBColor(150, 120, 0),
-    RGBColor(60, 60, 70),
-];
+/// The height of a bar with the name above it.
+const ROW: u32 = 92;
+/// The maximum length of the name of a bar or a curve, in characters.
+const MAX_LABEL: usize = 36;
 /// The maximum number of curves in a chart.
 const MAX_CURVES: usize = 12;
 
@@ -86,52 +73,44 @@ fn over_time(title: &str, curves: &[Curve], band: Option<&Band>) -> anyhow::Resu
     } else {
         "Value".to_owned()
     };
-    let title = Title::new(title, MAX_TITLE, TITLE_SIZE);
-    picture::draw((WIDTH, HEIGHT + title.extra()), |area| {
+    let title = Title::new(title);
+    let names: Vec<String> = curves.iter().take(MAX_CURVES).map(|curve| shortened(&curve.name, MAX_LABEL)).collect();
+    let band = (!outline.is_empty()).then(|| ("5th to 95th percentile", COLORS[0].mix(0.2)));
+    let lines = names.iter().zip(COLORS.iter().cycle()).map(|(name, color)| (name.as_str(), color.to_rgba()));
+    let legend: Vec<(&str, RGBAColor)> = lines.chain(band).collect();
+    let legend_height = picture::legend_height(legend.len());
+    let height = HEIGHT + title.extra() + legend_height + 16;
+    picture::draw(height, |area| {
         title.write(area, (28, 36))?;
         let mut chart = ChartBuilder::on(area)
             .margin(18)
             .margin_top(72 + title.extra())
+            .margin_bottom(legend_height + 16)
             .margin_right(34)
-            .x_label_area_size(80)
-            .y_label_area_size(112)
+            .x_label_area_size(84)
+            .y_label_area_size(120)
             .build_cartesian_2d(TimeAxis { end }, bottom..top)?;
         chart
             .configure_mesh()
-            .light_line_style(WHITE)
+            .light_line_style(TRANSPARENT)
             .bold_line_style(GRID)
-            .axis_style(MUTED)
+            .axis_style(INK)
             .x_desc("Time (h)")
-            .y_desc(what)
+            .y_desc(&what)
             .y_labels(6)
             .axis_desc_style((FONT, LABEL_SIZE).into_font().color(&INK))
-            .label_style((FONT, TICK_SIZE).into_font().color(&MUTED))
+            .label_style((FONT, LABEL_SIZE).into_font().color(&INK))
             .x_label_formatter(&|value| number(*value))
             .y_label_formatter(&|value| number(*value))
             .draw()?;
-        if !outline.is_empty() {
-            let color = COLORS[0].mix(0.2);
-            chart
-                .draw_series(std::iter::once(Polygon::new(outline.clone(), color)))?
-                .label("5th to 95th percentile")
-                .legend(move |(x, y)| Rectangle::new([(x, y - 7), (x + 22, y + 7)], color.filled()));
+        if let Some((_, color)) = &band {
+            chart.draw_series(std::iter::once(Polygon::new(outline.clone(), *color)))?;
         }
-        for (nth, curve) in curves.iter().enumerate().take(MAX_CURVES) {
-            let color = COLORS[nth % COLORS.len()];
+        for (curve, color) in curves.iter().take(MAX_CURVES).zip(COLORS.iter().cycle()) {
             let line = curve.points.iter().filter(|point| point.0.is_finite() && point.1.is_finite()).copied();
-            chart
-                .draw_series(LineSeries::new(line, color.stroke_width(4)))?
-                .label(shortened(&curve.name, 36))
-                .legend(move |(x, y)| PathElement::new(vec![(x, y), (x + 22, y)], color.stroke_width(4)));
+            chart.draw_series(LineSeries::new(line, color.stroke_width(4)))?;
         }
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::UpperRight)
-            .background_style(WHITE.mix(0.85))
-            .border_style(GRID)
-            .label_font((FONT, TICK_SIZE).into_font().color(&INK))
-            .draw()?;
-        Ok(())
+        picture::legend(area, &legend, (138, i32::try_from(height - legend_height)? - 12))
     })
 }
 
@@ -191,19 +170,27 @@ pub fn tornado(title: &str, figure: &str, percent: f64, bars: &[Bar]) -> anyhow:
     bars.sort_by(|a, b| reach(b).total_cmp(&reach(a)));
     let names: Vec<String> = bars.iter().map(|bar| label(&bar.name, &bars)).collect();
     let most = bars.iter().map(reach).filter(|reach| reach.is_finite()).fold(1.0, f64::max);
-    let title = Title::new(title, MAX_TITLE, TITLE_SIZE);
+    let title = Title::new(title);
     let head = i32::try_from(title.extra())?;
-    let height = 196 + title.extra() + 58 * u32::try_from(bars.len())?;
-    let (left, right) = (420_i32, i32::try_from(WIDTH)? - 110);
+    let percent = number(percent);
+    let legend = [
+        (format!("parameter -{percent}%"), COLORS[1].to_rgba()),
+        (format!("parameter +{percent}%"), COLORS[0].to_rgba()),
+    ];
+    let legend: Vec<(&str, RGBAColor)> = legend.iter().map(|(label, color)| (label.as_str(), *color)).collect();
+    let foot = 82 + title.extra() + ROW * u32::try_from(bars.len())?;
+    let height = foot + 56 + picture::legend_height(legend.len()) + 16;
+    let foot = i32::try_from(foot)?;
+    let (left, right) = (130_i32, i32::try_from(WIDTH)? - 130);
     let middle = (left + right) / 2;
     let x = |value: f64| middle + (f64::from(right - middle) * (value / most).clamp(-1.0, 1.0)).round() as i32;
-    picture::draw((WIDTH, height), |area| {
+    picture::draw(height, |area| {
         title.write(area, (28, 36))?;
-        let foot = i32::try_from(height)? - 104;
-        area.draw(&PathElement::new(vec![(middle, 68 + head), (middle, foot)], MUTED.stroke_width(2)))?;
         for (nth, bar) in bars.iter().enumerate() {
-            let top = 78 + head + 58 * i32::try_from(nth)?;
-            write(area, &names[nth], (left - 104, top + 18), TICK_SIZE, INK, HPos::Right)?;
+            let name_at = 94 + head + i32::try_from(ROW)? * i32::try_from(nth)?;
+            let top = name_at + 20;
+            write(area, &names[nth], (28, name_at), LABEL_SIZE, INK, HPos::Left)?;
+            area.draw(&PathElement::new(vec![(middle, top - 4), (middle, top + 40)], INK.stroke_width(2)))?;
             let mut halves = [(bar.down, COLORS[1]), (bar.up, COLORS[0])];
             halves.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs())); // the shorter one on top
             for (value, color) in halves {
@@ -222,19 +209,11 @@ pub fn tornado(title: &str, figure: &str, percent: f64, bars: &[Bar]) -> anyhow:
                 let from = if is_one_sided { middle } else { x(value) };
                 let is_right_of_it = (value >= 0.0) != is_one_sided;
                 let (side, at) = if is_right_of_it { (HPos::Left, from + 8) } else { (HPos::Right, from - 8) };
-                write(area, &label, (at, top + 18), TICK_SIZE, MUTED, side)?;
+                write(area, &label, (at, top + 18), LABEL_SIZE, INK, side)?;
             }
         }
-        write(area, &format!("Change of {figure} (%)"), (middle, foot + 24), LABEL_SIZE, INK, HPos::Center)?;
-        let percent = number(percent);
-        for (at, color, label) in [
-            (middle - 300, COLORS[1], format!("parameter -{percent}%")),
-            (middle + 20, COLORS[0], format!("parameter +{percent}%")),
-        ] {
-            area.draw(&Rectangle::new([(at, foot + 58), (at + 20, foot + 78)], color.filled()))?;
-            write(area, &label, (at + 30, foot + 68), TICK_SIZE, MUTED, HPos::Left)?;
-        }
-        Ok(())
+        write(area, &format!("Change of {figure} (%)"), (middle, foot + 28), LABEL_SIZE, INK, HPos::Center)?;
+        picture::legend(area, &legend, (left, foot + 56))
     })
 }
 
@@ -271,7 +250,6 @@ impl Ranged for TimeAxis {
 
 /// Returns the label of a bar: the last two parts of its path, or more of it if another bar has the same two.
 fn label(path: &str, bars: &[Bar]) -> String {
-    const MAX_LABEL: usize = 24;
     let tail = |path: &str| {
         let parts: Vec<&str> = path.split('|').collect();
         parts[parts.len().saturating_sub(2)..].join("|")
@@ -305,14 +283,14 @@ mod tests {
     }
 
     fn pixels_of(png: &[u8], colour: RGBColor) -> usize {
-        pixels_where(png, |pixel| pixel == [colour.0, colour.1, colour.2])
+        pixels_where(png, |pixel| pixel == [colour.0, colour.1, colour.2, 255])
     }
 
     fn pixels_where(png: &[u8], fits: impl Fn(&[u8]) -> bool) -> usize {
         let mut picture = png::Decoder::new(std::io::Cursor::new(png)).read_info().unwrap();
         let mut pixels = vec![0; picture.output_buffer_size().unwrap()];
         picture.next_frame(&mut pixels).unwrap();
-        pixels.chunks_exact(3).filter(|pixel| fits(pixel)).count()
+        pixels.chunks_exact(4).filter(|pixel| fits(pixel)).count()
     }
 
     /// Saves a picture in the folder named by `CHARTS`, if it is set.
@@ -353,7 +331,7 @@ mod tests {
         let png = png.unwrap();
         save("population.png", &png);
         assert!(pixels_of(&png, COLORS[0]) > 500);
-        let is_light_blue = |pixel: &[u8]| pixel[0] > 180 && pixel[2] > pixel[0].saturating_add(15);
+        let is_light_blue = |pixel: &[u8]| pixel[3].abs_diff(51) <= 3 && pixel[2] > pixel[0].saturating_add(100);
         assert!(pixels_where(&png, is_light_blue) > 20_000);
     }
 

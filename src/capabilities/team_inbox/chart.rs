@@ -1,31 +1,20 @@
 //! Charts as PNG: horizontal bars with a number each.
-//!
-//! A picture has its own light background, so it looks the same in dark mode.
 
-use countersign_capabilities::picture::{self, INK, Title, write};
+use countersign_capabilities::picture::{self, COLORS, INK, LABEL_SIZE, Title, write};
 use plotters::{prelude::*, style::text_anchor::HPos};
 
 use super::{figures::Figures, replies};
 
-const WIDTH: u32 = 960;
 /// The height of a row in pixels.
-const ROW: u32 = 58;
+const ROW: u32 = 68;
 /// The height of a bar in pixels.
-const BAR: i32 = 36;
+const BAR: i32 = 44;
 /// The height above the first row.
 const HEAD: u32 = 78;
-/// The height below the last row, with the legend.
-const FOOT: u32 = 70;
+/// The height below the last row, without the legend.
+const FOOT: u32 = 22;
 /// The left and the right end of the longest bar.
-const SPAN: (i32, i32) = (270, 780);
-/// The size of the title in pixels. The texts are large because a phone shows the picture at a third of its width.
-const TITLE_SIZE: f64 = 34.0;
-const LABEL_SIZE: f64 = 26.0;
-/// The maximum length of a line of the title, in characters.
-const MAX_TITLE: usize = 50;
-const MUTED: RGBColor = RGBColor(98, 100, 115);
-/// Colors that people with any kind of color vision can tell apart on white.
-const COLORS: [RGBColor; 2] = [RGBColor(0, 90, 181), RGBColor(213, 94, 0)];
+const SPAN: (i32, i32) = (250, 580);
 
 /// A row of a chart.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,33 +73,28 @@ fn painted(title: &str, rows: &[Row], legend: &[&str]) -> anyhow::Result<Vec<u8>
     let most = rows.iter().map(total).max().unwrap_or_default();
     anyhow::ensure!(most > 0, "there is nothing to draw");
     let length = |count: usize| ((SPAN.1 - SPAN.0) as f64 * count as f64 / most as f64).round() as i32;
-    let title = Title::new(title, MAX_TITLE, TITLE_SIZE);
+    let title = Title::new(title);
     let head = HEAD + title.extra();
-    let height = head + FOOT + ROW * u32::try_from(rows.len())?;
-    picture::draw((WIDTH, height), |area| {
+    let rows_end = head + ROW * u32::try_from(rows.len())?;
+    let height = rows_end + picture::legend_height(legend.len()) + FOOT;
+    picture::draw(height, |area| {
         title.write(area, (28, 36))?;
         let row_height = i32::try_from(ROW)?;
         let first = i32::try_from(head)?;
         for (nth, row) in rows.iter().enumerate() {
             let top = first + row_height * i32::try_from(nth)?;
             let middle = top + BAR / 2;
-            write(area, &row.label, (SPAN.0 - 16, middle), LABEL_SIZE, INK, HPos::Right)?;
+            picture::name(area, &row.label, (SPAN.0 - 16, middle))?;
             let mut from = SPAN.0;
             for (part, color) in row.parts.into_iter().zip(COLORS).filter(|(part, _)| *part > 0) {
                 let to = from + length(part).max(2);
                 area.draw(&Rectangle::new([(from, top), (to, top + BAR)], color.filled()))?;
                 from = to;
             }
-            write(area, &row.value, (from + 12, middle), LABEL_SIZE, MUTED, HPos::Left)?;
+            write(area, &row.value, (from + 12, middle), LABEL_SIZE, INK, HPos::Left)?;
         }
-        let foot = i32::try_from(height)? - 40;
-        let mut left = SPAN.0;
-        for (label, color) in legend.iter().zip(COLORS) {
-            area.draw(&Rectangle::new([(left, foot - 10), (left + 20, foot + 10)], color.filled()))?;
-            write(area, label, (left + 30, foot), LABEL_SIZE, MUTED, HPos::Left)?;
-            left += 240;
-        }
-        Ok(())
+        let entries: Vec<_> = legend.iter().zip(COLORS).map(|(label, color)| (*label, color.to_rgba())).collect();
+        picture::legend(area, &entries, (SPAN.0, i32::try_from(rows_end)?))
     })
 }
 
@@ -125,7 +109,7 @@ mod tests {
         let mut picture = png::Decoder::new(std::io::Cursor::new(png)).read_info().unwrap();
         let mut pixels = vec![0; picture.output_buffer_size().unwrap()];
         picture.next_frame(&mut pixels).unwrap();
-        pixels.chunks_exact(3).filter(|pixel| *pixel == [color.0, color.1, color.2]).count()
+        pixels.chunks_exact(4).filter(|pixel| *pixel == [color.0, color.1, color.2, 255]).count()
     }
 
     #[test]

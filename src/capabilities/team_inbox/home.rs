@@ -1,8 +1,13 @@
-//! The section of the Home tab: how many mails wait, with links to their cards.
+//! The section of the Home tab: which mails wait, and for how long, with links to their cards.
 
-use countersign_core::{clock::Timestamp, reply::Reply};
+use std::collections::BTreeSet;
 
-use super::{book::MailBook, replies};
+use countersign_core::{clock::Timestamp, ids::ChannelId, reply::Reply};
+
+use super::{
+    book::MailBook,
+    replies::{self, HomeReader},
+};
 
 /// The maximum number of mails in the section.
 const MAX_LISTED: usize = 5;
@@ -10,11 +15,16 @@ const MAX_LISTED: usize = 5;
 /// Returns the section; `None` if the mails cannot be read, which `/mail status` reports.
 ///
 /// The tab shows the cards themselves, with their buttons, to people who are named as approvers; everyone else decides
-/// in the channel, to which the links lead.
-pub(super) async fn section(book: &dyn MailBook, now: Timestamp) -> Option<Reply> {
+/// in the channel, to which the links lead. Senders and subjects are shown to people who are known to be members of that
+/// channel, which is to be among `channels`.
+pub(super) async fn section(book: &dyn MailBook, channels: &BTreeSet<ChannelId>, now: Timestamp) -> Option<Reply> {
     let read = async { Ok::<_, super::book::BookError>((book.overview().await?, book.waiting(MAX_LISTED).await?)) };
     match read.await {
-        Ok((overview, waiting)) => Some(replies::home(&overview, &waiting, book.channel(), now)),
+        Ok((overview, waiting)) => {
+            let is_member = channels.contains(book.channel());
+            let reader = if is_member { HomeReader::Member } else { HomeReader::Other };
+            Some(replies::home(&overview, &waiting, book.channel(), reader, now))
+        }
         Err(error) => {
             tracing::warn!(error = countersign_core::cause::chain(&error), "The mails cannot be read for the Home tab");
             None

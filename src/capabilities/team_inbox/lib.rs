@@ -11,8 +11,8 @@
 //! | [`digest`] | the daily digest, posted once |
 //! | [`replies`] | the sentences |
 //!
-//! *Architecture Invariant:* senders and subjects are shown only in the channel of mails. Everywhere else there are
-//! numbers and links, which work only for the members of that channel.
+//! *Architecture Invariant:* senders and subjects are shown only in the channel of mails, and in the Home tab of people who
+//! are known to be its members. Everywhere else there are numbers and links, which work only for those members.
 
 pub mod book;
 mod chart;
@@ -26,11 +26,15 @@ pub mod replies;
 mod testing;
 pub mod tools;
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
 use countersign_capabilities::{Capability, Command, Family, Tool, facts::Facts};
-use countersign_core::{clock::Clock, reply::Reply};
+use countersign_core::{
+    clock::Clock,
+    ids::{ChannelId, UserId},
+    reply::Reply,
+};
 use countersign_graph::action::{ActionKind, Reader};
 use countersign_understanding::phrases::Phrases;
 
@@ -86,7 +90,11 @@ impl Capability for TeamInbox {
         commands::answer(&*self.0.book, word, rest, reader, self.0.clock.now()).await
     }
 
-    async fn home(&self, _: &Facts) -> Option<Reply> {
-        home::section(&*self.0.book, self.0.clock.now()).await
+    fn home_channel(&self) -> Option<ChannelId> {
+        Some(self.0.book.channel().clone())
+    }
+
+    async fn home_of(&self, _: &UserId, channels: &BTreeSet<ChannelId>) -> Option<Reply> {
+        home::section(&*self.0.book, channels, self.0.clock.now()).await
     }
 }

@@ -1,6 +1,7 @@
 //! The sentences about mails.
 //!
-//! Senders and subjects are shown only in the channel of mails; every other text has only numbers and links.
+//! Senders and subjects are shown only in the channel of mails, and to its members in their Home tab; every other text has
+//! only numbers and links.
 
 use std::time::Duration;
 
@@ -128,9 +129,7 @@ pub fn waiting(entries: &[Entry], more: bool, now: Timestamp) -> Reply {
 
 /// Returns a mail as a line of a list.
 fn line(entry: &Entry, now: Timestamp) -> Text {
-    let subject = shortened(&entry.subject, MAX_SUBJECT);
-    let subject = if subject.is_empty() { "no subject".to_owned() } else { subject };
-    let line = Text::new().bold(entry.from()).plain(": ").plain(subject);
+    let line = Text::new().bold(entry.from()).plain(": ").plain(subject(entry, "no subject"));
     let line = match &entry.class {
         Some(class) => line.plain(format!(" · {}", class_name(class))),
         None => line,
@@ -186,9 +185,7 @@ fn one(entry: &Entry, now: Timestamp) -> Reply {
         entry.why.as_deref().map(|why| ("Waiting because", Text::from(why))),
     ];
     let facts = facts.into_iter().flatten().map(|(label, fact)| (label.to_owned(), fact)).collect();
-    let subject = shortened(&entry.subject, MAX_SUBJECT);
-    let title = if subject.is_empty() { "No subject".to_owned() } else { subject };
-    let reply = Reply::text(Text::new().bold(title)).and(Part::Facts(facts));
+    let reply = Reply::text(Text::new().bold(subject(entry, "No subject"))).and(Part::Facts(facts));
     match &entry.link {
         Some(link) => reply.and(Part::Text(Text::new().link(link, "Open the thread"))),
         None => reply,
@@ -214,8 +211,17 @@ pub fn paused(is_paused: bool, changed: bool) -> Reply {
     }
 }
 
-/// Returns the section of the Home tab, without senders and subjects: not everyone is in the channel of mails.
-pub fn home(overview: &Overview, waiting: &[Entry], channel: &ChannelId, now: Timestamp) -> Reply {
+/// The reader of the section of the Home tab.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HomeReader {
+    /// A member of the channel of mails.
+    Member,
+    /// A person who is not known to be a member.
+    Other,
+}
+
+/// Returns the section of the Home tab, with senders and subjects for members of the channel of mails only.
+pub fn home(overview: &Overview, waiting: &[Entry], channel: &ChannelId, reader: HomeReader, now: Timestamp) -> Reply {
     let reply = Reply::default().and(Part::Heading("Email waiting for review".to_owned()));
     let first = match (overview.waiting, overview.oldest_waiting) {
         (0, _) | (_, None) => Text::from("No email is waiting for review."),
@@ -224,8 +230,12 @@ pub fn home(overview: &Overview, waiting: &[Entry], channel: &ChannelId, now: Ti
             .plain(format!(", the oldest for {}.", span(now.since(oldest)))),
     };
     let reply = reply.and(Part::Text(first));
-    let lines: Vec<Text> =
-        waiting.iter().filter(|entry| entry.link.is_some()).map(|entry| private_line(entry, now)).collect();
+    let lines: Vec<Text> = match reader {
+        HomeReader::Member => waiting.iter().map(|entry| member_line(entry, now)).collect(),
+        HomeReader::Other => {
+            waiting.iter().filter(|entry| entry.link.is_some()).map(|entry| private_line(entry, now)).collect()
+        }
+    };
     let reply = if lines.is_empty() { reply } else { reply.and(Part::List(lines)) };
     match (&overview.paused, &overview.fault) {
         (Some(pause), _) => reply
@@ -235,6 +245,28 @@ pub fn home(overview: &Overview, waiting: &[Entry], channel: &ChannelId, now: Ti
     }
 }
 
+/// Returns a mail as a line for members of its channel; the subject is the link.
+fn member_line(entry: &Entry, now: Timestamp) -> Text {
+    let line = Text::new().bold(entry.from()).plain(": ");
+    let subject = subject(entry, "no subject");
+    let line = match &entry.link {
+        Some(link) => line.link(link, subject),
+        None => line.plain(subject),
+    };
+    line.plain(format!(" · {}", waits(entry, now)))
+}
+
+/// Returns how long a mail has waited, in words.
+fn waits(entry: &Entry, now: Timestamp) -> String {
+    format!("waiting {}", span(now.since(entry.received_at)))
+}
+
+/// Returns the subject on one line, or these words if it is empty.
+fn subject(entry: &Entry, none: &str) -> String {
+    let subject = shortened(&entry.subject, MAX_SUBJECT);
+    if subject.is_empty() { none.to_owned() } else { subject }
+}
+
 /// Returns a mail as a line for people who may not be in its channel.
 fn private_line(entry: &Entry, now: Timestamp) -> Text {
     let class = match (&entry.class, entry.confidence) {
@@ -242,7 +274,7 @@ fn private_line(entry: &Entry, now: Timestamp) -> Text {
         (Some(class), None) => class_name(class),
         (None, _) => "not classified".to_owned(),
     };
-    linked(Text::from(format!("{class} · {}", ago(now, entry.received_at))), entry, "open the thread")
+    linked(Text::from(format!("{class} · {}", waits(entry, now))), entry, "open the thread")
 }
 
 /// Returns figures about the mails of a number of days, with a picture.
@@ -381,12 +413,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_home_tab_names_nobody() {
+    async fn the_home_tab_names_the_sender_to_members_of_the_channel_only() {
         let entries = vec![entry("m1", MailStatus::NeedsReview)];
         let book = FixedBook::new(entries.clone());
-        let said = home(&book.overview().await.unwrap(), &entries, book.channel(), later(5)).words();
+        let overview = book.overview().await.unwrap();
+        let said = |reader| home(&overview, &entries, book.channel(), reader, later(5)).words();
+        let member = said(HomeReader::Member);
+        assert!(member.contains("Ada: Prices for 20 seats · waiting 5 h"), "{member}");
+        let said = said(HomeReader::Other);
         assert!(said.contains("1 email in #C5, the oldest for 5 h."), "{said}");
-        assert!(said.contains("inquiry, medium confidence · 5 h ago · open the thread"), "{said}");
+        assert!(said.contains("inquiry, medium confidence · waiting 5 h · open the thread"), "{said}");
         assert!(!said.contains("Ada") && !said.contains("Prices"), "{said}");
     }
 

@@ -1,14 +1,17 @@
 //! A click on a choice below a reply. It becomes a message of the person in the thread.
 //!
-//! Slack shows nobody who pressed a button, so a line in the thread says what the person chose.
+//! Slack shows nobody who pressed a button, so a line in the thread says what the person chose. If the buttons were the
+//! answers to a question, they are taken away, so that only open questions have buttons.
 
 use countersign_core::{
     clock::Timestamp,
     ids::{CommitId, MessageTs, Nonce, ThreadId, UserId},
-    reply::{Reply, Text},
+    reply::{Reply, Text, WHAT_NEXT},
 };
 use countersign_graph::store::{Changes, Outbound, Outgoing, Seq, ThreadMessage};
+use countersign_slack::blocks::{MAX_FALLBACK_CHARS, Message};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// A click on a choice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,12 +26,40 @@ pub struct Choice {
     pub label: String,
     /// The message that the click stands for.
     pub says: String,
+    /// The message with the button after the click, if the buttons were the answers to a question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered: Option<AnsweredQuestion>,
+}
+
+/// A question that was answered: its message without the answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AnsweredQuestion {
+    /// The remaining blocks of the message.
+    pub blocks: Vec<Value>,
+}
+
+impl AnsweredQuestion {
+    /// Returns the message with these blocks without `answers`, the block with the buttons; `None` if the message asks
+    /// nothing. Buttons below an answer suggest what to do next, and remain.
+    pub fn of(blocks: &[Value], answers: &str) -> Option<Self> {
+        let asks = |block: &Value| block["text"]["text"].as_str().is_some_and(|text| is_question(text.trim_end()));
+        let (removed, blocks): (Vec<_>, Vec<_>) =
+            blocks.iter().cloned().partition(|block| block["block_id"] == answers);
+        (blocks.iter().any(asks) && !removed.is_empty()).then_some(Self { blocks })
+    }
+
+    /// Returns the message in the form in which it is sent.
+    pub fn message(&self) -> Message {
+        let texts = self.blocks.iter().filter_map(|block| block["text"]["text"].as_str());
+        let text = texts.collect::<Vec<_>>().join("\n").chars().take(MAX_FALLBACK_CHARS).collect();
+        Message { text, blocks: self.blocks.clone() }
+    }
 }
 
 impl Choice {
     /// Returns the write that posts the line, and passes the message to the thread.
     pub fn changes(&self, now: Timestamp, seq: Seq) -> Changes {
-        let Self { thread, message, by, label, says } = self.clone();
+        let Self { thread, message, by, label, says, answered: _ } = self.clone();
         let mut changes = Changes::new(CommitId::fresh(), thread);
         let line = Text::new().person(by.clone()).plain(" chose ").bold(label).plain(".");
         changes.outbox.push(Outgoing {
@@ -44,9 +75,31 @@ impl Choice {
     }
 }
 
+/// Returns true if a text asks something that the buttons below it answer.
+fn is_question(text: &str) -> bool {
+    (text.ends_with('?') || text.contains("? ")) && !text.ends_with(WHAT_NEXT)
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn only_the_answers_to_a_question_are_taken_away() {
+        let text = |words: &str| json!({ "type": "section", "text": { "type": "mrkdwn", "text": words } });
+        let buttons = |id: &str| json!({ "type": "actions", "block_id": id, "elements": [] });
+        let question = [text("Which context is it for?"), buttons("say:1"), buttons("rate")];
+        let answered = AnsweredQuestion::of(&question, "say:1").unwrap();
+        assert_eq!(answered.blocks, [text("Which context is it for?"), buttons("rate")]);
+        assert_eq!(answered.message().text, "Which context is it for?");
+        assert!(AnsweredQuestion::of(&[text("Where? I need a site."), buttons("say:1")], "say:1").is_some());
+        for answer in ["*Math Hints* is running.", "Started *Math Hints*. What next?"] {
+            assert_eq!(AnsweredQuestion::of(&[text(answer), buttons("say:1")], "say:1"), None, "these are suggestions");
+        }
+        assert_eq!(AnsweredQuestion::of(&question, "other"), None);
+    }
 
     #[test]
     fn a_click_is_a_line_and_a_message() {
@@ -57,6 +110,7 @@ mod tests {
             by: "U1".into(),
             label: "mathstream".to_owned(),
             says: "in the context mathstream".to_owned(),
+            answered: None,
         };
         let changes = choice.changes(Timestamp(1), 3);
         let [Outgoing { body: Outbound::Reply { reply }, .. }] = changes.outbox.as_slice() else { panic!() };

@@ -23,7 +23,7 @@ use countersign_slack::{
 };
 
 use super::{
-    choice::Choice,
+    choice::{AnsweredQuestion, Choice},
     inbox::{Inbox, Seat},
     interaction::{Interaction, SendAgain},
     keyword::Keyword,
@@ -352,6 +352,7 @@ impl Dispatch {
             by: interaction.user.clone(),
             label: action.label.clone().unwrap_or_else(|| text.to_owned()),
             says: text.to_owned(),
+            answered: AnsweredQuestion::of(&interaction.blocks, &action.block_id),
         };
         let entry = Interaction::Choice(choice);
         self.put_in_inbox(thread.partition(), &entry, vec![interaction.dedup.clone()]).await

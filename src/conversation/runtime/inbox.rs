@@ -257,6 +257,7 @@ impl Inbox {
             Interaction::TypedAnswer(typed) => deps.approvals.on_typed(typed, claimed.seq).await?,
             Interaction::ThreadCommand(request) => self.execute(request, claimed.seq).await?,
             Interaction::Choice(choice) => {
+                self.take_answers_away(choice).await;
                 deps.store.apply(&choice.changes(deps.clock.now(), claimed.seq)).await?;
                 InboxAnswer::Counted(choice.thread.clone())
             }

@@ -81,6 +81,7 @@ fn by_refresh_token(google: &SandboxGoogle, clock: &ManualClock) -> TokenSource 
 fn settings(gmail: &SandboxGmail, tokens: TokenSource, clock: &ManualClock) -> GmailSettings {
     GmailSettings {
         api: gmail.url().parse().unwrap(),
+        web: "https://mail.google.com/mail/".parse().unwrap(),
         tokens: Arc::new(tokens),
         aliases: vec!["Help@Sandbox.example".to_owned()],
         push: None,

@@ -168,4 +168,6 @@ async fn a_click_on_a_choice_leaves_a_line_that_everyone_sees() {
     let heard = thread.heard();
     assert!(heard.starts_with("@ana chose *SelectSection / area_model*."), "{heard}");
     assert!(heard.contains("*Create “Hint Timing”?*"), "{heard}");
+    let all: String = thread.messages().iter().map(|message| message.words()).collect();
+    assert!(!all.contains("[SelectSection / area_model]"), "an answered question has no buttons: {all}");
 }

@@ -17,6 +17,9 @@ use countersign::{
     },
 };
 
+/// The first private channel of a workspace.
+const PRIVATE: &str = "G00000001";
+
 /// The mails in #experiments.
 #[derive(Debug)]
 struct Mails {
@@ -62,7 +65,7 @@ impl MailBook for Mails {
     }
 }
 
-fn mails(clock: &ManualClock) -> Mails {
+fn mails(channel: &str, clock: &ManualClock) -> Mails {
     let received_at = clock.now();
     let waiting = Entry {
         id: "m1".to_owned(),
@@ -99,7 +102,7 @@ fn mails(clock: &ManualClock) -> Mails {
         automatic_a_day: 50,
     };
     Mails {
-        channel: "C1".into(),
+        channel: channel.into(),
         entries: vec![waiting, answered],
         overview: Mutex::new(overview),
         clock: clock.clone(),
@@ -108,8 +111,13 @@ fn mails(clock: &ManualClock) -> Mails {
 
 /// A bot for which these mails are those of the team, five hours after they arrived.
 async fn bot() -> TestBot {
+    bot_with("C1").await
+}
+
+/// The same with the mails in this channel.
+async fn bot_with(channel: &str) -> TestBot {
     let clock = ManualClock::default();
-    let book = Arc::new(mails(&clock));
+    let book = Arc::new(mails(channel, &clock));
     clock.advance(Duration::from_secs(5 * 3600));
     let inbox = Arc::new(TeamInbox::new(book, Arc::new(clock.clone())));
     TestBot::with(Setup { more: vec![inbox], clock, ..Setup::default() }).await
@@ -152,14 +160,20 @@ async fn mail_is_paused_and_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_home_tab_counts_the_mails_and_names_nobody() {
+async fn the_home_tab_names_senders_to_members_of_the_channel_only() {
     let bot = bot().await;
+    let home = bot.user("ana").opens_home().await;
+    assert!(home.contains("*Ada*: ‹Prices &lt;https") && home.contains("· waiting 5 h"), "{home}");
+    bot.finish().await;
+
+    let bot = bot_with(PRIVATE).await;
+    assert_eq!(bot.slack.founds_private_channel("ana", "mail", &[]).as_str(), PRIVATE);
     let home = bot.user("cy").opens_home().await;
     assert!(
-        home.contains("Email waiting for review") && home.contains("1 email in <#C1>, the oldest for 5 h."),
+        home.contains("Email waiting for review") && home.contains("1 email in <#G00000001>, the oldest for 5 h."),
         "{home}"
     );
-    assert!(home.contains("inquiry, medium confidence · 5 h ago · ‹open the thread›"), "{home}");
+    assert!(home.contains("inquiry, medium confidence · waiting 5 h · ‹open the thread›"), "{home}");
     assert!(!home.contains("Ada") && !home.contains("Prices"), "{home}");
     bot.finish().await;
 }

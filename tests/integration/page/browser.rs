@@ -17,6 +17,18 @@ use crate::support::{bot::BOUND, ports::free_port};
 /// How often the page is looked at while waiting for something.
 const LOOK: Duration = Duration::from_millis(25);
 
+/// axe-core, which looks for things that people with disabilities cannot use.
+const AXE: &str = include_str!("../../fixtures/axe/axe.min.js");
+
+const FIND_BARRIERS: &str = r#"
+    const done = arguments[arguments.length - 1];
+    const element = ({ target, any, all }) => `${target.join(' ')} (${[...any, ...all].map((one) => one.message).join('; ')})`;
+    axe.run(document, { resultTypes: ['violations'] }).then(
+        ({ violations }) => done(violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(element).join(' | ')}`)),
+        (error) => done([`axe-core failed: ${error}`]),
+    );
+"#;
+
 /// One browser with one page.
 pub(super) struct Browser {
     page: Client,
@@ -59,6 +71,36 @@ impl Browser {
     /// Waits until a visible match of `css` holds `words`.
     pub(super) async fn shows(&self, css: &str, words: &str) {
         self.on(css, words, async |_| Ok(())).await;
+    }
+
+    /// The height of an element in pixels, as soon as there is one.
+    pub(super) async fn height(&self, css: &str) -> f64 {
+        self.shows(css, "").await;
+        let script = "return document.querySelector(arguments[0]).getBoundingClientRect().height";
+        self.page.execute(script, vec![json!(css)]).await.unwrap().as_f64().expect("a number")
+    }
+
+    /// Shows another place of the page: the part of its address after `#`.
+    pub(super) async fn visits(&self, place: &str) {
+        self.page.execute("location.hash = arguments[0]", vec![json!(place)]).await.unwrap();
+    }
+
+    /// What axe-core finds wrong with the page as it is now, in light and in dark mode: a line for each rule, with the
+    /// elements that break it.
+    pub(super) async fn barriers(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        self.page.execute(AXE, vec![]).await.unwrap();
+        for theme in ["light", "dark"] {
+            self.page
+                .execute("document.documentElement.dataset.theme = arguments[0]", vec![json!(theme)])
+                .await
+                .unwrap();
+            let Value::Array(lines) = self.page.execute_async(FIND_BARRIERS, vec![]).await.unwrap() else {
+                panic!("axe-core gives a list");
+            };
+            found.extend(lines.iter().map(|line| format!("{theme}: {}", line.as_str().unwrap_or_default())));
+        }
+        found
     }
 
     /// Waits until nothing that is visible matches `css`.

@@ -29,6 +29,12 @@ fn known() -> Vec<(&'static str, Vec<&'static str>)> {
     all
 }
 
+/// A message without the lines that are buttons.
+pub(crate) fn without_buttons(message: &str) -> String {
+    let is_buttons = |line: &&str| line.starts_with('[') && line.ends_with(']');
+    message.lines().filter(|line| !is_buttons(line)).collect::<Vec<_>>().join("\n")
+}
+
 /// One message of which nothing was read before, in short.
 pub(crate) fn message(now: String) -> String {
     messages(&[(now, None)])

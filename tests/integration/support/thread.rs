@@ -99,7 +99,10 @@ impl<'a> Thread<'a> {
         let mut new = Vec::new();
         for message in self.messages() {
             let words = message.words();
-            if self.heard.insert(message.ts.clone(), words.clone()).as_ref() != Some(&words) {
+            let before = self.heard.insert(message.ts.clone(), words.clone());
+            // The buttons of an answered question are taken away, which is no news.
+            let is_answered = before.as_ref().is_some_and(|before| short::without_buttons(before) == words);
+            if before.as_ref() != Some(&words) && !is_answered {
                 let now = self.bot.readable(&words);
                 let before = self.read.insert(message.ts, now.clone());
                 new.push((now, before));

@@ -22,7 +22,11 @@ pub(crate) fn over_time(courses: &[Course]) -> Reply {
     if dates.is_empty() {
         return reply;
     }
-    let columns = std::iter::once("Day".to_owned()).chain(courses.iter().map(|course| course.name.clone())).collect();
+    let column = |course: &Course| match courses {
+        [_] => "New users".to_owned(),
+        _ => format!("New in {}", course.name),
+    };
+    let columns = std::iter::once("Day".to_owned()).chain(courses.iter().map(column)).collect();
     let row = |date: &Date| {
         let new = courses.iter().map(|course| Text::from(new_on(course, *date).to_string()));
         std::iter::once(Text::from(date.strftime("%b %-d").to_string())).chain(new).collect()
@@ -30,7 +34,10 @@ pub(crate) fn over_time(courses: &[Course]) -> Reply {
     let rows = dates.iter().rev().take(MAX_ROWS).map(row).collect();
     let mut reply = reply.and(Part::Table { columns, rows });
     if dates.len() > MAX_ROWS {
-        reply = reply.hint(format!("New users per day, last {MAX_ROWS} days. The chart shows all {}.", dates.len()));
+        reply = reply.hint(format!(
+            "The table has the new users of the last {MAX_ROWS} days. The chart adds them up over all {} days.",
+            dates.len()
+        ));
     }
     let lines: Vec<Line> = courses.iter().map(|course| line(course, &dates)).collect();
     let title = title(courses);
@@ -59,7 +66,7 @@ fn in_words(course: &Course) -> String {
 /// Returns the title of the chart, which also tells its numbers to people who cannot see it.
 fn title(courses: &[Course]) -> String {
     let each = courses.iter().map(|course| format!("{} ({} users)", course.name, course.enrolled));
-    format!("Enrollment of {}", each.collect::<Vec<_>>().join(" and "))
+    format!("Total enrollment of {}", each.collect::<Vec<_>>().join(" and "))
 }
 
 /// Returns all days from the first to the last of any course.
@@ -96,8 +103,9 @@ mod tests {
         let reply = over_time(&[course("Math Hints", &[("2026-11-18", 5), ("2026-11-19", 0), ("2026-11-20", 4)])]);
         let words = reply.words();
         assert!(words.contains("Math Hints: 9 users since Nov 18, 2026, most on Nov 18 (5)."), "{words}");
-        assert!(reply.files.len() == 1 && reply.files[0].title == "Enrollment of Math Hints (9 users)");
-        let Some(Part::Table { rows, .. }) = reply.parts.get(1) else { panic!("no table: {words}") };
+        assert!(reply.files.len() == 1 && reply.files[0].title == "Total enrollment of Math Hints (9 users)");
+        let Some(Part::Table { columns, rows }) = reply.parts.get(1) else { panic!("no table: {words}") };
+        assert_eq!(columns, &["Day", "New users"]);
         assert_eq!(rows.iter().map(|row| row[1].words()).collect::<Vec<_>>(), ["4", "0", "5"], "newest first");
     }
 
@@ -107,7 +115,7 @@ mod tests {
         let other = course("B", &[("2026-11-20", 1)]);
         let reply = over_time(&[some, other]);
         let Some(Part::Table { columns, rows }) = reply.parts.get(1) else { panic!("no table") };
-        assert_eq!(columns, &["Day", "A", "B"]);
+        assert_eq!(columns, &["Day", "New in A", "New in B"]);
         assert_eq!(rows.len(), 3, "with the day on which nobody came");
         assert_eq!(reply.files.len(), 1);
         let empty = over_time(&[course("C", &[])]);

@@ -1,25 +1,16 @@
 //! A bar chart of counts and their expected values, as PNG.
 
-use countersign_capabilities::picture::{self, Area, Drawn, INK, Title, wrapped, write};
+use countersign_capabilities::picture::{self, Area, COLORS, Drawn, INK, LABEL_SIZE, Title, WIDTH, write};
 use plotters::{prelude::*, style::text_anchor::HPos};
 
-const WIDTH: u32 = 720;
 const ROW: u32 = 76;
 const TOP: u32 = 92;
-const BOTTOM: u32 = 66;
+/// The height below the last row, without the legend.
+const BOTTOM: u32 = 22;
 const LEFT: i32 = 250;
 const RIGHT: i32 = 100;
-/// The maximum length of a line of a name left of a bar, in characters, and the number of lines.
-const MAX_NAME: (usize, usize) = (15, 2);
-/// The maximum length of a line of the title, in characters.
-const MAX_TITLE: usize = 40;
-/// The sizes of the texts in pixels. They are large because a phone shows the picture at half of its width.
-const TITLE_SIZE: f64 = 32.0;
-const LABEL_SIZE: f64 = 27.0;
-
-const MUTED: RGBColor = RGBColor(108, 110, 125);
-const BAR: RGBColor = RGBColor(59, 98, 220);
-const EXPECTED: RGBColor = RGBColor(223, 120, 38);
+const BAR: RGBColor = COLORS[0];
+const EXPECTED: RGBColor = COLORS[1];
 
 /// One row of the chart.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,9 +49,9 @@ impl Counted {
 /// Fails if the picture cannot be drawn. The data cannot cause that, and the figures are shown without
 /// the picture.
 pub fn draw(title: &str, counted: Counted, rows: &[Row]) -> anyhow::Result<Vec<u8>> {
-    let title = Title::new(title, MAX_TITLE, TITLE_SIZE);
-    let height = TOP + title.extra() + ROW * u32::try_from(rows.len())? + BOTTOM;
-    picture::draw((WIDTH, height), |area| paint(area, &title, counted, rows))
+    let title = Title::new(title);
+    let height = TOP + title.extra() + ROW * u32::try_from(rows.len())? + picture::legend_height(2) + BOTTOM;
+    picture::draw(height, |area| paint(area, &title, counted, rows))
 }
 
 /// Describes the chart with its numbers.
@@ -78,23 +69,16 @@ fn paint(area: &Area<'_>, title: &Title, counted: Counted, rows: &[Row]) -> Draw
     for (nth, row) in rows.iter().enumerate() {
         let top = i32::try_from(head + ROW * u32::try_from(nth)?)?;
         let middle = top + 27;
-        let name = wrapped(&row.name, MAX_NAME.0, MAX_NAME.1);
-        let first = middle - 14 * i32::try_from(name.len() - 1)?;
-        for (line, at) in name.iter().zip((first..).step_by(28)) {
-            write(area, line, (LEFT - 16, at), LABEL_SIZE, INK, HPos::Right)?;
-        }
+        picture::name(area, &row.name, (LEFT - 16, middle))?;
         let end = x(row.count as f64);
         area.draw(&Rectangle::new([(LEFT, top + 4), (end.max(LEFT + 1), top + 50)], BAR.filled()))?;
         let mark = x(row.expected);
         area.draw(&Rectangle::new([(mark - 2, top - 4), (mark + 2, top + 58)], EXPECTED.filled()))?;
         write(area, &row.count.to_string(), (end.max(mark) + 12, middle), LABEL_SIZE, INK, HPos::Left)?;
     }
-    let foot = i32::try_from(head + ROW * u32::try_from(rows.len())?)? + 18;
-    area.draw(&Rectangle::new([(LEFT, foot - 6), (LEFT + 16, foot + 6)], BAR.filled()))?;
-    write(area, counted.word(), (LEFT + 24, foot), LABEL_SIZE, MUTED, HPos::Left)?;
-    area.draw(&Rectangle::new([(LEFT + 172, foot - 12), (LEFT + 176, foot + 12)], EXPECTED.filled()))?;
-    write(area, "expected by weight", (LEFT + 188, foot), LABEL_SIZE, MUTED, HPos::Left)?;
-    Ok(())
+    let foot = i32::try_from(head + ROW * u32::try_from(rows.len())?)?;
+    let entries = [(counted.word(), BAR.to_rgba()), ("expected by weight", EXPECTED.to_rgba())];
+    picture::legend(area, &entries, (LEFT, foot))
 }
 
 #[cfg(test)]
@@ -110,8 +94,12 @@ mod tests {
         let mut picture = png::Decoder::new(std::io::Cursor::new(&png)).read_info().unwrap();
         let mut pixels = vec![0; picture.output_buffer_size().unwrap()];
         picture.next_frame(&mut pixels).unwrap();
-        assert_eq!((picture.info().width, picture.info().height), (WIDTH, TOP + 3 * ROW + BOTTOM));
-        let drawn = |colour: RGBColor| pixels.chunks_exact(3).filter(|p| **p == [colour.0, colour.1, colour.2]).count();
+        assert_eq!(
+            (picture.info().width, picture.info().height),
+            (WIDTH, TOP + 3 * ROW + picture::legend_height(2) + BOTTOM)
+        );
+        let drawn =
+            |color: RGBColor| pixels.chunks_exact(4).filter(|p| **p == [color.0, color.1, color.2, 255]).count();
         assert!(drawn(BAR) > 10_000 && drawn(EXPECTED) > 200 && drawn(INK) > 200, "bars, marks and words are there");
     }
 

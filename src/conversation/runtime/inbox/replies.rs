@@ -1,13 +1,19 @@
-//! Private replies, which only the person concerned can read.
+//! Private replies, which only the person concerned can read; and the end of a question that was answered.
+
+use std::time::Duration;
 
 use countersign_core::{
     ids::{ChannelId, MessageTs, UserId},
     reply::Reply,
 };
 use countersign_slack::{client::Respond, client_error};
+use tokio::time::timeout;
 
 use super::Inbox;
-use crate::{approvals::clicks::Click, presentation::render};
+use crate::{approvals::clicks::Click, presentation::render, runtime::choice::Choice};
+
+/// The maximum time for taking the answers away from a question. The answer itself waits for it.
+const UPDATE_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Inbox {
     /// Shows the outcome of a press in a Home tab at the top of that tab, since there is no message
@@ -65,6 +71,19 @@ impl Inbox {
     pub(super) async fn respond(&self, url: &str, reply: &Reply) -> ReplyDelivery {
         let message = render::reply(self.0.names.in_reply(reply).await.as_ref());
         ReplyDelivery::of(self.0.slack.respond(url, Respond::Privately, &message).await)
+    }
+
+    /// Takes the answers away from a question that was answered. If Slack does not do it in time, they remain.
+    pub(super) async fn take_answers_away(&self, choice: &Choice) {
+        let Some(answered) = &choice.answered else { return };
+        let message = answered.message();
+        let update = self.0.slack.update_message(&choice.thread.channel, &choice.message, &message);
+        let refused = match timeout(UPDATE_TIMEOUT, update).await {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => countersign_core::cause::chain(&error),
+            Err(_) => "it took too long".to_owned(),
+        };
+        tracing::warn!(error = refused, "The buttons of an answered question were not taken away");
     }
 }
 

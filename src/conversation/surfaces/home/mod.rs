@@ -240,7 +240,9 @@ impl Home {
             return Ok(());
         }
         let mut health = self.health(max_age).await;
-        health.sections.extend(self.0.deps.facts.home_of(user).await);
+        let facts = &self.0.deps.facts;
+        let own_channels = groups.channels_of(user, facts.home_channels()).await;
+        health.sections.extend(facts.home_of(user, &own_channels).await);
         let notice = notice.filter(|(_, at)| health.now.since(*at) < NOTICE_DURATION).map(|(reply, _)| reply);
         let notice = match &notice {
             Some(notice) => Some(names.in_reply(notice).await),

@@ -116,7 +116,7 @@ const ELEMENTS = {
 
   plain_text_input(field) {
     const { spec } = field;
-    return typed(field, spec.multiline ? h('textarea', { rows: 4 }) : h('input', { type: 'text' }), 'value', spec.initial_value);
+    return typed(field, spec.multiline ? h('textarea', { rows: 8 }) : h('input', { type: 'text' }), 'value', spec.initial_value);
   },
 
   number_input(field) {

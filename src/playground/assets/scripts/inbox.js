@@ -23,9 +23,12 @@ export function startInbox(pane, channel) {
   pane.append(head, scroller);
   fill(head, title());
 
-  const writer = mailForm(() => {
-    fill(news, 'Sent.');
-    list.firstElementChild?.scrollIntoView({ block: 'nearest' });
+  const writer = mailForm({
+    sent() {
+      fill(news, 'Sent.');
+      list.firstElementChild?.scrollIntoView({ block: 'nearest' });
+    },
+    begun: () => fill(news),
   });
   const place = () => {
     pane.hidden = !known.inbox;
@@ -33,6 +36,7 @@ export function startInbox(pane, channel) {
     if (known.inbox) document.title = `Inbox · ${nameOf(me())} · Countersign`;
   };
   let seen = null;
+  let found = null;
   const content = () => {
     if (!known.inbox || !known.mail?.available) return;
     redraw(form, JSON.stringify(known.mail.customers), () => writer.draw(known.mail.customers));
@@ -40,6 +44,13 @@ export function startInbox(pane, channel) {
     reconcile(list, conversations.length
       ? conversations.map((one) => ({ key: one.id, signature: JSON.stringify([one, known.thread?.ts]), make: () => conversation(one, writer) }))
       : [{ key: 'none', signature: '', make: () => h('p', { class: 'inbox-none' }, 'No emails yet. Send the one above to start.') }]);
+    for (const mail of list.querySelectorAll('.mail')) mail.classList.toggle('mail-in-view', mail.dataset.mail === known.mailInView?.id);
+    const inView = list.querySelector('.mail-in-view');
+    if (inView && found !== known.mailInView) {
+      found = known.mailInView;
+      inView.scrollIntoView({ block: 'center' });
+      inView.focus({ preventScroll: true });
+    }
     const answers = known.mail.mails.filter((one) => one.is_from_team);
     const fresh = seen && answers.filter((one) => !seen.has(one.id));
     if (fresh?.length) fill(news, `${fresh.at(-1).name} replied: “${fresh.at(-1).subject}”.`);
@@ -62,8 +73,8 @@ function intro() {
 }
 
 // The form for a new mail. It keeps its values while the page changes around it. Calls `sent` after
-// a mail was sent and is shown.
-function mailForm(sent) {
+// a mail was sent and is shown, and `begun` when the next one is written.
+function mailForm({ sent, begun }) {
   const ids = Object.fromEntries(['name', 'address', 'subject', 'text'].map((name) => [name, freshId(`mail-${name}`)]));
   const input = (name, attributes) => h('input', { class: 'field', id: ids[name], name, autocomplete: 'off', 'aria-describedby': `${ids[name]}-error`, ...attributes });
   const fields = {
@@ -84,6 +95,11 @@ function mailForm(sent) {
     answers = to?.id ?? null;
     fill(answering, to && [h('span', {}, 'Reply to “', h('strong', {}, to.subject || 'no subject'), '”'),
       h('button', { type: 'button', class: 'button', onclick: () => { answer(null); fields.subject.focus(); } }, 'Write a new email instead')]);
+  };
+  const right = (name) => {
+    fill(errors[name]);
+    fields[name].setAttribute('aria-invalid', 'false');
+    fields[name].parentElement.classList.remove('wrong');
   };
   const show = (wrong) => {
     for (const [name, field] of Object.entries(fields)) {
@@ -123,13 +139,16 @@ function mailForm(sent) {
   };
 
   fields.address.addEventListener('input', mark);
-  const form = h('form', { class: 'inbox-mail', 'aria-label': 'New email', novalidate: true, onsubmit: (event) => { event.preventDefault(); send(); } },
+  // A field that is corrected is not wrong any more.
+  for (const [name, field] of Object.entries(fields)) field.addEventListener('input', () => right(name));
+  const form = h('form', { class: 'inbox-mail', 'aria-label': 'New email', novalidate: true, oninput: begun, onsubmit: (event) => { event.preventDefault(); send(); } },
     people, answering,
     h('div', { class: 'inbox-who' }, labelled('name', 'Name'), labelled('address', 'Email address')),
     labelled('subject', 'Subject'), labelled('text', 'Message'),
     h('label', { class: 'inbox-html' }, isHtml, h('span', {}, 'Send as HTML')), h('div', { class: 'block-actions' }, submit));
 
   const as = ({ name, address, example }) => {
+    begun();
     answer(null);
     write({ name, address, ...example });
     show({});
@@ -147,6 +166,7 @@ function mailForm(sent) {
     },
     /** Prepares the answer of a customer to a mail of the team. */
     replyTo(mail, name) {
+      begun();
       write({ name, address: mail.customer, subject: /^re:/i.test(mail.subject) ? mail.subject : `Re: ${mail.subject}`, text: '' });
       answer(mail);
       show({});
@@ -185,7 +205,7 @@ function mailOf(mail) {
   const when = sameDay(at, new Date()) ? time(at) : `${day(at)}, ${time(at)}`;
   const face = { id: mail.customer, real_name: mail.name || mail.customer, color: mail.is_from_team ? '1f3a5f' : '6b7280' };
   const { own, quoted } = parted(mail.text);
-  return h('article', { class: mail.is_from_team ? 'mail mail-from-team' : 'mail', 'aria-label': `${face.real_name}, ${when}` },
+  return h('article', { class: mail.is_from_team ? 'mail mail-from-team' : 'mail', 'aria-label': `${face.real_name}, ${when}`, tabindex: -1, dataset: { mail: mail.id } },
     h('header', { class: 'mail-head' }, avatar(face, 24), h('span', { class: 'message-name' }, face.real_name),
       mail.is_from_team && h('span', { class: 'badge' }, 'Team'), h('time', { class: 'message-time', title: full(at) }, when)),
     h('div', { class: 'mail-text' }, own),

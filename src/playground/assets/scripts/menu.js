@@ -15,26 +15,27 @@ export function openMenu(anchor, items, { label, stay = false, closed = () => {}
   closeMenu();
   if (again) return;
   const menu = h('div', { class: 'menu', role: 'menu', 'aria-label': label }, items.map((item) => row(item, stay)));
-  // In a dialog, the menu must be a part of it: everything outside is inert while the dialog is
-  // open.
-  (anchor.closest('dialog') ?? document.body).append(menu);
+  // A landmark, so that screen readers list it. In a dialog, the menu must be a part of it: everything
+  // outside is inert while the dialog is open.
+  const landmark = h('section', { 'aria-label': label ?? 'Menu' }, menu);
+  (anchor.closest('dialog') ?? document.body).append(landmark);
   place(menu, anchor);
   anchor.setAttribute('aria-expanded', 'true');
   const outside = (event) => { if (!menu.contains(event.target) && !anchor.contains(event.target)) closeMenu(); };
   document.addEventListener('pointerdown', outside);
   menu.addEventListener('keydown', onKey);
-  open = { anchor, menu, closed, outside };
+  open = { anchor, menu, landmark, closed, outside };
   (menu.querySelector('[aria-checked="true"]') ?? rows(menu)[0])?.focus();
 }
 
 /** Closes the open menu, if any. */
 export function closeMenu() {
   if (!open) return;
-  const { anchor, menu, closed, outside } = open;
+  const { anchor, menu, landmark, closed, outside } = open;
   open = null;
   document.removeEventListener('pointerdown', outside);
   const hadFocus = menu.contains(document.activeElement);
-  menu.remove();
+  landmark.remove();
   anchor.setAttribute('aria-expanded', 'false');
   if (hadFocus) anchor.focus();
   closed();

@@ -136,6 +136,9 @@ export function link(url, label) {
     return h('a', { href: `#as=${known.me}&channel=${channel}&thread=${root ?? `${seconds}.${rest}`}` }, label ?? url);
   }
   if (!/^(https?:|mailto:)/i.test(url)) return label === null ? null : h('span', { class: 'not-a-link', title: url }, label);
+  // An address of this page itself, such as a mail in the inbox, opens here.
+  const address = URL.canParse(url) && new URL(url);
+  if (address && address.origin === location.origin && address.hash) return h('a', { href: address.hash }, label ?? url);
   return h('a', { href: url, target: '_blank', rel: 'noopener noreferrer' }, label ?? url.replace(/^mailto:/, ''));
 }
 

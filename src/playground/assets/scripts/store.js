@@ -7,7 +7,7 @@ import * as api from './api.js';
 /** The state. It may be read anywhere, and is changed only through the functions below. */
 export const known = {
   me: null, team: { name: '' }, users: new Map(), channels: [], commands: [], shortcuts: [], suggestions: [],
-  channel: null, messages: null, thread: null, tab: 'thread', home: null, homeTab: false, mail: null, inbox: false, statuses: new Map(), sessions: new Map(), online: true,
+  channel: null, messages: null, thread: null, tab: 'thread', home: null, homeTab: false, mail: null, inbox: false, mailInView: null, statuses: new Map(), sessions: new Map(), online: true,
 };
 
 // The default person: the first of the workspace.
@@ -71,12 +71,13 @@ export async function becomes(as, place = {}) {
   go({ channel: known.channel, ts: withBot ? null : known.thread?.ts, tab: known.tab, home: known.homeTab, inbox: known.inbox, ...place });
 }
 
-/** Goes to a channel, a thread (`ts`, or null for none), a tab (thread or trace), the Home of the bot, or the inbox. */
+/** Goes to a channel, a thread (`ts`, or null for none), a tab (thread or trace), the Home of the bot, the inbox, or a mail in it. */
 export function go(place, remember = true) {
   const wanted = (channel(place.channel) ?? channel() ?? known.channels[0])?.id;
   const moved = wanted !== known.channel;
   known.channel = wanted;
   known.inbox = Boolean(place.inbox && known.mail?.available);
+  known.mailInView = known.inbox && place.mail ? { id: place.mail } : null;
   known.homeTab = Boolean(place.home) && wanted === botChannel()?.id && !known.inbox;
   known.tab = place.tab === 'trace' ? 'trace' : 'thread';
   if (moved) known.messages = null;
@@ -211,15 +212,19 @@ function failed(error) {
 }
 
 function fromAddress() {
+  // The address of a mail is as in Gmail: the cards link to it.
+  const mail = /^#all\/(.+)$/.exec(location.hash)?.[1];
+  if (mail) return { channel: known.channel, ts: known.thread?.ts, tab: known.tab, inbox: '1', mail: decodeURIComponent(mail) };
   const parameters = new URLSearchParams(location.hash.slice(1));
   const get = (name) => parameters.get(name) || undefined;
-  return { as: get('as'), channel: get('channel'), ts: get('thread'), tab: get('tab'), home: get('home'), inbox: get('inbox') };
+  return { as: get('as'), channel: get('channel'), ts: get('thread'), tab: get('tab'), home: get('home'), inbox: get('inbox'), mail: get('mail') };
 }
 
 function toAddress(remember) {
   const parameters = new URLSearchParams({ as: known.me, channel: known.channel });
   if (known.homeTab) parameters.set('home', '1');
   if (known.inbox) parameters.set('inbox', '1');
+  if (known.mailInView) parameters.set('mail', known.mailInView.id);
   if (known.thread) parameters.set('thread', known.thread.ts);
   if (known.thread && known.tab === 'trace') parameters.set('tab', 'trace');
   const address = `#${parameters}`;

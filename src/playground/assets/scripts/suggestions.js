@@ -38,7 +38,7 @@ export function beginning() {
     h('h2', {}, other ? nameOf(other) : `# ${here.name}`),
     h('p', {}, other ? `This is the beginning of your conversation with ${nameOf(other)}.` : `This is the beginning of #${here.name}. Try one of these:`),
     (!other || other.id === bot()?.id) && h('div', { class: 'small-asks', role: 'group', 'aria-label': 'Things to try' },
-      suggestions().map(({ why, text }) => h('button', { class: 'small-ask', title: why, onclick: () => say(text) }, text.replace(/^@\S+ /, '')))));
+      suggestions().map(({ why, text }) => h('button', { class: 'small-ask', title: why, onclick: () => say(text) }, text))));
 }
 
 const say = (text) => send(text).catch((error) => toast(error.message));

@@ -1,5 +1,5 @@
 // The trace of a thread: the runs of the bot step by step, the actions and their decisions, the
-// audit chain.
+// record.
 
 import * as api from './api.js';
 import { h, fill } from './dom.js';
@@ -8,7 +8,7 @@ import { avatar } from './avatar.js';
 import { replay } from './replay.js';
 import { known, nameOf, user } from './store.js';
 import { full, ofRecord, recently, timeWithSeconds } from './time.js';
-import { auditInWords, inWords } from './trace_words.js';
+import { auditInWords, entryName, inWords, statusName, stepName } from './trace_words.js';
 
 /** Fetches the records and renders the trace into `pane`. Expanded parts stay expanded. */
 export async function traceOf(pane, channel, thread) {
@@ -28,21 +28,21 @@ export async function traceOf(pane, channel, thread) {
   if (pane.dataset.of !== thread.ts) pane.replayAt = null;
   pane.signature = signature;
   pane.dataset.of = thread.ts;
-  const runs = (record.runs ?? []).map(run);
-  const steps = runs.flatMap((one) => [...one.querySelectorAll('li.step')]).map((node) => ({ node, name: node.dataset.node }));
+  const runs = (record.runs ?? []).map((one, index, all) => run(one, index, all.length));
+  const steps = runs.flatMap((one) => [...one.querySelectorAll('li.step')]).map((node) => ({ node, name: stepName(node.dataset.node) }));
   fill(pane, h('div', { class: 'trace' }, summary(record), steps.length > 0 && replay(pane, steps), plans(record.events),
-    runs, part('Actions', (record.actions ?? []).map(action)), part('Audit chain', audit(record.audit ?? []))));
+    runs, part('Changes to approve', (record.actions ?? []).map(action)), part('Record', audit(record.audit ?? []))));
   for (const one of pane.querySelectorAll('details')) if (unfolded.has(one.dataset.fold)) one.open = true;
 }
 
-function summary({ runs = [], version, actions = [] }) {
+function summary({ runs = [], actions = [] }) {
   const steps = runs.flatMap((one) => one.steps ?? []);
   const usage = steps.map((one) => one.usage).filter(Boolean);
   const sum = (name) => usage.reduce((total, one) => total + (one[name] ?? 0), 0);
   const fact = (value, words) => h('div', { class: 'trace-fact' }, h('strong', {}, value), h('span', {}, words));
-  return h('div', { class: 'trace-facts' }, fact(version ?? 0, 'version'), fact(steps.length, steps.length === 1 ? 'step' : 'steps'),
-    fact(sum('calls'), sum('calls') === 1 ? 'model call' : 'model calls'), fact((sum('input_tokens') + sum('output_tokens')).toLocaleString(), 'tokens'),
-    fact(actions.length, actions.length === 1 ? 'action' : 'actions'));
+  return h('div', { class: 'trace-facts' }, fact(steps.length, steps.length === 1 ? 'step' : 'steps'),
+    fact(sum('calls'), sum('calls') === 1 ? 'question to the language model' : 'questions to the language model'), fact((sum('input_tokens') + sum('output_tokens')).toLocaleString(), 'tokens (its units of text)'),
+    fact(actions.length, actions.length === 1 ? 'change' : 'changes'));
 }
 
 // Returns the class of an event of a plan. A person's decision, such as a stop, is no failure.
@@ -67,10 +67,10 @@ function part(title, nodes) {
   return nodes.length ? h('section', { class: 'trace-part' }, h('h3', {}, title), nodes) : null;
 }
 
-function run({ run: id, started_at: at, steps = [], ratings = [] }, index) {
+function run({ run: id, started_at: at, steps = [], ratings = [] }, index, total) {
   const spent = steps.reduce((total, one) => total + (one.duration_ms ?? 0), 0);
   return h('section', { class: 'trace-part' },
-    h('h3', { title: id }, `Run ${index + 1}`, h('span', { class: 'trace-when' }, `${recently(ofRecord(at))} · ${duration(spent)}`)),
+    h('h3', { title: id }, `What the bot did${total > 1 ? `, part ${index + 1}` : ''}`, h('span', { class: 'trace-when' }, `${recently(ofRecord(at))} · ${duration(spent)}`)),
     h('ol', { class: 'steps' }, steps.map((one) => step(one, id))), opinions(ratings));
 }
 
@@ -89,14 +89,14 @@ function step(one, id) {
   const fold = `${id}/${one.version}`;
   const said = inWords(changes);
   return h('li', { class: `step ${one.error ? 'step-failed' : ''} step-${wayOn(one.next).kind}`, dataset: { node: one.node } },
-    h('div', { class: 'step-head' }, h('strong', { class: 'step-node' }, one.node), h('span', { class: 'step-way' }, wayOn(one.next).words),
+    h('div', { class: 'step-head' }, h('strong', { class: 'step-node', title: one.node }, stepName(one.node)), h('span', { class: 'step-way' }, wayOn(one.next).words),
       h('span', { class: 'step-time', title: full(ofRecord(one.at)) }, `${timeWithSeconds(ofRecord(one.at))} · ${duration(one.duration_ms ?? 0)}`)),
     one.input !== undefined && one.input !== null && h('div', { class: 'step-input' }, told(one.input)),
     one.error && h('div', { class: 'step-error' }, icon('alert', 15), say(one.error)),
     one.usage && h('div', { class: 'step-usage' }, usage(one.usage)),
     said.length > 0 && h('ul', { class: 'step-said' }, said.map((words) => h('li', {}, named(words)))),
     changes.length > 0 && h('details', { class: 'fold', dataset: { fold } },
-      h('summary', {}, icon('right', 14), changes.length === 1 ? 'Details: 1 change' : `Details: ${changes.length} changes`),
+      h('summary', {}, icon('right', 14), 'Details'),
       h('dl', { class: 'changes' }, changes.map(change))));
 }
 
@@ -107,27 +107,29 @@ function change({ path, op, value }) {
 }
 
 function usage({ model, calls = 0, input_tokens: input = 0, output_tokens: output = 0 }) {
-  return `${model ?? 'model'} · ${calls} ${calls === 1 ? 'call' : 'calls'} · ${input.toLocaleString()} in, ${output.toLocaleString()} out`;
+  return `Asked ${model ?? 'the language model'} ${calls === 1 ? 'once' : `${calls} times`} · read ${input.toLocaleString()} tokens, wrote ${output.toLocaleString()}`;
 }
 
 // Returns the next place after a step: a node, a person, the end. The record has a word, or an
 // object with one key.
 function wayOn(next) {
   const [kind, to] = typeof next === 'object' && next ? Object.entries(next)[0] ?? ['end'] : [next];
-  if (!kind || kind === 'end' || kind === 'finished') return { kind: 'end', words: 'end' };
+  if (!kind || kind === 'end' || kind === 'finished') return { kind: 'end', words: 'done' };
   if (['ask', 'await', 'wait', 'waiting', 'interrupt'].includes(kind)) return { kind: 'ask', words: 'waits for a person' };
-  return { kind: 'go', words: `→ ${typeof to === 'string' ? to : to?.node ?? kind}` };
+  return { kind: 'go', words: `then: ${nextName(typeof to === 'string' ? to : to?.node ?? kind)}` };
 }
+
+const nextName = (node) => stepName(node).replace(/^./, (letter) => letter.toLowerCase());
 
 const STANDS = { done: 'good', approved: 'good', failed: 'bad', rejected: 'bad', unknown: 'odd', pending: 'open', intent: 'open', proposed: 'open' };
 
 function action({ id, name, status, digest, requested_by: by, decisions = [], outcome }) {
   const moment = (who, words, at) => h('li', {}, user(who) && avatar(user(who), 18), h('span', {}, person(who), ` ${words}`), at && h('time', {}, timeWithSeconds(ofRecord(at))));
   return h('div', { class: 'action-card' },
-    h('div', { class: 'action-head' }, h('strong', {}, name), h('span', { class: `pill pill-${STANDS[status] ?? 'still'}` }, status)),
+    h('div', { class: 'action-head' }, h('strong', {}, name), h('span', { class: `pill pill-${STANDS[status] ?? 'still'}` }, statusName(status))),
     h('ul', { class: 'action-life' }, by && moment(by, 'asked'), decisions.map((one) => moment(one.by, verdict(one.verdict), one.at))),
     outcome && h('div', { class: 'action-outcome' }, say(outcome)),
-    h('div', { class: 'action-small' }, digest && h('span', { title: digest }, 'digest ', h('code', {}, digest.slice(0, 12))), h('span', {}, 'id ', h('code', {}, id))));
+    h('div', { class: 'action-small' }, digest && h('span', { title: 'It changes with every detail of the request' }, 'fingerprint ', h('code', {}, digest.slice(0, 12))), h('span', {}, 'id ', h('code', {}, id))));
 }
 
 const verdict = (given) => (typeof given === 'object' && given
@@ -135,11 +137,12 @@ const verdict = (given) => (typeof given === 'object' && given
 
 function audit(entries) {
   if (!entries.length) return [];
-  return [h('ol', { class: 'chain' }, entries.map(({ seq, at, kind, by, detail, hash }) => h('li', {},
+  return [h('p', { class: 'chain-about' }, 'Each entry has a fingerprint that includes the one before it, so a later edit would show.'),
+    h('ol', { class: 'chain' }, entries.map(({ seq, at, kind, by, detail, hash }) => h('li', {},
     h('span', { class: 'chain-seq' }, seq),
     h('div', { class: 'chain-main' },
-      h('div', {}, h('strong', {}, kind), by && h('span', { class: 'chain-by' }, ' by ', person(by)), h('time', { title: full(ofRecord(at)) }, timeWithSeconds(ofRecord(at)))),
-      detail && auditDetail(kind, detail), hash && h('code', { class: 'chain-hash', title: hash }, icon('link', 13), hash.slice(0, 16))))))];
+      h('div', {}, h('strong', {}, entryName(kind)), by && h('span', { class: 'chain-by' }, ' by ', person(by)), h('time', { title: full(ofRecord(at)) }, timeWithSeconds(ofRecord(at)))),
+      detail && auditDetail(kind, detail), hash && h('code', { class: 'chain-hash', title: `Fingerprint ${hash}` }, icon('link', 13), hash.slice(0, 16))))))];
 }
 
 // Returns the details of an entry: a sentence, and the whole record on request.

@@ -1,5 +1,34 @@
-// The changes of a step in words: what the bot noted, decided, said or waits for. The raw changes stay
-// behind “Details”.
+// What happened in words: the steps, and what the bot noted, decided, said or waits for in each. The names in
+// the record and the raw changes stay behind “Details”.
+
+// The steps, for people who do not know the bot's graphs.
+const STEPS = {
+  analyze: 'Understand the message', clarify: 'Ask what is missing', gather: 'Look things up', confirm: 'Ask for approval',
+  respond: 'Answer', replan: 'Adjust the plan', carry_on: 'Continue with the plan',
+  start: 'Receive the email', retrieve: 'Look up what is known', classify: 'Sort the email', decide: 'Decide what to do',
+  execute_tools: 'Look things up', generate: 'Draft a reply', review: 'Ask for a review', talk: 'Discuss the draft',
+  answered: 'Notice a reply sent by hand', close: 'Close the email',
+};
+
+/** Returns the name of a step for people. */
+export const stepName = (node) => STEPS[node] ?? capital(spoken(node));
+
+// The kinds of entries in the record.
+const ENTRIES = {
+  said: 'Message', answered: 'Answer', posted: 'Sent elsewhere', asked: 'Request', shown: 'Card shown', click_refused: 'Not allowed',
+  decided: 'Decision', policy_changed: 'Approval rules changed', executed: 'About to send', sent: 'Sent', outcome: 'Outcome',
+  stopped: 'Stopped', waits: 'Waiting for an event', arrived: 'Event arrived', progress: 'Progress', ran: 'Language model used',
+  attached: 'File attached', edited: 'Request edited', reasoned: 'Reason given', reminded: 'Reminder', settled: 'Outcome confirmed',
+  rated: 'Feedback', exported: 'Record exported', forgotten: 'Old messages deleted', unreadable: 'Unreadable entry',
+};
+
+/** Returns the name of a kind of entry for people. */
+export const entryName = (kind) => ENTRIES[kind] ?? capital(spoken(kind));
+
+const STATUSES = { proposed: 'prepared', pending: 'waiting', intent: 'sending', unknown: 'outcome unknown', settled: 'confirmed', superseded: 'replaced', cancelled: 'withdrawn' };
+
+/** Returns the status of a change for people. */
+export const statusName = (status) => STATUSES[status] ?? spoken(status);
 
 /** Returns the sentences about the changes of a step, each once, the most telling first. */
 export function inWords(changes) {
@@ -22,7 +51,7 @@ function ofChange({ path, op, value }) {
 // A path and its sentence; null for bookkeeping, about which there is nothing to say.
 const SENTENCES = [
   [/^\/state\/turn\/analysis/, (value) => value?.user_request_summary && `Understood: “${value.user_request_summary}”.`],
-  [/^\/state\/turn\/names$/, (value) => listed('Found the names', value?.map((one) => `“${one.name}”`))],
+  [/^\/state\/turn\/names$/, (value) => listed('Recognized', value?.map((one) => `“${one.name}”`))],
   [/^\/state\/turn\/missing$/, (value) => listed('Still needed:', value?.map(brief))],
   [/^\/state\/turn\/errors/, (value) => listed('Errors:', [value].flat().map(brief))],
   [/^\/state\/turn\/reads/, (value, op) => op !== 'remove' && listed('Looked up', [value].flat().map(nameOfRead))],
@@ -30,17 +59,27 @@ const SENTENCES = [
   [/^\/state\/turn\/change$/, (value) => value?.action && `Chose the change: ${spoken(value.action)}.`],
   [/^\/state\/turn\/(final_response|reply)/, (value) => quoted('Answered', textOf(value))],
   [/^\/state\/turn\/gathered/, (value) => listed('Collected', Object.keys(Object(value)).map(spoken))],
-  [/^\/state\/draft$/, (value) => (value ? 'Kept a draft of the request.' : 'The draft is finished.')],
+  [/^\/state\/draft$/, (value) => (value ? 'Kept the request until nothing is missing.' : 'Nothing is missing any more.')],
   [/^\/state\/(last_[a-z]+|subjects)/, (value) => aboutThing(value)],
-  [/^\/state\/topic/, (value) => value?.capability && `The topic is ${spoken(value.capability)}.`],
+  [/^\/state\/topic/, (value) => value?.capability && `This is about ${spoken(value.capability)}.`],
   [/^\/state\/conversation\/lines/, (value, op) => op !== 'remove' && quoted('Remembered', lastText(value))],
   [/^\/state\/log/, (value) => (value ? 'Added an entry to the list of changes made here.' : null)],
   [/^\/suspended/, (value, op) => (op === 'remove' || !value ? 'No longer waits for a person.' : 'Waits for a person’s decision.')],
   [/^\/state\/(turn\/)?(began|cause)$/, null],
   [/^\/state\/steps\b/, (value) => value?.reasoning && `${capital(short(value.reasoning).replace(/\.$/, ''))}.`],
-  [/^\/state\/tool_results\b/, (value) => listed('Used the tools', [value].flat().flatMap((one) => one?.tool ?? Object.keys(Object(one)).map(spoken)))],
+  [/^\/state\/tool_results\b/, (value) => listed('Looked things up with', [value].flat().flatMap((one) => one?.tool ?? Object.keys(Object(one)).map(spoken)))],
   [/^\/state\/draft_response$/, (value) => quoted('Drafted', textOf(value))],
-  [/^\/state\/selected_tools\b/, (value) => listed('Chose the tools', [value].flat().map((one) => spoken(brief(one))))],
+  [/^\/state\/selected_tools\b/, (value) => listed('Decided to use', [value].flat().map((one) => spoken(brief(one))))],
+  [/^\/state\/classification$/, (value) => value && `Sorted as: ${spoken(value)}.`],
+  [/^\/state\/confidence$/, (value) => value > 0 && `${Math.round(value * 100)}% sure of that.`],
+  [/^\/state\/classified_by$/, (value) => sourceName(value) && `Sorted by ${sourceName(value)}.`],
+  [/^\/state\/drafted_by$/, (value) => sourceName(value) && `Drafted by ${sourceName(value)}.`],
+  [/^\/state\/reasoning$/, (value) => value && `Because: ${short(value)}`],
+  [/^\/state\/context$/, (value) => value?.length && `Found ${value.length === 1 ? '1 related text' : `${value.length} related texts`}.`],
+  [/^\/state\/contact$/, (value) => value && `The sender is known: ${short(value)}.`],
+  [/^\/state\/requires_approval$/, (value) => (value ? 'A person decides whether to send a reply.' : 'No person has to decide.')],
+  [/^\/state\/final_response$/, (value) => quoted('The reply', textOf(value))],
+  [/^\/state\/(stored|generation_confidence|tool_params)\b/, null],
   [/^\/state\/(mail|message|classification|class)\b/, (value, op, path) => `${capital(last(path))}: ${brief(value)}.`],
   [/^\/cursor\/performing$/, (value, op) => op === 'remove' && 'The change was carried out, and its outcome was read.'],
   [/^\/cursor$/, (value) => value?.performing && 'The change is sent next.'],
@@ -55,6 +94,7 @@ function fallback(path, op, value) {
   return empty ? null : `${capital(name)}: ${brief(value)}.`;
 }
 
+const sourceName = (source) => ({ model: 'the language model', rules: 'fixed rules', person: 'a person' })[source];
 const listed = (before, items) => (items?.length ? `${before} ${items.join(', ')}.` : null);
 const quoted = (before, words) => (words ? `${before}: “${short(words)}”` : null);
 const spoken = (name) => String(name).replaceAll('_', ' ').replace(/\s+/g, ' ').trim();

@@ -38,14 +38,14 @@ use super::{
 pub const GMAIL_SCOPES: [&str; 1] = ["https://www.googleapis.com/auth/gmail.modify"];
 /// The scope that a token also needs for notifications.
 pub const GMAIL_PUSH_SCOPE: &str = "https://www.googleapis.com/auth/pubsub";
-/// The address at which people read their mail.
-const WEB: &str = "https://mail.google.com/mail/";
 
 /// The settings of an account on Gmail.
 #[derive(Clone, Debug)]
 pub struct GmailSettings {
     /// The address of the API, such as `https://gmail.googleapis.com`.
     pub api: Url,
+    /// The address at which people read their mail, such as `https://mail.google.com/mail/`.
+    pub web: Url,
     /// The source of access tokens.
     pub tokens: Arc<TokenSource>,
     /// The other addresses of the account.
@@ -75,6 +75,7 @@ pub struct PushSettings {
 pub struct GmailAccount {
     address: Address,
     aliases: Vec<String>,
+    web: Url,
     calls: Calls,
     labels: Labels,
     push: Option<Push>,
@@ -97,7 +98,7 @@ impl GmailAccount {
         let calls = Calls::to_gmail(&settings)?;
         let push = settings.push.clone().map(|push| Push::new(push, &settings)).transpose()?;
         let aliases = settings.aliases.iter().map(|alias| alias.to_lowercase()).collect();
-        Ok(Self { address, aliases, calls, labels: Labels::default(), push })
+        Ok(Self { address, aliases, web: settings.web, calls, labels: Labels::default(), push })
     }
 }
 
@@ -126,7 +127,7 @@ impl MailAccount for GmailAccount {
     }
 
     fn link(&self, mail: &MailId) -> Option<Url> {
-        let mut link = Url::parse(WEB).ok()?;
+        let mut link = self.web.clone();
         link.query_pairs_mut().append_pair("authuser", &self.address.address);
         link.set_fragment(Some(&format!("all/{mail}")));
         Some(link)
