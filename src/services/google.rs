@@ -10,6 +10,7 @@ mod grant;
 mod key;
 
 use std::{
+    collections::VecDeque,
     fmt,
     path::Path,
     sync::{
@@ -40,8 +41,11 @@ const RETRY_AFTER: Duration = Duration::from_secs(30);
 const DEFAULT_LIFETIME: Duration = Duration::from_secs(3600);
 /// The maximum size of an answer, in bytes. A token has a few kB.
 const MAX_ANSWER_BYTES: usize = 1024 * 1024;
-/// The age below which a token that replaced a refused one is not replaced if it is refused, too.
-const MIN_AGE: Duration = Duration::from_secs(60);
+/// The maximum number of tokens that replace refused ones within [`REPLACEMENTS_WITHIN`]. Without a limit, a service that
+/// accepts no token would have another one issued for each call.
+const MAX_REPLACEMENTS: usize = 4;
+/// The time in which replacements are counted.
+const REPLACEMENTS_WITHIN: Duration = Duration::from_secs(60);
 
 /// The reason why there is no token.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -77,18 +81,28 @@ struct State {
     token: Option<Minted>,
     /// The last failure and the number of its attempt.
     failed: Option<(u64, Error)>,
+    /// The times of the latest attempts to replace a refused token, oldest first.
+    replaced: VecDeque<Timestamp>,
+}
+
+impl State {
+    /// Notes an attempt to replace a refused token. Returns false if there were too many of them lately.
+    fn may_replace(&mut self, now: Timestamp) -> bool {
+        self.replaced.retain(|at| now.since(*at) < REPLACEMENTS_WITHIN);
+        let may = self.replaced.len() < MAX_REPLACEMENTS;
+        if may {
+            self.replaced.push_back(now);
+        }
+        may
+    }
 }
 
 /// An access token.
 #[derive(Clone)]
 struct Minted {
     token: SecretString,
-    /// The time at which the token was obtained.
-    at: Timestamp,
     renew_at: Timestamp,
     expires_at: Timestamp,
-    /// True if the token replaced one that was refused.
-    after_refusal: bool,
 }
 
 impl fmt::Debug for TokenSource {
@@ -165,7 +179,7 @@ impl TokenSource {
             }
             minted.renew_at = now + RETRY_AFTER;
             let current = minted.token.clone();
-            return Ok(match self.mint(&mut state, false).await {
+            return Ok(match self.mint(&mut state).await {
                 Ok(token) => token,
                 Err(error) => {
                     tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot renew the access token yet");
@@ -175,28 +189,30 @@ impl TokenSource {
         }
         match &state.failed {
             Some((number, error)) if *number > before => Err(error.clone()),
-            _ => self.mint(&mut state, false).await,
+            _ => self.mint(&mut state).await,
         }
     }
 
-    /// Returns a replacement for a token that was refused early; `None` if the token was itself a recent replacement,
-    /// so that another would not help.
+    /// Returns a replacement for a token that was refused early, at once; `None` if several were replaced within the last
+    /// minute, so that another would not help.
     ///
     /// # Errors
     ///
     /// [`Error`] if no token can be obtained.
     pub async fn replacement_for(&self, refused: &SecretString) -> Result<Option<SecretString>, Error> {
         let mut state = self.state.lock().await;
-        let now = self.clock.now();
-        match &state.token {
-            Some(minted) if minted.token.expose_secret() != refused.expose_secret() => Ok(Some(minted.token.clone())),
-            Some(minted) if minted.after_refusal && now.since(minted.at) < MIN_AGE => Ok(None),
-            _ => self.mint(&mut state, true).await.map(Some),
+        let is_other = |minted: &&Minted| minted.token.expose_secret() != refused.expose_secret();
+        if let Some(newer) = state.token.as_ref().filter(is_other) {
+            return Ok(Some(newer.token.clone()));
         }
+        if !state.may_replace(self.clock.now()) {
+            return Ok(None);
+        }
+        self.mint(&mut state).await.map(Some)
     }
 
     /// Obtains a new token, even if the current one is valid.
-    async fn mint(&self, state: &mut State, after_refusal: bool) -> Result<SecretString, Error> {
+    async fn mint(&self, state: &mut State) -> Result<SecretString, Error> {
         let asked = tokio::time::timeout(self.timeout, self.ask()).await;
         let answer = asked.unwrap_or_else(|_| Err(self.unreachable("no answer in time")));
         let number = self.ended.fetch_add(1, Ordering::SeqCst) + 1;
@@ -205,7 +221,7 @@ impl TokenSource {
                 let at = self.clock.now();
                 let renew_at = at + life.saturating_sub(RENEW_BEFORE.min(life / 4));
                 tracing::info!(life_s = life.as_secs(), "Signed in to Google");
-                state.token = Some(Minted { token: token.clone(), at, renew_at, expires_at: at + life, after_refusal });
+                state.token = Some(Minted { token: token.clone(), renew_at, expires_at: at + life });
                 state.failed = None;
                 Ok(token)
             }

@@ -11,6 +11,7 @@ use countersign::{
     },
     services::google::{self, TokenSource},
 };
+use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
 /// A platform that wants tokens, what mints them, and a client with the key.
@@ -97,6 +98,24 @@ async fn a_token_refused_before_its_time_is_replaced_once_and_the_change_is_not_
     for _ in 0..3 {
         assert_eq!(world.client.names().await, Err(Error::Auth));
     }
+}
+
+#[tokio::test]
+async fn a_refused_token_is_replaced_at_once_but_only_a_few_times_a_minute() {
+    let google = SandboxGoogle::start().await.unwrap();
+    let clock = ManualClock::default();
+    let source = read(&google.key_file().to_string(), Duration::from_secs(5), &clock).unwrap();
+    let mut token = source.token().await.unwrap();
+    for _ in 0..4 {
+        clock.advance(Duration::from_secs(1));
+        let replaced = source.replacement_for(&token).await.unwrap().expect("a token for the refused one");
+        assert_ne!(replaced.expose_secret(), token.expose_secret());
+        token = replaced;
+    }
+    assert!(source.replacement_for(&token).await.unwrap().is_none(), "the service refuses every token");
+    assert_eq!(google.tokens().count(), 5);
+    clock.advance(Duration::from_secs(57));
+    assert!(source.replacement_for(&token).await.unwrap().is_some(), "a minute after the first replacement");
 }
 
 #[tokio::test]
