@@ -116,7 +116,7 @@
 //! | what a standing approval can allow | the capability's `allowances.rs` |
 //! | a stored field | the struct (of a conversation: [`assistant::state`]), with `skip_serializing_if` and a default: a seal is computed from the record as it is serialized again, so an old record must serialize as it was stored, and a sealed field cannot be renamed; and a new entry in `tests/fixtures/shapes` (of a conversation: `chat_checkpoint.json`), where the old ones stay |
 //! | which answers to mails need a person, and which tools a class of mail may use | [`email::rules`]; what an automatic answer may use up, in [`email::automatic`] |
-//! | the card about an answer, and what is sent | `email/card.rs` and [`email::send`]; what a mail's thread says, in `email/replies.rs` |
+//! | the card about an answer, and what is sent | `email/card.rs` and [`email::send`]; what a mail's thread says, in `email/replies.rs`, and its first message in `email/heading.rs` |
 //! | the instructions for a model about mail | `email/prompts`; the phrases that need no model, in `email/talk.rs`, the classes by keywords in `email/keywords.rs`, the templates in `email/template.rs` |
 //! | a new domain | “The next capability”, below |
 //!

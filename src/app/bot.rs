@@ -180,7 +180,7 @@ impl Bot {
         }
 
         let name = WorkerId::new(format!("{}-{}", std::process::id(), uuid::Uuid::new_v4().simple()));
-        let channels = mail.iter().map(ReadyMail::labels).collect();
+        let channels = mail.iter().flat_map(|mail| mail.channels(&shared.slack, &shared.names)).collect();
         let sender = shared.sender(config, &name, channels);
         let workers = Workers::new(workers::WorkersDeps {
             store: store.clone(),

@@ -10,8 +10,8 @@
 pub mod account;
 pub mod announcer;
 mod book;
+mod channels;
 pub mod context;
-mod labels;
 mod lookup;
 pub(super) mod probe;
 pub mod report;
@@ -54,8 +54,8 @@ use tokio_util::sync::CancellationToken;
 use self::{
     announcer::{ChannelAnnouncer, ChannelRoots},
     book::ShownBook,
+    channels::{Carries, OrderChannel},
     context::Sources,
-    labels::LabelChannel,
     lookup::ContextLookup,
     probe::MailProbe,
     report::MailMetrics,
@@ -235,10 +235,20 @@ impl ReadyMail {
         actions(&self.deps)
     }
 
-    /// Returns the channel that carries labels to the account.
-    pub(super) fn labels(&self) -> Arc<dyn Channel> {
-        let (store, clock) = (self.deps.book.store().clone(), self.deps.clock.clone());
-        Arc::new(LabelChannel { account: self.deps.account.clone(), book: self.deps.book.clone(), store, clock })
+    /// Returns the channels that carry orders about mails, to the account and to Slack.
+    pub(super) fn channels(&self, slack: &SlackClient, names: &Names) -> Vec<Arc<dyn Channel>> {
+        let roots = self.roots(ChannelAnnouncer::new(slack.clone(), names.clone()));
+        let channel = |carries| -> Arc<dyn Channel> {
+            let Deps { account, book, clock, .. } = &*self.deps;
+            let (account, book, store, clock) = (account.clone(), book.clone(), book.store().clone(), clock.clone());
+            Arc::new(OrderChannel { carries, account, book, store, clock })
+        };
+        [Carries::Labels, Carries::Drafts, Carries::Headings(roots)].map(channel).into()
+    }
+
+    fn roots(&self, announcer: ChannelAnnouncer) -> ChannelRoots {
+        let shown = &self.mail.shown;
+        ChannelRoots { announcer, channel: shown.channel.clone(), links: shown.links.clone() }
     }
 
     /// Returns the automatic answers, which decide in place of a person where the settings allow it.
@@ -262,7 +272,7 @@ impl ReadyMail {
         let TaskDeps { team, slack, names, holder, wake } = deps;
         let (shown, settings) = (&self.mail.shown, &config.email);
         let announcer = ChannelAnnouncer::new(slack, names);
-        let roots = ChannelRoots { announcer: announcer.clone(), channel: shown.channel.clone() };
+        let roots = self.roots(announcer.clone());
         let sync = MailSync::new(SyncDeps {
             account: self.mail.account.clone(),
             book: shown.book.clone(),

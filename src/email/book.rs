@@ -4,6 +4,7 @@
 //! new mail rewrites at most one page, however many mails there are. [`Book::open`] has the mails that are not settled. The
 //! entry says what people see in lists; the thread's own memory, its actions and its record stay the truth about the mail.
 
+mod conversation;
 mod open;
 
 use std::{collections::BTreeSet, sync::Arc};
@@ -84,6 +85,9 @@ pub struct Entry {
     /// The reason why it waits for a person, as a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// The mail before it in the same conversation, if the list has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<MailId>,
     /// The thread; `None` before it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread: Option<ThreadId>,
@@ -103,6 +107,9 @@ pub struct Entry {
     /// True if the answer was sent without a person.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_automatic: bool,
+    /// True if it was closed as spam. Its status is then that of a rejected mail, as the contract says.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_spam: bool,
     /// The number of times that its thread was found without a result.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stuck: u32,
@@ -131,6 +138,7 @@ impl Entry {
             renamed: None,
             subject: cut(&mail.subject, MAX_SUBJECT_CHARS),
             why: None,
+            earlier: None,
             thread: None,
             is_delivered: false,
             status: MailStatus::Pending,
@@ -138,6 +146,7 @@ impl Entry {
             class: None,
             confidence: 0.0,
             is_automatic: false,
+            is_spam: false,
             stuck: 0,
             steps: Vec::new(),
         }
@@ -158,8 +167,26 @@ impl Entry {
         let legal = self.status.may_become(status);
         if legal {
             (self.status, self.updated_at, self.why) = (status, now, None);
+            self.is_spam = false;
         }
         legal
+    }
+
+    /// Closes the mail as spam, if that is legal. Returns false otherwise.
+    pub fn close_as_spam(&mut self, now: Timestamp) -> bool {
+        let legal = self.move_to(MailStatus::Rejected, now);
+        self.is_spam |= legal;
+        legal
+    }
+
+    /// Returns true if what was known of the mail is deleted ([`Book::forget`]).
+    pub fn is_forgotten(&self) -> bool {
+        self.sender.is_none() && self.subject.is_empty() && self.message_id.is_none() && self.status.is_settled()
+    }
+
+    /// Returns the state in words for people.
+    pub fn outcome(&self) -> &'static str {
+        if self.is_spam { "marked as spam" } else { self.status.words() }
     }
 }
 
@@ -223,6 +250,9 @@ impl Book {
         if let Some(message_id) = &entry.message_id {
             let key = self.key("message", message_id);
             self.change(&key, |known: Option<MailId>| known.is_none().then(|| entry.mail.clone())).await?;
+        }
+        if let Some(conversation) = &entry.conversation {
+            self.join(conversation, &entry.mail).await?;
         }
         let key = self.key("entry", entry.mail.as_str());
         let known = self.change(&key, |known: Option<Entry>| Some(known.unwrap_or_else(|| entry.clone()))).await?;
@@ -347,6 +377,7 @@ impl Book {
         self.update(mail, |entry| {
             (entry.sender, entry.sender_name, entry.why) = (None, None, None);
             (entry.reply_to, entry.message_id, entry.conversation) = (None, None, None);
+            entry.earlier = None;
             entry.subject.clear();
             entry.steps.clear();
             true

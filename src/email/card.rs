@@ -6,8 +6,8 @@
 
 use countersign_core::reply::{Card, Fact, Text};
 use countersign_graph::digest::Digest;
-use countersign_mail::{Address, Authentication, Mail};
-use serde::{Deserialize, Serialize};
+use countersign_mail::{Address, Authentication, Mail, topic};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
 
 use super::{
@@ -20,13 +20,10 @@ use super::{
 const MAX_MAIL_CHARS: usize = 4_000;
 
 /// The maximum length of a name in a title, in characters.
-const MAX_NAME_CHARS: usize = 60;
+pub(super) const MAX_NAME_CHARS: usize = 60;
 
 /// The maximum length of a subject in a title, in characters.
 const MAX_TITLE_CHARS: usize = 80;
-
-/// The maximum length of a text that was looked up, in characters.
-const MAX_LOOKED_UP_CHARS: usize = 300;
 
 /// The facts about an answer that the card shows and that are not in the mail. They are stored with the answer, so that
 /// an edited version shows them as well.
@@ -42,15 +39,31 @@ pub struct About {
     pub classified_by: Source,
     /// The source of the draft.
     pub drafted_by: Source,
-    /// The texts that were looked up.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub looked_up: Vec<String>,
+    /// What was looked up, in words for people.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "words_or_texts")]
+    pub looked_up: Vec<Text>,
     /// The reasons why a person decides.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub why: Vec<Why>,
     /// The digest of the draft as it was written, by which an edited one is told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub draft: Option<Digest>,
+}
+
+/// Reads texts that were plain strings in earlier versions.
+fn words_or_texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Text>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Saved {
+        Words(String),
+        Text(Text),
+    }
+    let saved = Vec::<Saved>::deserialize(deserializer)?;
+    let text = |saved| match saved {
+        Saved::Words(words) => Text::from(words),
+        Saved::Text(text) => text,
+    };
+    Ok(saved.into_iter().map(text).collect())
 }
 
 /// Returns the digest of a draft.
@@ -69,13 +82,13 @@ pub(super) fn card(mail: &Mail, answer: &SendParameters, may_have_been_answered:
     let About { class, confidence, classified_by, drafted_by, looked_up, why, draft } = &answer.about;
     let is_edited = draft.as_ref().is_some_and(|draft| !draft.is(&digest_of(&answer.text)));
     let name = name_of(&answer.to);
-    let subject = cut(&mail.subject, MAX_TITLE_CHARS);
+    let subject = title_of(&mail.subject);
     let mut facts = vec![fact("From", exactly(answer.to.to_string()))];
     if let Some(authenticated) = authentication(&mail.authentication) {
         facts.push(fact("Sender check", authenticated));
     }
     facts.push(Fact { label: "Received".into(), before: None, after: Text::new().moment(mail.received_at) });
-    if subject != mail.subject || has_marks(&subject) {
+    if subject != topic(&mail.subject) || has_marks(&subject) {
         facts.push(fact("Subject", exactly(mail.subject.clone()))); // the title does not show it exactly
     }
     if !mail.attachments.is_empty() {
@@ -87,8 +100,8 @@ pub(super) fn card(mail: &Mail, answer: &SendParameters, may_have_been_answered:
         facts.push(fact("Class", class_line(*class, *confidence, *classified_by)));
     }
     if !looked_up.is_empty() {
-        let found = looked_up.iter().map(|text| cut(text, MAX_LOOKED_UP_CHARS));
-        facts.push(fact("Looked up", found.collect::<Vec<_>>().join("; ")));
+        let joined = looked_up.iter().cloned().reduce(|all, next| all.plain("; ").join(next));
+        facts.push(fact("Looked up", joined.unwrap_or_default()));
     }
     if !why.is_empty() {
         facts.push(fact("Waiting because", because(why)));
@@ -109,7 +122,10 @@ pub(super) fn card(mail: &Mail, answer: &SendParameters, may_have_been_answered:
     }
     notes.extend(link.map(|link| Text::new().link(link, "Open in the mailbox")));
     Card {
-        title: format!("Send reply to {name} about “{subject}”?"),
+        title: match subject.is_empty() {
+            true => format!("Send reply to {name} (no subject)?"),
+            false => format!("Send reply to {name} about “{subject}”?"),
+        },
         facts,
         warnings,
         notes,
@@ -119,6 +135,11 @@ pub(super) fn card(mail: &Mail, answer: &SendParameters, may_have_been_answered:
         irreversible: false,
         editable: true,
     }
+}
+
+/// Returns the subject of a mail for the title of a card; empty if there is none.
+pub(super) fn title_of(subject: &str) -> String {
+    cut(topic(subject), MAX_TITLE_CHARS)
 }
 
 /// Returns a text that is shown character by character, as a quotation if a line of a card could not do that.

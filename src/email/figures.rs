@@ -15,12 +15,15 @@ use super::{
 /// The class of a mail that was not classified, because that failed or has not happened yet.
 pub const UNCLASSIFIED: &str = "unclassified";
 
+/// The outcome of a mail that was closed as spam.
+pub const SPAM: &str = "spam";
+
 /// A mail that was handled, or is being handled.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HandledMail {
     /// Its class, if it has one.
     pub class: Option<String>,
-    /// Its status, such as `needs_review`.
+    /// Its status, such as `needs_review`, or [`SPAM`].
     pub status: String,
     /// The duration of each step in milliseconds, with the name of its node, in order.
     pub steps: Vec<(String, f64)>,
@@ -35,7 +38,7 @@ impl HandledMail {
     pub fn of(entry: &Entry) -> Self {
         Self {
             class: entry.class.map(|class| class.as_str().to_owned()),
-            status: entry.status.as_str().to_owned(),
+            status: if entry.is_spam { SPAM } else { entry.status.as_str() }.to_owned(),
             steps: entry.steps.iter().map(|step| (step.step.clone(), step.latency_ms as f64)).collect(),
             tools: entry.steps.iter().flat_map(tool_calls).collect(),
             is_automatic: entry.is_automatic && entry.status == MailStatus::Sent,
@@ -189,7 +192,7 @@ impl Figures {
 
     /// Returns the number of mails that reached a person or an end.
     pub fn processed(&self) -> usize {
-        self.among(&["drafted", "needs_review", "approved", "sent", "rejected"])
+        self.among(&["drafted", "needs_review", "approved", "sent", "rejected", SPAM])
     }
 
     /// Returns the share of processed mails that were answered.
@@ -281,6 +284,8 @@ fn percent(share: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use countersign_core::clock::Timestamp;
+
     use super::*;
 
     fn mail(class: &str, status: &str, steps: &[(&str, f64)]) -> HandledMail {
@@ -316,6 +321,18 @@ mod tests {
         assert_eq!(figures.nodes[0], ("classify".to_owned(), Latency::of(&[10.0, 20.0]).unwrap()));
         assert_eq!(figures.classes, [("inquiry".to_owned(), 2), ("complaint".to_owned(), 1)]);
         assert_eq!((figures.processed(), figures.approval_rate(), figures.review_rate()), (2, 0.5, 0.5));
+    }
+
+    #[test]
+    fn spam_is_an_outcome_of_its_own() {
+        let mut entry = Entry::new(&crate::tests::support::mail(), Timestamp(1));
+        assert!(entry.move_to(MailStatus::Processing, Timestamp(2)) && entry.close_as_spam(Timestamp(3)));
+        assert_eq!((entry.status, entry.outcome()), (MailStatus::Rejected, "marked as spam"));
+        let figures = Figures::of(&[HandledMail::of(&entry), mail("inquiry", "rejected", &[])]);
+        assert_eq!(figures.statuses, [("rejected".to_owned(), 1), ("spam".to_owned(), 1)].into());
+        assert_eq!(figures.processed(), 2);
+        assert!(entry.move_to(MailStatus::Processing, Timestamp(4)));
+        assert!(!entry.is_spam, "someone wants to answer it after all");
     }
 
     #[test]

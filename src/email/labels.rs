@@ -29,34 +29,36 @@ impl LabelOrder {
     }
 }
 
-/// The result of setting a label.
+/// The result of carrying out an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Labelled {
-    /// The label is set, or the mail no longer exists.
+pub enum Delivered {
+    /// It is carried out, or there is nothing to do any more.
     Done,
-    /// The account does not answer; the call can be repeated.
+    /// Something does not answer; the call can be repeated.
     Later,
-    /// The account refuses, and would refuse again; or the message is no label. Contains the reason in a few words.
+    /// It is refused, and would be refused again; or the message is no order. Contains the reason in a few words.
     Never(&'static str),
 }
 
 /// Sets the label of a message for [`CHANNEL`].
-pub async fn deliver(account: &dyn MailAccount, book: &Book, body: &Value) -> Labelled {
-    let Ok(LabelOrder { mail, handled }) = LabelOrder::deserialize(body) else { return Labelled::Never("not_a_label") };
+pub async fn deliver(account: &dyn MailAccount, book: &Book, body: &Value) -> Delivered {
+    let Ok(LabelOrder { mail, handled }) = LabelOrder::deserialize(body) else {
+        return Delivered::Never("not_a_label");
+    };
     let mail = match book.current_id(&mail).await {
         Ok(mail) => mail,
         Err(error) => {
             tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot read the list of mails");
-            return Labelled::Later;
+            return Delivered::Later;
         }
     };
     match account.mark(&mail, handled).await {
-        Ok(()) => Labelled::Done,
-        Err(MailError::Refused { status: Some(404), .. }) => Labelled::Done,
-        Err(MailError::Refused { .. }) => Labelled::Never("label_refused"),
+        Ok(()) => Delivered::Done,
+        Err(MailError::Refused { status: Some(404), .. }) => Delivered::Done,
+        Err(MailError::Refused { .. }) => Delivered::Never("label_refused"),
         Err(error) => {
             tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot label a mail; trying again");
-            Labelled::Later
+            Delivered::Later
         }
     }
 }

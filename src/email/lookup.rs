@@ -5,7 +5,7 @@
 use std::fmt;
 
 use async_trait::async_trait;
-use countersign_core::clock::Timestamp;
+use countersign_core::{clock::Timestamp, reply::Text};
 use countersign_graph::store::Usage;
 use countersign_mail::{Address, Mail, MailId};
 use serde::{Deserialize, Serialize};
@@ -21,13 +21,30 @@ pub struct About<'a> {
     pub now: Timestamp,
 }
 
+/// The contact of a sender.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KnownContact {
+    /// One line for a model.
+    pub line: String,
+    /// The same in words for people.
+    pub shown: Text,
+}
+
+impl From<&str> for KnownContact {
+    fn from(line: &str) -> Self {
+        Self { line: line.to_owned(), shown: line.into() }
+    }
+}
+
 /// The texts that were found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// The texts, the most relevant first: similar mails, then the contact, then events.
+    /// The texts for a model, the most relevant first: similar mails, then the contact, then events.
     pub context: Vec<String>,
-    /// The contact of the sender, in one line; `None` if the sender is not known.
-    pub contact: Option<String>,
+    /// The similar mails and the events in words for people.
+    pub shown: Vec<Text>,
+    /// The contact of the sender; `None` if the sender is not known.
+    pub contact: Option<KnownContact>,
     /// The sources that failed, each as a sentence.
     pub failures: Vec<String>,
     /// The usage of the model by which texts are compared, if it was called.
@@ -56,12 +73,12 @@ pub trait MailLookup: Send + Sync + fmt::Debug {
     /// Asks all sources; each of them fails alone.
     async fn gather(&self, about: &About<'_>) -> Found;
 
-    /// Returns the contact with this address, in one line; `None` if there is none.
+    /// Returns the contact with this address; `None` if there is none.
     ///
     /// # Errors
     ///
     /// Fails if the contacts cannot be read.
-    async fn contact(&self, address: &Address) -> Result<Option<String>, LookupError>;
+    async fn contact(&self, address: &Address) -> Result<Option<KnownContact>, LookupError>;
 
     /// Returns the free times from `from` on for `days` days, never in the past.
     ///
@@ -103,7 +120,7 @@ impl MailLookup for NoLookup {
         Found::default()
     }
 
-    async fn contact(&self, _: &Address) -> Result<Option<String>, LookupError> {
+    async fn contact(&self, _: &Address) -> Result<Option<KnownContact>, LookupError> {
         Ok(None)
     }
 

@@ -4,7 +4,7 @@ use countersign_core::{
     ids::UserId,
     reply::{Part, Reply, Text},
 };
-use countersign_mail::{Address, AnswerByHand, Mail, MailError, NoReply};
+use countersign_mail::{Address, AnswerByHand, Mail, MailError, NoReply, shown_subject};
 
 use super::{
     book::EarlierAnswer,
@@ -18,25 +18,30 @@ pub(super) const ANOTHER_DRAFT: &str = "another draft";
 /// The text that the button for spam says.
 pub(super) const SPAM: &str = "this is spam";
 
-/// Returns the message that begins a mail's thread in the channel.
-pub(super) fn root(mail: &Mail) -> Reply {
-    let sender = mail.sender().map_or_else(|| "an unknown sender".to_owned(), name_of);
-    let subject = if mail.subject.trim().is_empty() { "(no subject)" } else { mail.subject.trim() };
-    Reply::text(Text::from("New email from ").bold(sender).plain(": ").bold(subject))
+/// Adds the button for another draft, which only a language model (`has_writer`) can write.
+fn with_another_draft(reply: Reply, has_writer: bool) -> Reply {
+    if has_writer { reply.choice("Ask for another draft…", ANOTHER_DRAFT) } else { reply }
+}
+
+/// Adds the button for a draft to a reply that stands where no card is open any more.
+fn with_draft_again(reply: Reply, has_writer: bool) -> Reply {
+    match has_writer {
+        true => with_another_draft(reply, true),
+        false => reply.choice("Show the draft again", ANOTHER_DRAFT),
+    }
 }
 
 /// Returns the message above the card: the class, and what else can be done. The card shows the mail itself.
-pub(super) fn classified_as(class: Class, confidence: f64, by: Source) -> Reply {
-    Reply::text(format!("Class: {}. The email and a draft are on the card below.", class_line(class, confidence, by)))
-        .choice("Ask for another draft…", ANOTHER_DRAFT)
-        .choice("Spam", SPAM)
+pub(super) fn classified_as(class: Class, confidence: f64, by: Source, has_writer: bool) -> Reply {
+    let class = class_line(class, confidence, by);
+    let reply = Reply::text(format!("Class: {class}. The email and a draft are on the card below."));
+    with_another_draft(reply, has_writer).choice("Spam", SPAM)
 }
 
 /// Returns the message above the card of a mail that was not classified.
-pub(super) fn not_classified() -> Reply {
-    Reply::text("This email was not classified. It is on the card below.")
-        .choice("Ask for another draft…", ANOTHER_DRAFT)
-        .choice("Spam", SPAM)
+pub(super) fn not_classified(has_writer: bool) -> Reply {
+    let reply = Reply::text("This email was not classified. It is on the card below.");
+    with_another_draft(reply, has_writer).choice("Spam", SPAM)
 }
 
 /// Returns the message with the file of a long mail.
@@ -130,16 +135,24 @@ pub(super) fn no_writer() -> Reply {
     Reply::text(text.plain(" on the card to change it yourself."))
 }
 
+/// Returns the reply to a request for another draft without a language model, when no card is open.
+pub(super) fn no_writer_and_no_card() -> Reply {
+    with_draft_again(Reply::text("I can't rewrite a draft without a language model. You can edit the last one."), false)
+}
+
 pub(super) fn no_other_draft(failure: &str) -> Reply {
     Reply::text(format!("No new draft: {failure}. The draft on the card is unchanged.")).hint("Try again in a moment.")
 }
 
-pub(super) fn who(mail: &Mail, contact: Option<&str>, answers: &[EarlierAnswer]) -> Reply {
+pub(super) fn who(mail: &Mail, contact: Option<Text>, answers: &[EarlierAnswer]) -> Reply {
     let Some(sender) = mail.sender() else {
         return Reply::text("This email has no valid sender address, so I can't tell who wrote it.");
     };
     let reply = match contact {
-        Some(contact) => Reply::text(Text::new().bold(name_of(sender)).plain(": ").plain(contact)),
+        Some(contact) => {
+            let who = Text::new().bold(name_of(sender)).plain(format!(" ({}): ", sender.address));
+            Reply::text(who.join(contact).plain("."))
+        }
         None => Reply::text(
             Text::new().bold(name_of(sender)).plain(format!(" ({}) isn't in your contacts.", sender.address)),
         ),
@@ -165,7 +178,7 @@ pub(super) fn last_answer(sender: Option<&Address>, answers: &[EarlierAnswer]) -
             Text::from("The last reply to ")
                 .bold(name)
                 .plain(" was to ")
-                .plain(format!("“{}”, ", answer.subject))
+                .plain(format!("“{}”, ", shown_subject(&answer.subject)))
                 .moment(answer.at)
                 .plain(":"),
         )
@@ -184,31 +197,29 @@ pub(super) fn why_waiting(why: Option<&str>) -> Reply {
     }
 }
 
-pub(super) fn sent(summary: Text, is_automatic: bool) -> Reply {
-    let reply = Reply::text(summary);
-    if is_automatic { reply.hint("Sent automatically, as the operator's settings allow.") } else { reply }
-}
-
 pub(super) fn failed(summary: Text) -> Reply {
     Reply::text(summary).hint(Text::from("Use ").bold("Try again").plain(" on the card for a new one."))
 }
 
-pub(super) fn rejected(by: Option<&UserId>) -> Reply {
+pub(super) fn rejected(by: Option<&UserId>, has_writer: bool) -> Reply {
     let text = match by {
         Some(by) => Text::from("Rejected by ").person(by.clone()).plain(". No reply was sent."),
         None => Text::from("Rejected. No reply was sent."),
     };
-    Reply::text(text).choice("Ask for another draft…", ANOTHER_DRAFT)
+    with_draft_again(Reply::text(text), has_writer)
 }
 
-pub(super) fn still_waiting(why: &str) -> Reply {
-    Reply::text(format!("{why} No reply was sent, and the email is still waiting."))
-        .choice("Ask for another draft…", ANOTHER_DRAFT)
+pub(super) fn still_waiting(why: &str, has_writer: bool) -> Reply {
+    let reply = Reply::text(format!("{why} No reply was sent, and the email is still waiting."));
+    with_draft_again(reply, has_writer)
 }
 
-pub(super) fn not_understood() -> Reply {
-    Reply::text("I can write another draft, tell you who wrote this email, or show the last reply to this sender.")
-        .choice("Ask for another draft…", ANOTHER_DRAFT)
+pub(super) fn not_understood(has_writer: bool) -> Reply {
+    let text = match has_writer {
+        true => "I can write another draft, tell you who wrote this email, or show the last reply to this sender.",
+        false => "I can tell you who wrote this email, or show the last reply to this sender.",
+    };
+    with_another_draft(Reply::text(text), has_writer)
         .choice("Who wrote this?", "who is this?")
         .choice("Last reply", "what did we answer last time?")
 }

@@ -144,6 +144,15 @@ impl Tool {
         Self::ALL.into_iter().find(|tool| tool.as_str() == name.trim())
     }
 
+    /// Returns the name for people of what the tool reads; `None` if it reads nothing.
+    pub fn source(self) -> Option<&'static str> {
+        match self {
+            Self::CheckCalendar => Some("calendar"),
+            Self::GetContact => Some("contacts"),
+            Self::SendEmail | Self::CreateDraft | Self::CreateEvent | Self::UpdateContact => None,
+        }
+    }
+
     /// Returns the name.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -148,7 +148,7 @@ impl SendAnswer {
 }
 
 /// Returns the answer of an action, exactly as it is sent. Every call returns the same key and the same Message-ID.
-fn outgoing(record: &ActionRecord) -> Result<Outgoing, serde_json::Error> {
+pub(super) fn outgoing(record: &ActionRecord) -> Result<Outgoing, serde_json::Error> {
     let SendParameters { mail: _, from, to, subject, in_reply_to, references, thread, text, about: _ } =
         serde_json::from_value(record.parameters.clone())?;
     let message_id = format!("{}@{}", record.id, from.domain());
@@ -212,6 +212,10 @@ impl ActionKind for SendAnswer {
 
     fn is_editable(&self, _: &Value) -> bool {
         true
+    }
+
+    fn not_made(&self) -> &'static str {
+        "No reply was sent."
     }
 
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {

@@ -7,12 +7,12 @@ use countersign_core::reply::{Card, Fact, Text};
 use countersign_graph::action::{
     ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal, Scope,
 };
-use countersign_mail::{Handled, MailAccount, MailError, MailId};
+use countersign_mail::{Handled, MailAccount, MailError, MailId, shown_subject};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{book::Book, replies, send::target};
+use super::{book::Book, card::title_of, replies, send::target};
 
 /// The name of the action.
 pub const NAME: &str = "mark_mail_as_spam";
@@ -59,8 +59,11 @@ impl ActionKind for MarkAsSpam {
         let fact = |label: &str, value: &str| Fact { label: label.to_owned(), before: None, after: value.into() };
         Ok(Proposal {
             card: Card {
-                title: format!("Mark “{}” as spam?", super::rules::cut(&given.subject, 80)),
-                facts: vec![fact("From", &given.sender), fact("Subject", &given.subject)],
+                title: match title_of(&given.subject).as_str() {
+                    "" => "Mark this email (no subject) as spam?".to_owned(),
+                    subject => format!("Mark “{subject}” as spam?"),
+                },
+                facts: vec![fact("From", &given.sender), fact("Subject", shown_subject(&given.subject))],
                 warnings: Vec::new(),
                 notes: vec![Text::from("No reply is sent. You can move it back in the mailbox.")],
                 approve: "Mark as spam".to_owned(),

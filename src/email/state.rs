@@ -14,7 +14,7 @@
 
 use std::collections::BTreeMap;
 
-use countersign_core::{clock::Timestamp, ids::UserId};
+use countersign_core::{clock::Timestamp, ids::UserId, reply::Text};
 use countersign_graph::{
     action::{ActionRecord, Status},
     conversing::Conversing,
@@ -27,7 +27,10 @@ use serde_json::{Map, Value};
 
 use super::{
     SOURCE,
+    card::digest_of,
+    lookup::KnownContact,
     rules::{Class, MAX_MODEL_CHARS, Source, cut},
+    send::{self, SendParameters},
     spam,
 };
 
@@ -39,6 +42,9 @@ const MAX_FAILURES: usize = 10;
 
 /// The maximum length of a failure, in characters.
 const MAX_FAILURE_CHARS: usize = 300;
+
+/// The maximum length of a text that was looked up, in characters.
+pub(super) const MAX_TEXT_CHARS: usize = 1_500;
 
 /// The maximum length of a person's message, in characters.
 const MAX_SAID_CHARS: usize = 4_000;
@@ -69,9 +75,15 @@ pub struct MailState {
     /// The texts that were found, the most relevant first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub context: Vec<String>,
-    /// The contact of the sender, in one line, if there is one.
+    /// The texts that were found, in words for people; without the contact.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shown_context: Vec<Text>,
+    /// The contact of the sender, in one line for a model, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contact: Option<String>,
+    /// The contact of the sender in words for people. Unknown for contacts that earlier versions looked up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shown_contact: Option<Text>,
     /// The tools to run, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub selected_tools: Vec<String>,
@@ -123,7 +135,9 @@ impl Default for MailState {
             classified_by: Source::Nothing,
             reasoning: String::new(),
             context: Vec::new(),
+            shown_context: Vec::new(),
             contact: None,
+            shown_contact: None,
             selected_tools: Vec::new(),
             tool_params: BTreeMap::new(),
             tool_results: BTreeMap::new(),
@@ -276,6 +290,25 @@ impl MailState {
     /// Notes an error after which the run goes on as well as before.
     pub fn note_error(&mut self, step: &str, what: &str) {
         self.error = Some(cut(&format!("{step}: {what}"), MAX_FAILURE_CHARS));
+    }
+
+    /// Notes the contact of the sender; `None` if there is none.
+    pub(super) fn know_contact(&mut self, contact: Option<KnownContact>) {
+        let (line, shown) = contact.map(|contact| (cut(&contact.line, MAX_TEXT_CHARS), contact.shown)).unzip();
+        (self.contact, self.shown_contact) = (line, shown);
+    }
+
+    /// Takes over the draft of the open card, which a person may have edited, so that it is not lost when another card
+    /// takes its place.
+    pub(super) fn adopt_draft(&mut self, open: &[ActionRecord]) {
+        let answers = open.iter().filter(|record| record.name == send::NAME);
+        let newest = answers.max_by_key(|record| record.requested_at);
+        let shown = newest.and_then(|record| SendParameters::deserialize(&record.parameters).ok());
+        let Some(SendParameters { text, about, .. }) = shown else { return };
+        if about.draft.is_some_and(|draft| !draft.is(&digest_of(&text))) {
+            self.drafted_by = Source::Person;
+        }
+        self.draft_response = text;
     }
 
     /// Begins a run after the unknown outcome of an answer was settled.

@@ -37,6 +37,7 @@ pub use self::control::{SyncControl, SyncState};
 use super::{
     MAIL, SOURCE,
     book::{Book, Entry, MailStatus, OpenMail},
+    heading::heading,
     replies,
     state::Arrival,
 };
@@ -71,6 +72,9 @@ pub trait Roots: Send + Sync + fmt::Debug {
 
     /// Removes a message that begins no thread.
     async fn remove(&self, message: &MessageTs);
+
+    /// Returns the address of a thread, if it is known.
+    fn link(&self, thread: &ThreadId) -> Option<String>;
 }
 
 /// The reason why a message was not posted, as a sentence for people.
@@ -310,7 +314,8 @@ impl MailSync {
         let entry = match known {
             Some(entry) => entry,
             None => {
-                let entry = Entry::new(&mail, self.0.clock.now());
+                let earlier = self.0.book.earlier(&mail).await.map_err(|error| store_problem(&error))?;
+                let entry = Entry { earlier, ..Entry::new(&mail, self.0.clock.now()) };
                 self.0.book.add(entry).await.map_err(|error| store_problem(&error))?
             }
         };
@@ -358,7 +363,9 @@ impl MailSync {
         if let Some(thread) = &entry.thread {
             return Ok(thread.clone());
         }
-        let posted = self.0.roots.post(&replies::root(mail), &entry.nonce, entry.first_seen, !is_new).await;
+        let heading = heading(&self.0.book, entry, &|thread| self.0.roots.link(thread)).await;
+        let heading = heading.map_err(|error| store_problem(&error))?;
+        let posted = self.0.roots.post(&heading, &entry.nonce, entry.first_seen, !is_new).await;
         let root = posted.map_err(|error| error.to_string())?;
         let ours = ThreadId { team: self.0.team.clone(), channel: self.0.channel.clone(), root: root.clone() };
         let stored = self.0.book.update(&mail.id, |entry| {

@@ -1,6 +1,7 @@
 //! Drafts from templates, for a program without a language model. They are never sent without a person.
 
-use countersign_mail::Mail;
+use countersign_mail::{Mail, topic};
+use jiff::civil::DateTime;
 
 use super::{
     greeting::greeting,
@@ -17,7 +18,7 @@ const MAX_SUBJECT_CHARS: usize = 200;
 /// Returns a draft for a mail of this class.
 pub fn draft(mail: &Mail, class: Class, slots: &[FreeSlot], signature: &str) -> String {
     let greeting = greeting(mail.sender());
-    let subject = cut(mail.subject.trim(), MAX_SUBJECT_CHARS);
+    let subject = cut(topic(&mail.subject), MAX_SUBJECT_CHARS);
     let about = if subject.is_empty() { String::new() } else { format!(" about “{subject}”") };
     let body = match class {
         Class::Complaint => format!(
@@ -28,7 +29,7 @@ pub fn draft(mail: &Mail, class: Class, slots: &[FreeSlot], signature: &str) -> 
             format!("Thank you for your message{about}. We'd be glad to meet. Which days suit you?")
         }
         Class::MeetingRequest => {
-            let times = slots.iter().take(MAX_SLOTS).map(|slot| format!("- {} to {}", slot.start, slot.end));
+            let times = slots.iter().take(MAX_SLOTS).map(|slot| format!("- {}", spoken(slot)));
             format!(
                 "Thank you for your message{about}. We'd be glad to meet. These times are free:\n\n{}\n\nDoes one of \
                  them suit you?",
@@ -43,6 +44,20 @@ pub fn draft(mail: &Mail, class: Class, slots: &[FreeSlot], signature: &str) -> 
         }
     };
     format!("{greeting}\n\n{body}\n\nBest regards,\n{signature}")
+}
+
+/// Returns a free time as people write it: `Tuesday, March 4, 9:00 AM to 10:00 AM (UTC+01:00)`. What cannot be read as a
+/// time stays as it is.
+fn spoken(slot: &FreeSlot) -> String {
+    let (Ok(start), Ok(end)) = (slot.start.parse::<DateTime>(), slot.end.parse::<DateTime>()) else {
+        return format!("{} to {}", slot.start, slot.end);
+    };
+    let end_form = if start.date() == end.date() { "%-I:%M %p" } else { "%A, %B %-d, %-I:%M %p" };
+    let times = format!("{} to {}", start.strftime("%A, %B %-d, %-I:%M %p"), end.strftime(end_form));
+    match slot.start.get(19..).filter(|offset| offset.starts_with(['+', '-'])) {
+        Some(offset) => format!("{times} (UTC{offset})"),
+        None => times,
+    }
 }
 
 #[cfg(test)]
@@ -60,19 +75,19 @@ mod tests {
     #[test]
     fn a_meeting_request_is_offered_free_times() {
         let slot = |day| FreeSlot {
-            start: format!("2025-03-0{day} 09:00"),
-            end: format!("2025-03-0{day} 10:00"),
-            duration_minutes: 60,
+            start: format!("2025-03-0{day}T09:00:00+01:00"),
+            end: format!("2025-03-0{day}T10:30:00+01:00"),
+            duration_minutes: 90,
         };
         let slots = [slot(4), slot(5), slot(6), slot(7)];
-        assert_snapshot!(draft(&about("Meeting", "Shall we meet?"), Class::MeetingRequest, &slots, "Support"), @"
+        assert_snapshot!(draft(&about("Re: RE: Meeting", "Shall we meet?"), Class::MeetingRequest, &slots, "Support"), @"
         Hello Dana Fields,
 
         Thank you for your message about “Meeting”. We'd be glad to meet. These times are free:
 
-        - 2025-03-04 09:00 to 2025-03-04 10:00
-        - 2025-03-05 09:00 to 2025-03-05 10:00
-        - 2025-03-06 09:00 to 2025-03-06 10:00
+        - Tuesday, March 4, 9:00 AM to 10:30 AM (UTC+01:00)
+        - Wednesday, March 5, 9:00 AM to 10:30 AM (UTC+01:00)
+        - Thursday, March 6, 9:00 AM to 10:30 AM (UTC+01:00)
 
         Does one of them suit you?
 

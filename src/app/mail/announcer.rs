@@ -1,11 +1,13 @@
 //! Posts messages in the channel of mails that are not replies in a thread.
 
+use std::fmt;
+
 use async_trait::async_trait;
-use countersign_conversation::presentation::{names::Names, render};
+use countersign_conversation::presentation::{links::Links, names::Names, render};
 use countersign_core::{
     cause,
     clock::Timestamp,
-    ids::{ChannelId, MessageTs, Nonce},
+    ids::{ChannelId, MessageTs, Nonce, ThreadId},
     reply::Reply,
 };
 use countersign_email::sync::{PostError, Roots};
@@ -19,8 +21,8 @@ pub struct ChannelAnnouncer {
     names: Names,
 }
 
-impl std::fmt::Debug for ChannelAnnouncer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for ChannelAnnouncer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ChannelAnnouncer")
     }
 }
@@ -67,12 +69,32 @@ impl Announcer for ChannelAnnouncer {
 }
 
 /// The messages that begin the threads of mails in their channel.
-#[derive(Clone, Debug)]
-pub(super) struct ChannelRoots {
+#[derive(Clone)]
+pub(in super::super) struct ChannelRoots {
     /// The poster.
     pub(super) announcer: ChannelAnnouncer,
     /// The channel.
     pub(super) channel: ChannelId,
+    /// The builder of links to threads.
+    pub(super) links: Links,
+}
+
+impl ChannelRoots {
+    /// Draws a message that begins a thread again.
+    ///
+    /// # Errors
+    ///
+    /// Fails if Slack has not confirmed the change.
+    pub(super) async fn redraw(&self, message: &MessageTs, reply: &Reply) -> Result<(), Error> {
+        let drawn = render::reply(self.announcer.names.in_reply(reply).await.as_ref());
+        self.announcer.slack.update_message(&self.channel, message, &drawn).await
+    }
+}
+
+impl fmt::Debug for ChannelRoots {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChannelRoots").field("channel", &self.channel).finish_non_exhaustive()
+    }
 }
 
 #[async_trait]
@@ -95,6 +117,10 @@ impl Roots for ChannelRoots {
         if let Err(error) = self.announcer.slack.delete_message(&self.channel, message).await {
             tracing::warn!(error = cause::chain(&error), "Cannot remove a message that begins no thread");
         }
+    }
+
+    fn link(&self, thread: &ThreadId) -> Option<String> {
+        self.links.message(&thread.channel, &thread.root, &thread.root)
     }
 }
 

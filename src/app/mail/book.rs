@@ -73,6 +73,7 @@ impl ShownBook {
             received_at: entry.received_at,
             settled_at: status.is_settled().then_some(entry.updated_at),
             is_automatic: entry.is_automatic && status == MailStatus::Sent,
+            is_spam: entry.is_spam,
             thread: entry.thread,
         }
     }

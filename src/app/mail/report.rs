@@ -10,7 +10,7 @@ use countersign_core::{
 };
 use countersign_email::{
     book::{Book, MailStatus},
-    figures::{Figures, HandledMail, Latency, UNCLASSIFIED},
+    figures::{Figures, HandledMail, Latency, SPAM, UNCLASSIFIED},
     rules::Class,
 };
 use tokio::{
@@ -89,9 +89,9 @@ fn publish(figures: &Figures) {
         let count = figures.classes.iter().find(|(name, _)| name == class).map_or(0, |(_, count)| *count);
         metrics::gauge!("countersign_mails", "class" => class).set(count as f64);
     }
-    for status in MailStatus::ALL {
-        let count = figures.statuses.get(status.as_str()).copied().unwrap_or_default();
-        metrics::gauge!("countersign_mails_in_status", "status" => status.as_str()).set(count as f64);
+    for status in MailStatus::ALL.into_iter().map(MailStatus::as_str).chain([SPAM]) {
+        let count = figures.statuses.get(status).copied().unwrap_or_default();
+        metrics::gauge!("countersign_mails_in_status", "status" => status).set(count as f64);
     }
     metrics::gauge!("countersign_mails_answered_automatically").set(figures.automatic as f64);
     metrics::gauge!("countersign_mail_approval_ratio").set(figures.approval_rate());

@@ -38,6 +38,8 @@ pub struct Entry {
     pub settled_at: Option<Timestamp>,
     /// True if it was answered without a person.
     pub is_automatic: bool,
+    /// True if it was closed as spam, rather than rejected.
+    pub is_spam: bool,
     /// The thread in Slack.
     pub thread: Option<ThreadId>,
     /// The address of that thread.
@@ -49,6 +51,11 @@ impl Entry {
     pub fn from(&self) -> &str {
         let name = self.sender_name.as_deref().map(str::trim).filter(|name| !name.is_empty());
         name.or(self.sender.as_deref()).unwrap_or("an unknown sender")
+    }
+
+    /// Returns the state in words for people.
+    pub fn outcome(&self) -> &'static str {
+        if self.is_spam { "marked as spam" } else { self.status.words() }
     }
 }
 

@@ -24,8 +24,11 @@ pub struct Figures {
     pub answered: usize,
     /// The number of mails that were answered without a person.
     pub automatic: usize,
-    /// The number of rejected mails.
+    /// The number of mails that a person rejected.
     pub rejected: usize,
+    /// The number of mails that were closed as spam.
+    #[serde(default)]
+    pub spam: usize,
     /// The number of mails that wait for a person.
     pub waiting: usize,
     /// The classes, the most frequent first.
@@ -84,7 +87,8 @@ impl Figures {
             received: entries.len(),
             answered: answered().count(),
             automatic: count(&|entry| entry.status == MailStatus::Sent && entry.is_automatic),
-            rejected: count(&|entry| entry.status == MailStatus::Rejected),
+            rejected: count(&|entry| entry.status == MailStatus::Rejected && !entry.is_spam),
+            spam: count(&|entry| entry.is_spam),
             waiting: count(&|entry| entry.status.waits()),
             classes: classes(entries),
             bands: bands.into(),

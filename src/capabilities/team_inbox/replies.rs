@@ -10,6 +10,7 @@ use countersign_core::{
     ids::ChannelId,
     reply::{Attachment, Part, Reply, Text},
 };
+use countersign_mail::shown_subject;
 
 use super::{
     book::{BookError, Entry, Overview, Pause},
@@ -129,7 +130,7 @@ pub fn waiting(entries: &[Entry], more: bool, now: Timestamp) -> Reply {
 
 /// Returns a mail as a line of a list.
 fn line(entry: &Entry, now: Timestamp) -> Text {
-    let line = Text::new().bold(entry.from()).plain(": ").plain(subject(entry, "no subject"));
+    let line = Text::new().bold(entry.from()).plain(": ").plain(subject(entry));
     let line = match &entry.class {
         Some(class) => line.plain(format!(" · {}", class_name(class))),
         None => line,
@@ -174,8 +175,8 @@ fn one(entry: &Entry, now: Timestamp) -> Reply {
     });
     let state = match (entry.settled_at, entry.is_automatic) {
         (Some(at), true) => format!("answered automatically {}", ago(now, at)),
-        (Some(at), false) => format!("{} {}", entry.status.words(), ago(now, at)),
-        (None, _) => entry.status.words().to_owned(),
+        (Some(at), false) => format!("{} {}", entry.outcome(), ago(now, at)),
+        (None, _) => entry.outcome().to_owned(),
     };
     let facts = [
         Some(("From", Text::from(from))),
@@ -185,7 +186,7 @@ fn one(entry: &Entry, now: Timestamp) -> Reply {
         entry.why.as_deref().map(|why| ("Waiting because", Text::from(why))),
     ];
     let facts = facts.into_iter().flatten().map(|(label, fact)| (label.to_owned(), fact)).collect();
-    let reply = Reply::text(Text::new().bold(subject(entry, "No subject"))).and(Part::Facts(facts));
+    let reply = Reply::text(Text::new().bold(subject(entry))).and(Part::Facts(facts));
     match &entry.link {
         Some(link) => reply.and(Part::Text(Text::new().link(link, "Open the thread"))),
         None => reply,
@@ -248,7 +249,7 @@ pub fn home(overview: &Overview, waiting: &[Entry], channel: &ChannelId, reader:
 /// Returns a mail as a line for members of its channel; the subject is the link.
 fn member_line(entry: &Entry, now: Timestamp) -> Text {
     let line = Text::new().bold(entry.from()).plain(": ");
-    let subject = subject(entry, "no subject");
+    let subject = subject(entry);
     let line = match &entry.link {
         Some(link) => line.link(link, subject),
         None => line.plain(subject),
@@ -261,10 +262,9 @@ fn waits(entry: &Entry, now: Timestamp) -> String {
     format!("waiting {}", span(now.since(entry.received_at)))
 }
 
-/// Returns the subject on one line, or these words if it is empty.
-fn subject(entry: &Entry, none: &str) -> String {
-    let subject = shortened(&entry.subject, MAX_SUBJECT);
-    if subject.is_empty() { none.to_owned() } else { subject }
+/// Returns the subject on one line, as people read it.
+fn subject(entry: &Entry) -> String {
+    shortened(shown_subject(&entry.subject), MAX_SUBJECT)
 }
 
 /// Returns a mail as a line for people who may not be in its channel.
@@ -279,7 +279,8 @@ fn private_line(entry: &Entry, now: Timestamp) -> Text {
 
 /// Returns figures about the mails of a number of days, with a picture.
 pub fn figures(figures: &Figures, days: u32, chart: Chart) -> Reply {
-    let period = if days == 1 { "In the last day".to_owned() } else { format!("In the last {days} days") };
+    let last = if days == 1 { "last day".to_owned() } else { format!("last {days} days") };
+    let period = format!("In the {last}");
     if figures.received == 0 {
         return Reply::text(format!("{period}, no email arrived."));
     }
@@ -287,16 +288,20 @@ pub fn figures(figures: &Figures, days: u32, chart: Chart) -> Reply {
     let (first, name, title, drawn) = match chart {
         Chart::Times => {
             let first = match (seconds(figures.p50_s), seconds(figures.p90_s)) {
+                (Some(only), _) if figures.answered == 1 => format!("{period}, 1 reply went out, within {only}."),
                 (Some(half), Some(most)) => {
                     format!("{period}, half of the replies went out within {half} and 90% within {most}.")
                 }
                 _ => format!("{period}, no email was answered."),
             };
-            let title = format!("Time to reply, last {days} days");
+            let title = format!("Time to reply, {last}");
             (first, "answer-times.png", title.clone(), chart::times(&title, figures))
         }
         Chart::Classes => {
             let first = match figures.classes.first() {
+                Some(only) if figures.received == 1 => {
+                    format!("{period}, 1 email arrived. Its class is {}.", class_name(&only.class))
+                }
                 Some(most) => format!(
                     "{period}, the most common class was {} ({} of {}, {}%).",
                     class_name(&most.class),
@@ -306,7 +311,7 @@ pub fn figures(figures: &Figures, days: u32, chart: Chart) -> Reply {
                 ),
                 None => format!("{period}, no email was classified."),
             };
-            let title = format!("Emails by class, last {days} days");
+            let title = format!("Emails by class, {last}");
             (first, "mail-classes.png", title.clone(), chart::classes(&title, figures))
         }
     };
@@ -326,6 +331,7 @@ fn counts(figures: &Figures) -> Vec<(String, Text)> {
         ("Answered", figures.answered),
         ("Answered automatically", figures.automatic),
         ("Rejected", figures.rejected),
+        ("Spam", figures.spam),
         ("Waiting", figures.waiting),
     ]
     .map(|(label, count)| (label.to_owned(), Text::from(count.to_string())))
@@ -402,6 +408,23 @@ mod tests {
     }
 
     #[test]
+    fn a_subject_is_shown_without_the_marks_of_replies() {
+        let of = |subject: &str| Entry { subject: subject.to_owned(), ..entry("m1", MailStatus::NeedsReview) };
+        let said = waiting(&[of("Re: Re: Prices"), of("")], false, later(5)).words();
+        assert!(said.contains("• Ada: Prices · ") && said.contains("• Ada: (no subject) · "), "{said}");
+    }
+
+    #[test]
+    fn spam_is_not_called_rejected() {
+        let settled = Entry { settled_at: Some(RECEIVED), is_spam: true, ..entry("m1", MailStatus::Rejected) };
+        let said = found("ada", std::slice::from_ref(&settled), false, later(2)).words();
+        assert!(said.contains("State: marked as spam 2 h ago") && !said.contains("rejected"), "{said}");
+        let figures = Figures::of(&[settled, entry("m2", MailStatus::Rejected)]);
+        let said = digest(&figures, &[], &[], later(2)).words();
+        assert!(said.contains("Rejected: 1\nSpam: 1"), "{said}");
+    }
+
+    #[test]
     fn one_mail_is_shown_with_its_outcome() {
         let said = found("ada", &[answered("m1", Duration::from_secs(600), true)], false, later(2)).words();
         assert!(said.starts_with("Prices for 20 seats\nFrom: Ada <ada@customer.example>"), "{said}");
@@ -437,6 +460,11 @@ mod tests {
             "{said}"
         );
         assert_eq!(reply.files[0].name, "answer-times.png");
+        let one = figures(&Figures::of(&entries[..1]), 1, Chart::Times);
+        assert!(one.words().starts_with("In the last day, 1 reply went out, within 12 min."), "{}", one.words());
+        assert_eq!(one.files[0].title, "Time to reply, last day");
+        let one = figures(&Figures::of(&entries[..1]), 1, Chart::Classes);
+        assert!(one.words().starts_with("In the last day, 1 email arrived. Its class is inquiry."), "{}", one.words());
         let reply = figures(&Figures::of(&entries), 1, Chart::Classes);
         assert!(reply.words().starts_with("In the last day, the most common class was inquiry (2 of 2, 100%)."));
         assert_eq!(reply.files[0].name, "mail-classes.png");

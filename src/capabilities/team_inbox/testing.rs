@@ -28,6 +28,7 @@ pub(crate) fn entry(id: &str, status: MailStatus) -> Entry {
         received_at: RECEIVED,
         settled_at: None,
         is_automatic: false,
+        is_spam: false,
         thread: None,
         link: Some(format!("https://team.slack.example/{id}")),
     }

@@ -74,7 +74,8 @@ impl Approvals {
     /// has no reason.
     pub(super) fn ask_for_reason(&self, record: &ActionRecord, click: &Click) {
         let Some(trigger) = click.trigger_id.clone().filter(|_| record.is_judged_by(&click.by)) else { return };
-        let (slack, view) = (self.slack.clone(), reason::draw(record, &click.by));
+        let Some(kind) = self.actions.get(record.name.as_str()) else { return };
+        let (slack, view) = (self.slack.clone(), reason::draw(record, &click.by, kind.not_made()));
         self.tasks.spawn(async move {
             if let Err(error) = slack.open_view(&trigger, &view).await {
                 tracing::debug!(

@@ -15,6 +15,7 @@ use super::{
     super::{
         book::{Entry, MailStatus},
         deps::Deps,
+        heading::{self, HeadingOrder},
         labels::{self, LabelOrder},
         replies,
         state::{Cause, MailState},
@@ -63,7 +64,9 @@ impl Node<MailState> for Answered {
         let label = LabelOrder { mail: mail.id, handled: Handled::Answered };
         let why: Text = replies::answered_by_hand(&answer);
         let said = Reply::text(why.clone().plain(".")).hint("I won't send a reply to this email.");
-        Ok(Step::close(state, why).say(said).post(labels::CHANNEL, label.into_body()))
+        let heading = HeadingOrder::body(&label.mail);
+        let step = Step::close(state, why).say(said).post(labels::CHANNEL, label.into_body());
+        Ok(step.post(heading::CHANNEL, heading))
     }
 }
 

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use super::{
     super::{
         ask_model::{Question, ask},
-        book::MailStatus,
         deps::Deps,
+        heading::{self, HeadingOrder},
         keywords,
         labels::{self, LabelOrder},
         replies,
@@ -147,7 +147,7 @@ impl Node<MailState> for Classify {
             (entry.class, entry.confidence) = (Some(class), confidence);
             entry.steps.clone_from(&steps);
             if is_spam {
-                entry.move_to(MailStatus::Rejected, now);
+                entry.close_as_spam(now);
             }
             true
         })
@@ -155,8 +155,11 @@ impl Node<MailState> for Classify {
         if is_spam {
             let label = LabelOrder { mail: mail.id.clone(), handled: Handled::Spam };
             let step = Step::end(state).say(replies::sure_spam(confidence, &mail)).cost(usage);
-            return Ok(step.post(labels::CHANNEL, label.into_body()));
+            let step = step.post(labels::CHANNEL, label.into_body());
+            return Ok(step.post(heading::CHANNEL, HeadingOrder::body(&mail.id)));
         }
-        Ok(Step::go(state, Retrieve::NAME).say(replies::classified_as(class, confidence, by)).cost(usage))
+        let has_writer = self.0.writer.is_some();
+        let reply = replies::classified_as(class, confidence, by, has_writer);
+        Ok(Step::go(state, Retrieve::NAME).say(reply).cost(usage))
     }
 }

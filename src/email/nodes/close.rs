@@ -20,6 +20,8 @@ use super::{
     super::{
         book::{EarlierAnswer, MailStatus},
         deps::Deps,
+        drafts::{self, DiscardOrder},
+        heading::{self, HeadingOrder},
         labels::{self, LabelOrder},
         replies, spam,
         state::{Cause, MailState},
@@ -108,34 +110,42 @@ impl Close {
         })
         .await;
         let label = LabelOrder { mail: mail.id.clone(), handled: Handled::Answered };
-        let reply = match ended.summary.0.is_empty() {
-            true => Reply::text("The reply was sent."),
-            false => replies::sent(ended.summary, is_automatic),
-        };
-        Step::end(state).say(reply).post(labels::CHANNEL, label.into_body()).cost(usage)
+        // The card tells the outcome.
+        let step = Step::end(state).post(labels::CHANNEL, label.into_body()).cost(usage);
+        step.post(heading::CHANNEL, HeadingOrder::body(&mail.id))
     }
 
-    /// Ends the run for a mail that a person, or a rule, does not want to answer.
-    async fn rejected(
-        &self,
-        state: MailState,
-        context: &Context,
-        mail: &Mail,
-        (handled, reply): (Handled, Option<Reply>),
-    ) -> Step<MailState> {
+    /// Forgets a mail that is spam, so that it is no example for others. A failure is logged: the mail is closed anyway.
+    async fn forget(&self, mail: &Mail) {
+        if let Err(error) = self.0.lookup.forget(&mail.id).await {
+            tracing::warn!(error = chain(&error), "Cannot forget spam among the similar mails");
+        }
+    }
+
+    /// Ends the run for a mail that a person does not want to answer.
+    async fn rejected(&self, state: MailState, context: &Context, mail: &Mail, by: Option<&UserId>) -> Step<MailState> {
         let now = context.now;
         update_entry(&self.0, &state, |entry| {
             needs_review(entry, now);
             entry.move_to(MailStatus::Rejected, now)
         })
         .await;
-        let mut step = Step::end(state);
-        if handled == Handled::Rejected {
-            let label = LabelOrder { mail: mail.id.clone(), handled };
-            step = step.post(labels::CHANNEL, label.into_body());
-        }
-        step.says.extend(reply);
-        step
+        let label = LabelOrder { mail: mail.id.clone(), handled: Handled::Rejected };
+        let reply = replies::rejected(by, self.0.writer.is_some());
+        let step = Step::end(state).say(reply).post(labels::CHANNEL, label.into_body());
+        step.post(heading::CHANNEL, HeadingOrder::body(&mail.id))
+    }
+
+    /// Ends the run for a mail that a person marked as spam. The action has set the label, and its card tells the outcome.
+    async fn spam(&self, state: MailState, context: &Context, mail: &Mail) -> Step<MailState> {
+        let now = context.now;
+        update_entry(&self.0, &state, |entry| {
+            needs_review(entry, now);
+            entry.close_as_spam(now)
+        })
+        .await;
+        self.forget(mail).await;
+        Step::end(state).post(heading::CHANNEL, HeadingOrder::body(&mail.id))
     }
 
     async fn waits(&self, state: MailState, context: &Context, reply: Option<Reply>) -> Step<MailState> {
@@ -189,30 +199,30 @@ impl Node<MailState> for Close {
         };
         let is_settled = context.ended.is_none();
         Ok(match ended.status {
-            Status::Done | Status::Settled if ended.is_spam => {
-                let reply = (!is_settled).then(|| Reply::text(ended.summary));
-                self.rejected(state, context, &mail, (Handled::Spam, reply)).await
-            }
+            Status::Done | Status::Settled if ended.is_spam => self.spam(state, context, &mail).await,
             Status::Done | Status::Settled => self.sent(state, context, ended, &mail).await,
             Status::Rejected | Status::Cancelled | Status::Expired if ended.is_spam && !ended.is_obsolete => {
                 // The mail is kept, so its draft is shown again.
                 state.turn.cause = Cause::Mail;
                 Step::go(state, Review::NAME)
             }
-            Status::Rejected => {
-                let reply = replies::rejected(ended.by.as_ref());
-                self.rejected(state, context, &mail, (Handled::Rejected, Some(reply))).await
-            }
+            Status::Rejected => self.rejected(state, context, &mail, ended.by.as_ref()).await,
             Status::Failed => {
                 let error = ended.summary.words();
                 self.dispatched(&mut state, context, "send_failed", Some(&error));
-                if ended.is_automatic && !is_settled {
+                let discard = context.ended.as_ref().and_then(DiscardOrder::of).map(DiscardOrder::into_body);
+                let step = if ended.is_automatic && !is_settled {
                     // Nobody has seen this draft, so a person decides now.
                     state.note_failure("dispatch", &error);
-                    return Ok(Step::go(state, Review::NAME));
+                    Step::go(state, Review::NAME)
+                } else {
+                    let reply = (!is_settled).then(|| replies::failed(ended.summary));
+                    self.waits(state, context, reply).await
+                };
+                match discard {
+                    Some(order) => step.post(drafts::CHANNEL, order),
+                    None => step,
                 }
-                let reply = (!is_settled).then(|| replies::failed(ended.summary));
-                self.waits(state, context, reply).await
             }
             Status::Unknown => {
                 self.dispatched(&mut state, context, "send_unknown", None);
@@ -220,10 +230,12 @@ impl Node<MailState> for Close {
                 self.waits(state, context, Some(reply)).await
             }
             Status::Expired => {
-                self.waits(state, context, Some(replies::still_waiting("No one decided in time."))).await
+                let reply = replies::still_waiting("No one decided in time.", self.0.writer.is_some());
+                self.waits(state, context, Some(reply)).await
             }
             Status::Cancelled => {
-                self.waits(state, context, Some(replies::still_waiting("The draft was withdrawn."))).await
+                let reply = replies::still_waiting("The draft was withdrawn.", self.0.writer.is_some());
+                self.waits(state, context, Some(reply)).await
             }
             Status::Superseded | Status::Proposed | Status::Pending | Status::Approved | Status::Intent => {
                 Step::end(state)

@@ -46,8 +46,8 @@ impl ExecuteTools {
         Self(deps)
     }
 
-    /// Runs a tool. Returns its result.
-    async fn result(&self, state: &MailState, name: &str, now: Timestamp) -> Result<Value, String> {
+    /// Runs a tool. Returns its result; a contact that it finds is noted in the state.
+    async fn result(&self, state: &mut MailState, name: &str, now: Timestamp) -> Result<Value, String> {
         let tool = Tool::parse(name).ok_or("there is no such tool")?;
         if !state.class().tools(true).contains(&tool) {
             return Err(format!("not allowed for the class {}", state.class()));
@@ -58,7 +58,11 @@ impl ExecuteTools {
                 let sender = state.email.as_ref().and_then(|mail| mail.sender()).ok_or("the mail has no sender")?;
                 let contact = tokio::time::timeout(left, self.0.lookup.contact(sender)).await;
                 let contact = contact.map_err(|_| "the contacts took too long")?.map_err(|error| error.to_string())?;
-                Ok(json!({ "contact": contact }))
+                let line = contact.as_ref().map(|contact| contact.line.clone());
+                if contact.is_some() {
+                    state.know_contact(contact);
+                }
+                Ok(json!({ "contact": line }))
             }
             Tool::CheckCalendar => {
                 let hints = state.tool_params.get(name).unwrap_or(&Value::Null);
@@ -100,7 +104,7 @@ impl Node<MailState> for ExecuteTools {
         let mut tools = Vec::new();
         for name in state.selected_tools.clone() {
             let began = self.0.clock.now();
-            let result = self.result(&state, &name, context.now).await;
+            let result = self.result(&mut state, &name, context.now).await;
             let mut entry = json!({
                 "tool": name, "success": result.is_ok(), "latency_ms": millis(self.0.clock.now().since(began)),
             });
@@ -112,9 +116,6 @@ impl Node<MailState> for ExecuteTools {
                 entry["error"] = json!(error);
                 json!({ "error": error })
             });
-            if let Some(contact) = value["contact"].as_str() {
-                state.contact = Some(contact.to_owned());
-            }
             state.tool_results.insert(name, value);
             tools.push(entry);
         }

@@ -16,7 +16,7 @@ use super::{
         deps::Deps,
         lookup::{About, Found},
         rules::{Class, cut},
-        state::MailState,
+        state::{MAX_TEXT_CHARS, MailState},
     },
     TOO_LONG,
     decide::Decide,
@@ -28,9 +28,6 @@ const MAX_DURATION: Duration = Duration::from_secs(20);
 
 /// The maximum number of texts that are kept.
 const MAX_TEXTS: usize = 12;
-
-/// The maximum length of a text, in characters.
-const MAX_TEXT_CHARS: usize = 1_500;
 
 /// The node that looks up context.
 pub(in super::super) struct Retrieve(Arc<Deps>);
@@ -46,7 +43,7 @@ impl Retrieve {
 
     /// Remembers the mail for later ones. A failure is logged: the mail is answered without. Returns the usage of models.
     async fn remember(&self, state: &MailState) -> Option<Usage> {
-        let mail = state.email.as_ref()?;
+        let mail = state.email.as_ref().filter(|_| state.class() != Class::Spam)?; // spam is no example for others
         match tokio::time::timeout(MAX_DURATION, self.0.lookup.remember(mail, None)).await {
             Ok(Ok(usage)) => return usage,
             Ok(Err(error)) => tracing::warn!(error = chain(&error), "Cannot remember a mail for similar ones"),
@@ -82,10 +79,11 @@ impl Node<MailState> for Retrieve {
 
     async fn run(&self, mut state: MailState, context: &Context) -> Result<Step<MailState>, NodeError> {
         let (found, remembered) = join(self.found(&state, context), self.remember(&state)).await;
-        let Found { context: texts, contact, failures, usage } = found;
+        let Found { context: texts, shown, contact, failures, usage } = found;
         let texts = texts.into_iter().filter(|text| !text.trim().is_empty());
         state.context = texts.map(|text| cut(&text, MAX_TEXT_CHARS)).take(MAX_TEXTS).collect();
-        state.contact = contact.map(|contact| cut(&contact, MAX_TEXT_CHARS));
+        state.shown_context = shown.into_iter().take(MAX_TEXTS).collect();
+        state.know_contact(contact);
         let mut facts = json!({ "context_count": state.context.len() });
         if !failures.is_empty() {
             let failures = failures.join("; ");

@@ -4,7 +4,12 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
-use countersign_core::{cause::chain, ids::UserId, reply::Reply};
+use countersign_core::{
+    cause::chain,
+    clock::Timestamp,
+    ids::UserId,
+    reply::{Reply, Text},
+};
 use countersign_graph::{
     action::{ActionKind, PrepareError, Refusal},
     node::{Ask, Context, Node, NodeError, Step},
@@ -18,8 +23,9 @@ use super::{
         book::{Entry, MailStatus},
         card::{About, digest_of, name_of},
         deps::Deps,
+        heading::{self, HeadingOrder},
         replies,
-        rules::{Facts, Source, Used, reasons},
+        rules::{Facts, Source, Tool, Used, cut, reasons},
         send,
         state::{Cause, MailState},
         template,
@@ -31,6 +37,12 @@ use super::{
 
 /// The number of attempts to prepare a card before the run ends.
 const MAX_ATTEMPTS: u32 = 3;
+
+/// The maximum number of free times on a card.
+const MAX_SLOTS: usize = 3;
+
+/// The maximum length of a failure on a card, in characters.
+const MAX_LOOKED_UP_CHARS: usize = 300;
 
 /// The node that asks.
 pub(in super::super) struct Review {
@@ -125,36 +137,51 @@ impl Review {
             (Cause::Mail | Cause::Stuck, Some(mail)) => replies::with_mail(reply, mail),
             _ => reply, // the thread has shown it
         };
-        Step::end(state).say(reply)
+        let mail = state.email.as_ref().map(|mail| mail.id.clone());
+        let step = Step::end(state).say(reply);
+        match mail {
+            Some(mail) => step.post(heading::CHANNEL, HeadingOrder::body(&mail)),
+            None => step,
+        }
     }
 }
 
 /// Makes an entry wait for a person, from any status from which that is legal.
-pub(super) fn needs_review(entry: &mut Entry, now: countersign_core::clock::Timestamp) {
+pub(super) fn needs_review(entry: &mut Entry, now: Timestamp) {
     if matches!(entry.status, MailStatus::Pending | MailStatus::Rejected) {
         entry.move_to(MailStatus::Processing, now);
     }
     entry.move_to(MailStatus::NeedsReview, now);
 }
 
-/// Returns what was looked up, each in one line.
-fn looked_up(state: &MailState) -> Vec<String> {
-    let mut lines = state.context.clone();
-    if let Some(contact) = state.contact.as_ref().filter(|contact| !lines.iter().any(|line| line.contains(*contact))) {
-        lines.push(contact.clone());
+/// Returns what was looked up, in words for people.
+fn looked_up(state: &MailState) -> Vec<Text> {
+    let mut found = state.shown_context.clone();
+    if let Some(contact) = state.shown_contact.clone().or_else(|| state.contact.clone().map(Text::from)) {
+        found.push(Text::from("contact: ").join(contact));
     }
     for (tool, result) in &state.tool_results {
         if let Some(error) = result["error"].as_str() {
-            lines.push(format!("{tool}: {error}"));
+            let source = Tool::parse(tool).and_then(Tool::source).unwrap_or(tool);
+            found.push(Text::from(format!("{source}: {}", cut(error, MAX_LOOKED_UP_CHARS).trim_end_matches('.'))));
         } else if let Some(slots) = result["free_slots"].as_array() {
-            let starts: Vec<_> = slots.iter().take(3).filter_map(|slot| slot["start"].as_str()).collect();
-            lines.push(match starts.as_slice() {
-                [] => "no free times".to_owned(),
-                starts => format!("free from {}", starts.join(", ")),
+            let starts: Vec<Text> = slots.iter().take(MAX_SLOTS).filter_map(|slot| start_of(&slot["start"])).collect();
+            found.push(match starts.is_empty() {
+                true => "no free times".into(),
+                false => Text::from("free times: ").join(Text::listed(starts, "and")),
             });
         }
     }
-    lines
+    found
+}
+
+/// Returns the start of a free time, shown in the time zone of each reader.
+fn start_of(start: &Value) -> Option<Text> {
+    let start = start.as_str()?;
+    Some(match start.parse::<jiff::Timestamp>() {
+        Ok(at) => Text::new().moment(Timestamp(at.as_millisecond())),
+        Err(_) => start.into(),
+    })
 }
 
 #[async_trait]
@@ -220,7 +247,11 @@ impl Node<MailState> for Review {
         let requested_by = requester(&state, &self.deps);
         let newest = context.open.iter().max_by_key(|open| open.requested_at);
         let replaces = newest.map(|open| open.id.clone());
-        Ok(Step::ask(state, Ask { action, proposal, requested_by, replaces, then: Close::NAME }))
+        let step = Step::ask(state, Ask { action, proposal, requested_by, replaces, then: Close::NAME });
+        Ok(match is_automatic {
+            true => step, // the end says what became of it
+            false => step.post(heading::CHANNEL, HeadingOrder::body(&mail.id)),
+        })
     }
 }
 

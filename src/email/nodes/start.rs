@@ -81,6 +81,7 @@ impl Node<MailState> for Start {
 
     async fn run(&self, mut state: MailState, context: &Context) -> Result<Step<MailState>, NodeError> {
         let now = context.now;
+        state.adopt_draft(&context.open);
         match &state.turn.cause {
             Cause::Said(_) => return Ok(Step::go(state, Talk::NAME)),
             Cause::Settled { .. } => return Ok(Step::go(state, Close::NAME)),
@@ -106,7 +107,7 @@ impl Node<MailState> for Start {
         let mut says = Vec::new();
         if !std::mem::replace(&mut state.is_shown, true) {
             says.extend(self.long_text(&state).await);
-            says.extend(is_stuck.then(replies::not_classified));
+            says.extend(is_stuck.then(|| replies::not_classified(self.0.writer.is_some())));
         }
         let mut step = Step::go(state, if is_stuck { Review::NAME } else { Classify::NAME });
         step.says.extend(says);

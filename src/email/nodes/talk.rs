@@ -3,7 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use countersign_core::{cause::chain, ids::UserId, reply::Reply};
+use countersign_core::{
+    cause::chain,
+    ids::UserId,
+    reply::{Reply, Text},
+};
 use countersign_graph::{
     node::{Context, Node, NodeError, Step},
     store::Usage,
@@ -15,11 +19,11 @@ use serde_json::{Value, json};
 use super::{
     super::{
         ask_model::{Question, ask},
-        book::{EarlierAnswer, MailStatus},
+        book::{EarlierAnswer, Entry, MailStatus},
         deps::Deps,
         replies,
         rules::cut,
-        spam,
+        send, spam,
         state::{Cause, MailState},
         talk::{Wish, parse},
     },
@@ -64,7 +68,7 @@ impl Talk {
 
     /// Asks the model what a message means that is none of the documented phrases.
     async fn meaning(&self, state: &MailState, mail: &Mail, said: &str) -> (Meaning, Option<Usage>) {
-        let Some(model) = &self.0.writer else { return (Meaning::Answer(replies::not_understood()), None) };
+        let Some(model) = &self.0.writer else { return (Meaning::Answer(replies::not_understood(false)), None) };
         let question = Question {
             purpose: Purpose::Generate,
             instructions: include_str!("../prompts/talk.md"),
@@ -78,7 +82,7 @@ impl Talk {
         };
         let answer = match ask(&**model, question, MAX_DURATION).await {
             Ok(answer) => answer,
-            Err(_) => return (Meaning::Answer(replies::not_understood()), None),
+            Err(_) => return (Meaning::Answer(replies::not_understood(true)), None),
         };
         let value = answer.value.unwrap_or_default();
         let meaning = match value["meaning"].as_str() {
@@ -90,7 +94,7 @@ impl Talk {
                 let words = cut(value["answer"].as_str().unwrap_or_default(), MAX_ANSWER_CHARS);
                 Meaning::Answer(Reply::markdown(words))
             }
-            _ => Meaning::Answer(replies::not_understood()),
+            _ => Meaning::Answer(replies::not_understood(true)),
         };
         (meaning, Some(answer.usage))
     }
@@ -103,20 +107,10 @@ impl Talk {
         (by, context): (&UserId, &Context),
     ) -> Step<MailState> {
         match wish {
-            Wish::AnotherDraft(None) if self.0.writer.is_some() && !state.draft_response.is_empty() => {
-                state.asked_for_changes = Some(by.clone());
-                Step::end(state).say(replies::which_changes(by))
-            }
-            // Without a model, another draft would be the same template.
-            Wish::AnotherDraft(None) if self.0.writer.is_none() && !context.open.is_empty() => {
-                Step::end(state).say(replies::no_writer())
-            }
-            // After spam that was not drafted, or a rejection, there is no draft to change.
-            Wish::AnotherDraft(None) => self.redraft(state, None).await,
-            Wish::AnotherDraft(Some(_)) if self.0.writer.is_none() => Step::end(state).say(replies::no_writer()),
-            Wish::AnotherDraft(changes) => self.redraft(state, changes).await,
+            Wish::AnotherDraft(changes) => self.another_draft(state, mail, changes, (by, context)).await,
             Wish::Who => {
-                let reply = replies::who(mail, state.contact.as_deref(), &self.answers(mail).await);
+                let contact = state.shown_contact.clone().or_else(|| state.contact.clone().map(Text::from));
+                let reply = replies::who(mail, contact, &self.answers(mail).await);
                 Step::end(state).say(reply)
             }
             Wish::LastAnswer => {
@@ -128,11 +122,8 @@ impl Talk {
                 Step::end(state).say(reply)
             }
             Wish::Why => {
-                let entry = self.0.book.entry(&mail.id).await.unwrap_or_else(|error| {
-                    tracing::warn!(error = chain(&error), "Cannot read the list of mails");
-                    None
-                });
-                Step::end(state).say(replies::why_waiting(entry.and_then(|entry| entry.why).as_deref()))
+                let why = self.entry(mail).await.and_then(|entry| entry.why);
+                Step::end(state).say(replies::why_waiting(why.as_deref()))
             }
             Wish::Spam => {
                 let sender = mail.sender().map(|sender| sender.address.clone()).unwrap_or_default();
@@ -143,11 +134,45 @@ impl Talk {
         }
     }
 
-    async fn redraft(&self, mut state: MailState, changes: Option<String>) -> Step<MailState> {
+    async fn entry(&self, mail: &Mail) -> Option<Entry> {
+        self.0.book.entry(&mail.id).await.unwrap_or_else(|error| {
+            tracing::warn!(error = chain(&error), "Cannot read the list of mails");
+            None
+        })
+    }
+
+    /// Answers a request for another draft. Without a model there is none, but the last one can be shown again.
+    async fn another_draft(
+        &self,
+        mut state: MailState,
+        mail: &Mail,
+        changes: Option<String>,
+        (by, context): (&UserId, &Context),
+    ) -> Step<MailState> {
+        let has_draft = !state.draft_response.is_empty();
+        let is_on_a_card = context.open.iter().any(|record| record.name == send::NAME);
+        if self.entry(mail).await.is_some_and(|entry| entry.status == MailStatus::Sent) {
+            return Step::end(state).say(replies::already_answered());
+        }
+        match (changes, self.0.writer.is_some()) {
+            (None, true) if has_draft => {
+                state.asked_for_changes = Some(by.clone());
+                Step::end(state).say(replies::which_changes(by))
+            }
+            (changes, true) => self.redraft(state, changes, Generate::NAME).await,
+            (_, false) if is_on_a_card => Step::end(state).say(replies::no_writer()),
+            (Some(_), false) => Step::end(state).say(replies::no_writer_and_no_card()),
+            (None, false) if has_draft => self.redraft(state, None, Review::NAME).await,
+            // After spam that was not drafted, there is no draft to show.
+            (None, false) => self.redraft(state, None, Generate::NAME).await,
+        }
+    }
+
+    async fn redraft(&self, mut state: MailState, changes: Option<String>, node: &'static str) -> Step<MailState> {
         let now = self.0.clock.now();
         update_entry(&self.0, &state, |entry| entry.move_to(MailStatus::Processing, now)).await;
         state.turn.instruction = changes;
-        Step::go(state, Generate::NAME)
+        Step::go(state, node)
     }
 }
 

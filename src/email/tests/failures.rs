@@ -66,9 +66,8 @@ async fn a_source_that_fails_stops_nothing() {
     let world = World::automatic(vec![classifies("inquiry", 0.9), drafts(DRAFT)]);
     *world.lookup.found.lock().unwrap() = Found {
         context: vec!["Similar mail (0.81): the small plan".into()],
-        contact: None,
         failures: vec!["The calendar doesn't answer.".into()],
-        usage: None,
+        ..Found::default()
     };
     let thread = world.arrives(raw("m1", "Prices", "How much is it?")).await;
     let state = world.state(&thread).await;

@@ -25,7 +25,7 @@ use serde_json::json;
 use url::Url;
 
 use crate::{
-    lookup::{About, Found as LookedUp, FreeSlot, LookupError, MailLookup},
+    lookup::{About, Found as LookedUp, FreeSlot, KnownContact, LookupError, MailLookup},
     sync::{PostError, Roots},
 };
 
@@ -226,6 +226,12 @@ impl MailAccount for FakeAccount {
         Ok(if is_draft { Found::Draft(Prepared { draft: Some(out.key.clone()) }) } else { Found::Nothing })
     }
 
+    async fn discard(&self, out: &Outgoing) -> Result<(), MailError> {
+        self.failed()?;
+        self.take_draft(&out.key);
+        Ok(())
+    }
+
     async fn answered_by_hand(&self, mail: &Incoming) -> Result<Option<AnswerByHand>, MailError> {
         self.failed()?;
         let answers = self.by_hand.lock().unwrap();
@@ -247,7 +253,7 @@ impl MailAccount for FakeAccount {
 #[derive(Debug, Default)]
 pub(crate) struct FakeLookup {
     pub(crate) found: Mutex<LookedUp>,
-    pub(crate) contact: Mutex<Option<Result<Option<String>, LookupError>>>,
+    pub(crate) contact: Mutex<Option<Result<Option<KnownContact>, LookupError>>>,
     pub(crate) slots: Mutex<Option<Result<Vec<FreeSlot>, LookupError>>>,
     pub(crate) asked: Mutex<Vec<String>>,
     /// The usage of each text that is remembered.
@@ -261,7 +267,7 @@ impl MailLookup for FakeLookup {
         self.found.lock().unwrap().clone()
     }
 
-    async fn contact(&self, address: &Address) -> Result<Option<String>, LookupError> {
+    async fn contact(&self, address: &Address) -> Result<Option<KnownContact>, LookupError> {
         self.asked.lock().unwrap().push(format!("contact {}", address.address));
         self.contact.lock().unwrap().clone().unwrap_or(Ok(None))
     }
@@ -324,6 +330,10 @@ impl Roots for FakeRoots {
 
     async fn remove(&self, message: &MessageTs) {
         self.removed.lock().unwrap().push(message.clone());
+    }
+
+    fn link(&self, thread: &ThreadId) -> Option<String> {
+        Some(format!("https://slack.example/{}", thread.root))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The transitions of the contract, on the production graph.
 
+use countersign_core::reply::{Span, Text};
 use countersign_graph::{
     action::{Status, Verdict},
     store::Usage,
@@ -9,7 +10,7 @@ use countersign_mail::Handled;
 use super::support::*;
 use crate::{
     book::MailStatus,
-    lookup::{Found, FreeSlot},
+    lookup::{Found, FreeSlot, KnownContact},
     rules::AutomaticSettings,
 };
 
@@ -103,7 +104,8 @@ async fn sure_spam_ends_at_once() {
     let thread = world.arrives(raw("m1", "Lucky", "You have won.")).await;
     assert_eq!(world.way(&thread).await, ["start → classify", "classify → end"]);
     assert!(world.cards(&thread).await.is_empty());
-    assert_eq!(world.entry("m1").await.status, MailStatus::Rejected);
+    let entry = world.entry("m1").await;
+    assert_eq!((entry.status, entry.is_spam), (MailStatus::Rejected, true));
     let posted = world.posted(&thread).await;
     let labels: Vec<_> = posted.iter().filter_map(|message| message.strip_prefix("mail-labels: ")).collect();
     assert_eq!(labels, [r#"{"handled":"spam","mail":"m1"}"#]);
@@ -115,6 +117,10 @@ async fn unsure_spam_is_drafted_without_tools_and_asks() {
     let thread = world.arrives(raw("m1", "Lucky", "You have won.")).await;
     let way = world.way(&thread).await;
     assert!(way.contains(&"decide → generate".to_owned()), "{way:?}");
+    assert!(
+        !world.lookup.asked.lock().unwrap().contains(&"remember m1".to_owned()),
+        "it is no example for other mails"
+    );
     assert_eq!(world.card(&thread).await.status, Status::Pending);
     assert_eq!(world.entry("m1").await.status, MailStatus::NeedsReview);
 }
@@ -190,6 +196,35 @@ async fn a_meeting_request_reads_the_calendar() {
 }
 
 #[tokio::test]
+async fn what_was_looked_up_is_shown_in_words_for_people() {
+    let answers = vec![classifies("meeting_request", 0.9), chooses(&["check_calendar"]), drafts(DRAFT)];
+    let world = World::with(answers);
+    let at = countersign_core::clock::Timestamp(1_741_078_800_000);
+    *world.lookup.found.lock().unwrap() = Found {
+        context: vec!["Similar email (similarity 0.83): Prices …".into()],
+        shown: vec![Text::from("similar email “Prices”, ").moment(at)],
+        contact: Some(KnownContact { line: "Tags: auto-synced".into(), shown: "Buyer at Acme".into() }),
+        ..Found::default()
+    };
+    let slot = |hour| FreeSlot {
+        start: format!("2025-03-04T{hour}:00:00+01:00"),
+        end: format!("2025-03-04T{hour}:30:00+01:00"),
+        duration_minutes: 30,
+    };
+    *world.lookup.slots.lock().unwrap() = Some(Ok(vec![slot("10"), slot("14")]));
+    let thread = world.arrives(raw("m1", "Call", "Can we have a call?")).await;
+    let card = world.card(&thread).await.card;
+    let fact = card.facts.iter().find(|fact| fact.label == "Looked up").unwrap();
+    let moments = fact.after.0.iter().filter(|span| matches!(span, Span::Moment(_))).count();
+    assert_eq!(moments, 3, "each reader sees them in their time zone");
+    assert_eq!(
+        fact.after.words(),
+        "similar email “Prices”, 2025-03-04T09:00:00.000Z; contact: Buyer at Acme; free times: \
+         2025-03-04T09:00:00.000Z and 2025-03-04T13:00:00.000Z"
+    );
+}
+
+#[tokio::test]
 async fn the_contact_is_looked_up_by_the_address() {
     let answers = vec![classifies("follow_up", 0.9), chooses(&["get_contact", "create_draft"]), drafts(DRAFT)];
     let world = World::automatic(answers);
@@ -206,8 +241,7 @@ async fn an_inquiry_of_a_known_sender_reads_the_contact() {
     *world.lookup.found.lock().unwrap() = Found {
         context: vec!["CRM Contact — Name: Dana".into(), "  ".into()],
         contact: Some("Name: Dana".into()),
-        failures: Vec::new(),
-        usage: None,
+        ..Found::default()
     };
     let thread = world.arrives(raw("m1", "Prices", "How much is it?")).await;
     let state = world.state(&thread).await;
@@ -246,7 +280,7 @@ async fn an_answered_mail_is_labelled_and_remembered() {
     let posted = world.posted(&thread).await;
     let label = posted.iter().find_map(|message| message.strip_prefix("mail-labels: ")).unwrap();
     let label = serde_json::from_str(label).unwrap();
-    assert_eq!(crate::labels::deliver(&*world.account, &world.book, &label).await, crate::labels::Labelled::Done);
+    assert_eq!(crate::labels::deliver(&*world.account, &world.book, &label).await, crate::labels::Delivered::Done);
     assert_eq!(*world.account.marks.lock().unwrap(), [("m1".to_owned(), Handled::Answered)]);
     let answers = world.book.answers_to("dana@example.org").await.unwrap();
     assert_eq!(answers[0].text, DRAFT);

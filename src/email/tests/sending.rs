@@ -8,7 +8,7 @@ use countersign_mail::{Address, AnswerByHand};
 use serde_json::json;
 
 use super::support::*;
-use crate::{book::MailStatus, send::SendAnswer, state::Arrival};
+use crate::{book::MailStatus, drafts, labels::Delivered, send::SendAnswer, state::Arrival};
 
 const DRAFT: &str = "Hello Dana,\n\nThe small plan costs 5 a month.\n\nSupport";
 
@@ -47,6 +47,25 @@ async fn the_card_shows_the_mail_and_the_answer_exactly() {
     note: Goes only to dana@example.org. A sent reply can't be taken back.
     note: Open in the mailbox
     ");
+}
+
+#[tokio::test]
+async fn the_title_has_the_subject_without_the_marks_of_replies() {
+    for (subject, title, reply) in [
+        ("Re: Re: Prices", "Send reply to Dana Fields about “Prices”?", "Re: Prices"),
+        ("", "Send reply to Dana Fields (no subject)?", "Re:"),
+    ] {
+        let world = World::without_model(Default::default());
+        let thread = world.arrives(raw("m1", subject, "How much is it?")).await;
+        let record = world.card(&thread).await;
+        assert_eq!((record.card.title.as_str(), &record.parameters["subject"]), (title, &json!(reply)));
+        world.says(&thread, "spam").await;
+        let title = world.card(&thread).await.card.title;
+        assert!(
+            ["Mark “Prices” as spam?", "Mark this email (no subject) as spam?"].contains(&title.as_str()),
+            "{title}"
+        );
+    }
 }
 
 #[tokio::test]
@@ -128,9 +147,18 @@ async fn a_refused_answer_waits_and_can_be_sent_again() {
         "The mail server refused this (400). Nothing was sent."
     );
     assert_eq!(world.entry("m1").await.status, MailStatus::NeedsReview);
+    assert_eq!(world.account.drafts.lock().unwrap().len(), 1, "its draft is left");
+    let posted = world.posted(&thread).await;
+    let order = posted.iter().find_map(|message| message.strip_prefix("mail-drafts: ")).unwrap();
+    let order = serde_json::from_str(order).unwrap();
+    let discarded = drafts::deliver(&*world.account, &*world.store.store, &thread, &order).await;
+    assert_eq!((discarded, world.account.drafts.lock().unwrap().len()), (Delivered::Done, 0));
     world.requests(&thread, &failed).await;
     world.decide(&thread, Verdict::Approved).await;
     assert_eq!(world.sent(), [DRAFT]);
+    let done = serde_json::json!({ "action": world.card(&thread).await.id });
+    let discarded = drafts::deliver(&*world.account, &*world.store.store, &thread, &done).await;
+    assert_eq!(discarded, Delivered::Done, "an order for a reply that was sent does nothing");
 }
 
 #[tokio::test]

@@ -59,7 +59,7 @@ async fn each_mail_gets_one_thread() {
     world.account.inbox.lock().unwrap().push(fresh(&world, "m2"));
     assert_eq!(sync.round().await, Round::Complete(false));
     let posted: Vec<_> = roots.posted.lock().unwrap().iter().map(|(_, words)| words.clone()).collect();
-    assert_eq!(posted, ["New email from Dana Fields: Prices", "New email from Dana Fields: Prices"]);
+    assert_eq!(posted, ["Email from Dana Fields: Prices", "Email from Dana Fields: Prices"]);
     let threads = woken.lock().unwrap().clone();
     assert_eq!(threads.len(), 2);
     for thread in &threads {
@@ -93,7 +93,7 @@ async fn a_mail_that_cannot_be_read_does_not_hold_up_others() {
     assert_eq!(sync.round().await, Round::Complete(false));
     let mut posted: Vec<_> = roots.posted.lock().unwrap().iter().map(|(_, words)| words.clone()).collect();
     posted.sort();
-    assert_eq!(posted, ["New email from Dana Fields: Prices", "New email from an unknown sender: (no subject)"]);
+    assert_eq!(posted, ["Email from Dana Fields: Prices", "Email from an unknown sender: (no subject)"]);
 }
 
 #[tokio::test]

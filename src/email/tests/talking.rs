@@ -1,11 +1,12 @@
 //! People talk about the mail in its thread.
 
+use countersign_core::{clock::Timestamp, reply::Text};
 use countersign_graph::action::{Status, Verdict};
 use countersign_mail::Handled;
 use serde_json::json;
 
 use super::support::*;
-use crate::{book::MailStatus, rules::AutomaticSettings};
+use crate::{book::MailStatus, lookup::KnownContact, rules::AutomaticSettings};
 
 const DRAFT: &str = "The small plan costs 5 a month.";
 
@@ -103,8 +104,35 @@ async fn spam_is_marked_after_a_decision() {
     assert_eq!((card.name.as_str(), card.card.title.as_str()), ("mark_mail_as_spam", "Mark “Prices” as spam?"));
     world.decide(&thread, Verdict::Approved).await;
     assert_eq!(*world.account.marks.lock().unwrap(), [("m1".to_owned(), Handled::Spam)]);
-    assert_eq!(world.entry("m1").await.status, MailStatus::Rejected);
+    let entry = world.entry("m1").await;
+    assert_eq!((entry.status, entry.is_spam), (MailStatus::Rejected, true));
+    assert!(world.lookup.asked.lock().unwrap().contains(&"forget m1".to_owned()), "it is no example for other mails");
     assert!(world.sent().is_empty());
+}
+
+#[tokio::test]
+async fn after_the_reply_was_sent_there_is_no_other_draft() {
+    let (world, thread) = waiting(Vec::new()).await;
+    world.decide(&thread, Verdict::Approved).await;
+    world.posted(&thread).await;
+    for asked in ["another draft", "draft a reply", "shorter"] {
+        world.says(&thread, asked).await;
+        assert_eq!(world.posted(&thread).await, ["This email was already answered. Nothing more was sent."], "{asked}");
+    }
+}
+
+#[tokio::test]
+async fn who_wrote_it_is_told_in_words_for_people() {
+    let (world, thread) = waiting(Vec::new()).await;
+    let mut state = world.state(&thread).await;
+    let shown = Text::from("Buyer at Acme, last contact ").moment(Timestamp(1_741_078_800_000));
+    state.know_contact(Some(KnownContact { line: "Title: Buyer; Tags: auto-synced".into(), shown }));
+    let contact = state.shown_contact.clone();
+    let said = crate::replies::who(&mail(), contact, &[]).words();
+    assert!(
+        said.starts_with("Dana Fields (dana@example.org): Buyer at Acme, last contact 2025-03-04T09:00:00.000Z."),
+        "{said}"
+    );
 }
 
 #[tokio::test]
@@ -146,8 +174,12 @@ async fn without_a_model_the_form_is_the_way_to_change_a_draft() {
     world.says(&thread, "another draft").await;
     assert!(world.posted(&thread).await[0].starts_with("I can't rewrite a draft without a language model."));
     world.decide(&thread, Verdict::Rejected { reason: None }).await;
+    world.posted(&thread).await;
+    world.says(&thread, "shorter").await;
+    let said = world.posted(&thread).await;
+    assert_eq!(said, ["I can't rewrite a draft without a language model. You can edit the last one."]);
     world.says(&thread, "another draft").await;
-    assert_eq!(world.card(&thread).await.status, Status::Pending, "the template is offered again");
+    assert_eq!(world.card(&thread).await.status, Status::Pending, "the draft is shown again");
 }
 
 #[tokio::test]

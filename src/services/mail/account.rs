@@ -65,6 +65,17 @@ pub trait MailAccount: Send + Sync + fmt::Debug {
     /// [`MailError`] if the server could not be asked.
     async fn find(&self, out: &Outgoing) -> Result<Found, MailError>;
 
+    /// Deletes the draft of an answer that was certainly not sent, and will not be. Does nothing if there is none, and on
+    /// servers that hold no drafts. May be called again.
+    ///
+    /// # Errors
+    ///
+    /// [`MailError`] if it is not certain that there is no draft any more.
+    async fn discard(&self, out: &Outgoing) -> Result<(), MailError> {
+        let _ = out;
+        Ok(())
+    }
+
     /// Looks for an answer to a mail that a person sent with a mail program. An answer of the bot is none.
     ///
     /// # Errors

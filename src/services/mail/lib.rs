@@ -17,6 +17,7 @@ mod mail;
 mod read;
 mod reply;
 mod status;
+mod subject;
 
 pub use countersign_wire::tls::Authorities;
 
@@ -32,4 +33,5 @@ pub use self::{
     },
     reply::{KEY_HEADER, NoReply, Outgoing},
     status::MailStatus,
+    subject::{shown_subject, topic},
 };

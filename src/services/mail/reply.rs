@@ -18,6 +18,7 @@ use super::{
     address::{Address, one_line_of},
     mail::{Automatic, MAX_SUBJECT_CHARS, Mail, MailThreadId},
     read::is_message_id,
+    subject,
 };
 
 /// The header with the key of an answer, by which its draft is found again.
@@ -142,11 +143,9 @@ impl Outgoing {
     }
 }
 
-/// Returns the subject of an answer: `Re: ` and the original, but no second `Re:`.
+/// Returns the subject of an answer, on one line: `Re: ` and the original, but no second `Re:`.
 fn reply_subject(original: &str) -> String {
-    let original = one_line_of(original, MAX_SUBJECT_CHARS);
-    let is_reply = original.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("re:"));
-    if is_reply { original } else { one_line_of(&format!("Re: {original}"), MAX_SUBJECT_CHARS) }
+    one_line_of(&subject::of_reply(&one_line_of(original, MAX_SUBJECT_CHARS)), MAX_SUBJECT_CHARS)
 }
 
 /// Returns the ids of the conversation, up to and including the answered mail.

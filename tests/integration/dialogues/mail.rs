@@ -10,7 +10,7 @@ use countersign::{
 };
 
 use crate::{
-    approvals::windows::{opens, sends},
+    approvals::windows::{as_read, opens, sends, window},
     support::{
         bot::{Setup, TestBot, eventually},
         thread::Thread,
@@ -56,8 +56,12 @@ impl Mailed {
 
     /// Has a customer write; returns the mail's thread once the bot is done with it.
     async fn receives(&self, subject: &str, text: &str) -> Thread<'_> {
+        self.receives_letter(&Letter::new("Dana Fields <dana@customer.example>", subject, text)).await
+    }
+
+    async fn receives_letter(&self, letter: &Letter) -> Thread<'_> {
         let before = self.roots().len();
-        self.mail.gmail.receives(&Letter::new("Dana Fields <dana@customer.example>", subject, text));
+        self.mail.gmail.receives(letter);
         eventually("a thread for the mail", || self.roots().len() > before).await;
         let root = self.roots().pop().expect("it was posted");
         eventually("the mail in its thread", || !self.bot.slack.thread(CHANNEL.1, &root).is_empty()).await;
@@ -73,7 +77,8 @@ async fn a_mail_is_read_answered_and_labelled() {
     let mailed = Mailed::start().await;
     let mut thread = mailed.receives("Prices", "How much is the small plan?\n\nDana").await;
     let heard = thread.heard();
-    assert!(heard.contains("New email from *Dana Fields*: *Prices*"), "{heard}");
+    assert!(heard.contains("Email from *Dana Fields*: *Prices*\ninquiry · waiting for review"), "{heard}");
+    assert!(!heard.contains("Ask for another draft…"), "there is no language model: {heard}");
     assert!(heard.contains("How much is the small plan?"), "{heard}");
     assert!(heard.contains("*Send reply to Dana Fields about “Prices”?*"), "{heard}");
     assert!(heard.contains("*Class*  inquiry · 0.60 (low), from keywords"), "{heard}");
@@ -85,7 +90,10 @@ async fn a_mail_is_read_answered_and_labelled() {
 
     thread.clicks("bo", "Send").await;
     let heard = thread.heard();
-    assert!(heard.contains("Approved by @bo") && heard.contains("Sent the reply to *Dana Fields*."), "{heard}");
+    assert!(heard.contains("Approved by @bo") && heard.contains("*Sent the reply to Dana Fields.*"), "{heard}");
+    assert_eq!(heard.matches("Sent the reply").count(), 1, "one message tells the outcome: {heard}");
+    assert!(heard.contains("Hello Dana Fields,"), "what was sent: {heard}");
+    assert!(heard.contains("Email from *Dana Fields*: *Prices*\ninquiry · answered"), "the first message: {heard}");
     let sent = mailed.mail.gmail.sent();
     assert_eq!(sent.len(), 1);
     assert_eq!(
@@ -121,8 +129,14 @@ async fn a_rejected_mail_is_not_answered() {
     let heard = thread.heard();
     assert!(heard.contains("Complaints are always reviewed."), "{heard}");
     thread.clicks("bo", "Reject…").await;
+    eventually("the question why", || window(&mailed.bot, "bo").is_some()).await;
+    let asked = as_read(&mailed.bot, &window(&mailed.bot, "bo").expect("it is there"));
+    assert!(asked.contains("No reply was sent.") && !asked.contains("Nothing was changed"), "{asked}");
     let heard = thread.heard();
     assert!(heard.contains("Rejected by @bo. No reply was sent."), "{heard}");
+    assert!(heard.contains("complaint · rejected"), "the first message: {heard}");
+    thread.clicks("bo", "Show the draft again").await;
+    assert!(thread.heard().contains("*Send reply to Dana Fields about “Order 7”?*"), "{}", thread.last());
     assert!(mailed.mail.gmail.sent().is_empty());
 }
 
@@ -168,8 +182,40 @@ async fn people_talk_about_the_mail_in_its_thread() {
     let heard = thread.heard();
     assert!(heard.contains("*Mark “Prices” as spam?*"), "{heard}");
     thread.clicks("bo", "Mark as spam").await;
-    assert!(thread.heard().contains("Marked as spam. No reply was sent."));
+    let heard = thread.heard();
+    assert_eq!(heard.matches("Marked as spam. No reply was sent.").count(), 1, "{heard}");
+    assert!(heard.contains("Email from *Dana Fields*: *Prices*\nmarked as spam"), "{heard}");
     assert!(mailed.mail.gmail.sent().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edited_draft_comes_back_when_the_mail_is_no_spam() {
+    let mailed = Mailed::start().await;
+    let mut thread = mailed.receives("Prices", "How much is the small plan?").await;
+    opens(&mailed.bot, &thread, "ana", "Edit…").await;
+    assert!(sends(&mailed.bot, "ana", json!({ "Reply": "Hello Dana,\n\nit costs 5 a month." })).await.is_empty());
+    thread.clicks("ana", "Spam").await;
+    thread.skip();
+    thread.clicks("bo", "Not spam").await;
+    let heard = thread.heard();
+    assert!(heard.contains("it costs 5 a month.") && !heard.contains("comes from a template"), "{heard}");
+    thread.clicks("bo", "Send").await;
+    assert_eq!(mailed.mail.gmail.sent()[0].text.trim_end(), "Hello Dana,\n\nit costs 5 a month.");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_next_mail_of_a_conversation_links_to_the_one_before() {
+    let mailed = Mailed::start().await;
+    let first = mailed.receives("Prices", "How much is the small plan?").await;
+    first.clicks("bo", "Send").await;
+    let sent = mailed.mail.gmail.sent().remove(0);
+    let mut next = mailed.receives_letter(&Letter::answer_to(&sent, "And the large one?")).await;
+    let heard = next.heard();
+    assert!(heard.contains(": *Prices*\n"), "without its “Re:”: {heard}");
+    assert!(heard.contains("Earlier in this conversation: ‹Prices›"), "{heard}");
+    assert!(heard.contains(" · answered"), "{heard}");
+    next.clicks("bo", "Send").await;
+    assert_eq!(mailed.mail.gmail.sent()[1].subject, "Re: Prices", "one “Re:”");
 }
 
 #[tokio::test(flavor = "multi_thread")]

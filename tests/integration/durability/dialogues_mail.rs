@@ -33,10 +33,9 @@ fn waits(seen: &Seen) -> bool {
     seen.cards() == 1 && seen.offers("edit")
 }
 
-/// The reply was sent, and the thread says so.
+/// The reply was sent, and its card says so.
 fn is_sent(seen: &Seen) -> bool {
-    let is_told = seen.messages.last().is_some_and(|message| message.words().starts_with("Sent the reply to"));
-    seen.cards() == 0 && seen.effects == 1 && is_told
+    seen.cards() == 0 && seen.effects == 1 && seen.has("Sent the reply to")
 }
 
 const ANSWERED: Dialogue = Dialogue {
@@ -84,7 +83,10 @@ pub(super) const MAIL: &[Dialogue] = &[
         before: |_| (),
         // It comes when the mailbox is known already.
         asked: |seen| seen.follows > 0,
-        turns: &[Turn { act: Act::Beside(arrives), then: |seen| is_sent(seen) && seen.has("Sent automatically") }],
+        turns: &[Turn {
+            act: Act::Beside(arrives),
+            then: |seen| is_sent(seen) && seen.has("Approved by the operator's setting"),
+        }],
         ..ANSWERED
     },
     Dialogue {
@@ -106,7 +108,7 @@ fn mailbox(world: &World) -> Vec<String> {
     let threads = world.slack.look(|world| {
         let all = world.messages.values().flat_map(|messages| messages.values());
         let begins = all.filter(|message| message.by_app && message.is_root() && !message.deleted);
-        begins.filter(|message| message.words().contains("New email from")).count()
+        begins.filter(|message| message.words().contains("Email from")).count()
     });
     let own = |mail: &StoredMail| {
         let labels = mail.labels.iter().filter(|label| label.starts_with("Countersign/"));

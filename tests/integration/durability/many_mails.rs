@@ -52,8 +52,6 @@ struct Watched {
     roots: BTreeMap<MessageTs, usize>,
     /// What was pressed, and how long the thread was then: who is told to try again later does.
     pressed: HashSet<(MessageTs, &'static str, usize)>,
-    /// The mails whose reply was certainly not sent at first.
-    tried_again: HashSet<usize>,
 }
 
 impl Watched {
@@ -92,9 +90,6 @@ impl Watched {
                 Way::Rejects => "Reject…",
                 Way::Leaves => return Some(End::Waits),
             };
-            if label == "Try again" {
-                self.tried_again.insert(number);
-            }
             if self.pressed.insert((message.ts.clone(), label, length)) {
                 bot.slack.clicks("bo", CHANNEL.1, &message.ts, label).await.unwrap();
             }
@@ -200,10 +195,7 @@ async fn two_hundred_mails_under_faults_are_neither_lost_nor_answered_twice() {
     let labelled = || mailbox.gmail.mails().iter().filter(|mail| is_answered(mail)).count() == answered;
     in_time(&bot, "the labels of answered mails", labelled).await;
     assert_eq!(broken(MAILS, &watched.seen, &mailbox.gmail.sent()), Vec::<String>::new());
-    // The draft of a reply that was certainly not sent stays in the mailbox; another try makes its own.
-    let left = mailbox.gmail.drafts();
-    let left: Vec<_> = left.iter().filter_map(|(_, draft)| number_in(&draft.subject)).collect();
-    assert!(left.iter().all(|number| watched.tried_again.contains(number)), "drafts of {left:?} are left");
+    assert_eq!(mailbox.gmail.drafts(), [], "those of replies that were certainly not sent are deleted");
     let kinds = [Fault::LostAnswer, Fault::TooMany(0), Fault::Status(500)];
     assert!(kinds.iter().all(|kind| applied.iter().any(|(fault, _)| fault == kind)), "{applied:?}");
     assert_eq!(model.violations(), Vec::<String>::new());

@@ -9,6 +9,7 @@ use countersign::{
     assistant::state::AgentState,
     clock::Timestamp,
     conversation::runtime::interaction::Interaction,
+    email::book::Entry,
     graph::{
         action::ActionRecord,
         checkpoint::Checkpoint,
@@ -101,6 +102,12 @@ fn saved_checkpoints_are_read() {
 #[test]
 fn saved_states_of_the_assistant_are_read() {
     check::<Checkpoint<AgentState>>("chat_checkpoint");
+}
+
+#[test]
+fn saved_entries_of_mails_are_read() {
+    let entries = check::<Entry>("mail_entry");
+    assert!(!entries[0].is_spam && entries[0].earlier.is_none(), "of an earlier version");
 }
 
 #[test]

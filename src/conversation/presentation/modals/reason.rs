@@ -14,9 +14,10 @@ pub const FIELD: &str = "reason";
 /// The maximum length of a reason, in characters.
 pub const MAX_REASON_CHARS: usize = 1000;
 
-/// Draws the window for the person who rejected the request.
-pub fn draw(record: &ActionRecord, by: &UserId) -> Value {
-    let text = Mrkdwn::new(600).plain("Rejected: ").bold(record.act()).plain(". Nothing was changed. You can ");
+/// Draws the window for the person who rejected the request. `not_made` is a sentence that says that the change was not
+/// made.
+pub fn draw(record: &ActionRecord, by: &UserId, not_made: &str) -> Value {
+    let text = Mrkdwn::new(600).plain("Rejected: ").bold(record.act()).plain(". ").plain(not_made).plain(" You can ");
     let text = match record.requested_by == *by {
         true => text.plain("say"),
         false => text.plain("tell ").person(&record.requested_by),

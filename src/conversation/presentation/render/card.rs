@@ -30,6 +30,9 @@ const MAX_VALUE_CHARS: usize = 700;
 /// The maximum length of a quoted value, in characters. It is longer, since people read it as a whole.
 const MAX_QUOTE_CHARS: usize = 3000;
 
+/// The maximum length of a quoted value on a closed card, in characters.
+const MAX_KEPT_QUOTE_CHARS: usize = 300;
+
 /// Renders the card. If `stops` is true, a running action has a Stop button on the card.
 pub(super) fn draw(card: &Card, state: &CardState, stops: bool) -> Message {
     if let CardState::Closed { decision, approval: Some(approval), newer: Some(_), .. } = state {
@@ -151,8 +154,8 @@ fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, stops: bool) 
     }
 }
 
-/// Renders a card that was decided: a header with its state, the values that the change replaced, and who asked and
-/// decided. Everything else is behind a button.
+/// Renders a card that was decided: a header with its state, the values that the change replaced, the beginning of the
+/// text that was sent, and who asked and decided. Everything else is behind a button.
 fn draw_closed(
     card: &Card,
     (decision, outcome): (&Text, Option<&Text>),
@@ -182,6 +185,15 @@ fn draw_closed(
     let mut is_cut = !others.is_empty() || !card.warnings.is_empty() || !card.notes.is_empty();
     let facts: Vec<Fact> = replaced.into_iter().map(|fact| shortened_fact(fact, &mut is_cut)).collect();
     canvas.lines(&facts.iter().flat_map(lines_of).collect::<Vec<_>>(), blocks::section);
+    // The last line of a card is what the change makes: a quotation there is a text that was sent.
+    let sent = card
+        .facts
+        .last()
+        .filter(|_| is_named)
+        .map(|fact| Fact { after: shortened(&fact.after, MAX_KEPT_QUOTE_CHARS).0, ..fact.clone() });
+    if let Some((label, words)) = sent.as_ref().and_then(quotation_of) {
+        canvas.add(blocks::quotation(label, words), length(label) + length(&literal(words)), 1);
+    }
     is_cut |= canvas.left_out() > 0;
     let line = match asked_by {
         Some(asked_by) => requesters(asked_by, edited_by).plain(" · "),

@@ -168,6 +168,30 @@ fn a_closed_card_shows_decision_and_outcome() {
 }
 
 #[test]
+fn a_closed_card_keeps_the_beginning_of_a_text_that_was_sent() {
+    let closed = |outcome: &str| CardState::Closed {
+        decision: "Approved".into(),
+        outcome: Some(outcome.into()),
+        digest: "1a2b3c4d".into(),
+        approval: Some(approval()),
+        follow_ups: Vec::new(),
+        newer: None,
+        asked_by: None,
+        edited_by: Vec::new(),
+    };
+    let mut mail = start_math_hints();
+    mail.done = "Sent the reply.".into();
+    let quote = |label: &str, text: String| Fact { label: label.into(), before: None, after: Text::new().quote(text) };
+    mail.facts = vec![quote("Email", "How much?".into()), quote("Reply", format!("It costs 5.{}", " x".repeat(400)))];
+    let message = card(&mail, &closed("✅ Sent the reply."));
+    check(&message);
+    let shown = as_shown(&message);
+    assert!(shown.contains("It costs 5. x") && shown.contains("x…") && !shown.contains("How much?"), "{shown}");
+    let failed = as_shown(&card(&mail, &closed("❌ Refused.")));
+    assert!(!failed.contains("It costs 5."), "it was not sent: {failed}");
+}
+
+#[test]
 fn mark_as_done_asks_for_confirmation() {
     let closed = CardState::Closed {
         decision: "Approved".into(),

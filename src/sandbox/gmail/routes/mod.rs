@@ -72,6 +72,7 @@ pub(crate) fn handle(world: &mut World, call: &Call, holder: &Holder) -> Result<
         ("PUT", ["drafts", id]) => drafts::update(world, call, id)?,
         ("DELETE", ["drafts", id]) => {
             call.has_only(&[])?;
+            call.has_no_body()?;
             world.mailbox.delete_draft(id).ok_or_else(Failure::not_found)?;
             return Ok(Outcome::Nothing);
         }

@@ -215,8 +215,20 @@ impl Calls {
         body: &(impl Serialize + Sync),
         permit: &Permit,
     ) -> Result<T, SendError> {
+        self.change_by(Request { method: &method, path, query: &[], body: Some(body) }, permit).await
+    }
+
+    /// Deletes something, once, under a permit.
+    pub(super) async fn delete<T: DeserializeOwned>(&self, path: &str, permit: &Permit) -> Result<T, SendError> {
+        self.change_by(Request { method: &Method::DELETE, path, query: &[], body: None::<&()> }, permit).await
+    }
+
+    async fn change_by<T: DeserializeOwned, B: Serialize + Sync>(
+        &self,
+        request: Request<'_, B>,
+        permit: &Permit,
+    ) -> Result<T, SendError> {
         let token = self.tokens.token().await.map_err(|error| SendError::NotSent(no_token(error)))?;
-        let request = Request { method: &method, path, query: &[], body: Some(body) };
         let answer = match self.changes.send(self.request(request, &token), permit).await {
             Ok(answer) => answer,
             Err(Lost::NotSent { reason }) => return Err(SendError::NotSent(unavailable(reason))),

@@ -153,6 +153,10 @@ impl MailAccount for GmailAccount {
         send::find(&self.calls, out).await
     }
 
+    async fn discard(&self, out: &Outgoing) -> Result<(), MailError> {
+        send::discard(&self.calls, out).await
+    }
+
     async fn answered_by_hand(&self, mail: &Incoming) -> Result<Option<AnswerByHand>, MailError> {
         by_hand::answer(&self.calls, mail).await
     }

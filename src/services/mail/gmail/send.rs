@@ -3,6 +3,7 @@
 //! 1. [`prepare`] finds the draft of the answer by its key, or makes it.
 //! 2. [`send`] sends this draft. A draft that was sent is gone, so the same request has an effect only once.
 //! 3. After a lost response, [`find`] looks for the draft and for the sent message, by their key.
+//! 4. After a certain failure, [`discard`] deletes the draft.
 //!
 //! The key is in a header of our own, because Gmail may replace the `Message-ID`.
 
@@ -25,7 +26,7 @@ use super::{
     },
     calls::{Calls, either_way},
     read::{item, path_of},
-    wire::{DRAFT, Draft, Drafts, Message, Messages, NewMessage, SENT, Thread},
+    wire::{DRAFT, Draft, Drafts, Ignored, Message, Messages, NewMessage, SENT, Thread},
 };
 
 /// The maximum number of messages or drafts that are looked through one by one.
@@ -204,6 +205,23 @@ pub(super) async fn find(calls: &Calls, out: &Outgoing) -> Result<Found, MailErr
         }
         Looked::NotThere => Found::Nothing,
     })
+}
+
+/// Deletes the draft of an answer, if there is one. A draft that a person has rewritten has no key any more and stays.
+pub(super) async fn discard(calls: &Calls, out: &Outgoing) -> Result<(), MailError> {
+    let traces = traces(calls, out).await?;
+    let draft = match &traces.draft {
+        Some(message) => draft_with(calls, message).await?,
+        None => match draft_elsewhere(calls, out).await? {
+            Looked::Found(id) => Some(id),
+            Looked::NotThere | Looked::TooMany => None,
+        },
+    };
+    let Some(id) = draft else { return Ok(()) };
+    match calls.delete::<Ignored>(&item("drafts", &id)?, &calls.any_permit()).await.map_err(either_way) {
+        Err(MailError::Refused { status: Some(404), .. }) => Ok(()), // an earlier attempt deleted it
+        deleted => deleted.map(drop),
+    }
 }
 
 /// Looks for the messages of an answer in its thread.

@@ -71,9 +71,13 @@ fn an_answer_stays_in_its_conversation() {
 
 #[test]
 fn there_is_only_one_re() {
-    for (original, expected) in
-        [("Re: Hours", "Re: Hours"), ("RE:Hours", "RE:Hours"), ("Regarding hours", "Re: Regarding hours"), ("", "Re:")]
-    {
+    for (original, expected) in [
+        ("Re: Hours", "Re: Hours"),
+        ("RE:Hours", "RE:Hours"),
+        ("Re: Re: Hours", "Re: Hours"),
+        ("Regarding hours", "Re: Regarding hours"),
+        ("", "Re:"),
+    ] {
         assert_eq!(reply_subject(original), expected);
     }
     assert_eq!(reply_subject(&"é".repeat(2_000)).chars().count(), MAX_SUBJECT_CHARS);

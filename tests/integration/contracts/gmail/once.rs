@@ -213,6 +213,23 @@ async fn a_refusal_and_a_limit_say_that_nothing_was_sent() {
 }
 
 #[tokio::test]
+async fn the_draft_of_an_answer_that_is_given_up_is_deleted() {
+    let world = World::start().await;
+    let mail = world.receives("Order 7");
+    let [given_up, other] = [world.answer_to(&mail, "key-1").await, world.answer_to(&mail, "key-2").await];
+    world.prepare(&given_up).await.unwrap();
+    let prepared = world.prepare(&other).await.unwrap();
+    for _ in 0..2 {
+        world.account.discard(&given_up).await.unwrap();
+        assert_eq!(world.gmail.drafts().len(), 1, "only its own draft, and it can be repeated");
+    }
+    assert_eq!(world.account.find(&given_up).await.unwrap(), Found::Nothing);
+    world.send(&other, &prepared).await.unwrap();
+    world.account.discard(&other).await.unwrap();
+    world.sent_once(&mail, &other);
+}
+
+#[tokio::test]
 async fn nothing_is_sent_without_a_valid_permit() {
     let world = World::start().await;
     let mail = world.receives("Order 7");
