@@ -88,6 +88,19 @@ async fn what_became_of_each_is_said() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn one_that_changed_in_the_meantime_is_named() {
+    let bot = TestBot::start().await;
+    bot.upgrade.has("Pilot", "enrolling");
+    let mut thread = bot.user("ana").says("stop “Pilot” and “Lesson Video Hints”").await;
+    bot.user("cy").says("stop Pilot").await.clicks("bo", "approve").await;
+    thread.clicks("bo", "Stop 2 experiments").await;
+    let told = thread.heard();
+    let line = told.lines().find(|line| line.contains("changed after")).unwrap_or_default();
+    assert_snapshot!(line, @"❌ It changed after this card was posted, so nothing was done. On the card → now: *Status of “Pilot”* running → paused. *Try again* posts a card that shows how it is now.");
+    assert_eq!(bot.done_to_platform().len(), 1, "only the first stop");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_start_is_scheduled_and_taken_back() {
     let (bot, mut thread) = TestBot::hears("ana", "schedule Math Hints").await;
     assert_snapshot!(thread.heard(), @"When should “Math Hints” start? For example Friday 9:00, or 2027-01-15 09:00.");
