@@ -314,7 +314,7 @@ async fn nobody_allows_themselves_what_another_person_has_to_approve() {
     let (bot, mut thread) = TestBot::asked("ana", "allow up to 100 simulated users in mathstream until Friday").await;
     thread.clicks("ana", "Grant approval").await;
     let told = bot.slack.ephemerals("ana").last().unwrap().words();
-    assert!(told.starts_with("You asked for this and it can't be undone"), "{told}");
+    assert!(told.starts_with("You asked for this, and some of its effects can't be undone"), "{told}");
     thread.clicked("bo", "Grant approval").await;
 
     // Who granted it approved what others ask for, not what they ask for themselves.
