@@ -29,6 +29,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::presentation::{
+    links::{Links, linked},
     modals::{
         self,
         check::{Deadline, FormCheck, check},
@@ -98,6 +99,7 @@ pub struct Creation {
     clock: Arc<dyn Clock>,
     slack: SlackClient,
     registry: Registry,
+    links: Links,
 }
 
 /// The dependencies of [`Creation`].
@@ -110,13 +112,15 @@ pub struct CreationDeps {
     pub slack: SlackClient,
     /// The actions and their shortcuts.
     pub registry: Registry,
+    /// The links to threads.
+    pub links: Links,
 }
 
 impl Creation {
     /// Creates the service from its dependencies.
     pub fn new(deps: CreationDeps) -> Self {
-        let CreationDeps { store, clock, slack, registry } = deps;
-        Self { store, clock, slack, registry }
+        let CreationDeps { store, clock, slack, registry, links } = deps;
+        Self { store, clock, slack, registry, links }
     }
 
     /// Returns true if this is the callback id of a shortcut that creates something, or of its
@@ -307,6 +311,16 @@ impl Creation {
         Ok(Some(thread))
     }
 
+    /// Returns the notice about the thread in which a request was posted, or that it could not be posted; `None` for a
+    /// request that was made in its thread.
+    pub fn notice(&self, request: &CreationRequest, thread: Option<&ThreadId>) -> Option<Reply> {
+        let url = |thread: &ThreadId| self.links.message(&thread.channel, &thread.root, &thread.root);
+        request.thread.is_none().then(|| match thread {
+            Some(thread) => posted(request, thread, url(thread)),
+            None => not_posted(request),
+        })
+    }
+
     /// Returns the thread for the request: in the channel, or in direct messages if the bot cannot
     /// post in the channel.
     async fn thread(&self, request: &CreationRequest, shortcut: &Shortcut) -> Result<Option<ThreadId>, Error> {
@@ -399,6 +413,23 @@ fn channel_field() -> Value {
 fn announcement(request: &CreationRequest, shortcut: &Shortcut) -> Reply {
     let asks = format!(" asks for a {}: ", shortcut.what);
     Reply::text(Text::new().person(request.by.clone()).plain(asks).bold(request.name.as_str()))
+}
+
+/// Returns the notice about the thread of a request, with the thread's address if it is known.
+fn posted(request: &CreationRequest, thread: &ThreadId, url: Option<String>) -> Reply {
+    let text = Text::from("Your request for ").bold(request.name.as_str());
+    let text = match thread.channel.is_direct() {
+        true => text.plain(" is in our direct messages"),
+        false => text.plain(" is in ").channel(thread.channel.clone()),
+    };
+    Reply::text(linked(text, url, "Open the thread"))
+}
+
+/// Returns the notice about a request that could not be posted anywhere.
+fn not_posted(request: &CreationRequest) -> Reply {
+    let text = Text::from("I couldn't post your request for ").bold(request.name.as_str());
+    Reply::text(text.plain(", so nothing was proposed."))
+        .hint("Invite me to a channel with “/invite @countersign”, then ask there.")
 }
 
 /// Returns the reply for a modal that could not be opened.
