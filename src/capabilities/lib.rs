@@ -349,8 +349,8 @@ pub trait Tool: Send + Sync {
         None
     }
 
-    /// Returns the action that an answer of this tool makes superfluous: its draft is dropped then, and the plan that
-    /// waited for it goes on.
+    /// Returns the action that an answer of this tool makes superfluous: its draft is then dropped, and the plan that
+    /// waited for it continues.
     fn settles(&self) -> Option<&'static str> {
         None
     }

@@ -187,7 +187,7 @@ impl MailSync {
             }
         };
         let Batch { arrived, next, is_full, has_more } = batch;
-        // What was in the inbox before the bot is not for it.
+        // Mails that arrived before the bot's first round are left alone.
         let oldest = state.started_at.filter(|_| is_full).map(|at| Timestamp(at.millis() - lookback()));
         // A later full list is made when the server no longer knows the point, or has given new ids.
         let is_resync = is_full && state.point.is_some();

@@ -85,7 +85,7 @@ fn unavailable(error: &Error) -> ToolError {
     ToolError { kind: ErrorKind::Network, reply: replies::unavailable(), transient: true }
 }
 
-/// Returns the person and the thread that is told.
+/// Returns the person who asks, and the thread for the messages.
 fn asker(reader: &Reader) -> Result<(UserId, ThreadId), ToolError> {
     let asker = reader.by.clone().zip(reader.thread.clone());
     asker.ok_or_else(|| refused(ErrorKind::UserInput, replies::only_in_a_thread()))

@@ -157,7 +157,7 @@ impl Watcher {
         taken_in.await
     }
 
-    /// Returns the messages to people who may still read; `None` if that is not known of somebody at the moment.
+    /// Returns the messages to people who may still read; `None` if that is not known of all of them at the moment.
     async fn allowed(&self, news: Vec<News>) -> Option<Vec<News>> {
         let mut allowed = Vec::new();
         for news in news {

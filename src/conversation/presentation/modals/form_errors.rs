@@ -32,7 +32,7 @@ pub async fn wrong_field<'a>(
             }
         }
     }
-    // What is chosen later depends on what was chosen before, so the last field that is quoted is the wrong one.
+    // A field depends on those before it, so the last field that is quoted is the wrong one.
     let words = words_of(error);
     let is_quoted = |place: &&&str| entered.get(**place).is_some_and(|entries| is_quoted_in(&words, entries));
     let quoted = changed.iter().rev().find(is_quoted).copied();
