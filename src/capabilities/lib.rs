@@ -296,6 +296,8 @@ pub struct Shortcut {
     pub title: &'static str,
     /// The new thing, such as “new document”.
     pub what: &'static str,
+    /// The label of the button that proposes it, such as “Propose document”.
+    pub submit: &'static str,
     /// The same request in words.
     pub says: &'static str,
     /// The action that creates the new thing; its form is shown.

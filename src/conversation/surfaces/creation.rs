@@ -44,6 +44,9 @@ pub const DRAFT_FORM: &str = "draft_form";
 /// The title of that form.
 const DRAFT_TITLE: &str = "Fill in the rest";
 
+/// The label of its submit button, if no shortcut has one for its action.
+const PROPOSE: &str = "Propose";
+
 /// The text above its fields, in mrkdwn.
 const DRAFT_INTRO: &str = "This is what I understood so far. Nothing is changed until someone approves the card.";
 
@@ -191,13 +194,15 @@ impl Creation {
         let Ok(Some(form)) = tokio::time::timeout(FORM_TIMEOUT, kind.form(&draft.parameters)).await else {
             return modals::message_window(DRAFT_TITLE, &form_unavailable());
         };
+        let submit =
+            self.registry.shortcuts().find(|one| one.action == draft.action).map_or(PROPOSE, |one| one.submit);
         let filled = json!(FilledDraft { thread: thread.clone(), draft }).to_string();
         if filled.chars().count() > MAX_METADATA_CHARS {
             return modals::message_window(DRAFT_TITLE, &too_long_for_a_form());
         }
         let frame = Frame {
             title: DRAFT_TITLE,
-            submit: "Propose experiment",
+            submit,
             callback: DRAFT_FORM,
             metadata: &filled,
             intro: Some(DRAFT_INTRO),
@@ -239,8 +244,8 @@ impl Creation {
         let Ok(Some(form)) = tokio::time::timeout(FORM_TIMEOUT, kind.form(&json!({}))).await else {
             return modals::message_window(title, &form_unavailable());
         };
-        let callback = shortcut.callback;
-        let frame = Frame { title, submit: "Propose experiment", callback, metadata: "", intro: Some(INTRO) };
+        let Shortcut { callback, submit, .. } = *shortcut;
+        let frame = Frame { title, submit, callback, metadata: "", intro: Some(INTRO) };
         let mut view = form::draw(&form, &frame);
         if let Some(blocks) = view["blocks"].as_array_mut() {
             blocks.insert(1, channel_field()); // below the introduction

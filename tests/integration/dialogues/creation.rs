@@ -145,7 +145,7 @@ async fn the_home_tab_says_where_the_card_is() {
     assert!(bot.slack.submits("ana", &view.id, values).await.unwrap());
     eventually("the place", || bot.user("ana").home().contains("Your request for")).await;
     let home = bot.user("ana").home();
-    assert_snapshot!(home.lines().next().unwrap_or_default(), @"Your request for *Worked <!channel> Examples* is in <#C2> · ‹Open the thread›");
+    assert_snapshot!(home.lines().next().unwrap_or_default(), @"Your request for *Worked &lt;!channel&gt; Examples* is in <#C2> · ‹Open the thread›");
     begun(&bot, "general").await;
 }
 

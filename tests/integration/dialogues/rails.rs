@@ -158,7 +158,7 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     Asked by @ana · digest `‹id›`
     [Undo: end approval] [Show all]
     ---
-    @ana *Allow simulated users in “Math Hints” without asking each time*: done, approved by bo.
+    @ana Granted sa-‹id›: up to 60 simulated users in “Math Hints” until ‹day›. Approved by bo.
     ");
 
     thread.says("ana", "enrol 40 users in Math Hints").await;

@@ -27,7 +27,7 @@ async fn all_of_a_kind_are_archived_with_one_decision() {
     Asked by @ana · digest `‹id›`
     [Show all]
     ---
-    @ana *Archive 2 experiments*: done, approved by bo.
+    @ana Archived 2 experiments: “Pilot”, “Second Pilot”. Approved by bo.
     ");
     for name in ["Pilot", "Second Pilot"] {
         assert_eq!(bot.upgrade.experiment(name).unwrap()["state"], "archived");
@@ -123,7 +123,7 @@ async fn a_start_is_scheduled_and_taken_back() {
     Asked by @ana · digest `‹id›`
     [Undo: unschedule experiment] [Show all]
     ---
-    @ana “*Math Hints*”: done. What next?
+    @ana Scheduled “Math Hints”: it starts on 2099-01-15 09:00 UTC. What next?
     [Show details]
     ");
     let now = bot.upgrade.experiment("Math Hints").unwrap();
