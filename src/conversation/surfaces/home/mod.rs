@@ -221,25 +221,29 @@ impl Home {
 
     /// Returns the notice that a person's tab shows now.
     async fn notice(&self, user: &UserId, now: Timestamp) -> Result<Option<Reply>, Error> {
-        let Some(mut notice) = self.viewer(user).and_then(|viewer| viewer.notice) else { return Ok(None) };
-        let reply = match &mut notice.said {
-            Said::Reply(reply) => reply.clone(),
-            Said::Decided { approval, is_running } => {
-                let record = self.0.deps.store.action_by_approval(approval).await?;
-                if *is_running {
-                    *is_running = record.as_ref().is_some_and(|record| is_running_now(record.status));
-                    notice.since = now;
-                }
-                record.map_or_else(|| Reply::text(COUNTED), |record| Reply::text(view::decided(&record)))
-            }
+        let Some(Notice { said, since }) = self.viewer(user).and_then(|viewer| viewer.notice) else { return Ok(None) };
+        let is_recent = now.since(since) < NOTICE_DURATION;
+        let (approval, was_running) = match said {
+            Said::Reply(reply) => return Ok(is_recent.then_some(reply)),
+            Said::Decided { approval, is_running } => (approval, is_running),
         };
-        let is_current = now.since(notice.since) < NOTICE_DURATION;
-        if let Ok(mut viewers) = self.0.viewers.lock()
-            && let Some(viewer) = viewers.get_mut(user)
-        {
-            viewer.notice = is_current.then_some(notice);
+        let record = self.0.deps.store.action_by_approval(&approval).await?;
+        if was_running {
+            self.note_state(user, &approval, record.as_ref().is_some_and(|record| is_running(record.status)), now);
         }
-        Ok(is_current.then_some(reply))
+        let reply = record.map_or_else(|| Reply::text(COUNTED), |record| Reply::text(view::decided(&record)));
+        Ok((was_running || is_recent).then_some(reply))
+    }
+
+    /// Notes the state that the notice about a decision shows, unless there is another notice by now.
+    fn note_state(&self, user: &UserId, decided: &ApprovalId, runs: bool, now: Timestamp) {
+        if let Ok(mut viewers) = self.0.viewers.lock()
+            && let Some(Notice { said: Said::Decided { approval, is_running }, since }) =
+                viewers.get_mut(user).and_then(|viewer| viewer.notice.as_mut())
+            && approval == decided
+        {
+            (*is_running, *since) = (runs, now);
+        }
     }
 
     /// Makes the next [`Home::refresh`] check the recently opened tabs.
@@ -348,7 +352,7 @@ impl Home {
     }
 }
 
-fn is_running_now(status: Status) -> bool {
+fn is_running(status: Status) -> bool {
     matches!(status, Status::Approved | Status::Intent)
 }
 
