@@ -1,4 +1,4 @@
-//! Watches and digests: messages about events on a platform, such as the end of an experiment.
+//! Watches and digests: messages in a thread when something happens on a platform, or at regular times.
 //!
 //! A person says “tell me when Math Hints reaches 500 users” and is notified once, in that thread; or “post a digest here every
 //! Monday 9am”. Nothing on a platform changes, so no approval is needed.

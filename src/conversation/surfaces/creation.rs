@@ -194,19 +194,13 @@ impl Creation {
         let Ok(Some(form)) = tokio::time::timeout(FORM_TIMEOUT, kind.form(&draft.parameters)).await else {
             return modals::message_window(DRAFT_TITLE, &form_unavailable());
         };
-        let submit =
-            self.registry.shortcuts().find(|one| one.action == draft.action).map_or(PROPOSE, |one| one.submit);
+        let submit = self.registry.shortcuts().find(|one| one.action == draft.action).map_or(PROPOSE, |one| one.submit);
         let filled = json!(FilledDraft { thread: thread.clone(), draft }).to_string();
         if filled.chars().count() > MAX_METADATA_CHARS {
             return modals::message_window(DRAFT_TITLE, &too_long_for_a_form());
         }
-        let frame = Frame {
-            title: DRAFT_TITLE,
-            submit,
-            callback: DRAFT_FORM,
-            metadata: &filled,
-            intro: Some(DRAFT_INTRO),
-        };
+        let frame =
+            Frame { title: DRAFT_TITLE, submit, callback: DRAFT_FORM, metadata: &filled, intro: Some(DRAFT_INTRO) };
         form::draw(&form, &frame)
     }
 

@@ -35,9 +35,8 @@ impl Book {
     ///
     /// Fails if the store isn't answering.
     pub async fn open(&self) -> Result<BTreeMap<MailId, OpenMail>, Error> {
-        let shards = stream::iter(0..SHARDS).map(|shard| async move {
-            Ok::<_, Error>(self.register::<Shard>(&self.shard_key(shard)).load().await?.1)
-        });
+        let shards = stream::iter(0..SHARDS)
+            .map(|shard| async move { Ok::<_, Error>(self.register::<Shard>(&self.shard_key(shard)).load().await?.1) });
         let shards: Vec<Shard> = shards.buffered(READ_AT_ONCE).try_collect().await?;
         Ok(shards.into_iter().flatten().collect())
     }

@@ -129,7 +129,8 @@ async fn an_error_stands_at_the_field_that_is_wrong() {
     }
     // Two fields are wrong: the error that is shown stands at its own.
     let mut values = filled();
-    (values["Conditions, one on each line"], values["After enrollment ends"]) = (json!(weights), json!("assign nothing"));
+    (values["Conditions, one on each line"], values["After enrollment ends"]) =
+        (json!(weights), json!("assign nothing"));
     let refused = bot.slack.submits("ana", &view.id, values).await;
     let Err(Error::Refused(errors)) = refused else { panic!("{refused:?}") };
     assert!(errors["/conditions"].contains("add up to 120"), "{errors:?}");

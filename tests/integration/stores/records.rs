@@ -12,8 +12,8 @@ use countersign::{
         action::{ActionRecord, Scope, Status},
         standing::{Entitled, Spent, StandingApprovals as _},
         store::{
-            Acquired, ActionChange, ActionFilter, AuditEntry, Changes, Error, Forget, Register, Saved, StepRecord, Then,
-            TypedRegister, Usage,
+            Acquired, ActionChange, ActionFilter, AuditEntry, Changes, Error, Forget, Register, Saved, StepRecord,
+            Then, TypedRegister, Usage,
         },
     },
     ids::{ThreadId, UserId},

@@ -185,7 +185,11 @@ impl ActionKind for SetParameter {
             Some(value) => Text::from(quantity(value, state["unit"].as_str())),
             None => Text::from("no value"),
         };
-        vec![Fact { label: "Current value".to_owned(), before: Some(words(&record.preconditions)), after: words(found) }]
+        vec![Fact {
+            label: "Current value".to_owned(),
+            before: Some(words(&record.preconditions)),
+            after: words(found),
+        }]
     }
 
     /// Returns true for another value of the same parameter.

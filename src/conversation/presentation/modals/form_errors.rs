@@ -83,7 +83,8 @@ mod tests {
 
     #[test]
     fn an_error_quotes_an_entry_or_a_part_of_it() {
-        let quotes = |entry: &str| is_quoted_in("The context assign-prog has no target “*nowhere*”.", &[entry.to_owned()]);
+        let quotes =
+            |entry: &str| is_quoted_in("The context assign-prog has no target “*nowhere*”.", &[entry.to_owned()]);
         assert!(quotes("SelectSection / nowhere"));
         assert!(quotes("SelectSection / area_model\nSelectSection / nowhere"));
         assert!(quotes("nowhere: 50"));

@@ -7,11 +7,7 @@ use countersign_core::{
 use countersign_slack::{client::Respond, client_error};
 
 use super::Inbox;
-use crate::{
-    approvals::clicks::Click,
-    presentation::render,
-    surfaces::creation::CreationRequest,
-};
+use crate::{approvals::clicks::Click, presentation::render, surfaces::creation::CreationRequest};
 
 impl Inbox {
     /// Shows the outcome of a press in a Home tab at the top of that tab, since there is no message
@@ -26,7 +22,10 @@ impl Inbox {
     pub(super) async fn tell_where_it_is(&self, request: &CreationRequest, thread: Option<&ThreadId>) {
         let Some(reply) = self.0.creation.notice(request, thread) else { return };
         if let Err(error) = self.0.home.tell(&request.by, reply).await {
-            tracing::warn!(error = countersign_core::cause::chain(&error), "A Home tab does not say where a request is");
+            tracing::warn!(
+                error = countersign_core::cause::chain(&error),
+                "A Home tab does not say where a request is"
+            );
         }
     }
 
