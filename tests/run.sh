@@ -48,5 +48,6 @@ RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet --do
 step "dependencies"
 tests/dependencies.sh
 step "tests"
-# The property tests try the same cases every time here; `cargo test` alone draws new ones.
-PROPTEST_RNG_SEED="${PROPTEST_RNG_SEED:-1}" cargo test --locked --workspace --quiet
+# The property tests and the crash matrix draw the same cases every time here; `cargo test` alone draws new ones.
+export PROPTEST_RNG_SEED="${PROPTEST_RNG_SEED:-1}" CRASHES_SEED="${CRASHES_SEED:-1}"
+cargo test --locked --workspace --quiet

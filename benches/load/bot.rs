@@ -12,10 +12,10 @@ use anyhow::{Context as _, ensure};
 
 use crate::wire::SIGNING_SECRET;
 
-/// How long the bot may take to end after it was asked to.
+/// The time limit for the bot to stop.
 const DRAIN: Duration = Duration::from_secs(30);
 
-/// Where the bot finds everything.
+/// The outside systems, files and limits of the bot.
 pub(crate) struct Surroundings<'a> {
     pub(crate) slack_url: &'a str,
     pub(crate) upgrade_url: &'a str,
@@ -25,7 +25,7 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) redis_url: Option<&'a str>,
     pub(crate) socket: bool,
     pub(crate) program: &'a Path,
-    /// How many files and sockets it may have open.
+    /// The maximum number of open files and sockets.
     pub(crate) descriptors: Option<u64>,
     /// Further settings, as environment variables.
     pub(crate) settings: &'a [(&'static str, String)],
@@ -103,7 +103,7 @@ impl Bot {
         Ok(Duration::from_nanos(spent))
     }
 
-    /// How much memory it has.
+    /// Returns the memory of the process.
     pub(crate) fn memory(&self) -> anyhow::Result<Memory> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
         let rollup = fs::read_to_string(format!("/proc/{}/smaps_rollup", self.process.id()))?;

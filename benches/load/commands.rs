@@ -1,4 +1,4 @@
-//! How long commands take where there is much to look through: a store with thousands of threads, and no model.
+//! The latency of commands on a large store: thousands of threads, and no model.
 //!
 //! The store is filled before the bot starts, as the bot itself fills it: an action with its card in each thread, every
 //! tenth of them still open (or all of them), asked for by fifty people in twenty channels. Then somebody types each command, again and
@@ -33,19 +33,19 @@ use crate::{
     wire::now,
 };
 
-/// How often each command is typed, one after the other; and by how many at once after that.
+/// The number of times that each command is sent in sequence, and then the number sent at once.
 const TIMES: usize = 200;
 
-/// How long an answer may take before the bench gives up.
+/// The time limit for an answer.
 const BOUND: Duration = Duration::from_secs(30);
 
-/// How many actions are written at a time.
+/// The number of actions that are written at a time.
 const WRITERS: usize = 64;
 
-/// How long a card stays open.
+/// The time until a card expires.
 const OPEN_FOR: Duration = Duration::from_secs(86_400);
 
-/// Who types. One in fifty actions is theirs, one in twenty is in their channel.
+/// The person who sends the commands. One in fifty actions is theirs, one in twenty is in their channel.
 const ASKER: &str = "U1";
 const CHANNEL: &str = "C1";
 

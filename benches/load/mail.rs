@@ -1,9 +1,9 @@
-//! What mail costs, and whether it keeps its promise while Gmail fails: none is lost, and none is answered twice.
+//! The costs of mail, and a check while Gmail fails that no mail is lost and none is answered twice.
 //!
-//! Mails of every kind arrive in waves. Sure ones are answered without a person, up to the most that the settings allow a
-//! day; about the cards of the others people press, and leave some open. Meanwhile Gmail's stand-in loses answers after
-//! sending, lets calls run into their time limit, asks for waits, fails, refuses tokens and forgets its history, as a
-//! seed chooses. In the end the channel and the mailbox are compared (`verdict`). The model answers at once.
+//! Mails of every kind arrive in waves. Those of a sure class are answered automatically, up to the daily limit; people
+//! decide on the cards of most others. Meanwhile Gmail's stand-in loses responses after sending, exceeds time limits,
+//! asks for waits, fails, refuses tokens and forgets its history; a seed determines when. At the end, the channel and the
+//! mailbox are compared (`verdict`). The model answers instantly.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -44,7 +44,7 @@ const PER_MILLE: u16 = 5;
 const RETRY_AFTER: u64 = 1;
 /// The time for which nothing may happen: an answer whose response was lost is looked for after a minute, and once more.
 const SILENCE: Duration = Duration::from_secs(240);
-/// The number of broken promises that are told.
+/// The maximum number of lost or repeated answers that are printed.
 const TOLD: usize = 20;
 
 /// The systems that mail needs.

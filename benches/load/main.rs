@@ -1,4 +1,4 @@
-//! What the bot costs: `cargo bench --bench load`.
+//! The load bench: `cargo bench --bench load`.
 //!
 //! The bot runs as `countersign serve`, a process of its own whose processor time and memory the kernel tells. Round it,
 //! in this process, are the sandbox's UpGrade, a light stand-in for Slack (`slack`; the sandbox's workspace costs more
@@ -64,7 +64,7 @@ use self::{
     wire::Wire,
 };
 
-/// How many round trips, or deliveries, are under way at a time.
+/// The number of round trips, or deliveries, in flight.
 const FEW: usize = 16;
 const MANY: usize = 64;
 /// Deliveries that are only acknowledged.
@@ -73,7 +73,7 @@ const DELIVERIES: usize = 4_000;
 const LONG_THREADS: usize = 8;
 /// The turns on each side of a turn that are measured with it.
 const AROUND: usize = 5;
-/// How long the bot is left alone before its memory is read.
+/// The idle time before the bot's memory is read.
 const IDLE: Duration = Duration::from_secs(3);
 
 #[derive(Parser)]
@@ -100,7 +100,7 @@ struct Options {
     seed: u64,
     #[arg(long, default_value = env!("CARGO_BIN_EXE_countersign"))]
     bot: PathBuf,
-    /// What `cargo bench` adds.
+    /// Passed by `cargo bench`; ignored.
     #[arg(long, hide = true)]
     bench: bool,
 }
@@ -322,7 +322,7 @@ async fn approvals(
     Ok(())
 }
 
-/// Whether a thread's turns become dearer as it grows: the bot's processor time for each around turns 10, 100 and so on.
+/// Measures the growth of a turn's cost with its thread: the bot's CPU time for a turn around turns 10, 100 and so on.
 async fn long_threads(
     person: &Person,
     bot: &Bot,

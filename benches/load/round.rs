@@ -1,4 +1,4 @@
-//! What people do: mention the bot, read the card, press, see how it ended.
+//! One round trip of a person: mention the bot, read the card, click, and see the outcome.
 
 use std::time::{Duration, Instant};
 
@@ -11,24 +11,24 @@ use crate::{
     wire::{Wire, now},
 };
 
-/// How long anything may take before the bench gives up.
+/// The time limit of each wait.
 const BOUND: Duration = Duration::from_secs(30);
 
-/// How the bot is told.
+/// The way in which deliveries reach the bot.
 #[derive(Clone)]
 pub(crate) enum Way {
     Http(Wire),
     Socket,
 }
 
-/// Somebody at a keyboard.
+/// A person who writes and clicks.
 #[derive(Clone)]
 pub(crate) struct Person {
     pub(crate) slack: Slack,
     pub(crate) way: Way,
 }
 
-/// How long each part of a round trip took.
+/// The durations of the parts of a round trip.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Round {
     /// From the mention to its acknowledgement.
@@ -174,7 +174,7 @@ impl Person {
     }
 }
 
-/// What the bot says in one thread.
+/// The messages of the bot in one thread.
 pub(crate) struct Hears {
     messages: mpsc::UnboundedReceiver<Heard>,
     turns: usize,

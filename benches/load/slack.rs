@@ -30,20 +30,20 @@ use tokio::{
     sync::{mpsc, oneshot},
 };
 
-/// Where everything happens.
+/// The channel of all messages.
 pub(crate) const CHANNEL: &str = "C1";
 
-/// Who the bot is.
+/// The bot's user.
 pub(crate) const BOT: &str = "U0BOT";
 
-/// Something the bot said, or said anew.
+/// A message that the bot posted or updated.
 #[derive(Clone, Debug)]
 pub(crate) struct Heard {
     pub(crate) at: Instant,
     pub(crate) ts: String,
     /// The thread, if it is a reply.
     pub(crate) root: Option<String>,
-    /// Whether it took the place of what the message said before.
+    /// True if it is an update.
     pub(crate) edit: bool,
     pub(crate) text: String,
     /// The block and the value of the button that approves, if there is one.
@@ -61,12 +61,12 @@ struct Inner {
     last_ts: AtomicU64,
     calls: AtomicU64,
     threads: Mutex<HashMap<String, mpsc::UnboundedSender<Heard>>>,
-    /// Who listens to everything.
+    /// The receivers of all messages.
     everything: Mutex<Option<mpsc::UnboundedSender<Heard>>>,
     /// The thread of each message.
     roots: Mutex<HashMap<String, String>>,
     sockets: Mutex<Sockets>,
-    /// Who waits for the answer to a command, or for a Home tab.
+    /// The receivers of the answer to a command, or of a Home tab.
     expected: Mutex<HashMap<String, oneshot::Sender<Instant>>>,
 }
 
@@ -78,7 +78,7 @@ struct Sockets {
     waiting: HashMap<String, oneshot::Sender<()>>,
 }
 
-/// What is read of a message: the rest is skipped.
+/// The fields of a message that are read.
 #[derive(Deserialize)]
 struct Posted {
     #[serde(default)]
@@ -133,17 +133,17 @@ impl Slack {
         Ok(slack)
     }
 
-    /// Where the bot finds it.
+    /// Returns its address.
     pub(crate) fn api_url(&self) -> String {
         format!("http://{}/api/", self.0.address)
     }
 
-    /// How many calls it answered.
+    /// Returns the number of calls that it answered.
     pub(crate) fn calls(&self) -> u64 {
         self.0.calls.load(Ordering::Relaxed)
     }
 
-    /// A moment that no message had before.
+    /// Returns a timestamp that no message had before.
     pub(crate) fn fresh_ts(&self) -> String {
         let at = self.0.last_ts.fetch_add(100, Ordering::Relaxed);
         format!("{}.{:06}", at / 1_000_000, at % 1_000_000)
@@ -169,12 +169,12 @@ impl Slack {
         self.0.roots.lock().expect("nobody panics with the lock").retain(|_, of| of != root);
     }
 
-    /// Where the bot answers a command.
+    /// Returns the address for the answer to a command.
     pub(crate) fn response_url(&self, id: &str) -> String {
         format!("http://{}/response/{id}", self.0.address)
     }
 
-    /// The moment at which the answer to a command, or somebody's Home tab, arrives.
+    /// Returns a receiver for the time at which the answer to a command, or a person's Home tab, arrives.
     pub(crate) fn expects(&self, id: &str) -> oneshot::Receiver<Instant> {
         let (arrived, waits) = oneshot::channel();
         self.0.expected.lock().expect("nobody panics with the lock").insert(id.to_owned(), arrived);
@@ -187,7 +187,7 @@ impl Slack {
         }
     }
 
-    /// How many connections the bot has opened.
+    /// Returns the number of connections that the bot has opened.
     pub(crate) fn sockets(&self) -> usize {
         self.0.sockets.lock().expect("nobody panics with the lock").open.len()
     }

@@ -23,15 +23,15 @@ use crate::{
     wire::Wire,
 };
 
-/// How many files and sockets the bot may have open.
+/// The maximum number of files and sockets that the bot can open.
 pub(crate) const DESCRIPTORS: u64 = 1_024;
 
 /// Deliveries that are measured, so many at a time.
 const DELIVERIES: usize = 4_000;
 const AT_A_TIME: usize = 8;
-/// How often a slow client sends a byte, and how long one that was cut off waits before it comes back.
+/// The interval at which a slow client sends a byte, and the wait of a disconnected one before it returns.
 const DRIP: Duration = Duration::from_secs(1);
-/// How long Slack waits for an acknowledgement.
+/// The time that Slack waits for an acknowledgment.
 const SLACK_WAITS: Duration = Duration::from_secs(3);
 
 /// Measures acknowledgements and `/healthz` while `many` clients are slow; each that is cut off comes back.

@@ -14,7 +14,7 @@ use tokio::{
     net::TcpStream,
 };
 
-/// What requests are signed with.
+/// The secret with which requests are signed.
 pub(crate) const SIGNING_SECRET: &str = "bench-signing-secret";
 
 /// Connections to the bot.

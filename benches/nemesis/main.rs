@@ -26,40 +26,40 @@ use self::harness::{By, Options, Store, run, storms::kinds};
 /// one ends it at once.
 #[derive(Parser)]
 struct Arguments {
-    /// Where the bot keeps its threads. Redis is a redis-server of its own, with appendfsync always.
+    /// The store of the bot. For redis, a separate redis-server is started, with appendfsync always.
     #[arg(long, value_enum, default_value_t = StoreName::Sqlite)]
     store: StoreName,
-    /// How the bot hears of things: http (behind a load balancer) or socket. Left out: http with redis, else socket.
+    /// The delivery of events: http (behind a load balancer) or socket. Default: http with redis, otherwise socket.
     #[arg(long, value_enum)]
     by: Option<ByName>,
-    /// How many processes of the bot there are. Left out: 3 with redis. With sqlite there is one.
+    /// The number of bot processes. Default: 3 with redis. With sqlite there is always one.
     #[arg(long)]
     processes: Option<usize>,
-    /// How long new threads begin and storms come; judging the last ones takes up to two minutes more.
+    /// The time during which new threads and storms begin; judging the last threads takes up to two minutes more.
     #[arg(long, default_value_t = 5.0)]
     minutes: f64,
-    /// What everything is drawn from. Left out: drawn, and printed.
+    /// The seed of all random choices. Default: a random one, which is printed.
     #[arg(long)]
     seed: Option<u64>,
-    /// How many threads begin in a second at most.
+    /// The maximum number of threads that begin in a second.
     #[arg(long, default_value_t = 12.0)]
     rate: f64,
-    /// How many threads are under way at a time.
+    /// The number of threads in progress at a time.
     #[arg(long, default_value_t = 48)]
     people: usize,
-    /// Only these kinds of faults, separated by commas; `none` for none, to see what the harness does by itself.
+    /// Only these kinds of faults, separated by commas; `none` for none, to see the harness alone.
     #[arg(long, value_delimiter = ',')]
     faults: Vec<String>,
-    /// Where the timelines of violations go.
+    /// The folder for the timelines of violations.
     #[arg(long, default_value = "target/nemesis")]
     out: PathBuf,
     /// Another build of the bot, such as one that is broken on purpose.
     #[arg(long, default_value = env!("CARGO_BIN_EXE_countersign"))]
     bot: PathBuf,
-    /// How much the bot logs; the logs are kept if anything was wrong.
+    /// The log level of the bot; the logs are kept if there was a violation.
     #[arg(long, default_value = "warn")]
     log: String,
-    /// What `cargo bench` adds.
+    /// Passed by `cargo bench`; ignored.
     #[arg(long, hide = true)]
     bench: bool,
 }

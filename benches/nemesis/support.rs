@@ -1,4 +1,4 @@
-//! What this shares with the tests beside the harness: ports and a Redis server.
+//! The code shared with the tests, apart from the harness: ports and a Redis server.
 
 #![allow(dead_code, reason = "the tests use more of it")]
 

@@ -53,7 +53,7 @@ struct Options {
 /// The longest that a message may take to be understood, in microseconds.
 const LONGEST: u128 = 1_000;
 
-/// What it takes to find the names in a message, and to understand it, with 5,000 experiments.
+/// Measures the time to find the names in a message, and to understand it, with 5,000 experiments.
 fn words() -> Option<String> {
     let name = |at: usize| Name {
         kind: "experiment".to_owned(),

@@ -230,7 +230,7 @@ pub fn accomplished(registry: &Registry, log: &Log) -> Reply {
         point = people(point, " · asked by ", std::slice::from_ref(&entry.requested_by));
         people(point, ", approved by ", &entry.decided_by)
     });
-    // What was turned down last is named as well, with the person.
+    // The change that was rejected last is also named, with the person.
     let rejected = log.entries.last().filter(|last| last.status == Status::Rejected).map(turned_down);
     let points = points.chain(rejected);
     let heading = match done.len() {

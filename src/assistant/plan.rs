@@ -382,7 +382,7 @@ impl AgentState {
         let said = self.turn.said.clone();
         let Some(plan) = self.plan_mut() else { return };
         plan.waits_for = WaitsFor::Nothing;
-        // What was said last can be the answer to a question of the step.
+        // The last message can be the answer to a question of the step.
         let request = shorten(&plan.request_in_hand(&said).unwrap_or(said), MAX_TEXT_LENGTH);
         let key = plan.next_step().map(|step| step.context_key.clone()).unwrap_or_default();
         let is_looked_at = |step: &Step| step.condition.as_ref().is_some_and(|condition| condition.on == key);

@@ -340,7 +340,7 @@ fn is_possible_answer(asked: &DraftQuestion, text: &str, words: &[String]) -> bo
             .any(|option| strsim::normalized_damerau_levenshtein(&option.to_lowercase(), &said) > likeness)
     };
     let parameter = asked.parameter.as_str();
-    // A description may contain any words, unless it begins like talk or addresses somebody.
+    // A description may contain any words, unless it begins like talk or addresses a person.
     if parameter == "description" {
         return !is_talk(&words[..words.len().min(1)]) && !has(&["you", "your"]);
     }

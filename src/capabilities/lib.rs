@@ -302,6 +302,8 @@ pub struct Shortcut {
     pub title: &'static str,
     /// The new thing, such as “new document”.
     pub what: &'static str,
+    /// The label of the button that proposes it, such as “Propose document”.
+    pub submit: &'static str,
     /// The same request in words.
     pub says: &'static str,
     /// The action that creates the new thing; its form is shown.
@@ -355,8 +357,8 @@ pub trait Tool: Send + Sync {
         None
     }
 
-    /// Returns the action that an answer of this tool makes superfluous: its draft is dropped then, and the plan that
-    /// waited for it goes on.
+    /// Returns the action that an answer of this tool makes superfluous: its draft is then dropped, and the plan that
+    /// waited for it continues.
     fn settles(&self) -> Option<&'static str> {
         None
     }

@@ -17,7 +17,7 @@ use countersign_graph::{
     action::{ActionRecord, Scope},
     digest::Digest,
     standing::{Spent, StandingApprovals, Under},
-    store::Error,
+    store::{Error, TypedRegister},
 };
 use countersign_mail::MailId;
 use jiff::tz::TimeZone;
@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{
-    book::{Book, MailStatus, read},
+    book::{Book, MailStatus},
     rules::{AutomaticSettings, Class, Used},
     send::{self, SendParameters},
     why::Why,
@@ -71,36 +71,31 @@ impl AutomaticAnswers {
     ///
     /// Fails if the store isn't answering.
     pub async fn used(&self, address: &str, now: Timestamp) -> Result<Used, Error> {
-        let register = self.book.store().register(&self.key(now)).await?;
-        let spent: Vec<Spending> = read(&register)?.unwrap_or_default();
-        Ok(count(&spent, &hidden(address)))
+        Ok(count(&self.register(now).load().await?.1, &hidden(address)))
     }
 
-    fn key(&self, now: Timestamp) -> String {
+    /// Returns the register with the answers of a day.
+    fn register(&self, now: Timestamp) -> TypedRegister<Vec<Spending>> {
         let day = jiff::Timestamp::from_millisecond(now.millis()).unwrap_or_default();
-        self.book.key("automatic", &day.to_zoned(self.time_zone.clone()).date().to_string())
+        let day = day.to_zoned(self.time_zone.clone()).date();
+        self.book.register(&self.book.key("automatic", &day.to_string()))
     }
 
     /// Spends one answer. Returns the number used today with it, or the reason why a person decides.
     async fn take(&self, record: &ActionRecord, answer: &SendParameters) -> Result<Result<u32, Why>, Error> {
         let wanted = Spending { mail: answer.mail.clone(), run: record.run.clone(), to: hidden(&answer.to.address) };
-        let key = self.key(self.clock.now());
+        let register = self.register(self.clock.now());
         let AutomaticSettings { answers_a_day, answers_to_one_address, .. } = self.settings;
-        let written = self.book.change(&key, |known: Option<Vec<Spending>>| {
-            let mut spent = known.unwrap_or_default();
-            let used = count(&spent, &wanted.to);
+        let spent = register.change(|spent| {
+            let used = count(spent, &wanted.to);
             let is_known = spent.iter().any(|known| known.mail == wanted.mail);
             let is_over = used.today >= answers_a_day || used.to_sender >= answers_to_one_address;
-            if is_known || is_over {
-                return None;
+            if !is_known && !is_over {
+                spent.push(wanted.clone());
             }
-            spent.push(wanted.clone());
-            Some(spent)
+            spent.clone()
         });
-        let spent = match written.await? {
-            Some(spent) => spent,
-            None => read(&self.book.store().register(&key).await?)?.unwrap_or_default(),
-        };
+        let spent = spent.await?;
         if let Some(at) = spent.iter().position(|known| *known == wanted) {
             return Ok(Ok(u32::try_from(at + 1).unwrap_or(u32::MAX))); // also if this run has spent it before
         }

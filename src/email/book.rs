@@ -15,7 +15,7 @@ use countersign_core::{
 };
 use countersign_graph::{
     digest::Digest,
-    store::{Error, Register, Store},
+    store::{Error, Store, TypedRegister},
 };
 pub use countersign_mail::MailStatus;
 use countersign_mail::{Incoming, Mail, MailId, MailThreadId};
@@ -38,9 +38,6 @@ const PAGE: usize = 100;
 
 /// The number of entries that are read at the same time.
 const READ_AT_ONCE: usize = 16;
-
-/// The maximum number of attempts at a write while others write the same register.
-const MAX_TRIES: u32 = 20;
 
 /// The maximum number of earlier answers to one address that are kept.
 const MAX_ANSWERS: usize = 5;
@@ -236,7 +233,7 @@ impl Book {
     ///
     /// Fails if the store isn't answering, or the entry cannot be read.
     pub async fn entry(&self, mail: &MailId) -> Result<Option<Entry>, Error> {
-        read(&self.store.register(&self.key("entry", mail.as_str())).await?)
+        self.load(&self.key("entry", mail.as_str())).await
     }
 
     /// Adds a mail to the list, unless it is there already. Returns its entry.
@@ -266,7 +263,7 @@ impl Book {
     ///
     /// Fails if the store isn't answering, or the entry cannot be read.
     pub async fn with_message_id(&self, message_id: &str) -> Result<Option<Entry>, Error> {
-        let first: Option<MailId> = read(&self.store.register(&self.key("message", message_id)).await?)?;
+        let first: Option<MailId> = self.load(&self.key("message", message_id)).await?;
         match first {
             Some(mail) => self.entry(&mail).await,
             None => Ok(None),
@@ -331,7 +328,7 @@ impl Book {
     ///
     /// Fails if the store isn't answering.
     pub async fn answers_to(&self, address: &str) -> Result<Vec<EarlierAnswer>, Error> {
-        let answers: Option<Vec<EarlierAnswer>> = read(&self.store.register(&self.key("answers", address)).await?)?;
+        let answers: Option<Vec<EarlierAnswer>> = self.load(&self.key("answers", address)).await?;
         Ok(answers.unwrap_or_default())
     }
 
@@ -418,12 +415,12 @@ impl Book {
     }
 
     async fn last_page(&self) -> Result<u64, Error> {
-        let last: Option<u64> = read(&self.store.register(&self.key("pages", "last")).await?)?;
+        let last: Option<u64> = self.load(&self.key("pages", "last")).await?;
         Ok(last.unwrap_or(0))
     }
 
     async fn page(&self, page: u64) -> Result<Vec<MailId>, Error> {
-        let ids: Option<Vec<MailId>> = read(&self.store.register(&self.page_key(page)).await?)?;
+        let ids: Option<Vec<MailId>> = self.load(&self.page_key(page)).await?;
         Ok(ids.unwrap_or_default())
     }
 
@@ -433,40 +430,31 @@ impl Book {
 
     /// Changes a register by compare-and-set. `change` returns the new value, or `None` to write nothing. Returns the
     /// value that was written.
-    pub(super) async fn change<T: Serialize + DeserializeOwned + Send + Sync>(
+    pub(super) async fn change<T: Serialize + DeserializeOwned + Clone + Send + Sync>(
         &self,
         key: &str,
         change: impl Fn(Option<T>) -> Option<T> + Send + Sync,
     ) -> Result<Option<T>, Error> {
-        for _ in 0..MAX_TRIES {
-            let register = self.store.register(key).await?;
-            let Some(value) = change(read(&register)?) else { return Ok(None) };
-            let stored = serde_json::to_value(&value).map_err(|error| corrupt(&error))?;
-            if stored == register.value {
-                return Ok(Some(value));
+        let register = self.register::<Option<T>>(key);
+        let changed = register.change(|value| {
+            let new = change(value.clone());
+            if new.is_some() {
+                value.clone_from(&new);
             }
-            if self.store.set_register(key, register.revision, &stored).await? {
-                return Ok(Some(value));
-            }
-        }
-        Err(busy())
+            new
+        });
+        changed.await
     }
-}
 
-fn busy() -> Error {
-    Error::Unavailable("other processes keep changing the list of emails".into())
-}
-
-/// Reads the value of a register; `None` if it was never set.
-pub(super) fn read<T: DeserializeOwned>(register: &Register) -> Result<Option<T>, Error> {
-    if register.value.is_null() {
-        return Ok(None);
+    /// Returns the value of a register; `None` if it was never set.
+    async fn load<T: Serialize + DeserializeOwned + Send>(&self, key: &str) -> Result<Option<T>, Error> {
+        Ok(self.register(key).load().await?.1)
     }
-    T::deserialize(&register.value).map(Some).map_err(|error| corrupt(&error))
-}
 
-fn corrupt(error: &serde_json::Error) -> Error {
-    Error::Corrupt { what: format!("the list of mails: {error}") }
+    /// Returns the register with this key.
+    pub(super) fn register<T: Serialize + DeserializeOwned + Default + Send>(&self, key: &str) -> TypedRegister<T> {
+        TypedRegister::new(self.store.clone(), key)
+    }
 }
 
 #[cfg(test)]

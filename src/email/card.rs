@@ -45,7 +45,7 @@ pub struct About {
     /// The reasons why a person decides.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub why: Vec<Why>,
-    /// The digest of the draft as it was written, by which an edited one is told.
+    /// The digest of the draft as it was written, to recognize an edited one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub draft: Option<Digest>,
 }

@@ -1,4 +1,4 @@
-//! What the mail graph looks up outside: similar mails, contacts and the calendar.
+//! The lookups of the mail graph in outside systems: similar mails, contacts and the calendar.
 //!
 //! The graph knows no store of contacts and no calendar; the program joins this trait with them.
 

@@ -282,7 +282,7 @@ pub struct Facts<'a> {
     pub drafted_by: Source,
     /// The failures that decide nothing by themselves but that a person should judge, each as a sentence.
     pub failures: &'a [String],
-    /// The texts that the draft's model was shown besides the mail.
+    /// The texts that the draft's model was shown in addition to the mail.
     pub context: &'a [String],
     /// True if a person asked for the draft.
     pub is_asked: bool,

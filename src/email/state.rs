@@ -287,7 +287,7 @@ impl MailState {
         self.error = Some(failure);
     }
 
-    /// Notes an error after which the run goes on as well as before.
+    /// Notes an error that does not end the run.
     pub fn note_error(&mut self, step: &str, what: &str) {
         self.error = Some(cut(&format!("{step}: {what}"), MAX_FAILURE_CHARS));
     }

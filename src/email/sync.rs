@@ -191,7 +191,7 @@ impl MailSync {
             }
         };
         let Batch { arrived, next, is_full, has_more } = batch;
-        // What was in the inbox before the bot is not for it.
+        // Mails that arrived before the bot's first round are left alone.
         let oldest = state.started_at.filter(|_| is_full).map(|at| Timestamp(at.millis() - lookback()));
         // A later full list is made when the server no longer knows the point, or has given new ids.
         let is_resync = is_full && state.point.is_some();
@@ -263,15 +263,14 @@ impl MailSync {
     /// Takes or extends the term of this process. Returns `None` if the rounds are paused or another process's.
     async fn take_term(&self) -> Result<Option<SyncState>, Error> {
         let now = self.0.clock.now();
-        let key = self.0.control.key();
-        let taken = self.0.book.change(&key, |state: Option<SyncState>| {
-            let mut state = state.unwrap_or_default();
-            if state.paused_by.is_some() || !self.holds(&state) && state.holder.is_some() && now < state.until {
+        let register = self.0.control.register();
+        let taken = register.change(|state| {
+            if state.paused_by.is_some() || !self.holds(state) && state.holder.is_some() && now < state.until {
                 return None;
             }
             state.started_at.get_or_insert(now);
             (state.holder, state.until) = (Some(self.0.holder.clone()), now + self.term());
-            Some(state)
+            Some(state.clone())
         });
         taken.await
     }

@@ -5,7 +5,7 @@
 pub(super) enum Wish {
     /// Another draft, with these changes; `None` if the changes were not said.
     AnotherDraft(Option<String>),
-    /// Who wrote the mail.
+    /// Information about the sender of the mail.
     Who,
     /// The last answer to the sender.
     LastAnswer,

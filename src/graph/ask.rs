@@ -1,9 +1,8 @@
 //! Saves a step that asks a person to decide: its card, and the older cards that the new one supersedes, in one atomic
 //! write.
 //!
-//! Cards are decided without the thread's lease, so an older one may be decided between the read and the write. The
-//! store then refuses the whole write, and the engine retries it from the new state. Neither the step nor the decision
-//! is lost, and no card ever names a replacement that was never stored.
+//! An older card may be decided between the read and the write, which is then retried ([`super::conflicts`]). Neither the
+//! step nor the decision is lost, and no card ever names a replacement that was never stored.
 
 use countersign_core::{
     clock::Timestamp,
@@ -14,6 +13,7 @@ use countersign_core::{
 use super::{
     action::{ActionRecord, Label, Replacement, Status},
     checkpoint::{Cursor, Suspended},
+    conflicts::Retried,
     engine::{Engine, LeaseState, PolicyInput},
     node::{Ask, State},
     perform::illegal,
@@ -25,10 +25,6 @@ use super::{
 
 /// The maximum number of other open requests about the same target that a card mentions.
 const MAX_OTHER_REQUESTS: usize = 3;
-
-/// The maximum number of retries of a write that conflicts with decisions on older cards. Each
-/// conflict means that at least one decision was stored, so conflicts cannot continue forever.
-const MAX_CONFLICTS: u32 = 16;
 
 impl<S: State> Engine<S> {
     /// Saves a step that asks a person to decide. `extra` holds the step's other changes.
@@ -43,8 +39,7 @@ impl<S: State> Engine<S> {
         let Ask { replaces, then, .. } = &ask;
         let (replaces, then) = (replaces.clone(), *then);
         let record = self.question_record(session, ask);
-        let before = session.checkpoint.clone();
-        let mut race = 0;
+        let mut retried = Retried::begin(session);
         loop {
             let mut changes = Changes { commit: CommitId::fresh(), ..extra.clone() };
             let older = self.ask(session, &mut changes, record.clone(), replaces.as_ref(), then).await?;
@@ -52,13 +47,9 @@ impl<S: State> Engine<S> {
             let next = if pause { "await" } else { "execute" };
             let took = self.clock.now().since(began);
             let info = StepInfo { node, next, began, took, usage: usage.clone(), error: None, pause };
-            match self.save_step(session, info, changes, None).await {
-                Err(Error::ActionMoved { id, .. }) if older.contains(&id) && race < MAX_CONFLICTS => {
-                    race += 1;
-                    tracing::info!(action.id = %id, race, "An older card was decided in the meantime; retrying the write");
-                    session.checkpoint = before.clone();
-                }
-                saved => return saved,
+            let saved = self.save_step(session, info, changes, None).await;
+            if let Some(saved) = retried.settle(session, saved, &older) {
+                return saved;
             }
         }
     }

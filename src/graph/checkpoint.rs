@@ -37,7 +37,7 @@ pub struct Checkpoint<S: State> {
     /// The message slots of the run in progress.
     #[serde(default, rename = "voice")]
     pub reply_slots: ReplySlots,
-    /// Slack's time stamp of the newest message from a person, whoever it was addressed to.
+    /// Slack's time stamp of the newest message from a person, to any addressee.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said_at: Option<MessageTs>,
     /// The open questions, and the actions that wait for an event. Each entry holds the exact state

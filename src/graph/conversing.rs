@@ -91,7 +91,7 @@ pub struct Memory {
     /// The message slots of its last run.
     #[serde(rename = "voice")]
     pub reply_slots: ReplySlots,
-    /// Slack's time stamp of the newest message from a person, whoever it was addressed to.
+    /// Slack's time stamp of the newest message from a person, to any addressee.
     pub said_at: Option<MessageTs>,
     /// [`Conversing::is_drafting`].
     #[serde(skip)]

@@ -22,6 +22,7 @@ mod batches;
 pub mod card;
 pub mod checkpoint;
 mod close;
+mod conflicts;
 pub mod conversing;
 pub mod definition;
 mod delta;

@@ -111,9 +111,7 @@ impl<S: State> Engine<S> {
             Ok(Ok(found)) if found == record.preconditions => None,
             Ok(Ok(found)) => Some(match kind.already(record, &found) {
                 Some(summary) => failed(ErrorKind::Already, summary),
-                None => {
-                    failed(ErrorKind::Execution, describe_differences(&kind.differences(&record.preconditions, &found)))
-                }
+                None => failed(ErrorKind::Execution, describe_differences(&kind.differences(record, &found))),
             }),
             Ok(Err(outcome)) => Some(outcome),
             Err(_) => Some(failed(

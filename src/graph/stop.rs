@@ -94,7 +94,7 @@ impl<S: State> Engine<S> {
     }
 
     /// Handles a “stop” while no run is in progress. Earlier messages that no run has begun are
-    /// dropped, whoever wrote them, and so is a request that waits for an answer.
+    /// dropped, from all people, and so is a request that waits for an answer.
     pub(super) async fn nothing_to_stop(
         &self,
         session: &mut Session<S>,

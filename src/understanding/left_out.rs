@@ -280,8 +280,8 @@ impl ProposalText {
             || word.strip_suffix('s').is_some_and(|one| self.words.contains(one))
     }
 
-    /// Returns true if the number appears here in some form. Each part of `70/30`, a date or a time
-    /// counts by itself.
+    /// Returns true if the number appears here in some form. The parts of `70/30`, a date or a time
+    /// are looked up separately.
     fn holds_number(&self, word: &str) -> bool {
         if self.text.contains(word) {
             return true;

@@ -1,7 +1,7 @@
 //! Several requests in one message: `start Math Hints and then show it`, a numbered list, one
 //! request per line.
 //!
-//! A message is divided only if every part by itself is understood as a request, so that names with
+//! A message is divided only if every part is understood as a request of its own, so that names with
 //! “and”, lists of conditions and several weights stay whole. After a mere “and” or comma, the next
 //! part must begin in lower case: `show Stop and Go` contains one name.
 

@@ -150,6 +150,7 @@ impl Shared {
                 clock: self.clock.clone(),
                 slack: self.slack.clone(),
                 registry: self.registry.clone(),
+                links: self.links.clone(),
             }),
             commands: Commands::new(commands::CommandsDeps {
                 store: self.store.clone(),

@@ -1,4 +1,4 @@
-//! What the mail graph looks up, in the sources of context.
+//! The lookups of the mail graph in the sources of context.
 
 use std::sync::Arc;
 

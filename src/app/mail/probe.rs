@@ -55,7 +55,7 @@ impl MailProbe {
 
 fn shown(overview: &Overview, now: Timestamp, sync_every: Duration) -> Value {
     let age = overview.last_sync.map(|synced| now.since(synced));
-    // One look may be late without a fault: it may be long, or the process may have just started.
+    // One late check is no fault: it may take long, or the process may have just started.
     let is_late = age.is_none_or(|age| age > 3 * sync_every + Duration::from_secs(60));
     let synced = match age {
         Some(age) => format!("fetched {} s ago", age.as_secs()),
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_or_failed_look_is_no_good_state_but_a_pause_is() {
+    fn a_late_or_failed_check_is_a_fault_and_a_pause_is_not() {
         let (now, minute) = (Timestamp(1_000_000_000), Duration::from_secs(60));
         let seen = |overview: &Overview| {
             let shown = shown(overview, now, minute);

@@ -246,6 +246,7 @@ impl Capability for Experiments {
             callback: "new_experiment",
             title: "New experiment",
             what: "new experiment",
+            submit: "Propose experiment",
             says: "create an experiment",
             action: actions::create::NAME,
         }]

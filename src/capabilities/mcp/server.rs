@@ -217,7 +217,7 @@ impl Server {
         self.listed.keys().map(String::as_str).filter(|tool| !offered.contains_key(*tool)).collect()
     }
 
-    /// Checks that the server defines a tool as it was accepted. The definitions are read again if `anew`.
+    /// Checks that the server defines a tool as it was accepted. If `anew` is true, the definitions are read again.
     ///
     /// # Errors
     ///

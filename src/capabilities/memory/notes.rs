@@ -7,9 +7,8 @@ use countersign_core::{
     clock::{Clock, Timestamp},
     ids::UserId,
 };
-use countersign_graph::store::{Error, Register, Store};
+use countersign_graph::store::{Error, Store, TypedRegister};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 /// The prefix of the keys of the registers with notes; the person's id follows.
 pub const KEYS: &str = "memory:";
@@ -17,8 +16,6 @@ pub const KEYS: &str = "memory:";
 pub const MAX_NOTES: usize = 20;
 /// The maximum length of a note, in characters.
 pub const MAX_LENGTH: usize = 300;
-/// The maximum number of attempts to make a change while others write at the same time.
-const MAX_TRIES: u32 = 20;
 
 /// One note.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,9 +44,6 @@ pub enum NotesError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] Error),
-    /// The notes were changed by others at every attempt.
-    #[error("other processes keep changing the notes")]
-    Busy,
     /// There is no room for another note.
     #[error("there are {MAX_NOTES} notes")]
     Full,
@@ -67,7 +61,7 @@ impl Notes {
     ///
     /// Fails if the store isn't answering, or its content cannot be read.
     pub async fn of(&self, person: &UserId) -> Result<Vec<Note>, Error> {
-        Ok(self.read(person).await?.1)
+        Ok(self.register(person).load().await?.1)
     }
 
     /// Adds a note. Adding the same one again changes nothing.
@@ -77,7 +71,8 @@ impl Notes {
     /// Fails if there are [`MAX_NOTES`] notes, if the store fails, or if others change the notes at every attempt.
     pub async fn add(&self, person: &UserId, text: &str) -> Result<(), NotesError> {
         let at = self.clock.now();
-        self.change(person, |notes| {
+        let register = self.register(person);
+        let added = register.change(|notes| {
             if notes.iter().any(|note| note.text == text) {
                 return Ok(());
             }
@@ -86,8 +81,8 @@ impl Notes {
             }
             notes.push(Note { text: text.to_owned(), at });
             Ok(())
-        })
-        .await
+        });
+        added.await?
     }
 
     /// Deletes these notes. Those that no longer exist are ignored.
@@ -96,37 +91,12 @@ impl Notes {
     ///
     /// Fails if the store fails, or if others change the notes at every attempt.
     pub async fn remove(&self, person: &UserId, texts: &[String]) -> Result<(), NotesError> {
-        self.change(person, |notes| {
-            notes.retain(|note| !texts.contains(&note.text));
-            Ok(())
-        })
-        .await
+        Ok(self.register(person).change(|notes| notes.retain(|note| !texts.contains(&note.text))).await?)
     }
 
-    async fn read(&self, person: &UserId) -> Result<(u64, Vec<Note>), Error> {
-        let Register { revision, value } = self.store.register(&key(person)).await?;
-        if value.is_null() {
-            return Ok((revision, Vec::new()));
-        }
-        let notes = serde_json::from_value(value)
-            .map_err(|error| Error::Corrupt { what: format!("the notes about a person cannot be read: {error}") })?;
-        Ok((revision, notes))
-    }
-
-    async fn change(
-        &self,
-        person: &UserId,
-        mut change: impl FnMut(&mut Vec<Note>) -> Result<(), NotesError>,
-    ) -> Result<(), NotesError> {
-        for _ in 0..MAX_TRIES {
-            let (revision, before) = self.read(person).await?;
-            let mut notes = before.clone();
-            change(&mut notes)?;
-            if notes == before || self.store.set_register(&key(person), revision, &json!(notes)).await? {
-                return Ok(());
-            }
-        }
-        Err(NotesError::Busy)
+    /// Returns the register with the notes of a person.
+    fn register(&self, person: &UserId) -> TypedRegister<Vec<Note>> {
+        TypedRegister::new(self.store.clone(), key(person))
     }
 }
 

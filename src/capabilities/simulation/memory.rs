@@ -80,7 +80,7 @@ pub fn sensitivity_target(simulation: &str) -> String {
     format!("sensitivity:{simulation}")
 }
 
-/// Returns the target of the comparisons of values in a simulation, besides that of their parameter.
+/// Returns the target of the comparisons of values in a simulation, in addition to their parameter's target.
 pub fn comparison_target(simulation: &str) -> String {
     format!("comparison:{simulation}")
 }

@@ -110,7 +110,7 @@ impl Tool for Reading {
 /// The tool whose answer has the bridge's name and version.
 pub const HEALTH: &str = "check_bridge_health";
 
-/// The tool that goes on with a loaded simulation.
+/// The tool that selects a loaded simulation for the thread.
 const USE: &str = "use_simulation";
 
 /// Returns the tools.

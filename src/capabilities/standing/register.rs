@@ -1,8 +1,7 @@
 //! The standing approvals, in one register of the store that is changed by compare-and-set.
 //!
-//! Every change reads the whole register, computes the next version, and writes it unless the register has changed in
-//! the meantime; in that case it tries again. This is cheap because standing approvals are few, and it ensures that two
-//! processes never use the same part of an amount.
+//! Every change reads the whole register and writes it again ([`TypedRegister::change`]). This is cheap because standing
+//! approvals are few, and it ensures that two processes never use the same part of an amount.
 
 use std::{fmt, sync::Arc};
 
@@ -15,9 +14,8 @@ use countersign_core::{
 use countersign_graph::{
     action::ActionRecord,
     standing::{Entitled, Spent, StandingApprovals},
-    store::{Error, Register, Store},
+    store::{Error, Store, TypedRegister},
 };
-use serde_json::json;
 
 use super::{
     grant::{Grant, GrantStatus, Revoked},
@@ -26,9 +24,6 @@ use super::{
 
 /// The key of the register.
 pub const KEY: &str = "standing approvals";
-
-/// The maximum number of attempts at a change while others change the register at the same time.
-const MAX_TRIES: u32 = 20;
 
 /// The maximum number of standing approvals in the register. The oldest one that has ended is removed first.
 const MAX_GRANTS: usize = 200;
@@ -53,9 +48,6 @@ pub enum GrantRegisterError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] Error),
-    /// Others changed the register at every attempt.
-    #[error("other processes keep changing the standing approvals")]
-    Busy,
     /// The register is full of standing approvals that can be used.
     #[error("there are {MAX_GRANTS} standing approvals that can be used")]
     Full,
@@ -92,7 +84,7 @@ impl GrantRegister {
     ///
     /// Fails if the store isn't answering, or its content cannot be read.
     pub async fn all(&self) -> Result<Vec<Grant>, Error> {
-        read(self.store.register(KEY).await?).map(|(_, grants)| grants)
+        Ok(self.register().load().await?.1)
     }
 
     /// Adds a standing approval. Adding the same one again changes nothing.
@@ -102,18 +94,19 @@ impl GrantRegister {
     /// [`GrantRegisterError`].
     pub async fn add(&self, grant: &Grant) -> Result<(), GrantRegisterError> {
         let now = self.clock.now();
-        self.change(|grants| {
+        let register = self.register();
+        let added = register.change(|grants| {
             if grants.iter().any(|other| other.bounds.id == grant.bounds.id) {
-                return Ok(Change::Nothing(()));
+                return Ok(());
             }
             if grants.len() >= MAX_GRANTS {
                 let over = grants.iter().position(|other| other.status(now) != GrantStatus::Open);
                 grants.remove(over.ok_or(GrantRegisterError::Full)?);
             }
             grants.push(grant.clone());
-            Ok(Change::Written(()))
-        })
-        .await
+            Ok::<_, GrantRegisterError>(())
+        });
+        added.await?
     }
 
     /// Ends a standing approval and returns its new state. Ending it again changes nothing.
@@ -123,43 +116,18 @@ impl GrantRegister {
     /// [`GrantRegisterError::Unknown`], or an error of the store.
     pub async fn revoke(&self, id: &str, by: &UserId) -> Result<Grant, GrantRegisterError> {
         let now = self.clock.now();
-        self.change(|grants| {
+        let register = self.register();
+        let revoked = register.change(|grants| {
             let grant = grants.iter_mut().find(|grant| grant.bounds.id == id).ok_or(GrantRegisterError::Unknown)?;
-            if grant.revoked.is_some() {
-                return Ok(Change::Nothing(grant.clone()));
-            }
-            grant.revoked = Some(Revoked { by: by.clone(), at: now });
-            Ok(Change::Written(grant.clone()))
-        })
-        .await
+            grant.revoked.get_or_insert_with(|| Revoked { by: by.clone(), at: now });
+            Ok::<_, GrantRegisterError>(grant.clone())
+        });
+        revoked.await?
     }
 
-    /// Changes the register, with further attempts if others changed it in the meantime.
-    async fn change<T>(
-        &self,
-        mut change: impl FnMut(&mut Vec<Grant>) -> Result<Change<T>, GrantRegisterError>,
-    ) -> Result<T, GrantRegisterError> {
-        for _ in 0..MAX_TRIES {
-            let (revision, mut grants) = read(self.store.register(KEY).await?)?;
-            match change(&mut grants)? {
-                Change::Nothing(answer) => return Ok(answer),
-                Change::Written(answer) => {
-                    if self.store.set_register(KEY, revision, &json!(grants)).await? {
-                        return Ok(answer);
-                    }
-                }
-            }
-        }
-        Err(GrantRegisterError::Busy)
+    fn register(&self) -> TypedRegister<Vec<Grant>> {
+        TypedRegister::new(self.store.clone(), KEY)
     }
-}
-
-/// The result of a change of the register.
-enum Change<T> {
-    /// Nothing changed, so nothing is written.
-    Nothing(T),
-    /// The register changed and is written.
-    Written(T),
 }
 
 #[async_trait]
@@ -175,7 +143,7 @@ impl StandingApprovals for GrantRegister {
 }
 
 impl GrantRegister {
-    async fn try_to_spend(&self, record: &ActionRecord) -> Result<Spent, GrantRegisterError> {
+    async fn try_to_spend(&self, record: &ActionRecord) -> Result<Spent, Error> {
         let now = self.clock.now();
         let allowances = &self.allowances;
         let mut granters = Vec::new();
@@ -189,19 +157,20 @@ impl GrantRegister {
         granters.dedup();
         // This is determined before the register is changed: a person who grants one in between does not count yet.
         let entitled = self.entitled.who_may_approve(record, &granters).await;
-        self.change(|grants| {
+        let register = self.register();
+        let spent = register.change(|grants| {
             let again = |grant: &&Grant| {
                 grant.has_spent(allowances, record) && grant.reason_not_covered(record, &entitled).is_none()
             };
             if let Some(grant) = grants.iter().find(again) {
-                return Ok(Change::Nothing(Spent::Under(grant.under(allowances))));
+                return Spent::Under(grant.under(allowances));
             }
             let mut why = None;
             for grant in grants {
                 match grant.coverage(allowances, record, &entitled, now) {
                     Some(Ok(amount)) => {
                         grant.spend(amount, record, now);
-                        return Ok(Change::Written(Spent::Under(grant.under(allowances))));
+                        return Spent::Under(grant.under(allowances));
                     }
                     Some(Err(reason)) => {
                         why = why.or_else(|| Some(replies::not_covered(allowances, grant, record, reason)))
@@ -209,17 +178,8 @@ impl GrantRegister {
                     None => {}
                 }
             }
-            Ok(Change::Nothing(Spent::Nothing { why }))
-        })
-        .await
+            Spent::Nothing { why }
+        });
+        spent.await
     }
-}
-
-fn read(register: Register) -> Result<(u64, Vec<Grant>), Error> {
-    let Register { revision, value } = register;
-    if value.is_null() {
-        return Ok((revision, Vec::new()));
-    }
-    let grants = serde_json::from_value(value);
-    grants.map(|grants| (revision, grants)).map_err(|error| Error::Corrupt { what: format!("{KEY}: {error}") })
 }

@@ -144,7 +144,7 @@ pub trait MailBook: Send + Sync + fmt::Debug {
     /// Fails if the request cannot be stored.
     async fn sync_soon(&self) -> Result<(), BookError>;
 
-    /// Stops the synchronization, or goes on with it. Returns false if it was in that state already.
+    /// Pauses or resumes the synchronization. Returns false if it was already in that state.
     ///
     /// # Errors
     ///

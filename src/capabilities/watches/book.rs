@@ -3,17 +3,13 @@
 use std::{fmt, sync::Arc};
 
 use countersign_core::clock::{Clock, Timestamp};
-use countersign_graph::store::{Error, Register, Store};
+use countersign_graph::store::{Error, Store, TypedRegister};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use super::watch::{Digest, Followed, Watch};
 
 /// The key of the register.
 pub const KEY: &str = "watches";
-
-/// The maximum number of attempts at a change while others change the register at the same time.
-const MAX_TRIES: u32 = 20;
 
 /// The contents of the register.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -64,17 +60,6 @@ impl fmt::Debug for WatchBook {
     }
 }
 
-/// The reason why the register could not be changed.
-#[derive(Debug, thiserror::Error)]
-pub enum BookError {
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] Error),
-    /// Others changed the register at every attempt.
-    #[error("other processes keep changing the watches")]
-    Busy,
-}
-
 impl WatchBook {
     /// Opens the register in this store.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
@@ -91,52 +76,31 @@ impl WatchBook {
         self.clock.now()
     }
 
-    /// Returns the contents and their revision.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the store isn't answering, or the register cannot be read.
-    pub async fn read(&self) -> Result<(u64, Contents), Error> {
-        let Register { revision, value } = self.store.register(KEY).await?;
-        if value.is_null() {
-            return Ok((revision, Contents::default()));
-        }
-        let contents = serde_json::from_value(value);
-        let corrupt = |error: serde_json::Error| Error::Corrupt { what: format!("{KEY}: {error}") };
-        contents.map(|contents| (revision, contents)).map_err(corrupt)
+    /// Returns the register.
+    pub fn register(&self) -> TypedRegister<Contents> {
+        TypedRegister::new(self.store.clone(), KEY)
     }
 
-    /// Writes the contents unless the register has changed since this revision. Returns false if it has.
+    /// Changes the contents, and removes what is no longer needed ([`Contents::tidy`]).
     ///
     /// # Errors
     ///
-    /// Fails if the store isn't answering. The contents may be written then.
-    pub async fn write(&self, revision: u64, contents: &Contents) -> Result<bool, Error> {
-        self.store.set_register(KEY, revision, &json!(contents)).await
-    }
-
-    /// Changes the contents, with further attempts if others changed them in the meantime. Nothing is written if the
-    /// change leaves them as they are.
-    ///
-    /// # Errors
-    ///
-    /// [`BookError`].
-    pub async fn change<T>(&self, mut change: impl FnMut(&mut Contents) -> T) -> Result<T, BookError> {
-        for _ in 0..MAX_TRIES {
-            let (revision, before) = self.read().await?;
-            let mut contents = before.clone();
-            let answer = change(&mut contents);
+    /// As [`TypedRegister::change`].
+    pub async fn change<A: Send>(&self, mut change: impl FnMut(&mut Contents) -> A + Send) -> Result<A, Error> {
+        let register = self.register();
+        let changed = register.change(|contents| {
+            let answer = change(contents);
             contents.tidy();
-            if contents == before || self.write(revision, &contents).await? {
-                return Ok(answer);
-            }
-        }
-        Err(BookError::Busy)
+            answer
+        });
+        changed.await
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

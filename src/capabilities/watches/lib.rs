@@ -1,6 +1,6 @@
-//! Watches and digests: the bot speaks up by itself when something happens to a thing on a platform.
+//! Watches and digests: messages in a thread when something happens on a platform, or at regular times.
 //!
-//! A person says “tell me when Math Hints reaches 500 users” and is told in that thread, once; or “post a digest here every
+//! A person says “tell me when Math Hints reaches 500 users” and is notified once, in that thread; or “post a digest here every
 //! Monday 9am”. Nothing on a platform changes, so no approval is needed.
 //!
 //! | module | purpose |

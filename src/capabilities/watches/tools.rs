@@ -8,14 +8,17 @@ use countersign_core::{
     ids::{ThreadId, UserId},
     reply::Reply,
 };
-use countersign_graph::action::{ErrorKind, Reader};
+use countersign_graph::{
+    action::{ErrorKind, Reader},
+    store::Error,
+};
 use countersign_understanding::lexicon::fold;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    book::{BookError, Contents, WatchBook},
+    book::{Contents, WatchBook},
     replies,
     schedule::{self, Schedule},
     watch::{Digest, Event, Followed, Split, Watch},
@@ -77,12 +80,12 @@ fn arguments_as<T: serde::de::DeserializeOwned>(arguments: &Value) -> Result<T, 
         .map_err(|error| refused(ErrorKind::UserInput, parameters::unreadable(&error.to_string())))
 }
 
-fn unavailable(error: &BookError) -> ToolError {
+fn unavailable(error: &Error) -> ToolError {
     tracing::warn!(error = countersign_core::cause::chain(error), "The watches cannot be read or written");
     ToolError { kind: ErrorKind::Network, reply: replies::unavailable(), transient: true }
 }
 
-/// Returns the person and the thread that is told.
+/// Returns the person who asks, and the thread for the messages.
 fn asker(reader: &Reader) -> Result<(UserId, ThreadId), ToolError> {
     let asker = reader.by.clone().zip(reader.thread.clone());
     asker.ok_or_else(|| refused(ErrorKind::UserInput, replies::only_in_a_thread()))
@@ -371,7 +374,7 @@ impl Tool for ListWatches {
     }
 
     async fn call_for(&self, _: &Value, reader: &Reader) -> Result<Value, ToolError> {
-        let (_, contents) = self.0.book.read().await.map_err(|error| unavailable(&error.into()))?;
+        let (_, contents) = self.0.book.register().load().await.map_err(|error| unavailable(&error))?;
         let Contents { mut watches, mut digests, .. } = contents;
         watches.retain(|watch| is_visible(&watch.by, &watch.thread, reader));
         digests.retain(|digest| is_visible(&digest.by, &digest.thread, reader));

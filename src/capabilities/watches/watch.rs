@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{schedule::Schedule, split};
 
-/// An event that somebody waits for.
+/// An event that a person waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Event {
@@ -68,7 +68,7 @@ pub struct Watch {
     pub event: Event,
     /// The person.
     pub by: UserId,
-    /// The thread in which the person asked, and is told.
+    /// The thread in which the person asked and is notified.
     pub thread: ThreadId,
     /// The time at which the person asked.
     pub since: Timestamp,

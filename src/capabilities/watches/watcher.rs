@@ -24,7 +24,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    book::{BookError, Contents, WatchBook},
+    book::{Contents, WatchBook},
     news::{Look, News},
     replies,
     settings::WatchSettings,
@@ -39,9 +39,6 @@ const MAX_LOOKS: usize = 16;
 
 /// The maximum number of things whose counts a digest keeps for the next one.
 const MAX_COUNTED: usize = 200;
-
-/// The maximum number of attempts to record a look while others change the register.
-const MAX_TRIES: u32 = 20;
 
 /// The capabilities whose things can be followed, by name.
 pub type Observers = BTreeMap<String, Arc<dyn Observer>>;
@@ -95,10 +92,10 @@ impl Watcher {
     ///
     /// # Errors
     ///
-    /// [`BookError`]; what is not done is done at the next look.
-    pub async fn look(&self) -> Result<usize, BookError> {
-        let now = self.book.now();
-        let (revision, mut contents) = self.book.read().await?;
+    /// Fails if the store isn't answering; what is not done is done at the next look.
+    pub async fn look(&self) -> Result<usize, Error> {
+        let (now, register) = (self.book.now(), self.book.register());
+        let (revision, mut contents) = register.load().await?;
         let mut due = Vec::new();
         for followed in contents.followed.iter_mut().filter(|followed| followed.next_look <= now).take(MAX_LOOKS) {
             followed.next_look = now + self.settings.every;
@@ -112,7 +109,7 @@ impl Watcher {
         if due.is_empty() && digests.is_empty() {
             return Ok(0);
         }
-        if !self.book.write(revision, &contents).await? {
+        if !register.set(revision, &contents).await? {
             return Ok(0); // another process has changed it; the next look finds what it left
         }
         let mut reads = Vec::new();
@@ -143,27 +140,24 @@ impl Watcher {
 
     /// Records a look and sends what follows from it. If it is not known whether a person may still read, it is left to
     /// the next look.
-    async fn take_in(&self, source: &str, thing: &str, look: &Look) -> Result<usize, BookError> {
-        for _ in 0..MAX_TRIES {
-            let now = self.book.now();
-            let (revision, before) = self.book.read().await?;
-            let mut contents = before.clone();
+    async fn take_in(&self, source: &str, thing: &str, look: &Look) -> Result<usize, Error> {
+        let register = self.book.register();
+        let taken_in = register.change_with(|before| async move {
+            let (now, mut contents) = (self.book.now(), before.clone());
             let news = contents.after_look(source, thing, look, now, self.settings.tell_after);
             if contents == before {
-                return Ok(0);
+                return Ok((before, 0));
             }
-            let Some(allowed) = self.allowed(news).await else { return Ok(0) };
+            let Some(allowed) = self.allowed(news).await else { return Ok((before, 0)) };
             for news in &allowed {
                 self.send(news, now).await?;
             }
-            if self.book.write(revision, &contents).await? {
-                return Ok(allowed.len());
-            }
-        }
-        Err(BookError::Busy)
+            Ok::<_, Error>((contents, allowed.len()))
+        });
+        taken_in.await
     }
 
-    /// Returns the messages to people who may still read; `None` if that is not known of somebody at the moment.
+    /// Returns the messages to people who may still read; `None` if that is not known of all of them at the moment.
     async fn allowed(&self, news: Vec<News>) -> Option<Vec<News>> {
         let mut allowed = Vec::new();
         for news in news {
@@ -201,14 +195,14 @@ impl Watcher {
     }
 
     /// Posts a digest with these counts. Without counts it is left to the next look, until it is too late.
-    async fn post_digest(&self, id: &str, counts: Option<&[Counted]>) -> Result<usize, BookError> {
-        for _ in 0..MAX_TRIES {
+    async fn post_digest(&self, id: &str, counts: Option<&[Counted]>) -> Result<usize, Error> {
+        let register = self.book.register();
+        let posted = register.change_with(|mut contents| async move {
             let now = self.book.now();
-            let (revision, mut contents) = self.book.read().await?;
-            let Some(at) = contents.digests.iter().position(|digest| digest.id == id) else { return Ok(0) };
+            let Some(at) = contents.digests.iter().position(|digest| digest.id == id) else { return Ok((contents, 0)) };
             let digest = contents.digests[at].clone();
             if digest.next > now || (counts.is_none() && now.since(digest.next) < self.settings.tell_after) {
-                return Ok(0);
+                return Ok((contents, 0));
             }
             let things = self.things();
             let reply = match counts {
@@ -217,16 +211,14 @@ impl Watcher {
             };
             let key = format!("{id}:{}", digest.next.millis());
             let news = News { thread: digest.thread.clone(), by: digest.by.clone(), key, reply };
-            let Some(allowed) = self.allowed(vec![news]).await else { return Ok(0) };
+            let Some(allowed) = self.allowed(vec![news]).await else { return Ok((contents, 0)) };
             for news in &allowed {
                 self.send(news, now).await?;
             }
             plan_next(&mut contents, at, counts, now, allowed.is_empty());
-            if self.book.write(revision, &contents).await? {
-                return Ok(allowed.len());
-            }
-        }
-        Err(BookError::Busy)
+            Ok::<_, Error>((contents, allowed.len()))
+        });
+        posted.await
     }
 
     fn things(&self) -> String {

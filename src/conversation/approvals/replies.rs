@@ -163,9 +163,13 @@ pub fn already_decided(record: &ActionRecord, now: Timestamp, newer: Option<Stri
 pub fn denied(record: &ActionRecord, by: &UserId, in_channel: bool, why: Denial) -> Reply {
     let text = match why {
         Denial::Account(denial) => return denial.may_not_decide(),
-        Denial::OwnRequest if record.card.irreversible && record.requested_by == *by => {
-            "You asked for this and it can't be undone, so another person has to approve it."
-        }
+        Denial::OwnRequest if record.card.irreversible && record.requested_by == *by => match record.undo {
+            None => "You asked for this and it can't be undone, so another person has to approve it.",
+            // A standing approval can be ended, but the changes made under it remain.
+            Some(_) => {
+                "You asked for this, and some of its effects can't be undone, so another person has to approve it."
+            }
+        },
         Denial::OwnRequest if record.requested_by == *by => "You asked for this, so another person has to approve it.",
         Denial::OwnRequest => "You edited this, so another person has to approve it.",
         Denial::NotAnApprover => "You can't approve or reject this.",

@@ -273,9 +273,9 @@ impl Inbox {
                 InboxAnswer::NoAnswer
             }
             Interaction::Creation(request) => {
-                if let Some(thread) = deps.creation.begin(request).await? {
-                    deps.workers.wake(thread);
-                }
+                let thread = deps.creation.begin(request).await?;
+                self.tell_where_it_is(request, thread.as_ref()).await;
+                thread.into_iter().for_each(|thread| deps.workers.wake(thread));
                 InboxAnswer::NoAnswer
             }
             Interaction::Export(shortcut) => self.export(shortcut).await?,

@@ -29,6 +29,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::presentation::{
+    links::{Links, linked},
     modals::{
         self,
         check::{Deadline, FormCheck, check},
@@ -42,6 +43,9 @@ pub const DRAFT_FORM: &str = "draft_form";
 
 /// The title of that form.
 const DRAFT_TITLE: &str = "Fill in the rest";
+
+/// The label of its submit button, if no shortcut has one for its action.
+const PROPOSE: &str = "Propose";
 
 /// The text above its fields, in mrkdwn.
 const DRAFT_INTRO: &str = "This is what I understood so far. Nothing is changed until someone approves the card.";
@@ -98,6 +102,7 @@ pub struct Creation {
     clock: Arc<dyn Clock>,
     slack: SlackClient,
     registry: Registry,
+    links: Links,
 }
 
 /// The dependencies of [`Creation`].
@@ -110,13 +115,15 @@ pub struct CreationDeps {
     pub slack: SlackClient,
     /// The actions and their shortcuts.
     pub registry: Registry,
+    /// The links to threads.
+    pub links: Links,
 }
 
 impl Creation {
     /// Creates the service from its dependencies.
     pub fn new(deps: CreationDeps) -> Self {
-        let CreationDeps { store, clock, slack, registry } = deps;
-        Self { store, clock, slack, registry }
+        let CreationDeps { store, clock, slack, registry, links } = deps;
+        Self { store, clock, slack, registry, links }
     }
 
     /// Returns true if this is the callback id of a shortcut that creates something, or of its
@@ -187,17 +194,13 @@ impl Creation {
         let Ok(Some(form)) = tokio::time::timeout(FORM_TIMEOUT, kind.form(&draft.parameters)).await else {
             return modals::message_window(DRAFT_TITLE, &form_unavailable());
         };
+        let submit = self.registry.shortcuts().find(|one| one.action == draft.action).map_or(PROPOSE, |one| one.submit);
         let filled = json!(FilledDraft { thread: thread.clone(), draft }).to_string();
         if filled.chars().count() > MAX_METADATA_CHARS {
             return modals::message_window(DRAFT_TITLE, &too_long_for_a_form());
         }
-        let frame = Frame {
-            title: DRAFT_TITLE,
-            submit: "Propose experiment",
-            callback: DRAFT_FORM,
-            metadata: &filled,
-            intro: Some(DRAFT_INTRO),
-        };
+        let frame =
+            Frame { title: DRAFT_TITLE, submit, callback: DRAFT_FORM, metadata: &filled, intro: Some(DRAFT_INTRO) };
         form::draw(&form, &frame)
     }
 
@@ -235,8 +238,8 @@ impl Creation {
         let Ok(Some(form)) = tokio::time::timeout(FORM_TIMEOUT, kind.form(&json!({}))).await else {
             return modals::message_window(title, &form_unavailable());
         };
-        let callback = shortcut.callback;
-        let frame = Frame { title, submit: "Propose experiment", callback, metadata: "", intro: Some(INTRO) };
+        let Shortcut { callback, submit, .. } = *shortcut;
+        let frame = Frame { title, submit, callback, metadata: "", intro: Some(INTRO) };
         let mut view = form::draw(&form, &frame);
         if let Some(blocks) = view["blocks"].as_array_mut() {
             blocks.insert(1, channel_field()); // below the introduction
@@ -305,6 +308,16 @@ impl Creation {
         let dedup = vec![DedupKey::new(format!("wanted:{}", request.nonce.as_str()))];
         self.store.ingest(&Delivery { to, dedup, at: self.clock.now() }).await?;
         Ok(Some(thread))
+    }
+
+    /// Returns the notice about the thread in which a request was posted, or that it could not be posted; `None` for a
+    /// request that was made in its thread.
+    pub fn notice(&self, request: &CreationRequest, thread: Option<&ThreadId>) -> Option<Reply> {
+        let url = |thread: &ThreadId| self.links.message(&thread.channel, &thread.root, &thread.root);
+        request.thread.is_none().then(|| match thread {
+            Some(thread) => posted(request, thread, url(thread)),
+            None => not_posted(request),
+        })
     }
 
     /// Returns the thread for the request: in the channel, or in direct messages if the bot cannot
@@ -399,6 +412,23 @@ fn channel_field() -> Value {
 fn announcement(request: &CreationRequest, shortcut: &Shortcut) -> Reply {
     let asks = format!(" asks for a {}: ", shortcut.what);
     Reply::text(Text::new().person(request.by.clone()).plain(asks).bold(request.name.as_str()))
+}
+
+/// Returns the notice about the thread of a request, with the thread's address if it is known.
+fn posted(request: &CreationRequest, thread: &ThreadId, url: Option<String>) -> Reply {
+    let text = Text::from("Your request for ").bold(request.name.as_str());
+    let text = match thread.channel.is_direct() {
+        true => text.plain(" is in our direct messages"),
+        false => text.plain(" is in ").channel(thread.channel.clone()),
+    };
+    Reply::text(linked(text, url, "Open the thread"))
+}
+
+/// Returns the notice about a request that could not be posted anywhere.
+fn not_posted(request: &CreationRequest) -> Reply {
+    let text = Text::from("I couldn't post your request for ").bold(request.name.as_str());
+    Reply::text(text.plain(", so nothing was proposed."))
+        .hint("Invite me to a channel with “/invite @countersign”, then ask there.")
 }
 
 /// Returns the reply for a modal that could not be opened.

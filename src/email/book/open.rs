@@ -11,7 +11,7 @@ use countersign_mail::{MailId, MailStatus};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 
-use super::{Book, Entry, MAX_TRIES, READ_AT_ONCE, busy, corrupt, read};
+use super::{Book, Entry, READ_AT_ONCE};
 
 /// The number of registers of the index. A change rewrites one of them.
 const SHARDS: u8 = 32;
@@ -35,10 +35,8 @@ impl Book {
     ///
     /// Fails if the store isn't answering.
     pub async fn open(&self) -> Result<BTreeMap<MailId, OpenMail>, Error> {
-        let shards = stream::iter(0..SHARDS).map(|shard| async move {
-            let shard: Option<Shard> = read(&self.store.register(&self.shard_key(shard)).await?)?;
-            Ok::<_, Error>(shard.unwrap_or_default())
-        });
+        let shards = stream::iter(0..SHARDS)
+            .map(|shard| async move { Ok::<_, Error>(self.register::<Shard>(&self.shard_key(shard)).load().await?.1) });
         let shards: Vec<Shard> = shards.buffered(READ_AT_ONCE).try_collect().await?;
         Ok(shards.into_iter().flatten().collect())
     }
@@ -59,26 +57,16 @@ impl Book {
 
     /// Copies the status of a mail into the index, or removes the mail from it.
     pub(super) async fn index(&self, mail: &MailId) -> Result<(), Error> {
-        let key = self.shard_key(shard_of(mail));
-        for _ in 0..MAX_TRIES {
-            let register = self.store.register(&key).await?;
-            let mut shard: Shard = read(&register)?.unwrap_or_default();
+        let register = self.register::<Shard>(&self.shard_key(shard_of(mail)));
+        let indexed = register.change_with(|mut shard| async move {
             // The entry is read after the register, so the last write has the last status.
-            let entry = self.entry(mail).await?.filter(|entry| !entry.status.is_settled());
-            let now = entry.map(|entry| OpenMail { status: entry.status, received_at: entry.received_at });
-            let before = match now {
-                Some(now) => shard.insert(mail.clone(), now),
+            match self.entry(mail).await?.filter(|entry| !entry.status.is_settled()) {
+                Some(Entry { status, received_at, .. }) => shard.insert(mail.clone(), OpenMail { status, received_at }),
                 None => shard.remove(mail),
             };
-            if before == now {
-                return Ok(());
-            }
-            let shard = serde_json::to_value(&shard).map_err(|error| corrupt(&error))?;
-            if self.store.set_register(&key, register.revision, &shard).await? {
-                return Ok(());
-            }
-        }
-        Err(busy())
+            Ok::<_, Error>((shard, ()))
+        });
+        indexed.await
     }
 
     fn shard_key(&self, shard: u8) -> String {

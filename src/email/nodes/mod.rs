@@ -1,7 +1,7 @@
 //! The nodes of the mail graph, one file each.
 //!
-//! No node fails because something outside does: each goes on as the contract says, notes the failure, and a person
-//! decides where that matters.
+//! No node fails because an outside system does. Each continues as the contract says and notes the failure; where the
+//! failure matters, a person decides.
 
 pub(super) mod answered;
 pub(super) mod classify;
@@ -56,8 +56,8 @@ fn millis(took: Duration) -> u64 {
     u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Changes the entry of the thread's mail in the list. A failure is logged: the thread goes on, and the list is only a
-/// view of it.
+/// Changes the entry of the thread's mail in the list. A failure is only logged, since the list is just a view of
+/// the thread.
 async fn update_entry(deps: &Deps, state: &MailState, change: impl Fn(&mut Entry) -> bool + Send + Sync) {
     let Some(mail) = &state.email else { return };
     if let Err(error) = deps.book.update(&mail.id, change).await {

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use countersign_core::{clock::Timestamp, ids::UserId};
-use countersign_graph::store::Error;
+use countersign_graph::store::{Error, TypedRegister};
 use countersign_mail::SyncPoint;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
-use super::super::book::{Book, read};
+use super::super::book::Book;
 
 /// The state of the rounds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -60,7 +60,7 @@ impl SyncControl {
     ///
     /// Fails if the store isn't answering.
     pub async fn state(&self) -> Result<SyncState, Error> {
-        Ok(read(&self.book.store().register(&self.key()).await?)?.unwrap_or_default())
+        Ok(self.register().load().await?.1)
     }
 
     /// Pauses the rounds. Mails stay in the account until they are resumed.
@@ -89,16 +89,11 @@ impl SyncControl {
     }
 
     pub(super) async fn change(&self, change: impl Fn(&mut SyncState) + Send + Sync) -> Result<(), Error> {
-        let key = self.key();
-        let changed = self.book.change(&key, |state: Option<SyncState>| {
-            let mut state = state.unwrap_or_default();
-            change(&mut state);
-            Some(state)
-        });
-        changed.await.map(drop)
+        self.register().change(change).await
     }
 
-    pub(super) fn key(&self) -> String {
-        self.book.key("sync", "state")
+    /// Returns the register with the state.
+    pub(super) fn register(&self) -> TypedRegister<SyncState> {
+        self.book.register(&self.book.key("sync", "state"))
     }
 }

@@ -1,4 +1,4 @@
-//! What the graph uses, replaced: a scripted model, an account, sources of context, and messages in Slack.
+//! Replacements for the graph's dependencies: a scripted model, an account, sources of context, and messages in Slack.
 
 use std::{
     collections::VecDeque,

@@ -179,10 +179,10 @@ pub trait ActionKind: Send + Sync {
     /// Fails if the system cannot be read. Nothing has been sent.
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome>;
 
-    /// Returns the changes since the card was shown, as lines of a card. `shown` and `found` are
-    /// the results of [`Self::preconditions`] then and now.
-    fn differences(&self, shown: &Value, found: &Value) -> Vec<Fact> {
-        differences(shown, found)
+    /// Returns the changes since the card was shown, as lines of a card. `found` is the result of
+    /// [`Self::preconditions`] now; the record has the one of then.
+    fn differences(&self, record: &ActionRecord, found: &Value) -> Vec<Fact> {
+        differences(&record.preconditions, found)
     }
 
     /// Returns a sentence if the state that was `found` is already the one that the change would make, so that there is

@@ -57,7 +57,7 @@ pub use self::{
     lease::{Acquired, Lease, Saved, Then},
     outgoing::{Claimed, Outbound, Outgoing, Posted, Sent, ShownCard, TRIED_OFTEN, Waiting},
     query::{ActionFilter, Backlog, Durability, ThreadSummary},
-    register::Register,
+    register::{Register, TypedRegister},
     unreadable::{Unreadable, read_versioned, why_unreadable},
 };
 use super::action::{ActionRecord, Label, Status};

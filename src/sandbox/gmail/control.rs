@@ -1,4 +1,4 @@
-//! The paths under `/sandbox`, by which another process writes as somebody outside and reads what was sent.
+//! The paths under `/sandbox`, by which another process writes mails as an outside sender and reads the sent ones.
 
 use std::sync::Arc;
 

@@ -15,7 +15,7 @@ use super::{
 /// The number of bytes of a header in one encoded word.
 const WORD: usize = 39;
 
-/// A plain mail from somebody outside.
+/// A plain mail from an outside sender.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Letter {

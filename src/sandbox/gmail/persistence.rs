@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use super::{ledger::SentMail, mailbox::Mailbox};
 
-/// What is saved.
+/// The saved state, when written.
 #[derive(Serialize)]
 struct Saved<'a> {
     mailbox: &'a Mailbox,
     sent: &'a [SentMail],
 }
 
-/// What was saved.
+/// The saved state, when read.
 #[derive(Deserialize)]
 struct Loaded {
     mailbox: Mailbox,

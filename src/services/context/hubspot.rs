@@ -1,6 +1,6 @@
 //! The contacts of HubSpot (CRM API v3).
 //!
-//! People are looked up there first, then in the store. Somebody who writes for the first time becomes a contact of the
+//! People are looked up there first, then in the store. A person who writes for the first time becomes a contact in the
 //! store only: nothing is created in HubSpot without an approved action.
 
 use std::{sync::Arc, time::Duration};

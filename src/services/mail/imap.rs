@@ -1,6 +1,6 @@
 //! An account on a server that speaks IMAP, with answers sent by SMTP.
 //!
-//! IMAP tells which mails are new: ids in a mailbox only grow, until the server starts counting anew. SMTP has no way to
+//! IMAP tells which mails are new: ids in a mailbox only grow, until the server restarts the numbering. SMTP has no way to
 //! ask about a message later, so after a lost response only a copy in the mailbox for sent mails is evidence; without one
 //! the result is [`Found::Unknown`]. A copy is stored there after sending, unless the server does so itself.
 

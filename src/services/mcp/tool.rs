@@ -68,7 +68,7 @@ impl From<CallToolResult> for Answer {
     }
 }
 
-/// The description of a server by itself.
+/// The description that a server gives of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerInfo {
     /// The name of the program.

@@ -17,7 +17,7 @@ use super::{
 /// The number of actions that are read at a time.
 const BATCH: usize = 200;
 
-/// Adds labels to the actions of all partitions that are not labelled yet.
+/// Adds labels to the actions of all partitions that are not labeled yet.
 pub(super) async fn bring_up_to_date(link: &Link) -> Result<(), Error> {
     let mut pipeline = redis::pipe();
     for partition in Partition::all() {

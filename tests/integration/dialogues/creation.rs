@@ -110,6 +110,47 @@ async fn a_new_experiment_is_proposed_in_a_channel() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_error_stands_at_the_field_that_is_wrong() {
+    let bot = TestBot::start().await;
+    let view = form(&bot, "ana").await;
+    let weights = "variant: 60\ncontrol: 60";
+    for (label, entry, place, words) in [
+        ("Decision points, one on each line", "SelectSection / nowhere", "/decision_points", "has no target “nowhere”"),
+        ("Conditions, one on each line", weights, "/conditions", "add up to 120"),
+        ("After enrollment ends", "assign nothing", "/post_rule", "nothing"),
+    ] {
+        let mut values = filled();
+        values[label] = json!(entry);
+        let refused = bot.slack.submits("ana", &view.id, values).await;
+        let Err(Error::Refused(errors)) = refused else { panic!("{label}: {refused:?}") };
+        let errors: Vec<_> = errors.iter().map(|(place, words)| (place.as_str(), words.as_str())).collect();
+        let [(found, said)] = errors[..] else { panic!("{label}: {errors:?}") };
+        assert!(found == place && said.contains(words), "{label}: {errors:?}");
+    }
+    // Two fields are wrong: the error that is shown stands at its own.
+    let mut values = filled();
+    (values["Conditions, one on each line"], values["After enrollment ends"]) =
+        (json!(weights), json!("assign nothing"));
+    let refused = bot.slack.submits("ana", &view.id, values).await;
+    let Err(Error::Refused(errors)) = refused else { panic!("{refused:?}") };
+    assert!(errors["/conditions"].contains("add up to 120"), "{errors:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_home_tab_says_where_the_card_is() {
+    let bot = TestBot::start().await;
+    bot.user("ana").opens_home().await;
+    let view = form(&bot, "ana").await;
+    let mut values = filled();
+    values["where"] = json!("C2");
+    assert!(bot.slack.submits("ana", &view.id, values).await.unwrap());
+    eventually("the place", || bot.user("ana").home().contains("Your request for")).await;
+    let home = bot.user("ana").home();
+    assert_snapshot!(home.lines().next().unwrap_or_default(), @"Your request for *Worked &lt;!channel&gt; Examples* is in <#C2> · ‹Open the thread›");
+    begun(&bot, "general").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn without_a_channel_it_is_proposed_in_direct_messages_and_only_once() {
     let bot = TestBot::start().await;
     bot.slack.inject(Fault::DeliverTwice { on: true });

@@ -95,12 +95,16 @@ async fn who_is_named_decides_in_the_home_tab() {
     ‹the rest of the tab: all is well, how to ask›
     ");
     thread.skip();
-    assert_snapshot!(bot.user("bo").presses_at_home("Start experiment").await.lines().next().unwrap_or_default(), @"*Start “Math Hints”*: Approved by @bo · ‹time›");
+    bot.user("bo").presses_at_home("Start experiment").await;
+    let (drawn, bo) = (bot.slack.ledger().calls("views.publish"), bot.slack.user("bo").to_string());
+    let first = drawn.iter().find(|call| call.body["user_id"] == bo && call.body.to_string().contains("Approved by"));
+    let first = first.expect("the decision is shown at once").body.to_string();
+    assert!(first.contains("The outcome will be shown here and in its thread."), "{first}");
     assert!(thread.heard().contains("Approved by @bo"));
     assert_eq!(bot.done_to_platform().len(), 1);
     eventually("how it ended", || bot.user("bo").home().contains("was done")).await;
     assert_snapshot!(in_short(&bot.user("bo").home()), @"
-    *Start “Math Hints”*: Approved by @bo · ‹time›
+    ✅ Started “Math Hints”: it is running now. · Approved by @bo · ‹time›
     ---
     [New experiment]
     Waiting for you

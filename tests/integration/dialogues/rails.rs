@@ -158,7 +158,7 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     Asked by @ana · digest `‹id›`
     [Undo: end approval] [Show all]
     ---
-    @ana *Allow simulated users in “Math Hints” without asking each time*: done, approved by bo.
+    @ana Granted sa-‹id›: up to 60 simulated users in “Math Hints” until ‹day›. Approved by bo.
     ");
 
     thread.says("ana", "enrol 40 users in Math Hints").await;
@@ -314,7 +314,7 @@ async fn nobody_allows_themselves_what_another_person_has_to_approve() {
     let (bot, mut thread) = TestBot::asked("ana", "allow up to 100 simulated users in mathstream until Friday").await;
     thread.clicks("ana", "Grant approval").await;
     let told = bot.slack.ephemerals("ana").last().unwrap().words();
-    assert!(told.starts_with("You asked for this and it can't be undone"), "{told}");
+    assert!(told.starts_with("You asked for this, and some of its effects can't be undone"), "{told}");
     thread.clicked("bo", "Grant approval").await;
 
     // Who granted it approved what others ask for, not what they ask for themselves.

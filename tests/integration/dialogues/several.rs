@@ -27,7 +27,7 @@ async fn all_of_a_kind_are_archived_with_one_decision() {
     Asked by @ana · digest `‹id›`
     [Show all]
     ---
-    @ana *Archive 2 experiments*: done, approved by bo.
+    @ana Archived 2 experiments: “Pilot”, “Second Pilot”. Approved by bo.
     ");
     for name in ["Pilot", "Second Pilot"] {
         assert_eq!(bot.upgrade.experiment(name).unwrap()["state"], "archived");
@@ -88,6 +88,19 @@ async fn what_became_of_each_is_said() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn one_that_changed_in_the_meantime_is_named() {
+    let bot = TestBot::start().await;
+    bot.upgrade.has("Pilot", "enrolling");
+    let mut thread = bot.user("ana").says("stop “Pilot” and “Lesson Video Hints”").await;
+    bot.user("cy").says("stop Pilot").await.clicks("bo", "approve").await;
+    thread.clicks("bo", "Stop 2 experiments").await;
+    let told = thread.heard();
+    let line = told.lines().find(|line| line.contains("changed after")).unwrap_or_default();
+    assert_snapshot!(line, @"❌ It changed after this card was posted, so nothing was done. On the card → now: *Status of “Pilot”* running → paused. *Try again* posts a card that shows how it is now.");
+    assert_eq!(bot.done_to_platform().len(), 1, "only the first stop");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_start_is_scheduled_and_taken_back() {
     let (bot, mut thread) = TestBot::hears("ana", "schedule Math Hints").await;
     assert_snapshot!(thread.heard(), @"When should “Math Hints” start? For example Friday 9:00, or 2027-01-15 09:00.");
@@ -110,7 +123,7 @@ async fn a_start_is_scheduled_and_taken_back() {
     Asked by @ana · digest `‹id›`
     [Undo: unschedule experiment] [Show all]
     ---
-    @ana “*Math Hints*”: done. What next?
+    @ana Scheduled “Math Hints”: it starts on 2099-01-15 09:00 UTC. What next?
     [Show details]
     ");
     let now = bot.upgrade.experiment("Math Hints").unwrap();

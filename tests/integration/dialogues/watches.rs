@@ -1,4 +1,4 @@
-//! Watches and digests: the bot speaks up by itself, and enrollment over time.
+//! Watches and digests, and enrollment over time.
 
 use std::time::Duration;
 

@@ -4,9 +4,9 @@
 //! The points are not listed here: a run without a crash tells them, so new code is covered by itself. What such a run
 //! comes to is what every interrupted one must come to: the same words, the same changes, the same record.
 //!
-//! The first dialogue is interrupted at every point, and at pairs of points; of the others, and of the pairs, the test
-//! command plays a sample that is drawn anew each time (its seed is told, and can be given in `CRASHES_SEED`).
-//! `CRASHES=all` plays everything, and `CRASHES=<name>` every point of one dialogue, or of several with `;` between:
+//! The first dialogue is interrupted at every point, and at pairs of points. Of the others, and of the pairs, a sample is
+//! drawn with the seed in `CRASHES_SEED`: `tests/run.sh` sets it, so it plays the same points every time; without it, a new
+//! seed is drawn and printed. `CRASHES=all` plays everything, and `CRASHES=<name>` every point of one dialogue, or of several with `;` between:
 //!
 //! ```text
 //! CRASHES=all cargo test --test integration -- crash_matrix --nocapture

@@ -12,7 +12,8 @@ use countersign::{
         action::{ActionRecord, Scope, Status},
         standing::{Entitled, Spent, StandingApprovals as _},
         store::{
-            Acquired, ActionChange, ActionFilter, AuditEntry, Changes, Forget, Register, Saved, StepRecord, Then, Usage,
+            Acquired, ActionChange, ActionFilter, AuditEntry, Changes, Error, Forget, Register, Saved, StepRecord,
+            Then, TypedRegister, Usage,
         },
     },
     ids::{ThreadId, UserId},
@@ -184,6 +185,47 @@ pub(crate) async fn of_many_who_count_in_a_register_none_is_lost(f: impl Fixture
         one.await.unwrap();
     }
     assert_eq!(f.store().register("count").await.unwrap(), Register { revision: 80, value: json!(80) });
+}
+
+pub(crate) async fn a_typed_register_begins_with_the_default(f: impl Fixture) {
+    let register = TypedRegister::<Vec<u64>>::new(f.store().clone(), "numbers");
+    assert_eq!(register.load().await.unwrap(), (0, vec![]));
+    register.change(|numbers| numbers.retain(|number| *number > 7)).await.unwrap();
+    assert_eq!(register.load().await.unwrap(), (0, vec![]), "nothing changed, so nothing was written");
+    assert_eq!(register.change(|numbers| (numbers.push(3), numbers.len()).1).await.unwrap(), 1);
+    assert_eq!(f.store().register("numbers").await.unwrap(), Register { revision: 1, value: json!([3]) });
+    assert!(!register.set(0, &vec![4]).await.unwrap(), "it was set in the meantime");
+    f.store().set_register("numbers", 1, &json!("three")).await.unwrap();
+    assert!(matches!(register.load().await, Err(Error::Corrupt { .. })));
+    assert!(matches!(register.change(Vec::clear).await, Err(Error::Corrupt { .. })), "it is not overwritten");
+}
+
+pub(crate) async fn a_change_of_a_register_is_made_again_after_another_one(f: impl Fixture) {
+    let register = TypedRegister::<u64>::new(f.store().clone(), "count");
+    let other = TypedRegister::<u64>::new(f.store().clone(), "count");
+    let (register, other) = (&register, &other);
+    let added = register.change_with(|count| async move {
+        if count == 0 {
+            other.change(|count| *count = 5).await?; // between the read and the write
+        }
+        Ok::<_, Error>((count + 1, count))
+    });
+    assert_eq!(added.await.unwrap(), 5, "the first attempt had seen 0");
+    assert_eq!(register.load().await.unwrap(), (2, 6));
+
+    let always_late = register.change_with(|count| async move {
+        other.change(|count| *count += 10).await?;
+        Ok::<_, Error>((count + 1, ()))
+    });
+    assert!(matches!(always_late.await, Err(Error::Unavailable(_))), "it is given up in the end");
+    assert_eq!(register.load().await.unwrap().1 % 10, 6, "and nothing of it was written");
+}
+
+pub(crate) async fn a_change_of_a_register_that_fails_writes_nothing(f: impl Fixture) {
+    let register = TypedRegister::<u64>::new(f.store().clone(), "count");
+    let failed = register.change_with(|_| async { Err::<(u64, ()), _>(Error::Unavailable("it rains".into())) });
+    assert!(matches!(failed.await, Err(Error::Unavailable(_))));
+    assert_eq!(register.load().await.unwrap(), (0, 0));
 }
 
 /// Everybody may approve everything.

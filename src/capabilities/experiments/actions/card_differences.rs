@@ -4,14 +4,19 @@
 //! its own wording.
 
 use countersign_core::reply::Fact;
-use countersign_graph::action::{difference, differences};
+use countersign_graph::action::{ActionRecord, difference, differences};
 use serde_json::{Map, Value, json};
 
 use super::{fields::Field, moment};
 use crate::upgrade::status::Status;
 
 /// Returns one line for each difference. The status comes first, the time of the last change last.
-pub(super) fn differences_in_words(shown: &Value, found: &Value) -> Vec<Fact> {
+pub(super) fn differences_in_words(record: &ActionRecord, found: &Value) -> Vec<Fact> {
+    compare(&record.parameters, &record.preconditions, found)
+}
+
+/// Compares two states. The parameters have the names of the experiments.
+fn compare(parameters: &Value, shown: &Value, found: &Value) -> Vec<Fact> {
     let (Some(one), Some(other)) = (shown.as_object(), found.as_object()) else { return differences(shown, found) };
     let mut facts = Vec::new();
     let mut rest = (Map::new(), Map::new());
@@ -22,7 +27,7 @@ pub(super) fn differences_in_words(shown: &Value, found: &Value) -> Vec<Fact> {
         }
         match key.as_str() {
             "status" => facts.insert(0, difference("Status", status(before), status(now))),
-            "statuses" => facts.extend(status_differences(before, now)),
+            "statuses" => facts.extend(status_differences(parameters, before, now)),
             "before" => facts.extend(field_differences(before, now)),
             "rest" => facts.extend(other_field_differences(before, now)),
             "start_on" => facts.push(difference("Starts", time(before), time(now))),
@@ -68,12 +73,14 @@ fn field_differences(before: &Value, now: &Value) -> Vec<Fact> {
     fields.map(|field| difference(field.label(), words(field, before), words(field, now))).collect()
 }
 
-/// Returns a line for each experiment of a bulk change whose status differs.
-fn status_differences(before: &Value, now: &Value) -> Vec<Fact> {
-    let all = before.as_object().into_iter().flatten();
-    let changed: Vec<_> = all.filter(|(id, before)| now[id.as_str()] != **before).collect();
-    let label = |id: &str| format!("Status of {id}");
-    changed.into_iter().map(|(id, before)| difference(label(id), status(before), status(&now[id.as_str()]))).collect()
+/// Returns a line for each experiment of a bulk change whose status differs, in the order of the card.
+fn status_differences(parameters: &Value, before: &Value, now: &Value) -> Vec<Fact> {
+    let difference_of = |experiment: &Value| {
+        let (id, name) = (experiment["id"].as_str()?, experiment["name"].as_str()?);
+        let label = format!("Status of “{name}”");
+        (before[id] != now[id]).then(|| difference(label, status(&before[id]), status(&now[id])))
+    };
+    parameters["experiments"].as_array().into_iter().flatten().filter_map(difference_of).collect()
 }
 
 fn status(stored: &Value) -> String {
@@ -95,12 +102,16 @@ mod tests {
     use super::*;
 
     fn lines(shown: &Value, found: &Value) -> String {
+        in_lines(compare(&json!({}), shown, found))
+    }
+
+    fn in_lines(facts: Vec<Fact>) -> String {
         let line = |fact: Fact| format!("{}: {} → {}", fact.label, fact.before.unwrap().words(), fact.after.words());
-        differences_in_words(shown, found).into_iter().map(line).collect::<Vec<_>>().join("\n")
+        facts.into_iter().map(line).collect::<Vec<_>>().join("\n")
     }
 
     #[test]
-    fn somebody_changed_the_weights_and_started_it() {
+    fn changed_weights_and_a_start_are_shown() {
         let conditions = |weights: [f64; 2]| json!([{ "code": "control", "weight": weights[0] }, { "code": "variant", "weight": weights[1] }]);
         let shown = json!({
             "updated_at": "2026-11-20T15:51:49.134Z", "version_number": 3, "status": "inactive",
@@ -115,7 +126,7 @@ mod tests {
         Conditions: control 50%, variant 50% → control 70%, variant 30%
         Last changed: 2026-11-20 15:51 UTC → 2026-11-20 16:02 UTC
         ");
-        assert!(differences_in_words(&shown, &shown).is_empty());
+        assert_eq!(lines(&shown, &shown), "");
     }
 
     #[test]
@@ -142,11 +153,13 @@ mod tests {
 
     #[test]
     fn one_of_several_has_changed_and_one_is_gone() {
+        let named = |(id, name): (&str, &str)| json!({ "id": id, "name": name });
+        let experiments = [("2", "Second Pilot"), ("1", "Pilot"), ("3", "Math Hints")].map(named);
         let shown = json!({ "statuses": { "1": "inactive", "2": "inactive", "3": "inactive" } });
         let found = json!({ "statuses": { "1": "enrolling", "2": null, "3": "inactive" } });
-        assert_snapshot!(lines(&shown, &found), @"
-        Status of 1: inactive → running
-        Status of 2: inactive → gone
+        assert_snapshot!(in_lines(compare(&json!({ "experiments": experiments }), &shown, &found)), @"
+        Status of “Second Pilot”: inactive → gone
+        Status of “Pilot”: inactive → running
         ");
     }
 

@@ -144,8 +144,8 @@ impl ActionKind for UpdateStatus {
         }
     }
 
-    fn differences(&self, shown: &Value, found: &Value) -> Vec<Fact> {
-        differences_in_words(shown, found)
+    fn differences(&self, record: &ActionRecord, found: &Value) -> Vec<Fact> {
+        differences_in_words(record, found)
     }
 
     fn already(&self, record: &ActionRecord, found: &Value) -> Option<Text> {

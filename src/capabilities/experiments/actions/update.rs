@@ -93,8 +93,8 @@ impl ActionKind for UpdateExperiment {
         }
     }
 
-    fn differences(&self, shown: &Value, found: &Value) -> Vec<Fact> {
-        differences_in_words(shown, found)
+    fn differences(&self, record: &ActionRecord, found: &Value) -> Vec<Fact> {
+        differences_in_words(record, found)
     }
 
     async fn perform(&self, record: &ActionRecord) -> Performed {

@@ -180,12 +180,16 @@ impl ActionKind for SetParameter {
         Ok(found)
     }
 
-    fn differences(&self, shown: &Value, found: &Value) -> Vec<Fact> {
+    fn differences(&self, record: &ActionRecord, found: &Value) -> Vec<Fact> {
         let words = |state: &Value| match state["value"].as_f64() {
             Some(value) => Text::from(quantity(value, state["unit"].as_str())),
             None => Text::from("no value"),
         };
-        vec![Fact { label: "Current value".to_owned(), before: Some(words(shown)), after: words(found) }]
+        vec![Fact {
+            label: "Current value".to_owned(),
+            before: Some(words(&record.preconditions)),
+            after: words(found),
+        }]
     }
 
     /// Returns true for another value of the same parameter.

@@ -58,7 +58,7 @@ pub fn simulations(answer: &Value) -> Reply {
     }
 }
 
-/// The simulation that the thread goes on with.
+/// Says that the thread uses this simulation from now on.
 pub fn used(answer: &Value) -> Reply {
     let simulation = answer["simulation"].as_str().unwrap_or_default();
     Reply::text(Text::from("I use ").bold(simulation).plain(" as it is."))

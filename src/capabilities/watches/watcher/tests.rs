@@ -203,16 +203,16 @@ async fn a_process_that_dies_after_it_queued_a_message_does_not_queue_it_twice()
     world.asks("U1", "watch", reaching(500)).await;
     world.platform.enrols(512);
     let book = WatchBook::new(world.store.clone(), Arc::new(world.clock.clone()));
-    let (_, before) = book.read().await.unwrap();
+    let (_, before) = book.register().load().await.unwrap();
     world.look().await;
     assert_eq!(world.told.len(), 1);
     // The register as it was before: the message was queued, and the watch not yet removed.
-    let (revision, _) = book.read().await.unwrap();
-    assert!(book.write(revision, &before).await.unwrap());
+    let (revision, _) = book.register().load().await.unwrap();
+    assert!(book.register().set(revision, &before).await.unwrap());
     world.restarts();
     world.passes(HOUR, MINUTE).await;
     assert_eq!(world.told.len(), 1, "{:?}", world.words());
-    assert_eq!(book.read().await.unwrap().1, Contents::default());
+    assert_eq!(book.register().load().await.unwrap().1, Contents::default());
 }
 
 #[tokio::test]

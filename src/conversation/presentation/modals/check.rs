@@ -80,7 +80,7 @@ pub async fn check(kind: &dyn ActionKind, before: &Value, view: &View, deadline:
     let place = match &error {
         PrepareError::Refusal(Refusal::Missing(_)) => "", // each error is shown at its own field
         _ => {
-            let search = form_errors::wrong_field(kind, before, &form, &entered);
+            let search = form_errors::wrong_field(kind, before, &form, &entered, &error);
             deadline.within(Duration::ZERO, search).await.unwrap_or_default()
         }
     };

@@ -146,7 +146,7 @@ fn menu(picks: &[Pick], first: Option<&str>) -> Option<Value> {
             Some(pick) => menu["initial_option"] = option(pick),
             None => return element(&Input::Line(first.to_owned())),
         },
-        None => menu["placeholder"] = blocks::plain("Not given", 150),
+        None => menu["placeholder"] = blocks::plain("Choose…", 150),
     }
     Some(menu)
 }

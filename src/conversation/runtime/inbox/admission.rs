@@ -84,7 +84,7 @@ impl Inbox {
             && let Some(thread) = thread
             && deps.store.load(thread).await?.is_none()
         {
-            return Ok(false); // people talk in a thread without the bot
+            return Ok(false); // a conversation between people, without the bot
         }
         let Err(denial) = deps.people.may(by, right).await else { return Ok(false) };
         // A window must be opened within three seconds. Everything else can wait for Slack's answer.

@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use countersign_core::{
-    ids::{ChannelId, MessageTs, UserId},
+    ids::{ChannelId, MessageTs, ThreadId, UserId},
     reply::Reply,
 };
 use countersign_slack::{client::Respond, client_error};
 use tokio::time::timeout;
 
 use super::Inbox;
-use crate::{approvals::clicks::Click, presentation::render, runtime::choice::Choice};
+use crate::{
+    approvals::clicks::Click, presentation::render, runtime::choice::Choice, surfaces::creation::CreationRequest,
+};
 
 /// The maximum time for taking the answers away from a question. The answer itself waits for it.
 const UPDATE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -21,6 +23,17 @@ impl Inbox {
     pub(super) async fn reply_at_home(&self, click: &Click, refused: Option<&Reply>) {
         if let Err(error) = self.0.home.answer(&click.by, &click.key, refused).await {
             tracing::warn!(error = countersign_core::cause::chain(&error), "A press in a Home tab was not answered");
+        }
+    }
+
+    /// Shows the thread of a request that was made in a window in the Home tab, where the window may have been opened.
+    pub(super) async fn tell_where_it_is(&self, request: &CreationRequest, thread: Option<&ThreadId>) {
+        let Some(reply) = self.0.creation.notice(request, thread) else { return };
+        if let Err(error) = self.0.home.tell(&request.by, reply).await {
+            tracing::warn!(
+                error = countersign_core::cause::chain(&error),
+                "A Home tab does not say where a request is"
+            );
         }
     }
 

@@ -10,8 +10,8 @@
 //! processes at regular intervals, and immediately after its own decisions. The viewers are kept in
 //! memory only; after a restart, a tab is redrawn when it is opened.
 //!
-//! A press on a button in the tab is handled like one on the card, but there is no message. Its
-//! outcome is shown at the top of the tab.
+//! A press on a button in the tab is handled like one on the card, but there is no message. The
+//! decision and then its outcome are shown at the top of the tab.
 
 pub mod content;
 pub mod view;
@@ -30,9 +30,10 @@ use countersign_capabilities::facts::{self, Facts};
 use countersign_core::{
     clock::{Clock, Timestamp},
     ids::{ActionId, ApprovalId, UserId},
-    reply::{Reply, Text},
+    reply::Reply,
 };
 use countersign_graph::{
+    action::Status,
     engine::PolicyFor,
     store::{Error, Store},
 };
@@ -66,8 +67,11 @@ const MAX_VIEWERS: usize = 50;
 /// The interval between two checks for changes.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(3);
 
-/// The time for which the outcome of a press is shown.
+/// The time for which a notice is shown.
 const NOTICE_DURATION: Duration = Duration::from_secs(60);
+
+/// The notice for a press on a card that is no longer stored.
+const COUNTED: &str = "Your decision is recorded.";
 
 /// The maximum number of requests that are shown as examples.
 const MAX_INVITATIONS: usize = 3;
@@ -126,11 +130,28 @@ struct Viewer {
     pages: Pages,
     /// The fingerprint of the shown content. The tab is redrawn only if it changes.
     shown: Vec<(ActionId, u64)>,
-    /// The outcome of the last press, which is shown for a while, and its time.
-    notice: Option<(Reply, Timestamp)>,
+    /// The answer to what the person did last, which is shown for a while.
+    notice: Option<Notice>,
     /// Ensures that the tab is drawn by one task at a time. Otherwise an older drawing could be
     /// published last.
     drawing: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// The answer to what a person did last.
+#[derive(Clone)]
+struct Notice {
+    said: Said,
+    /// The time from which on it is shown for [`NOTICE_DURATION`].
+    since: Timestamp,
+}
+
+/// The content of a notice.
+#[derive(Clone)]
+enum Said {
+    /// A reply.
+    Reply(Reply),
+    /// The state of the action that the person decided. It is shown until its outcome has been shown for a while.
+    Decided { approval: ApprovalId, is_running: bool },
 }
 
 impl Home {
@@ -156,18 +177,35 @@ impl Home {
         self.draw(user, None, Duration::ZERO).await
     }
 
-    /// Shows the outcome of a press in a person's tab: the refusal or the card's status.
+    /// Shows the answer to a press in a person's tab: the refusal, or the decision and then its outcome.
     ///
     /// # Errors
     ///
     /// As [`Home::open`].
     pub async fn answer(&self, user: &UserId, key: &str, refused: Option<&Reply>) -> Result<(), Error> {
-        let notice = match refused {
-            Some(reply) => reply.clone(),
-            None => self.outcome_notice(key).await?,
+        let said = match (refused, ApprovalId::try_from(key.to_owned())) {
+            (Some(reply), _) => Said::Reply(reply.clone()),
+            (None, Ok(approval)) => Said::Decided { approval, is_running: true },
+            (None, Err(_)) => Said::Reply(Reply::text(COUNTED)),
         };
-        let now = self.0.deps.clock.now();
-        self.update_viewer(user, |viewer| viewer.notice = Some((notice, now)));
+        self.show_notice(user, said).await
+    }
+
+    /// Shows a reply in a person's tab, if the person opened it recently.
+    ///
+    /// # Errors
+    ///
+    /// As [`Home::open`].
+    pub async fn tell(&self, user: &UserId, reply: Reply) -> Result<(), Error> {
+        match self.recent().iter().any(|(viewer, _)| viewer == user) {
+            true => self.show_notice(user, Said::Reply(reply)).await,
+            false => Ok(()),
+        }
+    }
+
+    async fn show_notice(&self, user: &UserId, said: Said) -> Result<(), Error> {
+        let since = self.0.deps.clock.now();
+        self.update_viewer(user, |viewer| viewer.notice = Some(Notice { said, since }));
         self.draw(user, None, MAX_HEALTH_AGE).await
     }
 
@@ -181,15 +219,31 @@ impl Home {
         drop_old_viewers(&mut viewers, now);
     }
 
-    async fn outcome_notice(&self, key: &str) -> Result<Reply, Error> {
-        let record = match ApprovalId::try_from(key.to_owned()) {
-            Ok(approval) => self.0.deps.store.action_by_approval(&approval).await?,
-            Err(_) => None,
+    /// Returns the notice that a person's tab shows now.
+    async fn notice(&self, user: &UserId, now: Timestamp) -> Result<Option<Reply>, Error> {
+        let Some(Notice { said, since }) = self.viewer(user).and_then(|viewer| viewer.notice) else { return Ok(None) };
+        let is_recent = now.since(since) < NOTICE_DURATION;
+        let (approval, was_running) = match said {
+            Said::Reply(reply) => return Ok(is_recent.then_some(reply)),
+            Said::Decided { approval, is_running } => (approval, is_running),
         };
-        Ok(match record {
-            Some(record) => Reply::text(Text::new().bold(record.act()).plain(": ").join(record.decision_line())),
-            None => Reply::text("That counts."),
-        })
+        let record = self.0.deps.store.action_by_approval(&approval).await?;
+        if was_running {
+            self.note_state(user, &approval, record.as_ref().is_some_and(|record| is_running(record.status)), now);
+        }
+        let reply = record.map_or_else(|| Reply::text(COUNTED), |record| Reply::text(view::decided(&record)));
+        Ok((was_running || is_recent).then_some(reply))
+    }
+
+    /// Notes the state that the notice about a decision shows, unless there is another notice by now.
+    fn note_state(&self, user: &UserId, decided: &ApprovalId, runs: bool, now: Timestamp) {
+        if let Ok(mut viewers) = self.0.viewers.lock()
+            && let Some(Notice { said: Said::Decided { approval, is_running }, since }) =
+                viewers.get_mut(user).and_then(|viewer| viewer.notice.as_mut())
+            && approval == decided
+        {
+            (*is_running, *since) = (runs, now);
+        }
     }
 
     /// Makes the next [`Home::refresh`] check the recently opened tabs.
@@ -228,7 +282,7 @@ impl Home {
     async fn draw(&self, user: &UserId, unless: Option<&[(ActionId, u64)]>, max_age: Duration) -> Result<(), Error> {
         let drawing = self.viewer(user).unwrap_or_default().drawing;
         let _guard = drawing.lock().await;
-        let Viewer { pages, notice, .. } = self.viewer(user).unwrap_or_default();
+        let Viewer { pages, .. } = self.viewer(user).unwrap_or_default();
         let HomeDeps { store, clock, slack, policy_for, groups, names, links, .. } = &self.0.deps;
         let (own_groups, now) = (groups.of(user).await, clock.now());
         let is_named = groups.names_approver(user, &own_groups);
@@ -243,7 +297,7 @@ impl Home {
         let facts = &self.0.deps.facts;
         let own_channels = groups.channels_of(user, facts.home_channels()).await;
         health.sections.extend(facts.home_of(user, &own_channels).await);
-        let notice = notice.filter(|(_, at)| health.now.since(*at) < NOTICE_DURATION).map(|(reply, _)| reply);
+        let notice = self.notice(user, now).await?;
         let notice = match &notice {
             Some(notice) => Some(names.in_reply(notice).await),
             None => None,
@@ -298,6 +352,10 @@ impl Home {
         drop_old_viewers(&mut viewers, now);
         viewers.iter().map(|(user, viewer)| (user.clone(), viewer.clone())).collect()
     }
+}
+
+fn is_running(status: Status) -> bool {
+    matches!(status, Status::Approved | Status::Intent)
 }
 
 /// Removes the people who opened their tab long ago.

@@ -7,7 +7,7 @@ use countersign_core::{
     ids::ChannelId,
     reply::{CardState, Part, Reply, Text},
 };
-use countersign_graph::action::ActionRecord;
+use countersign_graph::action::{ActionRecord, Status};
 use countersign_slack::{
     blocks::{self, MAX_TEXT_CHARS},
     mrkdwn::Mrkdwn,
@@ -79,6 +79,21 @@ pub fn draw(content: &Content, resolved: &ResolvedNames, health: &Health, notice
     push_reply(&mut blocks, &about(health));
     blocks.truncate(MAX_BLOCKS);
     json!({ "type": "home", "callback_id": "home", "blocks": blocks })
+}
+
+/// Returns the state of an action that the reader of the tab has just decided: its outcome, once there is one.
+pub(super) fn decided(record: &ActionRecord) -> Text {
+    let act = Text::new().bold(record.act()).plain(": ");
+    match record.card_state() {
+        CardState::Closed { outcome: Some(outcome), decision, .. } => match record.status {
+            Status::Done => outcome.plain(" · ").join(decision), // it names what was done
+            _ => act.join(outcome).plain(" · ").join(decision),
+        },
+        CardState::Running { .. } => {
+            act.join(record.decision_line()).plain(". The outcome will be shown here and in its thread.")
+        }
+        _ => act.join(record.decision_line()),
+    }
 }
 
 /// Draws the buttons that open the windows for something new.

@@ -54,7 +54,7 @@ CREATE TABLE contacts (
 ///
 /// # Errors
 ///
-/// Fails if the file is no database.
+/// Fails if the file is not a database.
 pub(super) fn version(connection: &Connection) -> rusqlite::Result<u32> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }

@@ -52,7 +52,7 @@ pub(super) async fn connect(settings: &ImapSettings) -> Result<Connected, MailEr
         greeting.ok_or_else(|| failed(&Error::ConnectionLost))?;
         if server.security == Security::StartTls {
             client.run_command_and_check_ok("STARTTLS", None).await.map_err(|error| failed(&error))?;
-            // What came before encryption is dropped with the client.
+            // Data that arrived before encryption is dropped with the client.
             let (limited, renewed) =
                 Limited::new(server.encrypt(client.into_inner().into_inner()).await?, MAX_ANSWER_BYTES);
             (client, allowance) = (Client::new(limited), renewed);

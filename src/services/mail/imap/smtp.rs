@@ -62,7 +62,7 @@ pub(super) async fn send(settings: &ImapSettings, out: &Outgoing, permit: &Permi
         Err(_) => Err(SendError::Unknown { detail: no_answer(settings).to_string() }),
     };
     if sent.is_ok() {
-        // Whether the server answers to this changes nothing.
+        // The mail is sent, whether or not the server answers this.
         timeout(settings.timeout, connection.quit()).await.ok();
     }
     sent
