@@ -40,8 +40,8 @@ const LAST_MOMENTS: Duration = Duration::from_secs(3);
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
-    /// A file with settings that differ from config/default.toml. The playground keeps its own workspace, platform and
-    /// store, and takes the rest from it: who may decide, for instance.
+    /// A file with settings that differ from config/default.toml. The playground keeps its own workspace, platform and store, and takes
+    /// everything else from it, such as who can decide.
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]
@@ -56,9 +56,9 @@ enum Command {
     Serve,
     /// Checks Slack, the store, the model and the platform once, and reports their status.
     Check,
-    /// Shows what the tool servers of the settings offer, and what changed since it was accepted.
+    /// Shows the tools that the tool servers in the settings offer, and what changed since they were accepted.
     Accept {
-        /// Accept it: the tools are offered as they are now, from the next start on.
+        /// Accept the tools as they are now, from the next start on.
         #[arg(long)]
         keep: bool,
     },
@@ -68,7 +68,7 @@ enum Command {
         #[arg(value_name = "FILE", default_value = "tests/fixtures/evaluation.json")]
         cases: PathBuf,
     },
-    /// Runs the stand-ins for Slack and the platforms alone, to try `serve` against.
+    /// Runs only the stand-ins for Slack and the platforms, to try `serve` against.
     Sandbox(app::sandbox::Options),
     /// Writes what happened in a thread (TEAM/CHANNEL/TS) as a lab notebook: Markdown to read, JSON lines to check.
     /// `trace` lists the threads.
@@ -79,7 +79,7 @@ enum Command {
         #[arg(long, default_value = ".", value_name = "FOLDER")]
         out: PathBuf,
     },
-    /// Shows figures about email.
+    /// Shows email statistics.
     Mail {
         #[command(subcommand)]
         what: report::Command,
@@ -91,7 +91,7 @@ enum Command {
     },
     /// Lists the threads, or tells what happened in one (TEAM/CHANNEL/TS), as JSON.
     Trace {
-        /// The thread; all are listed without it.
+        /// The thread; without it, all threads are listed.
         thread: Option<ThreadId>,
     },
 }
@@ -269,7 +269,7 @@ fn finish(result: anyhow::Result<()>) -> ExitCode {
 }
 
 fn settings_are_wrong(problems: &str) -> ExitCode {
-    eprintln!("The settings are wrong:");
+    eprintln!("The settings are invalid:");
     for problem in problems.lines() {
         eprintln!("  {problem}");
     }

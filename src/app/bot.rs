@@ -120,7 +120,7 @@ impl Bot {
             tokio::net::TcpListener::bind((config.server.address, config.server.port)).await.with_context(|| {
                 let server = &config.server;
                 format!(
-                    "cannot listen on {}:{}; choose another port with server.port (or PORT), another address with \
+                    "cannot listen on {}:{}; choose another port with server.port (or PORT), or another address with \
                      server.address",
                     server.address, server.port
                 )

@@ -80,14 +80,14 @@ async fn slack(config: &Config) -> Result<String, String> {
 async fn scopes(config: &Config) -> Result<String, String> {
     let token = config.slack.bot_token.as_ref().ok_or("SLACK_BOT_TOKEN is not set")?;
     let base = config.slack.api_url.trim_end_matches('/');
-    let url: Url = format!("{base}/auth.test").parse().map_err(|_| format!("`{base}` isn't an address"))?;
+    let url: Url = format!("{base}/auth.test").parse().map_err(|_| format!("`{base}` isn't a valid URL"))?;
     let client = http::client(&url, config.slack.timeout).map_err(|error| error.to_string())?;
     let answer = client.post(url).bearer_auth(token.expose_secret()).send().await;
     let answer = answer.map_err(|_| format!("Slack isn't answering (SLACK_API_URL is {})", config.slack.api_url))?;
     let granted = answer.headers().get("x-oauth-scopes").and_then(|granted| granted.to_str().ok()).unwrap_or_default();
     let granted: Vec<&str> = granted.split(',').map(str::trim).filter(|scope| !scope.is_empty()).collect();
     if granted.is_empty() {
-        return Err("Slack reported none for this token".to_owned());
+        return Err("Slack reported no scopes for this token".to_owned());
     }
     let manifest: Value = serde_json::from_str(MANIFEST).expect("a test parses the manifest, too");
     let wanted = manifest["oauth_config"]["scopes"]["bot"].as_array().into_iter().flatten().filter_map(Value::as_str);

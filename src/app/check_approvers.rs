@@ -132,7 +132,7 @@ fn disjoint_contexts(
             _ => format!("no {}", stuck.join(" and no ").replace('_', " ")),
         };
         Some(format!(
-            "{what} in both {one} and {other} can't be approved, because their approvers have no one in common. To allow it, list the same person in approvals.contexts.{one} and approvals.contexts.{other}"
+            "{what} that affects both {one} and {other} can be approved, because their approvers have no one in common. To allow it, list the same person in approvals.contexts.{one} and approvals.contexts.{other}"
         ))
     });
     reports.take(MAX_REPORTED_PAIRS).collect()

@@ -59,7 +59,7 @@ async fn account_line(
 async fn store(config: &Config) -> Result<String, String> {
     let path = config.email.context_file(&config.store.path);
     if config.email.database_url.is_none() && !path.exists() {
-        return Ok(format!("none yet; it will be made at {}", path.display()));
+        return Ok(format!("none yet; it will be created at {}", path.display()));
     }
     let store = context::store(config).map_err(|error| describe_error(&error))?;
     store.check().await.map_err(|error| error.to_string())
@@ -100,8 +100,8 @@ fn automatic(settings: &Email) -> String {
     let own: Vec<String> = own.collect();
     let own = if own.is_empty() { String::new() } else { format!(" ({})", own.join(", ")) };
     format!(
-        "ON: replies are sent without review from a confidence of {}{own}, up to {} a day and {} to one address; complaints \
-         are always reviewed",
+        "ON: replies are sent without review at a confidence of {} or higher{own}, up to {} a day and {} to one address; \
+         complaints are always reviewed",
         settings.threshold, settings.answers_a_day, settings.answers_to_one_address
     )
 }

@@ -59,7 +59,7 @@ fn compare(settings: &Approvals, nameable: &[Nameable]) -> Result<String, String
             remarks.push(format!("approvals.envelopes.{name}: there is no {kind} “{subject}” yet{nearest}"));
         }
     }
-    Ok(if remarks.is_empty() { "everything that the settings name exists".to_owned() } else { remarks.join("; ") })
+    Ok(if remarks.is_empty() { "everything named in the settings exists".to_owned() } else { remarks.join("; ") })
 }
 
 /// Compares names as envelopes do: without regard to case and surrounding spaces.
@@ -78,7 +78,7 @@ mod tests {
         let experiments = ["Math Hints", "Running Test"].map(str::to_owned);
         // A context with rules, and the context and experiment of an envelope.
         let cases: [([&str; 3], Result<&str, &str>); 5] = [
-            (["assign-prog", "Mathstream", "math hints "], Ok("everything that the settings name exists")),
+            (["assign-prog", "Mathstream", "math hints "], Ok("everything named in the settings exists")),
             (
                 ["assign-porg", "mathstream", "Math Hints"],
                 Err("approvals.contexts.assign-porg: there is no context assign-porg; the nearest is assign-prog"),

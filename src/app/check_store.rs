@@ -69,7 +69,7 @@ async fn reliable(store: &dyn Store) -> Result<String, String> {
     all_readable(store).await?;
     let durability = store.durability().await.map_err(|error| error.to_string())?;
     if durability.problems.is_empty() {
-        Ok(format!("{}, keeps what it acknowledges", durability.name))
+        Ok(format!("{}, writes are durable", durability.name))
     } else {
         Err(format!("{}: {}", durability.name, durability.problems.join("; ")))
     }
@@ -150,9 +150,11 @@ fn can_be_made(path: &Path) -> Result<String, String> {
     let folder = path.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(Path::new("/"));
     let probe = folder.join(format!(".countersign-check-{}", std::process::id()));
     match File::create_new(&probe).and_then(|_| fs::remove_file(&probe)) {
-        Ok(()) => Ok(format!("none yet; it will be made at {}, and {} is writable", path.display(), folder.display())),
+        Ok(()) => {
+            Ok(format!("none yet; it will be created at {}, and {} is writable", path.display(), folder.display()))
+        }
         Err(error) => Err(format!(
-            "none yet, and none can be made at {}, since {} is not writable ({error}); the setting store.path says where",
+            "none yet, and it cannot be created at {}: {} is not writable ({error}); store.path sets the location",
             path.display(),
             folder.display(),
         )),

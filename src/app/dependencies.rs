@@ -231,7 +231,7 @@ fn model(config: &Config, key: &str, chosen: ChosenModel) -> anyhow::Result<Arc<
 /// Returns the settings of a client. Only other servers than OpenAI's may need no key.
 fn model_settings(config: &Config, key: &str, chosen: ChosenModel) -> anyhow::Result<(Provider, remote::Settings)> {
     let ChosenModel { provider, name, base_url, api_key, timeout, attempts } = chosen;
-    let base_url: Url = base_url.parse().with_context(|| format!("{key}.base_url isn't an address"))?;
+    let base_url: Url = base_url.parse().with_context(|| format!("{key}.base_url isn't a valid URL"))?;
     let is_official = base_url.host_str().is_some_and(|host| host.ends_with("openai.com"));
     if api_key.is_none() && (provider != Provider::OpenAi || is_official) {
         bail!("{key}.provider is \"{provider}\", but {} is not set", provider.key_variable());

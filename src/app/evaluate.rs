@@ -110,7 +110,7 @@ impl fmt::Display for Score {
         }
         let (understood, all) = (self.understood(), self.lines.len());
         let percent = understood * 100 / all.max(1);
-        write!(f, "{}: {understood} of {all} understood ({percent} %)", self.model)?;
+        write!(f, "{}: {understood} of {all} understood ({percent}%)", self.model)?;
         match self.calls {
             0 => Ok(()),
             calls => write!(f, ", {calls} calls, {} tokens", self.tokens),

@@ -60,7 +60,7 @@ async fn ready(State(deps): State<HttpDeps>) -> (StatusCode, Json<Value>) {
     let store = store.check().await;
     let tasks = tasks.wrong().or_else(|| rounds.fault()).map_or_else(|| Ok("running".to_owned()), Err);
     let slack = match slack.map(|health| health.borrow().clone()) {
-        None => Ok("events come by HTTP".to_owned()),
+        None => Ok("events arrive over HTTP".to_owned()),
         Some(SocketHealth::Connected) => Ok("connected".to_owned()),
         Some(other) => Err(other.to_string()),
     };

@@ -50,17 +50,17 @@ pub fn capabilities(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Ve
 /// The options of the stand-ins.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct StandInOptions {
-    /// The port of the stand-in for UpGrade; 0 takes a free one.
+    /// The port of the stand-in for UpGrade; 0 picks a free one.
     #[arg(long, default_value_t = 8091)]
     upgrade_port: u16,
-    /// The port of the stand-in for the simulation bridge; 0 takes a free one.
+    /// The port of the stand-in for the simulation bridge; 0 picks a free one.
     #[arg(long, default_value_t = 8092)]
     bridge_port: u16,
-    /// Make UpGrade require tokens of a service account, and write the key file of that account here.
+    /// Make UpGrade require service account tokens, and write that account's key file here.
     #[arg(long, value_name = "FILE")]
     service_account: Option<PathBuf>,
-    /// The port of a stand-in for an MCP server, named `mcp.notes`; 0 takes a free one. Without this option there is no
-    /// such stand-in.
+    /// The port of a stand-in for an MCP server, named `mcp.notes`; 0 picks a free one. Without this option, it isn't
+    /// started.
     #[arg(long)]
     mcp_port: Option<u16>,
 }

@@ -31,9 +31,8 @@ use super::stdout::describe_error;
 const FILE_NAME: &str = "countersign.key";
 
 /// The comment at the top of a key file.
-const HEAD: &str = "# Countersign signs what is on its cards with the first of these keys, and accepts all of them. Keep this \
-                    file secret, keep a copy,\n# and keep it apart from the store. A new key goes above the others: \
-                    openssl rand -hex 32\n";
+const HEAD: &str = "# Countersign signs its cards with the first of these keys and accepts all of them. Keep this file secret, \
+                    back it up,\n# and keep it separate from the store. Put a new key above the others: openssl rand -hex 32\n";
 
 /// The register that contains the id of the newest key.
 const REGISTER: &str = "digest key";
@@ -229,7 +228,7 @@ fn missing_key_message(named: &KeyId, config: &Config) -> String {
     format!(
         "this store is used with digest key {named}, and {here} has no such key. Copy the key file of the process that has \
          it to {file} here, or set COUNTERSIGN_DIGEST_KEYS in all of them. If that key is lost, start once with \
-         approvals.new_digest_key = true: open cards then have to be asked for again"
+         approvals.new_digest_key = true: you then have to ask for the open cards again"
     )
 }
 
@@ -308,7 +307,7 @@ pub fn describe(config: &Config) -> Result<String, String> {
     let rights = match fs::metadata(&path) {
         Ok(file) => file.permissions().mode() & 0o777,
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            return Ok(format!("none yet; one will be made at {}", path.display()));
+            return Ok(format!("none yet; one will be created at {}", path.display()));
         }
         Err(error) => return Err(format!("cannot look at {}: {error}", path.display())),
     };

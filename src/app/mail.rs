@@ -287,7 +287,7 @@ impl ReadyMail {
             term: config.workers.lease,
         });
         let digest = settings.digest.as_deref().map(|at| {
-            let at = Time::strptime("%H:%M", at).context("email.digest isn't a time")?;
+            let at = Time::strptime("%H:%M", at).context("email.digest isn't a valid time")?;
             anyhow::Ok(Digest {
                 book: shown.clone(),
                 store: shown.book.store().clone(),

@@ -31,16 +31,16 @@ const SYNC_EVERY: Duration = Duration::from_secs(1);
 /// The options of the stand-ins for mail.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct MailOptions {
-    /// Run stand-ins for Gmail, the calendar and HubSpot as well, and make a channel for mail.
+    /// Run stand-ins for Gmail, the calendar and HubSpot as well, and create an email channel.
     #[arg(long)]
     pub mail: bool,
-    /// The port of the stand-in for Gmail; 0 takes a free one.
+    /// The port of the stand-in for Gmail; 0 picks a free one.
     #[arg(long, default_value_t = 8093, requires = "mail")]
     gmail_port: u16,
-    /// The port of the stand-in for the calendar; 0 takes a free one.
+    /// The port of the stand-in for the calendar; 0 picks a free one.
     #[arg(long, default_value_t = 8094, requires = "mail")]
     calendar_port: u16,
-    /// The port of the stand-in for HubSpot; 0 takes a free one.
+    /// The port of the stand-in for HubSpot; 0 picks a free one.
     #[arg(long, default_value_t = 8095, requires = "mail")]
     hubspot_port: u16,
 }

@@ -19,7 +19,7 @@ use super::dependencies;
 /// The checks of records.
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum Audit {
-    /// Checks an exported notebook without store or network, and names the first thing that is wrong with it.
+    /// Checks an exported notebook without the store or the network, and reports the first problem.
     ///
     /// It detects every changed byte, every line that is missing, added or moved, and a truncated end. It cannot detect
     /// that a whole notebook was forged: for that, compare the last hash with one that was noted elsewhere.

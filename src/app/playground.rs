@@ -45,7 +45,7 @@ pub struct Options {
     /// The folder for the data of the workspace, the platforms and the bot.
     #[arg(long, default_value = ".countersign", value_name = "FOLDER")]
     data: PathBuf,
-    /// Start afresh: delete the data in that folder.
+    /// Start over: delete the data in that folder.
     #[arg(long)]
     reset: bool,
 }

@@ -31,11 +31,11 @@ const SIGNING_SECRET: &str = "sandbox-signing-secret";
 /// The options of the sandbox.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Options {
-    /// The port of the stand-in for Slack; 0 takes a free one.
+    /// The port of the stand-in for Slack; 0 picks a free one.
     #[arg(long, default_value_t = 8090)]
     slack_port: u16,
-    /// The port of the stand-in for a language model, which answers as the grammar does; 0 takes a
-    /// free one. Without this option there is no such stand-in.
+    /// The port of the stand-in for a language model, which answers as the grammar does; 0 picks a
+    /// free one. Without this option, it isn't started.
     #[arg(long)]
     model_port: Option<u16>,
     /// Send events to this address as HTTP requests instead of Socket Mode.

@@ -51,7 +51,7 @@ pub(super) fn decide(registry: &Registry, step: &Step, result: &Value) -> Decisi
         Some(Verdict::Fails(because)) => Decision::Stop { because },
         Some(Verdict::CannotTell(because)) => Decision::Ask { condition: words.clone(), because },
         None => {
-            let because = "that cannot be worked out from the result".to_owned();
+            let because = "the result doesn't show it".to_owned();
             Decision::Ask { condition: words.clone(), because }
         }
     }

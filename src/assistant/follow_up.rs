@@ -86,7 +86,7 @@ fn recheck_reply(record: &ActionRecord, by: &UserId) -> Reply {
             Reply::text(to.plain("I checked again: it happened. ").join(about()).join(summary))
         }
         Status::Unknown => {
-            Reply::text(to.join(about()).plain("I checked again, and it still isn't known. ").join(summary))
+            Reply::text(to.join(about()).plain("I checked again, and the outcome still isn't known. ").join(summary))
                 .hint("Check the platform itself, then press Mark as done or Abandon on the card.")
         }
         _ => Reply::text(outcomes::everyone_and(by, record).join(about()).join(summary)),

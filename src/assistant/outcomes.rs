@@ -31,7 +31,7 @@ fn outcome_reply(record: &ActionRecord) -> Reply {
             let words = match several {
                 true if worked_for_some(&summary) => " worked only for some of them. ",
                 true => " failed for all of them. ",
-                false => " did not work. ",
+                false => " didn't work. ",
             };
             let text = everyone(record).bold(record.act()).plain(words);
             Reply::text(text.join(summary))

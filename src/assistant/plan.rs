@@ -249,7 +249,7 @@ impl Plan {
 
     /// Returns the event that the step in hand begins: it is understood now, so no capability has a part in it yet.
     fn begin_event(&self, request: &str) -> StreamEvent {
-        let text = format!("Begins: {}", shorten(request, MAX_TEXT_LENGTH));
+        let text = format!("Started: {}", shorten(request, MAX_TEXT_LENGTH));
         StreamEvent { source: ASSISTANT.to_owned(), ..self.event(text) }
     }
 

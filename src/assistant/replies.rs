@@ -364,7 +364,7 @@ fn with_age(reply: Reply, age: Duration, said: &str) -> Reply {
     };
     let reply = reply.hint(format!("Fetched {age}."));
     match said.chars().count() <= 200 {
-        true => reply.choice("Look again", format!("{} again", said.trim_end_matches(['?', '!', '.', ' ']))),
+        true => reply.choice("Refresh", format!("{} again", said.trim_end_matches(['?', '!', '.', ' ']))),
         false => reply,
     }
 }

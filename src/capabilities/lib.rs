@@ -238,7 +238,7 @@ pub trait Capability: Send + Sync {
     ///
     /// A refusal that suggests similar names, or says that the platform cannot be reached.
     async fn place(&self, name: &str) -> Result<AllowancePlace, PrepareError> {
-        let reply = Reply::text(format!("There is nothing called “{name}” in which this could be allowed."));
+        let reply = Reply::text(format!("Nothing here is called “{name}”, so I can't allow this in it."));
         Err(parameters::refused(ErrorKind::NotFound, reply))
     }
 

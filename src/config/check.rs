@@ -35,7 +35,7 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
         format!("found {connections}; expected 1 to 10, which is as many as Slack allows"),
     );
     if let Some(connections) = config.server.connections {
-        let right = "expected 16 to 4096, or nothing, for as many as the limit of open files allows";
+        let right = "expected 16 to 4096; leave it unset for as many as the open-file limit allows";
         expect((16..=4096).contains(&connections), "server.connections", format!("found {connections}; {right}"));
     }
     let workers = &config.workers;
@@ -74,7 +74,7 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
     );
     if let Some(keep) = config.record.keep {
         let right =
-            "expected at least 1day, because deliveries can be repeated that long, or nothing to keep them forever";
+            "expected at least 1day, because deliveries can repeat for that long; leave it unset to keep them forever";
         expect(keep >= Duration::from_secs(24 * 3600), "record.keep", format!("found {}; {right}", format_time(keep)));
     }
     for (key, named) in

@@ -178,7 +178,11 @@ impl Email {
             need(!channel, "email.channel", what);
             return found;
         };
-        need(channel, "email.channel", "a mail account is set, but no channel for its mails; expected its id (C…)");
+        need(
+            channel,
+            "email.channel",
+            "a mail account is set, but no channel for its email; expected a channel ID (C…)",
+        );
         match provider {
             MailProvider::Gmail if self.service_account.is_some() => {
                 need(self.address.is_some(), "email.address", "a service account needs the address it acts for");
@@ -224,7 +228,7 @@ pub(super) fn problems(settings: &Email) -> Vec<Problem> {
         }
     }
     if let Some(channel) = settings.channel.as_deref().filter(|channel| !is_channel(channel)) {
-        wrong("channel", format!("found `{channel}`; expected the id of a channel (C…), not its name"));
+        wrong("channel", format!("found `{channel}`; expected a channel ID (C…), not a name"));
     }
     let own = settings.address.iter().map(|address| ("address", address));
     for (key, address) in own.chain(settings.aliases.iter().map(|alias| ("aliases", alias))) {
@@ -249,7 +253,7 @@ pub(super) fn problems(settings: &Email) -> Vec<Problem> {
         } else if !CLASSES.contains(&class.as_str()) {
             let near =
                 nearest(class, CLASSES.into_iter()).map(|near| format!("did you mean {near}? ")).unwrap_or_default();
-            wrong(&key, format!("there is no such class; {near}there are {}", CLASSES.join(", ")));
+            wrong(&key, format!("there is no such class; {near}the classes are {}", CLASSES.join(", ")));
         } else if let Some(what) = wrong_share(*threshold) {
             wrong(&key, what);
         }

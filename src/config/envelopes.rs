@@ -38,7 +38,8 @@ impl Envelope {
             .collect();
         for key in self.limits.keys().filter(|key| !known.contains(&key.as_str())) {
             let near = nearest(key, known.iter().copied()).map(|near| format!("did you mean `{near}`? "));
-            let what = format!("there is no such limit; {}there are {}", near.unwrap_or_default(), known.join(", "));
+            let what =
+                format!("there is no such limit; {}the limits are {}", near.unwrap_or_default(), known.join(", "));
             found.push((key.clone(), what));
         }
         let wrong = measures.iter().copied().flatten().flat_map(|measure| measure.problems(&self.limits));

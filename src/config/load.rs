@@ -283,7 +283,7 @@ fn unknown_sections(tree: &Tree, sections: &[&str]) -> Vec<Problem> {
     let problems = unknown.into_iter().map(|name| {
         let near = nearest(&name, sections.iter().copied()).map(|near| format!("did you mean {near}? "));
         let near = near.unwrap_or_default();
-        Problem { what: format!("there is no such section; {near}there are {}", sections.join(", ")), key: name }
+        Problem { what: format!("there is no such section; {near}the sections are {}", sections.join(", ")), key: name }
     });
     problems.collect()
 }

@@ -75,7 +75,7 @@ fn wrong(name: &str, value: &str) -> Option<String> {
             "keys of at least 32 bytes each, in hexadecimal or base64, with commas between them"
         }
         "GOOGLE_CLIENT_ID" | "GOOGLE_CLIENT_SECRET" => {
-            "that of the OAuth client, in the Google Cloud console under APIs & Services, Credentials"
+            "the OAuth client's value, in the Google Cloud console under APIs & Services, Credentials"
         }
         "GOOGLE_REFRESH_TOKEN" => "a refresh token of the mail account for that OAuth client",
         "DATABASE_URL" => "an address such as postgresql://user:password@host:5432/database",

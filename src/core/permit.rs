@@ -26,7 +26,7 @@ const MAX_SET_BACK: Duration = Duration::from_secs(1);
 
 /// The permit has expired, so nothing more may be sent under it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the time for sending this is over")]
+#[error("the deadline for sending this has passed")]
 pub struct RunOut;
 
 /// Permission to send changes until it expires. Clones share their state.

@@ -43,7 +43,7 @@ impl Listener<MailState> for MailListener {
                 })
             }
             ActionFollowUp::CheckAgain if record.status == Status::Unknown => {
-                Some(Reply::text(act().plain(": it still isn't known. ").join(outcome())))
+                Some(Reply::text(act().plain(": the outcome still isn't known. ").join(outcome())))
             }
             ActionFollowUp::CheckAgain | ActionFollowUp::SaidDone | ActionFollowUp::Settled => {
                 Some(Reply::text(act().plain(": ").join(outcome())))

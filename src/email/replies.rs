@@ -77,7 +77,7 @@ pub(super) fn mail_gone() -> Reply {
 }
 
 pub(super) fn not_an_answer() -> Reply {
-    Reply::text("I don't know the email that this would reply to. Nothing was sent.")
+    Reply::text("I don't know which email this would reply to. Nothing was sent.")
 }
 
 pub(super) fn too_long(length: usize) -> Reply {
@@ -108,7 +108,7 @@ pub(super) fn answered_by_hand(answer: &AnswerByHand) -> Text {
 /// Describes a failure of the mail account, in one sentence without addresses.
 pub(super) fn account_error(error: &MailError) -> String {
     match error {
-        MailError::Unavailable { .. } => "The mail server doesn't answer.".to_owned(),
+        MailError::Unavailable { .. } => "The mail server isn't answering.".to_owned(),
         MailError::SignIn { .. } => "The mail server refused the sign-in.".to_owned(),
         MailError::Refused { status: Some(status), .. } => format!("The mail server refused this ({status})."),
         MailError::Refused { status: None, .. } => "The mail server refused this.".to_owned(),

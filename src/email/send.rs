@@ -130,7 +130,7 @@ impl SendAnswer {
     async fn answer_by_hand(&self, mail: &MailId) -> Result<Option<AnswerByHand>, Outcome> {
         let entry = self.book.entry(mail).await.map_err(|error| {
             tracing::warn!(error = chain(&error), "Cannot read the list of mails");
-            failed(ErrorKind::Execution, "The list of mails can't be read, so nothing was sent.")
+            failed(ErrorKind::Execution, "I can't read the list of emails, so nothing was sent.")
         })?;
         let Some(incoming) = entry.and_then(|entry| entry.incoming()) else { return Ok(None) };
         self.account.answered_by_hand(&incoming).await.map_err(|error| not_sent(&error))
@@ -295,11 +295,11 @@ impl ActionKind for SendAnswer {
 
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
         let Some(mail) = record.parameters["mail"].as_str().map(MailId::new) else {
-            return Err(failed(ErrorKind::Execution, "The stored reply can't be read, so it was not sent."));
+            return Err(failed(ErrorKind::Execution, "I can't read the stored reply, so it wasn't sent."));
         };
         let others = self.others(&mail, Some(record)).await.map_err(|error| {
             tracing::warn!(error = chain(&error), "Cannot look up the other answers to a mail");
-            failed(ErrorKind::Execution, "Earlier replies can't be looked up, so it was not sent.")
+            failed(ErrorKind::Execution, "I can't look up earlier replies, so it wasn't sent.")
         })?;
         if others.iter().any(|other| matches!(other.status, Status::Done | Status::Settled | Status::Intent)) {
             return Err(failed(ErrorKind::Execution, "This email was already answered, so nothing was sent."));
@@ -316,7 +316,7 @@ impl ActionKind for SendAnswer {
             Ok(out) => out,
             Err(error) => {
                 tracing::error!(action.id = %record.id, %error, "A stored answer cannot be read");
-                let summary = "The stored reply can't be read, so it was not sent.";
+                let summary = "I can't read the stored reply, so it wasn't sent.";
                 return Performed::Ended(failed(ErrorKind::Execution, summary));
             }
         };
@@ -345,11 +345,11 @@ impl ActionKind for SendAnswer {
             Ok(Found::Sent(sent)) => Probed::Happened(done(&out, &sent)),
             // A draft can be sent only once, and it is still there.
             Ok(Found::Draft(_)) => {
-                Probed::Unfinished { evidence: "The reply is still a draft, so it was not sent.".into() }
+                Probed::Unfinished { evidence: "The reply is still a draft, so it wasn't sent.".into() }
             }
             Ok(Found::Nothing) => Probed::DidNotHappen,
             Ok(Found::Unknown { why }) => {
-                Probed::CannotTell { evidence: Text::from(format!("The mail account can't tell: {why}.")) }
+                Probed::CannotTell { evidence: Text::from(format!("I can't tell whether it was sent: {why}.")) }
             }
             Err(error) => Probed::CannotTell { evidence: Text::from(replies::account_error(&error)) },
         }

@@ -89,7 +89,7 @@ impl ActionKind for MarkAsSpam {
             return Performed::Ended(Outcome::Failed { error: ErrorKind::Execution, summary });
         };
         let Ok(mail) = self.book.current_id(&mail).await else {
-            return Performed::NoAnswer { detail: "the list of mails can't be read".to_owned() };
+            return Performed::NoAnswer { detail: "the list of emails can't be read".to_owned() };
         };
         match self.account.mark(&mail, Handled::Spam).await {
             Ok(()) => {

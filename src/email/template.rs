@@ -26,7 +26,7 @@ pub fn draft(mail: &Mail, class: Class, slots: &[FreeSlot], signature: &str) -> 
              get back to you as soon as we know more."
         ),
         Class::MeetingRequest if slots.is_empty() => {
-            format!("Thank you for your message{about}. We'd be glad to meet. Which days suit you?")
+            format!("Thank you for your message{about}. We'd be glad to meet. Which days work for you?")
         }
         Class::MeetingRequest => {
             let times = slots.iter().take(MAX_SLOTS).map(|slot| format!("- {}", spoken(slot)));
@@ -89,7 +89,7 @@ mod tests {
         - Wednesday, March 5, 9:00 AM to 10:30 AM (UTC+01:00)
         - Thursday, March 6, 9:00 AM to 10:30 AM (UTC+01:00)
 
-        Does one of them suit you?
+        Does one of them work for you?
 
         Best regards,
         Support

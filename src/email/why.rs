@@ -65,9 +65,9 @@ impl Why {
             Self::Failed { what } => format!("A step failed: {what}"),
             Self::NoDraft => "There is no draft.".to_owned(),
             Self::Off => "Automatic replies are off.".to_owned(),
-            Self::DayLimit { limit } => format!("Today's limit of automatic replies is reached ({limit})."),
+            Self::DayLimit { limit } => format!("Today's limit on automatic replies has been reached ({limit})."),
             Self::AddressLimit { limit } => {
-                format!("Today's limit of automatic replies to this address is reached ({limit}).")
+                format!("Today's limit on automatic replies to this address has been reached ({limit}).")
             }
             Self::AutomaticMail => "A program sent this email.".to_owned(),
             Self::FromUs => "This email comes from your own address.".to_owned(),

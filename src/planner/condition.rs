@@ -163,7 +163,7 @@ impl Comparison {
                     Fit::Same => (self.number, None),
                     Fit::Converted(limit) => (limit, Some((asked, has))),
                     Fit::Other | Fit::Unknown => {
-                        let because = format!("“{name}” is in {has}, and the condition is in {asked}");
+                        let because = format!("“{name}” is in {has}, but the condition is in {asked}");
                         return Verdict::CannotTell(because);
                     }
                 }

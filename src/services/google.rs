@@ -262,7 +262,7 @@ impl TokenSource {
                 Ok((SecretString::from(token), expires_in.map_or(DEFAULT_LIFETIME, seconds)))
             }
             Ok(TokenAnswer { access_token: Some(_), .. }) => Err(self.unreachable("its answer holds no token")),
-            Ok(_) | Err(_) => Err(self.unreachable("what answers there is no token endpoint")),
+            Ok(_) | Err(_) => Err(self.unreachable("that address isn't a token endpoint")),
         }
     }
 

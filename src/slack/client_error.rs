@@ -87,7 +87,7 @@ pub enum Error {
     NotSent,
     /// The object of the call does not exist, or is not accessible to this app: `message_not_found`,
     /// `channel_not_found`, …
-    #[error("it is not there: {code}")]
+    #[error("not found: {code}")]
     Gone {
         /// Slack's error code.
         code: String,

@@ -42,7 +42,7 @@ impl Refusal {
                 "it lacks the scope connections:write; make one that has it on the app's page under Basic Information, \
                  App-Level Tokens, and set SLACK_APP_TOKEN to it"
             }
-            "account_inactive" => "the app is not installed in the workspace any more; install it again",
+            "account_inactive" => "the app is no longer installed in the workspace; reinstall it",
             "invalid_auth" | "not_authed" | "token_revoked" | "token_expired" => {
                 "it is wrong or was revoked; set SLACK_APP_TOKEN to the one on the app's page under Basic Information, \
                  App-Level Tokens"
@@ -56,8 +56,8 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.code == "link_disabled" {
             return f.write_str(
-                "Slack closed Socket Mode (link_disabled): it is switched off; switch it on on the app's page under \
-                 Socket Mode",
+                "Slack closed Socket Mode (link_disabled): it is turned off; turn it on under Socket Mode on the app's \
+                 page",
             );
         }
         write!(f, "Slack refused the app token ({}): {}", self.code, self.advice())

@@ -204,7 +204,7 @@ impl Book {
             let words = plain.iter().filter(|word| !word.is(",")).count();
             return Interpretation::unclear(
                 format!(
-                    "That message is too long: it has {words} words, and I can read up to {MAX_WORDS}, counting commas. Nothing was changed. Split it, for example a long list of ids into lists of up to 100."
+                    "That message is too long: it has {words} words, and I can read up to {MAX_WORDS}, counting commas. Nothing was changed. Split it, for example a long list of IDs into lists of up to 100."
                 ),
                 Vec::new(),
             );

@@ -16,15 +16,15 @@ const TERMS: &[OwnTerm] = &[
         name: "envelope",
         names: "envelope|envelopes|limit envelope|change envelope",
         meaning: "An *envelope* is a set of limits that the app's operator puts around some things, for example “weights from 10% to \
-            90%”. A change within the limits needs the usual approval. A change outside of them needs two people, neither of \
-            them the person who asked. `/countersign settings` lists the envelopes.",
+            90%”. A change within the limits needs the usual approval. A change outside them needs approval from two people, \
+            neither of them the person who asked. `/countersign settings` lists the envelopes.",
     },
     OwnTerm {
         name: "standing approval",
         names: "standing approval|standing approvals|standing approve|advance approval|advance approvals|approval in advance",
         meaning: "A *standing approval* allows some kinds of changes in advance, for a limited time or number of times: “allow starts \
             and stops of Math Hints until Friday”. Someone has to approve it first. After that, these changes need no card of \
-            their own. `/countersign standing` lists them, and anyone who may approve can end one.",
+            their own. `/countersign standing` lists them, and anyone who can approve can end one.",
     },
     OwnTerm {
         name: "card",

@@ -118,15 +118,15 @@ fn names(meaning: &Meaning, situation: &Situation) -> Result<Vec<String>, Resolu
     let ask = |question: String| Resolution::Question(question, Vec::new());
     let Some(Listed { names, is_complete, .. }) = &situation.listed else {
         return Err(ask(
-            "I haven't shown a list in this thread, so I can't count in it. Which one do you mean, by name?".to_owned(),
+            "I haven't shown a list in this thread, so I can't tell which one that is. What's its name?".to_owned()
         ));
     };
     let count = names.len();
     let entries = |count: usize| if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") };
-    let too_few = || ask(format!("The last list has only {}. Which one do you mean, by name?", entries(count)));
+    let too_few = || ask(format!("The last list has only {}. What's the name of the one you mean?", entries(count)));
     let incomplete = || {
         ask(format!(
-            "The last list goes on after the {} that I showed. Which ones do you mean? Name them, or limit the list first.",
+            "The last list continues after the {} that I showed. Which ones do you mean? Name them, or narrow the list first.",
             entries(count)
         ))
     };
@@ -142,7 +142,7 @@ fn names(meaning: &Meaning, situation: &Situation) -> Result<Vec<String>, Resolu
         Meaning::All(Some(expected)) if expected != count => {
             let words = if expected == 2 { "both of them".to_owned() } else { format!("all {expected}") };
             Err(ask(format!(
-                "The last list has {}, so I'm not sure which “{words}” are. Which ones do you mean, by name?",
+                "The last list has {}, so I'm not sure which “{words}” are. Give me the names of the ones you mean.",
                 entries(count)
             )))
         }
@@ -154,7 +154,7 @@ fn names(meaning: &Meaning, situation: &Situation) -> Result<Vec<String>, Resolu
             let others: Vec<&String> = names.iter().filter(|name| Some(name.as_str()) != subject).collect();
             match others.as_slice() {
                 [other] if count == 2 => Ok(vec![(*other).clone()]),
-                _ => Err(ask("Which one do you mean, by name?".to_owned())),
+                _ => Err(ask("What's the name of the one you mean?".to_owned())),
             }
         }
     }

@@ -152,7 +152,7 @@ fn how_to_decide(open: &[OpenCard]) -> String {
         [OpenCard { title, approve, reject, typed }] => {
             let typing = match typed {
                 true => ", or type just “yes” or “no” in this thread.",
-                false => ". A typed yes is not enough for this one.",
+                false => ". A typed yes isn't enough for this one.",
             };
             format!("A card is open: {title} Press **{approve}** or **{reject}** on it{typing}")
         }

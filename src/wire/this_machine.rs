@@ -23,7 +23,7 @@ pub fn only(routes: Router) -> Router {
 async fn guard(request: Request, next: Next) -> Response {
     match is_from_here(request.headers()) {
         true => next.run(request).await,
-        false => (StatusCode::FORBIDDEN, "this is for this machine and its own page only").into_response(),
+        false => (StatusCode::FORBIDDEN, "only this machine and its own page can use this").into_response(),
     }
 }
 

@@ -33,7 +33,7 @@ impl Authorities {
         let certificates =
             certificates.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
         match certificates.is_empty() {
-            true => Err(io::Error::new(io::ErrorKind::InvalidData, "it contains no certificate in the format PEM")),
+            true => Err(io::Error::new(io::ErrorKind::InvalidData, "it contains no certificate in PEM format")),
             false => Ok(Self { pem, certificates }),
         }
     }

@@ -66,7 +66,7 @@ pub async fn open(
     match settings.provider() {
         None => bail!("no mail account is set; see [email] in config/default.toml"),
         Some(MailProvider::Gmail) => {
-            let tokens = tokens.context("the mail account is Gmail, but no credentials of Google are set")?;
+            let tokens = tokens.context("the mail account is Gmail, but no Google credentials are set")?;
             let gmail = gmail_settings(settings, tokens, clock)?;
             let address = match own_address(settings)? {
                 Some(address) => address,
@@ -143,7 +143,7 @@ fn security(encryption: Encryption) -> Security {
 /// Returns the address in the settings, with the name of the sender; `None` if there is none.
 fn own_address(settings: &Email) -> anyhow::Result<Option<Address>> {
     let Some(text) = &settings.address else { return Ok(None) };
-    let address = Address::parse(text).ok_or_else(|| anyhow!("email.address isn't an address"))?;
+    let address = Address::parse(text).ok_or_else(|| anyhow!("email.address isn't a valid email address"))?;
     Ok(Some(named(settings, address)))
 }
 
@@ -171,5 +171,5 @@ async fn address_of(gmail: &GmailSettings) -> anyhow::Result<Address> {
 }
 
 fn url(address: &str, key: &str) -> anyhow::Result<Url> {
-    address.parse().with_context(|| format!("{key} isn't an address"))
+    address.parse().with_context(|| format!("{key} isn't a valid URL"))
 }

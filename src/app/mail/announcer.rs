@@ -131,6 +131,6 @@ fn refusal(error: &Error) -> String {
             "The bot is not in the channel for email (email.channel). Invite it there.".to_owned()
         }
         "is_archived" => "The channel for email (email.channel) is archived.".to_owned(),
-        word => format!("Slack did not take the message that begins a thread ({word})."),
+        word => format!("Slack didn't accept the message that starts a thread ({word})."),
     }
 }

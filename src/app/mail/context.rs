@@ -58,7 +58,7 @@ pub fn calendar(config: &Config, tokens: Option<&Arc<TokenSource>>) -> anyhow::R
     let settings = &config.email;
     let Some(calendar) = &settings.calendar else { return Ok(None) };
     let tokens = tokens.context(
-        "email.calendar is set, but no credentials of Google are; set GOOGLE_CLIENT_ID, GOOGLE_CLIENT_SECRET and \
+        "email.calendar is set, but no Google credentials are; set GOOGLE_CLIENT_ID, GOOGLE_CLIENT_SECRET and \
          GOOGLE_REFRESH_TOKEN",
     )?;
     let calendar = GoogleCalendar::new(GoogleCalendarSettings {
@@ -117,7 +117,7 @@ pub fn embedder(config: &Config) -> anyhow::Result<Option<Arc<dyn Embedder>>> {
 }
 
 fn url(address: &str, key: &str) -> anyhow::Result<Url> {
-    address.parse().with_context(|| format!("{key} isn't an address"))
+    address.parse().with_context(|| format!("{key} isn't a valid URL"))
 }
 
 /// The embeddings of a provider of language models.

@@ -224,7 +224,7 @@ impl CarryOn {
         let failures = plan.control.failures;
         match plan.route(&self.registry, limits) {
             Next::Again { after, .. } => {
-                let text = format!("Try {failures} failed, the next in {} s", after.as_secs_f64());
+                let text = format!("Attempt {failures} failed; next attempt in {} s", after.as_secs_f64());
                 state.note_plan_event(&text, Some(kind));
                 state.repeat_step(now);
                 Step::later(state, Analyze::NAME, after).cost(usage.total())

@@ -183,9 +183,7 @@ fn closing_reply(registry: &Registry, state: &mut AgentState, record: &ActionRec
         None => reply,
     };
     let reply = match state.plan().filter(|plan| !plan.ahead.is_empty()) {
-        Some(_) if record.status == Status::Done && !record.cut_short => {
-            with_report(outcomes::done_so_far(record))
-        }
+        Some(_) if record.status == Status::Done && !record.cut_short => with_report(outcomes::done_so_far(record)),
         _ => outcomes::with_question(registry, record, with_report(outcomes::outcome(registry, record))),
     };
     state.context.mark_outdated();

@@ -127,7 +127,7 @@ pub fn plan_fault(fault: &Fault, requests: &[String]) -> Reply {
     let request = |step: usize| requests.get(step - 1).map(|request| shorten(request, 120)).unwrap_or_default();
     let words = match fault {
         Fault::MissingCondition { step, .. } => format!(
-            "I can't tell whether the condition in “{}” holds: no request before it reads anything that could show it.",
+            "I can't tell whether the condition in “{}” holds: nothing before it looks that up.",
             request(*step)
         ),
         Fault::UnknownCapability { step, .. } => format!("“{}” is no longer possible here.", request(*step)),
@@ -164,7 +164,7 @@ pub fn left_behind(reply: Reply, undone: &[String]) -> Reply {
     match undone {
         [] => reply,
         undone => reply.and(Part::Text(
-            format!("These steps of your earlier request weren't run: {}", requests_in_words(undone)).into(),
+            format!("I didn't run these steps of your earlier request: {}", requests_in_words(undone)).into(),
         )),
     }
 }

@@ -18,14 +18,14 @@ pub(super) async fn platform(client: &UpgradeClient, settings: &Upgrade) -> Resu
     let (how, refused) = match client.sign_in() {
         SignIn::Nobody => (
             "without signing in".to_owned(),
-            "wants a token; set UPGRADE_SERVICE_ACCOUNT or UPGRADE_AUTH_TOKEN".to_owned(),
+            "requires a token; set UPGRADE_SERVICE_ACCOUNT or UPGRADE_AUTH_TOKEN".to_owned(),
         ),
         SignIn::Token(_) => {
             ("with UPGRADE_AUTH_TOKEN".to_owned(), "does not accept UPGRADE_AUTH_TOKEN; renew it".to_owned())
         }
         SignIn::ServiceAccount(account) => {
             let name = account.account();
-            let refused = format!("does not accept {name}; it must know it as a service account of its own");
+            let refused = format!("does not accept {name}; register it there as a service account");
             (format!("as {name}, with tokens from {}", account.endpoint()), refused)
         }
     };

@@ -114,7 +114,7 @@ fn choices_as_list(mut reply: Reply) -> Reply {
     let ids = reply.choices.len() > 1 && reply.choices.iter().all(|choice| choice.label.contains(", id "));
     let labels = std::mem::take(&mut reply.choices).into_iter().map(|choice| choice.label.into()).collect();
     match ids {
-        true => reply.and(Part::List(labels)).hint("Ask for one by its id, such as /upgrade show 1a2b3c4d."),
+        true => reply.and(Part::List(labels)).hint("Ask for one by its ID, such as /upgrade show 1a2b3c4d."),
         false => reply,
     }
 }

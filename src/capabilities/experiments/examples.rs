@@ -52,7 +52,7 @@ fn from_experiments(all: &[View], example: Example) -> Option<String> {
         Example::Points => {
             let view = complete()?;
             let points: Vec<_> = view.decision_points.iter().map(|point| format!("`{}`", point.words())).collect();
-            format!("For example, “{}” takes place at {}.", view.name, join_words(&points))
+            format!("For example, “{}” runs at {}.", view.name, join_words(&points))
         }
         Example::Units => {
             let view = all.iter().find(|view| view.assignment_unit == "group").or(all.first())?;

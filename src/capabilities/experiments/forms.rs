@@ -77,7 +77,7 @@ pub(super) fn users(given: &Value, most: u32) -> Form {
 /// Returns the form for an action on one user: the user's id, and a line for each of `more`, which
 /// are pairs of a place and a label.
 pub(super) fn user(given: &Value, more: &[(&str, &str)]) -> Form {
-    let user = std::iter::once(line(given, "/user", "User id").required());
+    let user = std::iter::once(line(given, "/user", "User ID").required());
     Form { fields: user.chain(more.iter().map(|(place, label)| line(given, place, label))).collect() }
 }
 
@@ -90,7 +90,7 @@ fn points(given: &Value, contexts: &Contexts) -> Option<Field> {
         Some(_) => return None,
     };
     let example = contexts.values().find_map(|context| Some((context.sites.first()?, context.targets.first()?)));
-    let field = Field::new("/decision_points", "Decision points, one on each line", Input::Lines(lines));
+    let field = Field::new("/decision_points", "Decision points, one per line", Input::Lines(lines));
     Some(match example {
         Some((site, target)) => field.hint(format!("Site / target, such as {site} / {target}")),
         None => field.hint("Site / target"),
@@ -106,7 +106,7 @@ fn point(point: &Value) -> Option<String> {
 }
 
 /// The label of the field for conditions with their weights.
-const CONDITIONS: &str = "Conditions and weights, one on each line";
+const CONDITIONS: &str = "Conditions and weights, one per line";
 
 /// Returns a condition as a line of the form: `control: 50%`; `None` if it is renamed, which a line cannot show.
 fn condition_line(condition: &Value) -> Option<String> {
@@ -121,7 +121,7 @@ fn condition_line(condition: &Value) -> Option<String> {
 fn conditions(given: &Value) -> Vec<Field> {
     match given.pointer("/conditions") {
         Some(Value::Array(codes)) if !codes.is_empty() && codes.iter().all(Value::is_string) => vec![
-            Field::new("/conditions", "Conditions, one on each line", Input::Lines(lines_of(given, "/conditions"))),
+            Field::new("/conditions", "Conditions, one per line", Input::Lines(lines_of(given, "/conditions"))),
             weights(given),
         ],
         Some(Value::Array(conditions)) if !conditions.is_empty() => {
@@ -135,7 +135,7 @@ fn conditions(given: &Value) -> Vec<Field> {
         }
         Some(_) => Vec::new(),
         None => vec![
-            Field::new("/conditions", "Conditions, one on each line", Input::Lines(Vec::new())).hint(
+            Field::new("/conditions", "Conditions, one per line", Input::Lines(Vec::new())).hint(
                 "Code: weight in %, such as control: 50. Leave empty to use the context's first two conditions at 50% each.",
             ),
             weights(given),
@@ -163,7 +163,7 @@ fn design(given: &Value) -> Vec<Field> {
     vec![
         one(given, "/unit", "Assignment", picks(&choices::UNITS))
             .hint("Individual, by group, or within subjects (each user gets several conditions in turn)."),
-        line(given, "/group", "Type of group").hint("Only for assignment by group, such as classId."),
+        line(given, "/group", "Group type").hint("Only for assignment by group, such as classId."),
         one(given, "/consistency", "Consistency", picks(&["individual", "group", "experiment"])),
         line(given, "/post_rule", "After enrollment ends")
             .hint("When enrollment is complete: continue, assign <condition code>, or assign default."),
@@ -176,7 +176,7 @@ fn design(given: &Value) -> Vec<Field> {
                 Pick { value: "excludeAll".to_owned(), label: "excluded".to_owned() },
             ],
         ),
-        Field::new("/tags", "Tags, one on each line", Input::Lines(lines_of(given, "/tags"))),
+        Field::new("/tags", "Tags, one per line", Input::Lines(lines_of(given, "/tags"))),
         number(given, "/ends_after_users", "End after this many users", (0.0, 10_000_000.0)),
     ]
 }

@@ -199,12 +199,12 @@ impl Capability for Experiments {
 
     fn invitations(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            ("See what there is", "list experiments"),
+            ("See what's there", "list experiments"),
             ("Look at a context", "what conditions does assign-prog have?"),
-            ("With an approval", "start the Math Hints experiment"),
-            ("Make something new", "create an experiment Hint Timing in assign-prog"),
+            ("Make a change with approval", "start the Math Hints experiment"),
+            ("Create something new", "create an experiment Hint Timing in assign-prog"),
             ("Try something that can't be undone", "delete the Chat Tone experiment"),
-            ("Look at the platform", "is UpGrade running?"),
+            ("Check the platform", "is UpGrade running?"),
         ]
     }
 

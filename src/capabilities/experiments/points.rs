@@ -47,7 +47,7 @@ pub async fn owner(
     }
     if owners.len() > 1 {
         let names = owners.iter().map(|view| view.name.clone()).collect::<Vec<_>>();
-        let question = format!("Several experiments share {site} / {target}. Which one is meant?");
+        let question = format!("Several experiments share {site} / {target}. Which one do you mean?");
         let unique = names.iter().all(|name| names.iter().filter(|other| *other == name).count() == 1);
         if unique {
             return Err(Refusal::Missing(vec![missing("experiment", question, names)]).into());

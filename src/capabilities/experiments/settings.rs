@@ -105,7 +105,7 @@ impl Section for Upgrade {
             expect(false, "api_url", wrong);
         }
         let no_path = self.service_account.as_ref().is_some_and(|path| path.as_os_str().is_empty());
-        let what = "found nothing; expected a key file, or not to set it".to_owned();
+        let what = "it is empty; expected a key file; otherwise leave it unset".to_owned();
         expect(!no_path, "service_account", what);
         for (key, time, most) in [("timeout", self.timeout, 120), ("settle_within", self.settle_within, 3600)] {
             if let Some(wrong) = between(time, 1, most) {
@@ -142,7 +142,7 @@ impl Upgrade {
     ///
     /// Fails if the address or the key file cannot be used.
     pub fn client(&self, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<UpgradeClient>> {
-        let base_url = self.api_url.parse().context("upgrade.api_url isn't an address")?;
+        let base_url = self.api_url.parse().context("upgrade.api_url isn't a valid URL")?;
         let settings = UpgradeConfig { base_url, sign_in: self.sign_in(clock)?, timeout: self.timeout };
         let client = UpgradeClient::new(settings).context("cannot set up the client for UpGrade")?;
         Ok(Arc::new(client.reading_at_most(self.max_answer_mb << 20)))
@@ -158,7 +158,7 @@ impl Upgrade {
             return Ok(self.auth_token.clone().map_or(SignIn::Nobody, SignIn::Token));
         };
         let token_uri = self.token_uri.as_deref().map(str::parse).transpose();
-        let token_uri = token_uri.context("upgrade.token_uri isn't an address")?;
+        let token_uri = token_uri.context("upgrade.token_uri isn't a valid URL")?;
         let account = TokenSource::service_account(path, token_uri, self.timeout, clock);
         Ok(SignIn::ServiceAccount(Arc::new(account.context("upgrade.service_account")?)))
     }

@@ -40,7 +40,7 @@ pub(super) fn next_steps(record: &ActionRecord) -> Vec<Choice> {
     match record.status {
         Status::Done if record.name.starts_with("delete") => vec![Choice::new(LIST.0, LIST.1)],
         Status::Done if record.name.starts_with("create") => {
-            vec![Choice::new("Start it", format!("start “{name}”")), details]
+            vec![Choice::new("Start experiment", format!("start “{name}”")), details]
         }
         Status::Done | Status::Unknown => vec![details],
         Status::Failed => match &record.outcome {

@@ -171,14 +171,14 @@ impl CallTool {
         }
         let mut warnings = Vec::new();
         if definition.destroys {
-            warnings.push(Text::new().bold(server).plain(" doesn't rule out that this destroys something."));
+            warnings.push(Text::new().bold(server).plain(" doesn't rule out that this is destructive."));
         }
         if definition.reads {
             let why = match tool.reads {
                 true => {
                     " says that this only reads. It was accepted while I was running, so it needs approval until I'm restarted."
                 }
-                false => " says that this only reads; the settings ask for approval.",
+                false => " says that this only reads, but the settings require approval.",
             };
             warnings.push(Text::new().bold(server).plain(why));
         }

@@ -95,7 +95,7 @@ impl McpServer {
         for tool in &server.settings.tools {
             let present = known.iter().find(|present| present.name == *tool);
             match (present, offered.get(tool)) {
-                (None, _) => wrong.push(format!("{tool} is not there")),
+                (None, _) => wrong.push(format!("the server has no tool {tool}")),
                 (Some(_), None) => {
                     wrong.push(format!("{tool} is not accepted yet; look at it with `countersign accept`"))
                 }

@@ -75,7 +75,7 @@ impl<'a> Argument<'a> {
             "boolean" => "yes or no".to_owned(),
             "array" => "a list".to_owned(),
             "object" => "an object as JSON".to_owned(),
-            _ => "a text".to_owned(),
+            _ => "text".to_owned(),
         }
     }
 

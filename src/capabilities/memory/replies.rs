@@ -20,7 +20,7 @@ pub(super) fn remember_card(text: &str) -> Card {
         ],
         approve: "Remember it".to_owned(),
         reject: "Cancel request".to_owned(),
-        done: format!("I will remember: “{text}”."),
+        done: format!("I'll remember: “{text}”."),
         irreversible: false,
         editable: false,
     }

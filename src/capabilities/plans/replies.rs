@@ -42,7 +42,7 @@ pub(super) fn how_to_order(steps: &[String]) -> String {
     let steps = steps.join("; ");
     let steps: String =
         if steps.chars().count() > 120 { steps.chars().take(119).chain(['…']).collect() } else { steps };
-    format!("Leave out a number to drop the step: {steps}")
+    format!("To drop a step, leave out its number: {steps}")
 }
 
 /// Says that no step has this number.
@@ -67,7 +67,7 @@ pub(super) fn fault(fault: &Fault, order: &[usize], requests: &[String]) -> Stri
             format!("{} needs {} before it.", step(*number), needed(key))
         }
         Fault::MissingCondition { step: number, key } if key.is_empty() => {
-            format!("{} has a condition, and no step before it could tell whether it holds.", step(*number))
+            format!("{} has a condition, but no step before it shows whether the condition holds.", step(*number))
         }
         Fault::MissingCondition { step: number, key } => {
             format!("{} looks at the result of {}, which has to come before it.", step(*number), needed(key))

@@ -145,10 +145,7 @@ pub fn description_of_bars(title: &str, figure: &str, percent: f64, bars: &[Bar]
     let bar = |bar: &Bar| format!("{}: {:+.1}% and {:+.1}%", bar.name, bar.down, bar.up);
     let bars: Vec<String> = bars.iter().map(bar).collect();
     let percent = number(percent);
-    format!(
-        "Bar chart. {title}. Change of {figure} if a parameter is {percent}% lower and higher: {}.",
-        bars.join("; ")
-    )
+    format!("Bar chart. {title}. Change in {figure} if a parameter is {percent}% lower or higher: {}.", bars.join("; "))
 }
 
 /// Returns the corners of a band.
@@ -212,7 +209,7 @@ pub fn tornado(title: &str, figure: &str, percent: f64, bars: &[Bar]) -> anyhow:
                 write(area, &label, (at, top + 18), LABEL_SIZE, INK, side)?;
             }
         }
-        write(area, &format!("Change of {figure} (%)"), (middle, foot + 28), LABEL_SIZE, INK, HPos::Center)?;
+        write(area, &format!("Change in {figure} (%)"), (middle, foot + 28), LABEL_SIZE, INK, HPos::Center)?;
         picture::legend(area, &legend, (left, foot + 56))
     })
 }

@@ -7,7 +7,7 @@ pub(super) async fn bridge(client: &BridgeClient) -> Result<String, String> {
     let at = |error: Error| format!("{error} (BRIDGE_URL is {})", client.address());
     let health = client.health().await.map_err(at)?;
     let (how, wrong) = match client.access() {
-        Access::Nothing => ("without a token", "wants a token; set BRIDGE_TOKEN or BRIDGE_JWT_SECRET"),
+        Access::Nothing => ("without a token", "requires a token; set BRIDGE_TOKEN or BRIDGE_JWT_SECRET"),
         Access::Token(_) => ("with BRIDGE_TOKEN", "does not accept BRIDGE_TOKEN; renew it"),
         Access::Secret(_) => {
             ("with tokens made with BRIDGE_JWT_SECRET", "does not accept tokens made with BRIDGE_JWT_SECRET; check it")

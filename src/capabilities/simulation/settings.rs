@@ -125,7 +125,7 @@ impl SimulationSettings {
     /// Fails if there isn't an address, or it cannot be used.
     pub fn client(&self, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<BridgeClient>> {
         let url = self.url.as_deref().context("simulation.url is not set")?;
-        let url = url.parse().context("simulation.url isn't an address")?;
+        let url = url.parse().context("simulation.url isn't a valid URL")?;
         let longest = self.max_answer_mb << 20;
         let config = BridgeConfig { url, access: self.access(), timeout: self.timeout, longest };
         Ok(Arc::new(BridgeClient::new(config, clock).context("cannot set up the client for the simulation bridge")?))

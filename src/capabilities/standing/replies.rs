@@ -21,7 +21,7 @@ pub fn allow_card(allowances: &Allowances, allowance: &Allowance, bounds: &Bound
     let mut facts = vec![
         fact("Allows", allowance.allows),
         fact("In", place.words.clone()),
-        fact("At most", format!("{} in all", allowance.amount(*limit))),
+        fact("At most", format!("{} in total", allowance.amount(*limit))),
         fact("Until", grant::moment(*until)),
     ];
     facts.extend(place.facts.iter().cloned());
@@ -149,7 +149,7 @@ fn listed(answer: &Value) -> Reply {
             .and(Part::List(open.iter().map(line).collect())),
     };
     if !over.is_empty() {
-        reply = reply.and(Part::Text("Over:".into())).and(Part::List(over.iter().map(line).collect()));
+        reply = reply.and(Part::Text("Ended:".into())).and(Part::List(over.iter().map(line).collect()));
     }
     if elsewhere > 0 { reply.hint(elsewhere_note(elsewhere)) } else { reply }
 }

@@ -98,7 +98,7 @@ pub struct Overview {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BookError {
     /// The store did not answer, or its data cannot be read.
-    #[error("the mails cannot be read: {0}")]
+    #[error("the emails cannot be read: {0}")]
     Unavailable(String),
 }
 

@@ -97,7 +97,7 @@ mod tests {
         assert!(said(&book, "waiting", "C5").await.contains("Ada: Prices for 20 seats"));
         assert!(said(&book, "show prices", "C5").await.contains("From: Ada <ada@customer.example>"));
         for line in ["waiting", "show prices", "sync", "pause", "resume"] {
-            assert_eq!(said(&book, line, "C1").await, "Email is only shown in #C5. Ask me there.", "{line}");
+            assert_eq!(said(&book, line, "C1").await, "I only show email in #C5. Ask me there.", "{line}");
         }
         assert!(said(&book, "status", "C1").await.contains("1 email"), "numbers are no secret");
     }

@@ -67,7 +67,7 @@ pub fn unavailable(error: &BookError) -> Reply {
 
 /// Returns the reply to a request for mails in another channel than theirs.
 pub fn elsewhere(channel: &ChannelId) -> Reply {
-    Reply::text(Text::from("Email is only shown in ").channel(channel.clone()).plain(". Ask me there."))
+    Reply::text(Text::from("I only show email in ").channel(channel.clone()).plain(". Ask me there."))
 }
 
 /// Returns the reply to a request of a person who is not known.
@@ -81,7 +81,7 @@ pub fn status(overview: &Overview, now: Timestamp) -> Reply {
         (Some(pause), _) => Text::from("Email is paused. ")
             .name(pause.by.clone())
             .plain(format!(" paused it{}. New email stays on the server until someone resumes it.", since(pause, now))),
-        (None, Some(fault)) => Text::from(format!("Email could not be fetched: {fault}. I'll keep trying.")),
+        (None, Some(fault)) => Text::from(format!("I couldn't fetch email: {fault}. I'll keep trying.")),
         (None, None) => Text::from("Email is running."),
     };
     let fetched = match overview.last_sync {
@@ -197,7 +197,7 @@ fn one(entry: &Entry, now: Timestamp) -> Reply {
 pub fn sync_requested(overview: &Overview) -> Reply {
     match &overview.paused {
         Some(_) => Reply::text("Email is paused, so nothing is fetched.").hint("Use /mail resume to start again."),
-        None => Reply::text("Fetching email now. New emails appear in their channel."),
+        None => Reply::text("Fetching email now. New emails appear in the email channel."),
     }
 }
 
@@ -241,7 +241,7 @@ pub fn home(overview: &Overview, waiting: &[Entry], channel: &ChannelId, reader:
     match (&overview.paused, &overview.fault) {
         (Some(pause), _) => reply
             .hint(Text::from("Email was paused by ").name(pause.by.clone()).plain(format!("{}.", since(pause, now)))),
-        (None, Some(fault)) => reply.hint(format!("Email could not be fetched: {fault}.")),
+        (None, Some(fault)) => reply.hint(format!("I couldn't fetch email: {fault}.")),
         (None, None) => reply,
     }
 }

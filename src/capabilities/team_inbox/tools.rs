@@ -229,7 +229,7 @@ mod tests {
             said.push(tool.present(&json!({}), &answer).unwrap().words());
         }
         assert!(said[0].contains("Prices for 20 seats"), "{said:?}");
-        assert_eq!(said[1], "Email is only shown in #C5. Ask me there.");
+        assert_eq!(said[1], "I only show email in #C5. Ask me there.");
     }
 
     #[tokio::test]

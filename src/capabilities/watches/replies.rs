@@ -88,7 +88,7 @@ pub(super) fn happened(watch: &Watch, seen: &Observed, now: Timestamp) -> Reply 
         Event::Starts => Reply::text(with_time(name.plain(" has started"))),
         Event::Pauses => Reply::text(with_time(name.plain(" was paused"))),
         Event::Ends if seen.phase == Phase::Paused => {
-            Reply::text(with_time(name.plain(" was paused: it enrolls nobody new")))
+            Reply::text(with_time(name.plain(" was paused: it enrolls no new users")))
         }
         Event::Ends => Reply::text(with_time(name.plain(" has ended"))),
         Event::SplitLooksWrong => split_looks_wrong(seen),
@@ -177,7 +177,7 @@ pub(super) fn digest(things: &str, now: &[Counted], last: &[Counted], by: &UserI
 
 /// Returns the message in place of a digest that could not be made.
 pub(super) fn no_digest(things: &str, by: &UserId) -> Reply {
-    Reply::text(format!("I couldn't read the {things} for this digest. The next one is posted as planned."))
+    Reply::text(format!("I couldn't read the {things} for this digest. I'll post the next one as planned."))
         .choice("Stop the digest", "stop the digest")
         .hint(asked_by(by))
 }

@@ -114,7 +114,7 @@ impl Approvals {
         let (Some(trigger), Some(kind)) = (&click.trigger_id, self.actions.get(record.name.as_str())) else {
             return Ok(InboxAnswer::Refused(replies::not_opened()));
         };
-        let title = if callback == modals::EDIT { "Edit the request" } else { "Ask again, changed" };
+        let title = if callback == modals::EDIT { "Edit the request" } else { "Change and ask again" };
         let opened = match self.slack.open_view(trigger, &modals::loading(title)).await {
             Ok(opened) => opened,
             Err(error) => {
@@ -126,8 +126,13 @@ impl Approvals {
         let view = match form {
             Ok(Some(form)) => {
                 let intro = replies::form_intro(&record, callback == modals::EDIT);
-                let frame =
-                    Frame { title, submit: "Update request", callback, metadata: record.approval.as_str(), intro: Some(&intro) };
+                let frame = Frame {
+                    title,
+                    submit: "Update request",
+                    callback,
+                    metadata: record.approval.as_str(),
+                    intro: Some(&intro),
+                };
                 form::draw(&form, &frame)
             }
             _ => modals::message_window(title, &replies::no_form()),

@@ -103,7 +103,7 @@ pub fn may_not_settle(record: &ActionRecord, by: &UserId, in_channel: bool, why:
         Denial::GroupLookupFailed => return denied(record, by, in_channel, why),
         Denial::Account(denial) => return denial.may_not_decide(),
     };
-    Reply::text(text).hint(Text::from("Can be resolved by: ").join(deciders(record, in_channel)).plain("."))
+    Reply::text(text).hint(Text::from("Who can resolve this: ").join(deciders(record, in_channel)).plain("."))
 }
 
 /// Returns the people who may decide, for a reader in the channel of the request or in another
@@ -185,7 +185,7 @@ pub fn denied(record: &ActionRecord, by: &UserId, in_channel: bool, why: Denial)
             reply.hint("No one else can read this conversation. Ask in a channel where someone can approve it.")
         }
         Denial::OwnRequest | Denial::AlreadyApproved if anyone => reply,
-        _ => reply.hint(Text::from("Can be decided by: ").join(deciders(record, in_channel)).plain(".")),
+        _ => reply.hint(Text::from("Who can decide: ").join(deciders(record, in_channel)).plain(".")),
     }
 }
 
@@ -240,7 +240,7 @@ pub fn which_card(open: &[ActionRecord]) -> Reply {
 
 /// Returns the reply if a window could not be opened.
 pub fn not_opened() -> Reply {
-    Reply::text("The window couldn't be opened in time. Try again.")
+    Reply::text("Slack didn't open the window in time. Try again.")
 }
 
 /// Returns the reply to an answer for which there is no open question any more.
@@ -252,7 +252,7 @@ pub fn no_longer_asked() -> Reply {
 pub fn answered(action: &str) -> Reply {
     Reply::text(match action {
         "decline" => "OK, the call continues without an answer.",
-        "cancel" => "OK, I requested that the call be canceled.",
+        "cancel" => "OK, I asked to cancel the call.",
         _ => "OK, I passed your answer on.",
     })
 }
@@ -288,7 +288,7 @@ pub fn reminder(record: &ActionRecord) -> Reply {
     };
     let text = text.bold(record.act());
     Reply::text(text.plain(". The card expires ").moment(record.expires_at).plain("."))
-        .hint(Text::from("Can be decided by: ").join(record.deciders()).plain("."))
+        .hint(Text::from("Who can decide: ").join(record.deciders()).plain("."))
 }
 
 /// Returns the message that more people may decide, since there was no decision for a long time.
@@ -297,7 +297,7 @@ pub fn escalated(record: &ActionRecord) -> Reply {
         None => Text::from("No one has decided about ").bold(record.act()).plain(" for a while. From now on, "),
         Some((count, who)) => {
             let text = Text::new().bold(record.act()).plain(format!(": {count} approved (")).join(who);
-            text.plain("), and nobody else for a while. From now on, ")
+            text.plain("), and no one else has for a while. From now on, ")
         }
     };
     Reply::text(text.join(record.newcomers_in_words()).plain(" can decide too."))

@@ -317,7 +317,7 @@ fn full_name(known: &CommandWord) -> String {
 /// Returns the reply that a notebook is being posted in its thread, which is identified by its
 /// title and channel.
 pub fn exported(title: Option<&str>, channel: &ChannelId, url: Option<String>) -> Reply {
-    let text = Text::from("The notebook of the thread ");
+    let text = Text::from("I'm posting the notebook of the thread ");
     let text = match title {
         Some(title) => text.plain("“").plain(title).plain("” "),
         None => text,
@@ -326,7 +326,7 @@ pub fn exported(title: Option<&str>, channel: &ChannelId, url: Option<String>) -
         true => text.plain("in our direct messages"),
         false => text.plain("in ").channel(channel.clone()),
     };
-    let text = text.plain(" is being posted there: a readable page and a verifiable log.");
+    let text = text.plain(" to that thread: a readable page and a verifiable log.");
     Reply::text(linked(text, url, "open the thread"))
 }
 
@@ -392,9 +392,9 @@ pub fn with_plan(reply: Reply, place: Option<&str>, lines: &[String]) -> Reply {
 /// Returns the reply about the requests that were withdrawn in a thread.
 pub fn withdrawn_in_thread(withdrawn: Vec<Text>, running: bool) -> Reply {
     match (withdrawn.as_slice(), running) {
-        ([], true) => {
-            Reply::text("Your request is already running. If its card has a Stop button, you can use it to stop.")
-        }
+        ([], true) => Reply::text(
+            "Your request is already running. To stop it, use the Stop button on its card, if there is one.",
+        ),
         ([], false) => Reply::text("You have no waiting requests in this thread."),
         ([one], _) => Reply::text(Text::from("Withdrawn: ").join(one.clone()).plain(". Nothing was changed.")),
         (several, _) => Reply::text("Withdrawn. Nothing was changed:").and(Part::List(several.to_vec())),

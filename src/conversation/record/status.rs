@@ -8,14 +8,14 @@ pub fn words(record: &ActionRecord) -> String {
         return format!("was {stopped}");
     }
     let words = match record.status {
-        Status::Proposed => "is being worked out",
-        Status::Pending => "waits for a decision",
-        Status::Approved | Status::Intent => "is being done",
+        Status::Proposed => "is being prepared",
+        Status::Pending => "is waiting for a decision",
+        Status::Approved | Status::Intent => "is in progress",
         Status::Done if record.scope.is_of_plan() => "was approved", // its steps follow
         Status::Done => "was done",
-        Status::Failed => "did not work",
+        Status::Failed => "failed",
         Status::Unknown => "has no known outcome",
-        Status::Settled => "is said to be done",
+        Status::Settled => "was marked as done",
         Status::Rejected => "was rejected",
         Status::Expired => "expired",
         Status::Superseded => "was replaced",

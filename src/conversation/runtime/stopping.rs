@@ -267,7 +267,7 @@ fn other_cards_stay_open(stopped: &str, apart: &[&ActionRecord]) -> Reply {
 
 /// Returns the reply about the cards that the person may not close.
 fn cards_stay_open(kept: &[&ActionRecord]) -> Reply {
-    Reply::text("Nothing is running here any more. These cards stay open, because you can't close them:")
+    Reply::text("Nothing is running here anymore. These cards stay open, because you can't close them:")
         .and(Part::List(kept.iter().map(|record| line(record)).collect()))
         .hint("Only the requester or someone who can decide can close them.")
 }

@@ -98,7 +98,7 @@ pub fn window(shortcut: &Shortcut) -> Value {
     }
     let question = json!({
         "type": "input", "block_id": FIELD, "label": blocks::plain("What should I look at?", 2000), "element": input,
-        "hint": blocks::plain("The text of the message is filled in; change it as you like. Everyone in its thread sees your question and my answer.", 2000),
+        "hint": blocks::plain("The message text is filled in; edit it as needed. Everyone in its thread sees your question and my answer.", 2000),
     });
     let about = if shortcut.text.trim().is_empty() { Vec::new() } else { vec![blocks::context(&quote)] };
     json!({
@@ -121,7 +121,7 @@ pub fn read_question(view: &View, by: &UserId) -> Result<Question, Value> {
     type Metadata = (TeamId, ChannelId, MessageTs, MessageTs, Option<String>);
     let metadata: Result<Metadata, _> = serde_json::from_str(&view.private_metadata);
     let (team, channel, root, message, response_url) =
-        metadata.map_err(|_| wrong("I can't find the message any more. Use the shortcut again."))?;
+        metadata.map_err(|_| wrong("I can't find the message anymore. Use the shortcut again."))?;
     Ok(Question { thread: ThreadId { team, channel, root }, message, by: by.clone(), question, response_url })
 }
 

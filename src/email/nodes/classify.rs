@@ -84,7 +84,7 @@ impl Classify {
         };
         let usage = Some(answer.usage);
         let Some(value) = answer.value else {
-            let failure = Some("the answer of the language model is not JSON".to_owned());
+            let failure = Some("the language model's answer isn't JSON".to_owned());
             let (class, confidence, by) = (Class::Other, UNREADABLE, Source::Model);
             return Classified { class, confidence, by, reasoning: String::new(), usage, failure };
         };

@@ -89,7 +89,7 @@ impl Decide {
             Err(failure) => return fallback(None, &failure),
         };
         let Some(value) = answer.value.filter(|value| value["tools"].is_array()) else {
-            return fallback(Some(answer.usage), "the answer of the language model is not JSON");
+            return fallback(Some(answer.usage), "the language model's answer isn't JSON");
         };
         let named = value["tools"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let names = named.take(MAX_NAMED).map(|name| cut(name, 100)).collect();

@@ -55,7 +55,7 @@ impl ExecuteTools {
         let left = self.0.time_left(state.turn.began).ok_or(TOO_LONG)?.min(MAX_DURATION);
         match tool {
             Tool::GetContact => {
-                let sender = state.email.as_ref().and_then(|mail| mail.sender()).ok_or("the mail has no sender")?;
+                let sender = state.email.as_ref().and_then(|mail| mail.sender()).ok_or("the email has no sender")?;
                 let contact = tokio::time::timeout(left, self.0.lookup.contact(sender)).await;
                 let contact = contact.map_err(|_| "the contacts took too long")?.map_err(|error| error.to_string())?;
                 let line = contact.as_ref().map(|contact| contact.line.clone());

@@ -70,7 +70,7 @@ impl Generate {
             Err(failure) => return failed(None, &failure),
         };
         let Some(value) = answer.value else {
-            return failed(Some(answer.usage), "the answer of the language model is not JSON");
+            return failed(Some(answer.usage), "the language model's answer isn't JSON");
         };
         let text = value["reply"].as_str().unwrap_or_default().replace("\r\n", "\n").trim().to_owned();
         let failure = match text.chars().count() {

@@ -212,7 +212,7 @@ impl Node<MailState> for Review {
             }
             Err(PrepareError::Refusal(Refusal::Refused { reply, .. })) => {
                 let reply = replies::cannot_be_drafted(&reply);
-                return Ok(self.without_card(state, context, reply, "no answer can be sent to this mail").await);
+                return Ok(self.without_card(state, context, reply, "no reply can be sent to this email").await);
             }
             Err(PrepareError::Refusal(Refusal::Missing(_))) => {
                 return Ok(self.without_card(state, context, replies::not_an_answer(), "the draft is empty").await);

@@ -62,7 +62,7 @@ fn label(path: &[String]) -> String {
     let mut letters = words.chars();
     match letters.next() {
         Some(first) => first.to_uppercase().chain(letters).collect(),
-        None => "All of it".to_owned(),
+        None => "Everything".to_owned(),
     }
 }
 

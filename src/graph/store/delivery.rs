@@ -149,7 +149,7 @@ pub struct External {
 
 /// The error for an event whose body is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it has {bytes} bytes, and at most {} are taken", External::MAX_BODY_BYTES)]
+#[error("it has {bytes} bytes, but the limit is {}", External::MAX_BODY_BYTES)]
 pub struct TooLong {
     /// The length in bytes.
     pub bytes: usize,

@@ -58,7 +58,7 @@ pub enum ContextError {
         reason: String,
     },
     /// There was no valid permit for a change. Nothing was sent.
-    #[error("the time for sending this is over")]
+    #[error("the deadline for sending this has passed")]
     RunOut,
 }
 

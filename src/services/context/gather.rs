@@ -176,8 +176,8 @@ impl Context {
         let mut gathered = Gathered::default();
         let Similar { found, not_embedded, usage } = similar;
         gathered.usage = usage;
-        gathered.failures.extend(not_embedded.map(|error| failure("Embedding the mail", &error)));
-        gathered.similar = gathered.or_fail("Looking for similar mails", found);
+        gathered.failures.extend(not_embedded.map(|error| failure("Embedding the email", &error)));
+        gathered.similar = gathered.or_fail("Looking for similar emails", found);
         gathered.contact = gathered.or_fail("Looking up the contact", contact.unwrap_or(Ok(None)));
         let (events, slots) = calendar.unwrap_or((Ok(Vec::new()), Ok(Vec::new())));
         gathered.events = gathered.or_fail("Reading the calendar", events);

@@ -77,7 +77,7 @@ impl Key {
         let json: Value = serde_json::from_slice(text).map_err(|_| "it is not JSON".to_owned())?;
         match json["type"].as_str() {
             Some("service_account") => {}
-            Some("authorized_user") => return Err("it is the sign-in of a person".to_owned()),
+            Some("authorized_user") => return Err("it holds a person's sign-in".to_owned()),
             _ => return Err("its `type` is not `service_account`".to_owned()),
         }
         let needed = |field: &str| {
@@ -87,7 +87,7 @@ impl Key {
         let (account, pem) = (needed("client_email")?, needed("private_key")?);
         let named = || json["token_uri"].as_str().and_then(|uri| Url::parse(uri).ok());
         let endpoint = token_uri.or_else(named).filter(|uri| matches!(uri.scheme(), "https" | "http"));
-        let endpoint = endpoint.ok_or("its `token_uri` isn't an address")?;
+        let endpoint = endpoint.ok_or("its `token_uri` isn't a valid URL")?;
         if !is_private(&endpoint) {
             return Err("its `token_uri` begins with http://; tokens are fetched over https:// only".to_owned());
         }

@@ -220,7 +220,7 @@ pub enum MailError {
         reason: String,
     },
     /// Nothing was sent, because the time for it is over.
-    #[error("the time for sending this is over")]
+    #[error("the deadline for sending this has passed")]
     RunOut,
 }
 

@@ -19,7 +19,7 @@ pub enum Error {
         reason: String,
     },
     /// Nothing was sent, since the permit had run out.
-    #[error("the time for sending this was over")]
+    #[error("the deadline for sending this had passed")]
     RunOut,
     /// The server does not know the session any more, and so did nothing.
     #[error("the server has forgotten the session")]
@@ -123,7 +123,7 @@ impl From<ClientInitializeError> for Error {
         match known {
             Some(Self::NoAnswer { reason }) => Self::NotSent { reason },
             Some(known) => known,
-            None => Self::NotSent { reason: "the server did not greet as the protocol says".to_owned() },
+            None => Self::NotSent { reason: "the server's handshake did not follow the protocol".to_owned() },
         }
     }
 }

@@ -51,7 +51,7 @@ pub(crate) enum HttpError {
 fn reason_of(lost: &Lost) -> &str {
     match lost {
         Lost::NotSent { reason } | Lost::NoAnswer { reason, .. } | Lost::TooLong { reason } => reason,
-        Lost::RunOut => "the time for sending this was over",
+        Lost::RunOut => "the deadline for sending this had passed",
     }
 }
 

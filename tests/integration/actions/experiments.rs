@@ -82,10 +82,10 @@ async fn creating_asks_for_what_is_missing_in_order() {
     assert_snapshot!(bench.refuses("create_experiment", json!({})).await, @r#"
     name: What should the experiment be called? []
     context: Which context (application) is it for? ["assign-prog", "livehint-ai", "mathstream"]
-    decision_points: Where does it take place? I need a decision point: site / target. []
+    decision_points: Where does it run? I need a decision point: site / target. []
     "#);
     let rest = bench.refuses("create_experiment", json!({ "name": "X", "context": "livehint-ai" })).await;
-    assert_snapshot!(rest, @r#"decision_points: Where does it take place? I need a decision point: site / target. ["chat / chat-tone"]"#);
+    assert_snapshot!(rest, @r#"decision_points: Where does it run? I need a decision point: site / target. ["chat / chat-tone"]"#);
     // What the button says is understood.
     let answered = json!({ "name": "X", "context": "livehint-ai", "decision_points": "chat / chat-tone" });
     bench.does("create_experiment", answered).await;
@@ -115,7 +115,7 @@ async fn creating_refuses_what_the_platform_would_take() {
         said.push(bench.refuses("create_experiment", asked).await);
     }
     assert_snapshot!(said.join("\n"), @"
-    No context is called “asign”. There are: assign-prog, livehint-ai, mathstream.
+    No context is called “asign”. Available contexts: assign-prog, livehint-ai, mathstream.
     [assign-prog → create X in assign-prog]
     [livehint-ai → create X in livehint-ai]
     [mathstream → create X in mathstream]
@@ -201,7 +201,7 @@ async fn a_life_of_starting_stopping_resuming_cancelling() {
         Overlapping experiments: none
         ⚠️ A cancelled experiment can't be started again here.
         [Cancel experiment] (red) [Keep experiment]
-        ✅ Cancelled “Math Hints”: nobody gets its conditions any more.
+        ✅ Cancelled “Math Hints”: nobody gets its conditions anymore.
         ");
         bench.does("update_experiment_status", cancel).await;
         reads!(

@@ -48,7 +48,7 @@ async fn introducing_with_groups_says_what_it_replaces() {
     assert_snapshot!(bench.refuses("init_experiment_user", json!({})).await, @"user: Which user? I need the user ID. []");
     assert_snapshot!(
         bench.refuses("init_experiment_user", json!({ "user": "a\nb" })).await,
-        @"A user ID has 1 to 250 characters and no spaces at its ends."
+        @"A user ID must have 1 to 250 characters and no leading or trailing spaces."
     );
 }
 
@@ -141,7 +141,7 @@ async fn marking_refuses_what_the_experiment_does_not_have() {
     bench.upgrade.has("Math Hints v2", "enrolling");
     assert_snapshot!(
         bench.refuses("mark_decision_point", json!({ "user": "student-1", "site": at.0, "target": at.1 })).await,
-        @r#"experiment: Several experiments share SelectSection / absolute_value_plot_equality. Which one is meant? ["Math Hints", "Math Hints v2"]"#
+        @r#"experiment: Several experiments share SelectSection / absolute_value_plot_equality. Which one do you mean? ["Math Hints", "Math Hints v2"]"#
     );
 }
 

@@ -174,7 +174,7 @@ async fn a_card_lists_every_step_and_the_report_every_observation() {
     Paused | Newcomer, group B | concrete | concrete | ✓ fits
     Paused | Newcomer, group C | nothing | nothing | ✓ fits
     “Nothing” means that the application shows its default.
-    [Set it back to inactive → set “Class Pictures” back to inactive]
+    [Set to inactive → set “Class Pictures” back to inactive]
     [Resume it → resume “Class Pictures”]
     ");
 }
@@ -203,7 +203,7 @@ async fn what_is_not_as_the_rules_say_is_marked() {
     Paused | Later visitor | control again | variant | ✗ differs
     Paused | Newcomer | nothing | nothing | ✓ fits
     “Nothing” means that the application shows its default.
-    [Set it back to inactive → set “Trial” back to inactive]
+    [Set to inactive → set “Trial” back to inactive]
     [Resume it → resume “Trial”]
     ");
 }
@@ -223,7 +223,7 @@ async fn a_running_or_paused_experiment_is_tested_from_there() {
     1. While it runs: visit by test-‹run›-0001 (later visitor)
     2. Pause it: running → paused
     3. While it is paused: visits by the same, and by test-‹run›-0002 (newcomer)
-    Left out: visits before the start, since it runs already
+    Left out: visits before the start, since it is already running
     Bounds: 2 test users, this experiment only, at most 10 minutes
     ⚠️ It is paused at the end: newcomers get no condition, and enrolled users keep their condition.
     ⚠️ The platform can't remove enrolled users, so they stay in its data.
@@ -244,7 +244,7 @@ async fn a_running_or_paused_experiment_is_tested_from_there() {
     Rules: individual; consistency individual; early visitors are included; afterwards enrolled users keep their condition
     At: SelectSection / area_model
     1. While it is paused: visit by test-‹run›-0001 (newcomer)
-    Left out: visits before the start and while it runs, since it is paused already
+    Left out: visits before the start and while it runs, since it is already paused
     Bounds: 1 test user, this experiment only, at most 10 minutes
     ⚠️ The platform can't remove enrolled users, so they stay in its data.
     ⚠️ 1 user is already enrolled, so the data will be mixed.
@@ -291,8 +291,8 @@ async fn where_rules_cannot_be_told_apart_nothing_is_tested() {
     [Show that experiment → show “Other”]
     “Other” is cancelled. The test needs an experiment that can be started and paused, which isn't possible from this status.
     [List experiments → list experiments]
-    “Sharing” is scheduled and scheduled to start. Unschedule it before testing it.
-    [Unschedule it → unschedule “Sharing”]
+    “Sharing” is scheduled and scheduled to start. Unschedule experiment before testing it.
+    [Unschedule experiment → unschedule “Sharing”]
     experiment: Which experiment? ["Listed", "Other", "Sharing", "Short", "Within"]
     "#);
 }

@@ -36,7 +36,7 @@ async fn a_card_is_spoken_of_once_before_it_closes() {
     bot.settled().await;
     assert_snapshot!(thread.in_short(), @"
     ⏰ @ana, no one has decided yet: *Start “Math Hints”*. The card expires ‹time›.
-    Can be decided by: anyone in this channel.
+    Who can decide: anyone in this channel.
     ");
     bot.clock.advance(Duration::from_secs(600));
     bot.settled().await;
@@ -68,7 +68,7 @@ async fn more_people_may_decide_once_nobody_did_for_a_while() {
     let mut thread = bot.user("ana").asks("start Math Hints").await;
     assert_snapshot!(thread.private_answer("cy", "Start experiment").await, @"
     You can't approve or reject this.
-    Can be decided by: @bo.
+    Who can decide: @bo.
     ");
     bot.clock.advance(HOUR * 4 + Duration::from_secs(60));
     eventually("more people", || thread.last().contains("for a while")).await;
@@ -111,7 +111,7 @@ async fn an_approval_that_was_not_enough_is_not_forgotten() {
     let said = all.iter().flat_map(|words| words.lines()).filter(|line| line.contains(" of 2")).collect::<Vec<_>>();
     assert_snapshot!(bot.readable(&said.join("\n")), @"
     Expired: 1 of 2 had approved (@bo) when it expired · ‹time›
-    *Start “Math Hints”*: 1 of 2 approved (@bo), and nobody else for a while. From now on, @cy can decide too.
+    *Start “Math Hints”*: 1 of 2 approved (@bo), and no one else has for a while. From now on, @cy can decide too.
     ⏰ @ana, 1 of 2 approved so far (@bo): *Start “Math Hints”*. The card expires ‹time›.
     @ana 1 of 2 had approved *Start “Math Hints”* (@bo) when it expired, so nothing was changed.
     ");
@@ -168,7 +168,7 @@ async fn a_target_that_changed_since_is_left_alone_and_both_states_are_told() {
     Asked by @ana · digest `‹id›`
     [Try again] [Show all]
     ---
-    @ana, @bo *Change the weights of “Math Hints”* did not work. It changed after this card was posted, so nothing was done. On the card → now: *Conditions* control 50%, variant 50% → control 60%, variant 40%; *Last changed* ‹moment› → ‹moment›. *Try again* posts a card that shows how it is now.
+    @ana, @bo *Change the weights of “Math Hints”* didn't work. It changed after this card was posted, so nothing was done. On the card → now: *Conditions* control 50%, variant 50% → control 60%, variant 40%; *Last changed* ‹moment› → ‹moment›. *Try again* posts a card that shows how it is now.
     ");
     assert_eq!(bot.done_to_platform().len(), 1);
     thread.clicks("ana", "again").await;

@@ -111,16 +111,16 @@ async fn what_is_wrong_is_said_at_its_field() {
     *Create “Foo”*. Saving replaces the card with a new one, which still needs approval.
     Name: Foo
     Context: assign-prog
-    Decision points, one on each line: SelectSection / area_model
-    Conditions and weights, one on each line: control: 50%
+    Decision points, one per line: SelectSection / area_model
+    Conditions and weights, one per line: control: 50%
     variant: 50%
     Description: (empty)
     Assignment: individual
-    Type of group: (empty)
+    Group type: (empty)
     Consistency: individual
     After enrollment ends: continue
     Users on no list: included
-    Tags, one on each line: (empty)
+    Tags, one per line: (empty)
     End after this many users: (empty)
     Start automatically at: (empty)
     Ends at: (empty)
@@ -130,7 +130,7 @@ async fn what_is_wrong_is_said_at_its_field() {
         "/name": "Fill this in.",
     }
     "#);
-    let conditions = "Conditions and weights, one on each line";
+    let conditions = "Conditions and weights, one per line";
     let wrong = sends(&bot, "ana", json!({ "Name": "Foo", conditions: "control: 150%\nvariant: 50%" })).await;
     assert!(wrong.values().any(|why| why.contains("200")), "the sum is said: {wrong:?}");
     assert_eq!(thread.heard(), "", "nothing was saved");
@@ -202,7 +202,7 @@ async fn a_rejection_counts_at_once_and_its_reason_reaches_who_asked() {
 
     let view = opens(&bot, &thread, "ana", "Change and ask again…").await;
     assert_snapshot!(as_read(&bot, &view), @"
-    ‹Ask again, changed›
+    ‹Change and ask again›
     *Start “Math Hints”* was rejected. Saving posts a new card, which still needs approval.
     Status: running
     Start automatically at: (empty)
@@ -349,7 +349,7 @@ async fn a_form_is_answered_in_time_and_kept_however_slow_others_are() {
     bot.slack.inject(Fault::Slow { method, delay_ms: 2500, calls: 1 });
     assert_debug_snapshot!(sends(&bot, &who, json!({})).await, @r#"
     {
-        "/conditions": "I can't look up the user groups right now, so I couldn't check whether you can decide. Try again.\nCan be decided by: a member of @approvers.",
+        "/conditions": "I can't look up the user groups right now, so I couldn't check whether you can decide. Try again.\nWho can decide: a member of @approvers.",
     }
     "#);
     assert_eq!(thread.heard(), "", "nothing was saved");

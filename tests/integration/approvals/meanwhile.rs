@@ -41,7 +41,7 @@ async fn who_may_decide_now_is_noted_and_shown_at_the_first_press() {
     thread.skip();
     assert_snapshot!(thread.private_answer("bo", "Start experiment").await, @"
     You can't approve or reject this.
-    Can be decided by: @cy.
+    Who can decide: @cy.
     ");
     assert_snapshot!(thread.in_short(), @"
     *Start “Math Hints”?* ⋯
@@ -55,7 +55,7 @@ async fn who_may_decide_now_is_noted_and_shown_at_the_first_press() {
     assert_snapshot!(told(&bot, &thread).await, @"
     The policy changed in the meantime: under the current settings, other people can decide about card 1. Its digest is now `‹digest›`, no longer `‹digest›`. Who could decide: @U3; one approval was needed.
     **@U2** tried to decide about card 1, and it did not count: they aren't an approver.
-    **@U2** tried to decide about card 1, and it did not count: they may not edit it.
+    **@U2** tried to decide about card 1, and it did not count: they can't edit it.
     **@U3** approved card 1 by typing “yes”.
     ");
 }

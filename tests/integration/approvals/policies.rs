@@ -42,7 +42,7 @@ async fn the_home_tab_follows_the_settings_of_the_day() {
     bot.config.approvals.approvers = vec!["U3".to_owned()];
     bot.run().await;
     bot.user("bo").presses_at_home("Start experiment").await;
-    let told = "You can't approve or reject this.\nCan be decided by: @cy.";
+    let told = "You can't approve or reject this.\nWho can decide: @cy.";
     eventually("an answer", || bot.user("bo").home().starts_with(told)).await;
     let home = bot.user("bo").opens_home().await;
     assert!(!home.contains("[Start experiment]"), "{home}");
@@ -59,7 +59,7 @@ async fn who_has_left_a_channel_no_longer_decides_for_it_at_home() {
     });
     bot.clock.advance(Duration::from_secs(11));
     bot.user("bo").presses_at_home("Start experiment").await;
-    let told = "You can't approve or reject this.\nCan be decided by: anyone in <#C1>.";
+    let told = "You can't approve or reject this.\nWho can decide: anyone in <#C1>.";
     eventually("an answer", || bot.user("bo").home().starts_with(told)).await;
     bot.settled().await;
     assert!(bot.upgrade.effects().is_empty());
@@ -109,7 +109,7 @@ async fn contexts_whose_approvers_have_nobody_in_common_are_named() {
     ");
     assert_snapshot!(thread.private_answer("bo", "Archive 2 experiments").await, @"
     You can't approve or reject this.
-    Can be decided by: no one (the approvers of `livehint-ai` and `assign-prog` have no one in common).
+    Who can decide: no one (the approvers of `livehint-ai` and `assign-prog` have no one in common).
     ");
     assert!(bot.upgrade.effects().is_empty());
 }
@@ -144,7 +144,7 @@ async fn after_a_change_of(change: fn(&mut Config), presses: [&'static str; 2]) 
 async fn who_may_decide_is_changed_while_a_card_is_open() {
     let change = |config: &mut Config| config.approvals.approvers = vec!["U3".to_owned()];
     assert_snapshot!(after_a_change_of(change, ["ana", "cy"]).await, @"
-    restarted with another policy | ana | does not | You can't approve or reject this. Can be decided by: @cy.
+    restarted with another policy | ana | does not | You can't approve or reject this. Who can decide: @cy.
     restarted with another policy | cy | counts | Approved by @bo and ‹them› · ‹time›
     ");
 }
@@ -227,7 +227,7 @@ async fn the_person_who_asked() {
     let case = Case::of(settings, &["ana"], None);
     assert_snapshot!(table(case).await, @"
     open | ana | counts | Approved by ‹them› · ‹time›
-    open | bo, di, eve, fay | does not | You can't approve or reject this. Can be decided by: the requester.
+    open | bo, di, eve, fay | does not | You can't approve or reject this. Who can decide: the requester.
     closed, by ana | everybody | does not | as always
     restarted | as when it was open
     ");
@@ -239,9 +239,9 @@ async fn a_named_person() {
     let case = Case::of(settings, &["bo"], Some("ana"));
     assert_snapshot!(table(case).await, @"
     edited by ana, old card | ana, bo, di, eve, fay | does not | @ana edited this ‹while› ago, so another card took its place. ‹Open the newer card›
-    open | ana, di, eve, fay | does not | You can't approve or reject this. Can be decided by: @bo.
+    open | ana, di, eve, fay | does not | You can't approve or reject this. Who can decide: @bo.
     open | bo | counts | Approved by ‹them› · ‹time›
-    edited by ana | ana, di, eve, fay | does not | You can't approve or reject this. Can be decided by: @bo (but not the requester and editors).
+    edited by ana | ana, di, eve, fay | does not | You can't approve or reject this. Who can decide: @bo (but not the requester and editors).
     edited by ana | bo | counts | Approved by ‹them› · ‹time›
     closed, by bo | everybody | does not | as always
     restarted | as when it was open
@@ -254,9 +254,9 @@ async fn the_group_decides(settings: fn(&mut Config)) {
     allow_duplicates! {
         assert_snapshot!(table, @"
         edited by ana, old card | ana, bo, di, eve, fay | does not | @ana edited this ‹while› ago, so another card took its place. ‹Open the newer card›
-        open | ana, bo, eve, fay | does not | You can't approve or reject this. Can be decided by: a member of `@approvers`.
+        open | ana, bo, eve, fay | does not | You can't approve or reject this. Who can decide: a member of `@approvers`.
         open | di | counts | Approved by ‹them› · ‹time›
-        edited by ana | ana, bo, eve, fay | does not | You can't approve or reject this. Can be decided by: a member of `@approvers` (but not the requester and editors).
+        edited by ana | ana, bo, eve, fay | does not | You can't approve or reject this. Who can decide: a member of `@approvers` (but not the requester and editors).
         edited by ana | di | counts | Approved by ‹them› · ‹time›
         closed, by di | everybody | does not | as always
         restarted | as when it was open
@@ -275,8 +275,8 @@ async fn nobody() {
     let case = Case { again: "start Math Hints", ..Case::of(settings, &[], Some("ana")) };
     assert_snapshot!(table(case).await, @"
     edited by ana, old card | ana, bo, di, eve, fay | does not | @ana edited this ‹while› ago, so another card took its place. ‹Open the newer card›
-    open | ana, bo, di, eve, fay | does not | You can't approve or reject this. Can be decided by: no one (no approvers are configured).
-    edited by ana | ana, bo, di, eve, fay | does not | You can't approve or reject this. Can be decided by: no one (no approvers are configured).
+    open | ana, bo, di, eve, fay | does not | You can't approve or reject this. Who can decide: no one (no approvers are configured).
+    edited by ana | ana, bo, di, eve, fay | does not | You can't approve or reject this. Who can decide: no one (no approvers are configured).
     closed | everybody | does not | as always
     restarted | as when it was open
     ");
@@ -292,13 +292,13 @@ async fn two_of_several() {
     assert_snapshot!(table(case).await, @"
     edited by ana, old card | ana, bo, di, eve, fay | does not | @ana edited this ‹while› ago, so another card took its place. ‹Open the newer card›
     open | ana, bo, di | counts | 1 of 2: approved by ‹them›.
-    open | eve, fay | does not | You can't approve or reject this. Can be decided by: @bo, a member of `@approvers` or the requester.
+    open | eve, fay | does not | You can't approve or reject this. Who can decide: @bo, a member of `@approvers` or the requester.
     bo has approved | ana, di | counts | Approved by @bo and ‹them› · ‹time›
-    bo has approved | bo | does not | You already approved this. Another person has to approve it too. Can be decided by: @bo, a member of `@approvers` or the requester.
-    bo has approved | eve, fay | does not | You can't approve or reject this. Can be decided by: @bo, a member of `@approvers` or the requester.
-    edited by ana | ana | does not | You asked for this and it can't be undone, so another person has to approve it. Can be decided by: @bo or a member of `@approvers` (but not the requester and editors).
+    bo has approved | bo | does not | You already approved this. Another person has to approve it too. Who can decide: @bo, a member of `@approvers` or the requester.
+    bo has approved | eve, fay | does not | You can't approve or reject this. Who can decide: @bo, a member of `@approvers` or the requester.
+    edited by ana | ana | does not | You asked for this and it can't be undone, so another person has to approve it. Who can decide: @bo or a member of `@approvers` (but not the requester and editors).
     edited by ana | bo, di | counts | 1 of 2: approved by ‹them›.
-    edited by ana | eve, fay | does not | You can't approve or reject this. Can be decided by: @bo or a member of `@approvers` (but not the requester and editors).
+    edited by ana | eve, fay | does not | You can't approve or reject this. Who can decide: @bo or a member of `@approvers` (but not the requester and editors).
     closed, by di | everybody | does not | as always
     restarted | as when it was open
     ");

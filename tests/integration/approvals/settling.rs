@@ -28,7 +28,7 @@ async fn an_unknown_outcome_is_looked_up_again() {
     let bot = TestBot::impatient().await;
     let mut thread = unknown(&bot).await;
     assert_snapshot!(thread.outcome("ana", "Check again").await, @"
-    @ana *Start “Math Hints”*: I checked again, and it still isn't known. UpGrade couldn't be checked (the connection was closed).
+    @ana *Start “Math Hints”*: I checked again, and the outcome still isn't known. UpGrade couldn't be checked (the connection was closed).
     Check the platform itself, then press Mark as done or Abandon on the card.
     ");
     bot.upgrade.is_well();
@@ -113,21 +113,21 @@ async fn those_settle_it_who_may_decide_and_what_contradicts_them_is_told() {
     }
     assert_snapshot!(thread.told("ana"), @"
     You asked for this, so another person has to confirm that it was done.
-    Can be resolved by: @bo (but not the requester).
+    Who can resolve this: @bo (but not the requester).
     ");
     assert_snapshot!(thread.told("cy"), @"
     You can't resolve this, but you can press Check again.
-    Can be resolved by: @bo (but not the requester).
+    Who can resolve this: @bo (but not the requester).
     ---
     You can't resolve this, but you can press Check again.
-    Can be resolved by: @bo (but not the requester).
+    Who can resolve this: @bo (but not the requester).
     ---
     You can't resolve this, but you can press Check again.
-    Can be resolved by: @bo (but not the requester).
+    Who can resolve this: @bo (but not the requester).
     ");
     assert_eq!(thread.heard(), "", "nothing was settled");
     assert_snapshot!(thread.outcome("cy", "Check again").await, @"
-    @cy *Start “Math Hints”*: I checked again, and it still isn't known. Checked: “*Math Hints*” is cancelled.
+    @cy *Start “Math Hints”*: I checked again, and the outcome still isn't known. Checked: “*Math Hints*” is cancelled.
     Check the platform itself, then press Mark as done or Abandon on the card.
     ");
     assert_snapshot!(thread.outcome("bo", "Mark as done").await, @"

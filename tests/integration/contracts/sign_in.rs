@@ -138,7 +138,7 @@ async fn while_a_token_is_good_a_failed_renewal_hurts_nobody() {
     world.client.names().await.unwrap();
     world.clock.advance(Duration::from_secs(5 * 60));
     let error = world.client.names().await.unwrap_err();
-    let said = "cannot sign in to UpGrade: no token from 127.0.0.1: what answers there is no token endpoint";
+    let said = "cannot sign in to UpGrade: no token from 127.0.0.1: that address isn't a token endpoint";
     assert_eq!(error.to_string(), said);
     world.google.is(Mood::Well);
     world.client.names().await.unwrap();
@@ -230,13 +230,13 @@ fn a_bad_key_file_is_told_from_a_good_one_without_a_word_of_it() {
     for (key, wrong) in [
         (String::new(), "it is not JSON"),
         ("-----BEGIN PRIVATE KEY-----".to_owned(), "it is not JSON"),
-        (with("type", json!("authorized_user")), "it is the sign-in of a person"),
+        (with("type", json!("authorized_user")), "it holds a person's sign-in"),
         (with("type", Value::Null), "its `type` is not `service_account`"),
         (with("client_email", json!(" ")), "it has no `client_email`"),
         (with("private_key", Value::Null), "it has no `private_key`"),
         (with("private_key", json!(17)), "it has no `private_key`"),
-        (with("token_uri", json!("oauth2")), "its `token_uri` isn't an address"),
-        (with("token_uri", json!("file:///etc/passwd")), "its `token_uri` isn't an address"),
+        (with("token_uri", json!("oauth2")), "its `token_uri` isn't a valid URL"),
+        (with("token_uri", json!("file:///etc/passwd")), "its `token_uri` isn't a valid URL"),
         (
             with("token_uri", json!("http://oauth2.example/token")),
             "its `token_uri` begins with http://; tokens are fetched over https:// only",

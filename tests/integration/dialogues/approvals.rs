@@ -45,11 +45,11 @@ async fn only_those_who_are_named_may_decide() {
     ");
     assert_snapshot!(thread.private_answer("cy", "Start experiment").await, @"
     You can't approve or reject this.
-    Can be decided by: @bo.
+    Who can decide: @bo.
     ");
     assert_snapshot!(thread.private_answer("cy", "Cancel request").await, @"
     You can't approve or reject this.
-    Can be decided by: @bo.
+    Who can decide: @bo.
     ");
     assert_eq!(thread.heard(), "");
     thread.clicks("bo", "Start experiment").await;
@@ -200,7 +200,7 @@ async fn what_was_changed_since_the_card_was_shown_is_left_alone() {
     Asked by @ana · digest `‹id›`
     [Show all]
     ---
-    @ana, @bo *Start “Math Hints”* did not work. “*Math Hints*” is already running, so nothing was changed.
+    @ana, @bo *Start “Math Hints”* didn't work. “*Math Hints*” is already running, so nothing was changed.
     ");
     assert_eq!(bot.upgrade.effects().len(), 1);
 
@@ -217,7 +217,7 @@ async fn what_was_changed_since_the_card_was_shown_is_left_alone() {
     Asked by @ana · digest `‹id›`
     [Show all]
     ---
-    @ana, @bo *Stop “Lesson Video Hints”* did not work. “*Lesson Video Hints*” no longer exists, so nothing was changed.
+    @ana, @bo *Stop “Lesson Video Hints”* didn't work. “*Lesson Video Hints*” no longer exists, so nothing was changed.
     [List experiments]
     ");
     third.skip();

@@ -31,7 +31,7 @@ async fn the_platform_at_a_glance() {
     Fetched from UpGrade just now.
     ");
     assert_snapshot!(in_short(&ana.types("/upgrade list zebra").await), @"
-    No context is called “*zebra*”. There are: assign-prog, livehint-ai, mathstream.
+    No context is called “*zebra*”. Available contexts: assign-prog, livehint-ai, mathstream.
     Fetched from UpGrade just now.
     ");
     assert_snapshot!(in_short(&ana.types("/upgrade show math hints").await), @"
@@ -123,13 +123,13 @@ async fn what_waits_and_what_was_done() {
     assert_eq!(bo.types("/upgrade pending").await, bo.types("/countersign pending").await);
     assert_snapshot!(in_short(&bo.types("/countersign runs").await), @"
     Recent changes:
-    • *Stop “Lesson Video Hints”* waits for a decision · asked by @ana ‹time› · ‹open the card›
+    • *Stop “Lesson Video Hints”* is waiting for a decision · asked by @ana ‹time› · ‹open the card›
     • *Start “Math Hints”* was done · asked by @ana ‹time› · ‹open the card›
     As of ‹time›.
     ");
     assert_snapshot!(in_short(&ana.types("/countersign mine").await), @"
     You asked for:
-    • *Stop “Lesson Video Hints”* waits for a decision · asked ‹time› · ‹open the card›
+    • *Stop “Lesson Video Hints”* is waiting for a decision · asked ‹time› · ‹open the card›
     • *Start “Math Hints”* was done · asked ‹time› · ‹open the card›
     As of ‹time›.
     ");

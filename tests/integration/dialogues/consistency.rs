@@ -57,11 +57,11 @@ async fn rules_are_tested_and_the_experiment_is_put_back() {
     Paused | Later visitor | ‹any› again | ‹any› | ✓ fits
     Paused | Newcomer | nothing | nothing | ✓ fits
     “Nothing” means that the application shows its default.
-    [Set it back to inactive] [Resume it] [Show details]
+    [Set to inactive] [Resume it] [Show details]
     ");
 
-    assert_snapshot!(thread.outcome("ana", "Set it back to inactive").await, @"
-    @ana chose *Set it back to inactive*.
+    assert_snapshot!(thread.outcome("ana", "Set to inactive").await, @"
+    @ana chose *Set to inactive*.
     ---
     *Set “Math Hints” back to inactive?*
     *Status*  paused → *inactive*

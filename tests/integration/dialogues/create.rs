@@ -13,7 +13,7 @@ async fn what_is_missing_is_asked_for_one_by_one() {
     [assign-prog] [livehint-ai] [mathstream] [Fill in a form]
     ");
     assert_snapshot!(thread.answer("ana", "assign-prog").await, @"
-    Where does it take place? I need a decision point: site / target.
+    Where does it run? I need a decision point: site / target.
     Possible: SelectSection / absolute_value_plot_equality, SelectSection / area_model, SelectSection / fraction_intro, SelectProblem / absolute_value_plot_equality, SelectProblem / area_model, SelectProblem / fraction_intro
     So far: “Foo” in assign-prog. Still needed: decision points.
     [SelectSection / absolute_value_plot_equality] [SelectSection / area_model] [SelectSection / fraction_intro] [SelectProblem / absolute_value_plot_equality] [SelectProblem / area_model] [Fill in a form]
@@ -93,7 +93,7 @@ async fn a_wish_in_one_breath_goes_straight_to_the_card() {
 async fn a_wrong_context_is_refused_with_the_valid_ones() {
     let (_bot, mut thread) = TestBot::hears("ana", "create experiment Foo in asign").await;
     assert_snapshot!(thread.in_short(), @"
-    No context is called “*asign*”. There are: assign-prog, livehint-ai, mathstream.
+    No context is called “*asign*”. Available contexts: assign-prog, livehint-ai, mathstream.
     [assign-prog] [livehint-ai] [mathstream]
     ");
     thread.clicks("ana", "assign-prog").await;
@@ -161,7 +161,7 @@ async fn a_question_in_between_does_not_lose_what_was_given() {
     thread.says("ana", "is UpGrade running?").await;
     assert!(thread.heard().contains("6.5.0"));
     assert_snapshot!(thread.answer("ana", "mathstream").await, @"
-    Where does it take place? I need a decision point: site / target.
+    Where does it run? I need a decision point: site / target.
     So far: “Foo” in mathstream. Still needed: decision points.
     [lesson-stream / question-hint] [lesson-stream / lesson-video] [lesson-quiz / question-hint] [lesson-quiz / lesson-video] [Fill in a form]
     ");

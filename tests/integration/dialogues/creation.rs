@@ -61,8 +61,8 @@ fn direct(bot: &TestBot, name: &str) -> String {
 fn filled() -> Value {
     json!({
         "Name": "Worked <!channel> Examples", "Context": "assign-prog",
-        "Decision points, one on each line": "SelectSection / area_model",
-        "Conditions, one on each line": "variant: 60\ncontrol: 40",
+        "Decision points, one per line": "SelectSection / area_model",
+        "Conditions, one per line": "variant: 60\ncontrol: 40",
     })
 }
 
@@ -76,22 +76,22 @@ async fn a_new_experiment_is_proposed_in_a_channel() {
     Where to ask (optional): conversations_select
     Name: plain_text_input
     Context: static_select
-    Decision points, one on each line: plain_text_input
-    Conditions, one on each line (optional): plain_text_input
+    Decision points, one per line: plain_text_input
+    Conditions, one per line (optional): plain_text_input
     Weights, in % (optional): plain_text_input
     Description (optional): plain_text_input
     Assignment (optional): static_select
-    Type of group (optional): plain_text_input
+    Group type (optional): plain_text_input
     Consistency (optional): static_select
     After enrollment ends (optional): plain_text_input
     Users on no list (optional): static_select
-    Tags, one on each line (optional): plain_text_input
+    Tags, one per line (optional): plain_text_input
     End after this many users (optional): number_input
     Start automatically at (optional): datetimepicker
     Ends at (optional): datetimepicker
     ");
     let mut values = filled();
-    values["Conditions, one on each line"] = json!("variant: 60\ncontrol: 60");
+    values["Conditions, one per line"] = json!("variant: 60\ncontrol: 60");
     let refused = bot.slack.submits("ana", &view.id, values).await;
     let Err(Error::Refused(errors)) = refused else { panic!("{refused:?}") };
     assert!(errors["/conditions"].contains("add up to 120"), "{errors:?}");
@@ -115,8 +115,8 @@ async fn an_error_stands_at_the_field_that_is_wrong() {
     let view = form(&bot, "ana").await;
     let weights = "variant: 60\ncontrol: 60";
     for (label, entry, place, words) in [
-        ("Decision points, one on each line", "SelectSection / nowhere", "/decision_points", "has no target “nowhere”"),
-        ("Conditions, one on each line", weights, "/conditions", "add up to 120"),
+        ("Decision points, one per line", "SelectSection / nowhere", "/decision_points", "has no target “nowhere”"),
+        ("Conditions, one per line", weights, "/conditions", "add up to 120"),
         ("After enrollment ends", "assign nothing", "/post_rule", "nothing"),
     ] {
         let mut values = filled();
@@ -129,8 +129,7 @@ async fn an_error_stands_at_the_field_that_is_wrong() {
     }
     // Two fields are wrong: the error that is shown stands at its own.
     let mut values = filled();
-    (values["Conditions, one on each line"], values["After enrollment ends"]) =
-        (json!(weights), json!("assign nothing"));
+    (values["Conditions, one per line"], values["After enrollment ends"]) = (json!(weights), json!("assign nothing"));
     let refused = bot.slack.submits("ana", &view.id, values).await;
     let Err(Error::Refused(errors)) = refused else { panic!("{refused:?}") };
     assert!(errors["/conditions"].contains("add up to 120"), "{errors:?}");

@@ -69,7 +69,7 @@ async fn factors_are_asked_for_and_checked() {
     let (bot, mut thread) =
         TestBot::hears("ana", "create a factorial experiment Foo in assign-prog at SelectProblem/fraction_intro").await;
     assert_snapshot!(thread.heard(), @"
-    Which factors does it vary, and which levels has each? For example hints: none, text; feedback: now, later.
+    Which factors does it vary, and which levels does each have? For example hints: none, text; feedback: now, later.
     So far: “Foo” in assign-prog, at SelectProblem / fraction_intro.
     [Fill in a form]
     ");
@@ -187,7 +187,7 @@ async fn factors_are_asked_for_and_checked() {
     • `SelectProblem / fraction_intro`
     Id `‹id›`
     Fetched less than a minute ago.
-    [Start] [As JSON] [Look again]
+    [Start] [As JSON] [Refresh]
     ");
     assert_snapshot!(thread.answer("ana", "set the weights of Foo to 10/20/30/40").await, @"
     *Change the weights of “Foo”?*

@@ -91,7 +91,7 @@ async fn an_experiment_in_short_and_in_detail() {
     1 entry on a list
     Id `‹id›`
     Fetched less than a minute ago.
-    [Start] [In detail] [Look again]
+    [Start] [In detail] [Refresh]
     ");
     assert_snapshot!(thread.answer("ana", "explain the setup").await, @"
     Area Steps
@@ -132,7 +132,7 @@ async fn an_experiment_in_short_and_in_detail() {
     • *Teachers*: t1
     Id `‹id›`
     Fetched less than a minute ago.
-    [Start] [As JSON] [Look again]
+    [Start] [As JSON] [Refresh]
     ");
 }
 

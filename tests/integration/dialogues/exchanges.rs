@@ -240,7 +240,7 @@ async fn the_form_of_a_card_adds_and_removes_conditions() {
     let bot = TestBot::start().await;
     let said = "create experiment Foo in assign-prog at SelectSection / area_model";
     let mut thread = bot.user("ana").asks(said).await;
-    let conditions = "Conditions and weights, one on each line";
+    let conditions = "Conditions and weights, one per line";
     opens(&bot, &thread, "ana", "Edit…").await;
     let entered = json!({ conditions: "control 40%\nvariant: 30%\nconcrete = 30" });
     assert!(sends(&bot, "ana", entered).await.is_empty());

@@ -20,7 +20,7 @@ async fn words_are_explained_with_an_example_from_the_platform() {
     For example, “Class Hint Rollout” has control 34%, question-hint-default 33%, question-hint-tutorbot 33%.
     ");
     assert_snapshot!(thread.answer("ana", "what does status mean?").await, @"
-    An experiment is `inactive` while it is being designed, `enrolling` (shown as *running*) while it assigns users, `enrollmentComplete` (*paused*) when it enrolls no new users and can be resumed, and `cancelled` (*completed*) when nobody gets its conditions any more. `preview` is for test users, `scheduled` waits for a date, and `archived` keeps only its design and results.
+    An experiment is `inactive` while it is being designed, `enrolling` (shown as *running*) while it assigns users, `enrollmentComplete` (*paused*) when it enrolls no new users and can be resumed, and `cancelled` (*completed*) when nobody gets its conditions anymore. `preview` is for test users, `scheduled` waits for a date, and `archived` keeps only its design and results.
     Experiments here at the moment: 1 inactive, 2 running, 1 paused, 1 completed and 1 archived.
     ");
     assert_snapshot!(thread.answer("ana", "what is the unit of assignment?").await, @"

@@ -138,7 +138,7 @@ async fn the_mail_command_shows_what_waits_where_mails_are_shown() {
     let shown = ana.types("/mail show prices").await;
     assert!(shown.contains("inquiry, medium confidence") && shown.contains("not certain enough"), "{shown}");
     let elsewhere = ana.types_in("general", "/mail waiting").await;
-    assert_eq!(elsewhere, "Email is only shown in <#C1>. Ask me there.");
+    assert_eq!(elsewhere, "I only show email in <#C1>. Ask me there.");
     let status = ana.types_in("general", "/mail status").await;
     assert!(status.contains("Email is running.") && status.contains("1 email, the oldest for 5 h"), "{status}");
     assert!(!status.contains("Ada"), "{status}");

@@ -24,10 +24,10 @@ async fn a_user_group_is_called_what_people_call_it_and_not_notified() {
     assert!(bot.user("ana").opens_home().await.contains("· a member of `@stats` can approve"));
     thread.clicks("ana", "Start experiment").await;
     let told = bot.slack.ephemerals("ana").last().unwrap().words();
-    assert!(told.ends_with("Can be decided by: a member of `@stats`."), "{told}");
+    assert!(told.ends_with("Who can decide: a member of `@stats`."), "{told}");
     thread.clicks("ana", "Show all").await;
     let windows = bot.slack.look(|world| world.views.values().map(|view| view.words()).collect::<String>());
-    assert!(windows.contains("Can be decided by: a member of `@stats`."), "{windows}");
+    assert!(windows.contains("Who can decide: a member of `@stats`."), "{windows}");
     let settings = bot.user("ana").types("/countersign settings").await;
     assert!(settings.contains("By a member of `@stats`, but not"), "{settings}");
     assert!(!sent(&bot).contains("subteam"), "nobody is notified");

@@ -139,10 +139,7 @@ async fn what_code_cannot_tell_is_asked() {
     let mut thread = bot.user("ana").says(said).await;
     assert_holds(
         &thread.heard(),
-        &[
-            "You said “if it looks nice”, and that cannot be worked out from the result. Should I go on?",
-            "[Yes, go on]",
-        ],
+        &["You said “if it looks nice”, and the result doesn't show it. Should I go on?", "[Yes, go on]"],
     );
     thread.says("ana", "hello").await;
     thread.heard();

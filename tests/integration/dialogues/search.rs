@@ -47,7 +47,7 @@ async fn experiments_are_found_by_what_is_known_of_them() {
     Name | Status | Context | Conditions | Decision points | Tags | Created | Changed
     Running Test | paused | assign-prog | control 50%, variant 50% | SelectSection / area_model | test | ‹time› | ‹time›
     Fetched less than a minute ago.
-    [Look again]
+    [Refresh]
     ");
 }
 
@@ -85,7 +85,7 @@ async fn a_long_list_is_turned_page_by_page() {
     Pilot 14 | inactive | assign-prog | control 50%, variant 50%
     Pilot 15 | inactive | assign-prog | control 50%, variant 50%
     Fetched less than a minute ago.
-    [Previous 10] [Look again]
+    [Previous 10] [Refresh]
     ");
     thread.clicks("ana", "Previous 10").await;
     assert!(thread.heard().contains("Experiments 1–10 of 16"), "{}", thread.last());
@@ -104,10 +104,10 @@ async fn what_was_just_read_is_not_read_again() {
     Name | Status | Context | Conditions
     Concrete Fractions | archived | assign-prog | concrete 50%, abstract 50%
     Fetched less than a minute ago.
-    [Look again]
+    [Refresh]
     ");
     assert_eq!(bot.upgrade.ledger().len(), asked, "the platform was not asked");
-    thread.clicks("ana", "Look again").await;
+    thread.clicks("ana", "Refresh").await;
     assert!(!thread.heard().contains("I read this"), "{}", thread.last());
     assert!(bot.upgrade.ledger().len() > asked);
     bot.clock.advance(std::time::Duration::from_secs(180));

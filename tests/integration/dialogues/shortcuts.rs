@@ -58,7 +58,7 @@ async fn a_thread_is_exported_from_the_menu_of_a_message() {
     bot.slack.uses_shortcut("bo", "export_thread", Some(("experiments", &card))).await.unwrap();
     eventually("files", || files(&thread).len() == 2).await;
     bot.settled().await;
-    assert_snapshot!(thread.told("bo"), @"The notebook of the thread “start Math Hints” in <#C1> is being posted there: a readable page and a verifiable log. · ‹open the thread›");
+    assert_snapshot!(thread.told("bo"), @"I'm posting the notebook of the thread “start Math Hints” in <#C1> to that thread: a readable page and a verifiable log. · ‹open the thread›");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -74,7 +74,7 @@ async fn a_notebook_is_had_by_command() {
     For example: `/countersign notebook https://…/archives/C…/p…`
     ");
     let thread = ana.says("start Math Hints").await;
-    assert_snapshot!(ana.types_in("general", "/countersign notebook").await, @"The notebook of the thread “start Math Hints” in <#C1> is being posted there: a readable page and a verifiable log. · ‹open the thread›");
+    assert_snapshot!(ana.types_in("general", "/countersign notebook").await, @"I'm posting the notebook of the thread “start Math Hints” in <#C1> to that thread: a readable page and a verifiable log. · ‹open the thread›");
     eventually("files", || files(&thread).len() == 2).await;
     let link = format!("https://learning-lab.slack.com/archives/C1/p{}", thread.root.as_str().replace('.', ""));
     assert_snapshot!(bot.user("bo").types_in("general", &format!("/countersign notebook {link}")).await, @"
@@ -86,7 +86,7 @@ async fn a_notebook_is_had_by_command() {
     eventually("files", || files(&thread).len() == 4).await;
     bot.clock.advance(Duration::from_secs(1));
     ana.writes("stop Lesson Video Hints").await;
-    assert_snapshot!(ana.types_in("general", "/countersign notebook").await, @"The notebook of the thread “stop Lesson Video Hints” in our direct messages is being posted there: a readable page and a verifiable log. · ‹open the thread›");
+    assert_snapshot!(ana.types_in("general", "/countersign notebook").await, @"I'm posting the notebook of the thread “stop Lesson Video Hints” in our direct messages to that thread: a readable page and a verifiable log. · ‹open the thread›");
 }
 
 /// The names of the files in a thread.

@@ -489,7 +489,7 @@ async fn an_analysis_can_be_left_to_the_bridge() {
     bridge.hold_jobs();
     let mut thread = analyzes(&bot).await;
     thread.says("ana", "stop").await;
-    let said = "The bridge can't cancel an analysis, so it may still finish that of *demo*";
+    let said = "The bridge can't cancel an analysis, so it may still finish the one for *demo*";
     assert!(thread.heard().contains(said), "{}", thread.last());
     bridge.finish_jobs();
     bot.settled().await;

@@ -112,7 +112,7 @@ async fn cancelling_is_for_good() {
     thread.clicks("ana", "Cancel experiment").await;
     assert!(thread.told("ana").contains("another person has to approve it"), "what cannot be undone needs two");
     assert_snapshot!(thread.outcome("bo", "Cancel experiment").await, @"
-    ✅ *Cancelled “Running Test”: nobody gets its conditions any more.*
+    ✅ *Cancelled “Running Test”: nobody gets its conditions anymore.*
     Approved by @bo · ‹time›
     *Status*  paused → *cancelled*
     Asked by @ana · digest `‹id›`

@@ -104,7 +104,7 @@ async fn a_step_that_fails_is_the_end_of_it() {
     Asked by @ana · digest `‹id›`
     [Try again] [Show all]
     ---
-    @ana, @bo *Start “Math Hints”* did not work. UpGrade refused this: a web page with status 400, not an answer; check the address. I checked: nothing was changed. Correct that and ask again.
+    @ana, @bo *Start “Math Hints”* didn't work. UpGrade refused this: a web page with status 400, not an answer; check the address. I checked: nothing was changed. Correct that and ask again.
     Not done: show it.
     ");
 }
@@ -113,7 +113,7 @@ async fn a_step_that_fails_is_the_end_of_it() {
 async fn a_question_in_between_is_answered_and_the_rest_follows() {
     let (_bot, mut thread) = TestBot::hears("ana", "Create experiment Foo in assign-prog and start it").await;
     assert_snapshot!(thread.in_short(), @"
-    Where does it take place? I need a decision point: site / target.
+    Where does it run? I need a decision point: site / target.
     Possible: SelectSection / absolute_value_plot_equality, SelectSection / area_model, SelectSection / fraction_intro, SelectProblem / absolute_value_plot_equality, SelectProblem / area_model, SelectProblem / fraction_intro
     So far: “Foo” in assign-prog. Still needed: decision points.
     After that: start it.
@@ -267,6 +267,6 @@ async fn more_than_eight_are_too_many() {
     *Chat Tone* is cancelled in `livehint-ai`, comparing tutor-a 50%, tutor-b 50%. 24 users are enrolled.
     Fetched less than a minute ago.
     I handle up to 8 requests per message, so I left out the last 2.
-    [Archive] [In detail] [Look again]
+    [Archive] [In detail] [Refresh]
     ");
 }

@@ -42,7 +42,7 @@ async fn a_waiting_card_is_closed_by_who_may() {
     thread.says("cy", "@countersign stop").await;
     assert_eq!(thread.heard(), "", "it is not theirs to close");
     assert_snapshot!(thread.told("cy"), @"
-    Nothing is running here any more. These cards stay open, because you can't close them:
+    Nothing is running here anymore. These cards stay open, because you can't close them:
     • *Start “Math Hints”* · asked by @ana
     Only the requester or someone who can decide can close them.
     ");
@@ -126,7 +126,7 @@ async fn a_job_is_stopped_in_many_words() {
         thread.clicked("bo", "Run simulation").await;
         thread.says("ana", said).await;
         let heard = thread.heard();
-        assert!(heard.contains("The bridge was asked to cancel the run of *demo*"), "{said}: {heard}");
+        assert!(heard.contains("I asked the bridge to cancel the run of *demo*"), "{said}: {heard}");
         drop(thread);
         bridge.finish_jobs();
         finish(bot, bridge).await;
@@ -144,7 +144,7 @@ async fn a_stop_ends_the_job_and_leaves_other_cards_open() {
     assert!(thread.heard().contains("*Stop “Class Hint Rollout”?*"), "{}", thread.last());
     thread.says("ana", "stop").await;
     let heard = thread.heard();
-    assert!(heard.contains("The bridge was asked to cancel the run of *demo*"), "{heard}");
+    assert!(heard.contains("I asked the bridge to cancel the run of *demo*"), "{heard}");
     assert!(!heard.contains("Withdrawn"), "{heard}");
     assert_snapshot!(thread.told("ana"), @"
     Stopped what was running. These other cards stay open:

@@ -141,12 +141,12 @@ async fn one_user_visits_a_decision_point() {
     thread.skip();
     assert_snapshot!(thread.outcome("bo", "Simulate visit").await, @"
     *Send user “u1” through “Class Hint Rollout”*
-    ✅ `u1` got no condition at lesson-quiz / question-hint in “*Class Hint Rollout*”, so the visit was not recorded: it assigns by classId, and this user has no working group that is among their groups.
+    ✅ `u1` got no condition at lesson-quiz / question-hint in “*Class Hint Rollout*”, so the visit was not recorded: it assigns by classId, and none of this user's groups is their working group.
     Approved by @bo · ‹time›
     Asked by @ana · digest `‹id›`
     [Show all]
     ---
-    @ana `u1` got no condition at lesson-quiz / question-hint in “*Class Hint Rollout*”, so the visit was not recorded: it assigns by classId, and this user has no working group that is among their groups. Approved by bo.
+    @ana `u1` got no condition at lesson-quiz / question-hint in “*Class Hint Rollout*”, so the visit was not recorded: it assigns by classId, and none of this user's groups is their working group. Approved by bo.
     [Show details]
     ");
     thread.says("ana", "start Math Hints").await;
@@ -160,7 +160,7 @@ async fn one_user_visits_a_decision_point() {
     No experiment has the decision point *Nowhere / at_all*, so a user would get no condition there.
     [List experiments]
     ");
-    assert_snapshot!(thread.answer("ana", "simulate user").await, @"Which user? Any id will do that is not used by a real person.");
+    assert_snapshot!(thread.answer("ana", "simulate user").await, @"Which user? Give any ID that doesn't belong to a real person.");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -204,7 +204,7 @@ async fn a_test_is_stopped_by_a_typed_word_and_the_record_says_by_whose() {
     let after = format!("stopped after {enrolled} of 1000");
     assert!(page.contains(&format!("approved by @U2; {after}.")), "{page}");
     assert!(page.contains(&format!("**@U1** stopped card 2 after {enrolled} of 1000.")), "{page}");
-    assert!(page.contains("**@U3** said “stop”; nothing was being done at that moment."), "{page}");
+    assert!(page.contains("**@U3** said “stop”; nothing was running at that moment."), "{page}");
     assert!(!page.contains("the work ended there"), "{page}");
     assert!(bot.user("ana").opens_home().await.contains(&format!("was {after} ·")), "in the Home tab");
     thread.says("ana", "@countersign status").await;

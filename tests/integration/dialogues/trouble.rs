@@ -40,7 +40,7 @@ async fn a_platform_that_goes_down_before_the_click_is_left_alone() {
     Asked by @ana · digest `‹id›`
     [Try again] [Show all]
     ---
-    @ana, @bo *Start “Math Hints”* did not work. UpGrade isn't answering (the connection was closed). Nothing was changed. Try again in a minute. If it keeps failing, contact your administrator.
+    @ana, @bo *Start “Math Hints”* didn't work. UpGrade isn't answering (the connection was closed). Nothing was changed. Try again in a minute. If it keeps failing, contact your administrator.
     ");
     bot.upgrade.is_well();
     assert_snapshot!(thread.outcome("ana", "Try again").await, @"‹Start “Math Hints”, open›");

@@ -164,7 +164,7 @@ async fn what_cannot_be_done_is_refused_with_the_reason() {
         said.push(thread.heard());
     }
     assert_snapshot!(said.join("\n"), @"
-    Stratified sampling uses a factor of the users, such as their grade. UpGrade doesn't list its uploaded factors, so I only accept one that another experiment uses. None does yet.
+    Stratified sampling uses a user attribute (factor), such as grade. UpGrade doesn't list its uploaded factors, so I only accept one that another experiment uses. None does yet.
     Use random instead, or set up the first one in UpGrade.
     I can't use the algorithm “*ts_configurable*”: it needs a second system (Mooclet), which may not be available.
     Use random instead, which is the default.

@@ -75,7 +75,7 @@ fn a_rule_for_no_action_is_refused() {
 fn serve_tells_all_that_is_missing_and_ends_as_check_does() {
     let output = Command::new(COUNTERSIGN).arg("serve").env_clear().env("PORT", "0").output().unwrap();
     insta::assert_snapshot!(said(&output), @"
-    The settings are wrong:
+    The settings are invalid:
       SLACK_BOT_TOKEN is not set; it begins with xoxb- and is on the app's page under OAuth & Permissions
       set SLACK_APP_TOKEN (xapp-…) for Socket Mode, or SLACK_SIGNING_SECRET for HTTP
     Every setting is explained in config/default.toml.
@@ -143,7 +143,7 @@ async fn how_the_bot_signs_in_is_tried_and_named() {
     ok    upgrade  A/B Testing Backend 6.5.0, as countersign@sandbox.iam.gserviceaccount.com, with tokens from 127.0.0.1
     wrong upgrade  upgrade.service_account: cannot read the key file …/none.json: No such file or directory (os error 2)
     wrong upgrade  A/B Testing Backend 6.5.0 answers, but does not accept UPGRADE_AUTH_TOKEN; renew it
-    wrong upgrade  A/B Testing Backend 6.5.0 answers, but wants a token; set UPGRADE_SERVICE_ACCOUNT or UPGRADE_AUTH_TOKEN
+    wrong upgrade  A/B Testing Backend 6.5.0 answers, but requires a token; set UPGRADE_SERVICE_ACCOUNT or UPGRADE_AUTH_TOKEN
     ");
     assert_eq!(google.tokens().count(), 1);
 }

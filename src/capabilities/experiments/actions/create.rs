@@ -201,7 +201,7 @@ impl ActionKind for CreateExperiment {
         };
         match self.complete(&plan, &version, &window, created).await {
             Ok(Some(now)) if plan.is_fully_applied(&now.view) => Performed::Ended(done(record, plan.result())),
-            Ok(_) => read_back(self, record, "its answer did not say that all of it was done".to_owned()).await,
+            Ok(_) => read_back(self, record, "not all of it was confirmed".to_owned()).await,
             Err(Error::NoAnswer { reason }) => Performed::NoAnswer { detail: reason },
             Err(Error::Unclear { reason }) => read_back(self, record, reason).await,
             Err(error) => Performed::Ended(match self.0.single(plan.id).await {
@@ -340,7 +340,7 @@ fn missing_parameters(
             });
             pairs.take(8).collect()
         });
-        let question = "Where does it take place? I need a decision point: site / target.";
+        let question = "Where does it run? I need a decision point: site / target.";
         parameters.push(missing("decision_points", question, options.unwrap_or_default()));
     }
     match (&asked.conditions, context) {

@@ -185,7 +185,7 @@ fn card(experiment: &View, enrolled: Option<u64>) -> Card {
             fact("Context", Text::new().code(experiment.context())),
             fact("Conditions", or_none(rules::weights_in_words(&experiment.conditions))),
             fact("Decision points", or_none(points.join(", "))),
-            fact("Id", Text::new().code(experiment.id.to_string())),
+            fact("ID", Text::new().code(experiment.id.to_string())),
         ],
         warnings,
         notes: Vec::new(),

@@ -181,9 +181,7 @@ pub(super) fn payloads(
         let is_json = serde_json::from_str::<Value>(&payload.value).is_ok_and(|v| v.is_object() || v.is_array());
         let kind = match &payload.kind {
             None => if is_json { "json" } else { "string" }.to_owned(),
-            kind => {
-                choices::choice("type of payload", kind.as_deref(), &["string", "json", "csv"])?.unwrap_or_default()
-            }
+            kind => choices::choice("payload type", kind.as_deref(), &["string", "json", "csv"])?.unwrap_or_default(),
         };
         if kind == "json" && serde_json::from_str::<Value>(&payload.value).is_err() {
             return Err(refuse(refusals::bad_json(condition)));

@@ -55,7 +55,7 @@ pub(super) fn factors(given: &[FactorInput]) -> Result<Vec<PlannedFactor>, Prepa
             if let Some(why) = naming_problem(&name, planned.levels.iter().map(|other| other.name.as_str())) {
                 return refuse(replies::bad_level(&name, &planned.name, why));
             }
-            let kind = choices::choice("type of payload", kind.as_deref(), &["string", "json", "csv"])?;
+            let kind = choices::choice("payload type", kind.as_deref(), &["string", "json", "csv"])?;
             let kind = kind.unwrap_or_else(|| "string".to_owned());
             let payload = payload.unwrap_or_else(|| name.clone());
             if kind == "json" && serde_json::from_str::<Value>(&payload).is_err() {

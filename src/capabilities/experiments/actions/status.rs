@@ -448,7 +448,7 @@ fn card(experiment: &View, to: Status, starts: Option<(&str, &TimeZone)>, mut wa
             format!("Cancel “{name}”?"),
             "Cancel experiment",
             "Keep experiment",
-            format!("Cancelled “{name}”: nobody gets its conditions any more."),
+            format!("Cancelled “{name}”: nobody gets its conditions anymore."),
         ),
     };
     let status = match experiment.state == to {

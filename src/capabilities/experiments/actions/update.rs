@@ -155,7 +155,7 @@ impl ActionKind for UpdateExperiment {
         }
         match answered.filter(|answered| changes.lacking(&answered.view).is_empty()) {
             Some(_) => Performed::Ended(done(record, result(&changes))),
-            None => read_back(self, record, "its answer did not say that all of it was done".to_owned()).await,
+            None => read_back(self, record, "not all of it was confirmed".to_owned()).await,
         }
     }
 

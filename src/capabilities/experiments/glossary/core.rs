@@ -66,7 +66,7 @@ pub(super) const TERMS: &[Term] = &[
     },
     Term {
         names: &["participant", "participants"],
-        meaning: "A *participant* is an end user of the application under test, known by an opaque id. They are not the people who manage experiments.",
+        meaning: "A *participant* is an end user of the application under test, known by an opaque ID. They are not the people who manage experiments.",
         example: None,
     },
     Term {
@@ -111,7 +111,7 @@ pub(super) const TERMS: &[Term] = &[
     },
     Term {
         names: &["filter mode", "filter modes", "inclusion mode"],
-        meaning: "The *filter mode* decides about users on no list: `includeAll` includes them, `excludeAll` excludes them. If an experiment is running and nobody enrolls, the usual cause is `excludeAll` with an empty inclusion list.",
+        meaning: "The *filter mode* applies to users on no list: `includeAll` includes them, `excludeAll` excludes them. If an experiment is running and nobody enrolls, the usual cause is `excludeAll` with an empty inclusion list.",
         example: None,
     },
     Term {
@@ -126,7 +126,7 @@ pub(super) const TERMS: &[Term] = &[
     },
     Term {
         names: &["status", "experiment status", "statuses", "experiment statuses", "state"],
-        meaning: "An experiment is `inactive` while it is being designed, `enrolling` (shown as *running*) while it assigns users, `enrollmentComplete` (*paused*) when it enrolls no new users and can be resumed, and `cancelled` (*completed*) when nobody gets its conditions any more. `preview` is for test users, `scheduled` waits for a date, and `archived` keeps only its design and results.",
+        meaning: "An experiment is `inactive` while it is being designed, `enrolling` (shown as *running*) while it assigns users, `enrollmentComplete` (*paused*) when it enrolls no new users and can be resumed, and `cancelled` (*completed*) when nobody gets its conditions anymore. `preview` is for test users, `scheduled` waits for a date, and `archived` keeps only its design and results.",
         example: Some(Example::Statuses),
     },
     Term {
@@ -136,7 +136,7 @@ pub(super) const TERMS: &[Term] = &[
     },
     Term {
         names: &["preview"],
-        meaning: "An experiment in `preview` gives conditions to registered test users alone. Everyone else gets the default.",
+        meaning: "An experiment in `preview` gives conditions only to registered test users. Everyone else gets the default.",
         example: None,
     },
     Term {
@@ -151,12 +151,12 @@ pub(super) const TERMS: &[Term] = &[
     },
     Term {
         names: &["paused", "enrollmentcomplete", "enrollment complete"],
-        meaning: "A *paused* experiment, stored as `enrollmentComplete`, enrolls no new users. The post-experiment rule decides about enrolled users: they keep their condition or all get the same one. It can be resumed.",
+        meaning: "A *paused* experiment, stored as `enrollmentComplete`, enrolls no new users. The post-experiment rule decides what enrolled users get: they keep their condition or all get the same one. It can be resumed.",
         example: None,
     },
     Term {
         names: &["cancelled", "canceled", "completed"],
-        meaning: "A *cancelled* experiment, shown as `completed` by newer servers, gives nobody a condition any more, whatever its post-experiment rule says. I treat it as final. If users should keep their condition, pause it instead.",
+        meaning: "A *cancelled* experiment, shown as `completed` by newer servers, no longer gives anyone a condition, whatever its post-experiment rule says. I treat it as final. If users should keep their condition, pause it instead.",
         example: None,
     },
     Term {

@@ -420,7 +420,7 @@ fn ending(words: &[Word], situation: &Situation) -> Option<Interpretation> {
 /// Returns the question which of two endings is meant.
 fn which_ending(name: &str) -> Interpretation {
     Interpretation::unclear(
-        "Do you want to pause it (nobody new, can be resumed) or cancel it for good?",
+        "Do you want to pause it (no new users; you can resume it) or cancel it permanently?",
         vec![format!("pause “{name}”"), format!("cancel “{name}”")],
     )
 }

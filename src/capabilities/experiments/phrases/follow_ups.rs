@@ -68,7 +68,7 @@ fn limited(listed: &Listed, limits: Map<String, Value>) -> Interpretation {
         let old = of(arguments.clone()).map(|which| which.words()).unwrap_or_default();
         let options = of(limits).map(|which| which.request(1)).into_iter().collect();
         return Interpretation::unclear(
-            format!("That list has only experiments that are: {old}. Do you want another list?"),
+            format!("That list shows only these experiments: {old}. Do you want a different list?"),
             options,
         );
     }

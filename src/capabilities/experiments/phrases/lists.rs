@@ -224,7 +224,7 @@ fn clauses(words: &[Word], things: Option<usize>) -> Result<Map<String, Value>, 
     }
     if let Some(unknown) = unknown_words(words, &uses) {
         return Err(Interpretation::unclear(
-            format!("I couldn't read “{unknown}” in this."),
+            format!("I couldn't make sense of “{unknown}” in this."),
             vec!["list experiments".to_owned(), "list running experiments".to_owned()],
         ));
     }

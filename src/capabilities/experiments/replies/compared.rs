@@ -36,7 +36,7 @@ pub fn compared_reply(answer: &Value) -> Reply {
         row("After enrollment ends", &|details| afterwards(&details.post_experiment_rule).into()),
         row("Enrolled", &|details| enrolled(details).into()),
         row("Created", &|details| moment(details.summary.created_at.as_deref())),
-        row("First start", &|details| moment(started(details).as_deref())),
+        row("First started", &|details| moment(started(details).as_deref())),
     ];
     if all.iter().any(|details| !details.summary.tags.is_empty()) {
         rows.push(row("Tags", &|details| some_or_none(details.summary.tags.join(", ")).into()));

@@ -25,14 +25,14 @@ const MAX_DIFFERENCES: usize = 3;
 pub fn card(test: &Test, enrolled: Option<u64>) -> Card {
     let Test { experiment_name: name, place, first, rules, visitors, run: _ } = test;
     let at = super::outcomes::place(&place.site, Some(&place.target));
-    let mut facts = vec![fact("Rules", in_words(rules, place.group.as_deref())), fact("At", at.as_str())];
+    let mut facts = vec![fact("Rules", in_words(rules, place.group.as_deref())), fact("Decision point", at.as_str())];
     facts.extend(steps(test));
     if *first > Phase::Before {
         facts.push(fact("Left out", left_out(*first)));
     }
     let users = if visitors.len() == 1 { "1 test user".to_owned() } else { format!("{} test users", visitors.len()) };
     facts.push(fact(
-        "Bounds",
+        "Limits",
         format!("{users}, this experiment only, at most {} minutes", MAX_DURATION.as_secs() / 60),
     ));
     let mut warnings = Vec::new();
@@ -75,7 +75,10 @@ fn steps(test: &Test) -> Vec<Fact> {
             Step::Enter(phase) => {
                 let from = std::mem::replace(&mut before, phase);
                 Fact {
-                    label: format!("{nth}. {}", if phase == Phase::Running { "Start it" } else { "Pause it" }),
+                    label: format!(
+                        "{nth}. {}",
+                        if phase == Phase::Running { "Start experiment" } else { "Pause experiment" }
+                    ),
                     before: Some(from.status().display().into()),
                     after: phase.status().display().into(),
                 }
@@ -113,8 +116,8 @@ fn while_it_is(phase: Phase) -> &'static str {
 fn left_out(first: Phase) -> &'static str {
     match first {
         Phase::Before => "nothing",
-        Phase::Running => "visits before the start, since it runs already",
-        Phase::Paused => "visits before the start and while it runs, since it is paused already",
+        Phase::Running => "visits before the start, since it is already running",
+        Phase::Paused => "visits before the start and while it runs, since it is already paused",
     }
 }
 
@@ -130,7 +133,7 @@ fn in_words(rules: &Rules, kind: Option<&str>) -> String {
         (true, Consistency::Individual | Consistency::Group) => "early visitors are excluded",
         (false, _) => "early visitors are included",
     };
-    format!("{unit}; consistency {consistency}; {early}; afterwards {}", afterwards(rules))
+    format!("{unit}; consistency {consistency}; {early}; after enrollment ends, {}", afterwards(rules))
 }
 
 fn afterwards(rules: &Rules) -> String {
@@ -264,13 +267,13 @@ pub fn seen_so_far(reply: Reply, test: &Test, progress: &TestProgress) -> Reply 
 fn ways_back(test: &Test, now: Phase) -> Vec<Choice> {
     let name = format!("“{}”", test.experiment_name);
     let choice = |label: &str, says: String| Choice { label: label.to_owned(), says };
-    let resume = choice("Resume it", format!("resume {name}"));
+    let resume = choice("Resume experiment", format!("resume {name}"));
     match (test.first, now) {
         (Phase::Before, Phase::Paused) => {
-            vec![choice("Set it back to inactive", format!("set {name} back to inactive")), resume]
+            vec![choice("Set to inactive", format!("set {name} back to inactive")), resume]
         }
         (Phase::Running, Phase::Paused) => vec![resume],
-        (Phase::Before, Phase::Running) => vec![choice("Stop it", format!("stop {name}"))],
+        (Phase::Before, Phase::Running) => vec![choice("Stop experiment", format!("stop {name}"))],
         _ => Vec::new(),
     }
 }
@@ -321,8 +324,8 @@ pub fn not_from(name: &str, status: Status) -> Reply {
     let is = Text::from("“").bold(name).plain(format!("” is {}", status.display()));
     match status {
         Status::Scheduled => {
-            let text = is.plain(" and scheduled to start. Unschedule it before testing it.");
-            Reply::text(text).choice("Unschedule it", format!("unschedule “{name}”"))
+            let text = is.plain(" and scheduled to start. Unschedule experiment before testing it.");
+            Reply::text(text).choice("Unschedule experiment", format!("unschedule “{name}”"))
         }
         _ => Reply::text(is.plain(
             ". The test needs an experiment that can be started and paused, which isn't possible from this status.",

@@ -90,7 +90,7 @@ pub fn points_reply(answer: &Value) -> Reply {
     let rows = in_use
         .iter()
         .map(|point| vec![Text::new().code(&point.decision_point), Text::from(point.experiments.join(", "))]);
-    let columns = ["In use", "By"].map(str::to_owned).to_vec();
+    let columns = ["Decision point in use", "Used by"].map(str::to_owned).to_vec();
     reply.and(Part::Table { columns, rows: rows.collect() })
 }
 
@@ -140,7 +140,7 @@ mod tests {
         Group types: classId
         ");
         assert_snapshot!(read(&contexts_reply(&answer, Some("assign"))), @r"
-        No context is called “assign”. There are: assign-prog, mathstream.
+        No context is called “assign”. Available contexts: assign-prog, mathstream.
         [assign-prog → what does assign-prog know?]
         [mathstream → what does mathstream know?]
         ");

@@ -95,7 +95,7 @@ fn normal(details: &Details) -> Reply {
             facts.push((label.to_owned(), Text::from(several(total, "entry on a list", "entries on lists"))));
         }
     }
-    opening(details).and(Part::Facts(facts)).hint(Text::new().plain("Id ").code(summary.id.to_string()))
+    opening(details).and(Part::Facts(facts)).hint(Text::new().plain("ID ").code(summary.id.to_string()))
 }
 
 /// Returns the factors in a line: `hints (none, text) × feedback (now, later)`.
@@ -220,7 +220,7 @@ fn full(details: &Details) -> Reply {
             details.history.iter().map(|entry| moment(Some(&entry.at)).plain(format!(": {}", entry.status.display())));
         reply = reply.and(Part::Text("History:".into())).and(Part::List(entries.collect()));
     }
-    reply.hint(Text::new().plain("Id ").code(summary.id.to_string()))
+    reply.hint(Text::new().plain("ID ").code(summary.id.to_string()))
 }
 
 fn table(columns: [&str; 3], rows: Vec<Vec<Text>>) -> Part {

@@ -9,7 +9,7 @@ const EXAMPLE: &str = "hints: none, text; feedback: now, later";
 
 /// Returns the question for the factors if none are given.
 pub fn which_factors() -> String {
-    format!("Which factors does it vary, and which levels has each? For example {EXAMPLE}.")
+    format!("Which factors does it vary, and which levels does each have? For example {EXAMPLE}.")
 }
 
 /// Says that a factor cannot have this name.

@@ -46,9 +46,7 @@ pub fn schema_reply(answer: &Value) -> Reply {
         "update_experiment" => ("change an experiment", "set the weights of Math Hints to 70/30"),
         "update_experiment_status" => ("start, stop, resume or cancel an experiment", "start Math Hints"),
         "delete_experiment" => ("delete an experiment", "delete Math Hints"),
-        "init_experiment_user" => {
-            ("introduce a participant", "initialize user u1 with groups classId 5B in assign-prog")
-        }
+        "init_experiment_user" => ("initialize a user", "initialize user u1 with groups classId 5B in assign-prog"),
         "get_decision_point_assignments" => {
             ("ask what a participant gets", "what condition would u1 get in assign-prog?")
         }
@@ -65,7 +63,7 @@ pub fn schema_reply(answer: &Value) -> Reply {
         parameters.iter().partition(|parameter| parameter["needed"] == true);
     let needs: Vec<String> = needed.iter().map(|parameter| name(parameter)).collect();
     let rest = if optional.is_empty() { "" } else { " Everything else is optional." };
-    let opening = Text::new().plain("To ").bold(purpose).plain(format!(" I need: {}.{rest}", needs.join(", ")));
+    let opening = Text::new().plain("To ").bold(purpose).plain(format!(", I need: {}.{rest}", needs.join(", ")));
     let rows = needed.iter().chain(&optional).map(|parameter| {
         let need = if parameter["needed"] == true { "yes" } else { "no" };
         vec![

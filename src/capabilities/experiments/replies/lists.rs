@@ -25,7 +25,7 @@ pub fn list_reply(answer: &Value, which: &ListArguments) -> Reply {
     if all.is_empty() {
         let none = Reply::text(Text::new().plain(format!("There are no experiments{limit}.")));
         return match filter.is_empty() {
-            false => none.choice("Show all", "list experiments"),
+            false => none.choice("List experiments", "list experiments"),
             true => none.hint("To create one, give me a name, a context and a decision point."),
         };
     }

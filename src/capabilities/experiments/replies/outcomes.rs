@@ -68,7 +68,7 @@ pub fn refused_and_unverifiable(error: &Error) -> Text {
 /// the result of reading back.
 pub fn refused_and_unknown(error: &Error, evidence: Text) -> Text {
     let text = answered(error).plain(" ").join(evidence);
-    text.plain(" It isn't known whether it was done. Check in UpGrade before asking again.")
+    text.plain(" I don't know whether it went through. Check in UpGrade before asking again.")
 }
 
 /// Says that the change was refused, but reading back showed that a part of it was made, which `evidence`
@@ -90,7 +90,7 @@ pub fn already(name: &str, status: &str) -> Text {
 
 /// Says that the change was refused, but reading back showed that it was made. `summary` describes it.
 pub fn done_despite_error(summary: Text, error: &Error) -> Text {
-    summary.plain(format!(" UpGrade answered with an error ({}), but I checked and it was done.", why(error)))
+    summary.plain(format!(" UpGrade answered with an error ({}), but I checked and it went through.", why(error)))
 }
 
 /// Describes the platform's answer, or that there was none. The sentence makes no claim about the change.
@@ -159,7 +159,7 @@ pub fn unreadable_record() -> Text {
 
 /// Says that reading back failed.
 pub fn cannot_read_back(reason: &str) -> Text {
-    Text::from(format!("UpGrade couldn't be checked ({reason})."))
+    Text::from(format!("I couldn't check UpGrade ({reason})."))
 }
 
 /// Says that some parts of an update were made and some were not.
@@ -208,7 +208,7 @@ fn why(error: &Error) -> String {
 pub fn one_refused(error: &Error, unchanged: bool) -> Text {
     part_failed(error).plain(match unchanged {
         true => " I checked: it was not changed.",
-        false => " It isn't known whether it was changed. Check in UpGrade.",
+        false => " I don't know whether it was changed. Check in UpGrade.",
     })
 }
 
@@ -365,10 +365,10 @@ mod tests {
         UpGrade rejected this: name: isNotEmpty. I checked: nothing was changed. Correct that and ask again.
         UpGrade refused this: Condition not found: purple. I checked: nothing was changed. Correct that and ask again.
         UpGrade failed while handling this (an internal error). I checked: nothing was changed. Try again. If it keeps failing, contact your administrator.
-        UpGrade refused this: too many requests. UpGrade couldn't be checked (status 503). It isn't known whether it was done. Check in UpGrade before asking again.
+        UpGrade refused this: too many requests. UpGrade couldn't be checked (status 503). I don't know whether it went through. Check in UpGrade before asking again.
         Checked: “New” exists, but without its inclusion list. UpGrade failed while handling this (a database error). Ask me again for the rest.
         UpGrade refused this: too many requests. I couldn't check whether anything changed. Correct that and ask again.
-        Started “Math Hints”. UpGrade answered with an error (too many requests), but I checked and it was done.
+        Started “Math Hints”. UpGrade answered with an error (too many requests), but I checked and it went through.
         UpGrade isn't answering (Connection refused). Nothing was changed. Try again in a minute. If it keeps failing, contact your administrator.
         UpGrade sent an answer that I can't read: not JSON. Nothing was changed. Contact your administrator.
         Checked: “New” exists, but differs from the request: conditions.

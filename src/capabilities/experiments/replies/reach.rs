@@ -32,7 +32,7 @@ pub fn enrolled_together(users: Option<u64>) -> Fact {
     let words = match users {
         None => "couldn't be read".to_owned(),
         Some(0) => "0".to_owned(),
-        Some(users) => format!("{} in all", answers::people(users)),
+        Some(users) => format!("{} in total", answers::people(users)),
     };
     fact("Enrolled", words)
 }
@@ -67,6 +67,6 @@ pub fn draws_by_group(others: &[(&View, String)]) -> Option<Text> {
         text = text.plain(join).bold(&view.name).plain(format!("”, {}, assigns by {kind}", view.state.display()));
     }
     let more = others.len().saturating_sub(MAX_NAMED);
-    let more = if more > 0 { format!(", and {more} more by such groups") } else { String::new() };
+    let more = if more > 0 { format!(", and {more} more also assign by this user's groups") } else { String::new() };
     (!others.is_empty()).then(|| text.plain(format!("{more}. This user gets the group's condition there.")))
 }

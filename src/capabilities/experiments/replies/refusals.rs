@@ -54,7 +54,7 @@ pub fn platform_error(reason: &str) -> Reply {
 pub fn unknown_experiment(asked: &str, similar: &[ExperimentName], request_with: impl Fn(&str) -> String) -> Reply {
     let not_found = Text::new().plain("No experiment is called “").bold(typed(asked)).plain("”.");
     if similar.is_empty() {
-        return Reply::text(not_found).choice("Show all", "list experiments");
+        return Reply::text(not_found).choice("List experiments", "list experiments");
     }
     let mut question = not_found.plain(" Did you mean ");
     for (i, named) in similar.iter().enumerate() {
@@ -83,7 +83,7 @@ pub fn several_experiments(asked: &str, several: &[View], request_with: impl Fn(
 
 /// Says that no context has this name; `request_with` returns the corrected request for a name.
 pub fn unknown_context(asked: &str, known: &[String], request_with: impl Fn(&str) -> String) -> Reply {
-    let text = Text::new().plain("No context is called “").bold(typed(asked)).plain("”. There are: ");
+    let text = Text::new().plain("No context is called “").bold(typed(asked)).plain("”. Available contexts: ");
     let reply = Reply::text(text.plain(known.join(", ")).plain("."));
     known.iter().take(MAX_BUTTONS).fold(reply, |reply, context| reply.choice(context, request_with(context)))
 }
@@ -140,9 +140,9 @@ pub fn bad_code(code: &str, why: &str) -> Reply {
 pub fn not_one_of(what: &str, asked: &str, allowed: &[&str]) -> Reply {
     Reply::text(
         Text::new()
-            .plain(format!("The {what} cannot be “"))
+            .plain(format!("The {what} can't be “"))
             .bold(typed(asked))
-            .plain(format!("”, only {}.", allowed.join(", "))),
+            .plain(format!("”. Allowed: {}.", allowed.join(", "))),
     )
 }
 
@@ -161,7 +161,7 @@ pub fn no_time(asked: &str) -> Reply {
 
 /// Refuses a user id that is not valid in a header.
 pub fn bad_user() -> Reply {
-    Reply::text("A user ID has 1 to 250 characters and no spaces at its ends.")
+    Reply::text("A user ID must have 1 to 250 characters and no leading or trailing spaces.")
 }
 
 /// Says that the experiment already has this status.
@@ -276,7 +276,7 @@ pub fn algorithm(asked: &str) -> Reply {
 pub fn no_such_factor(asked: Option<&str>, known: &[String]) -> Reply {
     let text = match asked {
         Some(asked) => Text::new().plain("I can't stratify by the factor “").bold(typed(asked)).plain("”. "),
-        None => Text::from("Stratified sampling uses a factor of the users, such as their grade. "),
+        None => Text::from("Stratified sampling uses a user attribute (factor), such as grade. "),
     };
     let why = "UpGrade doesn't list its uploaded factors, so I only accept one that another experiment uses";
     match known {
@@ -299,7 +299,8 @@ pub fn ends_before_it_starts() -> Reply {
 
 /// Says that a change of status other than a start cannot set an end date.
 pub fn only_a_start_has_an_end() -> Reply {
-    Reply::text("Only a start can have an end date.").hint("Ask for the end date alone, for example: end it on Friday.")
+    Reply::text("You can set an end date only when starting an experiment.")
+        .hint("Ask for the end date alone, for example: end it on Friday.")
 }
 
 /// Refuses a month that cannot be parsed.
@@ -310,7 +311,7 @@ pub fn no_month(asked: &str) -> Reply {
 
 /// Says that no experiment matches the request.
 pub fn none_fits() -> Reply {
-    Reply::text("No experiments match, so there's nothing to change.").choice("Show all", "list experiments")
+    Reply::text("No experiments match, so there's nothing to change.").choice("List experiments", "list experiments")
 }
 
 /// Says that none of several experiments can change to this status.
@@ -402,7 +403,7 @@ mod tests {
     fn a_vocabulary_is_listed() {
         let known = ["assign-prog".to_owned(), "mathstream".to_owned()];
         assert_snapshot!(read(&unknown_context("asign", &known, |c| format!("create it in {c}"))), @r"
-        No context is called “asign”. There are: assign-prog, mathstream.
+        No context is called “asign”. Available contexts: assign-prog, mathstream.
         [assign-prog → create it in assign-prog]
         [mathstream → create it in mathstream]
         ");
@@ -502,7 +503,7 @@ mod tests {
         Give a whole number, such as 5.
         This must be a whole number, zero or more; 1.5 isn't.
         Give a whole number, such as 5.
-        A user ID has 1 to 250 characters and no spaces at its ends.
+        A user ID must have 1 to 250 characters and no leading or trailing spaces.
         What should I change about “Math Hints”?
         Its name, description, tags, weights, conditions, decision points, assignment, or what happens after enrollment ends.
         “Math Hints” has no condition “purple”. It has: control, variant.

@@ -30,9 +30,9 @@ pub fn card(test: &Test, enrolled: Option<u64>) -> Card {
     let Test { experiment_name, place, users, conditions, .. } = test;
     let mut facts = vec![
         fact("Users", users_in_words(test)),
-        fact("At", Text::new().plain(super::outcomes::place(&place.site, Some(&place.target)))),
+        fact("Decision point", Text::new().plain(super::outcomes::place(&place.site, Some(&place.target)))),
         fact("Expected", shares(conditions)),
-        fact("Bounds", format!("{users} users, this experiment only, at most {} minutes", MAX_DURATION.as_secs() / 60)),
+        fact("Limits", format!("{users} users, this experiment only, at most {} minutes", MAX_DURATION.as_secs() / 60)),
     ];
     if let Some(kind) = &place.group {
         facts.insert(1, fact("Groups", format!("{GROUP_SIZE} users in each {kind}; each group is assigned once")));
@@ -79,7 +79,7 @@ pub fn journey_card(journey: &Journey, view: &View) -> Card {
             "Experiment",
             Text::new().bold(experiment_name).plain(format!(" ({}, {})", view.state.display(), place.context)),
         ),
-        fact("At", super::outcomes::place(&place.site, Some(&place.target))),
+        fact("Decision point", super::outcomes::place(&place.site, Some(&place.target))),
         fact("Steps", "initialize the user, request the condition, record the visit"),
     ];
     let groups: Vec<_> = group.iter().flatten().map(|(kind, ids)| format!("{kind}: {}", ids.join(", "))).collect();
@@ -138,7 +138,7 @@ pub fn got_nothing(journey: &Journey, view: Option<&View>) -> Text {
             format!("it is {} and assigns no conditions.", view.state.display())
         }
         Some(View { group: Some(kind), assignment_unit, .. }) if assignment_unit == "group" => {
-            format!("it assigns by {kind}, and this user has no working group that is among their groups.")
+            format!("it assigns by {kind}, and none of this user's groups is their working group.")
         }
         Some(view) if view.filter_mode == "excludeAll" => "only users on its inclusion list are included.".to_owned(),
         Some(_) => "the user is excluded, or is enrolled in another experiment at this decision point.".to_owned(),
@@ -268,7 +268,7 @@ pub fn stopped(test: &Test, tally: &Tally, by: Option<&UserId>) -> Text {
 /// Says that the enrolments couldn't be read back within the time limit.
 pub fn not_read_back(test: &Test, tally: &Tally) -> Text {
     Text::from(format!(
-        "UpGrade couldn't be checked for {} minutes. At least {} of {} users are enrolled; their IDs begin with {}.",
+        "I couldn't check UpGrade for {} minutes. At least {} of {} users are enrolled; their IDs begin with {}.",
         MAX_DURATION.as_secs() / 60,
         tally.enrolled,
         test.users,

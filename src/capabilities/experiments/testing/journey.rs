@@ -96,7 +96,7 @@ impl ActionKind for SimulateJourney {
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
         let asked: SimulateJourneyParameters = access::parameters(parameters)?;
         let Some(user) = non_blank(asked.user.as_ref()) else {
-            let question = "Which user? Any id will do that is not used by a real person.";
+            let question = "Which user? Give any ID that doesn't belong to a real person.";
             return Err(Refusal::Missing(vec![missing("user", question, Vec::new())]).into());
         };
         let user = access::user(user)?;

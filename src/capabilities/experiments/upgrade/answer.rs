@@ -90,7 +90,7 @@ pub fn unanswered(kind: Kind, lost: Lost) -> Error {
         (Kind::Read, Lost::TooLong { reason }) => Error::Decode { reason },
         // This process did not send the change and must not send it any more. The process that
         // continues has to look it up first, as after a crash.
-        (_, Lost::RunOut) => Error::NoAnswer { reason: "it did not leave in time".to_owned() },
+        (_, Lost::RunOut) => Error::NoAnswer { reason: "it wasn't sent in time".to_owned() },
     }
 }
 

@@ -102,13 +102,13 @@ pub(super) fn in_words(message: &str) -> String {
     let known = [
         ("Experiment not found", "the experiment does not exist"),
         ("Experiment user not defined", "there is no such user"),
-        ("'default' as ConditionCode", "a condition cannot be called “default”"),
+        ("'default' as ConditionCode", "a condition can't be called “default”"),
         ("mooclet", "this server has no Mooclet, which this algorithm needs"),
-        ("User-Id", "the user is not named"),
+        ("User-Id", "no user was given"),
         ("Query Failed", "a database error"),
         ("shared Decision Point", "the experiment does not have this decision point"),
-        ("not found for inclusion", "the list does not exist any more"),
-        ("not found for exclusion", "the list does not exist any more"),
+        ("not found for inclusion", "the list no longer exists"),
+        ("not found for exclusion", "the list no longer exists"),
     ];
     if let Some((_, words)) = known.iter().find(|(part, _)| message.contains(part)) {
         return (*words).to_owned();

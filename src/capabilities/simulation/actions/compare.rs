@@ -277,12 +277,10 @@ impl Batches for CompareValues {
             true => text.code(&comparison.parameter).plain(format!(" is {before} again.")),
             false => text
                 .code(&comparison.parameter)
-                .plain(format!(" may still have a value from the comparison; it was {before} before it.")),
+                .plain(format!(" may still have a value from the comparison; before that, it was {before}.")),
         };
         let text = match sweep.job.is_some() && !sweep.cancelled {
-            true => {
-                text.plain(" The run of the current value could not be canceled, so it may continue at the bridge.")
-            }
+            true => text.plain(" I couldn't cancel the run of the current value, so it may continue at the bridge."),
             false => text,
         };
         let result = json!({ "simulation": comparison.simulation, "points": sweep.points, IS_BACK: sweep.set_back });
@@ -371,10 +369,10 @@ impl CompareValues {
             Err(error @ (Error::NoAnswer { .. } | Error::Unavailable { .. } | Error::Busy)) => {
                 match running::not_submitted(deps, record, &comparison.simulation, true, &error) {
                     Batch::NotNow => return Batch::NotNow,
-                    _ => text.plain(format!(". It could not be set back to {back}: {}", errors::fact(&error))),
+                    _ => text.plain(format!(". I couldn't set it back to {back}: {}", errors::fact(&error))),
                 }
             }
-            Err(error) => text.plain(format!(". It could not be set back to {back}: {}", errors::fact(&error))),
+            Err(error) => text.plain(format!(". I couldn't set it back to {back}: {}", errors::fact(&error))),
         };
         let result = json!({ "simulation": comparison.simulation, "points": sweep.points, IS_BACK: is_back });
         Batch::Ended(Outcome::Done { result, summary: text })
@@ -462,7 +460,7 @@ fn card(comparison: &Comparison, took: Option<Duration>) -> Card {
         warnings: vec![Text::from(
             "The parameter changes while this runs. Other runs of this simulation would use these values.",
         )],
-        notes: vec![Text::from("One approval covers these runs. Afterwards, the parameter is set back.")],
+        notes: vec![Text::from("One approval covers these runs. Afterward, I set the parameter back.")],
         approve: format!("Run {count} values"),
         reject: "Cancel request".to_owned(),
         done: format!("Compared {count} values of {}.", comparison.parameter),

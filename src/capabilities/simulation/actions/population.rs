@@ -116,7 +116,7 @@ impl ActionKind for RunPopulation {
             facts,
             warnings: Vec::new(),
             notes: vec![Text::from(
-                "It runs at the bridge. I post the aggregated figures when it ends; say “stop” to cancel it.",
+                "It runs at the bridge. I'll post the aggregated figures when it ends; say “stop” to cancel it.",
             )],
             approve: "Run population".to_owned(),
             reject: "Cancel request".to_owned(),

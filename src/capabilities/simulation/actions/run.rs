@@ -121,7 +121,7 @@ impl ActionKind for RunSimulation {
             facts,
             warnings: Vec::new(),
             notes: vec![Text::from(
-                "It runs at the bridge. I post its PK figures when it ends; say “stop” to cancel it.",
+                "It runs at the bridge. I'll post its PK figures when it ends; say “stop” to cancel it.",
             )],
             approve: "Run simulation".to_owned(),
             reject: "Cancel request".to_owned(),

@@ -155,7 +155,7 @@ impl ActionKind for RunSensitivity {
             if expected > LONG {
                 let limit = lasting(LONG);
                 warnings.push(Text::from(format!(
-                    "I wait {limit} for the bridge's answer. If the analysis takes longer, its figures are lost."
+                    "I'll wait {limit} for the bridge's answer. If the analysis takes longer, its figures are lost."
                 )));
             }
         }

@@ -120,7 +120,7 @@ impl ActionKind for SetParameter {
         let says = |simulation: &str| words(simulation, parameter.unwrap_or("Organism|Weight"));
         let loaded = find::simulation(deps, Asked::of(&asked.simulation, &asked.active), says).await?;
         let Some(parameter) = parameter else {
-            let question = "Which parameter? Give its path, such as Organism|Weight, or words for it.";
+            let question = "Which parameter? Give its path, such as Organism|Weight, or describe it.";
             return Err(Refusal::Missing(vec![missing("parameter", question, Vec::new())]).into());
         };
         busy::no_comparison(deps, &loaded.id).await?;
@@ -265,7 +265,7 @@ impl SetParameter {
             let organs: Vec<Parameter> = futures_util::future::join_all(read).await.into_iter().flatten().collect();
             let volume = ranges::organ_volume(&organs);
             if !organs.is_empty() {
-                card.facts.push(fact("Organs together", quantity(volume, Some("L"))));
+                card.facts.push(fact("Total organ volume", quantity(volume, Some("L"))));
             }
             if volume > wanted.value {
                 card.warnings.push(Text::from(
@@ -304,7 +304,7 @@ fn card(simulation: &str, path: &str, before: Option<&Parameter>, wanted: &Wante
     let mut facts =
         vec![fact("Simulation", Text::new().bold(simulation)), fact("Parameter", Text::new().code(path)), change];
     if let Some(how) = &wanted.how {
-        facts.push(fact("Worked out", how.clone()));
+        facts.push(fact("Calculation", how.clone()));
     }
     let mut notes = Vec::new();
     if wanted.assumed {

@@ -88,7 +88,7 @@ impl ActionKind for SnapshotSimulation {
         };
         match self.0.client.take_snapshot(&kept.simulation, &confirmed).await {
             Ok(taken) => Performed::Ended(Outcome::Done {
-                summary: Text::from(record.card.done.as_str()).plain(" Its id: ").code(&taken.id).plain("."),
+                summary: Text::from(record.card.done.as_str()).plain(" Its ID: ").code(&taken.id).plain("."),
                 result: json!({ "simulation": kept.simulation, "snapshot": taken.id }),
             }),
             Err(error) => after_error(self, record, &self.0, &kept.simulation, error).await,

@@ -114,7 +114,7 @@ pub fn unanswered(kind: Kind, lost: Lost) -> Error {
         (_, Lost::NotSent { reason }) | (Kind::Read, Lost::NoAnswer { reason, .. }) => Error::Unavailable { reason },
         (Kind::Write, Lost::NoAnswer { reason, .. } | Lost::TooLong { reason }) => Error::NoAnswer { reason },
         (Kind::Read, Lost::TooLong { reason }) => Error::Decode { reason },
-        (_, Lost::RunOut) => Error::NoAnswer { reason: "it did not leave in time".to_owned() },
+        (_, Lost::RunOut) => Error::NoAnswer { reason: "it wasn't sent in time".to_owned() },
     }
 }
 

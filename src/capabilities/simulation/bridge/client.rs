@@ -165,7 +165,7 @@ impl BridgeClient {
     pub async fn health(&self) -> Result<Health, Error> {
         let body = self.read(Method::GET, "/health", None).await?;
         let version = data::word(&body["version"]);
-        let version = version.ok_or_else(|| Error::Decode { reason: "it tells no version".to_owned() })?;
+        let version = version.ok_or_else(|| Error::Decode { reason: "it doesn't report its version".to_owned() })?;
         let name = data::word(&body["service"]).unwrap_or_else(|| "bridge".to_owned());
         Ok(Health { name, version, engine: None })
     }

@@ -88,7 +88,7 @@ pub fn forgotten(job: &str) -> Job {
         attempts: 0,
         limit_s: None,
         results: None,
-        error: Some("The bridge does not know this job any more.".to_owned()),
+        error: Some("The bridge no longer knows this job.".to_owned()),
         cancel_requested: false,
     }
 }

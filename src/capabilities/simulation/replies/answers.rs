@@ -61,7 +61,7 @@ pub fn simulations(answer: &Value) -> Reply {
 /// Says that the thread uses this simulation from now on.
 pub fn used(answer: &Value) -> Reply {
     let simulation = answer["simulation"].as_str().unwrap_or_default();
-    Reply::text(Text::from("I use ").bold(simulation).plain(" as it is."))
+    Reply::text(Text::from("I'll use ").bold(simulation).plain(" as it is."))
         .hint("“It” means this simulation from now on in this thread.")
 }
 
@@ -85,7 +85,7 @@ pub fn parameters(answer: &Value) -> Reply {
         .and(Part::List(lines));
     match paths.len() > MAX_SHOWN {
         true => reply.hint(format!(
-            "The first {MAX_SHOWN} are shown. Ask for fewer, such as “parameters with liver of {simulation}”."
+            "The first {MAX_SHOWN} are shown. Narrow it down, for example “parameters with liver of {simulation}”."
         )),
         false => reply,
     }
@@ -111,7 +111,7 @@ pub fn job(answer: &Value, now: Timestamp) -> Reply {
     if let Some(last) = answer["last"].as_str() {
         let at = Timestamp(answer["at"].as_i64().unwrap_or_default());
         return Reply::text(
-            Text::from("No run is in progress. Last: ").bold(last).plain(", begun ").moment(at).plain("."),
+            Text::from("No run is in progress. Last: ").bold(last).plain(", started ").moment(at).plain("."),
         );
     }
     let Some(job) = job else { return Reply::text("The job's state can't be read.") };
@@ -137,7 +137,7 @@ pub fn job(answer: &Value, now: Timestamp) -> Reply {
     let reply = Reply::text(text);
     let reply = match (&job.results, job.cancel_requested && !job.status.is_final()) {
         (Some(results), _) => reply.choice("Show its PK figures", format!("show the results of {results}")),
-        (None, true) => reply.hint("Its cancellation was requested; it ends after the engine's current step."),
+        (None, true) => reply.hint("I asked the bridge to cancel it; it ends after the engine's current step."),
         (None, false) => reply,
     };
     match job.status.is_final() {
@@ -174,7 +174,7 @@ fn in_progress(work: &UnderWay, job: Option<&Job>, now: Timestamp) -> Reply {
     };
     match job {
         Some(job) if job.cancel_requested => {
-            reply.hint("Its cancellation was requested; it ends after the engine's current step.")
+            reply.hint("I asked the bridge to cancel it; it ends after the engine's current step.")
         }
         // A comparison has a job for each of its values.
         Some(job) if work.action != compare::NAME && !job.status.is_final() => {
@@ -231,7 +231,7 @@ pub fn snapshots(answer: &Value) -> Reply {
     let simulation = answer["simulation"].as_str().unwrap_or_default();
     if all.is_empty() {
         return Reply::text(Text::from("There is no snapshot of ").bold(simulation).plain("."))
-            .choice("Take one", format!("take a snapshot of {simulation}"));
+            .choice("Take snapshot", format!("take a snapshot of {simulation}"));
     }
     let line = |snapshot: &Snapshot| {
         let taken = snapshot.taken_at.as_deref().map(|at| format!(", taken {at}")).unwrap_or_default();
@@ -239,7 +239,7 @@ pub fn snapshots(answer: &Value) -> Reply {
     };
     Reply::text(Text::from("Snapshots of ").bold(simulation).plain(", newest first:"))
         .and(Part::List(all.iter().take(10).map(line).collect()))
-        .choice("Restore the newest", format!("restore {simulation}"))
+        .choice("Restore newest snapshot", format!("restore {simulation}"))
 }
 
 /// The model files that the bridge can load.

@@ -21,7 +21,7 @@ fn sentences(error: &Error) -> (String, &'static str) {
     const OPERATOR: &str = "The app's operator has to fix that.";
     match error {
         Error::Unavailable { reason } => {
-            (format!("The simulation bridge doesn't answer ({reason})."), "Try again in a minute.")
+            (format!("The simulation bridge isn't answering ({reason})."), "Try again in a minute.")
         }
         Error::Busy => (
             "The simulation bridge isn't accepting more calls right now; it limits calls per minute.".to_owned(),

@@ -150,7 +150,7 @@ pub fn population_report(reply: Reply, population: &Value) -> Reply {
     let name = found.simulation.clone().unwrap_or_default();
     let reply = match (&found.unit, figures.is_empty()) {
         (None, false) => reply.hint(format!(
-            "The bridge reports no units for populations. They are those of a single run: run {name} once to see them."
+            "The bridge reports no units for populations. They're the same as in a single run: run {name} once to see them."
         )),
         _ => reply,
     };
@@ -220,7 +220,7 @@ pub fn sensitivity_report(reply: Reply, result: &Value) -> Reply {
     let reply = match varied().any(|scenario| !scenario.deltas.is_empty()) {
         true => reply,
         false => reply.hint(
-            "No percentage can be given, because no copy with the current value has figures. Ask again for a new \
+            "I can't give a percentage, because no copy with the current value has figures. Ask again for a new \
              analysis.",
         ),
     };
@@ -267,7 +267,7 @@ fn differences(simulation: &str, scenarios: &[Scenario], changed: &[Changed]) ->
     Some(match different {
         Some((name, copy, itself, unit)) => {
             let [copy, itself] = [copy, itself].map(|value| figure(value, unit.as_deref()));
-            text.plain(format!(" Before the variation, {name} is {copy} in such a copy and {itself} in "))
+            text.plain(format!(" Unvaried, {name} is {copy} in the copies and {itself} in "))
                 .bold(simulation)
                 .plain(".")
         }

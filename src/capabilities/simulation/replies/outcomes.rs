@@ -17,10 +17,10 @@ use crate::{
 /// Says that the bridge no longer has the simulation of an approved change.
 pub fn forgotten(deps: &Deps, simulation: &str) -> Text {
     let text = Text::from("The bridge no longer has ").bold(simulation);
-    let text = text.plain(", so nothing was done: it was restarted, and it forgets loaded simulations then.");
+    let text = text.plain(", so nothing was done: it restarted, which unloads all simulations.");
     match deps.memory.file(simulation) {
-        Some(_) => text.plain(" Load it again, then ask once more."),
-        None => text.plain(format!(" Say “load ‹model file› as {simulation}”, then ask once more.")),
+        Some(_) => text.plain(" Load it again, then ask again."),
+        None => text.plain(format!(" Say “load ‹model file› as {simulation}”, then ask again.")),
     }
 }
 
@@ -73,8 +73,8 @@ pub fn run_failed(simulation: &str, job: &Job) -> Text {
             text.plain(format!(" took longer than its limit{limit}. It has no results. Ask again with a longer limit."))
         }
         _ if reason.contains("restarted") => text.plain(
-            " was lost: the bridge restarted before it ended. Loaded simulations are gone then, too; load the model again \
-             and run it once more.",
+            " was lost: the bridge restarted before it ended. That also unloaded all simulations; load the model again and \
+             rerun it.",
         ),
         _ if reason.is_empty() => text.plain(" failed. The bridge gives no reason."),
         _ => text.plain(format!(" failed: {reason}.")),
@@ -90,10 +90,10 @@ pub fn run_stopped(simulation: &str, cancelled: Option<bool>, by: Option<&UserId
     };
     match cancelled {
         Some(true) => {
-            text.plain("The bridge was asked to cancel the run of ").bold(simulation).plain("; it has no results.")
+            text.plain("I asked the bridge to cancel the run of ").bold(simulation).plain("; it has no results.")
         }
         Some(false) => text
-            .plain("The bridge could not be asked to cancel the run of ")
+            .plain("I couldn't ask the bridge to cancel the run of ")
             .bold(simulation)
             .plain(", so it may continue there. Its results won't be posted here."),
         None => text.plain("Nothing was run."),
@@ -107,7 +107,7 @@ pub fn analysis_lost(evidence: Text) -> Text {
 
 /// Says that an analysis was not begun.
 pub fn analysis_not_begun() -> Text {
-    Text::from("The bridge did not begin the analysis. Ask again.")
+    Text::from("The bridge didn't start the analysis. Ask again.")
 }
 
 /// Says that an analysis was stopped by a person, or because it took too long.
@@ -118,7 +118,7 @@ pub fn analysis_stopped(simulation: &str, begun: bool, by: Option<&UserId>) -> T
     };
     match begun {
         true => text
-            .plain("The bridge can't cancel an analysis, so it may still finish that of ")
+            .plain("The bridge can't cancel an analysis, so it may still finish the one for ")
             .bold(simulation)
             .plain("; I'm no longer waiting for its figures."),
         false => text.plain("Nothing was run."),

@@ -53,13 +53,13 @@ pub fn forgotten(deps: &Deps, simulation: &str) -> Reply {
     let reply = Reply::text(
         Text::from("The bridge no longer has ")
             .bold(simulation)
-            .plain(": it was restarted, and it forgets loaded simulations then."),
+            .plain(": it restarted, which unloads all simulations."),
     );
     match deps.memory.file(simulation) {
         Some(file) => reply
-            .hint("Load it again, then ask once more. Changed values have to be set again.")
+            .hint("Load it again, then ask again. You'll have to set changed values again.")
             .choice(format!("Load {simulation} again"), format!("load {file} as {simulation}")),
-        None => reply.hint(format!("Load it again with “load ‹model file› as {simulation}”, then ask once more.")),
+        None => reply.hint(format!("Load it again with “load ‹model file› as {simulation}”, then ask again.")),
     }
 }
 
@@ -260,7 +260,7 @@ pub fn back_to_loaded(simulation: &str, changed: &[Changed]) -> Reply {
         return Reply::text(
             Text::from("I have no changes of ").bold(simulation).plain(" on record since it was loaded."),
         )
-        .hint("Others may have changed it. A snapshot shows the values of a moment.")
+        .hint("Others may have changed it. A snapshot shows the values at one point in time.")
         .choice("Show the snapshots", format!("list the snapshots of {simulation}"));
     }
     let text = Text::from("Changed in ").bold(simulation).plain(" since it was loaded: ");

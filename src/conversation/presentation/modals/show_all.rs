@@ -43,7 +43,7 @@ pub fn draw(record: &ActionRecord, resolved: &ResolvedNames) -> Value {
         blocks.extend(sections(&std::iter::once(by).chain(changed).collect::<Vec<_>>()));
     }
     let deciders =
-        Text::from("Can be decided by: ").join(resolved.in_text(record.deciders())).plain(match record.policy.needed {
+        Text::from("Who can decide: ").join(resolved.in_text(record.deciders())).plain(match record.policy.needed {
             0 | 1 => ".".to_owned(),
             needed => format!("; {needed} different people must approve."),
         });

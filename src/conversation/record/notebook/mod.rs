@@ -65,7 +65,7 @@ const FILE_TTL: Duration = Duration::from_secs(7 * 24 * 3600);
 pub enum Error {
     /// The thread has no record: the bot does not take part in it, or nothing has happened in it
     /// yet.
-    #[error("there is no record of thread {0}; `countersign trace` lists the threads that there are")]
+    #[error("there is no record of thread {0}; `countersign trace` lists all threads")]
     NoRecord(ThreadId),
     /// The stored record is inconsistent. It is not exported, since the notebook would seem valid.
     #[error("the stored record of thread {thread} is broken at entry {seq}: {what}")]

@@ -102,7 +102,7 @@ impl Story<'_> {
         }
         if entry.withheld && event.kind != AuditKind::Unreadable {
             let kind = kind_name(event.kind);
-            return self.write_event(event, &format!("An entry is hidden as a whole ({kind})."), None);
+            return self.write_event(event, &format!("One entry is fully hidden ({kind})."), None);
         }
         let who = self.who(event);
         let card = self.cards.name(event);
@@ -128,14 +128,14 @@ impl Story<'_> {
                 let older = older.unwrap_or_else(|| "the card".to_owned());
                 self.write_event(event, &format!("**{who}** edited {older} ({changed}); {card} takes its place."), None);
             }
-            AuditKind::Asked => self.write_event(event, &format!("**{who}** asked for a change; {card} was made for it."), None),
+            AuditKind::Asked => self.write_event(event, &format!("**{who}** asked for a change; Countersign created {card} for it."), None),
             AuditKind::Shown => self.cards.write_card(&mut self.out, event, self.people),
             AuditKind::ClickRefused => {
                 let why = refusal_reason(detail["why"].as_str().unwrap_or_default());
                 if event.action.is_none() {
                     return self.write_event(event, &format!("**{who}** was refused: {why}."), None);
                 }
-                self.write_event(event, &format!("**{who}** tried to decide about {card}, and it did not count: {why}."), None);
+                self.write_event(event, &format!("**{who}** tried to decide about {card}, but it didn't count: {why}."), None);
             }
             AuditKind::Decided => {
                 let (what, reason) = self.cards.decision_sentence(event, &who, self.people);
@@ -143,7 +143,7 @@ impl Story<'_> {
             }
             AuditKind::Executed => {
                 let what = format!(
-                    "Countersign began to carry out {card}, after comparing it with what was shown (digest `{}`).",
+                    "Countersign started {card}, after comparing it with what was shown (digest `{}`).",
                     inline(detail["digest"].as_str().unwrap_or("unknown"))
                 );
                 self.write_event(event, &what, None);
@@ -156,8 +156,8 @@ impl Story<'_> {
             AuditKind::Stopped => {
                 let then = match detail["not_begun"].as_u64() {
                     None => ", and the work ended there",
-                    Some(0) => "; nothing was being done at that moment",
-                    Some(_) => ", and what was asked before it was not begun",
+                    Some(0) => "; nothing was running at that moment",
+                    Some(_) => ", and earlier requests that had not started were dropped",
                 };
                 self.write_event(event, &format!("**{who}** said “stop”{then}."), None);
             }
@@ -177,7 +177,7 @@ impl Story<'_> {
                     }
                     "done" => format!("{card} was **done**:"),
                     "failed" => format!("{card} was approved but **failed**:"),
-                    "unknown" => format!("Whether {card} was done is **not known**:"),
+                    "unknown" => format!("It is **not known** whether {card} was done:"),
                     other => format!("{card} ended as **{}**:", inline(other)),
                 };
                 let summary = self.people.named(detail["summary"].as_str().unwrap_or_default());
@@ -204,14 +204,14 @@ impl Story<'_> {
                 self.write_event_with_details(event, &format!("Countersign posted a reminder about {card}."))
             }
             AuditKind::Settled => {
-                let by = if event.by.is_some() { format!("**{who}**") } else { "A later look".to_owned() };
+                let by = if event.by.is_some() { format!("**{who}**") } else { "A later check".to_owned() };
                 let Some(summary) = detail["summary"].as_str().map(|summary| self.people.named(summary)) else {
-                    return self.write_event_with_details(event, &format!("{by} settled what became of {card}."));
+                    return self.write_event_with_details(event, &format!("{by} settled the outcome of {card}."));
                 };
                 let what = match detail["status"].as_str() {
                     Some("settled") => format!("{by} said that {card} was done, and Countersign checked it once more:"),
                     Some("failed") => format!("{by} abandoned {card}:"),
-                    _ => format!("{by} settled what became of {card}:"),
+                    _ => format!("{by} settled the outcome of {card}:"),
                 };
                 self.write_event(event, &what, Some(&summary));
             }
@@ -221,7 +221,7 @@ impl Story<'_> {
             }
             AuditKind::Exported => {
                 let what = format!(
-                    "**{who}** had the first {} entries of this record exported; the last of them has hash `{}`.",
+                    "**{who}** exported the first {} entries of this record; the last of them has hash `{}`.",
                     inline(&plain(&detail["entries"])),
                     inline(detail["last"].as_str().unwrap_or("unknown"))
                 );
@@ -300,9 +300,9 @@ impl Story<'_> {
     fn write_attachment(&mut self, event: &AuditDraft) {
         let title = inline(event.detail["title"].as_str().unwrap_or("a file"));
         let Some((name, hash)) = file_of(event) else {
-            return self.write_event(event, &format!("Countersign put a file into the thread: {title}."), None);
+            return self.write_event(event, &format!("Countersign posted a file in the thread: {title}."), None);
         };
-        self.write_event(event, &format!("Countersign put a file into the thread: {title}."), None);
+        self.write_event(event, &format!("Countersign posted a file in the thread: {title}."), None);
         let picture = [".png", ".svg", ".jpg", ".jpeg"].iter().any(|ending| name.ends_with(ending));
         let mark = if picture { "!" } else { "" };
         self.write_paragraph(&format!("{mark}[{title}]({name})\n\nSHA-256 `{hash}`"));
@@ -324,8 +324,8 @@ impl Story<'_> {
         self.write_paragraph("## How to check this");
         self.write_paragraph(&format!(
             "This page was written on {} from {} entries of an append-only record, the last of which has hash `{}`.{hidden_note} \
-             The entries themselves are in `{JSONL}`; `countersign audit verify {JSONL}` checks that none of them was \
-             changed, moved or taken away, and that this page is the one that was exported with them.",
+             The entries themselves are in `{JSONL}`; `countersign audit verify {JSONL}` checks that none of them was changed, moved or removed, and that this page was exported \
+             with them.",
             day(now),
             record.len(),
             last.hash,
@@ -343,7 +343,7 @@ fn kind_name(kind: AuditKind) -> &'static str {
         AuditKind::Executed => "the beginning of a change",
         AuditKind::Stopped => "a stop",
         AuditKind::Waits => "a wait",
-        AuditKind::Arrived => "word from elsewhere",
+        AuditKind::Arrived => "an answer from elsewhere",
         AuditKind::Outcome => "an outcome",
         AuditKind::Said => "a message",
         AuditKind::Answered => "an answer",
@@ -353,7 +353,7 @@ fn kind_name(kind: AuditKind) -> &'static str {
         AuditKind::Sent => "requests to the platform",
         AuditKind::Attached => "a file",
         AuditKind::Edited => "an edit",
-        AuditKind::PolicyChanged => "a change of who may decide",
+        AuditKind::PolicyChanged => "a change in who can decide",
         AuditKind::Reasoned => "a reason",
         AuditKind::Reminded => "a reminder",
         AuditKind::Settled => "a settlement",
@@ -378,14 +378,14 @@ fn refusal_reason(word: &str) -> String {
     match word {
         "copied" => "the button was on a copy of the card".to_owned(),
         "late" => "it was decided before".to_owned(),
-        "typed" => "this needs the button, and they typed".to_owned(),
+        "typed" => "this needs a button press, but they typed".to_owned(),
         "not an approver" => "they aren't an approver".to_owned(),
-        "own request" => "nobody may approve their own request here".to_owned(),
-        "not to be edited" => "they may not edit it".to_owned(),
+        "own request" => "no one can approve their own request here".to_owned(),
+        "not to be edited" => "they can't edit it".to_owned(),
         "group not looked up" => "the user groups could not be looked up".to_owned(),
         "guest account" => "they are a guest of the workspace".to_owned(),
         "another workspace" => "they belong to another workspace".to_owned(),
-        "bot account" => "it is the account of a bot".to_owned(),
+        "bot account" => "it is a bot account".to_owned(),
         "deactivated account" => "the account is deactivated".to_owned(),
         "account not looked up" => "their account could not be looked up".to_owned(),
         "twice" => "they had approved before, and each person counts once".to_owned(),

@@ -86,7 +86,7 @@ pub fn verify(bytes: &[u8]) -> Result<Verified, Fault> {
         let (line, seq) = (n + 2, n as u64 + 1);
         if seq > head.entries {
             let right = format!("the file ends after entry {}, as its head says", head.entries);
-            return Err(fault(line, Some(seq), "there is a line more", right));
+            return Err(fault(line, Some(seq), "there is an extra line", right));
         }
         let entry = read_entry(line, seq, text)?;
         entry.check(&thread, &previous).map_err(|wrong| {
@@ -99,7 +99,7 @@ pub fn verify(bytes: &[u8]) -> Result<Verified, Fault> {
         previous = entry.hash;
     }
     if (body.len() as u64) < head.entries {
-        let wrong = format!("the file ends after entry {}: its end is cut off", body.len());
+        let wrong = format!("the file is cut off after entry {}", body.len());
         return Err(fault(body.len() + 2, None, wrong, format!("{} entries, as its head says", head.entries)));
     }
     if previous != head.last {
@@ -109,7 +109,7 @@ pub fn verify(bytes: &[u8]) -> Result<Verified, Fault> {
     let seal = sha256(&bytes[first.len()..]);
     if seal != head.seal || hidden != head.hidden {
         let wrong =
-            format!("the head was made for other lines: its seal is {}, with {} hidden", head.seal, head.hidden);
+            format!("the head was made for different lines: its seal is {}, with {} hidden", head.seal, head.hidden);
         return Err(fault(1, None, wrong, format!("the lines below it have {seal}, with {hidden} hidden")));
     }
     Ok(Verified { thread, entries: head.entries, span, last: head.last, hidden, withheld, files: head.files })
@@ -128,7 +128,7 @@ pub fn check_files(files: &[FileLine], folder: &Path) -> Result<(Vec<String>, Ve
         match std::fs::read(folder.join(&file.name)) {
             Ok(bytes) if plain && sha256(&bytes) == file.sha256 => right.push(file.name.clone()),
             Ok(bytes) if plain => {
-                let wrong = format!("{} lies beside it and has SHA-256 {}", file.name, sha256(&bytes));
+                let wrong = format!("{} is next to it and has SHA-256 {}", file.name, sha256(&bytes));
                 return Err(fault(1, None, wrong, format!("{}, as the head says", file.sha256)));
             }
             _ => match under_another_name(file, folder) {
@@ -171,7 +171,7 @@ fn read_head(line: &str) -> Result<Head, Fault> {
     let loose: Value =
         serde_json::from_str(line).map_err(|error| fault(1, None, format!("it is not JSON ({error})"), right))?;
     match loose["countersign_notebook"].as_u64() {
-        None => return Err(fault(1, None, "it is no head of a notebook", right)),
+        None => return Err(fault(1, None, "it isn't the head of a notebook", right)),
         Some(format) if format != u64::from(FORMAT) => {
             let right = format!("{FORMAT}, or a program that knows {format}");
             return Err(fault(1, None, format!("the format is {format}, which this program does not know"), right));
@@ -179,22 +179,21 @@ fn read_head(line: &str) -> Result<Head, Fault> {
         Some(_) => {}
     }
     let text = lines::read(line).map_err(|(wrong, right)| fault(1, None, wrong, right))?;
-    let head: Head = serde_json::from_str(&text).map_err(|error| {
-        fault(1, None, format!("the head cannot be read ({error})"), "a head as this format has it")
-    })?;
+    let head: Head = serde_json::from_str(&text)
+        .map_err(|error| fault(1, None, format!("the head cannot be read ({error})"), "a head in this format"))?;
     check_exact_form(1, None, &head, &text)?;
     Ok(head)
 }
 
 fn read_entry(line: usize, seq: u64, text: &str) -> Result<AuditEntry, Fault> {
     let entry: AuditEntry = serde_json::from_str(text).map_err(|error| {
-        fault(line, Some(seq), format!("it cannot be read ({error})"), "an entry of the record as this format has it")
+        fault(line, Some(seq), format!("it cannot be read ({error})"), "a record entry in this format")
     })?;
     check_exact_form(line, Some(seq), &entry, text)?;
     if entry.seq != seq {
         let wrong = match entry.seq > seq {
-            true => format!("entry {} stands here: entry {seq} is missing, or stands elsewhere", entry.seq),
-            false => format!("entry {} stands here again, or too late", entry.seq),
+            true => format!("entry {} is here: entry {seq} is missing or out of place", entry.seq),
+            false => format!("entry {} is here again, or too late", entry.seq),
         };
         return Err(fault(line, Some(seq), wrong, format!("entry {seq}")));
     }

@@ -116,7 +116,7 @@ pub(super) async fn prepare(calls: &Calls, out: &Outgoing) -> Result<Prepared, M
 async fn prepare_once(calls: &Calls, out: &Outgoing, permit: &Permit) -> Result<Prepared, Unprepared> {
     let traces = traces(calls, out).await?;
     if traces.sent.is_some() {
-        return Err(MailError::Refused { status: None, reason: "this answer was sent already".to_owned() }.into());
+        return Err(MailError::Refused { status: None, reason: "this reply was already sent".to_owned() }.into());
     }
     let existing = match &traces.draft {
         Some(message) => Some(draft_with(calls, message).await?.ok_or_else(just_changed)?),

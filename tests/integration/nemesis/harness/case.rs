@@ -229,5 +229,5 @@ pub(crate) fn changed(entry: &Entry) -> Option<(String, To)> {
 pub(crate) fn tells_of_success(words: &str) -> bool {
     const DONE: [&str; 6] =
         ["Started “", "Resumed “", "Stopped “", "Cancelled “", "Archived “", "” was permanently deleted"];
-    DONE.iter().any(|done| words.contains(done)) || words.contains("but I checked and it was done")
+    DONE.iter().any(|done| words.contains(done)) || words.contains("but I checked and it went through")
 }

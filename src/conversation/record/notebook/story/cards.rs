@@ -104,7 +104,7 @@ impl<'a> Cards<'a> {
             "rejected" => format!("**{who}** rejected {card}{}.", typed(detail)),
             "expired" => match self.history_of(event).and_then(|history| history.approvals_so_far(people)) {
                 None => format!("{} expired: no one decided in time.", capitalized(&card)),
-                Some(so_far) => format!("{} expired: {so_far} when the time was over.", capitalized(&card)),
+                Some(so_far) => format!("{} expired: {so_far} when time ran out.", capitalized(&card)),
             },
             "cancelled" if self.history_of(event).is_some_and(|history| history.is_by_another_person(event)) => {
                 format!("**{who}** closed {card}.")
@@ -137,7 +137,7 @@ impl<'a> Cards<'a> {
             out.push_str("No change was requested in this thread.\n\n");
             return;
         }
-        out.push_str("## In short\n\n");
+        out.push_str("## Summary\n\n");
         for (n, card) in self.all.iter().enumerate() {
             let asked =
                 card.asked_by.map(|by| format!(", asked for by {}", inline(&people.name(by)))).unwrap_or_default();
@@ -181,10 +181,9 @@ impl<'a> Cards<'a> {
             let who = policy(&detail["policy"], people);
             let _ = writeln!(out, "{who} The card expired {} {} UTC.\n", day(until), time(until));
         }
-        for (name, what) in [
-            ("parameters", "Exactly this was to be run"),
-            ("preconditions", "It could run only if this was still true"),
-        ] {
+        for (name, what) in
+            [("parameters", "Exactly what would run"), ("preconditions", "It could run only if this was still true")]
+        {
             if !detail[name].is_null() {
                 let json = serde_json::to_string_pretty(&detail[name]).unwrap_or_default().replace("```", "'''");
                 let action = match (name, detail["action"].as_str()) {
@@ -234,7 +233,7 @@ impl<'a> CardHistory<'a> {
         let by = |event: &AuditDraft| event.by.as_ref().map(|by| inline(&people.name(by.as_str())));
         let done_by = |word: &str| by(decided).map_or_else(|| word.to_owned(), |by| format!("{word} by {by}"));
         let decision = match verdict(&decided.detail) {
-            "approved" if self.approved_by.is_empty() => "approved by a setting of the operator".to_owned(),
+            "approved" if self.approved_by.is_empty() => "approved by the operator's setting".to_owned(),
             "approved" => {
                 let names: Vec<_> = self.approved_by.iter().map(|by| inline(&people.name(by))).collect();
                 let enough = decided.detail["status"] != "pending";
@@ -242,8 +241,8 @@ impl<'a> CardHistory<'a> {
             }
             "rejected" => done_by("rejected"),
             "expired" => match self.approvals_so_far(people) {
-                None => "expired, since nobody decided in time".to_owned(),
-                Some(so_far) => format!("expired; {so_far} when the time was over"),
+                None => "expired: no one decided in time".to_owned(),
+                Some(so_far) => format!("expired; {so_far} when time ran out"),
             },
             "cancelled" if self.is_by_another_person(decided) => done_by("closed"),
             "cancelled" => done_by("withdrawn"),

@@ -23,10 +23,10 @@ pub(super) fn write_table(out: &mut String, record: &[AuditEntry]) {
     out.push_str("## Model and cost\n\n");
     let costs = costs(record);
     if costs.is_empty() {
-        out.push_str("No language model was asked: the answers follow from fixed rules.\n\n");
+        out.push_str("No language model was used: the answers come from fixed rules.\n\n");
         return;
     }
-    out.push_str("| Since | Model | Calls | Tokens sent | of them cached | Tokens received |\n");
+    out.push_str("| Since | Model | Calls | Tokens sent | Of those, cached | Tokens received |\n");
     out.push_str("| --- | --- | --- | --- | --- | --- |\n");
     for cost in &costs {
         let Cost { model, since, calls, sent, cached, received, .. } = cost;
@@ -35,7 +35,7 @@ pub(super) fn write_table(out: &mut String, record: &[AuditEntry]) {
     }
     let all = |part: fn(&Cost<'_>) -> u64| costs.iter().map(part).sum::<u64>();
     let (calls, sent, received) = (all(|cost| cost.calls), all(|cost| cost.sent), all(|cost| cost.received));
-    let _ = writeln!(out, "\nTogether: {calls} calls, {sent} tokens sent, {received} received.\n");
+    let _ = writeln!(out, "\nTotal: {calls} calls, {sent} tokens sent, {received} received.\n");
 }
 
 fn costs(record: &[AuditEntry]) -> Vec<Cost<'_>> {
