@@ -1,9 +1,9 @@
 //! The mails of the same conversation: by the conversation of the server, or else by the messages that a mail answers.
 
-use countersign_graph::store::Error;
+use countersign_graph::store::{Error, TypedRegister};
 use countersign_mail::{Mail, MailId, MailThreadId};
 
-use super::{Book, read};
+use super::Book;
 
 /// The maximum number of mails of a conversation that are kept, the newest.
 const MAX_MAILS: usize = 20;
@@ -14,18 +14,15 @@ const MAX_REFERENCES: usize = 5;
 impl Book {
     /// Notes that a mail belongs to a conversation of the server.
     pub(super) async fn join(&self, conversation: &MailThreadId, mail: &MailId) -> Result<(), Error> {
-        let key = self.conversation_key(conversation);
-        let joined = self.change(&key, |known: Option<Vec<MailId>>| {
-            let mut mails = known.unwrap_or_default();
-            if mails.contains(mail) {
-                return None;
+        let register = self.conversation(conversation);
+        let joined = register.change(|mails| {
+            if !mails.contains(mail) {
+                mails.push(mail.clone());
+                let excess = mails.len().saturating_sub(MAX_MAILS);
+                mails.drain(..excess);
             }
-            mails.push(mail.clone());
-            let excess = mails.len().saturating_sub(MAX_MAILS);
-            mails.drain(..excess);
-            Some(mails)
         });
-        joined.await.map(drop)
+        joined.await
     }
 
     /// Returns the newest mail of the list that came before this one in the same conversation and has a thread.
@@ -48,8 +45,7 @@ impl Book {
     /// Returns the mails of the conversation, or else those that the mail answers.
     async fn related(&self, mail: &Mail) -> Result<Vec<MailId>, Error> {
         if let Some(conversation) = &mail.thread {
-            let key = self.conversation_key(conversation);
-            return Ok(read(&self.store().register(&key).await?)?.unwrap_or_default());
+            return Ok(self.conversation(conversation).load().await?.1);
         }
         let mut found = Vec::new();
         for message_id in mail.references.iter().rev().take(MAX_REFERENCES) {
@@ -58,7 +54,7 @@ impl Book {
         Ok(found)
     }
 
-    fn conversation_key(&self, conversation: &MailThreadId) -> String {
-        self.key("conversation", conversation.as_str())
+    fn conversation(&self, conversation: &MailThreadId) -> TypedRegister<Vec<MailId>> {
+        self.register(&self.key("conversation", conversation.as_str()))
     }
 }
