@@ -236,7 +236,9 @@ const REQUEST_WORDS: &[&str] = &[
 ];
 
 impl AgentState {
-    /// Notes that a person wrote in the thread. `to_another` is true if the message was addressed to another person.
+    /// Notes that a person wrote in the thread. `to_another` is true if the message was addressed to another person. As
+    /// long as nobody else writes, the thread is in company only until the person speaks to the bot again: a message
+    /// may look as if it begins with a name.
     pub(super) fn note_presence(&mut self, by: &UserId, to_another: bool) {
         self.in_company |= to_another;
         if self.speakers.len() < MAX_SPEAKERS && !self.speakers.contains(by) {
@@ -258,9 +260,12 @@ impl AgentState {
         if asked_of == Some(by) && self.is_answer(book, text, &words) {
             return true;
         }
-        let alone = !self.in_company && self.speakers.iter().all(|speaker| speaker == by);
-        if !alone {
+        if self.speakers.iter().any(|speaker| speaker != by) {
             return false;
+        }
+        if self.in_company {
+            let situation = view::situation_for_message(self, by, text, open);
+            return !is_talk(&words) && book.meaning(&situation) == Meaning::Request;
         }
         if self.asks_about_rest_of_plan(text) {
             return true;
@@ -291,6 +296,11 @@ impl AgentState {
                 asks_for_change || if waits { asks && begins } else { asks || begins }
             }
         }
+    }
+
+    /// Notes that the author of this turn speaks to the bot. If nobody else has written, they are alone with it again.
+    pub(super) fn note_spoken_to(&mut self, by: &UserId) {
+        self.in_company &= self.speakers.iter().any(|speaker| speaker != by);
     }
 
     fn waits_for_an_answer(&self) -> bool {
@@ -586,5 +596,23 @@ mod tests {
         for request in requests {
             assert!(!state.is_spoken_to(&book(), &"ana".into(), request, &[]), "{request}");
         }
+    }
+
+    #[test]
+    fn a_word_to_somebody_who_does_not_answer_silences_the_thread_for_talk_only() {
+        let (ana, bo) = (UserId::from("ana"), UserId::from("bo"));
+        let mut state = AgentState::default();
+        state.note_presence(&ana, true);
+        for talk in ["are you there?", "I would start it on Monday", "and the other one?", "thanks"] {
+            assert!(!state.is_spoken_to(&book(), &ana, talk, &[]), "{talk}");
+        }
+        assert!(state.is_spoken_to(&book(), &ana, "start Running Test", &[]));
+        state.note_spoken_to(&ana);
+        assert!(state.is_spoken_to(&book(), &ana, "and the other one?", &[]), "alone with the bot again");
+
+        state.note_presence(&bo, false);
+        state.note_presence(&ana, true);
+        state.note_spoken_to(&ana);
+        assert!(state.in_company && !state.is_spoken_to(&book(), &ana, "start Running Test", &[]), "bo is there");
     }
 }

@@ -273,6 +273,7 @@ impl State for AgentState {
     fn begin_turn(&mut self, said: &Said) {
         let number = self.turn.number.max(self.newest_turn()) + 1;
         let text = shorten(said.text.trim(), MAX_MESSAGE_LENGTH);
+        self.note_spoken_to(&said.by);
         self.conversation.add_person_message(number, &said.by, &text);
         if self.draft.is_some() && number > self.draft_turn + MAX_DRAFT_TURNS {
             self.draft = None;

@@ -55,8 +55,21 @@ pub fn addresses_by_name(text: &str) -> bool {
     let addressed = first.len() > name.len() || matches!(words.peek(), Some(&("-" | "–" | "—")));
     let lower = name.to_lowercase().replace('’', "'");
     // A name is followed by a sentence, whereas a list (“control, treatment”) has few words.
-    is_name && addressed && !NOT_NAMES.contains(&lower.as_str()) && words.filter(|word| word.len() > 1).count() > 2
+    let is_other = NOT_NAMES.contains(&lower.as_str()) || is_contraction(&lower) || DAYS.contains(&lower.as_str());
+    // “honestly”, but not “Emily”
+    let is_adverb = name == lower && lower.ends_with("ly");
+    is_name && addressed && !is_other && !is_adverb && words.filter(|word| word.len() > 1).count() > 2
 }
+
+/// Returns true for “let's”, “that's”, “we'll”, “don't” and the like, in lower case.
+fn is_contraction(word: &str) -> bool {
+    ["'s", "'ll", "'re", "'ve", "'d", "'m", "n't"].iter().any(|ending| word.ends_with(ending))
+}
+
+/// Words for days, in lower case.
+const DAYS: &[&str] = &[
+    "today", "tomorrow", "tonight", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
+];
 
 /// Words that may precede a name.
 const GREETINGS: &[&str] = &["hey", "hi", "hello", "ok", "okay", "thanks", "thx", "sorry", "well", "so", "and", "yo"];
@@ -296,6 +309,8 @@ mod tests {
             "@bo what do you think",
             "thanks Ana, that was quick of you",
             "Ana - did you ask the teachers",
+            "Emily, would you look at this",
+            "O'Brien, would you look at this",
         ] {
             assert!(addresses_by_name(text), "{text}");
         }
@@ -311,6 +326,11 @@ mod tests {
             "shorter, and offer Tuesday instead",
             "Friendlier, and leave out the price",
             "rewrite: we can only do Friday afternoon",
+            "let's - start it with 60/40 on Monday",
+            "Let’s, if nobody minds, start Math Hints",
+            "that's - hm - the one in mathstream",
+            "Friday, or the Monday after it",
+            "honestly, make it 60/40 please",
             "",
             "@",
         ] {
