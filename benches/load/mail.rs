@@ -84,8 +84,10 @@ struct Watched {
     /// The mail of each thread.
     roots: HashMap<String, usize>,
     seen: BTreeMap<usize, Seen>,
-    /// The messages that were pressed, with the button.
+    /// The messages that led to a press, with the button.
     pressed: HashSet<(String, &'static str)>,
+    /// The newest card of each thread whose change can be asked for again, with that button.
+    again: HashMap<String, (String, (String, String))>,
     seats: Arc<Semaphore>,
     presses: JoinSet<anyhow::Result<Duration>>,
     /// The time from the beginning to each mail's end or open card.
@@ -109,12 +111,17 @@ impl Watched {
         if let Some(end) = End::told_by(&heard.text) {
             self.ends(number, end, heard.at);
         } else if let Some(button) = heard.again {
-            self.presses(root, heard.ts, "again", button);
+            self.again.insert(root.clone(), (heard.ts.clone(), button.clone()));
+            self.presses(root, heard.ts.clone(), "again", button, heard.ts);
+        } else if heard.text.contains("Try again in")
+            && let Some((message, button)) = self.again.get(&root).cloned()
+        {
+            self.presses(root, message, "again", button, heard.ts);
         } else if let Some(button) = heard.approve {
             self.reached.entry(number).or_insert_with(|| heard.at - self.began);
             match Way::of(number) {
-                Way::Sends => self.presses(root, heard.ts, "approve", button),
-                Way::Rejects => self.presses(root, heard.ts, "reject", button),
+                Way::Sends => self.presses(root, heard.ts.clone(), "approve", button, heard.ts),
+                Way::Rejects => self.presses(root, heard.ts.clone(), "reject", button, heard.ts),
                 Way::Leaves => self.ends(number, End::Waits, heard.at),
             }
         }
@@ -132,8 +139,16 @@ impl Watched {
         }
     }
 
-    fn presses(&mut self, root: String, message: String, action: &'static str, (block, value): (String, String)) {
-        if !self.pressed.insert((message.clone(), action)) {
+    /// Presses a button, once for each message that asks for it.
+    fn presses(
+        &mut self,
+        root: String,
+        message: String,
+        action: &'static str,
+        (block, value): (String, String),
+        asked_by: String,
+    ) {
+        if !self.pressed.insert((asked_by, action)) {
             return;
         }
         let (person, seats) = (self.person.clone(), self.seats.clone());
@@ -191,6 +206,7 @@ pub(crate) async fn run(
         roots: HashMap::new(),
         seen: BTreeMap::new(),
         pressed: HashSet::new(),
+        again: HashMap::new(),
         seats: Arc::new(Semaphore::new(FEW)),
         presses: JoinSet::new(),
         reached: HashMap::new(),

@@ -15,7 +15,7 @@ use std::{
     path::Path,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -73,6 +73,8 @@ pub struct TokenSource {
     clock: Arc<dyn Clock>,
     /// The number of finished attempts, so that a caller that waited for one does not start another.
     ended: AtomicU64,
+    /// True if a service accepted a token since one was replaced last.
+    was_accepted: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -149,8 +151,8 @@ impl TokenSource {
     }
 
     fn new(grant: Grant, timeout: Duration, clock: Arc<dyn Clock>) -> Self {
-        let (ended, state) = (AtomicU64::new(0), Mutex::default());
-        Self { grant, timeout, clock, ended, state }
+        let (ended, was_accepted, state) = (AtomicU64::new(0), AtomicBool::new(false), Mutex::default());
+        Self { grant, timeout, clock, ended, was_accepted, state }
     }
 
     /// Returns the name by which Google knows the holder of the credentials: the e-mail address of a service account,
@@ -193,8 +195,13 @@ impl TokenSource {
         }
     }
 
+    /// Notes that a service accepted a token, so that a later refusal is no reason to wait.
+    pub fn note_accepted(&self) {
+        self.was_accepted.store(true, Ordering::Relaxed);
+    }
+
     /// Returns a replacement for a token that was refused early, at once; `None` if several were replaced within the last
-    /// minute, so that another would not help.
+    /// minute and none of them was accepted, so that another would not help.
     ///
     /// # Errors
     ///
@@ -204,6 +211,9 @@ impl TokenSource {
         let is_other = |minted: &&Minted| minted.token.expose_secret() != refused.expose_secret();
         if let Some(newer) = state.token.as_ref().filter(is_other) {
             return Ok(Some(newer.token.clone()));
+        }
+        if self.was_accepted.swap(false, Ordering::Relaxed) {
+            state.replaced.clear();
         }
         if !state.may_replace(self.clock.now()) {
             return Ok(None);

@@ -67,9 +67,8 @@ fn is_contraction(word: &str) -> bool {
 }
 
 /// Words for days, in lower case.
-const DAYS: &[&str] = &[
-    "today", "tomorrow", "tonight", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
-];
+const DAYS: &[&str] =
+    &["today", "tomorrow", "tonight", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
 /// Words that may precede a name.
 const GREETINGS: &[&str] = &["hey", "hi", "hello", "ok", "okay", "thanks", "thx", "sorry", "well", "so", "and", "yo"];

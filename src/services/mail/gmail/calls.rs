@@ -242,6 +242,9 @@ impl Calls {
         {
             tracing::warn!(%error, "Cannot replace a refused token");
         }
+        if answer.status.is_success() {
+            self.tokens.note_accepted();
+        }
         changed(&answer)
     }
 
@@ -273,7 +276,10 @@ impl Calls {
         longest: usize,
     ) -> Result<Option<T>, MailError> {
         match http::send(self.request(request, token), longest).await {
-            Ok(answer) if answer.status.is_success() => parsed(&answer).map(Some),
+            Ok(answer) if answer.status.is_success() => {
+                self.tokens.note_accepted();
+                parsed(&answer).map(Some)
+            }
             Ok(answer) => Err(refused(&answer)),
             Err(Lost::TooLong { .. }) => Ok(None),
             Err(Lost::NotSent { reason } | Lost::NoAnswer { reason, .. }) => Err(unavailable(reason)),
