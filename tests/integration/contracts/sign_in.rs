@@ -114,6 +114,12 @@ async fn a_refused_token_is_replaced_at_once_but_only_a_few_times_a_minute() {
     }
     assert!(source.replacement_for(&token).await.unwrap().is_none(), "the service refuses every token");
     assert_eq!(google.tokens().count(), 5);
+    source.note_accepted();
+    token = source.replacement_for(&token).await.unwrap().expect("a token, since the service accepts some");
+    for _ in 0..3 {
+        token = source.replacement_for(&token).await.unwrap().expect("a token for the refused one");
+    }
+    assert!(source.replacement_for(&token).await.unwrap().is_none(), "it accepted none of these");
     clock.advance(Duration::from_secs(57));
     assert!(source.replacement_for(&token).await.unwrap().is_some(), "a minute after the first replacement");
 }
