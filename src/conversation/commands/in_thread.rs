@@ -27,7 +27,7 @@ use super::{
 use crate::approvals::withdraw::withdraw;
 
 /// The maximum number of a thread's actions that are read.
-const MAX_ACTIONS: usize = 20;
+pub(super) const MAX_ACTIONS: usize = 20;
 
 /// A command typed in a thread, as stored in the inbox.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -69,7 +69,7 @@ pub enum ThreadCommand {
     Progress,
     /// List the cards that wait for the person.
     Waiting,
-    /// Name the people who may approve a kind of change.
+    /// Name the people who may approve the open card, or a kind of change.
     Approvers,
 }
 
@@ -102,7 +102,16 @@ const WAITING: &[&str] = &[
     "what's on my plate",
 ];
 
-/// The beginnings of questions about the people who may approve a kind of change.
+/// The subject of a question about the people who may approve.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Approvable {
+    /// The open cards of the thread, or any change if none is open.
+    ThisThread,
+    /// A kind of change, in lower case: `deletes`.
+    Kind(String),
+}
+
+/// The beginnings of questions about the people who may approve something.
 const APPROVERS: &[&str] = &[
     "who may approve ",
     "who can approve ",
@@ -178,7 +187,7 @@ impl ThreadCommand {
             "cancel" => Some(Self::Cancel),
             said if PROGRESS.contains(&said) => Some(Self::Progress),
             said if WAITING.contains(&said) => Some(Self::Waiting),
-            _ => kind_of_change(text).map(|_| Self::Approvers),
+            _ => approvable(text).map(|_| Self::Approvers),
         }
     }
 
@@ -188,14 +197,17 @@ impl ThreadCommand {
     }
 }
 
-/// Returns the kind of change in a question about its approvers, in lower case: `deletes`. A question about a present card
-/// is about that card, and not about a kind of change.
-pub(super) fn kind_of_change(text: &str) -> Option<String> {
-    const THIS: &[&str] =
-        &["it", "this", "that", "these", "those", "them", "this card", "that card", "the card", "this one", "here"];
+/// Returns the subject of a question about approvers; `None` if the text is no such question.
+pub(super) fn approvable(text: &str) -> Option<Approvable> {
+    const THIS: &[&str] = &["it", "this", "that", "these", "those", "them", "the", "my", "here", "in", "thread", "channel"];
+    const THING: &[&str] = &["card", "cards", "one", "ones", "request", "requests", "change", "changes", "now"];
     let said = text.trim().trim_end_matches(['.', '!', '?', ' ']).to_lowercase().replace('’', "'");
+    let said = format!("{said} ");
     let kind = APPROVERS.iter().find_map(|start| said.strip_prefix(start))?.trim();
-    (!kind.is_empty() && !THIS.contains(&kind)).then(|| kind.to_owned())
+    Some(match kind.split(' ').all(|word| word.is_empty() || THIS.contains(&word) || THING.contains(&word)) {
+        true => Approvable::ThisThread,
+        false => Approvable::Kind(kind.to_owned()),
+    })
 }
 
 /// Executes a command.
@@ -315,7 +327,11 @@ mod tests {
         }
         assert_eq!(ThreadCommand::parse("What's waiting for me?"), Some(ThreadCommand::Waiting));
         assert_eq!(ThreadCommand::parse("who may approve deletes?"), Some(ThreadCommand::Approvers));
-        assert_eq!(ThreadCommand::parse("who may approve this?"), None, "that is about a card");
+        for said in ["who can approve this?", "Who approves it?", "who can approve?", "who decides on this card"] {
+            assert_eq!(approvable(said), Some(Approvable::ThisThread), "{said}");
+        }
+        assert_eq!(approvable("who can approve deletes?"), Some(Approvable::Kind("deletes".to_owned())));
+        assert_eq!(approvable("who approved this?"), None, "that is about the past");
         for message in ["cancel Math Hints", "status of Math Hints", "how far is Math Hints", "cancelled", ""] {
             assert_eq!(ThreadCommand::parse(message), None, "{message}");
         }

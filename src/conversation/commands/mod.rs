@@ -29,7 +29,7 @@ use countersign_core::{
     reply::Reply,
 };
 use countersign_graph::{
-    action::{Label, Reader},
+    action::{ActionRecord, Label, Reader, Status},
     engine::PolicyFor,
     store::{ActionFilter, Error, Store},
 };
@@ -37,7 +37,7 @@ use countersign_standing as standing;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use self::{grammar::ParsedCommand, in_thread::ThreadCommandRequest, records::Records, settings::Settings};
+use self::{grammar::ParsedCommand, in_thread::{Approvable, ThreadCommandRequest}, records::Records, settings::Settings};
 use crate::{
     approvals::groups::Groups,
     presentation::links::{self, Links},
@@ -141,9 +141,21 @@ impl Commands {
     /// Answers a question that was typed in a thread but is about more than the thread. If an error occurs, the answer
     /// reports it.
     pub async fn answer_question(&self, request: &ThreadCommandRequest) -> Reply {
-        if let Some(kind) = in_thread::kind_of_change(&request.text) {
-            let actions = self.actions_called(&kind);
-            return replies::approvers(&self.0.settings, &actions);
+        match in_thread::approvable(&request.text) {
+            Some(Approvable::Kind(kind)) => {
+                return replies::approvers(&self.0.settings, &self.actions_called(&kind));
+            }
+            Some(Approvable::ThisThread) => {
+                let open = self.open_cards(&request.thread).await;
+                return open.map_or_else(
+                    |error| replies::unavailable(&error),
+                    |open| match open.is_empty() {
+                        true => replies::approvers(&self.0.settings, &[]),
+                        false => replies::approvers_of(&open),
+                    },
+                );
+            }
+            None => {}
         }
         let groups = self.0.groups.of(&request.by).await;
         let asker = Asker {
@@ -153,6 +165,16 @@ impl Commands {
             groups,
         };
         self.records().pending(&asker).await.unwrap_or_else(|error| replies::unavailable(&error))
+    }
+
+    /// Returns the actions of a thread that wait for a decision.
+    ///
+    /// # Errors
+    ///
+    /// If the store isn't answering.
+    async fn open_cards(&self, thread: &ThreadId) -> Result<Vec<ActionRecord>, Error> {
+        let (thread, statuses) = (Some(thread.clone()), vec![Status::Pending]);
+        self.0.store.actions(&ActionFilter { thread, statuses, limit: in_thread::MAX_ACTIONS }).await
     }
 
     /// Returns the actions of a kind of change, such as `deletes` or `starting`, and true for those that cannot

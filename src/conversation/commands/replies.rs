@@ -232,6 +232,18 @@ pub fn approvers(settings: &Settings, actions: &[(String, bool)]) -> Reply {
     reply.hint(Text::from("See ").code("/countersign settings").plain(" for all rules and limits."))
 }
 
+/// Returns the reply that names the people who may approve these open cards.
+pub fn approvers_of(open: &[ActionRecord]) -> Reply {
+    let line = |record: &ActionRecord| {
+        let line = Text::new().bold(record.act()).plain(" can be approved by ").join(record.deciders());
+        line.plain(how_many(&record.policy)).plain(".")
+    };
+    match open {
+        [only] => Reply::text(line(only)),
+        several => Reply::default().and(Part::List(several.iter().map(line).collect())),
+    }
+}
+
 fn how_many(policy: &Policy) -> String {
     if policy.needed > 1 { format!(", {} different people", policy.needed) } else { String::new() }
 }

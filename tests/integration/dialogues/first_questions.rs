@@ -92,12 +92,24 @@ async fn commands_only_look_things_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn without_an_open_card_who_can_approve_this_is_about_all_changes() {
+    let (bot, mut thread) = TestBot::hears("ana", "show Math Hints").await;
+    thread.says("ana", "@countersign who can approve this?").await;
+    let told = thread.told("ana");
+    assert!(told.contains("Who can approve what:") && told.contains("start experiment"), "{told}");
+    assert!(bot.upgrade.effects().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn who_may_approve_and_what_waits_is_answered_to_the_asker() {
     let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
     thread.skip();
     thread.says("ana", "@countersign who may approve deletes?").await;
     let told = thread.told("ana");
     assert!(told.contains("delete experiment") && told.contains("can be approved by"), "{told}");
+    thread.says("ana", "@countersign who can approve this?").await;
+    let told = thread.told("ana");
+    assert!(told.contains("*Start “Math Hints”* can be approved by anyone in this channel"), "{told}");
     thread.says("bo", "@countersign what's waiting for me?").await;
     let told = thread.told("bo");
     assert!(told.contains("Start “Math Hints”"), "{told}");
