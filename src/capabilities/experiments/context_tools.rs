@@ -5,13 +5,14 @@ use std::{collections::BTreeMap, sync::Arc};
 use async_trait::async_trait;
 use countersign_capabilities::{Tool, ToolError};
 use countersign_core::reply::Reply;
+use countersign_graph::action::ErrorKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
     access::{self, schema, tool_error},
-    replies::contexts,
+    replies::{contexts, refusals},
     tools::{arguments_as, as_tool_error},
 };
 use crate::upgrade::{client::UpgradeClient, context::ContextMetadata};
@@ -36,17 +37,28 @@ pub struct PointInUse {
     pub experiments: Vec<String>,
 }
 
-/// Returns the context that the arguments name, with its vocabulary. `part` names the requested
-/// part of the vocabulary in the requests that the buttons of a refusal send.
+/// Returns the context that the arguments name, with its vocabulary; an experiment stands for its context. `part` names
+/// the requested part of the vocabulary in the requests that the buttons of a refusal send.
 async fn requested_context(
     client: &UpgradeClient,
     arguments: &Value,
     part: &str,
 ) -> Result<(String, ContextMetadata), ToolError> {
-    let ContextArguments { context } = arguments_as(arguments)?;
     let contexts = client.context_metadata().await.map_err(|error| tool_error(&error))?;
     let request_with = |known: &str| format!("what {part} does {known} have?");
-    let (name, known) = access::context(&contexts, &context, request_with).map_err(as_tool_error)?;
+    if arguments.get("context").is_none_or(Value::is_null) {
+        let known: Vec<String> = contexts.keys().cloned().collect();
+        let reply = refusals::which_context(part, &known, request_with);
+        return Err(ToolError { kind: ErrorKind::UserInput, reply, transient: false });
+    }
+    let ContextArguments { context } = arguments_as(arguments)?;
+    if let Ok((name, known)) = access::context(&contexts, &context, request_with) {
+        return Ok((name.to_owned(), known.clone()));
+    }
+    let all = client.all().await.map_err(|error| tool_error(&error))?;
+    let experiment = all.iter().find(|view| view.name.eq_ignore_ascii_case(context.trim()));
+    let asked = experiment.map_or(context.as_str(), |view| view.context());
+    let (name, known) = access::context(&contexts, asked, request_with).map_err(as_tool_error)?;
     Ok((name.to_owned(), known.clone()))
 }
 

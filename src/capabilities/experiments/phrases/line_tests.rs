@@ -150,6 +150,8 @@ fn questions() {
                 "what decision points does assign-prog have?",
                 r#"read get_decision_points_for_context {"context":"assign-prog"}"#,
             ),
+            ("which decision points can I use?", "read get_decision_points_for_context"),
+            ("what group types are available?", "read get_group_types_for_context"),
             (
                 "which sites are there in mathstream?",
                 r#"read get_decision_points_for_context {"context":"mathstream"}"#,

@@ -44,6 +44,10 @@ pub(super) fn of(kind: &str, utterance: Utterance<'_>) -> Vec<Candidate> {
             let known = |word: &Word| word.kind.as_deref() == Some("context") || word.text.contains('-');
             each(1, &|words| (known(&words[0]) && is_context(words)).then(|| words[0].text.clone().into()), true)
         }
+        "there" => {
+            let there = here(utterance).map_or(Value::Null, Value::from);
+            vec![Candidate::known(there, 0)]
+        }
         "place" => each(4, &|words| place_name(words), false),
         "users" => {
             let hundred = after(words, "a hundred|one hundred").map(|_| Candidate::known(100, 2));
@@ -131,6 +135,19 @@ fn is_context(words: &[Word]) -> bool {
             && one.text.contains(char::is_alphanumeric)
             && !lists::is_no_context(one)
             && !points_back(words, &ExperimentPhrases)
+}
+
+/// Returns the context that the thread is about: that of the change being worked out, or of the last request, or the name
+/// of the last experiment, which stands for its context.
+fn here(utterance: Utterance<'_>) -> Option<String> {
+    let situation = utterance.situation;
+    let named = |parameters: &serde_json::Map<String, Value>| {
+        parameters.get("context").and_then(Value::as_str).map(str::to_owned)
+    };
+    let in_hand = situation.in_hand().and_then(|change| named(&change.params));
+    in_hand
+        .or_else(|| utterance.topic_of(super::OWNER).and_then(|topic| named(&topic.parameters)))
+        .or_else(|| utterance.subject_of(super::OWNER).map(str::to_owned))
 }
 
 /// Parses a context, or the full name of an experiment.

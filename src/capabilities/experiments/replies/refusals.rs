@@ -88,6 +88,12 @@ pub fn unknown_context(asked: &str, known: &[String], request_with: impl Fn(&str
     known.iter().take(MAX_BUTTONS).fold(reply, |reply, context| reply.choice(context, request_with(context)))
 }
 
+/// Asks in which context a part of the vocabulary, such as `decision points`, is looked up.
+pub fn which_context(part: &str, known: &[String], request_with: impl Fn(&str) -> String) -> Reply {
+    let reply = Reply::text(format!("The {part} depend on the context. Which one: {}?", known.join(", ")));
+    known.iter().take(MAX_BUTTONS).fold(reply, |reply, context| reply.choice(context, request_with(context)))
+}
+
 /// Refuses a word that is not in the context's vocabulary. `what` is `site`, `target` or `group type`.
 pub fn unknown_word(what: &str, asked: &str, context: &str, known: &[String]) -> Reply {
     let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
