@@ -478,6 +478,9 @@ impl Book {
             UserRequest::Talk(Talk::NothingAsked) if !situation.open_cards.is_empty() => {
                 Some(UserRequest::Talk(Talk::CardWaits).into())
             }
+            UserRequest::Talk(Talk::Why) if talk::ends_with_a_done_change(situation) => {
+                Some(UserRequest::Read { tool: talk::EXECUTION_LOG.to_owned(), arguments: Map::new() }.into())
+            }
             UserRequest::Term { .. } if waiting && !is_question && words.len() == 1 => None,
             _ => Some(found),
         }

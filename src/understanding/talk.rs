@@ -163,6 +163,13 @@ fn how_to_decide(open: &[OpenCard]) -> String {
     }
 }
 
+/// Returns true if the last thing that happened in the thread is a change that was made. Its log says who asked for it and
+/// who approved it.
+pub(super) fn ends_with_a_done_change(situation: &Situation) -> bool {
+    let is_done = situation.recent_changes.last().is_some_and(|change| change.again.is_none());
+    is_done && situation.turned_down.is_none() && situation.open_cards.is_empty()
+}
+
 /// Returns the reason why the last request was not done, as far as the thread knows it.
 fn why(situation: &Situation) -> String {
     if let Some(rejected) = &situation.turned_down {

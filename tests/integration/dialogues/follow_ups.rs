@@ -151,6 +151,33 @@ async fn the_reason_and_the_person_are_known_after_a_rejection() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_points_that_can_be_used_there_are_those_of_the_context() {
+    let (bot, mut thread) = TestBot::hears("ana", "what conditions does assign-prog have?").await;
+    thread.skip();
+    let points = answer(&mut thread, "what points can I use there?").await;
+    assert!(points.contains("A decision point in `assign-prog`"), "{points}");
+    let (_, mut thread) = TestBot::hears("ana", "show Lesson Video Hints").await;
+    thread.skip();
+    let points = answer(&mut thread, "which decision points can I use?").await;
+    assert!(points.contains("A decision point in `mathstream`"), "{points}");
+    let which = asked(&bot, "which decision points can I use?").await;
+    assert!(which.contains("The decision points depend on the context. Which one:"), "{which}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn why_after_a_change_names_who_asked_and_who_approved() {
+    let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
+    thread.clicked("bo", "Start experiment").await;
+    thread.skip();
+    for said in ["why?", "why was it started?", "why did you do that?"] {
+        let why = answer(&mut thread, said).await;
+        assert!(why.contains("1 change in this thread:"), "{said}: {why}");
+        assert!(why.contains("asked by @ana, approved by @bo"), "{said}: {why}");
+    }
+    assert_eq!(bot.upgrade.effects().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn why_without_a_reason_asks_back() {
     let bot = TestBot::start().await;
     let why = asked(&bot, "why?").await;
