@@ -10,8 +10,8 @@ use countersign_understanding::{
 
 use super::schedule;
 
-/// The maximum number of words that name days.
-const MAX_DAY_WORDS: usize = 6;
+/// The maximum number of words that name days: “every”, seven days, five commas and “and”.
+const MAX_DAY_WORDS: usize = 14;
 
 /// The phrases about watches.
 pub(super) struct OfWatches;
@@ -106,6 +106,16 @@ mod tests {
                 ("stop watching Math Hints", r#"read stop_watching {"thing":"Math Hints"}"#),
                 ("stop watching everything", r#"read stop_watching {"what":"everything"}"#),
                 ("stop the digest", r#"read stop_watching {"what":"digest"}"#),
+                ("turn off the digest", r#"read stop_watching {"what":"digest"}"#),
+                ("stop posting the digest here", r#"read stop_watching {"what":"digest"}"#),
+                ("forget the weekly digest", r#"read stop_watching {"days":"weekly","what":"digest"}"#),
+                ("cancel the Monday digest", r#"read stop_watching {"days":"monday","what":"digest"}"#),
+                (
+                    "stop the digest every Monday, Tuesday, Wednesday and Friday at 9:00 AM",
+                    r#"read stop_watching {"days":"every monday , tuesday , wednesday and friday","time":"9:00am","what":"digest"}"#,
+                ),
+                ("no more digests", r#"read stop_watching {"what":"digests"}"#),
+                ("forget the watch on Math Hints", r#"read stop_watching {"thing":"Math Hints"}"#),
             ],
         );
     }

@@ -6,6 +6,7 @@ use countersign_core::{
     ids::UserId,
     reply::{Part, Reply, Text},
 };
+use countersign_graph::action::Reader;
 
 use super::{
     split::FALSE_ALARM_RATE,
@@ -182,27 +183,48 @@ pub(super) fn no_digest(things: &str, by: &UserId) -> Reply {
         .hint(asked_by(by))
 }
 
-/// Returns the list of watches and digests.
-pub(super) fn list(watches: &[Watch], digests: &[Digest]) -> Reply {
+/// Returns the list of watches and digests for this reader.
+pub(super) fn list(watches: &[Watch], digests: &[Digest], reader: &Reader) -> Reply {
     if watches.is_empty() && digests.is_empty() {
         return Reply::text("I'm not watching anything for you.")
             .hint("Say “tell me when Math Hints reaches 500 users”, or “post a digest here every Monday 9am”.");
     }
     let watch = |watch: &Watch| {
-        Text::from("I'll tell ").name(watch.by.clone()).plain(" ").join(event(&watch.name, &watch.event))
+        let whom = Text::from("I'll tell ");
+        let whom = match reader.by.as_ref() == Some(&watch.by) {
+            true => whom.plain("you"),
+            false => whom.name(watch.by.clone()),
+        };
+        whom.plain(" ").join(event(&watch.name, &watch.event))
     };
-    let digest =
-        |digest: &Digest| Text::from(format!("A digest {}, next ", digest.schedule.words())).moment(digest.next);
+    let digest = |digest: &Digest| {
+        let here = if reader.thread.as_ref() == Some(&digest.thread) { "in this thread " } else { "" };
+        Text::from(format!("A digest {here}{}, next ", digest.schedule.words())).moment(digest.next)
+    };
     let lines = watches.iter().map(watch).chain(digests.iter().map(digest)).collect();
     let mut names: Vec<&str> = watches.iter().map(|watch| watch.name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
     let buttons = names.iter().take(4).map(|name| (format!("Stop watching {name}"), format!("stop watching “{name}”")));
     let reply = Reply::default().and(Part::List(lines)).choices(buttons);
-    match digests.is_empty() {
-        true => reply,
-        false => reply.choice("Stop the digest", "stop the digest"),
+    match digests {
+        [_] => reply.choice("Stop the digest", "stop the digest"),
+        digests => stop_buttons(reply, digests),
     }
+}
+
+/// Adds a button for each digest that stops it.
+fn stop_buttons(reply: Reply, digests: &[Digest]) -> Reply {
+    let mut times: Vec<String> = digests.iter().map(|digest| digest.schedule.days_and_time()).collect();
+    times.sort_unstable();
+    times.dedup();
+    let button = |when: &String| (format!("Stop the digest {when}"), format!("stop the digest {when}"));
+    reply.choices(times.iter().take(4).map(button))
+}
+
+/// Returns the question which digest is to be stopped.
+pub(super) fn which_digest(digests: &[Digest]) -> Reply {
+    stop_buttons(Reply::text("There are several digests. Which one should I stop?"), digests)
 }
 
 /// Returns the reply about what was stopped.
@@ -215,8 +237,13 @@ pub(super) fn stopped(watches: &[Watch], digests: usize) -> Reply {
         (true, 0) => Reply::text("I wasn't watching that, so there's nothing to stop.")
             .choice("What I'm watching", "what are you watching?"),
         (false, 0) => Reply::text(Text::from("I stopped watching ").join(names).plain(".")),
-        (true, _) => Reply::text("I stopped the digest."),
-        (false, _) => Reply::text(Text::from("I stopped watching ").join(names).plain(", and stopped the digest.")),
+        (true, 1) => Reply::text("I stopped the digest."),
+        (true, several) => Reply::text(format!("I stopped {several} digests.")),
+        (false, 1) => Reply::text(Text::from("I stopped watching ").join(names).plain(", and stopped the digest.")),
+        (false, several) => {
+            let text = Text::from("I stopped watching ").join(names);
+            Reply::text(text.plain(format!(", and stopped {several} digests.")))
+        }
     }
 }
 

@@ -63,8 +63,21 @@ impl Schedule {
         })
     }
 
+    /// Returns true if people call a digest at these times by these days: `weekly` is any one day of the week.
+    pub fn is_called(&self, asked: &str) -> bool {
+        match asked.trim().to_lowercase().as_str() {
+            "week" | "weekly" | "every week" | "each week" => self.days.len() == 1,
+            asked => days(asked).is_some_and(|days| days == self.days),
+        }
+    }
+
     /// Returns the schedule in words, such as `every Monday at 9:00 AM (Europe/Berlin)`.
     pub fn words(&self) -> String {
+        format!("{} ({})", self.days_and_time(), self.zone)
+    }
+
+    /// Returns the schedule in words without the time zone, such as `every Monday at 9:00 AM`.
+    pub fn days_and_time(&self) -> String {
         let name = |day: &i8| usize::try_from(*day - 1).ok().and_then(|at| DAYS.get(at)).copied().unwrap_or_default();
         let days = match self.days.as_slice() {
             [1, 2, 3, 4, 5, 6, 7] => "every day".to_owned(),
@@ -75,7 +88,7 @@ impl Schedule {
             }
             [] => "never".to_owned(),
         };
-        format!("{days} at {} ({})", self.at.strftime("%-I:%M %p"), self.zone)
+        format!("{days} at {}", self.at.strftime("%-I:%M %p"))
     }
 }
 
@@ -125,6 +138,15 @@ mod tests {
         assert_eq!(days("weekdays"), Some(vec![1, 2, 3, 4, 5]));
         assert_eq!(days("blue moon"), None);
         assert_eq!(days(""), None);
+    }
+
+    #[test]
+    fn a_weekly_schedule_has_one_day() {
+        let monday = every_monday("UTC");
+        assert!(monday.is_called("weekly") && monday.is_called("Monday") && monday.is_called("every monday"));
+        assert!(!monday.is_called("daily") && !monday.is_called("Tuesday"));
+        let daily = Schedule { days: (1..=7).collect(), ..monday };
+        assert!(daily.is_called("daily") && !daily.is_called("weekly"));
     }
 
     #[test]

@@ -378,7 +378,7 @@ impl Tool for ListWatches {
         let Contents { mut watches, mut digests, .. } = contents;
         watches.retain(|watch| is_visible(&watch.by, &watch.thread, reader));
         digests.retain(|digest| is_visible(&digest.by, &digest.thread, reader));
-        Ok(answer(&replies::list(&watches, &digests)))
+        Ok(answer(&replies::list(&watches, &digests, reader)))
     }
 
     fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
@@ -395,9 +395,50 @@ struct StopArguments {
     /// The thing by name, if watches of one thing are to end.
     #[serde(default)]
     thing: Option<String>,
-    /// The part to end: `digest`, or `everything`.
+    /// The part to end: `digest` for one digest, `digests` for all of them, or `everything`.
     #[serde(default)]
     what: Option<String>,
+    /// The days of the digest to end, such as `Monday` or `weekly`, if there are several.
+    #[serde(default)]
+    days: Option<String>,
+    /// The time of day of the digest to end, such as `9am`, if there are several on these days.
+    #[serde(default)]
+    time: Option<String>,
+}
+
+impl StopArguments {
+    /// Returns the digests that these arguments mean among those that the reader may stop. Without days, a digest of the
+    /// thread itself is meant before others.
+    fn digests<'d>(&self, all: &'d [Digest], reader: &Reader) -> Vec<&'d Digest> {
+        let at = self.time.as_deref().and_then(moment::time_of_day);
+        let is_meant = |digest: &&Digest| {
+            is_visible(&digest.by, &digest.thread, reader)
+                && self.days.as_deref().is_none_or(|days| digest.schedule.is_called(days))
+                && at.is_none_or(|at| digest.schedule.at == at)
+        };
+        let meant: Vec<&Digest> = all.iter().filter(is_meant).collect();
+        let here = |digest: &&Digest| reader.thread.as_ref() == Some(&digest.thread);
+        match self.what.as_deref() {
+            Some("everything" | "digests") => meant,
+            Some("digest") if meant.iter().any(here) => meant.into_iter().filter(here).collect(),
+            Some("digest") => meant,
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns true if it has to be asked which of these digests is to end: one is meant, and their times differ.
+    fn is_unclear(&self, digests: &[&Digest]) -> bool {
+        let first = digests.first().map(|digest| &digest.schedule);
+        self.what.as_deref() == Some("digest") && digests.iter().any(|digest| Some(&digest.schedule) != first)
+    }
+}
+
+/// The outcome of a request to stop.
+enum Stopped {
+    /// These watches, and this number of digests, have ended.
+    Ended(Vec<Watch>, usize),
+    /// Nothing has ended, since one of these digests is meant.
+    Unclear(Vec<Digest>),
 }
 
 #[async_trait]
@@ -419,25 +460,29 @@ impl Tool for StopWatching {
     }
 
     async fn call_for(&self, arguments: &Value, reader: &Reader) -> Result<Value, ToolError> {
-        let StopArguments { thing, what } = arguments_as(arguments)?;
-        let is_everything = what.as_deref() == Some("everything");
-        let with_digests = is_everything || what.as_deref() == Some("digest");
-        let name = thing.as_deref().map(fold);
+        let asked: StopArguments = arguments_as(arguments)?;
+        let is_everything = asked.what.as_deref() == Some("everything");
+        let name = asked.thing.as_deref().map(fold);
         let ends_watch = |watch: &Watch| {
             let is_named = name.as_ref().is_some_and(|name| *name == fold(&watch.name) || *name == fold(&watch.thing));
             (is_everything || is_named) && is_visible(&watch.by, &watch.thread, reader)
         };
-        let ends_digest = |digest: &Digest| with_digests && is_visible(&digest.by, &digest.thread, reader);
         let change = |contents: &mut Contents| {
+            let digests = asked.digests(&contents.digests, reader);
+            if asked.is_unclear(&digests) {
+                return Stopped::Unclear(digests.into_iter().cloned().collect());
+            }
+            let ended: Vec<String> = digests.iter().map(|digest| digest.id.clone()).collect();
             let (over, others): (Vec<Watch>, Vec<Watch>) =
                 std::mem::take(&mut contents.watches).into_iter().partition(|watch| ends_watch(watch));
             contents.watches = others;
-            let before = contents.digests.len();
-            contents.digests.retain(|digest| !ends_digest(digest));
-            (over, before - contents.digests.len())
+            contents.digests.retain(|digest| !ended.contains(&digest.id));
+            Stopped::Ended(over, ended.len())
         };
-        let (watches, digests) = self.0.book.change(change).await.map_err(|error| unavailable(&error))?;
-        Ok(answer(&replies::stopped(&watches, digests)))
+        Ok(answer(&match self.0.book.change(change).await.map_err(|error| unavailable(&error))? {
+            Stopped::Ended(watches, digests) => replies::stopped(&watches, digests),
+            Stopped::Unclear(digests) => replies::which_digest(&digests),
+        }))
     }
 
     fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {

@@ -107,6 +107,36 @@ async fn a_digest_comes_every_week_until_it_is_stopped() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_digest_is_posted_in_the_thread_in_which_it_is_asked_for_until_it_is_forgotten() {
+    let (bot, mut thread) = TestBot::hears("ana", "show Math Hints").await;
+    thread.skip();
+    thread.says("ana", "post a digest here every Monday 9am").await;
+    let heard = thread.heard();
+    assert!(heard.contains("I'll post a digest in this thread every Monday at 9:00 AM"), "{heard}");
+    thread.says("ana", "what are you watching?").await;
+    let heard = thread.heard();
+    assert!(heard.contains("A digest in this thread every Monday at 9:00 AM"), "{heard}");
+    assert!(heard.contains("[Stop the digest]"), "{heard}");
+    thread.says("ana", "forget the weekly digest").await;
+    let heard = thread.heard();
+    assert!(heard.contains("I stopped the digest."), "{heard}");
+    let heard = bot.user("ana").answer("what are you watching?").await;
+    assert!(heard.contains("I'm not watching anything"), "{heard}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_person_who_is_told_is_you_to_herself() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").asks("tell me when Math Hints ends").await;
+    thread.says("ana", "what are you watching?").await;
+    let heard = thread.heard();
+    assert!(heard.contains("I'll tell you when *Math Hints* ends"), "{heard}");
+    thread.says("bo", "@countersign what are you watching?").await;
+    let heard = thread.heard();
+    assert!(heard.contains("I'll tell ana when *Math Hints* ends"), "{heard}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_experiment_ends_its_watch() {
     let bot = TestBot::start().await;
     let thread = bot.user("ana").asks("tell me when Math Hints starts").await;

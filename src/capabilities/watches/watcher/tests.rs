@@ -281,6 +281,22 @@ async fn watches_are_listed_and_stopped() {
 }
 
 #[tokio::test]
+async fn of_several_digests_the_one_that_is_named_is_stopped() {
+    let world = World::start();
+    for days in ["Monday", "every day", "Friday"] {
+        world.asks("U1", "schedule_digest", json!({ "days": days, "time": "9am" })).await;
+    }
+    let said = world.asks("U1", "stop_watching", json!({ "what": "digest" })).await;
+    assert!(said.contains("Which one should I stop?"), "{said}");
+    let said = world.asks("U1", "stop_watching", json!({ "what": "digest", "days": "daily" })).await;
+    assert!(said.contains("I stopped the digest."), "{said}");
+    let said = world.asks("U1", "list_watches", json!({})).await;
+    assert!(said.contains("every Monday") && said.contains("every Friday") && !said.contains("every day"), "{said}");
+    let said = world.asks("U1", "stop_watching", json!({ "what": "digests" })).await;
+    assert!(said.contains("I stopped 2 digests."), "{said}");
+}
+
+#[tokio::test]
 async fn an_outage_is_told_once_and_so_is_its_end() {
     let mut world = World::start();
     world.asks("U1", "watch", reaching(500)).await;
