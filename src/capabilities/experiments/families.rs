@@ -21,8 +21,10 @@ pub(super) fn all() -> Vec<Family> {
             .within(MANAGEMENT)
             .actions(["update_experiment"]),
         Family::new("experiment_details", "one experiment: how it stands, how it is designed")
-            .tools(["get_experiment_details", "compare_experiments", "get_enrollment_over_time"])
+            .tools(["get_experiment_details"])
             .often(),
+        Family::new("experiment_comparison", "experiments side by side; enrollment over time")
+            .tools(["compare_experiments", "get_enrollment_over_time"]),
         Family::new("list_experiments", "which experiments there are; contexts and their vocabulary")
             .tools([
                 "get_all_experiments",
