@@ -32,7 +32,7 @@ impl<'h> Utterance<'h> {
     }
 
     /// Returns the name of the last subject of the thread, if it may be a thing of this capability.
-    pub(crate) fn subject_of(&self, owner: &str) -> Option<&'h str> {
+    pub fn subject_of(&self, owner: &str) -> Option<&'h str> {
         let subject = self.situation.last_subject.as_deref()?;
         let mut owners = self.situation.names.iter().filter(|name| name.subject && name.name == subject);
         let known = owners.clone().any(|name| !name.owner.is_empty());
