@@ -119,7 +119,7 @@ fn all_that_is_wrong_is_told_at_once() {
         "#,
         &[("UPGRADE_API_URL", "upgrade.example.com"), ("COUNTERSIGN__SLACK__CONNECTIONS", "12")],
     ), @r#"
-    databse: there is no such section; there are slack, server, store, workers, approvals, plans, record, model, email, upgrade, simulation, watches, mcp
+    databse: there is no such section; the sections are slack, server, store, workers, approvals, plans, record, model, email, upgrade, simulation, watches, mcp
     slack.bot_token: secrets come from the environment only; set SLACK_BOT_TOKEN there and remove this
     server.colour: found `green` (unknown field `colour`, expected one of `address`, `port`, `connections`, `header_timeout`, `body_timeout`, `idle_timeout`, `log`, `log_format`)
     server.port: found `"eighty"` (invalid type: string "eighty", expected a whole number); expected something like `3000`
@@ -229,7 +229,7 @@ fn nothing_wrong_passes_in_silence() {
         ("SLACK_API_URL", "https://u:hidden@slack.com/api", "slack.api_url", "a name or a password in it"),
         ("SLACK_BOT_TOKEN", "xapp-hidden", "SLACK_BOT_TOKEN", "a Slack app-level token"),
         ("SLACK_APP_TOKEN", "", "SLACK_APP_TOKEN", "set, but empty"),
-        ("UPGRADE_SERVICE_ACCOUNT", "", "upgrade.service_account", "found nothing"),
+        ("UPGRADE_SERVICE_ACCOUNT", "", "upgrade.service_account", "it is empty"),
     ];
     for (name, value, key, right) in every {
         let told = problems("", &[(name, value)]);

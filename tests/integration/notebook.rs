@@ -183,7 +183,7 @@ async fn what_was_exported_verifies() {
     let (right, absent) = check_files(&verified.files, folder.path()).unwrap();
     assert_eq!((right, absent.len()), (vec!["notebook.md".to_owned()], 1));
     std::fs::write(&markdown, "# Another story\n").unwrap();
-    assert!(check_files(&verified.files, folder.path()).unwrap_err().wrong.contains("notebook.md lies beside it"));
+    assert!(check_files(&verified.files, folder.path()).unwrap_err().wrong.contains("notebook.md is next to it"));
 }
 
 #[tokio::test]
@@ -246,15 +246,15 @@ async fn how_a_card_ended_is_told_as_it_was() {
     }
     assert_snapshot!(told.join("\n"), @"
     1. **Start it?**, asked for by @U1: approved by @U2; outcome not known; marked as done by @U1.
-    11:46:40 · **@U1** settled what became of card 1.
+    11:46:40 · **@U1** settled the outcome of card 1.
     1. **Start it?**, asked for by @U1: approved by @U2; outcome not known; abandoned by @U1.
-    11:46:40 · **@U1** settled what became of card 1.
+    11:46:40 · **@U1** settled the outcome of card 1.
     1. **Start it?**, asked for by @U1: approved by @U2; done.
-    11:46:40 · A later check settled what became of card 1.
+    11:46:40 · A later check settled the outcome of card 1.
     1. **Start it?**, asked for by @U1: approved by @U2; stopped after 32 of 400.
     11:46:40 · Card 1 was **stopped after 32 of 400**:
-    1. **Start it?**, asked for by @U1: expired; 1 of 2 had approved (@U2) when the time was over.
-    11:46:40 · Card 1 expired: 1 of 2 had approved (@U2) when the time was over.
+    1. **Start it?**, asked for by @U1: expired; 1 of 2 had approved (@U2) when time ran out.
+    11:46:40 · Card 1 expired: 1 of 2 had approved (@U2) when time ran out.
     1. **Start it?**, asked for by @U1: expired: no one decided in time.
     11:46:40 · Card 1 expired: no one decided in time.
     1. **Start it?**, asked for by @U1: closed by @U3.
@@ -355,10 +355,10 @@ async fn the_first_thing_that_is_wrong_is_named() {
     assert_snapshot!(told(b""), @"1 None the file is empty");
     assert_snapshot!(told(b"{\"countersign_notebook\":7}\n"), @"1 None the format is 7, which this program does not know");
     assert_snapshot!(told(b"{\"seq\":1}\n"), @"1 None it isn't the head of a notebook");
-    assert_snapshot!(told(&of(&without(3))), @"4 Some(3) entry 4 stands here: entry 3 is missing, or stands elsewhere");
-    assert_snapshot!(told(&of(&swapped)), @"4 Some(3) entry 4 stands here: entry 3 is missing, or stands elsewhere");
-    assert_snapshot!(told(&of(&doubled)), @"7 Some(6) entry 5 stands here again, or too late");
-    assert_snapshot!(told(&of(&all[..10])), @"11 None the file ends after entry 9: its end is cut off");
+    assert_snapshot!(told(&of(&without(3))), @"4 Some(3) entry 4 is here: entry 3 is missing or out of place");
+    assert_snapshot!(told(&of(&swapped)), @"4 Some(3) entry 4 is here: entry 3 is missing or out of place");
+    assert_snapshot!(told(&of(&doubled)), @"7 Some(6) entry 5 is here again, or too late");
+    assert_snapshot!(told(&of(&all[..10])), @"11 None the file is cut off after entry 9");
     assert_snapshot!(told(&whole[..whole.len() - 1]), @"26 None the line is cut off");
     assert_snapshot!(told(&of(&[&all[..], &[20]].concat())), @"27 Some(26) there is an extra line");
 }

@@ -132,7 +132,7 @@ async fn creating_refuses_what_the_platform_would_take() {
     Give the weights again, for example 50/50.
     Each condition needs a weight: control, variant.
     Write them in that order, such as 70/30, or by name.
-    The assignment unit cannot be “team”, only individual, group, within-subjects.
+    The assignment unit can't be “team”. Allowed: individual, group, within-subjects.
     The consistency rule can be “group” only with assignment by group. This experiment assigns users individually.
     Give a group type, such as assigned by classId, or choose the rule individual or experiment.
     A value has the wrong type, so I couldn't use it.
@@ -225,7 +225,7 @@ async fn a_status_that_is_not_said_is_asked_for_with_what_is_possible() {
     );
     assert_snapshot!(
         bench.refuses("update_experiment_status", json!({ "experiment": "Math Hints", "status": "finish" })).await,
-        @"The status cannot be “finish”, only running, paused, cancelled, archived, scheduled."
+        @"The status can't be “finish”. Allowed: running, paused, cancelled, archived, scheduled."
     );
     assert_snapshot!(bench.refuses("update_experiment_status", json!({ "status": "stop" })).await, @r#"experiment: Which experiment? ["Math Hints"]"#);
 }
@@ -238,9 +238,9 @@ async fn a_name_that_is_not_quite_right_is_never_guessed() {
     No experiment is called “Mth Hints”. Did you mean “Math Hints”?
     [Math Hints → start Math Hints]
     ");
-    assert_snapshot!(bench.refuses("delete_experiment", json!({ "experiment": "zebra" })).await, @r"
+    assert_snapshot!(bench.refuses("delete_experiment", json!({ "experiment": "zebra" })).await, @"
     No experiment is called “zebra”.
-    [Show all → list experiments]
+    [List experiments → list experiments]
     ");
 
     let twin = bench.upgrade.has("Math Hints", "enrolling");

@@ -132,10 +132,10 @@ async fn marking_refuses_what_the_experiment_does_not_have() {
     ] {
         said.push(bench.refuses("mark_decision_point", asked).await);
     }
-    assert_snapshot!(said.join("\n"), @r"
+    assert_snapshot!(said.join("\n"), @"
     target: At which target? []
     “Math Hints” has no condition “purple”. It has: control, variant.
-    The status cannot be “done”, only condition applied, condition not applied, no condition assigned.
+    The status can't be “done”. Allowed: condition applied, condition not applied, no condition assigned.
     “Math Hints” has no decision point chat / chat-tone. It has: SelectSection / absolute_value_plot_equality.
     ");
     bench.upgrade.has("Math Hints v2", "enrolling");

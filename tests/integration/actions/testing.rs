@@ -140,14 +140,14 @@ async fn a_card_lists_every_step_and_the_report_every_observation() {
     let run = proposal.parameters["run"].as_str().unwrap().to_owned();
     assert_snapshot!(without_run(&card(&proposal.card), &run), @"
     Test the consistency rules of “Class Pictures”?
-    Rules: by group (classId); consistency group; early visitors are excluded; afterwards enrolled users get concrete
-    At: SelectSection / area_model
+    Rules: by group (classId); consistency group; early visitors are excluded; after enrollment ends, enrolled users get concrete
+    Decision point: SelectSection / area_model
     1. Before the start: visit by test-‹run›-0001 (early visitor, group A)
-    2. Start it: inactive → running
+    2. Start experiment: inactive → running
     3. While it runs: visits by the same, and by test-‹run›-0002 (later visitor, group A), test-‹run›-0003 (later visitor, group B)
-    4. Pause it: running → paused
+    4. Pause experiment: running → paused
     5. While it is paused: visits by the same, and by test-‹run›-0004 (newcomer, group A), test-‹run›-0005 (newcomer, group B), test-‹run›-0006 (newcomer, group C)
-    Bounds: 6 test users, this experiment only, at most 10 minutes
+    Limits: 6 test users, this experiment only, at most 10 minutes
     ⚠️ While it runs, real users at SelectSection / area_model are enrolled too.
     ⚠️ It is paused at the end: new groups get no condition, and enrolled users get concrete.
     ⚠️ The platform can't remove enrolled users, so they stay in its data.
@@ -175,7 +175,7 @@ async fn a_card_lists_every_step_and_the_report_every_observation() {
     Paused | Newcomer, group C | nothing | nothing | ✓ fits
     “Nothing” means that the application shows its default.
     [Set to inactive → set “Class Pictures” back to inactive]
-    [Resume it → resume “Class Pictures”]
+    [Resume experiment → resume “Class Pictures”]
     ");
 }
 
@@ -204,7 +204,7 @@ async fn what_is_not_as_the_rules_say_is_marked() {
     Paused | Newcomer | nothing | nothing | ✓ fits
     “Nothing” means that the application shows its default.
     [Set to inactive → set “Trial” back to inactive]
-    [Resume it → resume “Trial”]
+    [Resume experiment → resume “Trial”]
     ");
 }
 
@@ -218,13 +218,13 @@ async fn a_running_or_paused_experiment_is_tested_from_there() {
     let run = proposal.parameters["run"].as_str().unwrap().to_owned();
     assert_snapshot!(without_run(&card(&proposal.card), &run), @"
     Test the consistency rules of “Trial”?
-    Rules: individual; consistency individual; early visitors are included; afterwards enrolled users keep their condition
-    At: SelectSection / area_model
+    Rules: individual; consistency individual; early visitors are included; after enrollment ends, enrolled users keep their condition
+    Decision point: SelectSection / area_model
     1. While it runs: visit by test-‹run›-0001 (later visitor)
-    2. Pause it: running → paused
+    2. Pause experiment: running → paused
     3. While it is paused: visits by the same, and by test-‹run›-0002 (newcomer)
     Left out: visits before the start, since it is already running
-    Bounds: 2 test users, this experiment only, at most 10 minutes
+    Limits: 2 test users, this experiment only, at most 10 minutes
     ⚠️ It is paused at the end: newcomers get no condition, and enrolled users keep their condition.
     ⚠️ The platform can't remove enrolled users, so they stay in its data.
     You can stop it midway; the experiment then keeps its status at that moment. I'll offer to undo that.

@@ -62,7 +62,7 @@ async fn who_asked_changes_the_request_in_its_form() {
     Asked by @ana, edited by @ana · digest `‹id›`
     [Undo: unschedule experiment] [Show all]
     ---
-    @ana “*Math Hints*”: done, approved by bo. What next?
+    @ana Scheduled “Math Hints”: it starts on 2099-01-15 09:00 UTC. Approved by bo. What next?
     [Show details]
     ");
     assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "scheduled");

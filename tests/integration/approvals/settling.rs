@@ -28,7 +28,7 @@ async fn an_unknown_outcome_is_looked_up_again() {
     let bot = TestBot::impatient().await;
     let mut thread = unknown(&bot).await;
     assert_snapshot!(thread.outcome("ana", "Check again").await, @"
-    @ana *Start “Math Hints”*: I checked again, and the outcome still isn't known. UpGrade couldn't be checked (the connection was closed).
+    @ana *Start “Math Hints”*: I checked again, and the outcome still isn't known. I couldn't check UpGrade (the connection was closed).
     Check the platform itself, then press Mark as done or Abandon on the card.
     ");
     bot.upgrade.is_well();
@@ -68,13 +68,13 @@ async fn what_is_said_to_be_done_and_cannot_be_read_back_is_that_word_alone() {
     let mut thread = unknown(&bot).await;
     assert_snapshot!(thread.outcome("bo", "Mark as done").await, @"
     *Start “Math Hints”*
-    ❔ @bo says it was done. UpGrade couldn't be checked (the connection was closed).
+    ❔ @bo says it was done. I couldn't check UpGrade (the connection was closed).
     Approved by @bo · ‹time›
     *Status*  inactive → *running*
     Asked by @ana · digest `‹id›`
     [Show all]
     ---
-    *Start “Math Hints”*: @bo says it was done. UpGrade couldn't be checked (the connection was closed).
+    *Start “Math Hints”*: @bo says it was done. I couldn't check UpGrade (the connection was closed).
     ");
     assert_snapshot!(thread.private_answer("cy", "Abandon").await, @"@bo resolved this a moment ago. The card says how.");
 }

@@ -31,7 +31,7 @@ async fn two_who_press_at_once_make_one_decision() {
     assert_eq!(bot.upgrade.effects().len(), 1);
     let told = [thread.told("ana"), thread.told("bo"), thread.told("cy")];
     assert_eq!(told.iter().filter(|told| told.contains("approved this")).count(), 2, "{told:?}");
-    assert_eq!(thread.heard().matches("Approved by").count(), 1);
+    assert_eq!(thread.heard().matches("Approved by").count(), 2, "on the card and in the answer");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -79,7 +79,7 @@ async fn two_people_can_be_asked_for() {
     Asked by @ana · digest `‹id›`
     [Undo: stop experiment] [Show all]
     ---
-    @ana “*Math Hints*”: done, approved by bo and cy. What next?
+    @ana Started “Math Hints”: it is running now. Approved by bo and cy. What next?
     [Show details]
     ");
 }
@@ -115,7 +115,16 @@ async fn a_card_expires_and_can_be_asked_for_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_typed_yes_answers_the_one_open_card() {
     let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
-    assert_snapshot!(thread.answer("bo", "yes").await, @"‹Math Hints is started, as bo approved›");
+    assert_snapshot!(thread.answer("bo", "yes").await, @"
+    ✅ *Started “Math Hints”: it is running now.*
+    Approved by @bo · ‹time›
+    *Status*  inactive → *running*
+    Asked by @ana · digest `‹id›`
+    [Undo: stop experiment] [Show all]
+    ---
+    @ana Started “Math Hints”: it is running now. Approved by bo. What next?
+    [Show details]
+    ");
     assert_eq!(bot.upgrade.effects().len(), 1);
 
     assert_snapshot!(thread.answer("bo", "@countersign yes").await, @"

@@ -57,7 +57,7 @@ async fn the_platform_at_a_glance() {
     0
     *Tags*
     hints, algebra
-    Id `‹id›`
+    ID `‹id›`
     Fetched from UpGrade just now.
     ");
     assert_snapshot!(ana.types("/upgrade show Maht Hints").await, @"No experiment is called “*Maht Hints*”. Did you mean “*Math Hints*”?");
@@ -280,7 +280,7 @@ async fn it_can_be_written_to_directly() {
     Asked by @ana · digest `‹id›`
     [Undo: stop experiment] [Show all]
     ---
-    @ana “*Math Hints*”: done. What next?
+    @ana Started “Math Hints”: it is running now. What next?
     [Show details]
     ");
 }

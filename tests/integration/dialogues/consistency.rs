@@ -22,14 +22,14 @@ async fn rules_are_tested_and_the_experiment_is_put_back() {
     let (bot, mut thread) = TestBot::hears("ana", "test consistency rules for Math Hints").await;
     assert_snapshot!(without_lots(&thread.in_short()), @"
     *Test the consistency rules of “Math Hints”?*
-    *Rules*  individual; consistency individual; early visitors are included; afterwards enrolled users keep their condition
-    *At*  SelectSection / absolute_value_plot_equality
+    *Rules*  individual; consistency individual; early visitors are included; after enrollment ends, enrolled users keep their condition
+    *Decision point*  SelectSection / absolute_value_plot_equality
     *1. Before the start*  visit by `test-‹run›-0001` (early visitor)
-    *2. Start it*  inactive → *running*
+    *2. Start experiment*  inactive → *running*
     *3. While it runs*  visits by the same, and by `test-‹run›-0002` (later visitor)
-    *4. Pause it*  running → *paused*
+    *4. Pause experiment*  running → *paused*
     *5. While it is paused*  visits by the same, and by `test-‹run›-0003` (newcomer)
-    *Bounds*  3 test users, this experiment only, at most 10 minutes
+    *Limits*  3 test users, this experiment only, at most 10 minutes
     ⚠️ While it runs, real users at SelectSection / absolute_value_plot_equality are enrolled too.
     ⚠️ It is paused at the end: newcomers get no condition, and enrolled users keep their condition.
     ⚠️ The platform can't remove enrolled users, so they stay in its data.
@@ -43,8 +43,8 @@ async fn rules_are_tested_and_the_experiment_is_put_back() {
     *Test the consistency rules of “Math Hints”*
     ✅ Tested the consistency rules of “*Math Hints*”: all 6 observations match the rules. It is paused now.
     Approved by @bo · ‹time›
-    *2. Start it*  inactive → *running*
-    *4. Pause it*  running → *paused*
+    *2. Start experiment*  inactive → *running*
+    *4. Pause experiment*  running → *paused*
     Asked by @ana · digest `‹id›`
     [Show all]
     ---
@@ -57,7 +57,7 @@ async fn rules_are_tested_and_the_experiment_is_put_back() {
     Paused | Later visitor | ‹any› again | ‹any› | ✓ fits
     Paused | Newcomer | nothing | nothing | ✓ fits
     “Nothing” means that the application shows its default.
-    [Set to inactive] [Resume it] [Show details]
+    [Set to inactive] [Resume experiment] [Show details]
     ");
 
     assert_snapshot!(thread.outcome("ana", "Set to inactive").await, @"
@@ -144,20 +144,20 @@ async fn names_for_test_users() {
 async fn what_the_tests_take() {
     let (_bot, mut thread) = TestBot::hears("ana", "how do I test consistency rules?").await;
     assert_snapshot!(thread.in_short(), @"
-    To *test the consistency rules* I need: experiment.
+    To *test the consistency rules*, I need: experiment.
     What | Needed | Meaning
     experiment | yes | The experiment, by name or id.
     Say it in one sentence, for example “test consistency rules for Math Hints”, or step by step: I'll ask for what's missing.
     ");
     assert_snapshot!(thread.answer("ana", "what do I need to test the balance?").await, @"
-    To *test the balance of conditions* I need: experiment. Everything else is optional.
+    To *test the balance of conditions*, I need: experiment. Everything else is optional.
     What | Needed | Meaning
     experiment | yes | The experiment, by name or id.
     users | no | The number of simulated users to enrol, 1 to 1000. Default: 100.
     Say it in one sentence, for example “test the balance of Math Hints with 200 users”, or step by step: I'll ask for what's missing.
     ");
     assert_snapshot!(thread.answer("ana", "how do I simulate a user?").await, @"
-    To *simulate a user's visit* I need: user. Everything else is optional.
+    To *simulate a user's visit*, I need: user. Everything else is optional.
     What | Needed | Meaning
     user | yes | The user's id.
     experiment | no | The experiment, by name or id. Required unless site and target identify it.

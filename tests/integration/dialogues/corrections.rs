@@ -61,7 +61,7 @@ async fn another_target_takes_the_place_of_the_card() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / area_model
-    *Id*  `‹id›`
+    *ID*  `‹id›`
     *Enrolled*  24 users
     *Overlapping experiments*  none
     ⚠️ This can't be undone. The enrollments of 24 users are deleted too.

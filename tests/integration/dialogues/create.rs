@@ -38,13 +38,13 @@ async fn what_is_missing_is_asked_for_one_by_one() {
     Asked by @ana · digest `‹id›`
     [Undo: delete experiment] [Show all]
     ---
-    @ana “*Foo*”: done, approved by bo. What next?
-    [Start it] [Show details]
+    @ana Created “Foo”. It stays inactive until someone starts it. Approved by bo. What next?
+    [Start experiment] [Show details]
     ");
     let made = bot.upgrade.experiment("Foo").unwrap();
     assert_eq!((&made["context"][0], &made["state"]), (&"assign-prog".into(), &"inactive".into()));
 
-    assert_snapshot!(thread.outcome("ana", "Start it").await, @"
+    assert_snapshot!(thread.outcome("ana", "Start experiment").await, @"
     @ana chose *Start it*.
     ---
     *Start “Foo”?* ⋯

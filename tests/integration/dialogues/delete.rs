@@ -13,7 +13,7 @@ async fn another_person_has_to_approve_a_deletion() {
     *Context*  `mathstream`
     *Conditions*  control 34%, question-hint-default 33%, question-hint-tutorbot 33%
     *Decision points*  lesson-stream / lesson-video
-    *Id*  `‹id›`
+    *ID*  `‹id›`
     *Enrolled*  24 users
     *Overlapping experiments*  none
     ⚠️ This can't be undone. The enrollments of 24 users are deleted too.
@@ -32,7 +32,7 @@ async fn another_person_has_to_approve_a_deletion() {
     Asked by @ana · digest `‹id›`
     [Show all]
     ---
-    @ana “*Lesson Video Hints*”: done, approved by bo. What next?
+    @ana “Lesson Video Hints” was permanently deleted. Approved by bo. What next?
     [List experiments]
     ");
     assert!(!bot.upgrade.contains("Lesson Video Hints"));

@@ -59,7 +59,7 @@ async fn a_factorial_experiment_in_one_breath() {
     hints=text; feedback=now | 25% | 0
     Decision points:
     • `lesson-stream / question-hint`
-    Id `‹id›`
+    ID `‹id›`
     [Start] [As JSON]
     ");
 }
@@ -153,7 +153,7 @@ async fn factors_are_asked_for_and_checked() {
     individual
     *Enrolled*
     0
-    Id `‹id›`
+    ID `‹id›`
     [Start] [In detail]
     ");
     assert_snapshot!(thread.answer("ana", "show Foo in detail").await, @"
@@ -185,7 +185,7 @@ async fn factors_are_asked_for_and_checked() {
     hints=text; feedback=later | 20% | 0
     Decision points:
     • `SelectProblem / fraction_intro`
-    Id `‹id›`
+    ID `‹id›`
     Fetched less than a minute ago.
     [Start] [As JSON] [Refresh]
     ");
@@ -294,7 +294,7 @@ async fn the_start_of_what_is_scheduled_can_be_moved() {
     Asked by @ana · digest `‹id›`
     [Undo: restore earlier date] [Show all]
     ---
-    @ana “*Math Hints*”: done. What next?
+    @ana Moved the start of “Math Hints” to 2099-02-01 10:00 UTC. What next?
     [Show details]
     ");
     assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["startOn"], "2099-02-01T10:00:00.000Z");

@@ -89,7 +89,7 @@ async fn an_experiment_in_short_and_in_detail() {
     2 entries on lists
     *Excluded*
     1 entry on a list
-    Id `‹id›`
+    ID `‹id›`
     Fetched less than a minute ago.
     [Start] [In detail] [Refresh]
     ");
@@ -130,7 +130,7 @@ async fn an_experiment_in_short_and_in_detail() {
     • *Pilot classes*: u1, u2
     Excluded:
     • *Teachers*: t1
-    Id `‹id›`
+    ID `‹id›`
     Fetched less than a minute ago.
     [Start] [As JSON] [Refresh]
     ");

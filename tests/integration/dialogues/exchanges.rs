@@ -232,7 +232,7 @@ async fn a_standing_approval_ends_in_the_evening_that_was_meant() {
     let mut thread = bot.user("ana").says("allow starts and stops of Running Test until tomorrow evening").await;
     assert_holds("allow", &thread.heard(), &["What is the maximum number of starts and stops?"]);
     let heard = thread.answer("ana", "5").await;
-    assert_holds("5", &heard, &["*At most*  5 starts and stops in all", "18:00 UTC"]);
+    assert_holds("5", &heard, &["*At most*  5 starts and stops in total", "18:00 UTC"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -113,7 +113,7 @@ async fn how_words_work_together() {
 async fn what_a_change_takes() {
     let (bot, mut thread) = TestBot::hears("ana", "What parameters does create take?").await;
     assert_snapshot!(thread.in_short(), @"
-    To *create an experiment* I need: context, decision points, name. Everything else is optional.
+    To *create an experiment*, I need: context, decision points, name. Everything else is optional.
     What | Needed | Meaning
     context | yes | The context (client application).
     decision points | yes | The decision points: one or several, each as site / target.
@@ -145,7 +145,7 @@ async fn what_a_change_takes() {
     Say it in one sentence, for example “create experiment Hint Timing in assign-prog with conditions control, variant at SelectSection/area_model”, or step by step: I'll ask for what's missing.
     ");
     assert_snapshot!(thread.answer("ana", "what can I change in an experiment?").await, @"
-    To *change an experiment* I need: experiment. Everything else is optional.
+    To *change an experiment*, I need: experiment. Everything else is optional.
     What | Needed | Meaning
     experiment | yes | The experiment, by name or id.
     add to exclusion | no | The entries to add to the exclusion list.
@@ -175,7 +175,7 @@ async fn what_a_change_takes() {
     Say it in one sentence, for example “set the weights of Math Hints to 70/30”, or step by step: I'll ask for what's missing.
     ");
     assert_snapshot!(thread.answer("ana", "how do I start an experiment?").await, @"
-    To *start, stop, resume or cancel an experiment* I need: experiment, status. Everything else is optional.
+    To *start, stop, resume or cancel an experiment*, I need: experiment, status. Everything else is optional.
     What | Needed | Meaning
     experiment | yes | The experiment, by name or id.
     status | yes | The new status: enrolling (start, resume), enrollmentComplete (stop, pause), cancelled (cancel, final), archived (only from cancelled), scheduled (starts at st…
@@ -186,7 +186,7 @@ async fn what_a_change_takes() {
     Say it in one sentence, for example “start Math Hints”, or step by step: I'll ask for what's missing.
     ");
     assert_snapshot!(thread.answer("ana", "help me mark a decision point").await, @"
-    To *mark a visit* I need: site, target, user. Everything else is optional.
+    To *mark a visit*, I need: site, target, user. Everything else is optional.
     What | Needed | Meaning
     site | yes | The site of the decision point.
     target | yes | The target of the decision point.
@@ -209,7 +209,7 @@ async fn contexts_part_by_part() {
     `SelectSection`, `SelectProblem`
     *Targets*
     `absolute_value_plot_equality`, `area_model`, `fraction_intro`
-    In use | By
+    Decision point in use | Used by
     SelectProblem / fraction_intro | Concrete Fractions
     SelectSection / absolute_value_plot_equality | Math Hints
     SelectSection / area_model | Running Test

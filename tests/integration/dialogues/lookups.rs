@@ -29,7 +29,7 @@ async fn a_word_of_the_trade_is_explained() {
     A *decision point* is a place where the application asks “which version for this user?” It is named by a site and a target, such as `SelectSection / area_model`.
 
     A user gets the same condition at all decision points of an experiment.
-    For example, “Class Hint Rollout” takes place at `lesson-quiz / question-hint`.
+    For example, “Class Hint Rollout” runs at `lesson-quiz / question-hint`.
     ");
 }
 
@@ -55,7 +55,9 @@ async fn one_experiment_is_shown_with_what_can_be_done_next() {
     0
     ‹not: nobody›
     ⋯
+    ID `‹id›`
     [Start] [In detail]
+    ‹not: Id `‹id›`›
     ");
     thread.says("ana", "what is the status of Class Hint Rollout?").await;
     assert_snapshot!(without_draw(&thread.in_short()), @"
@@ -81,7 +83,7 @@ async fn one_experiment_is_shown_with_what_can_be_done_next() {
     24 users in 4 groups
     *Tags*
     hints
-    Id `‹id›`
+    ID `‹id›`
     [Stop] [In detail]
     ");
     thread.says("ana", "show Concrete Fractions").await;
@@ -108,7 +110,7 @@ async fn one_experiment_is_shown_with_what_can_be_done_next() {
     24 users
     *Tags*
     fractions, 2025
-    Id `‹id›`
+    ID `‹id›`
     [In detail]
     ");
 }
@@ -207,7 +209,7 @@ async fn short_questions_of_a_newcomer() {
     let (_bot, mut thread) = TestBot::hears("ana", "help with creating an experiment").await;
     let first_line = |text: String| text.lines().take(3).collect::<Vec<_>>().join("\n");
     assert_snapshot!(first_line(thread.heard()), @"
-    To *create an experiment* I need: context, decision points, name. Everything else is optional.
+    To *create an experiment*, I need: context, decision points, name. Everything else is optional.
     What | Needed | Meaning
     context | yes | The context (client application).
     ");

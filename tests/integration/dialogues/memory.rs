@@ -9,9 +9,9 @@ async fn a_note_is_written_used_and_deleted() {
     let card = thread.heard();
     assert!(card.contains("*Remember this about you?*") && card.contains("I work in assign-prog"), "{card}");
     thread.clicks("bo", "Remember it").await;
-    assert!(!thread.heard().contains("I will remember"), "nobody else decides");
+    assert!(!thread.heard().contains("I'll remember"), "nobody else decides");
     thread.clicks("ana", "Remember it").await;
-    assert!(thread.heard().contains("I will remember: “I work in assign-prog”."));
+    assert!(thread.heard().contains("I'll remember: “I work in assign-prog”."));
 
     let mut thread = bot.user("ana").says("what do you remember about me?").await;
     assert!(thread.heard().contains("I work in assign-prog"));

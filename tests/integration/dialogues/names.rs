@@ -53,7 +53,7 @@ async fn a_user_group_whose_name_cannot_be_looked_up_is_shown_by_its_id() {
 async fn who_approved_is_named_when_it_is_done_and_not_notified() {
     let (bot, mut thread) = TestBot::hears("ana", "start Math Hints").await;
     thread.clicks("bo", "Start experiment").await;
-    assert!(thread.heard().ends_with("“*Math Hints*”: done, approved by bo. What next?\n[Show details]"));
+    assert!(thread.heard().ends_with("Started “Math Hints”: it is running now. Approved by bo. What next?\n[Show details]"));
     let posts = bot.slack.ledger().calls("chat.postMessage");
     assert!(!posts.iter().any(|call| call.body.to_string().contains("<@U2>")), "bo pressed a moment ago");
 
@@ -88,8 +88,8 @@ async fn check_names_the_user_group_that_may_have_been_meant() {
     config.approvals.contexts = contexts.map(|(context, approver)| (context.to_owned(), here(approver))).into();
     assert_eq!(
         told(countersign::app::check::run(&config).await).unwrap(),
-        "1 user group, found; no change in both assign-prog and mathstream can't be approved, because their approvers have no one in common. To allow it, list the same person in approvals.contexts.assign-prog and \
-         approvals.contexts.mathstream; no change in both mathstream and qa can't be approved, because their approvers have no one in common. To allow it, list the same person in approvals.contexts.mathstream and \
+        "1 user group, found; no change that affects both assign-prog and mathstream can be approved, because their approvers have no one in common. To allow it, list the same person in approvals.contexts.assign-prog and \
+         approvals.contexts.mathstream; no change that affects both mathstream and qa can be approved, because their approvers have no one in common. To allow it, list the same person in approvals.contexts.mathstream and \
          approvals.contexts.qa",
         "the members of S1 are U2 and U3"
     );

@@ -86,7 +86,7 @@ async fn a_plan_that_waits_at_a_condition_is_shown_and_stopped() {
     assert!(bot.upgrade.effects().is_empty());
     assert_snapshot!(stream_of(&bot, &thread).await.join("\n"), @"
     Task Preparation 3/3 planner: A plan of 2 steps
-    Execution 1/2 assistant: Begins: show Math Hints
+    Execution 1/2 assistant: Started: show Math Hints
     Execution 1/2 experiments: Done: show Math Hints
     Execution 1/2 experiments: Asks whether “it looks nice”
     Execution 1/2 experiments: 1 of 2 steps done (a person said stop) ■
@@ -238,7 +238,7 @@ async fn after_a_change_that_failed_at_most_two_plans_are_made() {
     thread.clicks("bo", "Start experiment").await;
     assert_holds(
         &thread.heard(),
-        &["did not work", "Not done: stop Lesson Video Hints.", "*Run this step?*", "*1*  stop Lesson Video Hints"],
+        &["didn't work", "Not done: stop Lesson Video Hints.", "*Run this step?*", "*1*  stop Lesson Video Hints"],
     );
     let stop: fn() -> Value = || json!({ "experiment": "Lesson Video Hints", "status": "enrollmentComplete" });
     model.will_call("propose_update_experiment_status", stop());
@@ -248,7 +248,7 @@ async fn after_a_change_that_failed_at_most_two_plans_are_made() {
     thread.heard();
     thread.clicks("bo", "Stop experiment").await;
     let heard = thread.heard();
-    assert!(heard.contains("did not work") && !heard.contains("Run this step?"), "two plans are enough: {heard}");
+    assert!(heard.contains("didn't work") && !heard.contains("Run this step?"), "two plans are enough: {heard}");
     finish(bot, model).await;
 }
 

@@ -438,7 +438,7 @@ async fn the_limits_of_a_plan_are_settings() {
     Asked by @ana · digest `‹id›`
     [Undo: resume experiment] [Show all]
     ---
-    @ana “*Class Hint Rollout*”: done, approved by bo.
+    @ana Stopped “Class Hint Rollout”: no new users are enrolled. Approved by bo.
     I stopped here: it took more than 5 steps of work, the limit for one request.
     Done before that: start Math Hints.
     Not done: stop Lesson Video Hints.
@@ -464,9 +464,9 @@ async fn the_notebook_tells_how_a_plan_went() {
     let plan: Vec<&str> = book.lines().filter_map(|line| Some(line.split_once(" · **Plan**")?.1)).collect();
     assert_snapshot!(plan.join("\n"), @"
     , made: A plan of 2 steps.
-    , step 1 of 2: Begins: start Math Hints.
+    , step 1 of 2: Started: start Math Hints.
     , step 1 of 2: Done: start Math Hints.
-    , step 2 of 2: Begins: stop Lesson Video Hints.
+    , step 2 of 2: Started: stop Lesson Video Hints.
     , end: 1 of 2 steps done (Stop “Lesson Video Hints”: rejected).
     ");
 }

@@ -89,7 +89,7 @@ async fn a_creation_is_undone_by_a_deletion_as_long_as_nobody_takes_part() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / area_model
-    *Id*  `‹id›`
+    *ID*  `‹id›`
     *Enrolled*  0
     *Overlapping experiments*  “*Running Test*”, paused, at SelectSection / area_model
     ⚠️ This can't be undone. Nobody is enrolled.
@@ -142,7 +142,7 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     *Allow simulated users in “Math Hints” without asking each time?*
     *Allows*  enroll simulated users (balance tests)
     *In*  *Math Hints*, running, assign-prog
-    *At most*  60 simulated users in all
+    *At most*  60 simulated users in total
     *Until*  ‹day›
     *Enrolled*  nobody
     ⚠️ These tests then need no approval: each one runs as soon as someone in this conversation asks for it.
@@ -282,7 +282,7 @@ async fn a_standing_approval_is_told_in_its_channel_and_to_those_who_made_it() {
     direct.clicks("ana", "End approval").await;
     assert_snapshot!(without_id(&bot.user("ana").types("/countersign standing").await), @"
     No standing approval can be used here. Every change needs approval.
-    Over:
+    Ended:
     • `sa-‹id›`  up to 60 simulated users in “Math Hints” until ‹day›; 0 of 60 used (revoked), in another conversation
     ");
 }
@@ -324,9 +324,9 @@ async fn nobody_allows_themselves_what_another_person_has_to_approve() {
     assert_snapshot!(without_run(&without_id(&thread.in_short())), @"
     *Enroll 30 test users in “Lesson Video Hints”?*
     *Users*  `test-‹run›-0001` to `test-‹run›-0030`
-    *At*  lesson-stream / lesson-video
+    *Decision point*  lesson-stream / lesson-video
     *Expected*  control 34%, question-hint-default 33%, question-hint-tutorbot 33%
-    *Bounds*  30 users, this experiment only, at most 15 minutes
+    *Limits*  30 users, this experiment only, at most 15 minutes
     ⚠️ The platform can't remove enrolled users, so they stay in its data.
     ⚠️ 24 users are already enrolled, so the data will be mixed.
     You can stop it midway; users enrolled by then stay enrolled.

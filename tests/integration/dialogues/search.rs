@@ -31,7 +31,7 @@ async fn experiments_are_found_by_what_is_known_of_them() {
     ");
     assert_snapshot!(thread.answer("ana", "what is running in assign-prog?").await, @"
     There are no experiments (running, in assign-prog).
-    [Show all]
+    [List experiments]
     ");
     assert_snapshot!(thread.answer("ana", "what is running in asign-prog?").await, @"‹there is no “asign-prog”›");
     assert_snapshot!(thread.answer("ana", "list experiments created since whenever").await, @"

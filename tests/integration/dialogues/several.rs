@@ -35,7 +35,7 @@ async fn all_of_a_kind_are_archived_with_one_decision() {
     assert_eq!(bot.upgrade.experiment("Chat Tone").unwrap()["state"], "completed", "it is of another context");
     assert_snapshot!(thread.answer("ana", "archive all completed experiments in assign-prog").await, @"
     No experiments match, so there's nothing to change.
-    [Show all]
+    [List experiments]
     ");
 }
 
@@ -64,7 +64,7 @@ async fn what_became_of_each_is_said() {
     *Stop 2 experiments?*
     *Pilot*  running → *paused*
     *Lesson Video Hints*  running → *paused*
-    *Enrolled*  24 users in all
+    *Enrolled*  24 users in total
     One decision covers all of them. The outcome of each is reported.
     Left out: Chat Tone (it is cancelled).
     ‹ana asks, anyone may decide› [Stop 2 experiments] [Cancel request] [Show all]

@@ -303,7 +303,7 @@ async fn each_fault_of_the_bridge_has_a_sentence_and_a_refusal_is_not_repeated()
         thread.press("bo", "Set value").await;
         let is_set = || bridge.parameter("demo", "Dose") == Some((dose as f64, "mg".to_owned()));
         if nth < 9 {
-            eventually("a refusal", || has_said(&thread, "did not work")).await;
+            eventually("a refusal", || has_said(&thread, "didn't work")).await;
             assert_eq!((sent() - before, is_set()), (1, false), "{fault:?}: it is not sent again");
             told.0.push_str(&format!("{fault:?}\n{}\n\n", thread.last()));
         } else {
@@ -327,7 +327,7 @@ async fn a_read_is_repeated_while_the_bridge_is_away_and_no_longer() {
     bridge.is_down(true);
     thread.says("ana", "what is the dose?").await;
     let heard = thread.heard();
-    assert!(heard.starts_with("The simulation bridge doesn't answer"), "{heard}");
+    assert!(heard.starts_with("The simulation bridge isn't answering"), "{heard}");
     bridge.is_well();
     finish(bot, bridge).await;
 }
@@ -533,7 +533,7 @@ async fn a_stop_before_the_job_is_known_cancels_it() {
     bot.delivered(&stop).await;
     in_time(&bot, "the stop", || has_said(&thread, "Stopped by <@U1>")).await;
     bot.settled().await;
-    assert!(has_said(&thread, "The bridge was asked to cancel the run of"), "{}", thread.last());
+    assert!(has_said(&thread, "I asked the bridge to cancel the run of"), "{}", thread.last());
     assert_eq!((bridge.jobs().len(), cancellations(&bridge)), (1, 1), "what is told is true");
     drop(thread);
     finish(bot, bridge).await;

@@ -69,7 +69,7 @@ async fn an_analysis_tells_of_changes_that_others_made() {
     assert!(heard.contains("Clearance | +10% | -1.7% | -6.5%"), "{heard}");
     assert!(heard.contains("lack the changes made in *demo* since it was loaded."), "{heard}");
     assert!(
-        heard.contains("Before the variation, Cmax is 1.383 mg/L in such a copy and 0.8179 mg/L in *demo*."),
+        heard.contains("Unvaried, Cmax is 1.383 mg/L in the copies and 0.8179 mg/L in *demo*."),
         "{heard}"
     );
     finish(bot, bridge).await;

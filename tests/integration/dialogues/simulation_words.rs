@@ -166,7 +166,7 @@ async fn a_plan_goes_on_with_the_simulation_that_is_loaded_already() {
             None => thread.says("ana", answer).await,
         }
         let heard = thread.heard();
-        assert!(heard.contains("I use *demo* as it is."), "{answer}: {heard}");
+        assert!(heard.contains("I'll use *demo* as it is."), "{answer}: {heard}");
         assert!(heard.contains("100 mg → *200 mg*") && heard.contains("Step 2 of 2."), "{answer}: {heard}");
     }
     finish(bot, bridge).await;

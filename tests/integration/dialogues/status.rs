@@ -12,7 +12,16 @@ async fn starting_an_experiment_waits_for_a_person() {
     ");
     assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "inactive", "nothing happens before a click");
 
-    assert_snapshot!(thread.outcome("bo", "Start experiment").await, @"‹Math Hints is started, as bo approved›");
+    assert_snapshot!(thread.outcome("bo", "Start experiment").await, @"
+    ✅ *Started “Math Hints”: it is running now.*
+    Approved by @bo · ‹time›
+    *Status*  inactive → *running*
+    Asked by @ana · digest `‹id›`
+    [Undo: stop experiment] [Show all]
+    ---
+    @ana Started “Math Hints”: it is running now. Approved by bo. What next?
+    [Show details]
+    ");
     assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "running");
     assert_eq!(bot.upgrade.effects().len(), 1);
 }
@@ -69,7 +78,7 @@ async fn stopping_can_be_undone_with_a_card_of_its_own() {
     Asked by @ana · digest `‹id›`
     [Undo: resume experiment] [Show all]
     ---
-    @ana “*Lesson Video Hints*”: done. What next?
+    @ana Stopped “Lesson Video Hints”: no new users are enrolled. What next?
     [Show details]
     ");
     assert_snapshot!(thread.outcome("ana", "Undo: resume experiment").await, @"
@@ -90,7 +99,7 @@ async fn stopping_can_be_undone_with_a_card_of_its_own() {
     Asked by @ana · digest `‹id›`
     [Undo: stop experiment] [Show all]
     ---
-    @ana “*Lesson Video Hints*”: done. What next?
+    @ana Resumed “Lesson Video Hints”: it is running again. What next?
     [Show details]
     ");
     assert_eq!(bot.upgrade.experiment("Lesson Video Hints").unwrap()["state"], "running");
@@ -118,7 +127,7 @@ async fn cancelling_is_for_good() {
     Asked by @ana · digest `‹id›`
     [Show all]
     ---
-    @ana “*Running Test*”: done, approved by bo. What next?
+    @ana Cancelled “Running Test”: nobody gets its conditions anymore. Approved by bo. What next?
     [Show details]
     ");
 }
@@ -147,7 +156,7 @@ async fn without_a_name_it_is_asked_for() {
     ");
     assert_snapshot!(thread.answer("ana", "Zebra").await, @"
     No experiment is called “*Zebra*”.
-    [Show all]
+    [List experiments]
     ");
     thread.says("ana", "Math Hints").await;
     assert!(thread.heard().contains("[Start experiment]"));
@@ -196,8 +205,10 @@ async fn not_wishing_and_wondering_change_nothing() {
     0
     ‹not: nobody›
     ⋯
+    ID `‹id›`
     It's up to you. To request it, say “start Math Hints”. I'll post a card, and nothing is changed until someone approves it.
     [Start] [In detail]
+    ‹not: Id `‹id›`›
     ");
     assert_snapshot!(thread.answer("ana", "don't start it").await, @"OK, nothing was started.");
     thread.says("ana", "start it").await;

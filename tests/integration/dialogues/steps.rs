@@ -22,7 +22,7 @@ async fn what_is_created_is_started_next_each_with_its_card() {
     Asked by @ana · digest `‹id›`
     [Undo: delete experiment] [Show all]
     ---
-    @ana “*Foo*”: done, approved by bo. Next: start it.
+    @ana Created “Foo”. It stays inactive until someone starts it. Approved by bo. Next: start it.
     ---
     ‹Start “Foo”, open as the second step›
     ");
@@ -35,7 +35,7 @@ async fn what_is_created_is_started_next_each_with_its_card() {
     Asked by @ana · digest `‹id›`
     [Undo: stop experiment] [Show all]
     ---
-    @ana “*Foo*”: done, approved by bo. What next?
+    @ana Started “Foo”: it is running now. Approved by bo. What next?
     [Show details]
     ");
     assert_eq!(bot.upgrade.experiment("Foo").unwrap()["state"], "running");
@@ -71,7 +71,7 @@ async fn questions_are_answered_one_after_the_other() {
     0
     *Tags*
     hints, algebra
-    Id `‹id›`
+    ID `‹id›`
     [Start] [In detail]
     ");
 }
@@ -138,7 +138,7 @@ async fn a_question_in_between_is_answered_and_the_rest_follows() {
     Asked by @ana · digest `‹id›`
     [Undo: delete experiment] [Show all]
     ---
-    @ana “*Foo*”: done, approved by bo. Next: start it.
+    @ana Created “Foo”. It stays inactive until someone starts it. Approved by bo. Next: start it.
     ---
     *Start “Foo”?* ⋯
     *Conditions*  control 50%, variant 50%
@@ -151,7 +151,7 @@ async fn never_mind_ends_the_rest() {
     let (bot, mut thread) = TestBot::asked("ana", "Create experiment Foo in assign-prog and start it").await;
     assert_snapshot!(thread.answer("ana", "never mind").await, @"
     OK, dropped. Nothing was changed.
-    These steps of your earlier request weren't run: start it.
+    I didn't run these steps of your earlier request: start it.
     ");
 
     let mut thread = bot.user("ana").asks("start Math Hints and then show it").await;
@@ -199,7 +199,7 @@ async fn what_is_said_meanwhile_neither_loses_nor_mixes_the_steps() {
     Asked by @ana · digest `‹id›`
     [Undo: stop experiment] [Show all]
     ---
-    @ana “*Math Hints*”: done, approved by bo. Next: show it in short.
+    @ana Started “Math Hints”: it is running now. Approved by bo. Next: show it in short.
     ---
     Step 2 of 2
     *Math Hints* is running in `assign-prog`, comparing control 50%, variant 50%. Nobody is enrolled.
@@ -212,7 +212,7 @@ async fn what_is_said_meanwhile_neither_loses_nor_mixes_the_steps() {
     Asked by @bo · digest `‹id›`
     [Undo: resume experiment] [Show all]
     ---
-    @bo “*Lesson Video Hints*”: done. Next: show it in short.
+    @bo Stopped “Lesson Video Hints”: no new users are enrolled. Next: show it in short.
     ---
     Step 3 of 3
     *Lesson Video Hints* is paused in `mathstream`, comparing control 34%, question-hint-default 33%, question-hint-tutorbot 33%. 24 users are enrolled.
@@ -249,7 +249,7 @@ async fn a_correction_of_the_card_keeps_what_follows() {
 async fn a_wish_to_do_something_else_ends_the_rest() {
     let (_bot, mut thread) = TestBot::asked("ana", "Create experiment Foo in assign-prog and start it").await;
     assert_snapshot!(thread.answer("ana", "start Math Hints").await, @"
-    These steps of your earlier request weren't run: start it.
+    I didn't run these steps of your earlier request: start it.
     ---
     ‹Start “Math Hints”, open›
     ");

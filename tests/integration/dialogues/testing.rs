@@ -69,9 +69,9 @@ async fn the_balance_of_a_running_experiment() {
     assert_snapshot!(without_run(&thread.in_short()), @"
     *Enroll 100 test users in “Math Hints”?*
     *Users*  `test-‹run›-0001` to `test-‹run›-0100`
-    *At*  SelectSection / absolute_value_plot_equality
+    *Decision point*  SelectSection / absolute_value_plot_equality
     *Expected*  control 50%, variant 50%
-    *Bounds*  100 users, this experiment only, at most 15 minutes
+    *Limits*  100 users, this experiment only, at most 15 minutes
     ⚠️ The platform can't remove enrolled users, so they stay in its data.
     You can stop it midway; users enrolled by then stay enrolled.
     ‹ana asks, anyone may decide› [Enroll test users] [Cancel request] [Edit…] [Show all]
@@ -131,7 +131,7 @@ async fn one_user_visits_a_decision_point() {
     *Send user “u1” through “Math Hints”?*
     *User*  `u1`
     *Experiment*  *Math Hints* (inactive, assign-prog)
-    *At*  SelectSection / absolute_value_plot_equality
+    *Decision point*  SelectSection / absolute_value_plot_equality
     *Steps*  initialize the user, request the condition, record the visit
     ⚠️ The experiment is inactive, so the user will most likely get no condition.
     ‹ana asks, anyone may decide› [Simulate visit] [Cancel request] [Edit…] [Show all]

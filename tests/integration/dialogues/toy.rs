@@ -286,7 +286,7 @@ async fn a_second_domain_needs_one_file() {
     Asked by @ana · digest `‹id›`
     [Show all]
     ---
-    @ana “*Study Plan*”: done, approved by bo. What next?
+    @ana Archived “Study Plan”. Approved by bo. What next?
     ");
     assert!(shelf.lock().unwrap()[0].1 && !shelf.lock().unwrap()[1].1);
 

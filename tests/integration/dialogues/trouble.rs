@@ -98,13 +98,13 @@ async fn when_the_outcome_cannot_be_known_that_is_said() {
     bot.settled().await;
     assert_snapshot!(thread.in_short(), @"
     *Start “Math Hints”*
-    ❔ It was sent, but the connection was closed. UpGrade couldn't be checked (the connection was closed). It may or may not have happened. Check before asking again. It was sent ‹time›.
+    ❔ It was sent, but the connection was closed. I couldn't check UpGrade (the connection was closed). It may or may not have happened. Check before asking again. It was sent ‹time›.
     Approved by @bo · ‹time›
     *Status*  inactive → *running*
     Asked by @ana · digest `‹id›`
     [Check again] [Mark as done] [Try again] [Abandon] [Show all]
     ---
-    @ana, @bo It was sent, but the connection was closed. UpGrade couldn't be checked (the connection was closed). It may or may not have happened. Check before asking again.
+    @ana, @bo It was sent, but the connection was closed. I couldn't check UpGrade (the connection was closed). It may or may not have happened. Check before asking again.
     I won't send it again unless someone asks.
     [Show details]
     ");

@@ -21,7 +21,7 @@ async fn a_new_name_is_shown_before_and_after() {
     Asked by @ana · digest `‹id›`
     [Undo: restore previous design] [Show all]
     ---
-    @ana “*Algebra Hints*”: done, approved by bo. What next?
+    @ana Renamed “Math Hints” to “Algebra Hints”. Approved by bo. What next?
     [Show details]
     ");
     assert!(bot.upgrade.contains("Algebra Hints") && !bot.upgrade.contains("Math Hints"));
@@ -52,7 +52,7 @@ async fn new_weights_are_shown_condition_by_condition() {
     Asked by @ana · digest `‹id›`
     [Undo: restore previous design] [Show all]
     ---
-    @ana “*Lesson Video Hints*”: done. What next?
+    @ana Changed the weights of “Lesson Video Hints”. What next?
     [Show details]
     ");
     let now = bot.upgrade.experiment("Lesson Video Hints").unwrap();
@@ -112,7 +112,7 @@ async fn a_participant_is_introduced_asked_about_and_marked() {
     Asked by @ana · digest `‹id›`
     [Show all]
     ---
-    @ana *Initialize user “student-1”*: done.
+    @ana UpGrade knows the user student-1 now.
     ");
 
     thread.says("ana", "what condition would student-1 get in mathstream?").await;

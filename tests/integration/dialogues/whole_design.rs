@@ -57,8 +57,8 @@ async fn a_rich_design_is_created_in_one_go() {
     Asked by @ana · digest `‹id›`
     [Undo: delete experiment] [Show all]
     ---
-    @ana “*Tutor Trial*”: done. What next?
-    [Start it] [Show details]
+    @ana Created “Tutor Trial”. It stays inactive until someone starts it. What next?
+    [Start experiment] [Show details]
     ");
     let made = bot.upgrade.experiment("Tutor Trial").unwrap();
     assert_eq!(made["postExperimentRule"], "assign");
@@ -130,7 +130,7 @@ async fn people_are_put_on_lists_and_taken_off() {
     Asked by @ana · digest `‹id›`
     [Undo: restore previous design] [Show all]
     ---
-    @ana “*Math Hints*”: done. What next?
+    @ana Changed the inclusion list of “Math Hints”. What next?
     [Show details]
     ");
     assert_snapshot!(thread.outcome("ana", "Undo: restore previous design").await, @"

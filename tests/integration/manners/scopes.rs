@@ -42,21 +42,21 @@ async fn a_busy_day(agent: bool) -> TestBot {
     // A post whose answer is lost: it is looked for.
     bot.slack.inject(Fault::LoseAnswer { method: "chat.postMessage".into(), calls: 1, how: Loss::Closed });
     thread.says("ana", "is UpGrade running?").await;
-    // Direct messages, a private channel, commands, the Home tab.
+    // Direct messages, a private channel, commands.
     bot.user("bo").writes("is UpGrade running?").await;
     let private = bot.slack.founds_private_channel("ana", "lab", &["bo"]);
     let inside = bot.user("ana").says_in(private.as_str(), "@countersign is UpGrade running?").await;
     inside.says("bo", "@countersign list experiments").await;
-    // Whoever is in the private channel finds its card in the Home tab.
     inside.says("bo", "@countersign stop Lesson Video Hints").await;
     thread.says("ana", "@countersign notebook").await;
     bot.user("ana").types("/upgrade status").await;
     bot.user("ana").types("/countersign pending").await;
-    bot.user("ana").opens_home().await;
     // Somebody who may not decide, told in private.
     let other = bot.user("ana").says("stop Math Hints").await;
     other.says("cy", "@countersign hello").await;
     bot.settled().await;
+    // Whoever is in a channel finds its card in the Home tab.
+    bot.user("ana").opens_home().await;
     // Who is named by the policy is told a moment after the card was shown.
     let tells = || bot.slack.recorded().calls.iter().any(|call| call.method == "conversations.open");
     eventually("a direct message to an approver", tells).await;
