@@ -25,7 +25,7 @@ struct NoArguments {}
 #[derive(Deserialize, JsonSchema)]
 struct ContextArguments {
     /// The context, such as `assign-prog`.
-    context: String,
+    context: Option<String>,
 }
 
 /// A decision point and the experiments that use it.
@@ -46,12 +46,11 @@ async fn requested_context(
 ) -> Result<(String, ContextMetadata), ToolError> {
     let contexts = client.context_metadata().await.map_err(|error| tool_error(&error))?;
     let request_with = |known: &str| format!("what {part} does {known} have?");
-    if arguments.get("context").is_none_or(Value::is_null) {
+    let ContextArguments { context: Some(context) } = arguments_as(arguments)? else {
         let known: Vec<String> = contexts.keys().cloned().collect();
         let reply = refusals::which_context(part, &known, request_with);
         return Err(ToolError { kind: ErrorKind::UserInput, reply, transient: false });
-    }
-    let ContextArguments { context } = arguments_as(arguments)?;
+    };
     if let Ok((name, known)) = access::context(&contexts, &context, request_with) {
         return Ok((name.to_owned(), known.clone()));
     }
