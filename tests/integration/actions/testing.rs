@@ -235,17 +235,17 @@ async fn a_running_or_paused_experiment_is_tested_from_there() {
     let outcome = bench.makes_batches(&mut test, async |_| {}).await;
     let report = bench.reports(&mut test, outcome);
     assert_eq!(rows(&report).len(), 3);
-    assert!(read(&report).contains("[Resume it → resume “Trial”]"), "{}", read(&report));
+    assert!(read(&report).contains("[Resume experiment → resume “Trial”]"), "{}", read(&report));
 
     let proposal = bench.proposes("test_consistency_rules", asked).await;
     let run = proposal.parameters["run"].as_str().unwrap().to_owned();
     assert_snapshot!(without_run(&card(&proposal.card), &run), @"
     Test the consistency rules of “Trial”?
-    Rules: individual; consistency individual; early visitors are included; afterwards enrolled users keep their condition
-    At: SelectSection / area_model
+    Rules: individual; consistency individual; early visitors are included; after enrollment ends, enrolled users keep their condition
+    Decision point: SelectSection / area_model
     1. While it is paused: visit by test-‹run›-0001 (newcomer)
     Left out: visits before the start and while it runs, since it is already paused
-    Bounds: 1 test user, this experiment only, at most 10 minutes
+    Limits: 1 test user, this experiment only, at most 10 minutes
     ⚠️ The platform can't remove enrolled users, so they stay in its data.
     ⚠️ 1 user is already enrolled, so the data will be mixed.
     You can stop it midway; the experiment then keeps its status at that moment.

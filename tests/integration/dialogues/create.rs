@@ -45,7 +45,7 @@ async fn what_is_missing_is_asked_for_one_by_one() {
     assert_eq!((&made["context"][0], &made["state"]), (&"assign-prog".into(), &"inactive".into()));
 
     assert_snapshot!(thread.outcome("ana", "Start experiment").await, @"
-    @ana chose *Start it*.
+    @ana chose *Start experiment*.
     ---
     *Start “Foo”?* ⋯
     *Conditions*  control 50%, variant 50%

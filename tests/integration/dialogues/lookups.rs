@@ -55,9 +55,7 @@ async fn one_experiment_is_shown_with_what_can_be_done_next() {
     0
     ‹not: nobody›
     ⋯
-    ID `‹id›`
     [Start] [In detail]
-    ‹not: Id `‹id›`›
     ");
     thread.says("ana", "what is the status of Class Hint Rollout?").await;
     assert_snapshot!(without_draw(&thread.in_short()), @"

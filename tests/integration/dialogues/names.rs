@@ -59,13 +59,13 @@ async fn who_approved_is_named_when_it_is_done_and_not_notified() {
 
     let mut own = bot.user("ana").says("stop Math Hints").await;
     own.clicks("ana", "Stop experiment").await;
-    assert!(own.heard().contains("“*Math Hints*”: done. What next?"), "ana knows who approved");
+    assert!(own.heard().contains("Stopped “Math Hints”: no new users are enrolled. What next?"), "ana knows who approved");
     let mut other = bot.user("ana").says("stop Lesson Video Hints").await;
     bot.user("cy").types("/countersign pending").await; // that cy is a member is known for a moment
     let (method, error) = ("users.info".to_owned(), "fatal_error".to_owned());
     bot.slack.inject(Fault::Fail { method, error, calls: 1 });
     other.clicks("cy", "Stop experiment").await;
-    assert!(other.heard().contains("done, approved by @cy."), "as Slack shows them");
+    assert!(other.heard().contains("Approved by @cy. What next?"), "as Slack shows them");
 }
 
 #[tokio::test(flavor = "multi_thread")]

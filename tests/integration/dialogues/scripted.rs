@@ -84,16 +84,7 @@ async fn starting_an_experiment_asks_the_model_once_and_the_click_not_at_all() {
     assert_eq!(model.requests().len(), 1);
     assert_eq!(state(&bot, "Math Hints"), "inactive");
 
-    assert_snapshot!(thread.outcome("bo", "Start experiment").await, @"
-    ✅ *Started “Math Hints”: it is running now.*
-    Approved by @bo · ‹time›
-    *Status*  inactive → *running*
-    Asked by @ana · digest `‹id›`
-    [Undo: stop experiment] [Show all]
-    ---
-    @ana Started “Math Hints”: it is running now. Approved by bo. What next?
-    [Show details]
-    ");
+    assert_snapshot!(thread.outcome("bo", "Start experiment").await, @"‹Math Hints is started, as bo approved›");
     assert_eq!(state(&bot, "Math Hints"), "running");
     assert_eq!(model.requests().len(), 1);
     finish(bot, model).await;

@@ -12,16 +12,7 @@ async fn starting_an_experiment_waits_for_a_person() {
     ");
     assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "inactive", "nothing happens before a click");
 
-    assert_snapshot!(thread.outcome("bo", "Start experiment").await, @"
-    ✅ *Started “Math Hints”: it is running now.*
-    Approved by @bo · ‹time›
-    *Status*  inactive → *running*
-    Asked by @ana · digest `‹id›`
-    [Undo: stop experiment] [Show all]
-    ---
-    @ana Started “Math Hints”: it is running now. Approved by bo. What next?
-    [Show details]
-    ");
+    assert_snapshot!(thread.outcome("bo", "Start experiment").await, @"‹Math Hints is started, as bo approved›");
     assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "running");
     assert_eq!(bot.upgrade.effects().len(), 1);
 }
@@ -205,10 +196,8 @@ async fn not_wishing_and_wondering_change_nothing() {
     0
     ‹not: nobody›
     ⋯
-    ID `‹id›`
     It's up to you. To request it, say “start Math Hints”. I'll post a card, and nothing is changed until someone approves it.
     [Start] [In detail]
-    ‹not: Id `‹id›`›
     ");
     assert_snapshot!(thread.answer("ana", "don't start it").await, @"OK, nothing was started.");
     thread.says("ana", "start it").await;
