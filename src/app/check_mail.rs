@@ -160,7 +160,7 @@ mod tests {
         let on = [("COUNTERSIGN__EMAIL__AUTOMATIC", "true"), ("COUNTERSIGN__EMAIL__THRESHOLDS__INQUIRY", "0.95")];
         assert_eq!(
             automatic(&config(&on).email),
-            "ON: replies are sent without review from a confidence of 0.8 (inquiry from 0.95), up to 50 a day and 3 \
+            "ON: replies are sent without review at a confidence of 0.8 or higher (inquiry from 0.95), up to 50 a day and 3 \
              to one address; complaints are always reviewed"
         );
     }

@@ -367,7 +367,7 @@ mod tests {
     #[test]
     fn wrong_values_are_told_with_what_would_be_right() {
         let every = [
-            ("COUNTERSIGN__EMAIL__CHANNEL", "#support", "email.channel", "the id of a channel"),
+            ("COUNTERSIGN__EMAIL__CHANNEL", "#support", "email.channel", "a channel ID"),
             ("COUNTERSIGN__EMAIL__ADDRESS", "Support <s@example.com>", "email.address", "support@example.com"),
             ("COUNTERSIGN__EMAIL__ALIASES", "a@example.com, b", "email.aliases", "found `b`"),
             ("COUNTERSIGN__EMAIL__SYNC_EVERY", "0s", "email.sync_every", "between 1s and 1day"),

@@ -89,7 +89,7 @@ mod tests {
         - Wednesday, March 5, 9:00 AM to 10:30 AM (UTC+01:00)
         - Thursday, March 6, 9:00 AM to 10:30 AM (UTC+01:00)
 
-        Does one of them work for you?
+        Does one of them suit you?
 
         Best regards,
         Support

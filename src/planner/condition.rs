@@ -282,7 +282,7 @@ mod tests {
         let unit = json!({ "cmax": 2, "unit": "mg/L" });
         assert_eq!(
             verdict("cmax is above 2 hours", &unit),
-            Verdict::CannotTell("“cmax” is in mg/L, and the condition is in hours".into())
+            Verdict::CannotTell("“cmax” is in mg/L, but the condition is in hours".into())
         );
     }
 

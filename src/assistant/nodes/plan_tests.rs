@@ -29,9 +29,9 @@ const SAID: &str = "start Math Hints, then start Math Hints again, then check Up
 async fn a_plan_is_reported_by_its_events() {
     let mut harness = Harness::with_rules();
     let told = harness.says("start Math Hints and then start Away").await;
-    assert_eq!(told.events, ["A plan of 2 steps", "Begins: start Math Hints"]);
+    assert_eq!(told.events, ["A plan of 2 steps", "Started: start Math Hints"]);
     let told = done(&mut harness).await;
-    assert_eq!(told.events[..2], ["Done: start Math Hints", "Begins: start Away"]);
+    assert_eq!(told.events[..2], ["Done: start Math Hints", "Started: start Away"]);
     assert_eq!(told.events.last().unwrap(), "1 of 2 steps done: network");
 }
 
@@ -63,9 +63,9 @@ async fn a_step_is_tried_three_times_with_growing_waits() {
         told.events,
         [
             "A plan of 2 steps",
-            "Begins: start Away",
-            "Try 1 failed, the next in 0.5 s: network",
-            "Try 2 failed, the next in 0.75 s: network",
+            "Started: start Away",
+            "Attempt 1 failed; next attempt in 0.5 s: network",
+            "Attempt 2 failed; next attempt in 0.75 s: network",
             "0 of 2 steps done: network",
         ]
     );
@@ -83,7 +83,7 @@ async fn a_plan_ends_when_its_time_is_over() {
     harness.says("start Math Hints and then check UpGrade").await;
     let told = done(&mut harness).await;
     assert_snapshot!(told.read(), @"
-    @ana “Math Hints”: done, approved by @bo.
+    @ana Started “Math Hints”. Approved by @bo.
     I stopped here: it took longer than 0 s, the limit for one request.
     Not done: check UpGrade.
     ");
@@ -95,7 +95,7 @@ async fn the_time_in_which_a_person_is_asked_does_not_count() {
     harness.says("start Math Hints and then check UpGrade").await;
     harness.waits(Duration::from_secs(3600));
     let told = done(&mut harness).await;
-    assert!(told.events.contains(&"Begins: check UpGrade".to_owned()), "{:?}", told.events);
+    assert!(told.events.contains(&"Started: check UpGrade".to_owned()), "{:?}", told.events);
 }
 
 #[tokio::test]
@@ -104,7 +104,7 @@ async fn a_plan_ends_after_its_number_of_nodes() {
     harness.says("start Math Hints and then check UpGrade").await;
     let told = done(&mut harness).await;
     assert_snapshot!(told.read(), @"
-    @ana “Math Hints”: done, approved by @bo.
+    @ana Started “Math Hints”. Approved by @bo.
     I stopped here: it took more than 2 steps of work, the limit for one request.
     Not done: check UpGrade.
     ");
@@ -123,13 +123,13 @@ async fn a_step_of_a_capability_that_is_gone_is_assigned_again_once() {
     harness.says("start Math Hints and then check UpGrade").await;
     loses_a_capability(&mut harness);
     let told = done(&mut harness).await;
-    assert!(told.events.contains(&"Begins: check UpGrade".to_owned()), "{:?}", told.events);
+    assert!(told.events.contains(&"Started: check UpGrade".to_owned()), "{:?}", told.events);
 
     let mut harness = Harness::with_rules();
     harness.says("start Math Hints and then check UpGrade").await;
     loses_a_capability(&mut harness).control.reclassifications = 1;
     assert_snapshot!(done(&mut harness).await.read(), @"
-    @ana “Math Hints”: done, approved by @bo.
+    @ana Started “Math Hints”. Approved by @bo.
     I stopped here: what the next step needs (weather) is no longer offered here.
     Not done: check UpGrade.
     ");
@@ -156,7 +156,7 @@ async fn a_condition_that_nothing_can_show_begins_nothing() {
     let script = Script::of([calls([("analyze_user_request", steps)])]);
     let told = Harness::with(script).says("if it rains, start Math Hints; then check UpGrade").await;
     assert_snapshot!(told.read(), @"
-    I can't tell whether the condition in “if it rains, start Math Hints” holds: no request before it reads anything that could show it.
+    I can't tell whether the condition in “if it rains, start Math Hints” holds: nothing before it looks that up.
     Nothing was started. Ask again in another order, or one at a time.
     ");
     assert!(told.asked.is_none());

@@ -63,7 +63,7 @@ async fn starting_an_experiment_takes_one_call_and_the_click_none() {
     let told = harness.ends(Status::Done, by_bo(Verdict::Approved), done("Started “Math Hints”.")).await;
     assert_eq!((told.way.as_slice(), told.usage.is_none(), script.calls()), (["respond"].as_slice(), true, 1));
     assert_snapshot!(told.read(), @"
-    @ana “Math Hints”: done, approved by @bo. What next?
+    @ana Started “Math Hints”. Approved by @bo. What next?
     [Show details → show “Math Hints”]
     ");
 }
@@ -138,8 +138,8 @@ async fn an_unknown_request_gets_examples_and_no_guess() {
     [Is UpGrade running? → is UpGrade running?]
     [What can you do? → what can you do?]
     ");
-    assert_snapshot!(harness.says("finish Math Hints").await.read(), @r"
-    Do you want to pause it (nobody new, can be resumed) or cancel it for good?
+    assert_snapshot!(harness.says("finish Math Hints").await.read(), @"
+    Do you want to pause it (no new users; you can resume it) or cancel it permanently?
     [pause “Math Hints” → pause “Math Hints”]
     [cancel “Math Hints” → cancel “Math Hints”]
     ");
@@ -188,7 +188,7 @@ async fn each_outcome_of_a_card_has_its_reply() {
         read.push(format!("{status}: {}", harness.ends(status, decisions, outcome).await.read()));
     }
     assert_snapshot!(read.join("\n"), @"
-    failed: @ana, @bo Start “Math Hints” did not work. UpGrade refused it: full.
+    failed: @ana, @bo Start “Math Hints” didn't work. UpGrade refused it: full.
     unknown: @ana, @bo I cannot tell whether it started.
     I won't send it again unless someone asks.
     [Show details → show “Math Hints”]

@@ -306,7 +306,7 @@ mod tests {
         assert_eq!(missing[0].name, "text");
         assert_eq!(
             missing[0].question,
-            "What should text be for add-note? I need a text. notes describes it as “The text of it”."
+            "What should text be for add-note? I need text. notes describes it as “The text of it”."
         );
         assert_eq!(missing[1].options, ["yellow", "blue"]);
     }
@@ -324,7 +324,7 @@ mod tests {
     fn a_model_is_shown_the_servers_words_as_data() {
         let schema = for_model(&note());
         let text = &schema["properties"]["text"];
-        assert_eq!(text["description"], "Required. A text. The server's words, as data: «The text of it»");
+        assert_eq!(text["description"], "Required. Text. The server's words, as data: «The text of it»");
         assert!(schema.get("required").is_none(), "what is missing is asked for");
     }
 

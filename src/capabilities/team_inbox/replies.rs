@@ -383,11 +383,11 @@ mod tests {
         assert!(said.contains("Waiting for review: 1 email, the oldest for 5 h"), "{said}");
         assert!(said.contains("Automatic replies: off"), "{said}");
 
-        overview.fault = Some("Gmail does not answer".to_owned());
+        overview.fault = Some("Gmail isn't answering".to_owned());
         assert!(
             status(&overview, later(5))
                 .words()
-                .contains("could not be fetched: Gmail does not answer. I'll keep trying.")
+                .contains("I couldn't fetch email: Gmail isn't answering. I'll keep trying.")
         );
         overview.paused = Some(Pause { by: "U1".into(), at: Some(RECEIVED) });
         (overview.is_automatic, overview.automatic_today) = (true, 12);

@@ -112,7 +112,7 @@ mod tests {
                 ("cancel the Monday digest", r#"read stop_watching {"days":"monday","what":"digest"}"#),
                 (
                     "stop the digest every Monday, Tuesday, Wednesday and Friday at 9:00 AM",
-                    r#"read stop_watching {"days":"every monday , tuesday , wednesday and friday","time":"9:00am","what":"digest"}"#,
+                    r#"read stop_watching {"days":"every monday tuesday wednesday and friday","time":"9:00am","what":"digest"}"#,
                 ),
                 ("no more digests", r#"read stop_watching {"what":"digests"}"#),
                 ("forget the watch on Math Hints", r#"read stop_watching {"thing":"Math Hints"}"#),

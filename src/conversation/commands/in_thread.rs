@@ -199,7 +199,8 @@ impl ThreadCommand {
 
 /// Returns the subject of a question about approvers; `None` if the text is no such question.
 pub(super) fn approvable(text: &str) -> Option<Approvable> {
-    const THIS: &[&str] = &["it", "this", "that", "these", "those", "them", "the", "my", "here", "in", "thread", "channel"];
+    const THIS: &[&str] =
+        &["it", "this", "that", "these", "those", "them", "the", "my", "here", "in", "thread", "channel"];
     const THING: &[&str] = &["card", "cards", "one", "ones", "request", "requests", "change", "changes", "now"];
     let said = text.trim().trim_end_matches(['.', '!', '?', ' ']).to_lowercase().replace('’', "'");
     let said = format!("{said} ");

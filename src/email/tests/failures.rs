@@ -136,7 +136,7 @@ async fn an_account_that_does_not_answer_is_tried_again() {
     assert!(world.cards(&thread).await.is_empty());
     assert_eq!(world.entry("m1").await.status, MailStatus::NeedsReview, "the mail is not lost");
     let posted = world.posted(&thread).await;
-    assert!(posted.iter().any(|reply| reply.contains("The mail server doesn't answer.")), "{posted:?}");
+    assert!(posted.iter().any(|reply| reply.contains("The mail server isn't answering.")), "{posted:?}");
     *world.account.failure.lock().unwrap() = None;
     assert!(world.state(&thread).await.draft_response.contains("5 a month"), "and neither is the draft");
 }

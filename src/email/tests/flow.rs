@@ -269,7 +269,7 @@ async fn the_limit_of_a_day_asks() {
     let card = world.card(&thread).await;
     assert_eq!(card.status, Status::Pending);
     let why = card.card.facts.iter().find(|fact| fact.label == "Waiting because").unwrap();
-    assert_eq!(why.after.words(), "Today's limit of automatic replies is reached (1).");
+    assert_eq!(why.after.words(), "Today's limit on automatic replies has been reached (1).");
 }
 
 #[tokio::test]

@@ -113,7 +113,7 @@ async fn an_account_that_does_not_answer_loses_nothing() {
     let after = Some(Duration::from_secs(7));
     *world.account.failure.lock().unwrap() = Some(MailError::Unavailable { reason: "429".into(), retry_after: after });
     assert_eq!(sync.round().await, Round::Failed(after));
-    assert_eq!(control.state().await.unwrap().problem.as_deref(), Some("The mail server doesn't answer."));
+    assert_eq!(control.state().await.unwrap().problem.as_deref(), Some("The mail server isn't answering."));
     *world.account.failure.lock().unwrap() = None;
     assert_eq!(sync.round().await, Round::Complete(false));
     assert!(world.entry("m1").await.is_delivered);

@@ -127,7 +127,7 @@ mod tests {
     fn equal_readings_have_no_differences() {
         let reading = json!({ "status": "inactive", "points": [["a"], ["b"]] });
         assert!(differences(&reading, &reading).is_empty());
-        assert_snapshot!(described(&json!(1), &json!("1")), @"All of it: 1 → 1");
+        assert_snapshot!(described(&json!(1), &json!("1")), @"Everything: 1 → 1");
     }
 
     #[test]

@@ -71,8 +71,8 @@ fn an_incomplete_list_is_not_taken_for_everything() {
     let mut some = listing(&["Ada", "Bea"]);
     some.listed.as_mut().unwrap().is_complete = false;
     assert_eq!(read(&some, "show the first one"), "show “Ada”");
-    assert!(read(&some, "stop all of them").starts_with("? The last list goes on"));
-    assert!(read(&some, "stop those").starts_with("? The last list goes on"));
+    assert!(read(&some, "stop all of them").starts_with("? The last list continues"));
+    assert!(read(&some, "stop those").starts_with("? The last list continues"));
 }
 
 #[test]

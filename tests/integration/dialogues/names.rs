@@ -53,13 +53,18 @@ async fn a_user_group_whose_name_cannot_be_looked_up_is_shown_by_its_id() {
 async fn who_approved_is_named_when_it_is_done_and_not_notified() {
     let (bot, mut thread) = TestBot::hears("ana", "start Math Hints").await;
     thread.clicks("bo", "Start experiment").await;
-    assert!(thread.heard().ends_with("Started “Math Hints”: it is running now. Approved by bo. What next?\n[Show details]"));
+    assert!(
+        thread.heard().ends_with("Started “Math Hints”: it is running now. Approved by bo. What next?\n[Show details]")
+    );
     let posts = bot.slack.ledger().calls("chat.postMessage");
     assert!(!posts.iter().any(|call| call.body.to_string().contains("<@U2>")), "bo pressed a moment ago");
 
     let mut own = bot.user("ana").says("stop Math Hints").await;
     own.clicks("ana", "Stop experiment").await;
-    assert!(own.heard().contains("Stopped “Math Hints”: no new users are enrolled. What next?"), "ana knows who approved");
+    assert!(
+        own.heard().contains("Stopped “Math Hints”: no new users are enrolled. What next?"),
+        "ana knows who approved"
+    );
     let mut other = bot.user("ana").says("stop Lesson Video Hints").await;
     bot.user("cy").types("/countersign pending").await; // that cy is a member is known for a moment
     let (method, error) = ("users.info".to_owned(), "fatal_error".to_owned());

@@ -516,11 +516,11 @@ mod tests {
     #[test]
     fn unknown_words_are_not_ignored() {
         for (said, question) in [
-            ("list experiments with status bogus", "I couldn't read “with status bogus” in this."),
-            ("list experiments created tomorrow", "I couldn't read “created tomorrow” in this."),
-            ("show experiments created by ana in assign-prog", "I couldn't read “created by ana” in this."),
-            ("list experiments in assign-prog and mathstream", "I couldn't read “mathstream” in this."),
-            ("list experiments not in mathstream", "I couldn't read “not in mathstream” in this."),
+            ("list experiments with status bogus", "I couldn't make sense of “with status bogus” in this."),
+            ("list experiments created tomorrow", "I couldn't make sense of “created tomorrow” in this."),
+            ("show experiments created by ana in assign-prog", "I couldn't make sense of “created by ana” in this."),
+            ("list experiments in assign-prog and mathstream", "I couldn't make sense of “mathstream” in this."),
+            ("list experiments not in mathstream", "I couldn't make sense of “not in mathstream” in this."),
             ("list experiments sorted by enrollment", "I can sort by name, status, or date."),
             ("list experiments sorted by weight", "I can sort by name, status, or date."),
         ] {

@@ -164,7 +164,7 @@ mod tests {
         A decision point in assign-prog is one of its sites with one of its targets.
         Sites: SelectSection
         Targets: none listed
-        In use | By
+        Decision point in use | Used by
         SelectSection / area_model | Math Hints, Twin
         ");
     }

@@ -293,7 +293,7 @@ mod tests {
         Consistency: group
         Enrolled: 12 users, 3 excluded
         Tags: algebra
-        Id d56d271d-a23c-4e9b-a163-b5fd658c5b03
+        ID d56d271d-a23c-4e9b-a163-b5fd658c5b03
         [Start → start Math Hints]
         [In detail → show “Math Hints” in detail]
         ");
@@ -348,7 +348,7 @@ mod tests {
         • u9
         History:
         • 2026-11-20T08:00:00.000Z: running
-        Id d56d271d-a23c-4e9b-a163-b5fd658c5b03
+        ID d56d271d-a23c-4e9b-a163-b5fd658c5b03
         [As JSON → show “Math Hints” as JSON]
         ");
         assert_snapshot!(read(&details_reply(&answer, Form::Normal)), @"
@@ -365,7 +365,7 @@ mod tests {
         Payloads: control “off”
         Included: 30 entries on lists
         Excluded: 1 entry on a list
-        Id d56d271d-a23c-4e9b-a163-b5fd658c5b03
+        ID d56d271d-a23c-4e9b-a163-b5fd658c5b03
         [In detail → show “Math Hints” in detail]
         ");
         answer["raw"] = json!({ "left_out": 100_000 });

@@ -165,7 +165,7 @@ mod tests {
         ");
         assert_snapshot!(list(&[], json!({ "status": "enrolling" })), @"
         There are no experiments (running).
-        [Show all → list experiments]
+        [List experiments → list experiments]
         ");
         assert_snapshot!(list(&[], json!({})), @"
         There are no experiments.

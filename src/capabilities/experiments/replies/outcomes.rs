@@ -365,7 +365,7 @@ mod tests {
         UpGrade rejected this: name: isNotEmpty. I checked: nothing was changed. Correct that and ask again.
         UpGrade refused this: Condition not found: purple. I checked: nothing was changed. Correct that and ask again.
         UpGrade failed while handling this (an internal error). I checked: nothing was changed. Try again. If it keeps failing, contact your administrator.
-        UpGrade refused this: too many requests. UpGrade couldn't be checked (status 503). I don't know whether it went through. Check in UpGrade before asking again.
+        UpGrade refused this: too many requests. I couldn't check UpGrade (status 503). I don't know whether it went through. Check in UpGrade before asking again.
         Checked: “New” exists, but without its inclusion list. UpGrade failed while handling this (a database error). Ask me again for the rest.
         UpGrade refused this: too many requests. I couldn't check whether anything changed. Correct that and ask again.
         Started “Math Hints”. UpGrade answered with an error (too many requests), but I checked and it went through.
@@ -376,7 +376,7 @@ mod tests {
         Checked. Changed: “One”; not changed: “Two”, “Three”.
         “Math Hints” changed after this card was posted, so nothing was done. Ask again for a new card.
         The approved request can't be read, so nothing was changed. Ask again.
-        UpGrade couldn't be checked (no answer in time).
+        I couldn't check UpGrade (no answer in time).
         Checked “Math Hints”: changed: description; not changed: conditions.
         Checked: “Math Hints” is archived.
         ");

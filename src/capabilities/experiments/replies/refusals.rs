@@ -378,9 +378,9 @@ mod tests {
         [Math Hints → start Math Hints]
         [Math Hints v2 → start Math Hints v2]
         ");
-        assert_snapshot!(read(&unknown_experiment("Zebra", &[], request_with)), @r"
+        assert_snapshot!(read(&unknown_experiment("Zebra", &[], request_with)), @"
         No experiment is called “Zebra”.
-        [Show all → list experiments]
+        [List experiments → list experiments]
         ");
     }
 
@@ -498,9 +498,9 @@ mod tests {
             not_its_point("Math Hints", "chat / tone", &[]),
             within_subjects("Tour"),
         ];
-        assert_snapshot!(all.iter().map(read).collect::<Vec<_>>().join("\n"), @r"
+        assert_snapshot!(all.iter().map(read).collect::<Vec<_>>().join("\n"), @"
         The condition code “default” can't be used: it is reserved.
-        The assignment unit cannot be “team”, only individual, group.
+        The assignment unit can't be “team”. Allowed: individual, group.
         A value has the wrong type, so I couldn't use it.
         Give the value again, for example as it appears on the platform.
         A value has the wrong type: expected a whole number.

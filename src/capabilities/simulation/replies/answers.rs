@@ -292,6 +292,6 @@ mod tests {
             "The comparison of 3 values of Dose in demo is running, for 42 s so far: 1 of 3 values are done, now at 200 mg."
         ));
         let last = json!({ "last": "Run “demo”", "at": now, "simulation": "demo" });
-        assert!(said(last).starts_with("No run is in progress. Last: Run “demo”, begun "));
+        assert!(said(last).starts_with("No run is in progress. Last: Run “demo”, started "));
     }
 }

@@ -81,6 +81,11 @@ fn as_shown(message: &Message) -> String {
                 .collect::<Vec<_>>()
                 .join("\n")
         }
+        "rich_text" => {
+            let elements = |of: &Value| of["elements"].as_array().cloned().unwrap_or_default();
+            let texts = elements(block).into_iter().flat_map(|quote| elements(&quote));
+            texts.map(|text| text["text"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>().join("\n")
+        }
         other => panic!("{other}"),
     });
     format!("text: {}\n{}", message.text, lines.collect::<Vec<_>>().join("\n"))
@@ -186,7 +191,7 @@ fn a_closed_card_keeps_the_beginning_of_a_text_that_was_sent() {
     let message = card(&mail, &closed("✅ Sent the reply."));
     check(&message);
     let shown = as_shown(&message);
-    assert!(shown.contains("It costs 5. x") && shown.contains("x…") && !shown.contains("How much?"), "{shown}");
+    assert!(shown.contains("It costs 5. x") && shown.contains("x …") && !shown.contains("How much?"), "{shown}");
     let failed = as_shown(&card(&mail, &closed("❌ Refused.")));
     assert!(!failed.contains("It costs 5."), "it was not sent: {failed}");
 }

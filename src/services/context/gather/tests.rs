@@ -133,7 +133,7 @@ async fn a_source_that_fails_leaves_the_others() {
     assert_eq!(
         found.failures,
         [
-            "Embedding the mail failed: the model is not available: status 503.",
+            "Embedding the email failed: the model is not available: status 503.",
             "Reading the calendar failed: the calendar is not available: status 500.",
         ]
     );
