@@ -243,7 +243,7 @@ impl ReadyMail {
             let (account, book, store, clock) = (account.clone(), book.clone(), book.store().clone(), clock.clone());
             Arc::new(OrderChannel { carries, account, book, store, clock })
         };
-        [Carries::Labels, Carries::Drafts, Carries::Headings(roots)].map(channel).into()
+        [Carries::Labels, Carries::Drafts, Carries::Headings(Box::new(roots))].map(channel).into()
     }
 
     fn roots(&self, announcer: ChannelAnnouncer) -> ChannelRoots {

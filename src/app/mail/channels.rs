@@ -34,7 +34,7 @@ pub(in super::super) enum Carries {
     /// Deletions of drafts.
     Drafts,
     /// The messages that begin threads, to be drawn again.
-    Headings(ChannelRoots),
+    Headings(Box<ChannelRoots>),
 }
 
 /// A channel of orders. Each of them can be carried out twice, so an earlier attempt is not looked up.
