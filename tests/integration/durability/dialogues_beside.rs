@@ -110,7 +110,7 @@ pub(super) const BESIDE: &[Dialogue] = &[
         beside: Beside::Bridge(Version::V05),
         before: loaded_and_holding,
         request: ("ana", "run demo"),
-        turns: &[approves(runs), says("ana", "@countersign stop", |seen| seen.has("was asked to cancel"))],
+        turns: &[approves(runs), says("ana", "@countersign stop", |seen| seen.has("I asked the bridge to cancel"))],
         effects: simulated,
         ..PLAIN
     },

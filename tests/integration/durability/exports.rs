@@ -71,7 +71,7 @@ async fn a_notebook_is_written_and_checked() {
     fs::write(out.join("notebook.md"), "# Another story\n").unwrap();
     let (code, said) = verify(&file, &[]);
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("notebook.md lies beside it"), "{said}");
+    assert!(said.contains("notebook.md is next to it"), "{said}");
     let (code, said) = verify(&out.join("nothing.jsonl"), &[]);
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("cannot read"), "{said}");

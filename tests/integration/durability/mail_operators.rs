@@ -39,7 +39,7 @@ async fn check_has_a_line_for_each_system_that_mail_needs() {
     insta::assert_snapshot!(lines(folder.path(), &[]), @"ok    email    none (email.channel is not set)");
     insta::assert_snapshot!(lines(folder.path(), &mail.variables()), @"
     ok    email    Gmail as support@sandbox.example, 0 messages, without notifications
-    ok    context  none yet; it will be made at …/mail-context.sqlite
+    ok    context  none yet; it will be created at …/mail-context.sqlite
     ok    contacts HubSpot answers, and the token may read contacts
     ok    calendar Google Calendar answers, and the events can be read
     ok    embeddings none (no OpenAI or Gemini key is set): similar emails are found by keywords

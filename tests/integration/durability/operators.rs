@@ -154,7 +154,7 @@ fn looking_makes_no_store() {
     let path = folder.path().join("new/threads.sqlite");
     let checked = said(&check_alone(&path).output().unwrap());
     let ok = format!(
-        "ok    store    none yet; it will be made at {}, and {} is writable",
+        "ok    store    none yet; it will be created at {}, and {} is writable",
         path.display(),
         folder.path().display()
     );
@@ -193,7 +193,7 @@ fn a_store_that_is_gone_is_not_taken_for_one_that_was_never_there() {
     insta::assert_snapshot!([while_used, with_its_log, store_line(&path)].join("\n"), @"
     wrong store    …/threads.sqlite is gone, but a running Countersign holds …/threads.sqlite.lock: it was deleted or moved, and nothing is stored or acknowledged; put it back. Restarting would create an empty store, without its threads and open cards
     wrong store    …/threads.sqlite is gone, but …/threads.sqlite-wal is still there; put it back. Restarting would create an empty store, without its threads and open cards; if that is what you want, remove …/threads.sqlite-wal
-    ok    store    none yet; it will be made at …/threads.sqlite, and … is writable
+    ok    store    none yet; it will be created at …/threads.sqlite, and … is writable
     ");
 }
 

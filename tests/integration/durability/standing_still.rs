@@ -39,7 +39,7 @@ async fn a_change_does_not_leave_after_another_process_has_looked_and_sent() {
 
     bot.clock.advance(Duration::from_secs(3600));
     eventually("the second worker to start both", || sent(&bot, "/experiments/state").len() == 2).await;
-    eventually("the outcome to be told", || thread.last().contains("done, approved by bo")).await;
+    eventually("the outcome to be told", || thread.last().contains("Approved by bo.")).await;
     held.let_go();
     drop(thread);
     bot.stop().await; // waits for both
