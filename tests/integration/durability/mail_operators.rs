@@ -48,7 +48,7 @@ async fn check_has_a_line_for_each_system_that_mail_needs() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "a check makes nothing");
     let on = [mail.variables(), vec![("COUNTERSIGN__EMAIL__AUTOMATIC", "true".to_owned())]].concat();
     let on = lines(folder.path(), &on);
-    assert!(on.contains("automatic ON: replies are sent without review from a confidence of 0.8"), "{on}");
+    assert!(on.contains("automatic ON: replies are sent without review at a confidence of 0.8 or higher"), "{on}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

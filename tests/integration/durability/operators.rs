@@ -166,7 +166,7 @@ fn looking_makes_no_store() {
 
     let file = tempfile::NamedTempFile::new().unwrap();
     let checked = said(&check_alone(&file.path().join("threads.sqlite")).output().unwrap());
-    assert!(checked.contains("wrong store    none yet, and none can be made"), "{checked}");
+    assert!(checked.contains("wrong store    none yet, and it cannot be created"), "{checked}");
 }
 
 /// The line of `countersign check` about the store at this path, without the folder.
