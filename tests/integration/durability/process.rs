@@ -70,10 +70,7 @@ impl Process {
 
     /// Asks it to end, as an operator does, and waits.
     pub(super) async fn stop(&self) -> ExitStatus {
-        let pid = self.id().to_string();
-        if self.ended().is_none() {
-            assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
-        }
+        self.kill.politely();
         let deadline = tokio::time::Instant::now() + BOUND;
         loop {
             if let Some(status) = self.ended() {
@@ -107,7 +104,7 @@ fn spawn(command: &mut Command, log: &Path) -> Child {
     command.stdin(Stdio::null()).stdout(also).stderr(log).spawn().unwrap()
 }
 
-/// Kills a process without a word (SIGKILL).
+/// Ends a process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Kill(Arc<Mutex<Option<Child>>>);
 
@@ -116,11 +113,21 @@ impl Kill {
         *self.0.lock().unwrap() = Some(child);
     }
 
-    /// Now. A process that has ended already stays so.
+    /// Kills it without a word (SIGKILL). A process that has ended already stays so.
     pub(super) fn now(&self) {
         if let Some(child) = &mut *self.0.lock().unwrap() {
             child.kill().unwrap();
             child.wait().unwrap();
+        }
+    }
+
+    /// Asks it to end (SIGTERM), unless it has. A crash point may be reached at the same time; whoever holds the lock is
+    /// the only one who may wait for it, so its number stays its own.
+    fn politely(&self) {
+        if let Some(child) = &mut *self.0.lock().unwrap()
+            && child.try_wait().unwrap().is_none()
+        {
+            assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
         }
     }
 }
