@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{
     changes::{CREATE, field, named_field},
     clauses::{self, clauses},
-    moments,
+    moments, same,
     situation::{Draft, Situation},
     slots, statuses,
     user_request::{Interpretation, UserRequest},
@@ -18,6 +18,9 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interp
     let draft = situation.in_hand()?;
     if let Some(earlier) = earlier_answer(words, draft) {
         return Some(earlier);
+    }
+    if let Some(parts) = same::correction(words, situation, draft) {
+        return Some(parts);
     }
     let words = without_old_value(words, draft);
     if let Some(moment) = moments::correction(words, situation) {
