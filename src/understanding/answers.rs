@@ -102,12 +102,16 @@ pub fn forbidden_change(said: &str) -> Option<ForbiddenChange> {
 }
 
 /// Returns true if a message revises an earlier request: “no, Running Test”, “actually …”, “…
-/// instead”.
+/// instead”, “… instead of Math Hints”.
 pub fn is_retraction(said: &str) -> bool {
-    const OPENINGS: &str = "no|nope|actually|oops|oh no|sorry|wait|i meant|i mean|rather|my mistake|hold on|hang on";
+    const OPENINGS: &str =
+        "no|nope|actually|oops|oh no|sorry|wait|i meant|i mean|rather|instead|my mistake|hold on|hang on";
     let all = words::words(said);
     let words = words::strip_politeness(&all);
-    after(words, OPENINGS).is_some() || words.last().is_some_and(|last| last.is("instead"))
+    let in_place = |at: usize| after(&words[at..], "instead of|rather than").is_some();
+    after(words, OPENINGS).is_some()
+        || words.last().is_some_and(|last| last.is("instead"))
+        || (1..words.len()).any(in_place)
 }
 
 /// Returns the words after “hold on” and the like, and true if there were any such words.

@@ -34,6 +34,7 @@ pub mod checking;
 pub mod conditions;
 pub mod dates;
 mod doubts;
+mod in_place;
 pub mod intents;
 mod languages;
 mod left_out;

@@ -339,7 +339,7 @@ impl Rounds {
             exchange::append(&mut state.turn.exchange, response, results);
         }
         if effects.dropped {
-            return close(state, replies::dropped(!context.open.is_empty()), usage);
+            return close(state, replies::dropped(&context.open), usage);
         }
         if effects.unknown_parameter && stopped {
             return close(state, replies::still_open(replies::no_part_of_it(), &context.open), usage);

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{
     changes::{CREATE, field, named_field},
     clauses::{self, clauses},
-    moments, same,
+    moments, same, shares,
     situation::{Draft, Situation},
     slots, statuses,
     user_request::{Interpretation, UserRequest},
@@ -32,6 +32,9 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interp
     let asked = draft.asked.as_ref().map(|asked| asked.parameter.as_str());
     if let (None | Some("weights"), Some(suggested)) = (asked, suggested_weights(words)) {
         return Some(suggested);
+    }
+    if let Some(split) = shares::correction(words, draft).filter(|_| !asked.is_some_and(is_free_text)) {
+        return Some(split);
     }
     const OPENINGS: &str = "no , use|no use|no , i meant|no i meant|no , i mean|no i mean|no , make it|no make it|no ,|no|actually , use|actually use|\
         actually , make it|actually make it|actually ,|actually|sorry ,|sorry|instead use|rather|i meant|i mean|make it|make that|use|change it to|change that to|let it be|\
