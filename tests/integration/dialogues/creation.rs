@@ -244,5 +244,5 @@ async fn a_command_that_asks_for_a_change_offers_to_ask_in_the_channel() {
     assert!(said[0].starts_with("@ana asks:") && said[1].starts_with("*Start “Math Hints”?*"), "{said:?}");
     assert_eq!(said.len(), 2, "pressing again asks for nothing more");
     thread.clicks("bo", "Start experiment").await;
-    assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "enrolling");
+    assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "running");
 }
