@@ -313,7 +313,7 @@ impl AgentState {
             return false;
         }
         if !self.offered.is_empty()
-            && offered::picked_choice(&self.offered, self.turn.final_response.as_deref(), text).is_some()
+            && offered::picked_words(&self.offered, self.turn.final_response.as_deref(), text).is_some()
         {
             return true;
         }

@@ -282,8 +282,7 @@ impl State for AgentState {
         let takes_forget = self.takes_forget_from(&said.by);
         let forget_means = self.forget_means.take().filter(|_| takes_forget && understanding::says_forget(&text));
         let text = forget_means.unwrap_or(text);
-        let text = offered::picked_choice(&offered, self.turn.final_response.as_deref(), &text)
-            .map_or(text, |choice| choice.says.clone());
+        let text = offered::picked_words(&offered, self.turn.final_response.as_deref(), &text).unwrap_or(text);
         self.turn = Turn {
             number,
             said: text,

@@ -311,6 +311,7 @@ impl Book {
         let Utterance { words, situation, .. } = utterance;
         answers::cancellation(words, situation)
             .or_else(|| answers::offered_answer(self, words, situation))
+            .or_else(|| answers::both_cards(words, situation))
             .or_else(|| doubts::refusal(self, utterance))
             .or_else(|| doubts::considered_subject(self, utterance))
             .or_else(|| doubts::remark(self, utterance))

@@ -413,6 +413,7 @@ impl Rounds {
                 if let Some(subject) = self.registry.subject(&change.action, &proposal.parameters, &Value::Null) {
                     state.note_subject(&self.registry, &change.action, subject);
                 }
+                state.note_things_on_card(&change.action, &proposal.scope.subjects);
                 state.draft = None;
                 state.on_card = Some(Draft { asked: None, ..change.clone() });
                 state.turned_down = None;

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::{
-    changes::{CREATE, field, named_field},
+    changes::{CREATE, STATUS, field, named_field},
     clauses::{self, clauses},
     moments, same, shares,
     situation::{Draft, Situation},
@@ -231,6 +231,9 @@ pub(super) fn answer(words: &[Word], situation: &Situation, is_question: bool) -
     }
     let Some(asked) = &draft.asked else { return draft_correction(words, draft, is_question) };
     let key = asked.parameter.as_str();
+    if let Some(several) = several_experiments(words, draft, key) {
+        return Some(several);
+    }
     if let Some(point) = offered_point(words, key, &asked.options) {
         return Some(update([("decision_points".to_owned(), vec![point].into())]));
     }
@@ -276,6 +279,14 @@ pub(super) fn answer(words: &[Word], situation: &Situation, is_question: bool) -
         return None;
     }
     Some(Interpretation { confidence: 0.9, ..UserRequest::Update(params).into() })
+}
+
+/// Parses several experiments, for a change that is possible for several at once: `“Math Hints” and “Running Test”`.
+fn several_experiments(words: &[Word], draft: &Draft, key: &str) -> Option<Interpretation> {
+    let names: Vec<&str> = words.iter().filter(|word| word.quoted).map(|word| word.text.as_str()).collect();
+    let are_alone = words.iter().all(|word| word.quoted || word.any(&[",", "and", "both"]));
+    let fits = key == "experiment" && draft.action == STATUS && names.len() > 1 && are_alone;
+    fits.then(|| update([("experiments".to_owned(), names.into()), ("experiment".to_owned(), Value::Null)]))
 }
 
 /// Returns the only one of the offered decision points whose site and target are named, in any order and with spaces in
