@@ -44,10 +44,12 @@ pub(super) fn picked_words(choices: &[Choice], question: Option<&str>, said: &st
 
 /// Returns the request for both of two things, if the choices differ in nothing but a name.
 fn both(choices: &[Choice], said: &str) -> Option<String> {
-    const BOTH: &[&str] = &["both", "both of them", "both please", "both of them please", "both of these", "both of those"];
+    const BOTH: &[&str] =
+        &["both", "both of them", "both please", "both of them please", "both of these", "both of those"];
     let said = said.trim().trim_end_matches(['.', '!']).to_lowercase();
     let [first, second] = choices else { return None };
-    let rest = |choice: &Choice| choice.says.contains(&choice.label).then(|| choice.says.replacen(&choice.label, "", 1));
+    let rest =
+        |choice: &Choice| choice.says.contains(&choice.label).then(|| choice.says.replacen(&choice.label, "", 1));
     let is_alike = rest(first).is_some_and(|frame| rest(second).is_some_and(|other| frame == other));
     let names = match first.says.contains(&format!("“{}”", first.label)) {
         true => format!("{}” and “{}", first.label, second.label),

@@ -165,7 +165,8 @@ pub(crate) fn postponement(words: &[Word], situation: &Situation) -> Option<Inte
 
 /// Reads “both” while several cards are open and nothing else can be meant: a card is decided by its buttons.
 pub(crate) fn both_cards(words: &[Word], situation: &Situation) -> Option<Interpretation> {
-    const BOTH: &[&str] = &["both", "both of them", "both cards", "yes both", "approve both", "all of them", "approve all"];
+    const BOTH: &[&str] =
+        &["both", "both of them", "both cards", "yes both", "approve both", "all of them", "approve all"];
     let waits = situation.draft.is_none() && situation.open_cards.len() > 1;
     (waits && BOTH.contains(&lower(words).as_str())).then(|| UserRequest::Talk(Talk::CardWaits).into())
 }

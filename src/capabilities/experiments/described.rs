@@ -39,8 +39,32 @@ pub(super) fn fitting(all: &[View], asked: &str) -> Vec<ExperimentName> {
 /// Returns the words of a description that distinguish experiments.
 fn meaningful(asked: &str) -> Vec<String> {
     const EMPTY: &[&str] = &[
-        "the", "a", "an", "one", "one's", "experiment", "study", "test", "in", "on", "at", "of", "for", "about", "with",
-        "from", "that", "which", "is", "run", "our", "my", "and", "context", "page", "site",
+        "the",
+        "a",
+        "an",
+        "one",
+        "one's",
+        "experiment",
+        "study",
+        "test",
+        "in",
+        "on",
+        "at",
+        "of",
+        "for",
+        "about",
+        "with",
+        "from",
+        "that",
+        "which",
+        "is",
+        "run",
+        "our",
+        "my",
+        "and",
+        "context",
+        "page",
+        "site",
     ];
     words_of(asked).into_iter().filter(|word| !EMPTY.contains(&word.as_str())).collect()
 }

@@ -37,7 +37,12 @@ use countersign_standing as standing;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use self::{grammar::ParsedCommand, in_thread::{Approvable, ThreadCommandRequest}, records::Records, settings::Settings};
+use self::{
+    grammar::ParsedCommand,
+    in_thread::{Approvable, ThreadCommandRequest},
+    records::Records,
+    settings::Settings,
+};
 use crate::{
     approvals::groups::Groups,
     presentation::links::{self, Links},

@@ -46,7 +46,8 @@ async fn begun<'a>(bot: &'a TestBot, channel: &str) -> Thread<'a> {
 
 /// The thread that the bot began in a channel with these words.
 async fn begun_with<'a>(bot: &'a TestBot, channel: &str, words: &str) -> Thread<'a> {
-    let is_root = |message: &Message| message.by_app && message.ephemeral_to.is_none() && message.words().contains(words);
+    let is_root =
+        |message: &Message| message.by_app && message.ephemeral_to.is_none() && message.words().contains(words);
     let root = || bot.slack.messages(channel).into_iter().find(is_root);
     eventually("a thread", || root().is_some()).await;
     let thread = Thread::new(bot, channel, root().unwrap().ts);

@@ -57,9 +57,11 @@ async fn another_time_or_experiment_takes_the_place_of_the_card() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_whole_request_in_place_of_the_card_supersedes_it() {
     let bot = TestBot::start().await;
-    for said in
-        ["@countersign start Running Test instead", "no, start Running Test instead please", "start Running Test instead of Math Hints"]
-    {
+    for said in [
+        "@countersign start Running Test instead",
+        "no, start Running Test instead please",
+        "start Running Test instead of Math Hints",
+    ] {
         let mut thread = card(&bot, "delete Math Hints").await;
         let heard = thread.answer("ana", said).await;
         assert_holds(&heard, &["Replaced by a newer request", "*Resume “Running Test”?*", "Replaces the open card"]);
@@ -76,7 +78,8 @@ async fn another_split_edits_the_card_or_gets_one_of_its_own() {
     let mut thread = card(&bot, "set the weights of Math Hints to 70/30").await;
     let heard = thread.answer("ana", "make the split 60/40").await;
     assert_holds(&heard, &["Replaced by a newer request", "control 60%, variant 40%"]);
-    let mut thread = card(&bot, "create an experiment called Foo in assign-prog at SelectSection/area_model, 70/30").await;
+    let mut thread =
+        card(&bot, "create an experiment called Foo in assign-prog at SelectSection/area_model, 70/30").await;
     thread.says("ana", "make it an even split").await;
     assert_holds(&thread.heard(), &["*Create “Foo”?*", "control 50%, variant 50%"]);
     let mut thread = card(&bot, "start Math Hints").await;

@@ -128,17 +128,3 @@ async fn check_objects_if_nobody_can_approve_anything() {
     assert!(counted.starts_with("12, "), "{counted}; and {listed}");
     bot.expects_complaints();
 }
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_description_by_part_of_the_name_and_the_place_is_recognised() {
-    let bot = TestBot::start().await;
-    for said in ["stop the question hint one on the lesson-stream", "stop the lesson video one"] {
-        let mut thread = bot.user("ana").says(said).await;
-        assert!(thread.heard().contains("Did you mean “*Lesson Video Hints*”?"), "{said}: {}", thread.last());
-        thread.says("ana", "yes").await;
-        assert!(thread.heard().contains("*Stop “Lesson Video Hints”?*"), "{said}: {}", thread.last());
-        thread.says("ana", "never mind").await;
-    }
-    let shown = bot.user("ana").answer("show me the class hint one in mathstream").await;
-    assert!(shown.contains("Class Hint Rollout"), "{shown}");
-}

@@ -143,10 +143,7 @@ fn design(view: &View, given: &Map<String, Value>) -> Result<Map<String, Value>,
     let parts = [
         ("description", text(&view.description)),
         ("context", text(view.context())),
-        (
-            "decision_points",
-            (in_context && !has_own_point && !view.decision_points.is_empty()).then(|| points(view)),
-        ),
+        ("decision_points", (in_context && !has_own_point && !view.decision_points.is_empty()).then(|| points(view))),
         (
             "conditions",
             (!has_own_conditions && !view.conditions.is_empty()).then(|| conditions(view, !is_given("weights"))),
@@ -226,7 +223,8 @@ mod tests {
         assert_eq!(copied["conditions"][1], json!({ "code": "variant", "weight": 60.0 }));
         assert_eq!(copied["context"], "assign-prog");
         assert_eq!(points_alone(&view(), &Map::new())["decision_points"][0]["target"], "area_model");
-        let given = Map::from_iter([("context".to_owned(), json!("mathstream")), ("weights".to_owned(), json!("50/50"))]);
+        let given =
+            Map::from_iter([("context".to_owned(), json!("mathstream")), ("weights".to_owned(), json!("50/50"))]);
         assert_eq!(conditions_alone(&view(), &given).get("context"), None);
         assert_eq!(conditions_alone(&view(), &given)["conditions"][0], json!({ "code": "control" }));
     }

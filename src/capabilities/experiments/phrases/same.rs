@@ -44,7 +44,9 @@ pub(super) fn new_one(words: &[Word], situation: &Situation) -> Option<Interpret
         (UserRequest::Change { action, params }, _) => {
             UserRequest::Change { action, params: params.into_iter().chain(found.params).collect() }.into()
         }
-        (UserRequest::Update(params), _) => UserRequest::Update(params.into_iter().chain(found.params).collect()).into(),
+        (UserRequest::Update(params), _) => {
+            UserRequest::Update(params.into_iter().chain(found.params).collect()).into()
+        }
         (user_request, Some(mut draft)) => {
             draft.params.extend(found.params);
             Interpretation { user_request, draft: Some(draft), ..created }
@@ -56,7 +58,8 @@ pub(super) fn new_one(words: &[Word], situation: &Situation) -> Option<Interpret
 /// Parses parts of another experiment for the new one in hand: `use the same conditions as Math Hints`, or `the same as
 /// Math Hints` as the answer to a question. They take the place of what was given before.
 pub(super) fn correction(words: &[Word], situation: &Situation, draft: &Draft) -> Option<Interpretation> {
-    const OPENINGS: &str = "use|take|copy|with|give it|it has|it should have|it gets|make it|let us use|we want|and|but|so";
+    const OPENINGS: &str =
+        "use|take|copy|with|give it|it has|it should have|it gets|make it|let us use|we want|and|but|so";
     let words = words::strip_objection(words);
     if draft.action != CREATE {
         return None;
@@ -73,7 +76,8 @@ pub(super) fn correction(words: &[Word], situation: &Situation, draft: &Draft) -
         POINTS_OF => &["decision_points", "site", "target"],
         _ => &[],
     };
-    let before = replaced.iter().filter(|key| draft.params.contains_key(**key)).map(|key| ((*key).to_owned(), Value::Null));
+    let before =
+        replaced.iter().filter(|key| draft.params.contains_key(**key)).map(|key| ((*key).to_owned(), Value::Null));
     Some(UserRequest::Update(before.chain(found.params).chain(beyond.params).collect()).into())
 }
 
@@ -135,7 +139,9 @@ fn parts(words: &[Word]) -> Option<(Vec<&'static str>, &[Word])> {
     loop {
         let next = if rest.len() < words.len() { skip(rest, ", and|,|and|&|with") } else { rest };
         let next = skip(next, "the same|the|same");
-        let Some((key, more)) = PARTS.iter().find_map(|(phrases, key)| Some((*key, after(next, phrases)?))) else { break };
+        let Some((key, more)) = PARTS.iter().find_map(|(phrases, key)| Some((*key, after(next, phrases)?))) else {
+            break;
+        };
         keys.extend(key.filter(|key| !keys.contains(key)));
         rest = more;
     }
@@ -187,7 +193,10 @@ mod tests {
                 ("create Foo with the conditions of Math Hints", conditions),
                 ("create Foo with Math Hints's conditions", conditions),
                 ("create Foo with the same conditions and decision points as Math Hints", both),
-                ("create Foo with the same design as Math Hints", r#"create_experiment {"copy_of":"Math Hints","name":"Foo"}"#),
+                (
+                    "create Foo with the same design as Math Hints",
+                    r#"create_experiment {"copy_of":"Math Hints","name":"Foo"}"#,
+                ),
                 ("create experiment Foo like Math Hints", r#"create_experiment {"copy_of":"Math Hints","name":"Foo"}"#),
                 (
                     "create Foo in mathstream with the same conditions as Math Hints, 70/30",
@@ -197,7 +206,10 @@ mod tests {
         );
         check(
             &Situation::default(),
-            &[("create foo with the same conditions as W One", r#"create_experiment {"conditions_of":"W One","name":"foo"}"#)],
+            &[(
+                "create foo with the same conditions as W One",
+                r#"create_experiment {"conditions_of":"W One","name":"foo"}"#,
+            )],
         );
     }
 

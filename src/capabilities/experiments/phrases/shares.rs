@@ -36,10 +36,13 @@ pub(super) fn of_subject(words: &[Word], situation: &Situation) -> Option<Interp
 /// split`.
 fn split(words: &[Word]) -> Option<String> {
     const VERBS: &str = "make|set|change|put|switch|adjust|turn|have|use|do|go with|let us use|let us do";
-    const WEIGHTS: &str = "the weights|the split|the ratio|the weighting|the distribution|the assignment weights|weights|split";
+    const WEIGHTS: &str =
+        "the weights|the split|the ratio|the weighting|the distribution|the assignment weights|weights|split";
     const LINKS: &str = "to be|to|at|into|be|as|:";
-    const EQUAL: &str = "even|evenly|equal|equally|half and half|half half|half/half|fifty fifty|fifty-fifty|fifty/fifty";
-    let words = without_last(strip_objection(words), &["instead", "rather", "please", "then", "though", "everywhere", ","]);
+    const EQUAL: &str =
+        "even|evenly|equal|equally|half and half|half half|half/half|fifty fifty|fifty-fifty|fifty/fifty";
+    let words =
+        without_last(strip_objection(words), &["instead", "rather", "please", "then", "though", "everywhere", ","]);
     let verbless = skip(words, VERBS);
     let named = after(verbless, WEIGHTS).or_else(|| after(words, "split it|split them|split that|split"));
     let value = named.or_else(|| after(verbless, "it|that|this|them")).unwrap_or(verbless);
