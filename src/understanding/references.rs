@@ -78,16 +78,13 @@ pub(super) fn resolve<'p>(situation: &Situation, phrases: impl Iterator<Item = &
     let (mut at, mut copied, mut found) = (0, 0, false);
     while at < tokens.len() {
         // As an answer to a question, only a message that is a reference as a whole names things: “both”.
-        let may_answer = |reference: &Reference| asked.is_none() || reference.length == tokens.len();
-        let Some(reference) = reference(&tokens, at, &nouns, situation).filter(may_answer) else {
+        let is_meant = |reference: &Reference| {
+            asked.is_none_or(|asked| reference.length == tokens.len() && asks_for_listed(asked, situation))
+        };
+        let Some(reference) = reference(&tokens, at, &nouns, situation).filter(is_meant) else {
             at += 1;
             continue;
         };
-        if let Some(asked) = asked
-            && !asks_for_listed(asked, situation)
-        {
-            return Resolution::Nothing;
-        }
         let names = match names(&reference.meaning, situation) {
             Ok(names) => names,
             Err(question) => return question,

@@ -38,7 +38,7 @@ pub(super) fn new_one(words: &[Word], situation: &Situation) -> Option<Interpret
     let created = create(&rest, situation).or_else(|| {
         // The name of something new may be in lower case: `create foo with the same conditions as …`
         let (verb, name) = rest.split_first().filter(|(verb, name)| verb.is("create") && !name.is_empty())?;
-        create(&[&[verb.clone()], words::words("experiment").as_slice(), name].concat(), situation)
+        create(&[std::slice::from_ref(verb), words::words("experiment").as_slice(), name].concat(), situation)
     })?;
     Some(match (created.user_request, created.draft) {
         (UserRequest::Change { action, params }, _) => {
