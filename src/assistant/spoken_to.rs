@@ -317,6 +317,9 @@ impl AgentState {
         {
             return true;
         }
+        if !self.offered.is_empty() && understanding::drops_any(text) {
+            return true;
+        }
         if self.conditional_plan().is_some() && conditions::answer(text).is_some() {
             return true;
         }

@@ -193,6 +193,9 @@ pub struct Turn {
     /// True if the change is a correction of the change on an open card.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub corrects: bool,
+    /// True if the message takes none of the choices that were offered: “never mind”.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub declines_offer: bool,
     /// The parameters that the change still lacks, as the model sees it.
     pub missing: Vec<String>,
     /// The answers of tools, by key, in the order of [`Self::reads`].
@@ -289,6 +292,7 @@ impl State for AgentState {
             by: Some(said.by.clone()),
             at: said.at,
             zone: said.zone.clone(),
+            declines_offer: !offered.is_empty() && self.draft.is_none() && understanding::drops_any(&said.text),
             ..Turn::default()
         };
         if let Some(ActionRequest { action, parameters: Value::Object(params) }) = said.request.clone() {

@@ -67,6 +67,13 @@ pub fn says_forget(said: &str) -> bool {
     !said.trim_end().ends_with('?') && is_one_of(FORGET, &lower(words::strip_politeness(&all)))
 }
 
+/// Returns true if a message as a whole drops whatever was said last, and names nothing: “hmm, never mind”.
+pub fn drops_any(said: &str) -> bool {
+    let all = words::words(said);
+    let (_, rest) = without_hesitation(words::strip_politeness(&all));
+    !said.trim_end().ends_with('?') && (is_one_of(NEVER_MIND, &lower(rest)) || is_repeated_cancellation(rest))
+}
+
 /// Returns true if a message as a whole ends the questions about a change: “stop that”, “no
 /// thanks”, “wait, cancel everything”.
 pub fn ends_draft(said: &str) -> bool {

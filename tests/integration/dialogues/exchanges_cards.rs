@@ -105,6 +105,17 @@ async fn never_mind_drops_the_draft_beside_a_card_and_names_the_card() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn never_mind_answers_the_question_that_was_asked_after_the_card() {
+    let bot = TestBot::start().await;
+    let mut thread = card(&bot, "start Math Hints").await;
+    assert_holds(&thread.answer("ana", "finish Running Test").await, &["Do you want to pause it"]);
+    thread.says("ana", "hmm never mind").await;
+    assert_holds(&thread.heard(), &["OK, dropped.", "The card is still open: *Start “Math Hints”?*"]);
+    thread.says("ana", "hmm never mind").await;
+    assert_holds(&thread.heard(), &["Withdrawn by @ana"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn hmm_never_mind_takes_the_request_back() {
     let bot = TestBot::start().await;
     let mut thread = card(&bot, "stop Lesson Video Hints").await;
