@@ -286,13 +286,14 @@ impl State for AgentState {
         let forget_means = self.forget_means.take().filter(|_| takes_forget && understanding::says_forget(&text));
         let text = forget_means.unwrap_or(text);
         let text = offered::picked_words(&offered, self.turn.final_response.as_deref(), &text).unwrap_or(text);
+        let declines_offer = !offered.is_empty() && self.draft.is_none() && understanding::drops_any(&text);
         self.turn = Turn {
             number,
             said: text,
             by: Some(said.by.clone()),
             at: said.at,
             zone: said.zone.clone(),
-            declines_offer: !offered.is_empty() && self.draft.is_none() && understanding::drops_any(&said.text),
+            declines_offer,
             ..Turn::default()
         };
         if let Some(ActionRequest { action, parameters: Value::Object(params) }) = said.request.clone() {
