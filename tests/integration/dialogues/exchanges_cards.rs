@@ -84,7 +84,7 @@ async fn another_split_edits_the_card_or_gets_one_of_its_own() {
     assert_holds(&thread.heard(), &["*Create “Foo”?*", "control 50%, variant 50%"]);
     let mut thread = card(&bot, "start Math Hints").await;
     let heard = thread.answer("ana", "make the split 60/40").await;
-    assert_holds(&heard, &["of “Math Hints”?*", "control 60%, variant 40%"]);
+    assert_holds(&heard, &["“Math Hints”?*", "control 60%, variant 40%"]);
     assert!(!heard.contains("Replaced by"), "the start stays: {heard}");
 }
 

@@ -71,6 +71,11 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interp
     if let Some((key, value)) = set_field(rest) {
         return Some(update([(key, value)]));
     }
+    const REQUESTS: &[&str] =
+        &["start", "stop", "pause", "resume", "cancel", "archive", "delete", "create", "schedule", "show", "launch"];
+    if !renames && rest.len() > 1 && rest[0].any(REQUESTS) && rest[0].text == rest[0].lower {
+        return None; // a request of its own, such as `no, start Running Test instead`
+    }
     let found = clauses(rest);
     let mut params = found.params;
     let unparsed = text(&found.rest);

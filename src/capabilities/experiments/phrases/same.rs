@@ -81,9 +81,11 @@ pub(super) fn correction(words: &[Word], situation: &Situation, draft: &Draft) -
     Some(UserRequest::Update(before.chain(found.params).chain(beyond.params).collect()).into())
 }
 
-/// Returns true if the words only name parts of another experiment.
+/// Returns true if the words only name parts of another experiment, or only another experiment after “the same as”.
 pub(super) fn is_part(words: &[Word]) -> bool {
-    find(words, &Situation::default()).is_some_and(|found| found.from == 0 && found.to == words.len())
+    let situation = Situation::default();
+    find(words, &situation).is_some_and(|found| found.from == 0 && found.to == words.len())
+        || same_as_asked(words, "conditions", &situation).is_some()
 }
 
 /// Parses `the same as Math Hints`, after a question for conditions or decision points.
@@ -93,7 +95,7 @@ fn same_as_asked(words: &[Word], asked: &str, situation: &Situation) -> Option<F
         "decision_points" => POINTS_OF,
         _ => return None,
     };
-    let rest = after(words, "the same as in|the same as|the same one as|same as in|same as|as in|like in|like")?;
+    let rest = after(words, "the same as in|the same as|the same one as|same as in|same as")?;
     let (name, rest) = named(rest, situation);
     rest.is_empty().then(|| Found { params: Map::from_iter([(key.to_owned(), name.into())]), from: 0, to: words.len() })
 }

@@ -44,7 +44,7 @@ fn split(words: &[Word]) -> Option<String> {
     let words =
         without_last(strip_objection(words), &["instead", "rather", "please", "then", "though", "everywhere", ","]);
     let verbless = skip(words, VERBS);
-    let named = after(verbless, WEIGHTS).or_else(|| after(words, "split it|split them|split that|split"));
+    let named = after(words, "split it|split them|split that").or_else(|| after(verbless, WEIGHTS));
     let value = named.or_else(|| after(verbless, "it|that|this|them")).unwrap_or(verbless);
     let value = skip(skip(value, LINKS), "an|a");
     let (weights, rest) = match after(value, EQUAL) {
