@@ -34,6 +34,30 @@ const ORDINALS: &[&[&str]] = &[
 /// The maximum number of words in a pick; a longer message is a request of its own.
 const MAX_WORDS: usize = 8;
 
+/// Returns the words of the choice that a text picks, or of both choices if it picks both: “start A and B”.
+pub(super) fn picked_words(choices: &[Choice], question: Option<&str>, said: &str) -> Option<String> {
+    match picked_choice(choices, question, said) {
+        Some(picked) => Some(picked.says.clone()),
+        None => both(choices, said),
+    }
+}
+
+/// Returns the request for both of two things, if the choices differ in nothing but a name.
+fn both(choices: &[Choice], said: &str) -> Option<String> {
+    const BOTH: &[&str] =
+        &["both", "both of them", "both please", "both of them please", "both of these", "both of those"];
+    let said = said.trim().trim_end_matches(['.', '!']).to_lowercase();
+    let [first, second] = choices else { return None };
+    let rest =
+        |choice: &Choice| choice.says.contains(&choice.label).then(|| choice.says.replacen(&choice.label, "", 1));
+    let is_alike = rest(first).is_some_and(|frame| rest(second).is_some_and(|other| frame == other));
+    let names = match first.says.contains(&format!("“{}”", first.label)) {
+        true => format!("{}” and “{}", first.label, second.label),
+        false => format!("“{}” and “{}”", first.label, second.label),
+    };
+    (BOTH.contains(&said.as_str()) && is_alike).then(|| first.says.replacen(&first.label, &names, 1))
+}
+
 /// Returns the choice that a text picks, if it clearly picks one. Words of the question that are in no label are
 /// ignored, such as “document” in “the running document” after a question about documents.
 pub(super) fn picked_choice<'a>(choices: &'a [Choice], question: Option<&str>, said: &str) -> Option<&'a Choice> {
@@ -104,6 +128,20 @@ mod tests {
         for said in ["no", "yes?", "yes but rename it", "start Running Test", "what?", ""] {
             assert_eq!(pick(&["Math Hints"], said), None, "{said}");
         }
+    }
+
+    #[test]
+    fn both_of_two_things_are_asked_for_at_once() {
+        let words = |choices: &[Choice], said: &str| picked_words(choices, Some("Did you mean one of these?"), said);
+        let plain = [choice("Math Hints"), choice("Math Hints v2")];
+        for said in ["both", "Both of them!"] {
+            assert_eq!(words(&plain, said).as_deref(), Some("start “Math Hints” and “Math Hints v2”"), "{said}");
+        }
+        let quoted = plain.clone().map(|Choice { label, .. }| Choice { says: format!("start “{label}”"), label });
+        assert_eq!(words(&quoted, "both").as_deref(), Some("start “Math Hints” and “Math Hints v2”"));
+        let different = [choice("A"), Choice { label: "B".to_owned(), says: "stop B".to_owned() }];
+        assert_eq!(words(&different, "both"), None);
+        assert_eq!(words(&plain[..1], "both"), None);
     }
 
     #[test]

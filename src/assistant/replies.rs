@@ -264,12 +264,13 @@ pub fn stays_open(open: &ActionRecord) -> Text {
     Text::from("The earlier card stays open: ").plain(open.act()).plain(".")
 }
 
-/// Says that the draft was discarded.
-pub fn dropped(card_is_open: bool) -> Reply {
+/// Says that the draft was discarded, and which cards stay open.
+pub fn dropped(open: &[ActionRecord]) -> Reply {
     let reply = Reply::text("OK, dropped. Nothing was changed.");
-    match card_is_open {
-        true => reply.hint("The card is still open."),
-        false => reply,
+    match open {
+        [] => reply,
+        [one] => reply.hint(Text::from("The card is still open: ").bold(one.card.title.clone())),
+        _ => reply.hint("The cards are still open."),
     }
 }
 

@@ -313,8 +313,11 @@ impl AgentState {
             return false;
         }
         if !self.offered.is_empty()
-            && offered::picked_choice(&self.offered, self.turn.final_response.as_deref(), text).is_some()
+            && offered::picked_words(&self.offered, self.turn.final_response.as_deref(), text).is_some()
         {
+            return true;
+        }
+        if !self.offered.is_empty() && understanding::drops_any(text) {
             return true;
         }
         if self.conditional_plan().is_some() && conditions::answer(text).is_some() {

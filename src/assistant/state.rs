@@ -193,6 +193,9 @@ pub struct Turn {
     /// True if the change is a correction of the change on an open card.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub corrects: bool,
+    /// True if the message takes none of the choices that were offered: “never mind”.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub declines_offer: bool,
     /// The parameters that the change still lacks, as the model sees it.
     pub missing: Vec<String>,
     /// The answers of tools, by key, in the order of [`Self::reads`].
@@ -282,14 +285,15 @@ impl State for AgentState {
         let takes_forget = self.takes_forget_from(&said.by);
         let forget_means = self.forget_means.take().filter(|_| takes_forget && understanding::says_forget(&text));
         let text = forget_means.unwrap_or(text);
-        let text = offered::picked_choice(&offered, self.turn.final_response.as_deref(), &text)
-            .map_or(text, |choice| choice.says.clone());
+        let text = offered::picked_words(&offered, self.turn.final_response.as_deref(), &text).unwrap_or(text);
+        let declines_offer = !offered.is_empty() && self.draft.is_none() && understanding::drops_any(&text);
         self.turn = Turn {
             number,
             said: text,
             by: Some(said.by.clone()),
             at: said.at,
             zone: said.zone.clone(),
+            declines_offer,
             ..Turn::default()
         };
         if let Some(ActionRequest { action, parameters: Value::Object(params) }) = said.request.clone() {

@@ -40,6 +40,19 @@ impl AgentState {
         });
     }
 
+    /// Makes “both” and “the second one” refer to the things on the card of this action, if they are several.
+    pub(super) fn note_things_on_card(&mut self, action: &str, names: &[String]) {
+        if names.len() < 2 {
+            return;
+        }
+        self.listed = Some(Listed {
+            call: action.to_owned(),
+            names: names.iter().take(MAX_LISTED).cloned().collect(),
+            is_complete: names.len() <= MAX_LISTED,
+            ..Listed::default()
+        });
+    }
+
     /// Returns the last subjects of the capabilities that the last subject of the thread does not belong to.
     pub(super) fn earlier_subjects(&self) -> BTreeMap<String, String> {
         let is_earlier = |subject: &String| Some(subject) != self.last_subject.as_ref();

@@ -31,6 +31,8 @@ pub struct Interaction {
     pub blocks: Vec<Value>,
     /// The root of the message's thread. May be missing for an ephemeral message.
     pub thread_ts: Option<MessageTs>,
+    /// True if only this person sees the message.
+    pub is_ephemeral: bool,
     /// The address for answers to this person, valid for 30 minutes and five uses.
     pub response_url: Option<String>,
     /// The id for opening a modal, valid for 3 s and one use.
@@ -170,6 +172,7 @@ pub fn read(payload: &Value, us: &Identity) -> Result<Inbound, UnreadableDeliver
         message_ts: first(payload, &["/container/message_ts", "/message/ts", "/message_ts"]).map(MessageTs::from),
         blocks: payload.pointer("/message/blocks").and_then(Value::as_array).cloned().unwrap_or_default(),
         thread_ts: first(payload, &["/message/thread_ts", "/container/thread_ts"]).map(MessageTs::from),
+        is_ephemeral: payload.pointer("/container/is_ephemeral").and_then(Value::as_bool).unwrap_or_default(),
         response_url: first(payload, &["/response_url", "/response_urls/0/response_url"]).map(str::to_owned),
         trigger_id: text(payload, "/trigger_id").map(str::to_owned),
         dedup: DedupKey::new(dedup),

@@ -67,6 +67,13 @@ pub fn says_forget(said: &str) -> bool {
     !said.trim_end().ends_with('?') && is_one_of(FORGET, &lower(words::strip_politeness(&all)))
 }
 
+/// Returns true if a message as a whole drops whatever was said last, and names nothing: “hmm, never mind”.
+pub fn drops_any(said: &str) -> bool {
+    let all = words::words(said);
+    let (_, rest) = without_hesitation(words::strip_politeness(&all));
+    !said.trim_end().ends_with('?') && (is_one_of(NEVER_MIND, &lower(rest)) || is_repeated_cancellation(rest))
+}
+
 /// Returns true if a message as a whole ends the questions about a change: “stop that”, “no
 /// thanks”, “wait, cancel everything”.
 pub fn ends_draft(said: &str) -> bool {
@@ -102,12 +109,16 @@ pub fn forbidden_change(said: &str) -> Option<ForbiddenChange> {
 }
 
 /// Returns true if a message revises an earlier request: “no, Running Test”, “actually …”, “…
-/// instead”.
+/// instead”, “… instead of Math Hints”.
 pub fn is_retraction(said: &str) -> bool {
-    const OPENINGS: &str = "no|nope|actually|oops|oh no|sorry|wait|i meant|i mean|rather|my mistake|hold on|hang on";
+    const OPENINGS: &str =
+        "no|nope|actually|oops|oh no|sorry|wait|i meant|i mean|rather|instead|my mistake|hold on|hang on";
     let all = words::words(said);
     let words = words::strip_politeness(&all);
-    after(words, OPENINGS).is_some() || words.last().is_some_and(|last| last.is("instead"))
+    let in_place = |at: usize| after(&words[at..], "instead of|rather than").is_some();
+    after(words, OPENINGS).is_some()
+        || words.last().is_some_and(|last| last.is("instead"))
+        || (1..words.len()).any(in_place)
 }
 
 /// Returns the words after “hold on” and the like, and true if there were any such words.
@@ -157,6 +168,14 @@ pub(crate) fn postponement(words: &[Word], situation: &Situation) -> Option<Inte
     let waits = situation.draft.is_none() && !situation.open_cards.is_empty();
     let objects = rest.len() < words.len() && plain != "tomorrow";
     (waits && objects && talk::is_postponement(&plain)).then(|| UserRequest::Talk(Talk::CardWaits).into())
+}
+
+/// Reads “both” while several cards are open and nothing else can be meant: a card is decided by its buttons.
+pub(crate) fn both_cards(words: &[Word], situation: &Situation) -> Option<Interpretation> {
+    const BOTH: &[&str] =
+        &["both", "both of them", "both cards", "yes both", "approve both", "all of them", "approve all"];
+    let waits = situation.draft.is_none() && situation.open_cards.len() > 1;
+    (waits && BOTH.contains(&lower(words).as_str())).then(|| UserRequest::Talk(Talk::CardWaits).into())
 }
 
 /// Returns true if the words are several phrases that drop a request: “nvm, scrap that”.

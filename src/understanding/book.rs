@@ -10,7 +10,7 @@ use std::{borrow::Cow, collections::HashMap, fmt};
 use serde_json::{Map, Value};
 
 use super::{
-    answers, dates, doubts,
+    answers, dates, doubts, in_place,
     intents::{self, Reading, declined},
     languages,
     left_out::left_out,
@@ -188,7 +188,7 @@ impl Book {
     /// Returns the request that a message expresses.
     pub fn understand(&self, situation: &Situation) -> Interpretation {
         match self.resolved(situation) {
-            Ok(resolved) => self.read(&resolved),
+            Ok(resolved) => in_place::resolve(self, self.read(&resolved), situation),
             Err(question) => question,
         }
     }
@@ -311,6 +311,7 @@ impl Book {
         let Utterance { words, situation, .. } = utterance;
         answers::cancellation(words, situation)
             .or_else(|| answers::offered_answer(self, words, situation))
+            .or_else(|| answers::both_cards(words, situation))
             .or_else(|| doubts::refusal(self, utterance))
             .or_else(|| doubts::considered_subject(self, utterance))
             .or_else(|| doubts::remark(self, utterance))

@@ -34,6 +34,7 @@ pub mod checking;
 pub mod conditions;
 pub mod dates;
 mod doubts;
+mod in_place;
 pub mod intents;
 mod languages;
 mod left_out;
@@ -57,7 +58,7 @@ use countersign_model::{Error, Model, Purpose, Request, Response};
 use serde_json::Value;
 
 pub use self::{
-    answers::{ForbiddenChange, ends_draft, forbidden_change, is_cancellation, is_retraction, says_forget},
+    answers::{ForbiddenChange, drops_any, ends_draft, forbidden_change, is_cancellation, is_retraction, says_forget},
     calls::Hint,
     left_out::left_out,
     stop_words::{StopRequest, stop_request},

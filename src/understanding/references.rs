@@ -7,7 +7,7 @@
 use super::{
     lexicon::Mention,
     phrases::Phrases,
-    situation::{Listed, Situation},
+    situation::{DraftQuestion, Listed, Situation},
     words::closing,
 };
 
@@ -72,12 +72,16 @@ pub(super) fn resolve<'p>(situation: &Situation, phrases: impl Iterator<Item = &
     let linked = without_links(said);
     let text = linked.as_deref().unwrap_or(said);
     let nouns: Vec<&str> = phrases.flat_map(|phrases| phrases.things().iter().copied()).collect();
-    let is_answer = situation.draft.as_ref().is_some_and(|draft| draft.asked.is_some());
+    let asked = situation.draft.as_ref().and_then(|draft| draft.asked.as_ref());
     let tokens = tokens(text, situation);
     let mut out = String::with_capacity(text.len());
     let (mut at, mut copied, mut found) = (0, 0, false);
     while at < tokens.len() {
-        let Some(reference) = reference(&tokens, at, &nouns, situation).filter(|_| !is_answer) else {
+        // As an answer to a question, only a message that is a reference as a whole names things: “both”.
+        let is_meant = |reference: &Reference| {
+            asked.is_none_or(|asked| reference.length == tokens.len() && asks_for_listed(asked, situation))
+        };
+        let Some(reference) = reference(&tokens, at, &nouns, situation).filter(is_meant) else {
             at += 1;
             continue;
         };
@@ -88,7 +92,7 @@ pub(super) fn resolve<'p>(situation: &Situation, phrases: impl Iterator<Item = &
         let last = &tokens[at + reference.length - 1];
         let is_all = reference.length == tokens.len();
         out.push_str(&text[copied..tokens[at].start]);
-        out.push_str(if is_all { "show " } else { "" });
+        out.push_str(if is_all && asked.is_none() { "show " } else { "" });
         out.push_str(&joined(&names));
         // The punctuation of the last word stays.
         let punctuation = last.typed.len() - last.typed.trim_end_matches([',', '.', '?', '!', ';', ':']).len();
@@ -102,6 +106,12 @@ pub(super) fn resolve<'p>(situation: &Situation, phrases: impl Iterator<Item = &
         (false, Some(linked)) => Resolution::Message(linked),
         (false, None) => Resolution::Nothing,
     }
+}
+
+/// Returns true if a question asks for something of the last list.
+fn asks_for_listed(asked: &DraftQuestion, situation: &Situation) -> bool {
+    let names = situation.listed.iter().flat_map(|listed| &listed.names);
+    names.into_iter().any(|name| asked.options.contains(name))
 }
 
 /// Returns the names in quotes, as a list.

@@ -23,7 +23,7 @@ use super::{
     },
     carry_on::CarryOn,
     clarify::Clarify,
-    close::{close_between_steps, end},
+    close::{close, close_between_steps, end},
     gather::Gather,
     look_first::show_steps,
     respond::Respond,
@@ -183,6 +183,10 @@ impl Node<AgentState> for Analyze {
                 }
                 None => {}
             }
+        }
+        if state.turn.declines_offer {
+            let reply = replies::dropped(&context.open);
+            return Ok(close(state, reply, StepUsage::default()));
         }
         if state.turn.is_explicit {
             state.turn.analysis = Some(Analysis::of_step(&state.turn.said));

@@ -339,7 +339,7 @@ impl Rounds {
             exchange::append(&mut state.turn.exchange, response, results);
         }
         if effects.dropped {
-            return close(state, replies::dropped(!context.open.is_empty()), usage);
+            return close(state, replies::dropped(&context.open), usage);
         }
         if effects.unknown_parameter && stopped {
             return close(state, replies::still_open(replies::no_part_of_it(), &context.open), usage);
@@ -413,6 +413,7 @@ impl Rounds {
                 if let Some(subject) = self.registry.subject(&change.action, &proposal.parameters, &Value::Null) {
                     state.note_subject(&self.registry, &change.action, subject);
                 }
+                state.note_things_on_card(&change.action, &proposal.scope.subjects);
                 state.draft = None;
                 state.on_card = Some(Draft { asked: None, ..change.clone() });
                 state.turned_down = None;

@@ -8,6 +8,7 @@ use countersign_graph::action::{ErrorKind, MissingParameter, PrepareError};
 use countersign_services::google;
 
 use super::{
+    described,
     lookup::{self, LookupResult},
     replies::refusals,
 };
@@ -96,7 +97,12 @@ async fn find_by_name(
     match lookup::find(&names, asked) {
         LookupResult::One(named) => Ok(named),
         LookupResult::None(similar) => {
-            Err(refused(ErrorKind::NotFound, refusals::unknown_experiment(asked, &similar, request_with)))
+            let described = match described::is_description(asked) {
+                true => described::fitting(&client.all().await.map_err(unavailable)?, asked),
+                false => Vec::new(),
+            };
+            let suggested = if described.is_empty() { similar } else { described };
+            Err(refused(ErrorKind::NotFound, refusals::unknown_experiment(asked, &suggested, request_with)))
         }
         LookupResult::Several(several) => {
             let mut views = Vec::with_capacity(several.len());

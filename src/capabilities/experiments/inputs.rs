@@ -117,7 +117,7 @@ pub enum WeightsInput {
     List(Vec<f64>),
     /// By condition.
     ByCode(BTreeMap<String, f64>),
-    /// Such as `70/30`.
+    /// Such as `70/30`, or `equal`.
     Words(String),
 }
 
@@ -144,6 +144,7 @@ impl WeightsInput {
                 let found: Option<Vec<f64>> = found.into_iter().collect();
                 found.filter(|_| known.len() == by_code.len())
             }
+            Self::Words(words) if is_equal(words) => Some(equal_shares(codes.len())),
             Self::Words(words) => match self.list() {
                 Some(list) => (list.len() == codes.len()).then_some(list),
                 None => Self::ByCode(by_code(words)?).fit(codes),
@@ -269,6 +270,11 @@ pub fn equal_shares(n: usize) -> Vec<f64> {
     shares
 }
 
+/// Returns true for the word that stands for equal weights.
+fn is_equal(words: &str) -> bool {
+    ["equal", "even"].iter().any(|word| words.trim().eq_ignore_ascii_case(word))
+}
+
 /// Parses weights as a card shows them: `control 10%, variant 90%`, also with `=` or `:`, or one on each line.
 fn by_code(words: &str) -> Option<BTreeMap<String, f64>> {
     let share = |item: &str| {
@@ -309,6 +315,7 @@ mod tests {
         ] {
             assert_eq!(weights(given.clone()).fit(&codes), Some(vec![70.0, 30.0]), "{given}");
         }
+        assert_eq!(weights(json!("equal")).fit(&codes), Some(vec![50.0, 50.0]));
         for given in [json!("70"), json!([70, 20, 10]), json!({ "control": 100 }), json!("most of it")] {
             assert_eq!(weights(given.clone()).fit(&codes), None, "{given}");
         }

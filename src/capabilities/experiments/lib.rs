@@ -23,6 +23,7 @@ mod check;
 mod commands;
 pub mod compare;
 pub mod context_tools;
+mod described;
 mod enrollment;
 mod enrollment_chart;
 pub mod examples;

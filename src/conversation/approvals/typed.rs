@@ -1,6 +1,6 @@
 //! Handles typed answers: the ones that count for a card, and the replies to the others.
 
-use countersign_assistant::says_forget;
+use countersign_assistant::{drops_any, says_forget};
 use countersign_core::ids::CommitId;
 use countersign_graph::{
     action::{ActionRecord, Status},
@@ -42,8 +42,9 @@ impl Approvals {
         if let Some(reason) = consent::reason_of(&typed.text).filter(|_| typed.meaning == CardButton::Reject) {
             return self.on_typed_reason(typed, reason, &open, before.as_ref(), seq).await;
         }
+        let drops_question = is_drafting || is_choosing && drops_any(&typed.text); // which was asked last
         let is_theirs = |record: &&ActionRecord| {
-            record.requested_by == typed.by && !is_drafting && consent::is_about(&typed.text, record)
+            record.requested_by == typed.by && !drops_question && consent::is_about(&typed.text, record)
         };
         let mut own = open.iter().filter(is_theirs);
         let only = own.next().filter(|_| own.next().is_none());

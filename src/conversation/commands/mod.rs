@@ -120,27 +120,32 @@ impl Commands {
     /// Answers a command. If an error occurs, the answer reports it.
     pub async fn answer(&self, command: &Command) -> CommandAnswer {
         let deps = &self.0;
-        let asked = grammar::parse(deps.facts.registry(), &command.command, &command.text);
-        if let Ok(ParsedCommand::Notebook(link)) = &asked {
+        let asked = match grammar::parse(deps.facts.registry(), &command.command, &command.text) {
+            Ok(asked) => asked,
+            // Its button asks for the change in a conversation.
+            Err(wrong) => return CommandAnswer::with(replies::wrong(&command.command, &wrong)),
+        };
+        if let ParsedCommand::Notebook(link) = &asked {
             let answered = self.notebook_of(command, link.as_deref()).await;
             return answered.unwrap_or_else(|error| CommandAnswer::with(replies::unavailable(&error)));
         }
         let answer = match asked {
-            Ok(ParsedCommand::Capability { capability, word, rest }) => {
+            ParsedCommand::Capability { capability, word, rest } => {
                 let capability = &deps.facts.registry().capabilities[capability];
                 Ok(capability.answer_to(word, &rest, &deps.facts, &reader(command)).await)
             }
-            Ok(ParsedCommand::Pending) => self.records().pending(&self.asker(command).await).await,
-            Ok(ParsedCommand::Runs) => self.records().runs(&self.asker(command).await).await,
-            Ok(ParsedCommand::Mine) => self.records().mine(&command.by).await,
-            Ok(ParsedCommand::Standing) => Ok(self.standing(&reader(command)).await),
-            Ok(ParsedCommand::Settings) => Ok(self.settings().await),
-            Ok(ParsedCommand::Help | ParsedCommand::Notebook(_)) => {
+            ParsedCommand::Pending => self.records().pending(&self.asker(command).await).await,
+            ParsedCommand::Runs => self.records().runs(&self.asker(command).await).await,
+            ParsedCommand::Mine => self.records().mine(&command.by).await,
+            ParsedCommand::Standing => Ok(self.standing(&reader(command)).await),
+            ParsedCommand::Settings => Ok(self.settings().await),
+            ParsedCommand::Help | ParsedCommand::Notebook(_) => {
                 Ok(replies::help(deps.facts.registry(), &command.command))
             }
-            Err(wrong) => Ok(replies::wrong(&command.command, &wrong)),
         };
-        CommandAnswer::with(answer.unwrap_or_else(|error: Error| replies::unavailable(&error)))
+        let mut reply = answer.unwrap_or_else(|error: Error| replies::unavailable(&error));
+        reply.choices.clear(); // suggestions are for a conversation
+        CommandAnswer::with(reply)
     }
 
     /// Answers a question that was typed in a thread but is about more than the thread. If an error occurs, the answer

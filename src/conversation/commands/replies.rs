@@ -312,11 +312,12 @@ pub fn wrong(command: &str, wrong: &CommandError) -> Reply {
     Reply::text(text).hint(Text::from("For example: ").code(format!("{} {}", word.command, word.word.example)))
 }
 
-/// Returns the reply to a command that asks for a change.
+/// Returns the reply to a command that asks for a change, with a button that asks for it in a thread of the channel.
 fn no_change_by_command(asked: &str) -> Reply {
-    let asked: String = asked.chars().take(MAX_REQUEST_CHARS).collect();
-    Reply::text("Commands only look things up, so nothing was changed. Ask for a change in a conversation, where others can see it.")
-        .hint(Text::from("Post this in a channel: ").code(format!("@countersign {asked}")))
+    let shown: String = asked.chars().take(MAX_REQUEST_CHARS).collect();
+    let reply = Reply::text("Commands only look things up, so nothing was changed. Ask for a change in a conversation, where others can see it.")
+        .hint(Text::from("Or post this in a channel: ").code(format!("@countersign {shown}")));
+    if shown.len() == asked.len() { reply.choice("Ask in this channel", asked) } else { reply }
 }
 
 /// The maximum length of a request that a reply repeats, in characters.

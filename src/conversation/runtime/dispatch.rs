@@ -48,6 +48,7 @@ use crate::{
     },
     record::rating::Rating,
     surfaces::{
+        creation::CreationRequest,
         home::{NEW, PAGE, content::Pages},
         shortcuts,
     },
@@ -335,6 +336,14 @@ impl Dispatch {
         else {
             return Ok(());
         };
+        if interaction.is_ephemeral && interaction.thread_ts.is_none() {
+            // A private answer is in no thread, so the words begin one. Pressing again begins no other.
+            let request = CreationRequest::in_words(interaction, channel, text, self.clock.now());
+            let pressed = DedupKey::new(format!("asked:{channel}:{message}"));
+            let partition = Partition::of(request.by.as_str());
+            let dedup = vec![interaction.dedup.clone(), pressed];
+            return self.put_in_inbox(partition, &Interaction::Creation(request), dedup).await;
+        }
         let root = interaction.thread_ts.as_ref().unwrap_or(message).clone();
         let thread = ThreadId { team: interaction.team.clone(), channel: channel.clone(), root };
         if text == FILL_IN_FORM {

@@ -292,8 +292,7 @@ impl Inbox {
             }
             Interaction::Reason(reason) => deps.approvals.on_reason(reason, claimed.seq).await?,
             Interaction::Command(command) => {
-                let CommandAnswer { mut reply, posted_in } = deps.commands.answer(command).await;
-                reply.choices.clear(); // a choice becomes a message in a thread, and a private answer has none
+                let CommandAnswer { reply, posted_in } = deps.commands.answer(command).await;
                 let delivery = self.respond(&command.response_url, &reply).await;
                 if delivery == ReplyDelivery::Later && claimed.attempts < REPLY_ATTEMPTS {
                     return Err(retry_later("a private answer did not arrive"));

@@ -89,10 +89,32 @@ pub struct CreationRequest {
     /// The action, if the request is not the one of a shortcut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
+    /// The request in the person's words, if it was not filled in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
     /// The nonce of the message that announces the request, by which it can be found.
     pub nonce: Nonce,
     /// The time of the submission.
     pub at: Timestamp,
+}
+
+impl CreationRequest {
+    /// Creates the request of a button that asks for something in words, in a thread of its own.
+    pub fn in_words(interaction: &Interaction, channel: &ChannelId, words: &str, at: Timestamp) -> Self {
+        Self {
+            team: interaction.team.clone(),
+            channel: Some(channel.clone()),
+            by: interaction.user.clone(),
+            shortcut: String::new(),
+            name: words.to_owned(),
+            parameters: Value::Null,
+            thread: None,
+            action: None,
+            words: Some(words.to_owned()),
+            nonce: Nonce::fresh(),
+            at,
+        }
+    }
 }
 
 /// The service for requests to create something.
@@ -225,6 +247,7 @@ impl Creation {
             parameters,
             thread: Some(thread),
             action: Some(draft.action),
+            words: None,
             nonce: Nonce::fresh(),
             at: self.clock.now(),
         })
@@ -276,6 +299,7 @@ impl Creation {
             parameters,
             thread: None,
             action: None,
+            words: None,
             nonce: Nonce::fresh(),
             at: self.clock.now(),
         })
@@ -288,20 +312,29 @@ impl Creation {
     ///
     /// Fails if Slack or the store does not respond. The call can be repeated.
     pub async fn begin(&self, request: &CreationRequest) -> Result<Option<ThreadId>, Error> {
-        let (thread, what, action) = match (&request.thread, &request.action) {
-            (Some(thread), Some(action)) => (thread.clone(), "the form", action.clone()),
+        let (thread, text, action) = match (&request.thread, &request.action, &request.words) {
+            (Some(thread), Some(action), _) => {
+                (thread.clone(), format!("the form “{}”", request.name), Some(action.clone()))
+            }
+            (_, _, Some(words)) => {
+                let said = Text::new().person(request.by.clone()).plain(" asks: ").bold(words.as_str());
+                let Some(thread) = self.thread(request, &Reply::text(said)).await? else { return Ok(None) };
+                (thread, words.clone(), None)
+            }
             _ => {
                 let Some((shortcut, kind)) = self.shortcut(&request.shortcut) else { return Ok(None) };
-                let Some(thread) = self.thread(request, shortcut).await? else { return Ok(None) };
-                (thread, shortcut.what, kind.name().to_owned())
+                let announcement = announcement(request, shortcut);
+                let Some(thread) = self.thread(request, &announcement).await? else { return Ok(None) };
+                (thread, format!("{} “{}”", shortcut.what, request.name), Some(kind.name().to_owned()))
             }
         };
+        let parameters = request.parameters.clone();
         let message = ThreadMessage::Said {
             by: request.by.clone(),
-            text: format!("{what} “{}”", request.name),
+            text,
             ts: thread.root.clone(),
             addressed: true,
-            request: Some(ActionRequest { action, parameters: request.parameters.clone() }),
+            request: action.map(|action| ActionRequest { action, parameters }),
         };
         // The inbox entry is in the person's partition, not the thread's, so this is a separate write.
         let to = Destination::mailbox(thread.clone(), true, message);
@@ -322,9 +355,9 @@ impl Creation {
 
     /// Returns the thread for the request: in the channel, or in direct messages if the bot cannot
     /// post in the channel.
-    async fn thread(&self, request: &CreationRequest, shortcut: &Shortcut) -> Result<Option<ThreadId>, Error> {
+    async fn thread(&self, request: &CreationRequest, announcement: &Reply) -> Result<Option<ThreadId>, Error> {
         if let Some(channel) = &request.channel
-            && let Some(thread) = self.announce(request, channel, &announcement(request, shortcut)).await?
+            && let Some(thread) = self.announce(request, channel, announcement).await?
         {
             return Ok(Some(thread));
         }
@@ -333,8 +366,8 @@ impl Creation {
             Err(error) => return none_if_final(error),
         };
         let reply = match &request.channel {
-            Some(_) => announcement(request, shortcut).hint(NOT_A_MEMBER),
-            None => announcement(request, shortcut),
+            Some(_) => announcement.clone().hint(NOT_A_MEMBER),
+            None => announcement.clone(),
         };
         self.announce(request, &direct, &reply).await
     }

@@ -102,3 +102,15 @@ fn a_link_with_an_id_names_the_id() {
     );
     assert_eq!(read(&none, "see https://platform.example/help"), "as it is");
 }
+
+#[test]
+fn a_question_for_something_of_the_list_is_answered_with_both() {
+    let asked = |options: &[&str]| {
+        let options = options.iter().map(|name| (*name).to_owned()).collect();
+        let asked = Some(DraftQuestion { parameter: "thing".to_owned(), options, ..DraftQuestion::default() });
+        Situation { draft: Some(Draft { asked, ..Draft::default() }), ..listing(&["Ada", "Bea"]) }
+    };
+    assert_eq!(read(&asked(&["Ada", "Bea", "Cleo"]), "both"), "“Ada” and “Bea”");
+    assert_eq!(read(&asked(&["Ada", "Bea", "Cleo"]), "the second one"), "“Bea”");
+    assert_eq!(read(&asked(&["mathstream"]), "the second one"), "as it is");
+}

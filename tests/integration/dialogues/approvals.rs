@@ -328,7 +328,7 @@ async fn never_mind_lets_an_unfinished_request_go_before_a_card() {
     thread.skip();
     assert_snapshot!(thread.answer("ana", "forget it").await, @"
     OK, dropped. Nothing was changed.
-    The card is still open.
+    The card is still open: *Start “Math Hints”?*
     ");
     assert_snapshot!(thread.answer("ana", "@countersign cancel that").await, @"
     *Start “Math Hints”*
@@ -355,7 +355,7 @@ async fn no_answers_the_question_that_was_asked_last() {
     thread.skip();
     assert_snapshot!(thread.answer("ana", "no").await, @"
     OK, dropped. Nothing was changed.
-    The card is still open.
+    The card is still open: *Start “Math Hints”?*
     ");
     assert_snapshot!(thread.answer("ana", "yes but not now").await, @"That isn't a decision yet. A card is open: Start “Math Hints”? Press **Start experiment** or **Cancel request** on it, or type just “yes” or “no” in this thread.");
     assert!(bot.upgrade.effects().is_empty());

@@ -166,3 +166,23 @@ async fn a_question_in_between_does_not_lose_what_was_given() {
     [lesson-stream / question-hint] [lesson-stream / lesson-video] [lesson-quiz / question-hint] [lesson-quiz / lesson-video] [Fill in a form]
     ");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parts_of_another_experiment_are_copied_into_the_draft() {
+    let (_bot, mut thread) = TestBot::hears("ana", "create Foo with the same conditions as Lesson Video Hints").await;
+    let heard = thread.heard();
+    assert!(
+        heard.contains("So far: “Foo”, the conditions of “Lesson Video Hints”. Still needed: decision points."),
+        "{heard}"
+    );
+    thread.says("ana", "the same as Lesson Video Hints").await;
+    let heard = thread.heard();
+    for part in [
+        "*Create “Foo”?*",
+        "control 34%, question-hint-default 33%, question-hint-tutorbot 33%",
+        "lesson-stream / lesson-video",
+        "`mathstream`",
+    ] {
+        assert!(heard.contains(part), "{part}: {heard}");
+    }
+}

@@ -5,7 +5,7 @@ use std::time::Duration;
 use countersign::sandbox::slack::{
     Error,
     faults::{Fault, Loss},
-    world::view::View,
+    world::{message::Message, view::View},
 };
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -41,7 +41,14 @@ fn fields(view: &View) -> String {
 
 /// The thread that the bot began in a channel.
 async fn begun<'a>(bot: &'a TestBot, channel: &str) -> Thread<'a> {
-    let root = || bot.slack.messages(channel).into_iter().find(|m| m.by_app && m.words().contains("asks for a new"));
+    begun_with(bot, channel, "asks for a new").await
+}
+
+/// The thread that the bot began in a channel with these words.
+async fn begun_with<'a>(bot: &'a TestBot, channel: &str, words: &str) -> Thread<'a> {
+    let is_root =
+        |message: &Message| message.by_app && message.ephemeral_to.is_none() && message.words().contains(words);
+    let root = || bot.slack.messages(channel).into_iter().find(is_root);
     eventually("a thread", || root().is_some()).await;
     let thread = Thread::new(bot, channel, root().unwrap().ts);
     eventually("a card", || thread.messages().len() > 1).await;
@@ -218,4 +225,25 @@ async fn a_window_is_answered_in_time_however_slow_the_platform_is() {
     for sent in sent {
         assert!(sent.acknowledged_after_ms.is_some_and(|after| after < 2000), "{sent:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_asks_for_a_change_offers_to_ask_in_the_channel() {
+    let bot = TestBot::start().await;
+    let ana = bot.user("ana");
+    assert_snapshot!(ana.types("/upgrade start Math Hints").await, @"
+    Commands only look things up, so nothing was changed. Ask for a change in a conversation, where others can see it.
+    Or post this in a channel: `@countersign start Math Hints`
+    [Ask in this channel]
+    ");
+    let answer = bot.slack.ephemerals("ana").pop().unwrap();
+    for _ in 0..2 {
+        bot.slack.clicks("ana", "experiments", &answer.ts, "Ask in this channel").await.unwrap();
+    }
+    let thread = begun_with(&bot, "experiments", "asks: *start Math Hints*").await;
+    let said: Vec<String> = thread.messages().iter().map(|message| bot.readable(&message.words())).collect();
+    assert!(said[0].starts_with("@ana asks:") && said[1].starts_with("*Start “Math Hints”?*"), "{said:?}");
+    assert_eq!(said.len(), 2, "pressing again asks for nothing more");
+    thread.clicks("bo", "Start experiment").await;
+    assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "running");
 }

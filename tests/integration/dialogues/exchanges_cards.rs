@@ -55,6 +55,67 @@ async fn another_time_or_experiment_takes_the_place_of_the_card() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_whole_request_in_place_of_the_card_supersedes_it() {
+    let bot = TestBot::start().await;
+    for said in [
+        "@countersign start Running Test instead",
+        "no, start Running Test instead please",
+        "start Running Test instead of Math Hints",
+    ] {
+        let mut thread = card(&bot, "delete Math Hints").await;
+        let heard = thread.answer("ana", said).await;
+        assert_holds(&heard, &["Replaced by a newer request", "*Resume “Running Test”?*", "Replaces the open card"]);
+        thread.says("ana", "never mind").await;
+    }
+    let mut thread = card(&bot, "start Math Hints").await;
+    thread.says("bo", "@countersign start Running Test instead").await;
+    assert_holds(&thread.heard(), &["*Resume “Running Test”?*", "The earlier card stays open: "]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_split_edits_the_card_or_gets_one_of_its_own() {
+    let bot = TestBot::start().await;
+    let mut thread = card(&bot, "set the weights of Math Hints to 70/30").await;
+    let heard = thread.answer("ana", "make the split 60/40").await;
+    assert_holds(&heard, &["Replaced by a newer request", "control 60%, variant 40%"]);
+    let mut thread =
+        card(&bot, "create an experiment called Foo in assign-prog at SelectSection/area_model, 70/30").await;
+    thread.says("ana", "make it an even split").await;
+    assert_holds(&thread.heard(), &["*Create “Foo”?*", "control 50%, variant 50%"]);
+    let mut thread = card(&bot, "start Math Hints").await;
+    let heard = thread.answer("ana", "make the split 60/40").await;
+    assert_holds(&heard, &["“Math Hints”?*", "control 60%, variant 40%"]);
+    assert!(!heard.contains("Replaced by"), "the start stays: {heard}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn never_mind_drops_the_draft_beside_a_card_and_names_the_card() {
+    let bot = TestBot::start().await;
+    for said in ["hmm never mind", "forget it", "@countersign never mind"] {
+        let mut thread = card(&bot, "start Math Hints").await;
+        thread.says("ana", "create experiment Foo in assign-prog").await;
+        thread.skip();
+        thread.says("ana", said).await;
+        let heard = thread.heard();
+        assert_holds(&heard, &["OK, dropped. Nothing was changed.", "The card is still open: *Start “Math Hints”?*"]);
+        assert!(!heard.contains("Withdrawn"), "{said}: {heard}");
+        thread.says("ana", said).await;
+        assert_holds(&thread.heard(), &["Withdrawn by @ana"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn never_mind_answers_the_question_that_was_asked_after_the_card() {
+    let bot = TestBot::start().await;
+    let mut thread = card(&bot, "start Math Hints").await;
+    assert_holds(&thread.answer("ana", "finish Running Test").await, &["Do you want to pause it"]);
+    thread.says("ana", "hmm never mind").await;
+    assert_holds(&thread.heard(), &["OK, dropped.", "The card is still open: *Start “Math Hints”?*"]);
+    thread.says("ana", "hmm never mind").await;
+    assert_holds(&thread.heard(), &["Withdrawn by @ana"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn hmm_never_mind_takes_the_request_back() {
     let bot = TestBot::start().await;
     let mut thread = card(&bot, "stop Lesson Video Hints").await;

@@ -114,3 +114,17 @@ async fn what_was_just_read_is_not_read_again() {
     thread.says("ana", "what is archived?").await;
     assert!(!thread.heard().contains("I read this"), "{}", thread.last());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_description_by_part_of_the_name_and_the_place_is_recognised() {
+    let bot = TestBot::start().await;
+    for said in ["stop the question hint one on the lesson-stream", "stop the lesson video one"] {
+        let mut thread = bot.user("ana").says(said).await;
+        assert!(thread.heard().contains("Did you mean “*Lesson Video Hints*”?"), "{said}: {}", thread.last());
+        thread.says("ana", "yes").await;
+        assert!(thread.heard().contains("*Stop “Lesson Video Hints”?*"), "{said}: {}", thread.last());
+        thread.says("ana", "never mind").await;
+    }
+    let shown = bot.user("ana").answer("show me the class hint one in mathstream").await;
+    assert!(shown.contains("Class Hint Rollout"), "{shown}");
+}

@@ -155,3 +155,20 @@ async fn only_what_is_completed_is_archived() {
     ‹ana asks, anyone may decide› [Archive experiment] [Cancel request] [Edit…] [Show all]
     ");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_means_those_on_the_card_or_those_that_were_suggested() {
+    let bot = TestBot::start().await;
+    bot.upgrade.has("Pilot A", "inactive");
+    bot.upgrade.has("Pilot B", "inactive");
+    let mut thread = bot.user("ana").says("start Pilot").await;
+    assert!(thread.heard().contains("Did you mean"), "{}", thread.last());
+    thread.says("ana", "both").await;
+    assert!(thread.heard().contains("*Start 2 experiments?*"), "{}", thread.last());
+    thread.clicked("bo", "Start 2 experiments").await;
+    thread.says("ana", "@countersign stop both").await;
+    let heard = thread.heard();
+    for part in ["*Stop 2 experiments?*", "*Pilot A*", "*Pilot B*"] {
+        assert!(heard.contains(part), "{part}: {heard}");
+    }
+}

@@ -64,6 +64,14 @@ struct CreateExperimentParameters {
     #[serde(default)]
     #[expect(dead_code, reason = "read before the parameters are")]
     copy_of: Option<String>,
+    /// The name of an experiment whose conditions and weights are copied.
+    #[serde(default)]
+    #[expect(dead_code, reason = "read before the parameters are")]
+    conditions_of: Option<String>,
+    /// The name of an experiment whose decision points are copied.
+    #[serde(default)]
+    #[expect(dead_code, reason = "read before the parameters are")]
+    points_of: Option<String>,
     /// A description.
     #[serde(default)]
     description: Option<String>,

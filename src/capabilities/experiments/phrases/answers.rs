@@ -4,9 +4,9 @@
 use serde_json::Value;
 
 use super::{
-    changes::{CREATE, field, named_field},
+    changes::{CREATE, STATUS, field, named_field},
     clauses::{self, clauses},
-    moments,
+    moments, same, shares,
     situation::{Draft, Situation},
     slots, statuses,
     user_request::{Interpretation, UserRequest},
@@ -19,6 +19,9 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interp
     if let Some(earlier) = earlier_answer(words, draft) {
         return Some(earlier);
     }
+    if let Some(parts) = same::correction(words, situation, draft) {
+        return Some(parts);
+    }
     let words = without_old_value(words, draft);
     if let Some(moment) = moments::correction(words, situation) {
         return Some(moment);
@@ -29,6 +32,9 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interp
     let asked = draft.asked.as_ref().map(|asked| asked.parameter.as_str());
     if let (None | Some("weights"), Some(suggested)) = (asked, suggested_weights(words)) {
         return Some(suggested);
+    }
+    if let Some(split) = shares::correction(words, draft).filter(|_| !asked.is_some_and(is_free_text)) {
+        return Some(split);
     }
     const OPENINGS: &str = "no , use|no use|no , i meant|no i meant|no , i mean|no i mean|no , make it|no make it|no ,|no|actually , use|actually use|\
         actually , make it|actually make it|actually ,|actually|sorry ,|sorry|instead use|rather|i meant|i mean|make it|make that|use|change it to|change that to|let it be|\
@@ -64,6 +70,11 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interp
     }
     if let Some((key, value)) = set_field(rest) {
         return Some(update([(key, value)]));
+    }
+    const REQUESTS: &[&str] =
+        &["start", "stop", "pause", "resume", "cancel", "archive", "delete", "create", "schedule", "show", "launch"];
+    if !renames && rest.len() > 1 && rest[0].any(REQUESTS) && rest[0].text == rest[0].lower {
+        return None; // a request of its own, such as `no, start Running Test instead`
     }
     let found = clauses(rest);
     let mut params = found.params;
@@ -225,6 +236,9 @@ pub(super) fn answer(words: &[Word], situation: &Situation, is_question: bool) -
     }
     let Some(asked) = &draft.asked else { return draft_correction(words, draft, is_question) };
     let key = asked.parameter.as_str();
+    if let Some(several) = several_experiments(words, draft, key) {
+        return Some(several);
+    }
     if let Some(point) = offered_point(words, key, &asked.options) {
         return Some(update([("decision_points".to_owned(), vec![point].into())]));
     }
@@ -270,6 +284,14 @@ pub(super) fn answer(words: &[Word], situation: &Situation, is_question: bool) -
         return None;
     }
     Some(Interpretation { confidence: 0.9, ..UserRequest::Update(params).into() })
+}
+
+/// Parses several experiments, for a change that is possible for several at once: `“Math Hints” and “Running Test”`.
+fn several_experiments(words: &[Word], draft: &Draft, key: &str) -> Option<Interpretation> {
+    let names: Vec<&str> = words.iter().filter(|word| word.quoted).map(|word| word.text.as_str()).collect();
+    let are_alone = words.iter().all(|word| word.quoted || word.any(&[",", "and", "both"]));
+    let fits = key == "experiment" && draft.action == STATUS && names.len() > 1 && are_alone;
+    fits.then(|| update([("experiments".to_owned(), names.into()), ("experiment".to_owned(), Value::Null)]))
 }
 
 /// Returns the only one of the offered decision points whose site and target are named, in any order and with spaces in

@@ -30,6 +30,7 @@ pub(super) fn change(words: &[Word], situation: &Situation) -> Option<Interpreta
     create(words, situation)
         .or_else(|| shares::renamed_condition(words, situation))
         .or_else(|| shares::one_share(words, situation))
+        .or_else(|| shares::of_subject(words, situation))
         .or_else(|| set(words, situation))
         .or_else(|| update(words, situation))
         .or_else(|| ending(words, situation))

@@ -57,7 +57,7 @@ fn original(words: &[Word]) -> Option<&[Word]> {
 }
 
 /// Returns the name of the experiment to copy, and the words after it. The name is empty if it is not known.
-fn named<'a>(words: &'a [Word], situation: &Situation) -> (String, &'a [Word]) {
+pub(super) fn named<'a>(words: &'a [Word], situation: &Situation) -> (String, &'a [Word]) {
     const ENDS: &[&str] = &["called", "named", "as", "but", "with", "in", "for", "and", ",", "except", "without", "at"];
     let subject = || situation.last_subject.clone().unwrap_or_default();
     match words {

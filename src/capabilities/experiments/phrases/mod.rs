@@ -4,7 +4,7 @@
 //! descriptions; [`values`] parses the values in a line. Phrases that are too free for that are parsed
 //! by functions: descriptions of experiments ([`clauses`], [`design`], [`factors`]), the [`changes`] that
 //! contain them, lists and their filters ([`lists`]), several experiments at once ([`bulk`]), answers and
-//! corrections ([`answers`], [`moments`], [`statuses`]), starts with a restriction ([`starts`]), and questions that are recognised by the things they mention
+//! corrections ([`answers`], [`moments`], [`statuses`]), parts of other experiments ([`copies`], [`same`]), starts with a restriction ([`starts`]), and questions that are recognised by the things they mention
 //! ([`reads`]).
 
 mod answers;
@@ -28,6 +28,7 @@ mod phrasings;
 mod reads;
 #[cfg(test)]
 mod restrictions;
+mod same;
 mod shares;
 mod so_far;
 mod starts;
@@ -125,6 +126,7 @@ impl Phrases for ExperimentPhrases {
     fn first(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
         bulk::deletion(utterance.words, utterance.situation)
             .or_else(|| follow_ups::follow_up(utterance))
+            .or_else(|| same::new_one(utterance.words, utterance.situation))
             .or_else(|| copies::copy(utterance.words, utterance.situation))
             .or_else(|| new_ones::new_one(utterance.words, utterance.situation))
     }
@@ -155,7 +157,7 @@ impl Phrases for ExperimentPhrases {
 
     fn only_parts(&self, words: &[Word]) -> bool {
         let parts = clauses::clauses(words);
-        parts.rest.is_empty() && !parts.params.is_empty()
+        parts.rest.is_empty() && !parts.params.is_empty() || same::is_part(words)
     }
 
     fn about(&self, params: &Map<String, Value>) -> Option<String> {

@@ -1,16 +1,63 @@
 //! Weights by condition: `control 30% and variant 70%` in a description, and the new weight of one condition: `give the
 //! variant in Math Hints 80 percent`.
 
-use countersign_understanding::slots::shares;
+use countersign_understanding::slots::{ratio, shares};
 use serde_json::{Map, Value};
 
 use super::{
-    changes::UPDATE,
+    changes::{CREATE, UPDATE},
     clauses::Taken,
-    situation::Situation,
+    situation::{Draft, Situation},
     user_request::{Interpretation, UserRequest},
-    words::{Word, after, skip},
+    words::{Word, after, skip, strip_objection, without_last},
 };
+
+/// Parses new weights for the change in hand: `make the split 50/50`. If that change is not about the weights of its
+/// experiment, such as a start, the weights are a change of their own.
+pub(super) fn correction(words: &[Word], draft: &Draft) -> Option<Interpretation> {
+    let weights = ("weights".to_owned(), Value::from(split(words)?));
+    if [CREATE, UPDATE].contains(&draft.action.as_str()) {
+        return Some(UserRequest::Update(Map::from_iter([weights])).into());
+    }
+    let is_objection = strip_objection(words).len() < words.len(); // against that change
+    let experiment = draft.params.get("experiment").filter(|_| !is_objection)?.clone();
+    let params = Map::from_iter([("experiment".to_owned(), experiment), weights]);
+    Some(Interpretation { is_whole: true, ..UserRequest::change(UPDATE, params).into() })
+}
+
+/// Parses new weights for the experiment that the thread is about: `make the split 50/50`.
+pub(super) fn of_subject(words: &[Word], situation: &Situation) -> Option<Interpretation> {
+    let weights = ("weights".to_owned(), Value::from(split(words)?));
+    let params = Map::from_iter([("experiment".to_owned(), situation.last_subject.clone()?.into()), weights]);
+    Some(Interpretation { is_whole: true, ..UserRequest::change(UPDATE, params).into() })
+}
+
+/// Parses weights for all conditions in words that name the weights: `make the split 50/50`, `split it evenly`, `an even
+/// split`.
+fn split(words: &[Word]) -> Option<String> {
+    const VERBS: &str = "make|set|change|put|switch|adjust|turn|have|use|do|go with|let us use|let us do";
+    const WEIGHTS: &str =
+        "the weights|the split|the ratio|the weighting|the distribution|the assignment weights|weights|split";
+    const LINKS: &str = "to be|to|at|into|be|as|:";
+    const EQUAL: &str =
+        "even|evenly|equal|equally|half and half|half half|half/half|fifty fifty|fifty-fifty|fifty/fifty";
+    let words =
+        without_last(strip_objection(words), &["instead", "rather", "please", "then", "though", "everywhere", ","]);
+    let verbless = skip(words, VERBS);
+    let named = after(words, "split it|split them|split that").or_else(|| after(verbless, WEIGHTS));
+    let value = named.or_else(|| after(verbless, "it|that|this|them")).unwrap_or(verbless);
+    let value = skip(skip(value, LINKS), "an|a");
+    let (weights, rest) = match after(value, EQUAL) {
+        Some(rest) => ("equal".to_owned(), rest),
+        None => {
+            let (first, rest) = value.split_first().filter(|(first, _)| !first.quoted)?;
+            (ratio(&first.text)?, rest)
+        }
+    };
+    let last = skip(rest, "split|weights|weighting|distribution");
+    let is_named = named.is_some() || last.len() < rest.len();
+    (is_named && last.is_empty()).then_some(weights)
+}
 
 /// Parses conditions with their weights. They are the conditions of the experiment, in this order.
 pub(super) fn conditions_with_shares(words: &[Word]) -> Taken<'_> {
@@ -134,7 +181,48 @@ pub(super) fn one_share(words: &[Word], situation: &Situation) -> Option<Interpr
 
 #[cfg(test)]
 mod tests {
-    use super::super::{situation::Situation, tests::check};
+    use serde_json::json;
+
+    use super::super::{
+        situation::{Draft, Situation},
+        tests::{check, open_card, params},
+    };
+
+    fn card(action: &str, change: serde_json::Value) -> Situation {
+        Situation {
+            on_card: Some(Draft { action: action.into(), params: params(change), asked: None }),
+            open_cards: vec![open_card("Change “Math Hints”?")],
+            last_subject: Some("Math Hints".to_owned()),
+            ..Situation::default()
+        }
+    }
+
+    #[test]
+    fn another_split_edits_the_change_that_has_weights() {
+        let (half, even) = (r#"update {"weights":"50/50"}"#, r#"update {"weights":"equal"}"#);
+        check(
+            &card("update_experiment", json!({ "experiment": "Math Hints", "weights": "70/30" })),
+            &[
+                ("make the split 50/50", half),
+                ("change the split to 50:50", half),
+                ("split it 50/50 please", half),
+                ("no, a 50/50 split", half),
+                ("make it an even split", even),
+                ("split it evenly instead", even),
+            ],
+        );
+    }
+
+    #[test]
+    fn another_split_is_a_change_of_its_own_beside_a_start() {
+        let half = r#"update_experiment {"experiment":"Math Hints","weights":"50/50"}"#;
+        check(
+            &card("update_experiment_status", json!({ "experiment": "Math Hints", "status": "start" })),
+            &[("make the split 50/50", half), ("set the weights to 50/50", half), ("50/50 split please", half)],
+        );
+        let subject = Situation { last_subject: Some("Math Hints".to_owned()), ..Situation::default() };
+        check(&subject, &[("make the split 50/50", half)]);
+    }
 
     #[test]
     fn the_weight_of_one_condition() {

@@ -15,6 +15,8 @@ pub(super) fn words(params: &Map<String, Value>) -> Option<String> {
         parts.push(match key.as_str() {
             "decision_points" => format!("at {value}"),
             "copy_of" => format!("a copy of “{value}”"),
+            "conditions_of" => format!("the conditions of “{value}”"),
+            "points_of" => format!("the decision points of “{value}”"),
             "site" => format!("site {value}"),
             "target" => format!("target {value}"),
             "conditions" => format!("conditions {value}"),
