@@ -325,6 +325,10 @@ impl State for AgentState {
         std::mem::take(&mut self.events).into_iter().map(event).collect()
     }
 
+    fn open_question(&self) -> Option<String> {
+        self.question()
+    }
+
     fn suspend(&self) -> Value {
         serde_json::to_value(&self.turn).expect("a turn is plain data")
     }

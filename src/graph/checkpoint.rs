@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::{
     node::State,
+    question::ShownQuestion,
     store::{Error, Saved},
 };
 
@@ -40,6 +41,9 @@ pub struct Checkpoint<S: State> {
     /// Slack's time stamp of the newest message from a person, to any addressee.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said_at: Option<MessageTs>,
+    /// The question that was shown with buttons last, while it has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<Box<ShownQuestion>>,
     /// The open questions, and the actions that wait for an event. Each entry holds the exact state
     /// of the turn that asked.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -69,6 +73,7 @@ impl<S: State> Default for Checkpoint<S> {
             turns: 0,
             reply_slots: ReplySlots::default(),
             said_at: None,
+            question: None,
             suspended: BTreeMap::new(),
             state: S::default(),
         }

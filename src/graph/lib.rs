@@ -34,6 +34,7 @@ pub mod keyring;
 mod looks;
 pub mod node;
 mod perform;
+pub mod question;
 pub mod request;
 pub mod retry;
 pub mod seal;

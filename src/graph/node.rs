@@ -53,6 +53,12 @@ pub trait State: Clone + Default + PartialEq + Serialize + DeserializeOwned + Se
         Vec::new()
     }
 
+    /// Returns the question that waits for an answer in words or by a button, in a form that differs from that of other
+    /// questions; `None` if none does.
+    fn open_question(&self) -> Option<String> {
+        None
+    }
+
     /// Returns the part of the state that belongs to the current turn only, to be stored while a
     /// question is open.
     fn suspend(&self) -> Value;
