@@ -51,7 +51,7 @@ impl Conversing for AgentState {
 impl AgentState {
     /// Returns the question that waits for an answer: about the draft, the condition of a plan's next step, or the
     /// choices that were offered.
-    pub(super) fn question(&self) -> Option<String> {
+    pub(super) fn open_question(&self) -> Option<String> {
         let about_draft = self.draft.as_ref().and_then(|draft| draft.asked.as_ref());
         let waits = |plan: &&Plan| plan.waits_for == WaitsFor::Condition;
         let about_plan = || self.plans.iter().find(waits).map(|plan| format!("{}: {}", plan.turn, plan.place()));

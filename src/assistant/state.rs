@@ -325,8 +325,8 @@ impl State for AgentState {
         std::mem::take(&mut self.events).into_iter().map(event).collect()
     }
 
-    fn open_question(&self) -> Option<String> {
-        self.question()
+    fn buttons_wait_for(&self, reply: &Reply) -> Option<String> {
+        self.open_question().filter(|_| reply.asks())
     }
 
     fn suspend(&self) -> Value {

@@ -53,9 +53,9 @@ pub trait State: Clone + Default + PartialEq + Serialize + DeserializeOwned + Se
         Vec::new()
     }
 
-    /// Returns the question that waits for an answer in words or by a button, in a form that differs from that of other
-    /// questions; `None` if none does.
-    fn open_question(&self) -> Option<String> {
+    /// Returns a name for what the buttons of a reply wait for, such as the question that it asks; `None` if nothing waits
+    /// for them any more, or if they only suggest something.
+    fn buttons_wait_for(&self, _reply: &Reply) -> Option<String> {
         None
     }
 
