@@ -192,7 +192,8 @@ async fn without_a_model_the_form_is_the_way_to_change_a_draft() {
     world.posted(&thread).await;
     world.says(&thread, "shorter").await;
     let said = world.posted(&thread).await;
-    assert_eq!(said, ["I can't rewrite a draft without a language model. You can edit the last one."]);
+    let no_writer = "I can't rewrite a draft without a language model. You can edit the last one.";
+    assert_eq!(said, ["Rejected by @bo. No reply was sent.", no_writer], "the first only loses its button to the second");
     world.says(&thread, "another draft").await;
     assert_eq!(world.card(&thread).await.status, Status::Pending, "the draft is shown again");
 }
