@@ -4,7 +4,10 @@ use countersign_core::ids::UserId;
 use countersign_graph::{action::ActionRequest, conversing::Conversing};
 use serde_json::Value;
 
-use super::state::AgentState;
+use super::{
+    plan::{Plan, WaitsFor},
+    state::AgentState,
+};
 
 impl Conversing for AgentState {
     fn is_drafting(&self) -> bool {
@@ -42,5 +45,17 @@ impl Conversing for AgentState {
 
     fn works_for(&self) -> Option<&UserId> {
         self.turn.by.as_ref()
+    }
+}
+
+impl AgentState {
+    /// Returns the question that waits for an answer: about the draft, the condition of a plan's next step, or the
+    /// choices that were offered.
+    pub(super) fn open_question(&self) -> Option<String> {
+        let about_draft = self.draft.as_ref().and_then(|draft| draft.asked.as_ref());
+        let waits = |plan: &&Plan| plan.waits_for == WaitsFor::Condition;
+        let about_plan = || self.plans.iter().find(waits).map(|plan| format!("{}: {}", plan.turn, plan.place()));
+        let about_choices = || self.offered.first().map(|choice| choice.says.clone());
+        about_draft.map(|asked| asked.question.clone()).or_else(about_plan).or_else(about_choices)
     }
 }

@@ -54,4 +54,6 @@ mod subjects;
 mod tools;
 mod view;
 
-pub use countersign_understanding::{StopRequest, drops_any, forbidden_change, is_cancellation, says_forget, stop_request};
+pub use countersign_understanding::{
+    StopRequest, drops_any, forbidden_change, is_cancellation, says_forget, stop_request,
+};

@@ -18,7 +18,7 @@ use serde_json::Value;
 use super::{
     history::shorten,
     outcomes,
-    state::{AgentState, ToolRead},
+    state::{AgentState, MAX_MESSAGE_LENGTH, ToolRead},
     tools,
 };
 
@@ -67,6 +67,14 @@ pub fn cannot_tell(condition: &str) -> Reply {
 /// Says that the message was not understood, in a thread with open cards. The caller appends the cards.
 pub fn not_understood() -> Reply {
     Reply::text("I didn't catch that. Nothing was changed.").choice("What can you do?", "what can you do?")
+}
+
+/// Says that a message is too long to be read as a whole. A part of it could mean something else, such as another list.
+pub fn too_long(length: usize) -> Reply {
+    Reply::text(format!(
+        "That message is too long: it has {length} characters, and I can read up to {MAX_MESSAGE_LENGTH}. Nothing was changed."
+    ))
+    .hint("Split it. If it is a long list of IDs, send one part, approve its card, then send the next part.")
 }
 
 /// Asks one question, with the possible meanings as buttons.

@@ -159,6 +159,9 @@ pub struct Turn {
     pub number: u64,
     /// The message, within [`MAX_MESSAGE_LENGTH`].
     pub said: String,
+    /// The length of the message in characters, if it was longer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cut_from: Option<usize>,
     /// The person who wrote it.
     pub by: Option<UserId>,
     /// The time of the message.
@@ -276,6 +279,7 @@ impl State for AgentState {
     fn begin_turn(&mut self, said: &Said) {
         let number = self.turn.number.max(self.newest_turn()) + 1;
         let text = shorten(said.text.trim(), MAX_MESSAGE_LENGTH);
+        let length = said.text.trim().chars().count();
         self.note_spoken_to(&said.by);
         self.conversation.add_person_message(number, &said.by, &text);
         if self.draft.is_some() && number > self.draft_turn + MAX_DRAFT_TURNS {
@@ -290,6 +294,7 @@ impl State for AgentState {
         self.turn = Turn {
             number,
             said: text,
+            cut_from: Some(length).filter(|length| *length > MAX_MESSAGE_LENGTH),
             by: Some(said.by.clone()),
             at: said.at,
             zone: said.zone.clone(),
@@ -327,6 +332,10 @@ impl State for AgentState {
     fn take_events(&mut self) -> Vec<Value> {
         let event = |event: StreamEvent| serde_json::to_value(event).expect("an event is plain data");
         std::mem::take(&mut self.events).into_iter().map(event).collect()
+    }
+
+    fn buttons_wait_for(&self, reply: &Reply) -> Option<String> {
+        self.open_question().filter(|_| reply.asks())
     }
 
     fn suspend(&self) -> Value {

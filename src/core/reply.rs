@@ -228,6 +228,12 @@ pub struct Resend {
 /// The question after an outcome. Any request answers it, so the buttons below it are suggestions.
 pub const WHAT_NEXT: &str = "What next?";
 
+/// Returns true if a text asks something that the buttons below it answer.
+pub fn is_question(text: &str) -> bool {
+    let text = text.trim_end();
+    (text.ends_with('?') || text.contains("? ")) && !text.ends_with(WHAT_NEXT)
+}
+
 /// A reply of the bot in the thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {
@@ -310,6 +316,12 @@ impl Reply {
     pub fn file(mut self, file: Attachment) -> Self {
         self.files.push(file);
         self
+    }
+
+    /// Returns true if the reply asks something that its buttons answer.
+    pub fn asks(&self) -> bool {
+        let asks = |part: &Part| matches!(part, Part::Text(text) if is_question(&text.words()));
+        !self.choices.is_empty() && self.parts.iter().any(asks)
     }
 
     /// Returns the text without styles, a line for each part, for notifications, history and models.

@@ -140,8 +140,11 @@ pub(super) fn no_writer_and_no_card() -> Reply {
     with_draft_again(Reply::text("I can't rewrite a draft without a language model. You can edit the last one."), false)
 }
 
-pub(super) fn no_other_draft(failure: &str) -> Reply {
-    Reply::text(format!("No new draft: {failure}. The draft on the card is unchanged.")).hint("Try again in a moment.")
+/// Returns the reply to a request for another draft that could not be written. The last one is on the open card, or on
+/// the next one.
+pub(super) fn no_other_draft(failure: &str, is_on_card: bool) -> Reply {
+    let last = if is_on_card { "The draft on the card is unchanged" } else { "The last draft is on the card below" };
+    Reply::text(format!("No new draft: {failure}. {last}.")).hint("Try again in a moment.")
 }
 
 pub(super) fn who(mail: &Mail, contact: Option<Text>, answers: &[EarlierAnswer]) -> Reply {
@@ -214,12 +217,13 @@ pub(super) fn still_waiting(why: &str, has_writer: bool) -> Reply {
     with_draft_again(reply, has_writer)
 }
 
-pub(super) fn not_understood(has_writer: bool) -> Reply {
-    let text = match has_writer {
+/// Returns the reply to a message that was not understood. `can_draft` is true if there can be another draft.
+pub(super) fn not_understood(can_draft: bool) -> Reply {
+    let text = match can_draft {
         true => "I can write another draft, tell you who wrote this email, or show the last reply to this sender.",
         false => "I can tell you who wrote this email, or show the last reply to this sender.",
     };
-    with_another_draft(Reply::text(text), has_writer)
+    with_another_draft(Reply::text(text), can_draft)
         .choice("Who wrote this?", "who is this?")
         .choice("Last reply", "what did we answer last time?")
 }

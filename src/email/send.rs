@@ -105,6 +105,13 @@ pub struct SendParameters {
     pub about: About,
 }
 
+/// Returns the answer on the newest open card; `None` if no card with an answer is open.
+pub(super) fn on_card(open: &[ActionRecord]) -> Option<SendParameters> {
+    let answers = open.iter().filter(|record| record.name == NAME);
+    let newest = answers.max_by_key(|record| record.requested_at)?;
+    SendParameters::deserialize(&newest.parameters).ok()
+}
+
 /// Returns the target of all changes about a mail.
 pub(super) fn target(mail: &MailId) -> String {
     format!("mail:{mail}")

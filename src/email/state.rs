@@ -14,7 +14,11 @@
 
 use std::collections::BTreeMap;
 
-use countersign_core::{clock::Timestamp, ids::UserId, reply::Text};
+use countersign_core::{
+    clock::Timestamp,
+    ids::UserId,
+    reply::{Reply, Text},
+};
 use countersign_graph::{
     action::{ActionRecord, Status},
     conversing::Conversing,
@@ -121,6 +125,9 @@ pub struct MailState {
     /// True once the thread has what the card cannot show of the mail.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_shown: bool,
+    /// True once the mail was answered, by this program or by a person.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_answered: bool,
     /// The data of the current run.
     pub turn: Turn,
 }
@@ -151,6 +158,7 @@ impl Default for MailState {
             steps: Vec::new(),
             asked_for_changes: None,
             is_shown: false,
+            is_answered: false,
             turn: Turn::default(),
         }
     }
@@ -301,10 +309,7 @@ impl MailState {
     /// Takes over the draft of the open card, which a person may have edited, so that it is not lost when another card
     /// takes its place.
     pub(super) fn adopt_draft(&mut self, open: &[ActionRecord]) {
-        let answers = open.iter().filter(|record| record.name == send::NAME);
-        let newest = answers.max_by_key(|record| record.requested_at);
-        let shown = newest.and_then(|record| SendParameters::deserialize(&record.parameters).ok());
-        let Some(SendParameters { text, about, .. }) = shown else { return };
+        let Some(SendParameters { text, about, .. }) = send::on_card(open) else { return };
         if about.draft.is_some_and(|draft| !draft.is(&digest_of(&text))) {
             self.drafted_by = Source::Person;
         }
@@ -372,6 +377,11 @@ impl State for MailState {
 
     fn stopped(&mut self) -> Option<String> {
         Some(" No reply was sent. Say “another draft” when you want one.".to_owned())
+    }
+
+    fn buttons_wait_for(&self, reply: &Reply) -> Option<String> {
+        let says = || reply.choices.iter().map(|choice| choice.says.as_str()).collect::<Vec<_>>().join(", ");
+        (!self.is_answered).then(says)
     }
 
     fn suspend(&self) -> Value {

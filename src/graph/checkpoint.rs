@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
+    buttons::ReplyWithButtons,
     node::State,
     store::{Error, Saved},
 };
@@ -40,6 +41,9 @@ pub struct Checkpoint<S: State> {
     /// Slack's time stamp of the newest message from a person, to any addressee.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said_at: Option<MessageTs>,
+    /// The replies with buttons that something waits for, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub with_buttons: Vec<ReplyWithButtons>,
     /// The open questions, and the actions that wait for an event. Each entry holds the exact state
     /// of the turn that asked.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -69,6 +73,7 @@ impl<S: State> Default for Checkpoint<S> {
             turns: 0,
             reply_slots: ReplySlots::default(),
             said_at: None,
+            with_buttons: Vec::new(),
             suspended: BTreeMap::new(),
             state: S::default(),
         }

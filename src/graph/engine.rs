@@ -235,6 +235,7 @@ impl<S: State> Engine<S> {
                     Admits::No(why) => return self.turn_away(session, by, why).await,
                     Admits::Later => return self.leave_for_later(session).await,
                 }
+                self.note_click_on_question(session, &ts).await?;
                 session.checkpoint.state.present(&by, false);
                 let zone = self.admission.zone(&by).await;
                 let said = Said { by, text, at: self.clock.now(), zone, request };

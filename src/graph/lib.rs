@@ -19,6 +19,7 @@ pub mod action;
 pub mod admission;
 mod ask;
 mod batches;
+pub mod buttons;
 pub mod card;
 pub mod checkpoint;
 mod close;

@@ -53,6 +53,12 @@ pub trait State: Clone + Default + PartialEq + Serialize + DeserializeOwned + Se
         Vec::new()
     }
 
+    /// Returns a name for what the buttons of a reply wait for, such as the question that it asks; `None` if nothing waits
+    /// for them any more, or if they only suggest something.
+    fn buttons_wait_for(&self, _reply: &Reply) -> Option<String> {
+        None
+    }
+
     /// Returns the part of the state that belongs to the current turn only, to be stored while a
     /// question is open.
     fn suspend(&self) -> Value;

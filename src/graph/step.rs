@@ -196,6 +196,9 @@ impl<S: State> Engine<S> {
         if let Some(usage) = &info.usage {
             extra.audit.push(usage_event(session, info.node, usage, self.clock.now()));
         }
+        if session.checkpoint.is_idle() {
+            session.take_buttons_away(&mut extra, self.clock.now());
+        }
         let step = session.step(info);
         let changes = Changes { step: step.step, snapshot: step.snapshot, acks: step.acks, ..extra };
         let then = match wait {
@@ -223,6 +226,7 @@ impl<S: State> Engine<S> {
         for reply in (self.settings.chunks)(reply) {
             let slot = session.checkpoint.reply_slots.slot();
             session.checkpoint.reply_slots.said += 1;
+            session.remember_buttons(changes, &slot, &reply, now);
             changes.outbox.push(outgoing(slot, now, Outbound::Reply { reply }));
         }
         for Attachment { name, title, alt, bytes } in files {

@@ -10,7 +10,7 @@ use std::{borrow::Cow, collections::HashMap, fmt};
 use serde_json::{Map, Value};
 
 use super::{
-    answers, dates, doubts, in_place,
+    answers, dates, doubts, id_lists, in_place,
     intents::{self, Reading, declined},
     languages,
     left_out::left_out,
@@ -169,7 +169,8 @@ impl Book {
             None => words(said),
         };
         self.phrases().for_each(|phrases| respell(&mut found, phrases.things()));
-        found
+        let found = id_lists::with_commas(found);
+        if found.len() > MAX_WORDS { id_lists::joined(found) } else { found }
     }
 
     /// Returns the situation with names in place of references to the last list.
@@ -204,7 +205,7 @@ impl Book {
             let words = plain.iter().filter(|word| !word.is(",")).count();
             return Interpretation::unclear(
                 format!(
-                    "That message is too long: it has {words} words, and I can read up to {MAX_WORDS}, counting commas. Nothing was changed. Split it, for example a long list of IDs into lists of up to 100."
+                    "That message is too long: it has {words} words, and I can read up to {MAX_WORDS}, counting commas. Nothing was changed. Split it into several requests; a list of IDs separated by commas counts as one word."
                 ),
                 Vec::new(),
             );

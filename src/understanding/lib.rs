@@ -34,6 +34,7 @@ pub mod checking;
 pub mod conditions;
 pub mod dates;
 mod doubts;
+pub mod id_lists;
 mod in_place;
 pub mod intents;
 mod languages;

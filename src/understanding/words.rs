@@ -22,7 +22,8 @@ pub struct Word {
 }
 
 impl Word {
-    fn new(text: &str, quoted: bool) -> Self {
+    /// Creates a word that names nothing.
+    pub(super) fn new(text: &str, quoted: bool) -> Self {
         Self { text: text.to_owned(), lower: text.to_lowercase(), quoted, tail: String::new(), kind: None, owner: None }
     }
 

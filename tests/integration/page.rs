@@ -60,6 +60,22 @@ async fn a_researcher_asks_and_a_colleague_presses() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_hello_without_a_mention_is_told_how_to_get_an_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let playground = Playground::start(&folder);
+    let page = Browser::open(&format!("{}/#as=U1&channel=C1", playground.url())).await;
+
+    page.shows(".empty", "Mention @countersign in #experiments").await;
+    page.writes("[data-composer=channel]", "hello").await;
+    page.shows(".toast", "Mention @countersign to get an answer in #experiments.").await;
+    page.shows(".beginning", "Mention @countersign to ask for something:").await;
+    page.writes("[data-composer=channel]", "@countersign hello").await;
+    page.shows(THREAD, "Hello! Ask me about your").await;
+    page.close().await;
+    playground.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_card_that_was_open_can_still_be_pressed_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let before = Playground::start(&folder);

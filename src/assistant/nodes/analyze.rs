@@ -192,6 +192,9 @@ impl Node<AgentState> for Analyze {
             state.turn.analysis = Some(Analysis::of_step(&state.turn.said));
             return Ok(Step::go(state, Gather::NAME));
         }
+        if let Some(length) = state.turn.cut_from.filter(|_| state.plan().is_none()) {
+            return Ok(end(state, replies::too_long(length), StepUsage::default()));
+        }
         match state.about_rest_of_plan(&self.registry, &context.open) {
             Some(Reaction::Say(reply)) => return Ok(end(state, reply, StepUsage::default())),
             Some(Reaction::Offer(action, rest)) => return Ok(show_steps(state, StepUsage::default(), action, rest)),

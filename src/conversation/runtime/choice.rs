@@ -1,12 +1,13 @@
 //! A click on a choice below a reply. It becomes a message of the person in the thread.
 //!
 //! Slack shows nobody who pressed a button, so a line in the thread says what the person chose. If the buttons were the
-//! answers to a question, they are taken away, so that only open questions have buttons.
+//! answers to a question, they are taken away, so that only open questions have buttons. For an answer in words, the
+//! engine does so ([`countersign_graph::buttons`]).
 
 use countersign_core::{
     clock::Timestamp,
     ids::{CommitId, MessageTs, Nonce, ThreadId, UserId},
-    reply::{Reply, Text, WHAT_NEXT},
+    reply::{Reply, Text, is_question},
 };
 use countersign_graph::store::{Changes, Outbound, Outgoing, Seq, ThreadMessage};
 use countersign_slack::blocks::{MAX_FALLBACK_CHARS, Message};
@@ -42,7 +43,7 @@ impl AnsweredQuestion {
     /// Returns the message with these blocks without `answers`, the block with the buttons; `None` if the message asks
     /// nothing. Buttons below an answer suggest what to do next, and remain.
     pub fn of(blocks: &[Value], answers: &str) -> Option<Self> {
-        let asks = |block: &Value| block["text"]["text"].as_str().is_some_and(|text| is_question(text.trim_end()));
+        let asks = |block: &Value| block["text"]["text"].as_str().is_some_and(is_question);
         let (removed, blocks): (Vec<_>, Vec<_>) =
             blocks.iter().cloned().partition(|block| block["block_id"] == answers);
         (blocks.iter().any(asks) && !removed.is_empty()).then_some(Self { blocks })
@@ -73,11 +74,6 @@ impl Choice {
         changes.inbox_acks.push(seq);
         changes
     }
-}
-
-/// Returns true if a text asks something that the buttons below it answer.
-fn is_question(text: &str) -> bool {
-    (text.ends_with('?') || text.contains("? ")) && !text.ends_with(WHAT_NEXT)
 }
 
 #[cfg(test)]

@@ -54,6 +54,7 @@ impl Node<MailState> for Answered {
         };
         note_step(&mut state, &self.0, context, Self::NAME, json!({ "action": "answered_by_hand" }));
         state.asked_for_changes = None;
+        state.is_answered = true;
         let (now, steps) = (context.now, state.steps.clone());
         update_entry(&self.0, &state, |entry| {
             entry.steps.clone_from(&steps);

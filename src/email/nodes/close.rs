@@ -96,6 +96,7 @@ impl Close {
 
     async fn sent(&self, mut state: MailState, context: &Context, ended: Ended, mail: &Mail) -> Step<MailState> {
         state.final_response = Some(ended.text.clone());
+        state.is_answered = true;
         self.dispatched(&mut state, context, "sent", None);
         let usage = self.remember(mail, context, &ended.text).await;
         let (now, steps, is_automatic) = (context.now, state.steps.clone(), ended.is_automatic);

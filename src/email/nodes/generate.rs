@@ -19,11 +19,14 @@ use super::{
         lookup::FreeSlot,
         replies,
         rules::{Class, MAX_DRAFT_CHARS, Source, clamped},
+        send,
         state::MailState,
         template,
+        why::because,
     },
     TOO_LONG, data_of, note_step,
-    review::Review,
+    review::{Review, needs_review},
+    update_entry,
 };
 
 /// The tone of a draft for a mail that may be spam.
@@ -85,6 +88,21 @@ impl Generate {
         Drafted { text, by: Source::Model, confidence, usage: Some(answer.usage), failure }
     }
 
+    /// Returns to the last draft: to its card if that is open, or else to a new card.
+    async fn with_last_draft(&self, state: MailState, context: &Context, failure: &str) -> Step<MailState> {
+        let Some(shown) = send::on_card(&context.open) else {
+            return Step::go(state, Review::NAME).say(replies::no_other_draft(failure, false));
+        };
+        let (now, why) = (context.now, because(&shown.about.why));
+        update_entry(&self.0, &state, |entry| {
+            needs_review(entry, now);
+            entry.why = Some(why.clone()).filter(|why| !why.is_empty());
+            true
+        })
+        .await;
+        Step::end(state).say(replies::no_other_draft(failure, true))
+    }
+
     fn situation(&self, state: &MailState, mail: &Mail) -> Value {
         let class = state.class();
         let mut situation = json!({
@@ -144,11 +162,11 @@ impl Node<MailState> for Generate {
         };
         let is_another = state.turn.instruction.is_some();
         let Drafted { text, by, confidence, usage, failure } = self.drafted(&state, &mail).await;
-        if let (Some(failure), true) = (&failure, is_another) {
+        if let (Some(failure), true) = (&failure, is_another && !state.draft_response.trim().is_empty()) {
             // The draft that is there is better than a template.
             state.note_failure(Self::NAME, failure);
             note_step(&mut state, &self.0, context, Self::NAME, json!({ "error": failure }));
-            return Ok(Step::end(state).say(replies::no_other_draft(failure)).cost(usage));
+            return Ok(self.with_last_draft(state, context, failure).await.cost(usage));
         }
         state.draft_response = text;
         state.drafted_by = by;

@@ -82,7 +82,7 @@ impl Talk {
         };
         let answer = match ask(&**model, question, MAX_DURATION).await {
             Ok(answer) => answer,
-            Err(_) => return (Meaning::Answer(replies::not_understood(true)), None),
+            Err(_) => return (Meaning::Answer(replies::not_understood(!state.is_answered)), None),
         };
         let value = answer.value.unwrap_or_default();
         let meaning = match value["meaning"].as_str() {
@@ -94,7 +94,7 @@ impl Talk {
                 let words = cut(value["answer"].as_str().unwrap_or_default(), MAX_ANSWER_CHARS);
                 Meaning::Answer(Reply::markdown(words))
             }
-            _ => Meaning::Answer(replies::not_understood(true)),
+            _ => Meaning::Answer(replies::not_understood(!state.is_answered)),
         };
         (meaning, Some(answer.usage))
     }

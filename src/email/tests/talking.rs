@@ -61,7 +61,22 @@ async fn a_draft_that_fails_leaves_the_card_alone() {
     world.says(&thread, "shorter").await;
     let card = world.card(&thread).await;
     assert_eq!((card.status, &card.parameters["text"]), (Status::Pending, &json!(DRAFT)));
-    assert!(world.posted(&thread).await[0].starts_with("No new draft: "));
+    let said = world.posted(&thread).await.remove(0);
+    assert!(said.starts_with("No new draft: ") && said.contains("The draft on the card is unchanged."), "{said}");
+    let entry = world.entry("m1").await;
+    assert_eq!((entry.status, entry.why.as_deref()), (MailStatus::NeedsReview, Some("Automatic replies are off.")));
+}
+
+#[tokio::test]
+async fn a_draft_that_fails_after_a_rejection_shows_the_last_one_again() {
+    let (world, thread) = waiting(vec![is_away()]).await;
+    world.decide(&thread, Verdict::Rejected { reason: None }).await;
+    world.posted(&thread).await;
+    world.says(&thread, "shorter").await;
+    let card = world.card(&thread).await;
+    assert_eq!((card.status, &card.parameters["text"]), (Status::Pending, &json!(DRAFT)));
+    assert!(world.posted(&thread).await[0].contains("The last draft is on the card below."));
+    assert_eq!(world.entry("m1").await.status, MailStatus::NeedsReview);
 }
 
 #[tokio::test]
@@ -177,7 +192,12 @@ async fn without_a_model_the_form_is_the_way_to_change_a_draft() {
     world.posted(&thread).await;
     world.says(&thread, "shorter").await;
     let said = world.posted(&thread).await;
-    assert_eq!(said, ["I can't rewrite a draft without a language model. You can edit the last one."]);
+    let no_writer = "I can't rewrite a draft without a language model. You can edit the last one.";
+    assert_eq!(
+        said,
+        ["Rejected by @bo. No reply was sent.", no_writer],
+        "the first only loses its button to the second"
+    );
     world.says(&thread, "another draft").await;
     assert_eq!(world.card(&thread).await.status, Status::Pending, "the draft is shown again");
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::{
     approvals::windows::{opens, sends},
-    support::bot::TestBot,
+    support::{bot::TestBot, thread::Thread},
 };
 
 /// The answers in a conversation, each with what the reply has to contain.
@@ -168,6 +168,22 @@ async fn a_click_on_a_choice_leaves_a_line_that_everyone_sees() {
     let heard = thread.heard();
     assert!(heard.starts_with("@ana chose *SelectSection / area_model*."), "{heard}");
     assert!(heard.contains("*Create “Hint Timing”?*"), "{heard}");
-    let all: String = thread.messages().iter().map(|message| message.words()).collect();
-    assert!(!all.contains("[SelectSection / area_model]"), "an answered question has no buttons: {all}");
+    assert_eq!(edits_of_question(&thread), (false, 1), "an answered question has no buttons");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_in_words_takes_the_buttons_away_as_a_click_does() {
+    let (_bot, thread) = TestBot::hears("ana", "create an experiment Hint Timing in assign-prog").await;
+    thread.says("ana", "@countersign what is running?").await;
+    assert_eq!(edits_of_question(&thread), (true, 0), "the question is still open");
+    thread.says("ana", "SelectSection / area_model").await;
+    assert!(thread.last().contains("*Create “Hint Timing”?*"), "{}", thread.last());
+    assert_eq!(edits_of_question(&thread), (false, 1));
+}
+
+/// True if the question about a decision point has its buttons, and the number of times it was edited.
+fn edits_of_question(thread: &Thread<'_>) -> (bool, usize) {
+    let messages = thread.messages();
+    let question = messages.iter().find(|message| message.words().contains("decision point")).unwrap();
+    (question.words().contains("[SelectSection / area_model]"), question.earlier.len())
 }

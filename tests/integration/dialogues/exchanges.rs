@@ -165,6 +165,8 @@ async fn words_around_a_name_are_no_part_of_it() {
 async fn lists_of_users_and_groups_are_taken_whole() {
     let many: Vec<String> = (1..=400).map(|nth| format!("u{nth}")).collect();
     let many = format!("exclude {} from Math Hints", many.join(", "));
+    let too_many: Vec<String> = (1..=900).map(|nth| format!("u{nth}")).collect();
+    let too_many = format!("Math Hints: exclude {}", too_many.join(", "));
     let some: Vec<String> = (1..=60).map(|nth| format!("u{nth}")).collect();
     let some = format!("exclude {} from Math Hints", some.join(", "));
     check(
@@ -175,7 +177,10 @@ async fn lists_of_users_and_groups_are_taken_whole() {
             ("include only u1, u2 in Math Hints", &["*excluded*", "*u1, u2*"]),
             ("only let schools 12 and 13 into Math Hints", &["*excluded*", "*schoolId 12, schoolId 13*"]),
             ("exclude everyone in class 5B from Class Hint Rollout", &["*classId 5B*"]),
-            (&many, &["That message is too long: it has 40", "Nothing was changed."]),
+            ("exclude user ids 1, 2 and 3 from Math Hints", &["*1, 2, 3*"]),
+            ("exclude users u1 u2 u3 from Math Hints", &["*u1, u2, u3*"]),
+            (&many, &["*Change the exclusion list of “Math Hints”?*", " and 388 more*"]),
+            (&too_many, &["characters, and I can read up to 4000. Nothing was changed.", "Split it."]),
             (&some, &["*Change the exclusion list of “Math Hints”?*", "*u1, u10, u11, ", " and 48 more*"]),
         ],
     )

@@ -82,6 +82,7 @@ async fn a_mail_is_read_answered_and_labelled() {
     assert!(heard.contains("How much is the small plan?"), "{heard}");
     assert!(heard.contains("*Send reply to Dana Fields about “Prices”?*"), "{heard}");
     assert!(heard.contains("*Class*  inquiry · 0.60 (low), from keywords"), "{heard}");
+    assert!(heard.contains("[Spam]"), "{heard}");
     assert!(
         heard.contains("*Waiting because*  Automatic replies are off. Also: no language model, low confidence."),
         "{heard}"
@@ -105,6 +106,8 @@ async fn a_mail_is_read_answered_and_labelled() {
     let is_labelled =
         || mailed.mail.gmail.mails().iter().any(|mail| mail.labels.iter().any(|label| label.contains("ountersign")));
     eventually("a label", is_labelled).await;
+    let all: String = thread.messages().iter().map(|message| message.words()).collect();
+    assert!(!all.contains("[Spam]"), "nothing is left to press: {all}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

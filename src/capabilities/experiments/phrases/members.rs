@@ -1,6 +1,6 @@
 //! Lists of people and groups in a request: `u1, u2`, `classId 5B and 6A`.
 
-use countersign_understanding::phrases::Phrases as _;
+use countersign_understanding::{id_lists::ids, phrases::Phrases as _};
 use serde_json::Value;
 
 use super::{
@@ -8,13 +8,26 @@ use super::{
     words::{Word, after, skip, text},
 };
 
+/// The words for users before their ids.
+pub(super) const USERS: &str =
+    "user ids|user id|student ids|student id|userids|userid|user|student|users|students|people|participants|ids|id";
+
+/// Returns the items of an item that ends with a long list of ids, which is one word.
+fn one_each(item: &[Word]) -> Vec<Vec<Word>> {
+    let Some((last, before)) = item.split_last() else { return vec![Vec::new()] };
+    let id = |id: &str| Word { text: id.to_owned(), lower: id.to_lowercase(), ..last.clone() };
+    let mut all = ids(&last.text).map(id).map(|id| vec![id]);
+    let first = all.next().unwrap_or_default();
+    std::iter::once([before, first.as_slice()].concat()).chain(all).collect()
+}
+
 /// Returns the members in a list: `u1`, `class 5B`. In `classId 5B and 6A`, both are classes.
 pub(super) fn who_of(items: &[Vec<Word>]) -> Value {
     let mut all: Vec<String> = Vec::new();
     let mut group: Option<(String, String, bool)> = None;
-    for item in items {
-        let of_users = after(skip(item, "the"), "user|student|users|students|people|participants").is_some();
-        let item = skip(skip(item, "the|only"), "user|student|users|students|people|participants|only");
+    for item in items.iter().flat_map(|item| one_each(item)) {
+        let of_users = after(skip(&item, "the"), USERS).is_some();
+        let item = skip(skip(skip(&item, "the|only"), USERS), "only");
         match item {
             [] => continue,
             [kind, id] if !of_users && ExperimentPhrases.groups().contains(&kind.lower.as_str()) => {

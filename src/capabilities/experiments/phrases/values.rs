@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     ExperimentPhrases, bulk, clauses, lists,
-    members::who_of,
+    members::{USERS, who_of},
     slots::{LIMITING, point},
     words::{Word, after, lower, skip, text},
 };
@@ -276,8 +276,7 @@ fn tags(words: &[Word], mark: char) -> Option<Value> {
 fn items(words: &[Word], most: usize) -> Option<Vec<Vec<Word>>> {
     let (items, rest) = clauses::list(words);
     let is_item = |item: &Vec<Word>| {
-        let item = skip(item, "the");
-        let item = skip(item, "user|student|users|students|people");
+        let item = skip(skip(item, "the"), USERS);
         (1..=most).contains(&item.len()) && !item.iter().any(|word| word.any(LIMITING))
     };
     let ends = !words.last()?.any(&["and", ","]);

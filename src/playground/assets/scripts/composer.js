@@ -7,10 +7,11 @@ import { icon } from './icons.js';
 import { autocomplete } from './autocomplete.js';
 import { openMenu } from './menu.js';
 import { suggestions } from './suggestions.js';
-import { known, send } from './store.js';
+import { bot, channel, isForBot, known, send } from './store.js';
 import { toast } from './toasts.js';
 
 const drafts = new Map();
+const explained = new Set();
 
 /** Returns a composer for the channel, or for the thread that begins with `ts`. */
 export function composer(channelId, label, ts) {
@@ -33,6 +34,7 @@ export function composer(channelId, label, ts) {
     grow();
     try {
       await send(text, ts);
+      if (!ts) explainMention(text);
     } catch (error) {
       if (!area.value) area.value = text;
       grow();
@@ -67,6 +69,14 @@ export function composer(channelId, label, ts) {
       ideas, h('span', { class: 'composer-hint' }, h('kbd', {}, 'Shift'), ' + ', h('kbd', {}, 'Enter'), ' for a new line'), button)));
   requestAnimationFrame(grow);
   return place;
+}
+
+/** Says, once in each channel, how to get an answer there if a message is not for the bot. */
+function explainMention(text) {
+  const here = channel();
+  if (here?.kind === 'im' || text.startsWith('/') || isForBot(text) || explained.has(here?.id)) return;
+  explained.add(here?.id);
+  toast(`Mention @${bot()?.name} to get an answer in #${here?.name}.`, 'note');
 }
 
 /** Moves the focus to the composer in `place`. On a touch screen this would open the keyboard, so it is left to the person. */

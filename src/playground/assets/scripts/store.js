@@ -95,13 +95,15 @@ export const openThread = (ts, tab = 'thread') => go({ channel: known.channel, t
 export const closeThread = () => go({ channel: known.channel, inbox: known.inbox });
 export const showTab = (tab) => go({ channel: known.channel, ts: known.thread?.ts, tab, inbox: known.inbox });
 
+/** Returns true if a message outside a thread is for the bot: it is mentioned, or this is the conversation with it. */
+export const isForBot = (text) => text.includes(`@${bot()?.name}`) || known.channel === botChannel()?.id;
+
 /** Posts as the current person. A message to the bot opens its thread next to the channel, where the bot answers. */
 export async function send(text, thread_ts) {
   const sent = await api.send(known.me, known.channel, text, thread_ts);
   if (sent?.ok === false) throw new api.ApiError(sent.error ?? 'The message was not accepted.');
   const wide = window.matchMedia('(min-width: 900px)').matches;
-  const toBot = text.includes(`@${bot()?.name}`) || known.channel === botChannel()?.id;
-  if (sent?.ts && !thread_ts && wide && toBot && !known.inbox) openThread(sent.ts);
+  if (sent?.ts && !thread_ts && wide && isForBot(text) && !known.inbox) openThread(sent.ts);
   await refresh();
 }
 

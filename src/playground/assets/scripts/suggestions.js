@@ -36,7 +36,8 @@ export function beginning() {
   const other = here.kind === 'im' && user(here.with);
   return h('div', { class: 'beginning' },
     h('h2', {}, other ? nameOf(other) : `# ${here.name}`),
-    h('p', {}, other ? `This is the beginning of your conversation with ${nameOf(other)}.` : `This is the beginning of #${here.name}. Try one of these:`),
+    h('p', {}, other ? `This is the beginning of your conversation with ${nameOf(other)}.`
+      : `This is the beginning of #${here.name}. Mention @${bot()?.name} to ask for something:`),
     (!other || other.id === bot()?.id) && h('div', { class: 'small-asks', role: 'group', 'aria-label': 'Things to try' },
       suggestions().map(({ why, text }) => h('button', { class: 'small-ask', title: why, onclick: () => say(text) }, text))));
 }
