@@ -58,7 +58,7 @@ enum Command {
     Check,
     /// Shows the tools that the tool servers in the settings offer, and what changed since they were accepted.
     Accept {
-        /// Accept the tools as they are now, from the next start on.
+        /// Accept the tools as they are now, effective at the next start.
         #[arg(long)]
         keep: bool,
     },

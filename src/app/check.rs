@@ -105,7 +105,7 @@ async fn events(config: &Config) -> Result<String, String> {
     check_event_secret(config)?;
     match (config.slack_mode(), &config.slack.app_token) {
         (SlackMode::Socket, Some(token)) => socket_mode(config, token).await,
-        _ => Ok(format!("by HTTP on {}:{}", config.server.address, config.server.port)),
+        _ => Ok(format!("over HTTP on {}:{}", config.server.address, config.server.port)),
     }
 }
 
@@ -127,7 +127,7 @@ async fn socket_mode(config: &Config, app_token: &SecretString) -> Result<String
         Some(refusal) => refusal.to_string(),
         None => format!("{error} (SLACK_API_URL is {})", config.api_url),
     })?;
-    Ok("by Socket Mode".to_owned())
+    Ok("over Socket Mode".to_owned())
 }
 
 /// Checks the configured models and the source of embeddings.

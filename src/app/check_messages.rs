@@ -56,8 +56,8 @@ fn late(waiting: &[Waiting]) -> Option<String> {
     let what = slot.as_ref().map_or("a message", Slot::as_str);
     let count = if waiting.len() < MAX_COUNTED { waiting.len().to_string() } else { format!("at least {MAX_COUNTED}") };
     Some(format!(
-        "{count} not delivered yet and being retried, the oldest since {since} ({what} in {}/{}, {attempts} tries); the log of \
-         the bot says why",
+        "{count} not delivered yet and being retried, the oldest since {since} ({what} in {}/{}, {attempts} tries); the bot's log \
+         says why",
         thread.channel, thread.root,
     ))
 }

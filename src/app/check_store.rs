@@ -112,8 +112,9 @@ async fn all_of_our_graphs(store: &dyn Store) -> Result<(), String> {
 fn exposure(path: &Path) -> Option<String> {
     let rights = fs::metadata(path).ok()?.permissions().mode() & 0o777;
     let path = path.display();
-    (rights & 0o077 != 0)
-        .then(|| format!("{path}, rights {rights:o}: others on this machine can read it; expected `chmod 600 {path}`"))
+    (rights & 0o077 != 0).then(|| {
+        format!("{path}, permissions {rights:o}: others on this machine can read it; expected `chmod 600 {path}`")
+    })
 }
 
 /// Returns the log of the store at `path` and the index of that log.

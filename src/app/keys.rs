@@ -309,10 +309,10 @@ pub fn describe(config: &Config) -> Result<String, String> {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             return Ok(format!("none yet; one will be created at {}", path.display()));
         }
-        Err(error) => return Err(format!("cannot look at {}: {error}", path.display())),
+        Err(error) => return Err(format!("cannot access {}: {error}", path.display())),
     };
     let ring = read(&path).map_err(|error| describe_error(&error))?;
-    let at = format!("{}, from {}, rights {rights:o}", key_names(&ring), path.display());
+    let at = format!("{}, from {}, permissions {rights:o}", key_names(&ring), path.display());
     match rights & 0o077 {
         0 => Ok(at),
         _ => Err(format!("{at}: others on this machine can read it; expected `chmod 600 {}`", path.display())),

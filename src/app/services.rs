@@ -77,7 +77,7 @@ impl Watched {
             state.check = Some(self.start_check());
         }
         match &state.found {
-            None => json!({ "ok": null, "what": "not asked yet" }),
+            None => json!({ "ok": null, "what": "not checked yet" }),
             Some((at, found)) => {
                 let (Ok(what) | Err(what)) = found;
                 json!({ "ok": found.is_ok(), "what": what, "seconds_ago": at.elapsed().as_secs() })
@@ -167,7 +167,7 @@ mod tests {
         let platform = Arc::new(Platform::default());
         let known: Arc<dyn Capability> = platform.clone();
         let services = Services::new(&[known]);
-        let first = json!({ "ok": null, "what": "not asked yet" });
+        let first = json!({ "ok": null, "what": "not checked yet" });
         assert_eq!(probe(&services, &platform).await, (first, 1));
         sleep(Duration::from_millis(1)).await;
         let healthy = |seconds: u64| json!({ "ok": true, "what": "Shelf 1.0", "seconds_ago": seconds });

@@ -324,7 +324,7 @@ impl AgentState {
         self.plans.push(plan);
         let over = self.plans.len().saturating_sub(MAX_PLANS);
         for plan in self.plans.drain(..over) {
-            self.events.push(plan.end_event(Some(EndsEarly::ByFailure("too many requests wait here"))));
+            self.events.push(plan.end_event(Some(EndsEarly::ByFailure("too many requests are waiting here"))));
         }
     }
 

@@ -169,7 +169,7 @@ impl Measure {
         match self.kind {
             Kind::Among { key, .. } => {
                 limits.get(key).and_then(Value::as_array).map(|allowed| match allowed.as_slice() {
-                    [] => format!("no change of {}", self.name),
+                    [] => format!("no change to {}", self.name),
                     allowed => format!("{} {}", self.name, listed(allowed)),
                 })
             }

@@ -150,7 +150,7 @@ pub fn wrong_address(address: &str) -> Option<String> {
     }
     if url.query().is_some() || url.fragment().is_some() {
         let plain = address.split(['?', '#']).next().unwrap_or_default();
-        let what = "found an address with a query or a fragment behind it";
+        let what = "found an address with a query or a fragment";
         return Some(format!("{what}; expected `{plain}`"));
     }
     None

@@ -465,7 +465,7 @@ fn lookback() -> i64 {
 
 fn store_problem(error: &Error) -> String {
     tracing::warn!(error = chain(error), "Cannot store a mail");
-    "The store doesn't answer.".to_owned()
+    "The store isn't answering.".to_owned()
 }
 
 /// Returns each id once, in order.

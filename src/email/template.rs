@@ -32,7 +32,7 @@ pub fn draft(mail: &Mail, class: Class, slots: &[FreeSlot], signature: &str) -> 
             let times = slots.iter().take(MAX_SLOTS).map(|slot| format!("- {}", spoken(slot)));
             format!(
                 "Thank you for your message{about}. We'd be glad to meet. These times are free:\n\n{}\n\nDoes one of \
-                 them suit you?",
+                 these work for you?",
                 times.collect::<Vec<_>>().join("\n")
             )
         }
@@ -89,7 +89,7 @@ mod tests {
         - Wednesday, March 5, 9:00 AM to 10:30 AM (UTC+01:00)
         - Thursday, March 6, 9:00 AM to 10:30 AM (UTC+01:00)
 
-        Does one of them suit you?
+        Does one of these work for you?
 
         Best regards,
         Support

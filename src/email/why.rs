@@ -61,7 +61,7 @@ impl Why {
             Self::Complaint => "Complaints are always reviewed.".to_owned(),
             Self::MaybeSpam => "This may be spam.".to_owned(),
             Self::Unsure { needed } => format!("The confidence is below {needed}."),
-            Self::WithoutModel => "No language model classified this email and wrote the draft.".to_owned(),
+            Self::WithoutModel => "The classification or the draft didn't come from a language model.".to_owned(),
             Self::Failed { what } => format!("A step failed: {what}"),
             Self::NoDraft => "There is no draft.".to_owned(),
             Self::Off => "Automatic replies are off.".to_owned(),

@@ -63,7 +63,7 @@ pub enum Lost {
 
 impl From<TooLong> for Lost {
     fn from(TooLong { most }: TooLong) -> Self {
-        Self::TooLong { reason: format!("its answer is longer than {}, the most that is read", size(most)) }
+        Self::TooLong { reason: format!("its answer is longer than the limit of {}", size(most)) }
     }
 }
 

@@ -35,7 +35,7 @@ impl Refusal {
     fn advice(&self) -> &'static str {
         match self.code.as_str() {
             "not_allowed_token_type" => {
-                "SLACK_APP_TOKEN is another kind of token; an app-level token begins with xapp- and is on the app's page \
+                "SLACK_APP_TOKEN is a different kind of token; an app-level token begins with xapp- and is on the app's page \
                  under Basic Information, App-Level Tokens"
             }
             "missing_scope" => {

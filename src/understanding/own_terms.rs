@@ -30,7 +30,7 @@ const TERMS: &[OwnTerm] = &[
         name: "card",
         names: "card|cards|approval card|approval cards",
         meaning: "A *card* is the message that shows a change before it is made, with buttons to approve or reject it. It says \
-            exactly what will change. Afterwards it stays in the thread as the record of who decided what, and when.",
+            exactly what will change. Afterward it stays in the thread as the record of who decided what, and when.",
     },
     OwnTerm {
         name: "digest",

@@ -83,7 +83,7 @@ pub(super) fn reply_to(book: &Book, talk: Talk, situation: &Situation) -> (Strin
         Talk::Greeting => {
             let things: Vec<_> =
                 book.phrases().map(|phrases| phrases.greeting()).filter(|things| !things.is_empty()).collect();
-            let hello = format!("Hello! Ask me about your {}, or tell me what to change.", things.join(" and "));
+            let hello = format!("Hello. Ask me about your {}, or tell me what to change.", things.join(" and "));
             (hello, first_steps(book))
         }
         Talk::Thanks => ("You're welcome.".to_owned(), Vec::new()),

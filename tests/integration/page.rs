@@ -70,7 +70,7 @@ async fn a_hello_without_a_mention_is_told_how_to_get_an_answer() {
     page.shows(".toast", "Mention @countersign to get an answer in #experiments.").await;
     page.shows(".beginning", "Mention @countersign to ask for something:").await;
     page.writes("[data-composer=channel]", "@countersign hello").await;
-    page.shows(THREAD, "Hello! Ask me about your").await;
+    page.shows(THREAD, "Hello. Ask me about your").await;
     page.close().await;
     playground.stop().await;
 }

@@ -162,7 +162,7 @@ async fn address_of(gmail: &GmailSettings) -> anyhow::Result<Address> {
             }
             Err(error) => {
                 return Err(error).context(
-                    "cannot read the address of the mail account; with email.address the bot starts without Gmail",
+                    "cannot read the address of the mail account; set email.address so that the bot can start without asking Gmail",
                 );
             }
         }

@@ -94,7 +94,7 @@ impl MailBook for ShownBook {
         Ok(Overview {
             account: self.account.clone(),
             last_sync: state.synced_at,
-            fault: state.problem,
+            fault: state.problem.map(|problem| problem.trim_end_matches('.').to_owned()),
             paused: state.paused_by.map(|by| Pause { by, at: state.paused_at }),
             waiting: waiting.clone().count(),
             oldest_waiting: waiting.clone().map(|mail| mail.received_at).min(),

@@ -13,7 +13,7 @@ use super::super::{model_with_fallback::StepUsage, plan::WaitsFor, replies, stat
 
 /// Sends `reply` and ends the run. The requests that were to follow are not done.
 pub(super) fn close(state: AgentState, reply: Reply, usage: StepUsage) -> Step<AgentState> {
-    close_because(state, reply, usage, EndsEarly::ByFailure("the step in hand did not succeed"))
+    close_because(state, reply, usage, EndsEarly::ByFailure("the current step didn't succeed"))
 }
 
 /// Sends `reply`, which is about the current step, and ends the run; `why` is the reason in the record if requests are

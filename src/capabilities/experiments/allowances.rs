@@ -89,7 +89,7 @@ pub(super) async fn place(client: &UpgradeClient, name: &str) -> Result<Allowanc
                 id: None,
                 name: context.clone(),
                 context: Some(context.clone()),
-                words: Text::new().plain("every experiment of ").code(context),
+                words: Text::new().plain("every experiment in ").code(context),
                 facts: Vec::new(),
                 in_use: true,
             })

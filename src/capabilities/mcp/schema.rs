@@ -199,7 +199,7 @@ pub(crate) fn mistakes(definition: &ToolDefinition, given: &Map<String, Value>) 
                 }
             }
         }
-        Err(_) => found.push(Text::from("The server's schema of it cannot be read.")),
+        Err(_) => found.push(Text::from("The server's schema for it can't be read.")),
     }
     found.truncate(MAX_MISTAKES);
     found

@@ -101,7 +101,7 @@ impl Server {
         };
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
         if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(is_plain) {
-            let right = "expected a name of at most 24 lower-case letters, digits, - and _";
+            let right = "expected a name of at most 24 lowercase letters, digits, - and _";
             wrong("", format!("found `{name}`; {right}"));
         }
         match (&self.url, self.command.first().filter(|program| !program.trim().is_empty())) {

@@ -74,12 +74,12 @@ pub fn revoke_card(allowances: &Allowances, granted: &Grant, now: Timestamp) -> 
 /// Returns the reason why a standing approval does not cover a change of its kind, as a line of the card on which the
 /// change is approved instead.
 pub fn not_covered(allowances: &Allowances, grant: &Grant, record: &ActionRecord, why: NotCovered) -> Text {
-    let line = Text::from("The standing approval ").code(&grant.bounds.id).plain(" does not cover this: ");
+    let line = Text::from("The standing approval ").code(&grant.bounds.id).plain(" doesn't cover this: ");
     match why {
         NotCovered::Outside => line.plain("changes outside an envelope always need approval."),
         NotCovered::OwnRequest => line
             .person(record.requested_by.clone())
-            .plain(" granted it and asks for this, so another person has to approve it."),
+            .plain(" granted it and is asking for this, so another person has to approve it."),
         NotCovered::NotEntitled => line.plain("no one who granted it can approve this."),
         NotCovered::TooFew { counted, needed } => line.plain(format!(
             "this needs {needed} approvals, and only {counted} of the people who granted it can approve."
@@ -114,7 +114,7 @@ pub fn list_reply(answer: &Value) -> Reply {
 pub fn plain_list_reply(answer: &Value) -> Reply {
     match answer["open"].as_array().and_then(|open| open.first()).and_then(|one| one["id"].as_str()) {
         Some(id) => {
-            let how = Text::new().plain("To end one, mention me where it holds: ");
+            let how = Text::new().plain("To end one, mention me where it applies: ");
             listed(answer).hint(how.code(format!("revoke standing approval {id}")))
         }
         None => listed(answer),

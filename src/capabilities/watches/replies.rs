@@ -131,13 +131,14 @@ pub(super) fn unreadable(watch: &Watch, since: Timestamp) -> Reply {
 
 /// Returns the message that a thing can be read again.
 pub(super) fn readable_again(watch: &Watch) -> Reply {
-    let text = Text::from("I can read ").bold(watch.name.as_str()).plain(" again, and keep watching it.");
+    let text = Text::from("I can read ").bold(watch.name.as_str()).plain(" again, and I'll keep watching it.");
     Reply::text(text).hint(asked_by(&watch.by))
 }
 
 /// Returns the reply about a new digest, or one that is there already.
 pub(super) fn digest_planned(words: &str, next: Option<Timestamp>, is_new: bool) -> Reply {
-    let begin = if is_new { "I'll post a digest in this thread " } else { "I already post a digest in this thread " };
+    let begin =
+        if is_new { "I'll post a digest in this thread " } else { "I'm already posting a digest in this thread " };
     let text = Text::from(format!("{begin}{words}."));
     let text = match next {
         Some(next) => text.plain(" Next: ").moment(next).plain("."),

@@ -36,7 +36,7 @@ pub enum ContextError {
         reason: String,
     },
     /// The answer has an unexpected form.
-    #[error("cannot read the answer of {what}: {reason}")]
+    #[error("cannot read the answer from {what}: {reason}")]
     Decode {
         /// The store or the service.
         what: &'static str,

@@ -206,7 +206,7 @@ impl fmt::Display for Warning {
             Self::InvisibleCharacters => f.write_str("This email contains invisible characters, which were removed."),
             Self::DeceptiveLink { shown, leads_to } => write!(f, "A link that shows {shown} leads to {leads_to}."),
             Self::AuthenticationFailed(checks) => {
-                write!(f, "The sender could not be verified ({checks}), so the address may be forged.")
+                write!(f, "The sender couldn't be verified ({checks}), so the address may be forged.")
             }
             Self::ReplyToElsewhere(address) => {
                 write!(f, "This email asks for replies to {address}. A reply goes to the sender instead.")
@@ -255,7 +255,7 @@ mod tests {
                 "This email contains hidden text, which was left out.",
                 "This email contains invisible characters, which were removed.",
                 "A link that shows bank.example leads to evil.example.",
-                "The sender could not be verified (DMARC fail), so the address may be forged.",
+                "The sender couldn't be verified (DMARC fail), so the address may be forged.",
                 "This email asks for replies to Eve <eve@example.net>. A reply goes to the sender instead.",
                 "Part of this email can't be read: the HTML is empty.",
                 "This email is too long (31.2 MB); the end was left out.",

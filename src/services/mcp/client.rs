@@ -253,5 +253,5 @@ impl McpClient {
 }
 
 fn unreadable() -> Error {
-    Error::NoAnswer { reason: "an answer came that cannot be read".to_owned() }
+    Error::NoAnswer { reason: "its answer can't be read".to_owned() }
 }

@@ -107,7 +107,7 @@ impl From<ServiceError> for Error {
             }
             ServiceError::Timeout { .. } => Self::no_answer("no answer in time"),
             ServiceError::TransportClosed => Self::no_answer("the connection was lost"),
-            _ => Self::no_answer("an answer came that cannot be read"),
+            _ => Self::no_answer("its answer can't be read"),
         }
     }
 }

@@ -44,7 +44,7 @@ pub(crate) enum HttpError {
     #[error("the answer cannot be read")]
     Unreadable,
     /// The answer is longer than the limit.
-    #[error("its answer is longer than {most} bytes, the most that is read")]
+    #[error("its answer is longer than the limit of {most} bytes")]
     TooLong { most: usize },
 }
 

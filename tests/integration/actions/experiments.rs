@@ -288,7 +288,7 @@ async fn updating_shows_before_and_after_and_touches_nothing_else() {
         Of 1,000 new users: about 496 control, 504 variant → about 689 control, 311 variant
         Enrolled: 0
         Overlapping experiments: none
-        ⚠️ It is running: nobody is enrolled yet, so everyone is assigned by the new design.
+        ⚠️ It is running: nobody is enrolled yet, so everyone is assigned under the new design.
         It is running in assign-prog.
         Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±29.
         [Update experiment] [Cancel request]

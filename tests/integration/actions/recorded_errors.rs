@@ -170,7 +170,7 @@ async fn every_recorded_error_of_the_newer_server_leads_to_a_sentence() {
     create_experiment: UpGrade rejected this without giving a reason. I checked: nothing was changed. If it happens again, contact your administrator. [054]
     create_experiment: UpGrade rejected this: a condition can't be called “default”. I checked: nothing was changed. Correct that and ask again. [085]
     create_experiment: UpGrade rejected this: an internal error. I checked: nothing was changed. Correct that and ask again. [055]
-    create_experiment: UpGrade rejected this: assignment unit does not fit the group type. I checked: nothing was changed. Correct that and ask again. [080 081]
+    create_experiment: UpGrade rejected this: assignment unit doesn't fit the group type. I checked: nothing was changed. Correct that and ask again. [080 081]
     create_experiment: UpGrade rejected this: assignment unit is missing. I checked: nothing was changed. Correct that and ask again. [060]
     create_experiment: UpGrade rejected this: condition order is missing. I checked: nothing was changed. Correct that and ask again. [026]
     create_experiment: UpGrade rejected this: conditions is missing. I checked: nothing was changed. Correct that and ask again. [064]

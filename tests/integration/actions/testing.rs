@@ -144,9 +144,9 @@ async fn a_card_lists_every_step_and_the_report_every_observation() {
     Decision point: SelectSection / area_model
     1. Before the start: visit by test-‹run›-0001 (early visitor, group A)
     2. Start experiment: inactive → running
-    3. While it runs: visits by the same, and by test-‹run›-0002 (later visitor, group A), test-‹run›-0003 (later visitor, group B)
+    3. While it runs: visits by the same users, and by test-‹run›-0002 (later visitor, group A), test-‹run›-0003 (later visitor, group B)
     4. Pause experiment: running → paused
-    5. While it is paused: visits by the same, and by test-‹run›-0004 (newcomer, group A), test-‹run›-0005 (newcomer, group B), test-‹run›-0006 (newcomer, group C)
+    5. While it is paused: visits by the same users, and by test-‹run›-0004 (newcomer, group A), test-‹run›-0005 (newcomer, group B), test-‹run›-0006 (newcomer, group C)
     Limits: 6 test users, this experiment only, at most 10 minutes
     ⚠️ While it runs, real users at SelectSection / area_model are enrolled too.
     ⚠️ It is paused at the end: new groups get no condition, and enrolled users get concrete.
@@ -222,7 +222,7 @@ async fn a_running_or_paused_experiment_is_tested_from_there() {
     Decision point: SelectSection / area_model
     1. While it runs: visit by test-‹run›-0001 (later visitor)
     2. Pause experiment: running → paused
-    3. While it is paused: visits by the same, and by test-‹run›-0002 (newcomer)
+    3. While it is paused: visits by the same users, and by test-‹run›-0002 (newcomer)
     Left out: visits before the start, since it is already running
     Limits: 2 test users, this experiment only, at most 10 minutes
     ⚠️ It is paused at the end: newcomers get no condition, and enrolled users keep their condition.
@@ -291,7 +291,7 @@ async fn where_rules_cannot_be_told_apart_nothing_is_tested() {
     [Show that experiment → show “Other”]
     “Other” is cancelled. The test needs an experiment that can be started and paused, which isn't possible from this status.
     [List experiments → list experiments]
-    “Sharing” is scheduled and scheduled to start. Unschedule experiment before testing it.
+    “Sharing” is scheduled to start. Unschedule it before testing it.
     [Unschedule experiment → unschedule “Sharing”]
     experiment: Which experiment? ["Listed", "Other", "Sharing", "Short", "Within"]
     "#);

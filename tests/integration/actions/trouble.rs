@@ -131,9 +131,9 @@ async fn a_target_that_is_gone_is_said_to_be_gone() {
             let expected = match name {
                 "update_experiment" => gone,
                 "delete_experiment" => {
-                    "“Math Hints” no longer exists. UpGrade couldn't find it to delete it. Someone else may have deleted it."
+                    "“Math Hints” no longer exists. UpGrade couldn't find it when I tried to delete it. Someone else may have deleted it."
                 }
-                _ => "“Math Hints” no longer exists: UpGrade couldn't find it to change it.",
+                _ => "“Math Hints” no longer exists: UpGrade couldn't find it when I tried to change it.",
             };
             assert_eq!(said, expected, "{name} {version:?}");
         }

@@ -102,7 +102,7 @@ async fn contexts_whose_approvers_have_nobody_in_common_are_named() {
     *Chat Tone*  cancelled → *archived*
     *Pilot*  cancelled → *archived*
     *Enrolled*  24 users in total
-    One decision covers all of them. The outcome of each is reported.
+    One decision covers all of them. I'll report the outcome of each.
     🔒 no one can approve this: the app's operator must list the same person in approvals.contexts.livehint-ai and approvals.contexts.assign-prog
     Asked by @ana · no one (the approvers of `livehint-ai` and `assign-prog` have no one in common) can approve · expires ‹time› · digest `‹id›`
     [Archive 2 experiments] [Cancel request] [Show all]

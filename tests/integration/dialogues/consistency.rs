@@ -26,9 +26,9 @@ async fn rules_are_tested_and_the_experiment_is_put_back() {
     *Decision point*  SelectSection / absolute_value_plot_equality
     *1. Before the start*  visit by `test-‹run›-0001` (early visitor)
     *2. Start experiment*  inactive → *running*
-    *3. While it runs*  visits by the same, and by `test-‹run›-0002` (later visitor)
+    *3. While it runs*  visits by the same users, and by `test-‹run›-0002` (later visitor)
     *4. Pause experiment*  running → *paused*
-    *5. While it is paused*  visits by the same, and by `test-‹run›-0003` (newcomer)
+    *5. While it is paused*  visits by the same users, and by `test-‹run›-0003` (newcomer)
     *Limits*  3 test users, this experiment only, at most 10 minutes
     ⚠️ While it runs, real users at SelectSection / absolute_value_plot_equality are enrolled too.
     ⚠️ It is paused at the end: newcomers get no condition, and enrolled users keep their condition.

@@ -134,7 +134,7 @@ async fn what_a_context_knows() {
 async fn a_greeting_a_thank_you_and_a_cry_for_help() {
     let (_bot, mut thread) = TestBot::hears("ana", "hi").await;
     assert_snapshot!(thread.in_short(), @"
-    Hello! Ask me about your experiments, or tell me what to change.
+    Hello. Ask me about your experiments, or tell me what to change.
     [List experiments] [Is UpGrade running?] [Create an experiment] [What can you do?]
     ");
     assert_snapshot!(thread.answer("ana", "what can you do?").await, @"

@@ -261,7 +261,7 @@ async fn a_standing_approval_is_told_in_its_channel_and_to_those_who_made_it() {
     assert_snapshot!(without_id(&bot.user("bo").types("/countersign standing").await), @"
     Standing approvals (each applies only where it was granted):
     • `sa-‹id›`  up to 60 simulated users in “Math Hints” until ‹day›; 0 of 60 used, in another conversation
-    To end one, mention me where it holds: `revoke standing approval sa-‹id›`
+    To end one, mention me where it applies: `revoke standing approval sa-‹id›`
     ");
     assert_snapshot!(in_short(&bot.user("cy").types("/countersign standing").await), @"
     There are no standing approvals here. Every change needs approval.
@@ -271,7 +271,7 @@ async fn a_standing_approval_is_told_in_its_channel_and_to_those_who_made_it() {
     assert_snapshot!(without_id(&alone), @"
     Standing approvals (each applies only where it was granted):
     • `sa-‹id›`  up to 60 simulated users in “Math Hints” until ‹day›; 0 of 60 used
-    To end one, mention me where it holds: `revoke standing approval sa-‹id›`
+    To end one, mention me where it applies: `revoke standing approval sa-‹id›`
     ");
     let mut direct = bot.user("ana").writes("list standing approvals").await;
     assert_snapshot!(without_id(&direct.in_short()), @"
@@ -330,7 +330,7 @@ async fn nobody_allows_themselves_what_another_person_has_to_approve() {
     ⚠️ The platform can't remove enrolled users, so they stay in its data.
     ⚠️ 24 users are already enrolled, so the data will be mixed.
     You can stop it midway; users enrolled by then stay enrolled.
-    The standing approval `sa-‹id›` does not cover this: @bo granted it and asks for this, so another person has to approve it.
+    The standing approval `sa-‹id›` doesn't cover this: @bo granted it and is asking for this, so another person has to approve it.
     Asked by @bo · anyone in this channel except the requester can approve · expires ‹time› · digest `‹id›`
     [Enroll test users] [Cancel request] [Edit…] [Show all]
     ");

@@ -16,7 +16,7 @@ async fn all_of_a_kind_are_archived_with_one_decision() {
     *Pilot*  cancelled → *archived*
     *Second Pilot*  cancelled → *archived*
     *Enrolled*  0
-    One decision covers all of them. The outcome of each is reported.
+    One decision covers all of them. I'll report the outcome of each.
     ‹ana asks, anyone may decide› [Archive 2 experiments] [Cancel request] [Show all]
     ");
     assert_snapshot!(thread.outcome("bo", "Archive 2 experiments").await, @"
@@ -50,7 +50,7 @@ async fn those_that_start_together_may_share_a_point() {
     *Enrolled*  0
     ⚠️ “*Math Hints*”: “*Pilot*”, running, has SelectSection / absolute_value_plot_equality too. Each user takes part in only one experiment at a decision point.
     ⚠️ “*Pilot*”: “*Math Hints*”, running, has SelectSection / absolute_value_plot_equality too. Each user takes part in only one experiment at a decision point.
-    One decision covers all of them. The outcome of each is reported.
+    One decision covers all of them. I'll report the outcome of each.
     ‹ana asks, anyone may decide› [Start 2 experiments] [Cancel request] [Show all]
     ");
 }
@@ -65,7 +65,7 @@ async fn what_became_of_each_is_said() {
     *Pilot*  running → *paused*
     *Lesson Video Hints*  running → *paused*
     *Enrolled*  24 users in total
-    One decision covers all of them. The outcome of each is reported.
+    One decision covers all of them. I'll report the outcome of each.
     Left out: Chat Tone (it is cancelled).
     ‹ana asks, anyone may decide› [Stop 2 experiments] [Cancel request] [Show all]
     ");

@@ -140,7 +140,7 @@ async fn values_are_listed_and_set_back_to_those_of_the_file() {
     let heard = thread.heard();
     assert!(heard.contains("`Organism|Weight`: 70 kg") && heard.contains("`Dose`: 100 mg"), "{heard}");
     thread.says("ana", "set demo back to how it was loaded").await;
-    assert!(thread.heard().contains("I have no changes of *demo* on record since it was loaded."), "{}", thread.last());
+    assert!(thread.heard().contains("I have no changes to *demo* on record since it was loaded."), "{}", thread.last());
     thread.says("ana", "set the dose to 200 mg").await;
     thread.clicks("bo", "Set value").await;
     thread.skip();

@@ -39,7 +39,7 @@ async fn new_weights_are_shown_condition_by_condition() {
     *Of 1,000 new users*  about 340 control, 319 question-hint-default, 341 question-hint-tutorbot → *about 496 control, 247 question-hint-default, 257 question-hint-tutorbot*
     *Enrolled*  24 users
     *Overlapping experiments*  none
-    ⚠️ It is running: the 24 enrolled users keep their condition, everyone else is assigned again.
+    ⚠️ It is running: the 24 enrolled users keep their condition; everyone else is assigned again.
     It is running in mathstream.
     Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±31.
     ‹ana asks, anyone may decide› [Update experiment] [Cancel request] [Edit…] [Show all]
@@ -65,7 +65,7 @@ async fn new_weights_are_shown_condition_by_condition() {
     *Of 1,000 new users*  about 496 control, 247 question-hint-default, 257 question-hint-tutorbot → *about 340 control, 319 question-hint-default, 341 question-hint-tutorbot*
     *Enrolled*  24 users
     *Overlapping experiments*  none
-    ⚠️ It is running: the 24 enrolled users keep their condition, everyone else is assigned again.
+    ⚠️ It is running: the 24 enrolled users keep their condition; everyone else is assigned again.
     It is running in mathstream.
     Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±30.
     This undoes the change made ‹time›: Changed the weights of “Lesson Video Hints”.

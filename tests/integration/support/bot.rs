@@ -86,7 +86,7 @@ pub(crate) fn impatient(config: &mut Config) {
 }
 
 impl TestBot {
-    /// On SQLite, by Socket Mode, with the playground's experiments.
+    /// On SQLite, over Socket Mode, with the playground's experiments.
     pub(crate) async fn start() -> Self {
         Self::with(Setup::default()).await
     }

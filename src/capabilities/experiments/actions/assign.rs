@@ -196,13 +196,13 @@ impl GetAssignments {
 
 fn card(user: &str, context: &str) -> Card {
     Card {
-        title: format!("Ask what “{user}” gets?"),
+        title: format!("Get the assignment of “{user}”?"),
         facts: vec![fact("User", Text::new().code(user)), fact("Context", Text::new().code(context))],
         warnings: Vec::new(),
         notes: vec![Text::from("This only reads; nobody is enrolled.")],
         approve: "Get assignment".to_owned(),
         reject: "Cancel request".to_owned(),
-        done: format!("Asked what “{user}” gets in {context}."),
+        done: format!("Got the assignment of “{user}” in {context}."),
         irreversible: false,
         editable: false,
     }

@@ -130,7 +130,7 @@ impl ActionKind for InitUser {
     }
 
     async fn probe(&self, _: &ActionRecord) -> Probed {
-        Probed::CannotTell { evidence: outcomes::cannot_read_back("there is no way to ask about a participant") }
+        Probed::CannotTell { evidence: outcomes::cannot_read_back("there is no way to look up a participant") }
     }
 }
 
@@ -177,7 +177,8 @@ fn card(introduced: &UserIntroduction, known: &[String]) -> Card {
             Some(context) => format!("{context} has no group type {unknown}"),
             None => format!("No context has the group type {unknown}"),
         };
-        warnings.push(Text::from(format!("{nobody}, so it has no effect there. Known are: {}.", known.join(", "))));
+        warnings
+            .push(Text::from(format!("{nobody}, so it has no effect there. Known group types: {}.", known.join(", "))));
     }
     if let Some(context) = context {
         let words = "UpGrade stores users once for all contexts";

@@ -178,7 +178,7 @@ impl ActionKind for MarkDecisionPoint {
     }
 
     async fn probe(&self, _: &ActionRecord) -> Probed {
-        Probed::CannotTell { evidence: outcomes::cannot_read_back("there is no way to ask about one mark") }
+        Probed::CannotTell { evidence: outcomes::cannot_read_back("there is no way to look up a single mark") }
     }
 }
 
@@ -234,7 +234,7 @@ fn card(visit: &MarkRequest, owner: Option<&View>) -> Card {
     let mut facts = vec![
         fact("User", Text::new().code(user)),
         fact("Decision point", outcomes::place(site, Some(target))),
-        fact("Condition", condition.as_deref().unwrap_or("not said")),
+        fact("Condition", condition.as_deref().unwrap_or("not given")),
         fact("Status", status.as_str()),
     ];
     let (mut warnings, mut notes) = (Vec::new(), Vec::new());

@@ -214,7 +214,7 @@ pub(super) async fn perform(client: &UpgradeClient, record: &ActionRecord, sever
                 client.set_state(named.id, several.status, None).await.map(|_| ())
             }
             Ok(now) => {
-                let why = format!("It is {} by now.", now.view.state.display());
+                let why = format!("It is {} now.", now.view.state.display());
                 unchanged.push((named.name.as_str(), Text::from(why)));
                 continue;
             }
@@ -321,7 +321,7 @@ fn card(fit: &[View], to: Status, left_out: &[String], mut warnings: Vec<Text>, 
     if to == Status::Inactive && fit.iter().any(|view| view.state == Status::EnrollmentComplete) {
         warnings.push(Text::from("Enrolled users get the application's default too."));
     }
-    let mut notes = vec![Text::from("One decision covers all of them. The outcome of each is reported.")];
+    let mut notes = vec![Text::from("One decision covers all of them. I'll report the outcome of each.")];
     if !left_out.is_empty() {
         notes.push(Text::from(format!("Left out: {}.", left_out.join(", "))));
     }

@@ -50,10 +50,10 @@ pub fn everybody_takes_part() -> Text {
 /// read.
 pub fn redraws(status: Status, enrolled: Option<u64>) -> Text {
     let what = match enrolled {
-        Some(0) => "nobody is enrolled yet, so everyone is assigned by the new design".to_owned(),
-        Some(1) => "the 1 enrolled user keeps their condition, everyone else is assigned again".to_owned(),
-        Some(n) => format!("the {n} enrolled users keep their condition, everyone else is assigned again"),
-        None => "enrolled users keep their condition, everyone else is assigned again".to_owned(),
+        Some(0) => "nobody is enrolled yet, so everyone is assigned under the new design".to_owned(),
+        Some(1) => "the 1 enrolled user keeps their condition; everyone else is assigned again".to_owned(),
+        Some(n) => format!("the {n} enrolled users keep their condition; everyone else is assigned again"),
+        None => "enrolled users keep their condition; everyone else is assigned again".to_owned(),
     };
     Text::from(format!("It is {}: {what}.", status.display()))
 }
@@ -103,8 +103,8 @@ mod tests {
         assert_snapshot!(said.map(|text| text.words()).join("\n"), @"
         An experiment with this name already exists (inactive in assign-prog), so there will be two.
         2 experiments with this name already exist (inactive in assign-prog; cancelled in assign-prog), so there will be one more.
-        It is running: nobody is enrolled yet, so everyone is assigned by the new design.
-        It is running: the 24 enrolled users keep their condition, everyone else is assigned again.
+        It is running: nobody is enrolled yet, so everyone is assigned under the new design.
+        It is running: the 24 enrolled users keep their condition; everyone else is assigned again.
         ");
     }
 }

@@ -96,7 +96,7 @@ fn who_visits(test: &Test, phase: Phase) -> Text {
     let mut text = Text::from(match (known.is_empty(), new.len()) {
         (true, 1) => "visit by ",
         (true, _) => "visits by ",
-        (false, _) => "visits by the same, and by ",
+        (false, _) => "visits by the same users, and by ",
     });
     for (nth, (_, visitor)) in new.iter().enumerate() {
         text = if nth > 0 { text.plain(", ") } else { text }.code(&visitor.user);
@@ -324,7 +324,7 @@ pub fn not_from(name: &str, status: Status) -> Reply {
     let is = Text::from("“").bold(name).plain(format!("” is {}", status.display()));
     match status {
         Status::Scheduled => {
-            let text = is.plain(" and scheduled to start. Unschedule experiment before testing it.");
+            let text = is.plain(" to start. Unschedule it before testing it.");
             Reply::text(text).choice("Unschedule experiment", format!("unschedule “{name}”"))
         }
         _ => Reply::text(is.plain(

@@ -35,7 +35,7 @@ pub(crate) fn over_time(courses: &[Course]) -> Reply {
     let mut reply = reply.and(Part::Table { columns, rows });
     if dates.len() > MAX_ROWS {
         reply = reply.hint(format!(
-            "The table has the new users of the last {MAX_ROWS} days. The chart adds them up over all {} days.",
+            "The table shows new users for the last {MAX_ROWS} days. The chart shows the running total for all {} days.",
             dates.len()
         ));
     }

@@ -26,12 +26,15 @@ pub fn gone_on_read_back(name: &str) -> Text {
 /// Says that the platform did not find the experiment for the change, although it was read just before.
 pub fn not_found_for_change(name: &str) -> Text {
     let text = Text::new().plain("“").bold(name).plain("” no longer exists: ");
-    text.plain("UpGrade couldn't find it to change it.")
+    text.plain("UpGrade couldn't find it when I tried to change it.")
 }
 
 /// Says that the platform did not find the experiment for the deletion, although it was read just before.
 pub fn not_found_for_deletion(name: &str) -> Text {
-    let text = Text::new().plain("“").bold(name).plain("” no longer exists. UpGrade couldn't find it to delete it. ");
+    let text = Text::new()
+        .plain("“")
+        .bold(name)
+        .plain("” no longer exists. UpGrade couldn't find it when I tried to delete it. ");
     text.plain("Someone else may have deleted it.")
 }
 
@@ -357,8 +360,8 @@ mod tests {
         assert_snapshot!(all.map(|text| text.words()).join("\n"), @"
         “Math Hints” no longer exists, so nothing was changed.
         Checked: “Math Hints” no longer exists.
-        “Math Hints” no longer exists: UpGrade couldn't find it to change it.
-        “Math Hints” no longer exists. UpGrade couldn't find it to delete it. Someone else may have deleted it.
+        “Math Hints” no longer exists: UpGrade couldn't find it when I tried to change it.
+        “Math Hints” no longer exists. UpGrade couldn't find it when I tried to delete it. Someone else may have deleted it.
         UpGrade doesn't know the user student-9 yet. Initialize the user first.
         UpGrade couldn't find this: Experiment not found. Nothing was changed. Check the name and ask again.
         UpGrade doesn't accept my credentials. Nothing was changed. The app's operator needs to renew the access token.

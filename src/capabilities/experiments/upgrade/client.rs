@@ -288,8 +288,11 @@ impl UpgradeClient {
         let answer = self.write(Method::POST, "/experiments/state", As::Admin, Some(&body)).await;
         let changed = experiment(Kind::Write, self.or_missing(id, answer).await?)?;
         confirm(changed.view.id == id, ANOTHER)?;
-        confirm(changed.view.state == state, "it answered with another status")?;
-        confirm(start_on.is_none() || changed.view.start_on.as_deref() == start_on, "it answered with another start")?;
+        confirm(changed.view.state == state, "it answered with a different status")?;
+        confirm(
+            start_on.is_none() || changed.view.start_on.as_deref() == start_on,
+            "it answered with a different start time",
+        )?;
         Ok(changed)
     }
 
@@ -301,7 +304,7 @@ impl UpgradeClient {
     pub async fn delete(&self, id: ExperimentId) -> Result<(), Error> {
         let answer = self.write(Method::DELETE, &format!("/experiments/{id}"), As::Admin, None).await?;
         let deleted = answer.as_array().is_some_and(|rows| rows.iter().any(|row| row["id"] == json!(id)));
-        confirm(deleted, "its answer does not name the experiment")
+        confirm(deleted, "its answer doesn't name the experiment")
     }
 
     /// Reads the number of participants of each of several experiments.
@@ -345,9 +348,9 @@ impl UpgradeClient {
     pub async fn init_user(&self, user: &str, introduction: &Introduction) -> Result<(), Error> {
         let body = json!(introduction);
         let answer = self.write(Method::POST, "/v6/init", As::User(user), Some(&body)).await?;
-        confirm(answer["id"] == user, "its answer does not name the user")?;
+        confirm(answer["id"] == user, "its answer doesn't name the user")?;
         let stored: Introduction = decode(Kind::Write, answer)?;
-        confirm(introduction.is_part_of(&stored), "it answered with other groups")
+        confirm(introduction.is_part_of(&stored), "it answered with different groups")
     }
 
     /// Reads the condition of a participant at each decision point of a context. Reading does not
@@ -369,7 +372,7 @@ impl UpgradeClient {
     pub async fn mark(&self, user: &str, mark: &Mark) -> Result<Marked, Error> {
         let answer = self.write(Method::POST, "/v6/mark", As::User(user), Some(&json!(mark))).await?;
         let marked: Marked = decode(Kind::Write, answer)?;
-        confirm(marked.describes(user, mark), "it answered about another visit")?;
+        confirm(marked.describes(user, mark), "it answered about a different visit")?;
         Ok(marked)
     }
 
@@ -425,7 +428,7 @@ impl UpgradeClient {
 }
 
 /// The reason in the error if an answer is about another experiment.
-const ANOTHER: &str = "it answered about another experiment";
+const ANOTHER: &str = "it answered about a different experiment";
 
 /// Returns [`Error::Unclear`] unless the answer describes the requested change.
 fn confirm(matches: bool, reason: &str) -> Result<(), Error> {

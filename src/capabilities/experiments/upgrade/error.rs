@@ -19,13 +19,13 @@ pub enum Error {
         reason: String,
     },
     /// The server does not accept our token, or requires one.
-    #[error("UpGrade does not accept our credentials")]
+    #[error("UpGrade doesn't accept the credentials")]
     Auth,
     /// There is no token to sign in with. Nothing was sent.
     #[error("cannot sign in to UpGrade: {0}")]
     SignIn(google::Error),
     /// The server answers that the request is not valid.
-    #[error("UpGrade finds the request invalid: {}", problems.join("; "))]
+    #[error("UpGrade says the request is invalid: {}", problems.join("; "))]
     Invalid {
         /// The problems, one by one.
         problems: Vec<String>,
@@ -40,13 +40,13 @@ pub enum Error {
     ///
     /// Changes are made in transactions, so probably nothing changed. But not every call is a single
     /// transaction, so read back before reporting that. Nothing is in flight any more.
-    #[error("UpGrade failed while it worked on this: {reason}")]
+    #[error("UpGrade failed while handling this: {reason}")]
     Faulted {
         /// The server's message, shortened.
         reason: String,
     },
     /// The server is not available, and nothing changed: no connection was made, or the call was a read.
-    #[error("UpGrade does not answer: {reason}")]
+    #[error("UpGrade isn't answering: {reason}")]
     Unavailable {
         /// The observed error.
         reason: String,

@@ -22,7 +22,7 @@ pub(super) fn rule_broken(path: &str, rules: &[&str]) -> String {
             "isEnum" => "isn't one of the allowed values",
             "isUuid" => "isn't an ID",
             "isDateString" => "isn't a date",
-            "isAssignmentUnitGroupConsistent" => "does not fit the group type",
+            "isAssignmentUnitGroupConsistent" => "doesn't fit the group type",
             _ => "isn't valid",
         }
     };

@@ -101,7 +101,7 @@ impl ActionKind for CancelJob {
             false => Ok(json!({ "is_over": false })),
             true => Err(Outcome::Failed {
                 error: ErrorKind::Execution,
-                summary: Text::from(format!("The job {} before it could be canceled.", participle(job.status))),
+                summary: Text::from(format!("The job had {} before it could be canceled.", participle(job.status))),
             }),
         }
     }
@@ -147,8 +147,8 @@ impl ActionKind for CancelJob {
 /// Says that a job has ended, so that it cannot be canceled. The button to cancel it stays on older messages.
 fn has_ended(job: &str, simulation: Option<&str>, status: JobStatus) -> Reply {
     let subject = match simulation {
-        Some(simulation) => Text::from("It has ended: the run of ").bold(simulation),
-        None => Text::from("It has ended: job ").code(job),
+        Some(simulation) => Text::from("The run of ").bold(simulation),
+        None => Text::from("Job ").code(job),
     };
     Reply::text(subject.plain(format!(" has {}, so there is nothing to cancel.", participle(status))))
 }
@@ -182,11 +182,11 @@ mod tests {
     fn the_button_of_an_ended_job_says_that_it_has_ended() {
         assert_eq!(
             has_ended("j-1", Some("demo"), JobStatus::Succeeded).words(),
-            "It has ended: the run of demo has succeeded, so there is nothing to cancel."
+            "The run of demo has succeeded, so there is nothing to cancel."
         );
         assert_eq!(
             has_ended("j-1", None, JobStatus::Timeout).words(),
-            "It has ended: job j-1 has timed out, so there is nothing to cancel."
+            "Job j-1 has timed out, so there is nothing to cancel."
         );
     }
 }

@@ -209,7 +209,7 @@ impl ActionKind for SetParameter {
         match self.0.client.set(&set.simulation, &set.wanted(), &confirmed).await {
             Ok((now, notes)) if same(now.value, set.value) => Performed::Ended(done(record, &set, &notes)),
             Ok((now, _)) => Performed::NoAnswer {
-                detail: format!("it answered with another value: {}", quantity(now.value, now.unit.as_deref())),
+                detail: format!("it answered with a different value: {}", quantity(now.value, now.unit.as_deref())),
             },
             Err(error) => after_error(self, record, &self.0, &set.simulation, error).await,
         }
@@ -251,7 +251,7 @@ impl SetParameter {
     ) -> Result<(), PrepareError> {
         let client = &self.0.client;
         if client.version().await.map_err(|error| find::unavailable(&error))? == Version::V01 {
-            card.notes.push(Text::from("This version of the bridge checks no ranges."));
+            card.notes.push(Text::from("This version of the bridge doesn't check ranges."));
             return Ok(());
         }
         let unit = wanted.unit.as_deref();

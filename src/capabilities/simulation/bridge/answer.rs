@@ -49,7 +49,7 @@ pub fn understand(kind: Kind, answer: Answer) -> Result<Value, Error> {
         StatusCode::UNAUTHORIZED => Error::Auth { reason: said },
         StatusCode::FORBIDDEN => Error::Forbidden,
         StatusCode::NOT_FOUND if is_web_page || body["error"].is_null() => {
-            Error::Decode { reason: "it does not know this address; check simulation.url".to_owned() }
+            Error::Decode { reason: "it has nothing at this address; check simulation.url".to_owned() }
         }
         StatusCode::NOT_FOUND => Error::NotFound { reason: said },
         StatusCode::CONFLICT => Error::Conflict { reason: said },
@@ -122,7 +122,7 @@ pub fn unanswered(kind: Kind, lost: Lost) -> Error {
 pub fn unreadable(kind: Kind, why: &str) -> Error {
     match kind {
         Kind::Read => Error::Decode { reason: why.to_owned() },
-        Kind::Write => Error::NoAnswer { reason: format!("its answer could not be read: {why}") },
+        Kind::Write => Error::NoAnswer { reason: format!("its answer couldn't be read: {why}") },
     }
 }
 

@@ -415,7 +415,7 @@ impl BridgeClient {
         let body = json!({ "simulationId": simulation, "snapshotId": snapshot });
         let answer = self.change("/restore_simulation", body, confirmed).await?;
         let restored = data::snapshot(&answer["snapshot"]).filter(|restored| restored.id == snapshot);
-        restored.ok_or_else(|| Error::NoAnswer { reason: "its answer does not name the snapshot".to_owned() })
+        restored.ok_or_else(|| Error::NoAnswer { reason: "its answer doesn't name the snapshot".to_owned() })
     }
 
     /// Takes a snapshot.

@@ -7,13 +7,13 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The bridge cannot be reached or its engine does not answer; nothing changed.
-    #[error("the bridge does not answer: {reason}")]
+    #[error("the bridge isn't answering: {reason}")]
     Unavailable {
         /// The observed error.
         reason: String,
     },
     /// The bridge limits the rate of calls (429); nothing changed.
-    #[error("the bridge is called too often")]
+    #[error("the bridge is getting too many calls")]
     Busy,
     /// No token can be made; nothing was sent.
     #[error("there is no token for the bridge: set BRIDGE_TOKEN or BRIDGE_JWT_SECRET")]
@@ -43,7 +43,7 @@ pub enum Error {
     #[error("the bridge saw no confirmation of this call")]
     NotConfirmed,
     /// The bridge finds an argument invalid (400, 422).
-    #[error("the bridge finds this invalid: {}", problems.join("; "))]
+    #[error("the bridge says this is invalid: {}", problems.join("; "))]
     Invalid {
         /// The problems, one by one.
         problems: Vec<String>,

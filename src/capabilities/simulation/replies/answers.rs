@@ -120,7 +120,7 @@ pub fn job(answer: &Value, now: Timestamp) -> Reply {
         None => Text::from("Job ").code(&job.id),
     };
     let text = name.plain(match job.status {
-        JobStatus::Queued => " is queued: it waits for the bridge.".to_owned(),
+        JobStatus::Queued => " is queued at the bridge.".to_owned(),
         JobStatus::Running => {
             let so_far = job.took(now).filter(|took| took.as_secs() < 7 * 86_400);
             format!(" is running{}.", so_far.map(|took| format!(", for {} so far", lasting(took))).unwrap_or_default())
@@ -129,7 +129,7 @@ pub fn job(answer: &Value, now: Timestamp) -> Reply {
             format!(" succeeded{}.", job.took(now).map(|took| format!(" in {}", lasting(took))).unwrap_or_default())
         }
         JobStatus::Failed => {
-            format!(" failed: {}.", job.error.as_deref().unwrap_or("the bridge gives no reason").trim_end_matches('.'))
+            format!(" failed: {}.", job.error.as_deref().unwrap_or("the bridge gave no reason").trim_end_matches('.'))
         }
         JobStatus::Cancelled => " was canceled.".to_owned(),
         JobStatus::Timeout => " took longer than its limit.".to_owned(),
@@ -150,7 +150,7 @@ pub fn job(answer: &Value, now: Timestamp) -> Reply {
 fn in_progress(work: &UnderWay, job: Option<&Job>, now: Timestamp) -> Reply {
     let is_queued = job.is_some_and(|job| job.status == JobStatus::Queued);
     let lasts = match is_queued {
-        true => " is queued: it waits for the bridge".to_owned(),
+        true => " is queued at the bridge".to_owned(),
         false => format!(" is running, for {} so far", lasting(now.since(work.since))),
     };
     let varied = Text::listed(work.varied.iter().map(|path| Text::new().code(path)), "and");
@@ -192,7 +192,7 @@ pub fn no_job() -> Reply {
 
 /// Says that the job does not exist.
 pub fn unknown_job(id: &str) -> Reply {
-    Reply::text(Text::from("The bridge knows no job ").code(id).plain("."))
+    Reply::text(Text::from("The bridge has no job ").code(id).plain("."))
         .hint("It keeps jobs for about a week. Check the ID on the run's card.")
 }
 

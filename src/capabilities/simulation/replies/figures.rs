@@ -177,7 +177,7 @@ fn not_reported(found: &Population, figures: &[String]) -> Vec<String> {
         let missing = shown.iter().filter(|(short, _)| !is_known(short, figure));
         let missing: Vec<Text> = missing.map(|(_, words)| Text::from(in_sentence(words))).collect();
         (!missing.is_empty())
-            .then(|| format!("The bridge does not report the {} of {figure}.", Text::listed(missing, "and").words()))
+            .then(|| format!("The bridge doesn't report the {} of {figure}.", Text::listed(missing, "and").words()))
     };
     figures.iter().filter_map(sentence).collect()
 }
@@ -267,7 +267,7 @@ fn differences(simulation: &str, scenarios: &[Scenario], changed: &[Changed]) ->
     Some(match different {
         Some((name, copy, itself, unit)) => {
             let [copy, itself] = [copy, itself].map(|value| figure(value, unit.as_deref()));
-            text.plain(format!(" Unvaried, {name} is {copy} in the copies and {itself} in "))
+            text.plain(format!(" With nothing varied, {name} is {copy} in the copies and {itself} in "))
                 .bold(simulation)
                 .plain(".")
         }
@@ -366,7 +366,7 @@ mod tests {
         };
         let some =
             report(json!({ "meanCmax": 1.5, "sdCmax": 0.05, "p05Cmax": 1.2, "medianCmax": 1.4, "meanAUC": 6.0 }));
-        assert!(some.contains("The bridge does not report the SD, 5th percentile and median of AUC."), "{some}");
+        assert!(some.contains("The bridge doesn't report the SD, 5th percentile and median of AUC."), "{some}");
         assert!(!some.contains("of Cmax."), "{some}");
         let all = report(json!({ "meanCmax": 1.5, "sdCmax": 0.05, "meanAUC": 6.0, "sdAUC": 0.1 }));
         assert!(!all.contains("does not report"), "{all}");

@@ -31,7 +31,7 @@ pub fn comparison(comparison: &ActionRecord) -> Text {
     let so_far = so_far.map(|(done, total)| format!(" ({done} of {total} values are done)")).unwrap_or_default();
     let sentence = Text::from("A comparison of ").code(text("parameter")).plain(" is running in ");
     let sentence = sentence.bold(text("simulation")).plain(format!("{so_far}. "));
-    sentence.plain("It changes this parameter for each run and sets it back afterwards")
+    sentence.plain("It changes this parameter for each run and sets it back afterward")
 }
 
 /// Says that an approved change was not made because a comparison is in progress.
@@ -76,7 +76,7 @@ pub fn run_failed(simulation: &str, job: &Job) -> Text {
             " was lost: the bridge restarted before it ended. That also unloaded all simulations; load the model again and \
              rerun it.",
         ),
-        _ if reason.is_empty() => text.plain(" failed. The bridge gives no reason."),
+        _ if reason.is_empty() => text.plain(" failed. The bridge gave no reason."),
         _ => text.plain(format!(" failed: {reason}.")),
     }
 }

@@ -258,7 +258,7 @@ pub fn already(path: &str, simulation: &str, value: &str) -> Reply {
 pub fn back_to_loaded(simulation: &str, changed: &[Changed]) -> Reply {
     if changed.is_empty() {
         return Reply::text(
-            Text::from("I have no changes of ").bold(simulation).plain(" on record since it was loaded."),
+            Text::from("I have no changes to ").bold(simulation).plain(" on record since it was loaded."),
         )
         .hint("Others may have changed it. A snapshot shows the values at one point in time.")
         .choice("Show the snapshots", format!("list the snapshots of {simulation}"));

@@ -163,11 +163,11 @@ impl Story<'_> {
             }
             AuditKind::Waits => {
                 let source = inline(detail["source"].as_str().unwrap_or("elsewhere"));
-                self.write_event(event, &format!("Countersign waits for an answer from {source} before it goes on with {card}."), None);
+                self.write_event(event, &format!("Countersign paused to wait for an answer from {source} before continuing with {card}."), None);
             }
             AuditKind::Arrived => {
                 let source = inline(detail["source"].as_str().unwrap_or("elsewhere"));
-                let waited = if event.action.is_some() { format!(", which {card} waited for") } else { String::new() };
+                let waited = if event.action.is_some() { format!(", which {card} was waiting for") } else { String::new() };
                 self.write_event(event, &format!("An answer came from {source}{waited}."), None);
             }
             AuditKind::Outcome => {
@@ -368,7 +368,7 @@ fn kind_name(kind: AuditKind) -> &'static str {
 fn text(event: &AuditDraft) -> String {
     let text = event.detail["text"].as_str().unwrap_or_default();
     match event.detail["cut"]["characters"].as_u64() {
-        Some(all) => format!("{text}… (cut; the whole has {all} characters)"),
+        Some(all) => format!("{text}… (cut; {all} characters in all)"),
         None => text.to_owned(),
     }
 }
@@ -377,18 +377,18 @@ fn text(event: &AuditDraft) -> String {
 fn refusal_reason(word: &str) -> String {
     match word {
         "copied" => "the button was on a copy of the card".to_owned(),
-        "late" => "it was decided before".to_owned(),
+        "late" => "it had already been decided".to_owned(),
         "typed" => "this needs a button press, but they typed".to_owned(),
         "not an approver" => "they aren't an approver".to_owned(),
         "own request" => "no one can approve their own request here".to_owned(),
         "not to be edited" => "they can't edit it".to_owned(),
         "group not looked up" => "the user groups could not be looked up".to_owned(),
-        "guest account" => "they are a guest of the workspace".to_owned(),
+        "guest account" => "they are a guest in the workspace".to_owned(),
         "another workspace" => "they belong to another workspace".to_owned(),
         "bot account" => "it is a bot account".to_owned(),
         "deactivated account" => "the account is deactivated".to_owned(),
         "account not looked up" => "their account could not be looked up".to_owned(),
-        "twice" => "they had approved before, and each person counts once".to_owned(),
+        "twice" => "they had already approved, and each person counts once".to_owned(),
         other => inline(other),
     }
 }

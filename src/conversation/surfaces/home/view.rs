@@ -90,7 +90,7 @@ pub(super) fn decided(record: &ActionRecord) -> Text {
             _ => act.join(outcome).plain(" · ").join(decision),
         },
         CardState::Running { .. } => {
-            act.join(record.decision_line()).plain(". The outcome will be shown here and in its thread.")
+            act.join(record.decision_line()).plain(". You'll see the outcome here and in its thread.")
         }
         _ => act.join(record.decision_line()),
     }

@@ -9,7 +9,7 @@ async function call(path, options) {
   try {
     response = await fetch(path, { ...options, signal: AbortSignal.timeout(15000) });
   } catch {
-    throw new ApiError('The playground does not answer. Is it still running?');
+    throw new ApiError('The playground isn’t answering. Is it still running?');
   }
   const body = await response.json().catch(() => null);
   if (!response.ok) throw Object.assign(new ApiError(body?.error ?? `The server answered ${response.status}.`), { status: response.status });

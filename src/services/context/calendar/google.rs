@@ -141,7 +141,7 @@ impl GoogleCalendar {
             Some(busy) => Some(busy),
             None => answer.calendars.into_values().next(),
         };
-        let busy = busy.ok_or_else(|| ContextError::decode(WHAT, "the calendar is missing in it"))?;
+        let busy = busy.ok_or_else(|| ContextError::decode(WHAT, "the calendar is missing from it"))?;
         if let Some(error) = busy.errors.first() {
             let reason = error["reason"].as_str().filter(|reason| reason.len() <= 64).unwrap_or("unknown error");
             return Err(ContextError::Refused { what: WHAT, status: None, reason: reason.to_owned() });
@@ -204,7 +204,9 @@ impl Calendar for GoogleCalendar {
         let call = Call { query: &query, body: Some(&body), ..Call::new(&Method::POST, &path) };
         match self.service.change::<Entry>(call).await {
             Ok(entry) if entry.id == id => event_of(&entry, &zone),
-            Ok(_) => Err(ContextError::NoAnswer { what: WHAT, reason: "its answer is about another event".to_owned() }),
+            Ok(_) => {
+                Err(ContextError::NoAnswer { what: WHAT, reason: "its answer is about a different event".to_owned() })
+            }
             // It was created by an earlier request.
             Err(refused @ ContextError::Refused { status: Some(409), .. }) => {
                 self.find(&event.key, &zone).await?.ok_or(refused)

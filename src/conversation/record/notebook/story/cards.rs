@@ -194,7 +194,7 @@ impl<'a> Cards<'a> {
             }
         }
         if let Some(label) = detail["undo"]["label"].as_str() {
-            let _ = writeln!(out, "It could be undone afterwards: {}.\n", inline(label));
+            let _ = writeln!(out, "It could be undone afterward: {}.\n", inline(label));
         }
         let digest = detail["digest"].as_str().unwrap_or("unknown");
         let _ = writeln!(out, "Digest: `{}`\n", inline(digest));
