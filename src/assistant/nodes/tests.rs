@@ -483,7 +483,7 @@ async fn the_five_hundredth_turn_costs_as_much_as_the_tenth() {
 #[tokio::test]
 async fn the_state_stays_small_whatever_is_said() {
     let mut harness = Harness::with_rules();
-    let long = "x".repeat(5_000);
+    let long = "x".repeat(3_900);
     let phrases = ["start Math Hints", "list contexts", "what have we done?", "create an experiment", &long, "asdf"];
     let mut largest = 0;
     for turn in 0..600 {

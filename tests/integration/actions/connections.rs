@@ -47,7 +47,7 @@ async fn an_answer_without_an_end_is_not_read() {
     let (upgrade, client) = modest().await;
     for status in [200, 404, 500] {
         upgrade.will(flood(status, When::BeforeEffect));
-        let reason = "its answer is longer than 1 MB, the most that is read".to_owned();
+        let reason = "its answer is longer than the limit of 1 MB".to_owned();
         assert_eq!(client.names().await.unwrap_err(), Error::Decode { reason }, "{status}");
     }
     assert_eq!(upgrade.ledger().len(), 3, "and it is not asked for again");

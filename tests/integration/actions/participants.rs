@@ -20,7 +20,7 @@ async fn introducing_with_groups_says_what_it_replaces() {
     Working group: classId: c3
     ⚠️ These groups replace the ones the platform has for this user.
     ⚠️ The working group c3 isn't one of the user's groups, so group experiments will ignore this user.
-    ⚠️ assign-prog has no group type planet, so it has no effect there. Known are: schoolId, classId, instructorId.
+    ⚠️ assign-prog has no group type planet, so it has no effect there. Known group types: schoolId, classId, instructorId.
     UpGrade stores users once for all contexts; assign-prog only determines the available group types.
     [Initialize user] [Cancel request]
     ✅ UpGrade knows the user student-1 now.

@@ -320,7 +320,7 @@ fn check_tells_the_key_its_place_and_its_rights() {
     let file = keys::file_of(&config);
     assert_eq!(keys::describe(&config), Ok(format!("none yet; one will be created at {}", file.display())));
     let key = keys::open(&config).unwrap().ring.newest().clone();
-    assert_eq!(keys::describe(&config), Ok(format!("key {key}, from {}, rights 600", file.display())));
+    assert_eq!(keys::describe(&config), Ok(format!("key {key}, from {}, permissions 600", file.display())));
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
     assert!(keys::describe(&config).unwrap_err().contains(&format!("expected `chmod 600 {}`", file.display())));
     fs::write(&file, "# a comment\n").unwrap();

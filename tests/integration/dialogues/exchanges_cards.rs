@@ -85,7 +85,7 @@ async fn another_split_edits_the_card_or_gets_one_of_its_own() {
     let mut thread = card(&bot, "start Math Hints").await;
     let heard = thread.answer("ana", "make the split 60/40").await;
     assert_holds(&heard, &["“Math Hints”?*", "control 60%, variant 40%"]);
-    assert!(!heard.contains("Replaced by"), "the start stays: {heard}");
+    assert!(heard.contains("Replaces the open card: Start “Math Hints”."), "two about one experiment: {heard}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -121,6 +121,7 @@ async fn what_a_change_takes() {
     algorithm | no | The assignment algorithm: random (default), or stratified random sampling by a factor that another experiment already uses; others are refused.
     condition order | no | The order of conditions within subjects: random (default), random round robin or ordered round robin.
     conditions | no | The conditions: their codes, with weights if they differ. Default: the first two of the context, 50/50.
+    conditions of | no | The name of an experiment whose conditions and weights are copied.
     consistency | no | The consistency rule: individual, group or experiment.
     copy of | no | The name of an experiment whose design is copied. The other parameters replace parts of it.
     description | no | A description.
@@ -134,6 +135,7 @@ async fn what_a_change_takes() {
     group | no | The group type, with unit group.
     inclusion | no | The inclusion list: user ids, groups such as classId:5B.
     payloads | no | The payloads sent to the application with a condition: by condition code, or objects with condition, value and optionally decision_point and type (string, json…
+    points of | no | The name of an experiment whose decision points are copied.
     post rule | no | The rule after enrollment is complete: continue (default: keep their condition), assign <condition code>, or assign default.
     site | no | The site, if there is one decision point.
     start on | no | The scheduled start, such as 2027-01-15 09:00. Default: none; it is started by hand.

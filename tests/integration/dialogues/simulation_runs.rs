@@ -68,7 +68,10 @@ async fn an_analysis_tells_of_changes_that_others_made() {
     let heard = thread.heard();
     assert!(heard.contains("Clearance | +10% | -1.7% | -6.5%"), "{heard}");
     assert!(heard.contains("lack the changes made in *demo* since it was loaded."), "{heard}");
-    assert!(heard.contains("Unvaried, Cmax is 1.383 mg/L in the copies and 0.8179 mg/L in *demo*."), "{heard}");
+    assert!(
+        heard.contains("With nothing varied, Cmax is 1.383 mg/L in the copies and 0.8179 mg/L in *demo*."),
+        "{heard}"
+    );
     finish(bot, bridge).await;
 }
 

@@ -95,6 +95,8 @@ const PARAMETERS: &[&str] = &[
     "count",
     "prefix",
     "groups",
+    "conditions_of",
+    "points_of",
 ];
 const NOT_FIELDS: &[&str] =
     &["intent", "capability", "action", "tool", "requests", "error", "experiment", "group_type"];

@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use super::{
+    bulk,
     changes::{CREATE, STATUS, field, named_field},
     clauses::{self, clauses},
     moments, same, shares,
@@ -30,7 +31,7 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interp
         return Some(status);
     }
     let asked = draft.asked.as_ref().map(|asked| asked.parameter.as_str());
-    if let (None | Some("weights"), Some(suggested)) = (asked, suggested_weights(words)) {
+    if let (None | Some("weights"), Some(suggested)) = (asked, shares::suggestion(words)) {
         return Some(suggested);
     }
     if let Some(split) = shares::correction(words, draft).filter(|_| !asked.is_some_and(is_free_text)) {
@@ -165,27 +166,6 @@ fn name_and_parts(words: &[Word], draft: &Draft) -> Option<Interpretation> {
     Some(UserRequest::Update(params).into())
 }
 
-/// Parses suggested weights: `60/40 would be safer`, `it should be 60/40`.
-fn suggested_weights(words: &[Word]) -> Option<Interpretation> {
-    const BEFORE: &str = "i would prefer|i'd prefer|i prefer|i would rather have|i'd rather have|i would take|i'd take|\
-        it should be|this should be|that should be|they should be|the weights should be|weights should be|should be|\
-        better make it|better use|better to use|better|rather make it|rather use|rather|at most|at least|no more than|\
-        try|maybe|perhaps|only|we should use|we should start with|start with|what about|how about|,|:|–|-|but|no|not this ,|with";
-    const AFTER: &str = "would be safer|would be better|would be fine|would be ok|would be okay|would be enough|\
-        would be right|would be best|would be good|would do|will do|would suffice|would be more careful|is safer|\
-        is better|is enough|is fine|seems safer|seems better|feels safer|please|instead|rather|would be safer please|\
-        would be better please|, please|to begin with|to start with";
-    let mut rest = words;
-    while let Some(left) = after(rest, BEFORE) {
-        rest = left;
-    }
-    let (first, following) = skip(rest, "the weights|weights|a split of|a ratio of").split_first()?;
-    let weights = slots::ratio(&first.text)?;
-    let is_suggestion = rest.len() < words.len() || !following.is_empty();
-    let fits = following.is_empty() || after(following, AFTER).is_some_and(<[_]>::is_empty);
-    (is_suggestion && fits).then(|| update([("weights".to_owned(), weights.into())]))
-}
-
 /// Parses a parameter and its new value: `the context to mathstream`, `weights to 60/40`.
 fn set_field(words: &[Word]) -> Option<(String, Value)> {
     let other = || ["status", "experiment"].into_iter().find_map(|key| Some((key, after(skip(words, "the"), key)?)));
@@ -236,8 +216,9 @@ pub(super) fn answer(words: &[Word], situation: &Situation, is_question: bool) -
     }
     let Some(asked) = &draft.asked else { return draft_correction(words, draft, is_question) };
     let key = asked.parameter.as_str();
-    if let Some(several) = several_experiments(words, draft, key) {
-        return Some(several);
+    let is_status = key == "experiment" && draft.action == STATUS;
+    if let Some(names) = is_status.then(|| bulk::several(words)).flatten() {
+        return Some(update([("experiments".to_owned(), names.into()), ("experiment".to_owned(), Value::Null)]));
     }
     if let Some(point) = offered_point(words, key, &asked.options) {
         return Some(update([("decision_points".to_owned(), vec![point].into())]));
@@ -284,14 +265,6 @@ pub(super) fn answer(words: &[Word], situation: &Situation, is_question: bool) -
         return None;
     }
     Some(Interpretation { confidence: 0.9, ..UserRequest::Update(params).into() })
-}
-
-/// Parses several experiments, for a change that is possible for several at once: `“Math Hints” and “Running Test”`.
-fn several_experiments(words: &[Word], draft: &Draft, key: &str) -> Option<Interpretation> {
-    let names: Vec<&str> = words.iter().filter(|word| word.quoted).map(|word| word.text.as_str()).collect();
-    let are_alone = words.iter().all(|word| word.quoted || word.any(&[",", "and", "both"]));
-    let fits = key == "experiment" && draft.action == STATUS && names.len() > 1 && are_alone;
-    fits.then(|| update([("experiments".to_owned(), names.into()), ("experiment".to_owned(), Value::Null)]))
 }
 
 /// Returns the only one of the offered decision points whose site and target are named, in any order and with spaces in

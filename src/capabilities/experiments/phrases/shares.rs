@@ -12,6 +12,28 @@ use super::{
     words::{Word, after, skip, strip_objection, without_last},
 };
 
+/// Parses suggested weights: `60/40 would be safer`, `it should be 60/40`.
+pub(super) fn suggestion(words: &[Word]) -> Option<Interpretation> {
+    const BEFORE: &str = "i would prefer|i'd prefer|i prefer|i would rather have|i'd rather have|i would take|i'd take|\
+        it should be|this should be|that should be|they should be|the weights should be|weights should be|should be|\
+        better make it|better use|better to use|better|rather make it|rather use|rather|at most|at least|no more than|\
+        try|maybe|perhaps|only|we should use|we should start with|start with|what about|how about|,|:|–|-|but|no|not this ,|with";
+    const AFTER: &str = "would be safer|would be better|would be fine|would be ok|would be okay|would be enough|\
+        would be right|would be best|would be good|would do|will do|would suffice|would be more careful|is safer|\
+        is better|is enough|is fine|seems safer|seems better|feels safer|please|instead|rather|would be safer please|\
+        would be better please|, please|to begin with|to start with";
+    let mut rest = words;
+    while let Some(left) = after(rest, BEFORE) {
+        rest = left;
+    }
+    let (first, following) = skip(rest, "the weights|weights|a split of|a ratio of").split_first()?;
+    let weights = ratio(&first.text)?;
+    let is_suggestion = rest.len() < words.len() || !following.is_empty();
+    let fits = following.is_empty() || after(following, AFTER).is_some_and(<[_]>::is_empty);
+    (is_suggestion && fits)
+        .then(|| UserRequest::Update(Map::from_iter([("weights".to_owned(), Value::from(weights))])).into())
+}
+
 /// Parses new weights for the change in hand: `make the split 50/50`. If that change is not about the weights of its
 /// experiment, such as a start, the weights are a change of their own.
 pub(super) fn correction(words: &[Word], draft: &Draft) -> Option<Interpretation> {

@@ -225,7 +225,7 @@ mod tests {
             Err(Error::Faulted { reason: "a database error".into() })
         );
         let refused = meaning(Kind::Write, "6.5/077-create-wrong-context").unwrap_err().to_string();
-        assert_eq!(refused, "UpGrade finds the request invalid: there is no context “no-such-app”");
+        assert_eq!(refused, "UpGrade says the request is invalid: there is no context “no-such-app”");
     }
 
     #[test]
