@@ -59,7 +59,10 @@ async fn an_answer_without_an_end_leaves_a_change_open() {
     let id = upgrade.has("Math Hints", "inactive").parse().unwrap();
     upgrade.will(flood(200, When::AfterEffect));
     let changed = client.set_state(id, Status::Enrolling, None).await;
-    assert!(matches!(&changed, Err(Error::NoAnswer { reason }) if reason.contains("longer than 1 MB")), "{changed:?}");
+    assert!(
+        matches!(&changed, Err(Error::NoAnswer { reason }) if reason.contains("longer than the limit of 1 MB")),
+        "{changed:?}"
+    );
     assert_eq!(client.single(id).await.unwrap().view.state, Status::Enrolling);
     assert_eq!(upgrade.effects().len(), 1);
 }

@@ -97,6 +97,7 @@ const PARAMETERS: &[&str] = &[
     "groups",
     "conditions_of",
     "points_of",
+    "copy_of",
 ];
 const NOT_FIELDS: &[&str] =
     &["intent", "capability", "action", "tool", "requests", "error", "experiment", "group_type"];
