@@ -205,7 +205,7 @@ fn a_store_that_others_can_read_is_objected_to_and_left_as_it_is() {
     drop(SqliteStore::open(&path, Arc::new(SystemClock)).unwrap());
     assert!(store_line(&path).starts_with("ok    store    SQLite "), "{}", store_line(&path));
     rights(0o644);
-    let wrong = "wrong store    …/threads.sqlite, rights 644: others on this machine can read it; expected `chmod 600 \
+    let wrong = "wrong store    …/threads.sqlite, permissions 644: others on this machine can read it; expected `chmod 600 \
                  …/threads.sqlite`";
     assert_eq!([store_line(&path), store_line(&path)], [wrong, wrong], "it is not mended in passing");
     rights(0o600);
