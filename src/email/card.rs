@@ -143,7 +143,7 @@ pub(super) fn title_of(subject: &str) -> String {
 }
 
 /// Returns a text that is shown character by character, as a quotation if a line of a card could not do that.
-fn exactly(words: String) -> Text {
+pub(super) fn exactly(words: String) -> Text {
     if has_marks(&words) { Text::new().quote(words) } else { words.into() }
 }
 

@@ -38,7 +38,7 @@ impl HandledMail {
     pub fn of(entry: &Entry) -> Self {
         Self {
             class: entry.class.map(|class| class.as_str().to_owned()),
-            status: if entry.is_spam { SPAM } else { entry.status.as_str() }.to_owned(),
+            status: if entry.is_spam && entry.status != MailStatus::Sent { SPAM } else { entry.status.as_str() }.to_owned(),
             steps: entry.steps.iter().map(|step| (step.step.clone(), step.latency_ms as f64)).collect(),
             tools: entry.steps.iter().flat_map(tool_calls).collect(),
             is_automatic: entry.is_automatic && entry.status == MailStatus::Sent,

@@ -126,7 +126,7 @@ impl Talk {
                 Step::end(state).say(replies::why_waiting(why.as_deref()))
             }
             Wish::Spam => {
-                let sender = mail.sender().map(|sender| sender.address.clone()).unwrap_or_default();
+                let sender = mail.sender().map(ToString::to_string).unwrap_or_default();
                 let parameters = json!({ "mail": mail.id, "subject": mail.subject, "sender": sender });
                 state.turn.cause = Cause::Request { action: spam::NAME.to_owned(), parameters };
                 Step::go(state, Review::NAME)

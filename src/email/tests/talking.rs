@@ -126,6 +126,21 @@ async fn spam_is_marked_after_a_decision() {
 }
 
 #[tokio::test]
+async fn spam_that_was_answered_is_told_to_be_answered() {
+    let (world, thread) = waiting(Vec::new()).await;
+    world.decide(&thread, Verdict::Approved).await;
+    world.says(&thread, "this is spam").await;
+    let card = world.card(&thread).await.card;
+    assert_eq!(card.notes[0].words(), "A reply was already sent. You can move the email back in the mailbox.");
+    assert_eq!(card.facts[0].after.words(), "Dana Fields <dana@example.org>");
+    world.decide(&thread, Verdict::Approved).await;
+    let summary = world.card(&thread).await.outcome.map(|outcome| outcome.summary().words());
+    assert_eq!(summary.as_deref(), Some("Marked as spam. A reply was already sent."));
+    let entry = world.entry("m1").await;
+    assert_eq!((entry.status, entry.outcome()), (MailStatus::Sent, "answered, marked as spam"));
+}
+
+#[tokio::test]
 async fn after_the_reply_was_sent_there_is_no_other_draft() {
     let (world, thread) = waiting(Vec::new()).await;
     world.decide(&thread, Verdict::Approved).await;
