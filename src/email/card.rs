@@ -180,7 +180,7 @@ pub(super) fn class_line(class: Class, confidence: f64, by: Source) -> String {
     let line = format!("{} · {:.2} ({})", class.name(), confidence, Band::of(confidence).name());
     match by {
         Source::Rules => format!("{line}, from keywords"),
-        Source::Person => format!("{line}, set manually"),
+        Source::Person => format!("{}, set manually", class.name()),
         Source::Nothing => format!("{line}; classification failed"),
         Source::Model => line,
     }

@@ -99,6 +99,11 @@ pub(super) fn already_answered() -> Reply {
     Reply::text("This email was already answered. Nothing more was sent.")
 }
 
+/// Returns the reply to a request to mark a mail as spam that is marked already.
+pub(super) fn already_spam() -> Reply {
+    Reply::text("This email is already marked as spam.").hint("Say “not spam” if that's wrong.")
+}
+
 /// Names the person who answered a mail with a mail program, and the time: without a full stop.
 pub(super) fn answered_by_hand(answer: &AnswerByHand) -> Text {
     let by = answer.by.as_ref().map_or_else(|| "someone".to_owned(), name_of);
@@ -189,8 +194,9 @@ pub(super) fn last_answer(sender: Option<&Address>, answers: &[EarlierAnswer]) -
     }
 }
 
-pub(super) fn classified(class: Class, confidence: f64, by: Source) -> Reply {
-    Reply::text(format!("Class: {}.", class_line(class, confidence, by)))
+pub(super) fn classified(class: Class, confidence: f64, by: Source, is_spam: bool) -> Reply {
+    let reply = Reply::text(format!("Class: {}.", class_line(class, confidence, by)));
+    if is_spam { reply.hint("This email is marked as spam.") } else { reply }
 }
 
 pub(super) fn why_waiting(why: Option<&str>) -> Reply {

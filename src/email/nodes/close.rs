@@ -26,7 +26,8 @@ use super::{
         replies, spam,
         state::{Cause, MailState},
     },
-    note_step,
+    generate::Generate,
+    not_spam, note_step,
     review::{Review, needs_review},
     update_entry,
 };
@@ -138,7 +139,8 @@ impl Close {
     }
 
     /// Ends the run for a mail that a person marked as spam. The action has set the label, and its card tells the outcome.
-    async fn spam(&self, state: MailState, context: &Context, mail: &Mail) -> Step<MailState> {
+    async fn spam(&self, mut state: MailState, context: &Context, mail: &Mail) -> Step<MailState> {
+        state.is_spam = true;
         let now = context.now;
         update_entry(&self.0, &state, |entry| {
             needs_review(entry, now);
@@ -147,6 +149,26 @@ impl Close {
         .await;
         self.forget(mail).await;
         Step::end(state).post(heading::CHANNEL, HeadingOrder::body(&mail.id))
+    }
+
+    /// Goes on with a mail that is not marked as spam: its draft is shown again, unless it was answered. `is_judged` is
+    /// true if a person said that it is no spam.
+    async fn no_spam(
+        &self,
+        mut state: MailState,
+        context: &Context,
+        mail: &Mail,
+        is_judged: bool,
+    ) -> Step<MailState> {
+        state.turn.cause = Cause::Mail;
+        let next = match is_judged {
+            true => not_spam(&self.0, &mut state, context.now).await,
+            false => Review::NAME,
+        };
+        match state.is_answered {
+            true => Step::end(state).post(heading::CHANNEL, HeadingOrder::body(&mail.id)),
+            false => Step::go(state, next),
+        }
     }
 
     async fn waits(&self, state: MailState, context: &Context, reply: Option<Reply>) -> Step<MailState> {
@@ -178,7 +200,7 @@ impl Node<MailState> for Close {
     }
 
     fn targets(&self) -> &'static [&'static str] {
-        &[Review::NAME]
+        &[Generate::NAME, Review::NAME]
     }
 
     async fn run(&self, mut state: MailState, context: &Context) -> Result<Step<MailState>, NodeError> {
@@ -203,9 +225,7 @@ impl Node<MailState> for Close {
             Status::Done | Status::Settled if ended.is_spam => self.spam(state, context, &mail).await,
             Status::Done | Status::Settled => self.sent(state, context, ended, &mail).await,
             Status::Rejected | Status::Cancelled | Status::Expired if ended.is_spam && !ended.is_obsolete => {
-                // The mail is kept, so its draft is shown again.
-                state.turn.cause = Cause::Mail;
-                Step::go(state, Review::NAME)
+                self.no_spam(state, context, &mail, ended.status == Status::Rejected && ended.by.is_some()).await
             }
             Status::Rejected => self.rejected(state, context, &mail, ended.by.as_ref()).await,
             Status::Failed => {
