@@ -11,7 +11,7 @@ use countersign_core::{
 use countersign_graph::{
     action::{ActionRecord, Outcome, Status, Verdict},
     node::{Context, Node, NodeError, Step},
-    store::Usage,
+    store::{AuditKind, Usage},
 };
 use countersign_mail::{Handled, Mail};
 use serde_json::json;
@@ -95,6 +95,21 @@ impl Close {
         })
     }
 
+    /// Returns the outcome in words if the decision was typed, since the card may then be far above. A failure is logged:
+    /// the card tells the outcome as well.
+    async fn told(&self, context: &Context) -> Option<Reply> {
+        let record = context.ended.as_ref()?;
+        let audit = self.0.book.store().audit(&record.thread).await;
+        let audit = audit.inspect_err(|error| tracing::warn!(error = chain(error), "Cannot read the record")).ok()?;
+        let is_typed = audit.iter().map(|entry| &entry.event).any(|event| {
+            event.kind == AuditKind::Decided
+                && event.action.as_ref() == Some(&record.id)
+                && !event.detail["how"]["typed"].is_null()
+        });
+        let summary = record.outcome.as_ref().map(Outcome::summary)?;
+        is_typed.then(|| replies::done(summary.clone(), record.approved_by()))
+    }
+
     async fn sent(&self, mut state: MailState, context: &Context, ended: Ended, mail: &Mail) -> Step<MailState> {
         state.final_response = Some(ended.text.clone());
         state.is_answered = true;
@@ -113,7 +128,8 @@ impl Close {
         .await;
         let label = LabelOrder { mail: mail.id.clone(), handled: Handled::Answered };
         // The card tells the outcome.
-        let step = Step::end(state).post(labels::CHANNEL, label.into_body()).cost(usage);
+        let mut step = Step::end(state).post(labels::CHANNEL, label.into_body()).cost(usage);
+        step.says.extend(self.told(context).await);
         step.post(heading::CHANNEL, HeadingOrder::body(&mail.id))
     }
 
@@ -148,7 +164,9 @@ impl Close {
         })
         .await;
         self.forget(mail).await;
-        Step::end(state).post(heading::CHANNEL, HeadingOrder::body(&mail.id))
+        let mut step = Step::end(state);
+        step.says.extend(self.told(context).await);
+        step.post(heading::CHANNEL, HeadingOrder::body(&mail.id))
     }
 
     /// Goes on with a mail that is not marked as spam: its draft is shown again, unless it was answered. `is_judged` is
