@@ -366,7 +366,9 @@ mod tests {
         ] {
             assert_eq!((verb_of(said), parse(said)), (Some(verb), Some(CardButton::Approve)), "{said}");
         }
-        for said in ["send it?", "send it to Bo", "don't send it", "send it now", "send this", "send the other one", "it"] {
+        for said in
+            ["send it?", "send it to Bo", "don't send it", "send it now", "send this", "send the other one", "it"]
+        {
             assert_eq!(verb_of(said), None, "{said}");
         }
         assert_ne!(parse("send it to Bo"), Some(CardButton::Approve));

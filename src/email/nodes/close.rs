@@ -171,13 +171,7 @@ impl Close {
 
     /// Goes on with a mail that is not marked as spam: its draft is shown again, unless it was answered. `is_judged` is
     /// true if a person said that it is no spam.
-    async fn no_spam(
-        &self,
-        mut state: MailState,
-        context: &Context,
-        mail: &Mail,
-        is_judged: bool,
-    ) -> Step<MailState> {
+    async fn no_spam(&self, mut state: MailState, context: &Context, mail: &Mail, is_judged: bool) -> Step<MailState> {
         state.turn.cause = Cause::Mail;
         let next = match is_judged {
             true => not_spam(&self.0, &mut state, context.now).await,

@@ -92,6 +92,7 @@ impl Talk {
             Some("who") => Meaning::Wish(Wish::Who),
             Some("last_answer") => Meaning::Wish(Wish::LastAnswer),
             Some("spam") => Meaning::Wish(Wish::Spam),
+            Some("not_spam") => Meaning::Wish(Wish::NotSpam),
             Some("question") if value["answer"].as_str().is_some_and(|answer| !answer.trim().is_empty()) => {
                 let words = cut(value["answer"].as_str().unwrap_or_default(), MAX_ANSWER_CHARS);
                 Meaning::Answer(Reply::markdown(words))
@@ -207,7 +208,7 @@ fn schema() -> Value {
         "properties": {
             "meaning": {
                 "type": "string",
-                "enum": ["another_draft", "who", "last_answer", "spam", "question", "none"],
+                "enum": ["another_draft", "who", "last_answer", "spam", "not_spam", "question", "none"],
             },
             "answer": { "type": "string", "description": "The answer to a question; otherwise empty." },
         },

@@ -207,7 +207,7 @@ async fn not_spam_gives_the_mail_another_class_and_another_draft() {
 
 #[tokio::test]
 async fn spam_is_marked_once_and_can_be_taken_back() {
-    let (world, thread) = waiting(Vec::new()).await;
+    let (world, thread) = waiting(vec![says(r#"{"meaning":"not_spam","answer":""}"#)]).await;
     world.says(&thread, "this is spam").await;
     world.decide(&thread, Verdict::Approved).await;
     world.posted(&thread).await;
@@ -215,7 +215,7 @@ async fn spam_is_marked_once_and_can_be_taken_back() {
     let said = "This email is already marked as spam.\nSay “not spam” if that's wrong.";
     assert_eq!(world.posted(&thread).await, [said]);
     assert_eq!(world.entry("m1").await.outcome(), "marked as spam", "nothing is open again");
-    world.says(&thread, "this is not spam").await;
+    world.says(&thread, "Sorry, I was wrong about that.").await;
     let card = world.card(&thread).await;
     assert_eq!((card.name.as_str(), &card.parameters["text"]), ("send_mail", &json!(DRAFT)));
     assert_eq!(world.entry("m1").await.outcome(), "waiting for review");
