@@ -392,7 +392,8 @@ impl State for MailState {
     fn buttons_wait_for(&self, reply: &Reply) -> Option<String> {
         let says = || reply.choices.iter().map(|choice| choice.says.as_str()).collect::<Vec<_>>().join(", ");
         let asks_for_spam = reply.choices.iter().any(|choice| choice.says == replies::SPAM);
-        (!self.is_answered && !(self.is_spam && asks_for_spam)).then(says)
+        let is_over = self.is_answered || self.is_spam && asks_for_spam;
+        (!is_over).then(says)
     }
 
     fn suspend(&self) -> Value {

@@ -188,6 +188,8 @@ async fn people_talk_about_the_mail_in_its_thread() {
     let heard = thread.heard();
     assert_eq!(heard.matches("Marked as spam. No reply was sent.").count(), 1, "{heard}");
     assert!(heard.contains("Email from *Dana Fields*: *Prices*\nmarked as spam"), "{heard}");
+    let mut buttons = thread.messages().into_iter().flat_map(|message| message.buttons());
+    assert!(!buttons.any(|button| button.label == "Mark as spam"), "it is marked");
     assert!(mailed.mail.gmail.sent().is_empty());
 }
 
