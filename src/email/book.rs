@@ -104,7 +104,8 @@ pub struct Entry {
     /// True if the answer was sent without a person.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_automatic: bool,
-    /// True if it was closed as spam. Its status is then that of a rejected mail, as the contract says.
+    /// True if it was closed as spam. Its status is then that of a rejected mail, as the contract says, or of an answered
+    /// one if a reply had gone out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_spam: bool,
     /// The number of times that its thread was found without a result.
@@ -169,9 +170,9 @@ impl Entry {
         legal
     }
 
-    /// Closes the mail as spam, if that is legal. Returns false otherwise.
+    /// Closes the mail as spam, if that is legal. Returns false otherwise. A mail that was answered stays so.
     pub fn close_as_spam(&mut self, now: Timestamp) -> bool {
-        let legal = self.move_to(MailStatus::Rejected, now);
+        let legal = self.status == MailStatus::Sent || self.move_to(MailStatus::Rejected, now);
         self.is_spam |= legal;
         legal
     }
@@ -183,7 +184,11 @@ impl Entry {
 
     /// Returns the state in words for people.
     pub fn outcome(&self) -> &'static str {
-        if self.is_spam { "marked as spam" } else { self.status.words() }
+        match (self.is_spam, self.status) {
+            (true, MailStatus::Sent) => "answered, marked as spam",
+            (true, _) => "marked as spam",
+            (false, status) => status.words(),
+        }
     }
 }
 

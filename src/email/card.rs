@@ -143,7 +143,7 @@ pub(super) fn title_of(subject: &str) -> String {
 }
 
 /// Returns a text that is shown character by character, as a quotation if a line of a card could not do that.
-fn exactly(words: String) -> Text {
+pub(super) fn exactly(words: String) -> Text {
     if has_marks(&words) { Text::new().quote(words) } else { words.into() }
 }
 
@@ -180,7 +180,7 @@ pub(super) fn class_line(class: Class, confidence: f64, by: Source) -> String {
     let line = format!("{} · {:.2} ({})", class.name(), confidence, Band::of(confidence).name());
     match by {
         Source::Rules => format!("{line}, from keywords"),
-        Source::Person => format!("{line}, set manually"),
+        Source::Person => format!("{}, set manually", class.name()),
         Source::Nothing => format!("{line}; classification failed"),
         Source::Model => line,
     }

@@ -38,7 +38,8 @@ impl HandledMail {
     pub fn of(entry: &Entry) -> Self {
         Self {
             class: entry.class.map(|class| class.as_str().to_owned()),
-            status: if entry.is_spam { SPAM } else { entry.status.as_str() }.to_owned(),
+            status: if entry.is_spam && entry.status != MailStatus::Sent { SPAM } else { entry.status.as_str() }
+                .to_owned(),
             steps: entry.steps.iter().map(|step| (step.step.clone(), step.latency_ms as f64)).collect(),
             tools: entry.steps.iter().flat_map(tool_calls).collect(),
             is_automatic: entry.is_automatic && entry.status == MailStatus::Sent,
@@ -333,6 +334,8 @@ mod tests {
         assert_eq!(figures.processed(), 2);
         assert!(entry.move_to(MailStatus::Processing, Timestamp(4)));
         assert!(!entry.is_spam, "someone wants to answer it after all");
+        assert!(entry.move_to(MailStatus::Sent, Timestamp(5)) && entry.close_as_spam(Timestamp(6)));
+        assert_eq!(HandledMail::of(&entry).status, "sent", "it was answered before");
     }
 
     #[test]

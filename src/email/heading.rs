@@ -144,6 +144,9 @@ mod tests {
         assert!(said(&nameless).await.starts_with("Email from Dana Fields: (no subject)\n"));
         entry.close_as_spam(Timestamp(4));
         assert_eq!(said(&entry).await, "Email from Dana Fields: Prices\nmarked as spam");
+        let mut answered = Entry { status: MailStatus::Sent, is_spam: false, ..entry };
+        assert!(answered.close_as_spam(Timestamp(5)));
+        assert_eq!(said(&answered).await, "Email from Dana Fields: Prices\nanswered, marked as spam");
     }
 
     #[tokio::test]

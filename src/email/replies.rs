@@ -35,13 +35,13 @@ fn with_draft_again(reply: Reply, has_writer: bool) -> Reply {
 pub(super) fn classified_as(class: Class, confidence: f64, by: Source, has_writer: bool) -> Reply {
     let class = class_line(class, confidence, by);
     let reply = Reply::text(format!("Class: {class}. The email and a draft are on the card below."));
-    with_another_draft(reply, has_writer).choice("Spam", SPAM)
+    with_another_draft(reply, has_writer).choice("Mark as spam", SPAM)
 }
 
 /// Returns the message above the card of a mail that was not classified.
 pub(super) fn not_classified(has_writer: bool) -> Reply {
     let reply = Reply::text("This email was not classified. It is on the card below.");
-    with_another_draft(reply, has_writer).choice("Spam", SPAM)
+    with_another_draft(reply, has_writer).choice("Mark as spam", SPAM)
 }
 
 /// Returns the message with the file of a long mail.
@@ -97,6 +97,11 @@ pub(super) fn cannot_be_answered(why: &NoReply) -> Reply {
 
 pub(super) fn already_answered() -> Reply {
     Reply::text("This email was already answered. Nothing more was sent.")
+}
+
+/// Returns the reply to a request to mark a mail as spam that is marked already.
+pub(super) fn already_spam() -> Reply {
+    Reply::text("This email is already marked as spam.").hint("Say “not spam” if that's wrong.")
 }
 
 /// Names the person who answered a mail with a mail program, and the time: without a full stop.
@@ -189,14 +194,24 @@ pub(super) fn last_answer(sender: Option<&Address>, answers: &[EarlierAnswer]) -
     }
 }
 
-pub(super) fn classified(class: Class, confidence: f64, by: Source) -> Reply {
-    Reply::text(format!("Class: {}.", class_line(class, confidence, by)))
+pub(super) fn classified(class: Class, confidence: f64, by: Source, is_spam: bool) -> Reply {
+    let reply = Reply::text(format!("Class: {}.", class_line(class, confidence, by)));
+    if is_spam { reply.hint("This email is marked as spam.") } else { reply }
 }
 
 pub(super) fn why_waiting(why: Option<&str>) -> Reply {
     match why {
         Some(why) => Reply::text(why),
         None => Reply::text("This email isn't waiting for review."),
+    }
+}
+
+/// Returns the outcome of an action with the people who approved it.
+pub(super) fn done(summary: Text, by: Vec<UserId>) -> Reply {
+    let people: Vec<Text> = by.into_iter().map(|by| Text::new().person(by)).collect();
+    match people.is_empty() {
+        true => Reply::text(summary),
+        false => Reply::text(summary.plain(" Approved by ").join(Text::listed(people, "and")).plain(".")),
     }
 }
 

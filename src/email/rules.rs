@@ -295,7 +295,7 @@ pub struct Facts<'a> {
 /// Returns the reasons why a person decides; none if the answer may be sent by the operator's setting.
 pub fn reasons(facts: &Facts<'_>, settings: &AutomaticSettings) -> Vec<Why> {
     let mut reasons = Vec::new();
-    if facts.is_asked {
+    if facts.is_asked || facts.classified_by == Source::Person {
         reasons.push(Why::Asked);
     }
     if facts.class == Class::Complaint {
@@ -312,7 +312,8 @@ pub fn reasons(facts: &Facts<'_>, settings: &AutomaticSettings) -> Vec<Why> {
     if facts.draft.trim().is_empty() {
         reasons.push(Why::NoDraft);
     }
-    if facts.classified_by != Source::Model || facts.drafted_by != Source::Model && !facts.is_asked {
+    let is_classified = matches!(facts.classified_by, Source::Model | Source::Person);
+    if !is_classified || facts.drafted_by != Source::Model && !facts.is_asked {
         reasons.push(Why::WithoutModel);
     }
     if facts.mail.is_some_and(|mail| mail.automatic.is_some()) {

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use countersign_core::reply::{Card, Fact, Text};
+use countersign_core::{
+    cause::chain,
+    reply::{Card, Fact, Text},
+};
 use countersign_graph::action::{
     ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal, Scope,
 };
@@ -12,7 +15,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{book::Book, card::title_of, replies, send::target};
+use super::{
+    book::{Book, MailStatus},
+    card::{exactly, title_of},
+    replies,
+    send::target,
+};
 
 /// The name of the action.
 pub const NAME: &str = "mark_mail_as_spam";
@@ -56,23 +64,36 @@ impl ActionKind for MarkAsSpam {
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
         let given: SpamParameters = serde_json::from_value(parameters.clone())
             .map_err(|_| Refusal::Refused { error: ErrorKind::Validation, reply: replies::not_an_answer() })?;
-        let fact = |label: &str, value: &str| Fact { label: label.to_owned(), before: None, after: value.into() };
+        let mail = MailId::new(&*given.mail);
+        let entry = self.book.entry(&mail).await.map_err(|error| {
+            tracing::warn!(error = chain(&error), "Cannot read the list of mails");
+            PrepareError::Unavailable { error: ErrorKind::Execution, reply: replies::store_unavailable() }
+        })?;
+        let (note, done) = match entry.is_some_and(|entry| entry.status == MailStatus::Sent) {
+            true => ("A reply was already sent.", "Marked as spam. A reply was already sent."),
+            false => ("No reply is sent.", "Marked as spam. No reply was sent."),
+        };
+        let fact = |label: &str, after: Text| Fact { label: label.to_owned(), before: None, after };
         Ok(Proposal {
             card: Card {
                 title: match title_of(&given.subject).as_str() {
                     "" => "Mark this email (no subject) as spam?".to_owned(),
                     subject => format!("Mark “{subject}” as spam?"),
                 },
-                facts: vec![fact("From", &given.sender), fact("Subject", shown_subject(&given.subject))],
+                facts: vec![
+                    fact("From", exactly(given.sender.clone())),
+                    fact("Subject", shown_subject(&given.subject).into()),
+                ],
                 warnings: Vec::new(),
-                notes: vec![Text::from("No reply is sent. You can move it back in the mailbox.")],
+                notes: vec![Text::from(format!("{note} You can move the email back in the mailbox."))],
                 approve: "Mark as spam".to_owned(),
                 reject: "Not spam".to_owned(),
-                done: "Marked as spam. No reply was sent.".to_owned(),
+                done: done.to_owned(),
                 irreversible: false,
                 editable: false,
             },
-            scope: Scope::of(target(&MailId::new(&*given.mail))).of_subject(given.subject.clone()),
+            // “Not spam” judges the mail, whoever asked.
+            scope: Scope::of(target(&mail)).of_subject(given.subject.clone()).from_outside(),
             parameters: serde_json::to_value(&given).expect("these are plain data"),
             preconditions: json!({}),
             undo: None,

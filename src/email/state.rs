@@ -33,6 +33,7 @@ use super::{
     SOURCE,
     card::digest_of,
     lookup::KnownContact,
+    replies,
     rules::{Class, MAX_MODEL_CHARS, Source, cut},
     send::{self, SendParameters},
     spam,
@@ -128,6 +129,9 @@ pub struct MailState {
     /// True once the mail was answered, by this program or by a person.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_answered: bool,
+    /// True while the mail is marked as spam.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_spam: bool,
     /// The data of the current run.
     pub turn: Turn,
 }
@@ -159,6 +163,7 @@ impl Default for MailState {
             asked_for_changes: None,
             is_shown: false,
             is_answered: false,
+            is_spam: false,
             turn: Turn::default(),
         }
     }
@@ -316,6 +321,11 @@ impl MailState {
         self.draft_response = text;
     }
 
+    /// Returns true if the run is about marking the mail as spam. Until that is decided, nothing about the mail changes.
+    pub(super) fn asks_for_spam(&self) -> bool {
+        matches!(&self.turn.cause, Cause::Request { action, .. } if action == spam::NAME)
+    }
+
     /// Begins a run after the unknown outcome of an answer was settled.
     pub(super) fn begin_settled(&mut self, record: &ActionRecord, now: Timestamp) {
         let text = record.parameters["text"].as_str().unwrap_or_default().to_owned();
@@ -381,7 +391,9 @@ impl State for MailState {
 
     fn buttons_wait_for(&self, reply: &Reply) -> Option<String> {
         let says = || reply.choices.iter().map(|choice| choice.says.as_str()).collect::<Vec<_>>().join(", ");
-        (!self.is_answered).then(says)
+        let asks_for_spam = reply.choices.iter().any(|choice| choice.says == replies::SPAM);
+        let is_over = self.is_answered || self.is_spam && asks_for_spam;
+        (!is_over).then(says)
     }
 
     fn suspend(&self) -> Value {

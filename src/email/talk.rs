@@ -15,6 +15,8 @@ pub(super) enum Wish {
     Why,
     /// Mark the mail as spam.
     Spam,
+    /// Go on with the mail, which is no spam.
+    NotSpam,
 }
 
 /// Messages that ask for another draft without saying how.
@@ -122,6 +124,9 @@ const CLASS: &[&str] = &[
     "what kind of email is it",
     "how was it classified",
     "class",
+    "is it spam",
+    "is this spam",
+    "is that spam",
 ];
 
 /// The questions about the reason why the mail waits.
@@ -139,6 +144,21 @@ const WHY: &[&str] = &[
 /// The messages that say the mail is spam.
 const SPAM: &[&str] =
     &["spam", "this is spam", "it's spam", "its spam", "that's spam", "mark as spam", "mark it as spam"];
+
+/// The messages that say the mail is no spam.
+const NOT_SPAM: &[&str] = &[
+    "not spam",
+    "this is not spam",
+    "this isn't spam",
+    "it's not spam",
+    "it isn't spam",
+    "it is not spam",
+    "that's not spam",
+    "that isn't spam",
+    "no spam",
+    "mark as not spam",
+    "mark it as not spam",
+];
 
 /// Returns the meaning of a message; `None` if it is not one of the documented phrases.
 pub(super) fn parse(said: &str) -> Option<Wish> {
@@ -160,6 +180,9 @@ pub(super) fn parse(said: &str) -> Option<Wish> {
     }
     if is(WHY) {
         return Some(Wish::Why);
+    }
+    if is(NOT_SPAM) && !said.ends_with('?') {
+        return Some(Wish::NotSpam);
     }
     if is(SPAM) {
         return Some(Wish::Spam);
@@ -186,6 +209,8 @@ mod tests {
             ("What kind of email is this?", Wish::Class),
             ("Why is it waiting?", Wish::Why),
             ("This is spam!", Wish::Spam),
+            ("Is it spam?", Wish::Class),
+            ("This isn’t spam.", Wish::NotSpam),
         ] {
             assert_eq!(parse(said), Some(wish), "{said}");
         }

@@ -55,7 +55,11 @@ impl Entry {
 
     /// Returns the state in words for people.
     pub fn outcome(&self) -> &'static str {
-        if self.is_spam { "marked as spam" } else { self.status.words() }
+        match (self.is_spam, self.status) {
+            (true, MailStatus::Sent) => "answered, marked as spam",
+            (true, _) => "marked as spam",
+            (false, status) => status.words(),
+        }
     }
 }
 

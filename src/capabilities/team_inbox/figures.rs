@@ -88,7 +88,7 @@ impl Figures {
             answered: answered().count(),
             automatic: count(&|entry| entry.status == MailStatus::Sent && entry.is_automatic),
             rejected: count(&|entry| entry.status == MailStatus::Rejected && !entry.is_spam),
-            spam: count(&|entry| entry.is_spam),
+            spam: count(&|entry| entry.is_spam && entry.status != MailStatus::Sent),
             waiting: count(&|entry| entry.status.waits()),
             classes: classes(entries),
             bands: bands.into(),

@@ -45,6 +45,8 @@ const LONGER_YES: &[&str] = &[
     "yup",
     "sure",
 ];
+/// The verbs of buttons that people type instead of a yes. Each counts only for a card whose button says it.
+const VERBS: &[&str] = &["send", "mark as spam"];
 const NO: &[&str] = &["no", "n", "nope", "reject", "rejected", "don't", "dont", "do not", "no thanks"];
 
 /// Words for no that may precede “because” or one of the [`REFUSALS`].
@@ -82,7 +84,7 @@ const MIN_REASON_WORDS: usize = 3;
 /// Returns the meaning of the whole message if it is clearly one of the three.
 pub fn parse(text: &str) -> Option<CardButton> {
     let words = plain(text);
-    if YES.contains(&words.as_str()) || is_repeated_yes(&words) {
+    if YES.contains(&words.as_str()) || is_repeated_yes(&words) || verb_of(text).is_some() {
         Some(CardButton::Approve)
     } else if NO.contains(&words.as_str()) {
         Some(CardButton::Reject)
@@ -100,6 +102,23 @@ pub fn parse(text: &str) -> Option<CardButton> {
 fn is_repeated_yes(words: &str) -> bool {
     let means_yes = |phrase: &&str| YES.contains(phrase) || LONGER_YES.contains(phrase) && phrase.contains(' ');
     phrases(words, &[YES, LONGER_YES, BESIDE_YES, REMARKS]).is_some_and(|found| found.iter().any(means_yes))
+}
+
+/// Returns the verb of a message that has only a button's verb, with “it” or “please”: “send it please”.
+pub fn verb_of(text: &str) -> Option<&'static str> {
+    let words = plain(text).replace(',', " ");
+    let mut words: Vec<&str> = words.split_whitespace().collect();
+    if words.first() == Some(&"please") {
+        words.remove(0);
+    }
+    words.pop_if(|last| *last == "please");
+    words.pop_if(|last| *last == "it");
+    VERBS.iter().copied().find(|verb| *verb == words.join(" "))
+}
+
+/// Returns true if the button that approves this card says the verb.
+pub fn says_verb(record: &ActionRecord, verb: &str) -> bool {
+    record.card.approve.to_lowercase() == verb
 }
 
 /// Returns true if a typed yes reads like agreement with another person: “yes, sounds good to me”.
@@ -334,6 +353,30 @@ mod tests {
         ] {
             assert_eq!(reason_of(message), None, "{message}");
         }
+    }
+
+    #[test]
+    fn the_verb_of_a_button_counts_for_its_card_only() {
+        for (said, verb) in [
+            ("send it", "send"),
+            ("Send!", "send"),
+            ("please send it", "send"),
+            ("send it, please", "send"),
+            ("Mark as spam.", "mark as spam"),
+        ] {
+            assert_eq!((verb_of(said), parse(said)), (Some(verb), Some(CardButton::Approve)), "{said}");
+        }
+        for said in
+            ["send it?", "send it to Bo", "don't send it", "send it now", "send this", "send the other one", "it"]
+        {
+            assert_eq!(verb_of(said), None, "{said}");
+        }
+        assert_ne!(parse("send it to Bo"), Some(CardButton::Approve));
+        let saved = include_str!("../../../tests/fixtures/shapes/action_record.json");
+        let mut record = serde_json::from_str::<Vec<ActionRecord>>(saved).unwrap().remove(0);
+        assert!(!says_verb(&record, "send"), "{}", record.card.approve);
+        record.card.approve = "Send".to_owned();
+        assert!(says_verb(&record, "send"));
     }
 
     #[test]

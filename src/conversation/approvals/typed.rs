@@ -39,6 +39,10 @@ impl Approvals {
         }
         let filter = ActionFilter { thread: Some(typed.thread.clone()), statuses: vec![Status::Pending], limit: 20 };
         let open = self.store.actions(&filter).await?;
+        let verb = consent::verb_of(&typed.text).filter(|_| typed.meaning == CardButton::Approve);
+        if verb.is_some_and(|verb| !open.iter().all(|record| consent::says_verb(record, verb))) {
+            return self.pass_on(typed, seq).await; // the button of this card says something else
+        }
         if let Some(reason) = consent::reason_of(&typed.text).filter(|_| typed.meaning == CardButton::Reject) {
             return self.on_typed_reason(typed, reason, &open, before.as_ref(), seq).await;
         }

@@ -11,7 +11,7 @@ use countersign_core::{
 use countersign_graph::{
     action::{ActionRecord, Outcome, Status, Verdict},
     node::{Context, Node, NodeError, Step},
-    store::Usage,
+    store::{AuditKind, Usage},
 };
 use countersign_mail::{Handled, Mail};
 use serde_json::json;
@@ -26,7 +26,8 @@ use super::{
         replies, spam,
         state::{Cause, MailState},
     },
-    note_step,
+    generate::Generate,
+    not_spam, note_step,
     review::{Review, needs_review},
     update_entry,
 };
@@ -94,6 +95,21 @@ impl Close {
         })
     }
 
+    /// Returns the outcome in words if the decision was typed, since the card may then be far above. A failure is logged:
+    /// the card tells the outcome as well.
+    async fn told(&self, context: &Context) -> Option<Reply> {
+        let record = context.ended.as_ref()?;
+        let audit = self.0.book.store().audit(&record.thread).await;
+        let audit = audit.inspect_err(|error| tracing::warn!(error = chain(error), "Cannot read the record")).ok()?;
+        let is_typed = audit.iter().map(|entry| &entry.event).any(|event| {
+            event.kind == AuditKind::Decided
+                && event.action.as_ref() == Some(&record.id)
+                && !event.detail["how"]["typed"].is_null()
+        });
+        let summary = record.outcome.as_ref().map(Outcome::summary)?;
+        is_typed.then(|| replies::done(summary.clone(), record.approved_by()))
+    }
+
     async fn sent(&self, mut state: MailState, context: &Context, ended: Ended, mail: &Mail) -> Step<MailState> {
         state.final_response = Some(ended.text.clone());
         state.is_answered = true;
@@ -112,7 +128,8 @@ impl Close {
         .await;
         let label = LabelOrder { mail: mail.id.clone(), handled: Handled::Answered };
         // The card tells the outcome.
-        let step = Step::end(state).post(labels::CHANNEL, label.into_body()).cost(usage);
+        let mut step = Step::end(state).post(labels::CHANNEL, label.into_body()).cost(usage);
+        step.says.extend(self.told(context).await);
         step.post(heading::CHANNEL, HeadingOrder::body(&mail.id))
     }
 
@@ -138,7 +155,8 @@ impl Close {
     }
 
     /// Ends the run for a mail that a person marked as spam. The action has set the label, and its card tells the outcome.
-    async fn spam(&self, state: MailState, context: &Context, mail: &Mail) -> Step<MailState> {
+    async fn spam(&self, mut state: MailState, context: &Context, mail: &Mail) -> Step<MailState> {
+        state.is_spam = true;
         let now = context.now;
         update_entry(&self.0, &state, |entry| {
             needs_review(entry, now);
@@ -146,7 +164,23 @@ impl Close {
         })
         .await;
         self.forget(mail).await;
-        Step::end(state).post(heading::CHANNEL, HeadingOrder::body(&mail.id))
+        let mut step = Step::end(state);
+        step.says.extend(self.told(context).await);
+        step.post(heading::CHANNEL, HeadingOrder::body(&mail.id))
+    }
+
+    /// Goes on with a mail that is not marked as spam: its draft is shown again, unless it was answered. `is_judged` is
+    /// true if a person said that it is no spam.
+    async fn no_spam(&self, mut state: MailState, context: &Context, mail: &Mail, is_judged: bool) -> Step<MailState> {
+        state.turn.cause = Cause::Mail;
+        let next = match is_judged {
+            true => not_spam(&self.0, &mut state, context.now).await,
+            false => Review::NAME,
+        };
+        match state.is_answered {
+            true => Step::end(state).post(heading::CHANNEL, HeadingOrder::body(&mail.id)),
+            false => Step::go(state, next),
+        }
     }
 
     async fn waits(&self, state: MailState, context: &Context, reply: Option<Reply>) -> Step<MailState> {
@@ -178,7 +212,7 @@ impl Node<MailState> for Close {
     }
 
     fn targets(&self) -> &'static [&'static str] {
-        &[Review::NAME]
+        &[Generate::NAME, Review::NAME]
     }
 
     async fn run(&self, mut state: MailState, context: &Context) -> Result<Step<MailState>, NodeError> {
@@ -203,9 +237,7 @@ impl Node<MailState> for Close {
             Status::Done | Status::Settled if ended.is_spam => self.spam(state, context, &mail).await,
             Status::Done | Status::Settled => self.sent(state, context, ended, &mail).await,
             Status::Rejected | Status::Cancelled | Status::Expired if ended.is_spam && !ended.is_obsolete => {
-                // The mail is kept, so its draft is shown again.
-                state.turn.cause = Cause::Mail;
-                Step::go(state, Review::NAME)
+                self.no_spam(state, context, &mail, ended.status == Status::Rejected && ended.by.is_some()).await
             }
             Status::Rejected => self.rejected(state, context, &mail, ended.by.as_ref()).await,
             Status::Failed => {

@@ -16,16 +16,17 @@ pub(super) mod talk;
 
 use std::time::Duration;
 
-use countersign_core::cause::chain;
+use countersign_core::{cause::chain, clock::Timestamp};
 use countersign_graph::node::Context;
 use countersign_mail::Mail;
 use serde_json::{Value, json};
 
+use self::{generate::Generate, review::Review};
 use super::{
-    book::Entry,
+    book::{Entry, MailStatus},
     deps::Deps,
-    rules::{MAX_MODEL_CHARS, cut},
-    state::{MailState, StepEntry},
+    rules::{Class, MAX_MODEL_CHARS, Source, cut},
+    state::{Cause, MailState, StepEntry},
 };
 
 /// The failure of a run whose time is over.
@@ -54,6 +55,31 @@ fn note_step(state: &mut MailState, deps: &Deps, context: &Context, step: &str, 
 
 fn millis(took: Duration) -> u64 {
     u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Notes that a person says the mail is no spam. Returns the node that shows its draft: a new one if the last one was
+/// written for spam.
+async fn not_spam(deps: &Deps, state: &mut MailState, now: Timestamp) -> &'static str {
+    state.turn.cause = Cause::Mail;
+    state.is_spam = false;
+    let was_class = state.class() == Class::Spam;
+    if was_class {
+        (state.classification, state.confidence, state.classified_by) = (Some(Class::Other), 1.0, Source::Person);
+        state.reasoning.clear();
+    }
+    let (class, confidence) = (state.classification, state.confidence);
+    update_entry(deps, state, |entry| {
+        (entry.class, entry.confidence) = (class, confidence);
+        entry.is_spam &= entry.status != MailStatus::Sent; // otherwise, the new card opens it again
+        true
+    })
+    .await;
+    let is_kept = !was_class || state.drafted_by == Source::Person;
+    if is_kept && !state.draft_response.trim().is_empty() {
+        return Review::NAME;
+    }
+    state.turn.began = now; // the time of a run passes without the wait for the person
+    Generate::NAME
 }
 
 /// Changes the entry of the thread's mail in the list. A failure is only logged, since the list is just a view of

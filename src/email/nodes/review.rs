@@ -126,10 +126,12 @@ impl Review {
         state.requires_approval = true;
         let facts = json!({ "requires_approval": true, "reasoning": why, "error": why });
         note_step(&mut state, &self.deps, context, Self::NAME, facts);
-        let (now, steps) = (context.now, state.steps.clone());
+        let (now, steps, asks_for_spam) = (context.now, state.steps.clone(), state.asks_for_spam());
         update_entry(&self.deps, &state, |entry| {
             entry.steps.clone_from(&steps);
-            needs_review(entry, now);
+            if !asks_for_spam {
+                needs_review(entry, now);
+            }
             true
         })
         .await;
@@ -233,10 +235,11 @@ impl Node<MailState> for Review {
         if !is_automatic {
             note_step(&mut state, &self.deps, context, "human_queue", json!({ "action": "queued_for_review" }));
         }
-        let (now, steps) = (context.now, state.steps.clone());
+        let (now, steps, asks_for_spam) = (context.now, state.steps.clone(), state.asks_for_spam());
+        state.is_spam &= asks_for_spam;
         update_entry(&self.deps, &state, |entry| {
             entry.steps.clone_from(&steps);
-            if !is_automatic {
+            if !is_automatic && !asks_for_spam {
                 needs_review(entry, now);
                 entry.why = Some(reasoning.clone()).filter(|why| !why.is_empty());
             }

@@ -87,6 +87,7 @@ impl Node<MailState> for Start {
             Cause::Settled { .. } => return Ok(Step::go(state, Close::NAME)),
             Cause::Answered(_) => return Ok(Step::go(state, Answered::NAME)),
             Cause::Nothing => return Ok(Step::end(state)),
+            Cause::Request { .. } if state.asks_for_spam() => return Ok(Step::go(state, Review::NAME)),
             Cause::Request { .. } => {
                 update_entry(&self.0, &state, |entry| entry.move_to(MailStatus::Processing, now)).await;
                 return Ok(Step::go(state, Review::NAME));

@@ -21,14 +21,16 @@ use super::{
         ask_model::{Question, ask},
         book::{EarlierAnswer, Entry, MailStatus},
         deps::Deps,
+        heading::{self, HeadingOrder},
         replies,
-        rules::cut,
+        rules::{Class, cut},
         send, spam,
         state::{Cause, MailState},
         talk::{Wish, parse},
     },
     data_of,
     generate::Generate,
+    not_spam,
     review::Review,
     update_entry,
 };
@@ -90,6 +92,7 @@ impl Talk {
             Some("who") => Meaning::Wish(Wish::Who),
             Some("last_answer") => Meaning::Wish(Wish::LastAnswer),
             Some("spam") => Meaning::Wish(Wish::Spam),
+            Some("not_spam") => Meaning::Wish(Wish::NotSpam),
             Some("question") if value["answer"].as_str().is_some_and(|answer| !answer.trim().is_empty()) => {
                 let words = cut(value["answer"].as_str().unwrap_or_default(), MAX_ANSWER_CHARS);
                 Meaning::Answer(Reply::markdown(words))
@@ -118,19 +121,42 @@ impl Talk {
                 Step::end(state).say(reply)
             }
             Wish::Class => {
-                let reply = replies::classified(state.class(), state.confidence, state.classified_by);
+                let is_spam = self.entry(mail).await.is_some_and(|entry| entry.is_spam);
+                let reply = replies::classified(state.class(), state.confidence, state.classified_by, is_spam);
                 Step::end(state).say(reply)
             }
+            Wish::NotSpam => self.not_spam(state, mail, context).await,
             Wish::Why => {
                 let why = self.entry(mail).await.and_then(|entry| entry.why);
                 Step::end(state).say(replies::why_waiting(why.as_deref()))
             }
+            Wish::Spam if self.entry(mail).await.is_some_and(|entry| entry.is_spam) => {
+                Step::end(state).say(replies::already_spam())
+            }
             Wish::Spam => {
-                let sender = mail.sender().map(|sender| sender.address.clone()).unwrap_or_default();
+                let sender = mail.sender().map(ToString::to_string).unwrap_or_default();
                 let parameters = json!({ "mail": mail.id, "subject": mail.subject, "sender": sender });
                 state.turn.cause = Cause::Request { action: spam::NAME.to_owned(), parameters };
                 Step::go(state, Review::NAME)
             }
+        }
+    }
+
+    /// Answers the statement that the mail is no spam. An answered mail gets no new card.
+    async fn not_spam(&self, mut state: MailState, mail: &Mail, context: &Context) -> Step<MailState> {
+        let is_marked = self.entry(mail).await.is_some_and(|entry| entry.is_spam);
+        let is_asked = context.open.iter().any(|record| record.name == spam::NAME);
+        if !is_marked && !is_asked && state.class() != Class::Spam {
+            let reply = replies::classified(state.class(), state.confidence, state.classified_by, false);
+            return Step::end(state).say(reply);
+        }
+        let next = not_spam(&self.0, &mut state, context.now).await;
+        match state.is_answered {
+            true => {
+                let reply = replies::classified(state.class(), state.confidence, state.classified_by, false);
+                Step::end(state).say(reply).post(heading::CHANNEL, HeadingOrder::body(&mail.id))
+            }
+            false => Step::go(state, next),
         }
     }
 
@@ -182,7 +208,7 @@ fn schema() -> Value {
         "properties": {
             "meaning": {
                 "type": "string",
-                "enum": ["another_draft", "who", "last_answer", "spam", "question", "none"],
+                "enum": ["another_draft", "who", "last_answer", "spam", "not_spam", "question", "none"],
             },
             "answer": { "type": "string", "description": "The answer to a question; otherwise empty." },
         },

@@ -6,7 +6,11 @@ use countersign_mail::Handled;
 use serde_json::json;
 
 use super::support::*;
-use crate::{book::MailStatus, lookup::KnownContact, rules::AutomaticSettings};
+use crate::{
+    book::MailStatus,
+    lookup::KnownContact,
+    rules::{AutomaticSettings, Class},
+};
 
 const DRAFT: &str = "The small plan costs 5 a month.";
 
@@ -126,6 +130,21 @@ async fn spam_is_marked_after_a_decision() {
 }
 
 #[tokio::test]
+async fn spam_that_was_answered_is_told_to_be_answered() {
+    let (world, thread) = waiting(Vec::new()).await;
+    world.decide(&thread, Verdict::Approved).await;
+    world.says(&thread, "this is spam").await;
+    let card = world.card(&thread).await.card;
+    assert_eq!(card.notes[0].words(), "A reply was already sent. You can move the email back in the mailbox.");
+    assert_eq!(card.facts[0].after.words(), "Dana Fields <dana@example.org>");
+    world.decide(&thread, Verdict::Approved).await;
+    let summary = world.card(&thread).await.outcome.map(|outcome| outcome.summary().words());
+    assert_eq!(summary.as_deref(), Some("Marked as spam. A reply was already sent."));
+    let entry = world.entry("m1").await;
+    assert_eq!((entry.status, entry.outcome()), (MailStatus::Sent, "answered, marked as spam"));
+}
+
+#[tokio::test]
 async fn after_the_reply_was_sent_there_is_no_other_draft() {
     let (world, thread) = waiting(Vec::new()).await;
     world.decide(&thread, Verdict::Approved).await;
@@ -160,6 +179,57 @@ async fn a_mail_that_is_no_spam_shows_its_draft_again() {
         assert_eq!((card.name.as_str(), card.status), ("send_mail", Status::Pending));
         assert_eq!(card.parameters["text"], DRAFT);
     }
+}
+
+#[tokio::test]
+async fn not_spam_gives_the_mail_another_class_and_another_draft() {
+    for typed in [false, true] {
+        let answers = vec![classifies("spam", 0.6), drafts("Go away."), drafts(DRAFT)];
+        let world = World::with(answers);
+        let thread = world.arrives(raw("m1", "Prize", "You won our prize.")).await;
+        world.says(&thread, "this is spam").await;
+        world.store.clock.advance(std::time::Duration::from_secs(3_600));
+        match typed {
+            true => world.says(&thread, "not spam").await,
+            false => world.decide(&thread, Verdict::Rejected { reason: None }).await,
+        }
+        let card = world.card(&thread).await;
+        assert_eq!((card.name.as_str(), &card.parameters["text"]), ("send_mail", &json!(DRAFT)));
+        let about = &card.parameters["about"];
+        assert_eq!((&about["class"], &about["classified_by"]), (&json!("other"), &json!("person")));
+        assert!(!about["why"].to_string().contains("maybe_spam"), "{about}");
+        world.posted(&thread).await;
+        world.says(&thread, "is it spam?").await;
+        assert_eq!(world.posted(&thread).await, ["Class: other, set manually."]);
+        assert_eq!(world.entry("m1").await.class, Some(Class::Other));
+    }
+}
+
+#[tokio::test]
+async fn spam_is_marked_once_and_can_be_taken_back() {
+    let (world, thread) = waiting(vec![says(r#"{"meaning":"not_spam","answer":""}"#)]).await;
+    world.says(&thread, "this is spam").await;
+    world.decide(&thread, Verdict::Approved).await;
+    world.posted(&thread).await;
+    world.says(&thread, "this is spam").await;
+    let said = "This email is already marked as spam.\nSay “not spam” if that's wrong.";
+    assert_eq!(world.posted(&thread).await, [said]);
+    assert_eq!(world.entry("m1").await.outcome(), "marked as spam", "nothing is open again");
+    world.says(&thread, "Sorry, I was wrong about that.").await;
+    let card = world.card(&thread).await;
+    assert_eq!((card.name.as_str(), &card.parameters["text"]), ("send_mail", &json!(DRAFT)));
+    assert_eq!(world.entry("m1").await.outcome(), "waiting for review");
+}
+
+#[tokio::test]
+async fn a_request_to_mark_spam_changes_nothing_before_the_decision() {
+    let (world, thread) = waiting(Vec::new()).await;
+    world.decide(&thread, Verdict::Rejected { reason: None }).await;
+    world.says(&thread, "this is spam").await;
+    assert_eq!(world.entry("m1").await.status, MailStatus::Rejected);
+    let record = world.card(&thread).await;
+    world.requests(&thread, &record).await;
+    assert_eq!(world.entry("m1").await.status, MailStatus::Rejected);
 }
 
 #[tokio::test]

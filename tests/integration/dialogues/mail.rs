@@ -82,7 +82,7 @@ async fn a_mail_is_read_answered_and_labelled() {
     assert!(heard.contains("How much is the small plan?"), "{heard}");
     assert!(heard.contains("*Send reply to Dana Fields about “Prices”?*"), "{heard}");
     assert!(heard.contains("*Class*  inquiry · 0.60 (low), from keywords"), "{heard}");
-    assert!(heard.contains("[Spam]"), "{heard}");
+    assert!(heard.contains("[Mark as spam]"), "{heard}");
     assert!(
         heard.contains("*Waiting because*  Automatic replies are off. Also: no language model, low confidence."),
         "{heard}"
@@ -107,7 +107,7 @@ async fn a_mail_is_read_answered_and_labelled() {
         || mailed.mail.gmail.mails().iter().any(|mail| mail.labels.iter().any(|label| label.contains("ountersign")));
     eventually("a label", is_labelled).await;
     let all: String = thread.messages().iter().map(|message| message.words()).collect();
-    assert!(!all.contains("[Spam]"), "nothing is left to press: {all}");
+    assert!(!all.contains("[Mark as spam]"), "nothing is left to press: {all}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -188,7 +188,31 @@ async fn people_talk_about_the_mail_in_its_thread() {
     let heard = thread.heard();
     assert_eq!(heard.matches("Marked as spam. No reply was sent.").count(), 1, "{heard}");
     assert!(heard.contains("Email from *Dana Fields*: *Prices*\nmarked as spam"), "{heard}");
+    let mut buttons = thread.messages().into_iter().flat_map(|message| message.buttons());
+    assert!(!buttons.any(|button| button.label == "Mark as spam"), "it is marked");
     assert!(mailed.mail.gmail.sent().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_verb_of_the_button_is_typed_and_answered() {
+    let mailed = Mailed::start().await;
+    let mut thread = mailed.receives("Prices", "How much is the small plan?").await;
+    thread.skip();
+    thread.says("ana", "this is spam").await;
+    thread.says("bo", "@countersign send it").await;
+    assert!(mailed.mail.gmail.sent().is_empty(), "the open card asks something else");
+    thread.clicks("bo", "Not spam").await;
+    thread.skip();
+    thread.says("bo", "@countersign send it, please").await;
+    let heard = thread.heard();
+    assert!(heard.contains("Sent the reply to *Dana Fields*. Approved by @bo."), "{heard}");
+    assert_eq!(mailed.mail.gmail.sent().len(), 1);
+    thread.says("ana", "@countersign this is spam").await;
+    thread.skip();
+    thread.says("bo", "@countersign yes").await;
+    let heard = thread.heard();
+    assert!(heard.contains("Marked as spam. A reply was already sent. Approved by @bo."), "{heard}");
+    assert!(heard.contains("answered, marked as spam"), "{heard}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -197,7 +221,7 @@ async fn an_edited_draft_comes_back_when_the_mail_is_no_spam() {
     let mut thread = mailed.receives("Prices", "How much is the small plan?").await;
     opens(&mailed.bot, &thread, "ana", "Edit…").await;
     assert!(sends(&mailed.bot, "ana", json!({ "Reply": "Hello Dana,\n\nit costs 5 a month." })).await.is_empty());
-    thread.clicks("ana", "Spam").await;
+    thread.clicks("ana", "Mark as spam").await;
     thread.skip();
     thread.clicks("bo", "Not spam").await;
     let heard = thread.heard();
