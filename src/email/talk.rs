@@ -15,6 +15,8 @@ pub(super) enum Wish {
     Why,
     /// Mark the mail as spam.
     Spam,
+    /// The requests that are understood.
+    Help,
 }
 
 /// Messages that ask for another draft without saying how.
@@ -140,11 +142,18 @@ const WHY: &[&str] = &[
 const SPAM: &[&str] =
     &["spam", "this is spam", "it's spam", "its spam", "that's spam", "mark as spam", "mark it as spam"];
 
+/// The requests for help.
+const HELP: &[&str] = &["help", "help me", "what can you do", "what can i do", "what can i say", "what can i ask"];
+
+/// Beginnings that make a request polite, in the order in which they occur.
+const POLITE: &[&str] = &["please ", "can you ", "could you ", "would you ", "please ", "tell me "];
+
 /// Returns the meaning of a message; `None` if it is not one of the documented phrases.
 pub(super) fn parse(said: &str) -> Option<Wish> {
     let said = said.trim();
     let words = said.trim_end_matches(['.', '!', '?', '…', ' ']).to_lowercase().replace('’', "'");
-    let plain = words.strip_prefix("please ").unwrap_or(&words).trim_end_matches(" please").trim_end_matches(',');
+    let bare = POLITE.iter().fold(words.as_str(), |words, polite| words.strip_prefix(polite).unwrap_or(words));
+    let plain = bare.trim_end_matches(" please").trim_end_matches(',');
     let is = |phrases: &[&str]| phrases.contains(&plain);
     if is(DRAFT) {
         return Some(Wish::AnotherDraft(None));
@@ -164,7 +173,10 @@ pub(super) fn parse(said: &str) -> Option<Wish> {
     if is(SPAM) {
         return Some(Wish::Spam);
     }
-    let is_question = said.ends_with('?');
+    if is(HELP) {
+        return Some(Wish::Help);
+    }
+    let is_question = said.ends_with('?') && bare.len() == words.len();
     let begins = CHANGES.iter().any(|phrase| {
         plain.strip_prefix(phrase).is_some_and(|rest| !rest.starts_with(|next: char| next.is_alphanumeric()))
     });
@@ -186,6 +198,8 @@ mod tests {
             ("What kind of email is this?", Wish::Class),
             ("Why is it waiting?", Wish::Why),
             ("This is spam!", Wish::Spam),
+            ("Could you please tell me who wrote this?", Wish::Who),
+            ("help", Wish::Help),
         ] {
             assert_eq!(parse(said), Some(wish), "{said}");
         }
@@ -193,16 +207,30 @@ mod tests {
 
     #[test]
     fn changes_are_passed_on_as_they_were_said() {
-        for said in
-            ["shorter, and offer Tuesday", "Please mention the new price.", "in German", "Another draft: warmer"]
-        {
+        for said in [
+            "shorter, and offer Tuesday",
+            "Please mention the new price.",
+            "in German",
+            "Another draft: warmer",
+            "can you make it shorter?",
+            "Could you please add the price?",
+        ] {
             assert_eq!(parse(said), Some(Wish::AnotherDraft(Some(said.to_owned()))), "{said}");
         }
     }
 
     #[test]
     fn other_messages_are_not_guessed() {
-        for said in ["", "Bo, can you take this?", "sayonara", "user error", "Should we offer Tuesday?", "hello"] {
+        for said in [
+            "",
+            "Bo, can you take this?",
+            "can you take this?",
+            "can you tell me more?",
+            "sayonara",
+            "user error",
+            "Should we offer Tuesday?",
+            "hello",
+        ] {
             assert_eq!(parse(said), None, "{said}");
         }
     }

@@ -152,7 +152,7 @@ const METHODS = { button: ', with a button', typed: ', by typing' };
 /** Returns a verdict for people: a word, or an object with the word as its only key. */
 export function verdictInWords(verdict) {
   const [word, more] = typeof verdict === 'object' && verdict ? Object.entries(verdict)[0] ?? ['decided'] : [verdict];
-  const reason = textOf(more?.reason ?? more?.why).trim().replace(/\.$/, '');
+  const reason = textOf(more?.reason ?? more?.why).trim().replace(/[.,]$/, '');
   return `${statusName(word)}${reason ? `: ${reason}` : ''}`;
 }
 
