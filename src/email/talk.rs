@@ -78,6 +78,9 @@ const CHANGES: &[&str] = &[
     "replace",
 ];
 
+/// The beginnings that people also use when they ask a favor of each other: “can you ask Bo?”.
+const FAVORS: &[&str] = &["ask", "say", "tell", "use"];
+
 /// The questions about the sender. “Who is she” needs no name.
 const WHO: &[&str] = &[
     "who is this",
@@ -176,11 +179,13 @@ pub(super) fn parse(said: &str) -> Option<Wish> {
     if is(HELP) {
         return Some(Wish::Help);
     }
-    let is_question = said.ends_with('?') && bare.len() == words.len();
-    let begins = CHANGES.iter().any(|phrase| {
-        plain.strip_prefix(phrase).is_some_and(|rest| !rest.starts_with(|next: char| next.is_alphanumeric()))
-    });
-    (begins && !is_question).then(|| Wish::AnotherDraft(Some(said.to_owned())))
+    let begins = |phrases: &[&str]| {
+        let follows = |rest: &str| !rest.starts_with(|next: char| next.is_alphanumeric());
+        phrases.iter().any(|phrase| plain.strip_prefix(phrase).is_some_and(follows))
+    };
+    let is_polite = bare.len() < words.len();
+    let is_question = said.ends_with('?') && (!is_polite || begins(FAVORS));
+    (begins(CHANGES) && !is_question).then(|| Wish::AnotherDraft(Some(said.to_owned())))
 }
 
 #[cfg(test)]
@@ -226,6 +231,7 @@ mod tests {
             "Bo, can you take this?",
             "can you take this?",
             "can you tell me more?",
+            "can you ask Bo?",
             "sayonara",
             "user error",
             "Should we offer Tuesday?",

@@ -135,13 +135,13 @@ async fn what_can_be_said_is_listed_as_far_as_it_applies() {
     let world = World::without_model(AutomaticSettings::default());
     let thread = world.arrives(raw("m1", "Prices", "How much is it?")).await;
     world.posted(&thread).await;
-    world.says(&thread, "translate the email").await;
+    world.tells(&thread, "translate the email").await;
     let said = world.posted(&thread).await.remove(0);
     assert!(said.starts_with("I didn't catch that. In this thread, you can say:\n• who wrote this?"), "{said}");
     assert!(said.ends_with("on the card to decide about the draft."), "{said}");
     world.decide(&thread, Verdict::Approved).await;
     world.posted(&thread).await;
-    world.says(&thread, "edit").await;
+    world.tells(&thread, "edit").await;
     let said = world.posted(&thread).await.remove(0);
     assert!(said.contains("• what class is it?") && !said.contains("spam") && !said.contains("Send"), "{said}");
 }
