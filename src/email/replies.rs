@@ -232,15 +232,47 @@ pub(super) fn still_waiting(why: &str, has_writer: bool) -> Reply {
     with_draft_again(reply, has_writer)
 }
 
-/// Returns the reply to a message that was not understood. `can_draft` is true if there can be another draft.
-pub(super) fn not_understood(can_draft: bool) -> Reply {
-    let text = match can_draft {
-        true => "I can write another draft, tell you who wrote this email, or show the last reply to this sender.",
-        false => "I can tell you who wrote this email, or show the last reply to this sender.",
-    };
-    with_another_draft(Reply::text(text), can_draft)
+/// What determines which requests make sense in a mail's thread at the moment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Possible {
+    /// True if there is a language model, which can write another draft.
+    pub(super) has_writer: bool,
+    /// True if the mail was answered.
+    pub(super) is_answered: bool,
+    /// True while the card with the draft is open.
+    pub(super) is_on_card: bool,
+}
+
+/// Returns the reply to a message that was not understood.
+pub(super) fn not_understood(possible: Possible) -> Reply {
+    requests("I didn't catch that. In this thread, you can say:", possible)
+}
+
+/// Returns the reply to a request for help.
+pub(super) fn help(possible: Possible) -> Reply {
+    requests("In this thread, you can say:", possible)
+}
+
+/// Lists the requests that are understood.
+fn requests(first: &str, Possible { has_writer, is_answered, is_on_card }: Possible) -> Reply {
+    let can_draft = has_writer && !is_answered;
+    let lines = [
+        can_draft.then_some("shorter, and offer Tuesday (for another draft)"),
+        Some("who wrote this?"),
+        Some("what did we answer last time?"),
+        Some("what class is it?"),
+        is_on_card.then_some("why is it waiting?"),
+        (!is_answered).then_some("this is spam"),
+    ];
+    let reply = Reply::text(first).and(Part::List(lines.into_iter().flatten().map(Text::from).collect()));
+    let reply = with_another_draft(reply, can_draft)
         .choice("Who wrote this?", "who is this?")
-        .choice("Last reply", "what did we answer last time?")
+        .choice("Last reply", "what did we answer last time?");
+    if !is_on_card {
+        return reply;
+    }
+    let buttons = Text::from("Use ").bold("Send").plain(", ").bold("Edit…").plain(" or ").bold("Reject…");
+    reply.hint(buttons.plain(" on the card to decide about the draft."))
 }
 
 pub(super) fn no_mail() -> Reply {

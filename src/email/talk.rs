@@ -17,6 +17,8 @@ pub(super) enum Wish {
     Spam,
     /// Go on with the mail, which is no spam.
     NotSpam,
+    /// The requests that are understood.
+    Help,
 }
 
 /// Messages that ask for another draft without saying how.
@@ -77,6 +79,9 @@ const CHANGES: &[&str] = &[
     "change",
     "replace",
 ];
+
+/// The beginnings that people also use when they ask a favor of each other: “can you ask Bo?”.
+const FAVORS: &[&str] = &["ask", "say", "tell", "use"];
 
 /// The questions about the sender. “Who is she” needs no name.
 const WHO: &[&str] = &[
@@ -160,11 +165,18 @@ const NOT_SPAM: &[&str] = &[
     "mark it as not spam",
 ];
 
+/// The requests for help.
+const HELP: &[&str] = &["help", "help me", "what can you do", "what can i do", "what can i say", "what can i ask"];
+
+/// Beginnings that make a request polite, in the order in which they occur.
+const POLITE: &[&str] = &["please ", "can you ", "could you ", "would you ", "please ", "tell me "];
+
 /// Returns the meaning of a message; `None` if it is not one of the documented phrases.
 pub(super) fn parse(said: &str) -> Option<Wish> {
     let said = said.trim();
     let words = said.trim_end_matches(['.', '!', '?', '…', ' ']).to_lowercase().replace('’', "'");
-    let plain = words.strip_prefix("please ").unwrap_or(&words).trim_end_matches(" please").trim_end_matches(',');
+    let bare = POLITE.iter().fold(words.as_str(), |words, polite| words.strip_prefix(polite).unwrap_or(words));
+    let plain = bare.trim_end_matches(" please").trim_end_matches(',');
     let is = |phrases: &[&str]| phrases.contains(&plain);
     if is(DRAFT) {
         return Some(Wish::AnotherDraft(None));
@@ -187,11 +199,16 @@ pub(super) fn parse(said: &str) -> Option<Wish> {
     if is(SPAM) {
         return Some(Wish::Spam);
     }
-    let is_question = said.ends_with('?');
-    let begins = CHANGES.iter().any(|phrase| {
-        plain.strip_prefix(phrase).is_some_and(|rest| !rest.starts_with(|next: char| next.is_alphanumeric()))
-    });
-    (begins && !is_question).then(|| Wish::AnotherDraft(Some(said.to_owned())))
+    if is(HELP) {
+        return Some(Wish::Help);
+    }
+    let begins = |phrases: &[&str]| {
+        let follows = |rest: &str| !rest.starts_with(|next: char| next.is_alphanumeric());
+        phrases.iter().any(|phrase| plain.strip_prefix(phrase).is_some_and(follows))
+    };
+    let is_polite = bare.len() < words.len();
+    let is_question = said.ends_with('?') && (!is_polite || begins(FAVORS));
+    (begins(CHANGES) && !is_question).then(|| Wish::AnotherDraft(Some(said.to_owned())))
 }
 
 #[cfg(test)]
@@ -211,6 +228,8 @@ mod tests {
             ("This is spam!", Wish::Spam),
             ("Is it spam?", Wish::Class),
             ("This isn’t spam.", Wish::NotSpam),
+            ("Could you please tell me who wrote this?", Wish::Who),
+            ("help", Wish::Help),
         ] {
             assert_eq!(parse(said), Some(wish), "{said}");
         }
@@ -218,16 +237,31 @@ mod tests {
 
     #[test]
     fn changes_are_passed_on_as_they_were_said() {
-        for said in
-            ["shorter, and offer Tuesday", "Please mention the new price.", "in German", "Another draft: warmer"]
-        {
+        for said in [
+            "shorter, and offer Tuesday",
+            "Please mention the new price.",
+            "in German",
+            "Another draft: warmer",
+            "can you make it shorter?",
+            "Could you please add the price?",
+        ] {
             assert_eq!(parse(said), Some(Wish::AnotherDraft(Some(said.to_owned()))), "{said}");
         }
     }
 
     #[test]
     fn other_messages_are_not_guessed() {
-        for said in ["", "Bo, can you take this?", "sayonara", "user error", "Should we offer Tuesday?", "hello"] {
+        for said in [
+            "",
+            "Bo, can you take this?",
+            "can you take this?",
+            "can you tell me more?",
+            "can you ask Bo?",
+            "sayonara",
+            "user error",
+            "Should we offer Tuesday?",
+            "hello",
+        ] {
             assert_eq!(parse(said), None, "{said}");
         }
     }

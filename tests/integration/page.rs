@@ -125,6 +125,9 @@ async fn a_customer_writes_a_colleague_answers_and_the_customer_reads_it() {
     page.presses(&format!("{INBOX} .conversation .button"), "Show trace").await;
     page.shows(&format!("{THREAD} .step-node"), "Sort the email").await;
     page.shows(&format!("{THREAD} .step-said"), "Sorted as: ").await;
+    page.shows(&format!("{THREAD} .chain-detail"), "An email arrived.").await;
+    page.shows(&format!("{THREAD} .chain-detail"), "Approved, with a button.").await;
+    page.shows(&format!("{THREAD} .chain-detail"), "The label in the mailbox was updated.").await;
     page.presses(&format!("{INBOX} .conversation .button"), "Reply").await;
     page.shows(&format!("{INBOX} .inbox-answering"), "Reply to “Re: Prices for 20 seats”").await;
     page.lacks(".toast-error").await;

@@ -117,7 +117,9 @@ impl MailBook for ShownBook {
         }
         let words: Vec<String> = words.split_whitespace().map(str::to_lowercase).collect();
         let fits = |entry: &book::Entry| {
-            let text = format!("{} {}", entry.sender.as_deref().unwrap_or_default(), entry.subject).to_lowercase();
+            let (name, address) = (entry.sender_name.as_deref(), entry.sender.as_deref());
+            let sender = format!("{} {}", name.unwrap_or_default(), address.unwrap_or_default());
+            let text = format!("{sender} {}", entry.subject).to_lowercase();
             words.iter().all(|word| text.contains(word))
         };
         let found = self.newest(MAX_READ).await?.into_iter().filter(fits);

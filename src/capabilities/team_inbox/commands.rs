@@ -54,7 +54,8 @@ async fn waiting(book: &dyn MailBook, now: Timestamp) -> Result<Reply, BookError
     Ok(replies::waiting(&found, more, now))
 }
 
-async fn show(book: &dyn MailBook, words: &str, now: Timestamp) -> Result<Reply, BookError> {
+/// Returns the reply to a search for a mail, for the members of their channel.
+pub(super) async fn show(book: &dyn MailBook, words: &str, now: Timestamp) -> Result<Reply, BookError> {
     let mut found = book.find(words, MAX_LISTED + 1).await?;
     let more = found.len() > MAX_LISTED;
     found.truncate(MAX_LISTED);

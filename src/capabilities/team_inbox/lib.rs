@@ -71,7 +71,7 @@ impl Capability for TeamInbox {
 
     fn families(&self) -> Vec<Family> {
         let family = Family::new("mail", "the team's email: its status, what waits for a reply, figures");
-        vec![family.tools([tools::STATUS, tools::WAITING, tools::FIGURES])]
+        vec![family.tools([tools::STATUS, tools::WAITING, tools::FIND, tools::FIGURES])]
     }
 
     fn phrases(&self) -> Option<&'static dyn Phrases> {

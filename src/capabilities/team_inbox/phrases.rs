@@ -23,6 +23,7 @@ impl Phrases for OfMail {
         "*Email*\n\
          • email status\n\
          • which emails are waiting?\n\
+         • show the email from Ada\n\
          • how fast do we answer email?\n\
          • what kinds of email do we get?"
     }
@@ -46,6 +47,9 @@ mod tests {
                 ("which mails are waiting?", "read list_waiting_mails"),
                 ("show me the waiting mails", "read list_waiting_mails"),
                 ("which emails need an answer?", "read list_waiting_mails"),
+                ("show the email from Lena", r#"read find_mails {"words":"Lena"}"#),
+                ("find the mails about prices for 20 seats", r#"read find_mails {"words":"prices for 20 seats"}"#),
+                ("search mails for invoice", r#"read find_mails {"words":"invoice"}"#),
                 ("how fast do we answer mail?", r#"read show_mail_figures {"about":"times"}"#),
                 ("how long does it take to answer a mail?", r#"read show_mail_figures {"about":"times"}"#),
                 ("show the mail statistics", r#"read show_mail_figures {"about":"times"}"#),

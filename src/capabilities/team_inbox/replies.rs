@@ -130,13 +130,30 @@ pub fn waiting(entries: &[Entry], more: bool, now: Timestamp) -> Reply {
 
 /// Returns a mail as a line of a list.
 fn line(entry: &Entry, now: Timestamp) -> Text {
+    linked(described(entry).plain(format!(" · {}", ago(now, entry.received_at))), entry, "open")
+}
+
+/// Returns a mail as a line of a list of mails with different outcomes.
+fn line_with_outcome(entry: &Entry, now: Timestamp) -> Text {
+    let line = described(entry).plain(format!(" · {} · {}", outcome(entry), ago(now, entry.received_at)));
+    linked(line, entry, "open")
+}
+
+/// Returns sender, subject and class.
+fn described(entry: &Entry) -> Text {
     let line = Text::new().bold(entry.from()).plain(": ").plain(subject(entry));
-    let line = match &entry.class {
+    match &entry.class {
         Some(class) => line.plain(format!(" · {}", class_name(class))),
         None => line,
-    };
-    let line = line.plain(format!(" · {}", ago(now, entry.received_at)));
-    linked(line, entry, "open")
+    }
+}
+
+/// Returns the state in words, with how it was answered.
+fn outcome(entry: &Entry) -> &'static str {
+    match (entry.settled_at, entry.is_automatic) {
+        (Some(_), true) => "answered automatically",
+        _ => entry.outcome(),
+    }
 }
 
 /// Returns the text with a link to the thread of the mail, if its address is known.
@@ -158,7 +175,7 @@ pub fn found(words: &str, entries: &[Entry], more: bool, now: Timestamp) -> Repl
                 true => format!("More than {} match. The newest:", mails(several.len())),
                 false => format!("{} match, newest first:", mails(several.len())),
             };
-            Reply::text(first).and(Part::List(several.iter().map(|entry| line(entry, now)).collect()))
+            Reply::text(first).and(Part::List(several.iter().map(|entry| line_with_outcome(entry, now)).collect()))
         }
     }
 }
@@ -173,10 +190,9 @@ fn one(entry: &Entry, now: Timestamp) -> Reply {
         Some(sure) => format!("{}, {}", class_name(class), confidence(sure)),
         None => class_name(class),
     });
-    let state = match (entry.settled_at, entry.is_automatic) {
-        (Some(at), true) => format!("answered automatically {}", ago(now, at)),
-        (Some(at), false) => format!("{} {}", entry.outcome(), ago(now, at)),
-        (None, _) => entry.outcome().to_owned(),
+    let state = match entry.settled_at {
+        Some(at) => format!("{} {}", outcome(entry), ago(now, at)),
+        None => outcome(entry).to_owned(),
     };
     let facts = [
         Some(("From", Text::from(from))),
@@ -433,6 +449,18 @@ mod tests {
             "{said}"
         );
         assert!(found("eve", &[], false, later(2)).words().starts_with("No email matches “eve”."));
+    }
+
+    #[test]
+    fn several_mails_are_listed_with_their_outcomes() {
+        let entries = [entry("m1", MailStatus::NeedsReview), answered("m2", Duration::from_secs(600), true)];
+        let said = found("ada", &entries, false, later(5)).words();
+        assert_eq!(
+            said,
+            "2 emails match, newest first:\n\
+             • Ada: Prices for 20 seats · inquiry · waiting for review · 5 h ago · open\n\
+             • Ada: Prices for 20 seats · inquiry · answered automatically · 5 h ago · open"
+        );
     }
 
     #[tokio::test]

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::{
     book::{BookError, MailBook, may_read},
-    commands::MAX_LISTED,
+    commands::{self, MAX_LISTED},
     figures::Figures,
     replies::{self, Chart},
 };
@@ -24,6 +24,8 @@ use super::{
 pub const STATUS: &str = "mail_status";
 /// The name of the tool for the mails that wait.
 pub const WAITING: &str = "list_waiting_mails";
+/// The name of the tool for one mail, found by its sender or subject.
+pub const FIND: &str = "find_mails";
 /// The name of the tool for figures with a picture.
 pub const FIGURES: &str = "show_mail_figures";
 
@@ -43,7 +45,12 @@ pub(super) struct Deps {
 
 /// Returns the tools.
 pub(super) fn all(deps: &Deps) -> Vec<Arc<dyn Tool>> {
-    vec![Arc::new(MailStatus(deps.clone())), Arc::new(WaitingMails(deps.clone())), Arc::new(MailFigures(deps.clone()))]
+    vec![
+        Arc::new(MailStatus(deps.clone())),
+        Arc::new(WaitingMails(deps.clone())),
+        Arc::new(FindMails(deps.clone())),
+        Arc::new(MailFigures(deps.clone())),
+    ]
 }
 
 /// Returns the error of a tool that cannot read the mails.
@@ -121,6 +128,51 @@ impl Tool for WaitingMails {
         let more = found.len() > MAX_LISTED;
         found.truncate(MAX_LISTED);
         Ok(json!(Answer { reply: replies::waiting(&found, more, self.0.clock.now()) }))
+    }
+
+    fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
+        reply_in(answer)
+    }
+}
+
+/// The tool for one mail, found by its sender or subject.
+#[derive(Debug)]
+struct FindMails(Deps);
+
+/// The parameters of a search.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Sought {
+    /// The name or address of the sender, words of the subject, or the ID of the email.
+    words: String,
+}
+
+#[async_trait]
+impl Tool for FindMails {
+    fn name(&self) -> &'static str {
+        FIND
+    }
+
+    fn description(&self) -> &'static str {
+        "Finds emails by sender or subject, and shows what became of them. Only in the channel for email."
+    }
+
+    fn schema(&self) -> Value {
+        schema::<Sought>()
+    }
+
+    /// Returns the channel in which to ask, since the reader is not known.
+    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
+        Ok(json!(Answer { reply: replies::elsewhere(self.0.book.channel()) }))
+    }
+
+    async fn call_for(&self, arguments: &Value, reader: &Reader) -> Result<Value, ToolError> {
+        if !may_read(&*self.0.book, reader) {
+            return self.call(arguments).await;
+        }
+        let Sought { words } = parameters(arguments).map_err(refused)?;
+        let reply = commands::show(&*self.0.book, &words, self.0.clock.now()).await;
+        Ok(json!(Answer { reply: reply.map_err(|error| unavailable(&error))? }))
     }
 
     fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
@@ -229,6 +281,19 @@ mod tests {
             said.push(tool.present(&json!({}), &answer).unwrap().words());
         }
         assert!(said[0].contains("Prices for 20 seats"), "{said:?}");
+        assert_eq!(said[1], "I only show email in #C5. Ask me there.");
+    }
+
+    #[tokio::test]
+    async fn mails_are_found_in_their_channel_only() {
+        let tool = FindMails(deps(FixedBook::new(vec![entry("m1", crate::book::MailStatus::NeedsReview)])));
+        let arguments = json!({ "words": "ada" });
+        let mut said = Vec::new();
+        for channel in ["C5", "C1"] {
+            let answer = tool.call_for(&arguments, &ana_in(channel)).await.unwrap();
+            said.push(tool.present(&arguments, &answer).unwrap().words());
+        }
+        assert!(said[0].contains("State: waiting for review"), "{said:?}");
         assert_eq!(said[1], "I only show email in #C5. Ask me there.");
     }
 

@@ -15,6 +15,7 @@ use countersign_graph::{
     node::{Ask, Context, Node, NodeError, Step},
 };
 use countersign_mail::Mail;
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use super::{
@@ -24,6 +25,7 @@ use super::{
         card::{About, digest_of, name_of},
         deps::Deps,
         heading::{self, HeadingOrder},
+        lookup::FreeSlot,
         replies,
         rules::{Facts, Source, Tool, Used, cut, reasons},
         send,
@@ -37,9 +39,6 @@ use super::{
 
 /// The number of attempts to prepare a card before the run ends.
 const MAX_ATTEMPTS: u32 = 3;
-
-/// The maximum number of free times on a card.
-const MAX_SLOTS: usize = 3;
 
 /// The maximum length of a failure on a card, in characters.
 const MAX_LOOKED_UP_CHARS: usize = 300;
@@ -102,7 +101,7 @@ impl Review {
             confidence: state.confidence,
             classified_by: state.classified_by,
             drafted_by: state.drafted_by,
-            looked_up: looked_up(state),
+            looked_up: looked_up(state, mail),
             why: why.clone(),
             draft: Some(digest_of(&state.draft_response)),
         };
@@ -157,7 +156,7 @@ pub(super) fn needs_review(entry: &mut Entry, now: Timestamp) {
 }
 
 /// Returns what was looked up, in words for people.
-fn looked_up(state: &MailState) -> Vec<Text> {
+fn looked_up(state: &MailState, mail: &Mail) -> Vec<Text> {
     let mut found = state.shown_context.clone();
     if let Some(contact) = state.shown_contact.clone().or_else(|| state.contact.clone().map(Text::from)) {
         found.push(Text::from("contact: ").join(contact));
@@ -166,24 +165,24 @@ fn looked_up(state: &MailState) -> Vec<Text> {
         if let Some(error) = result["error"].as_str() {
             let source = Tool::parse(tool).and_then(Tool::source).unwrap_or(tool);
             found.push(Text::from(format!("{source}: {}", cut(error, MAX_LOOKED_UP_CHARS).trim_end_matches('.'))));
-        } else if let Some(slots) = result["free_slots"].as_array() {
-            let starts: Vec<Text> = slots.iter().take(MAX_SLOTS).filter_map(|slot| start_of(&slot["start"])).collect();
-            found.push(match starts.is_empty() {
+        } else if let Ok(slots) = Vec::<FreeSlot>::deserialize(&result["free_slots"]) {
+            let times: Vec<Text> = template::offered(mail, &slots).into_iter().map(time_of).collect();
+            found.push(match times.is_empty() {
                 true => "no free times".into(),
-                false => Text::from("free times: ").join(Text::listed(starts, "and")),
+                false => Text::from("free times: ").join(Text::listed(times, "and")),
             });
         }
     }
     found
 }
 
-/// Returns the start of a free time, shown in the time zone of each reader.
-fn start_of(start: &Value) -> Option<Text> {
-    let start = start.as_str()?;
-    Some(match start.parse::<jiff::Timestamp>() {
+/// Returns a free time from its start to its end, shown in the time zone of each reader.
+fn time_of(slot: &FreeSlot) -> Text {
+    let shown = |at: &str| match at.parse::<jiff::Timestamp>() {
         Ok(at) => Text::new().moment(Timestamp(at.as_millisecond())),
-        Err(_) => start.into(),
-    })
+        Err(_) => at.into(),
+    };
+    shown(&slot.start).plain(" to ").join(shown(&slot.end))
 }
 
 #[async_trait]

@@ -22,7 +22,7 @@ use super::{
         book::{EarlierAnswer, Entry, MailStatus},
         deps::Deps,
         heading::{self, HeadingOrder},
-        replies,
+        replies::{self, Possible},
         rules::{Class, cut},
         send, spam,
         state::{Cause, MailState},
@@ -37,6 +37,9 @@ use super::{
 
 /// The maximum duration of a question to the model.
 const MAX_DURATION: Duration = Duration::from_secs(30);
+
+/// The maximum duration of the lookup of a contact.
+const MAX_LOOKUP: Duration = Duration::from_secs(10);
 
 /// The maximum length of an answer, in characters.
 const MAX_ANSWER_CHARS: usize = 2_000;
@@ -68,9 +71,42 @@ impl Talk {
         })
     }
 
+    /// Returns the contact of the sender as it is now; if that cannot be read, as it was when the mail arrived. A sender
+    /// who was a stranger stays one: the contact that the mail itself made says nothing about them.
+    async fn contact(&self, state: &MailState, mail: &Mail) -> Option<Text> {
+        let earlier = state.shown_contact.clone().or_else(|| state.contact.clone().map(Text::from))?;
+        let Some(sender) = mail.sender() else { return Some(earlier) };
+        match tokio::time::timeout(MAX_LOOKUP, self.0.lookup.contact(sender)).await {
+            Ok(Ok(contact)) => contact.map(|contact| contact.shown),
+            Ok(Err(error)) => {
+                tracing::warn!(error = chain(&error), "Cannot read the contact of a sender");
+                Some(earlier)
+            }
+            Err(_) => {
+                tracing::warn!("The contact of a sender was not read in time");
+                Some(earlier)
+            }
+        }
+    }
+
+    fn possible(&self, state: &MailState, context: &Context) -> Possible {
+        Possible {
+            has_writer: self.0.writer.is_some(),
+            is_answered: state.is_answered,
+            is_on_card: send::on_card(&context.open).is_some(),
+        }
+    }
+
     /// Asks the model what a message means that is none of the documented phrases.
-    async fn meaning(&self, state: &MailState, mail: &Mail, said: &str) -> (Meaning, Option<Usage>) {
-        let Some(model) = &self.0.writer else { return (Meaning::Answer(replies::not_understood(false)), None) };
+    async fn meaning(
+        &self,
+        state: &MailState,
+        mail: &Mail,
+        said: &str,
+        context: &Context,
+    ) -> (Meaning, Option<Usage>) {
+        let not_understood = || Meaning::Answer(replies::not_understood(self.possible(state, context)));
+        let Some(model) = &self.0.writer else { return (not_understood(), None) };
         let question = Question {
             purpose: Purpose::Generate,
             instructions: include_str!("../prompts/talk.md"),
@@ -84,7 +120,7 @@ impl Talk {
         };
         let answer = match ask(&**model, question, MAX_DURATION).await {
             Ok(answer) => answer,
-            Err(_) => return (Meaning::Answer(replies::not_understood(!state.is_answered)), None),
+            Err(_) => return (not_understood(), None),
         };
         let value = answer.value.unwrap_or_default();
         let meaning = match value["meaning"].as_str() {
@@ -97,7 +133,7 @@ impl Talk {
                 let words = cut(value["answer"].as_str().unwrap_or_default(), MAX_ANSWER_CHARS);
                 Meaning::Answer(Reply::markdown(words))
             }
-            _ => Meaning::Answer(replies::not_understood(!state.is_answered)),
+            _ => not_understood(),
         };
         (meaning, Some(answer.usage))
     }
@@ -112,7 +148,7 @@ impl Talk {
         match wish {
             Wish::AnotherDraft(changes) => self.another_draft(state, mail, changes, (by, context)).await,
             Wish::Who => {
-                let contact = state.shown_contact.clone().or_else(|| state.contact.clone().map(Text::from));
+                let contact = self.contact(&state, mail).await;
                 let reply = replies::who(mail, contact, &self.answers(mail).await);
                 Step::end(state).say(reply)
             }
@@ -132,6 +168,10 @@ impl Talk {
             }
             Wish::Spam if self.entry(mail).await.is_some_and(|entry| entry.is_spam) => {
                 Step::end(state).say(replies::already_spam())
+            }
+            Wish::Help => {
+                let reply = replies::help(self.possible(&state, context));
+                Step::end(state).say(reply)
             }
             Wish::Spam => {
                 let sender = mail.sender().map(ToString::to_string).unwrap_or_default();
@@ -242,7 +282,7 @@ impl Node<MailState> for Talk {
         let (meaning, usage) = match parse(&said) {
             Some(wish) => (Meaning::Wish(wish), None),
             None if was_asked => (Meaning::Wish(Wish::AnotherDraft(Some(said))), None),
-            None => self.meaning(&state, &mail, &said).await,
+            None => self.meaning(&state, &mail, &said, context).await,
         };
         Ok(match meaning {
             Meaning::Answer(reply) => Step::end(state).say(reply).cost(usage),

@@ -216,11 +216,11 @@ async fn what_was_looked_up_is_shown_in_words_for_people() {
     let card = world.card(&thread).await.card;
     let fact = card.facts.iter().find(|fact| fact.label == "Looked up").unwrap();
     let moments = fact.after.0.iter().filter(|span| matches!(span, Span::Moment(_))).count();
-    assert_eq!(moments, 3, "each reader sees them in their time zone");
+    assert_eq!(moments, 5, "each reader sees them in their time zone");
     assert_eq!(
         fact.after.words(),
         "similar email “Prices”, 2025-03-04T09:00:00.000Z; contact: Buyer at Acme; free times: \
-         2025-03-04T09:00:00.000Z and 2025-03-04T13:00:00.000Z"
+         2025-03-04T09:00:00.000Z to 2025-03-04T09:30:00.000Z and 2025-03-04T13:00:00.000Z to 2025-03-04T13:30:00.000Z"
     );
 }
 

@@ -254,14 +254,22 @@ impl World {
 
     /// Has a person say something in a thread, and works on it.
     pub(crate) async fn says(&self, thread: &ThreadId, text: &str) {
+        self.writes(thread, text, false).await;
+    }
+
+    /// Says something to the bot in a mail's thread as Ana, with a mention.
+    pub(crate) async fn tells(&self, thread: &ThreadId, text: &str) {
+        self.writes(thread, text, true).await;
+    }
+
+    async fn writes(&self, thread: &ThreadId, text: &str, addressed: bool) {
         let nth = {
             let mut said = self.said.lock().unwrap();
             *said += 1;
             *said
         };
         let ts = MessageTs::new(format!("1700009{nth:03}.000100"));
-        let message =
-            ThreadMessage::Said { by: "ana".into(), text: text.to_owned(), ts, addressed: false, request: None };
+        let message = ThreadMessage::Said { by: "ana".into(), text: text.to_owned(), ts, addressed, request: None };
         self.deliver(thread, message, Vec::new()).await;
         self.work(thread).await;
     }

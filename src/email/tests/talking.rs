@@ -8,7 +8,7 @@ use serde_json::json;
 use super::support::*;
 use crate::{
     book::MailStatus,
-    lookup::KnownContact,
+    lookup::{KnownContact, LookupError},
     rules::{AutomaticSettings, Class},
 };
 
@@ -102,6 +102,52 @@ async fn who_wrote_it_and_what_was_answered() {
         posted.starts_with("The last reply to Dana Fields was to “Prices”, ") && posted.ends_with(DRAFT),
         "{posted}"
     );
+}
+
+#[tokio::test]
+async fn who_wrote_it_is_looked_up_again() {
+    let world = World::with(vec![classifies("inquiry", 0.9), drafts(DRAFT)]);
+    world.lookup.found.lock().unwrap().contact = Some("Buyer at Acme".into());
+    let thread = world.arrives(raw("m1", "Prices", "How much is it?")).await;
+    world.posted(&thread).await;
+    for (now, who) in [
+        (Ok(Some("CEO of Acme".into())), "Dana Fields (dana@example.org): CEO of Acme."),
+        (Err(LookupError("No answer.".to_owned())), "Dana Fields (dana@example.org): Buyer at Acme."),
+        (Ok(None), "Dana Fields (dana@example.org) isn't in your contacts."),
+    ] {
+        *world.lookup.contact.lock().unwrap() = Some(now);
+        world.says(&thread, "who is she?").await;
+        let said = world.posted(&thread).await.remove(0);
+        assert!(said.starts_with(who), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn what_can_be_said_is_listed_as_far_as_it_applies() {
+    let (world, thread) = waiting(Vec::new()).await;
+    world.says(&thread, "help").await;
+    insta::assert_snapshot!(world.posted(&thread).await.join("\n---\n"), @r"
+    In this thread, you can say:
+    • shorter, and offer Tuesday (for another draft)
+    • who wrote this?
+    • what did we answer last time?
+    • what class is it?
+    • why is it waiting?
+    • this is spam
+    Use Send, Edit… or Reject… on the card to decide about the draft.
+    ");
+    let world = World::without_model(AutomaticSettings::default());
+    let thread = world.arrives(raw("m1", "Prices", "How much is it?")).await;
+    world.posted(&thread).await;
+    world.tells(&thread, "translate the email").await;
+    let said = world.posted(&thread).await.remove(0);
+    assert!(said.starts_with("I didn't catch that. In this thread, you can say:\n• who wrote this?"), "{said}");
+    assert!(said.ends_with("on the card to decide about the draft."), "{said}");
+    world.decide(&thread, Verdict::Approved).await;
+    world.posted(&thread).await;
+    world.tells(&thread, "edit").await;
+    let said = world.posted(&thread).await.remove(0);
+    assert!(said.contains("• what class is it?") && !said.contains("spam") && !said.contains("Send"), "{said}");
 }
 
 #[tokio::test]

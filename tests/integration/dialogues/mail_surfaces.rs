@@ -190,6 +190,9 @@ async fn figures_about_mail_are_answered_with_a_picture() {
     thread.says("ana", "which mails are waiting?").await;
     let said = thread.heard();
     assert!(said.contains("*Ada*"), "{said}");
+    thread.says("ana", "show the email about prices").await;
+    let said = thread.heard();
+    assert!(said.contains("waiting for review") && !said.contains("No experiment"), "{said}");
     drop(thread);
     bot.finish().await;
 }

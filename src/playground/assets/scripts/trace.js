@@ -8,7 +8,7 @@ import { avatar } from './avatar.js';
 import { replay } from './replay.js';
 import { known, nameOf, user } from './store.js';
 import { full, ofRecord, recently, timeWithSeconds } from './time.js';
-import { auditInWords, entryName, inWords, statusName, stepName } from './trace_words.js';
+import { arrivalInWords, auditInWords, entryName, inWords, statusName, stepName, verdictInWords } from './trace_words.js';
 
 /** Fetches the records and renders the trace into `pane`. Expanded parts stay expanded. */
 export async function traceOf(pane, channel, thread) {
@@ -127,13 +127,10 @@ function action({ id, name, status, digest, requested_by: by, decisions = [], ou
   const moment = (who, words, at) => h('li', {}, user(who) && avatar(user(who), 18), h('span', {}, person(who), ` ${words}`), at && h('time', {}, timeWithSeconds(ofRecord(at))));
   return h('div', { class: 'action-card' },
     h('div', { class: 'action-head' }, h('strong', {}, name), h('span', { class: `pill pill-${STANDS[status] ?? 'still'}` }, statusName(status))),
-    h('ul', { class: 'action-life' }, by && moment(by, 'asked'), decisions.map((one) => moment(one.by, verdict(one.verdict), one.at))),
+    h('ul', { class: 'action-life' }, by && moment(by, 'asked'), decisions.map((one) => moment(one.by, verdictInWords(one.verdict), one.at))),
     outcome && h('div', { class: 'action-outcome' }, say(outcome)),
     h('div', { class: 'action-small' }, digest && h('span', { title: 'It changes with every detail of the request' }, 'fingerprint ', h('code', {}, digest.slice(0, 12))), h('span', {}, 'id ', h('code', {}, id))));
 }
-
-const verdict = (given) => (typeof given === 'object' && given
-  ? `${Object.keys(given)[0]}${Object.values(given)[0]?.reason ? `: ${Object.values(given)[0].reason}` : ''}` : String(given));
 
 function audit(entries) {
   if (!entries.length) return [];
@@ -165,9 +162,9 @@ function told(input) {
   const by = inside.by ?? inside.decision?.by;
   if (by && typeof inside.text === 'string') return [person(by), `: ${inside.text}`];
   const decided = inside.verdict ?? inside.decision?.verdict;
-  if (by && decided) return [person(by), ` ${verdict(decided)}`];
+  if (by && decided) return [person(by), ` ${verdictInWords(decided)}`];
   if (by && inside.kind) return [person(by), `: ${inside.kind}`];
-  if (inside.kind === 'external' && inside.source) return `An event from ${inside.source}`;
+  if (inside.kind === 'external' && inside.source) return arrivalInWords(inside.source, inside.key);
   return say(input);
 }
 

@@ -15,7 +15,7 @@ export const stepName = (node) => STEPS[node] ?? capital(spoken(node));
 
 // The kinds of entries in the record.
 const ENTRIES = {
-  said: 'Message', answered: 'Answer', posted: 'Sent elsewhere', asked: 'Request', shown: 'Card shown', click_refused: 'Not allowed',
+  said: 'Message', answered: 'Answer', posted: 'Update sent', asked: 'Request', shown: 'Card shown', click_refused: 'Not allowed',
   decided: 'Decision', policy_changed: 'Approval rules changed', executed: 'About to send', sent: 'Sent', outcome: 'Outcome',
   stopped: 'Stopped', waits: 'Waiting for an event', arrived: 'Event arrived', progress: 'Progress', ran: 'Language model used',
   attached: 'File attached', edited: 'Request edited', reasoned: 'Reason given', reminded: 'Reminder', settled: 'Outcome confirmed',
@@ -25,7 +25,7 @@ const ENTRIES = {
 /** Returns the name of a kind of entry for people. */
 export const entryName = (kind) => ENTRIES[kind] ?? capital(spoken(kind));
 
-const STATUSES = { proposed: 'prepared', pending: 'waiting', intent: 'sending', unknown: 'outcome unknown', settled: 'confirmed', superseded: 'replaced', cancelled: 'withdrawn' };
+const STATUSES = { proposed: 'prepared', pending: 'waiting', intent: 'sending', unknown: 'outcome unknown', settled: 'confirmed', superseded: 'replaced', cancelled: 'withdrawn', obsolete: 'no longer needed' };
 
 /** Returns the status of a change for people. */
 export const statusName = (status) => STATUSES[status] ?? spoken(status);
@@ -65,7 +65,11 @@ const SENTENCES = [
   [/^\/state\/conversation\/lines/, (value, op) => op !== 'remove' && quoted('Remembered', lastText(value))],
   [/^\/state\/log/, (value) => (value ? 'Added an entry to the list of changes made here.' : null)],
   [/^\/suspended/, (value, op) => (op === 'remove' || !value ? 'No longer waits for a person.' : 'Waits for a person’s decision.')],
-  [/^\/state\/(turn\/)?(began|cause)$/, null],
+  [/^\/state\/(turn\/)?(began|cause)(\/|$)/, null],
+  [/^\/state\/(shown_contact|shown_context|is_shown)\b|^\/with_buttons\b/, null],
+  [/^\/state\/email$/, (value) => value?.subject && `Read the email “${value.subject}”.`],
+  [/^\/state\/asked_for_changes$/, (value) => value && 'Asked what the new draft should do differently.'],
+  [/^\/state\/is_answered$/, (value) => value && 'The email is answered.'],
   [/^\/state\/steps\b/, (value) => value?.reasoning && `${capital(short(value.reasoning).replace(/\.$/, ''))}.`],
   [/^\/state\/tool_results\b/, (value) => listed('Looked things up with', [value].flat().flatMap((one) => one?.tool ?? Object.keys(Object(one)).map(spoken)))],
   [/^\/state\/draft_response$/, (value) => quoted('Drafted', textOf(value))],
@@ -128,12 +132,45 @@ function brief(value) {
   return short(Object.entries(value).map(([name, one]) => `${spoken(name)} ${typeof one === 'object' && one ? '…' : one}`).join(', '));
 }
 
+/** Returns what happened elsewhere, for people; `source` is the system and `key` its name for the event. */
+export function arrivalInWords(source, key) {
+  if (source !== 'mail') return `An event from ${spoken(source)} arrived.`;
+  return String(key).endsWith(ANSWER) ? 'Someone answered the email in the mailbox.' : 'An email arrived.';
+}
+
+// The end of the keys of answers that people sent with a mail program.
+const ANSWER = '#answered';
+
+// The orders that the bot sends to other systems.
+const ORDERS = {
+  'mail-headings': 'The first message of the thread was updated.', 'mail-labels': 'The label in the mailbox was updated.',
+  'mail-drafts': 'A draft that is no longer needed was removed from the mailbox.',
+};
+
+const METHODS = { button: ', with a button', typed: ', by typing' };
+
+/** Returns a verdict for people: a word, or an object with the word as its only key. */
+export function verdictInWords(verdict) {
+  const [word, more] = typeof verdict === 'object' && verdict ? Object.entries(verdict)[0] ?? ['decided'] : [verdict];
+  const reason = textOf(more?.reason ?? more?.why).trim().replace(/[.,]$/, '');
+  return `${statusName(word)}${reason ? `: ${reason}` : ''}`;
+}
+
+function decisionInWords({ verdict, how }) {
+  const method = typeof how === 'object' && how ? Object.keys(how)[0] : how;
+  const typed = textOf(how?.typed?.text);
+  return `${capital(verdictInWords(verdict))}${METHODS[method] ?? ''}${typed ? ` “${short(typed)}”` : ''}.`;
+}
+
 /** Returns the details of an entry of the audit chain in a sentence; null if only the record says them. */
 export function auditInWords(kind, detail) {
   switch (kind) {
     case 'said': case 'answered': return detail.text && short(detail.text);
     case 'asked': case 'shown': return detail.title ?? detail.card?.title ?? null;
-    case 'decided': return detail.verdict && `${capital(brief(detail.verdict))}${detail.how ? `, by ${spoken(detail.how)}` : ''}.`;
+    case 'decided': return detail.verdict && decisionInWords(detail);
+    case 'arrived': return arrivalInWords(detail.source, detail.key);
+    case 'posted': return ORDERS[detail.channel] ?? `A message was sent by ${spoken(detail.channel)}.`;
+    case 'reasoned': return detail.reason && short(detail.reason);
     case 'executed': return 'The change was about to be sent.';
     case 'sent': return (detail.exchanges ?? []).map((one) => `${one.method} ${one.path}: ${one.status}${one.count > 1 ? `, ${one.count} times` : ''}`).join('; ') || null;
     case 'outcome': case 'settled': return detail.summary ?? null;
