@@ -70,11 +70,18 @@ pub(super) fn day<'a>(words: &'a [Word], is_introduced: bool, today: &str) -> Op
             (true, true) => None,
         };
     }
+    if let Some((number, month)) = written.split_once('.').filter(|_| is_introduced)
+        && let (Ok(number @ 1..=31), Ok(month @ 1..=12)) = (number.parse::<u8>(), month.parse::<u8>())
+        && (number > 12 || first.tail.starts_with('.'))
+    {
+        return super::days::dated(month, number, today).map(|date| (date, rest));
+    }
     let short = written.split_once('/').filter(|_| is_introduced)?;
     let (first, second): (u8, u8) = (short.0.parse().ok()?, short.1.parse().ok()?);
     let (month, day) = match (first > 12, second > 12) {
         (false, true) => (first, second),
         (true, false) => (second, first),
+        (false, false) if first == second => (first, second),
         _ => return None,
     };
     let is_valid = (1..=12).contains(&month) && (1..=31).contains(&day);

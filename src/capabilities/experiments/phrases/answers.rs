@@ -241,6 +241,12 @@ pub(super) fn answer(words: &[Word], situation: &Situation, is_question: bool) -
         found.rest.retain(|word| !word.any(&["oh", "um", "uh"])); // as in “assign-prog, oh and site …”
     }
     let mut params = found.params;
+    if let ("context", None, Some((context, left))) =
+        (key, params.get(key), context_in(&found.rest, &asked.options))
+    {
+        params.insert(key.to_owned(), context.into());
+        found.rest = left;
+    }
     let is_only_small = !params.is_empty() && left_of_answer(&found.rest, key).is_none();
     if !found.rest.is_empty() && !params.contains_key(key) && (!is_only_small || is_free_text(key)) {
         let long = found.rest.len() > 6 && !matches!(key, "name" | "description" | "conditions" | "decision_points");
@@ -257,7 +263,11 @@ pub(super) fn answer(words: &[Word], situation: &Situation, is_question: bool) -
         let (items, after) = clauses::list(&left);
         let are_codes = items.len() > 1 && after.is_empty() && items.iter().all(|item| item.len() == 1);
         if !are_codes || params.contains_key("conditions") {
-            return Some(Interpretation::partly_unclear(&text(&left)));
+            let known = draft.params.clone().into_iter().chain(params).collect();
+            return Some(match draft.action.as_str() {
+                CREATE => Interpretation::partly_understood(&text(&left), CREATE, known),
+                _ => Interpretation::partly_unclear(&text(&left)),
+            });
         }
         params.insert("conditions".to_owned(), field("conditions", &left));
     }
@@ -265,6 +275,23 @@ pub(super) fn answer(words: &[Word], situation: &Situation, is_question: bool) -
         return None;
     }
     Some(Interpretation { confidence: 0.9, ..UserRequest::Update(params).into() })
+}
+
+/// Finds the context in an answer: one of the offered ones, or else the words before the first comma. Returns it and the
+/// other words.
+fn context_in(words: &[Word], options: &[String]) -> Option<(String, Vec<Word>)> {
+    const MAX_LENGTH: usize = 3;
+    let letters = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
+    let offered = |length: usize| {
+        let place = |at: &usize| {
+            let said = letters(&text(&words[*at..at + length]));
+            !said.is_empty() && options.iter().any(|option| letters(option) == said)
+        };
+        (0..=words.len() - length).find(place).map(|at| (at, at + length))
+    };
+    let before_comma = || words.iter().position(|word| word.is(",")).filter(|comma| *comma > 0).map(|comma| (0, comma));
+    let (from, to) = (1..=MAX_LENGTH.min(words.len())).rev().find_map(offered).or_else(before_comma)?;
+    Some((text(&words[from..to]), [&words[..from], &words[to..]].concat()))
 }
 
 /// Returns the only one of the offered decision points whose site and target are named, in any order and with spaces in
@@ -518,6 +545,25 @@ mod tests {
                     "control and hints, 60/40, at Lobby/door",
                     r#"update {"conditions":["control","hints"],"decision_points":["Lobby / door"],"weights":"60/40"}"#,
                 ),
+            ],
+        );
+    }
+
+    #[test]
+    fn an_answer_about_the_context_may_contain_other_parts() {
+        let both = r#"update {"conditions":["early","late"],"context":"mathstream"}"#;
+        let mut situation = asked("context");
+        check(&situation, &[("in mathstream, two conditions early and late", both)]);
+        if let Some(asked) = situation.draft.as_mut().and_then(|draft| draft.asked.as_mut()) {
+            asked.options = vec!["assign-prog".to_owned(), "mathstream".to_owned()];
+        }
+        check(
+            &situation,
+            &[
+                ("in mathstream, two conditions early and late", both),
+                ("mathstream with two conditions early and late", both),
+                ("assign prog, 70/30", r#"update {"context":"assign prog","weights":"70/30"}"#),
+                ("mathstream, purple elephants", "unclear"),
             ],
         );
     }

@@ -148,7 +148,9 @@ fn description(words: &[Word]) -> Taken<'_> {
 
 /// Parses `conditions a, b and c`, optionally with weights.
 fn conditions(words: &[Word]) -> Taken<'_> {
-    let after = skip(after(words, CONDITIONS)?, "are|is|to|of|called|named|should be");
+    let counted = after(words, "the two|two|the three|three|the four|four|five|six");
+    let counted = counted.filter(|_| words[0].text == words[0].lower).unwrap_or(words);
+    let after = skip(after(counted, CONDITIONS)?, "are|is|to|of|called|named|should be");
     let (items, rest) = list(after);
     let codes = conditions_of(&items);
     (!codes.is_empty()).then(|| (vec![("conditions".to_owned(), Value::Array(codes))], rest))
