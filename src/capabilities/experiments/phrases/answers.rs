@@ -106,7 +106,7 @@ fn parts_of_something_new(words: &[Word], situation: &Situation) -> Option<Inter
     if asked.is_some_and(is_free_text) || situation.said.trim_end().ends_with('?') {
         return None;
     }
-    let found = clauses(super::words::without_last(words, ENDINGS));
+    let found = clauses(super::words::without_last(skip(words, "instead ,|instead|rather"), ENDINGS));
     (found.rest.is_empty() && !found.params.is_empty()).then(|| UserRequest::Update(found.params).into())
 }
 
@@ -330,6 +330,15 @@ fn without_the_rest(words: &[Word], draft: &Draft) -> Option<Interpretation> {
         "skip that",
         "ignore it",
         "ignore that",
+        "yes",
+        "yes please",
+        "yes continue",
+        "yeah",
+        "yep",
+        "ok",
+        "okay",
+        "sure",
+        "fine",
     ];
     let is_asked = draft.asked.is_none() && WITHOUT.contains(&super::words::lower(words).as_str());
     let (key, value) = draft.params.iter().next().filter(|_| is_asked)?;
@@ -592,6 +601,15 @@ mod tests {
         if let Some(draft) = &mut situation.draft {
             draft.asked = None;
         }
-        check(&situation, &[("continue without it", r#"update {"context":"assign-prog"}"#)]);
+        let as_it_is = r#"update {"context":"assign-prog"}"#;
+        check(
+            &situation,
+            &[
+                ("continue without it", as_it_is),
+                ("yes", as_it_is),
+                ("ok", as_it_is),
+                ("instead end on 15 Dec", r#"update {"end_on":"December 15"}"#),
+            ],
+        );
     }
 }
