@@ -28,7 +28,7 @@ impl AgentState {
         draft.asked = Some(DraftQuestion {
             parameter: parameter.to_owned(),
             question: shorten(&reply.words(), 300),
-            options: Vec::new(),
+            options: reply.choices.iter().map(|choice| choice.label.clone()).collect(),
         });
         self.keep_draft(draft);
     }

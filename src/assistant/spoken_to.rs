@@ -272,7 +272,8 @@ impl AgentState {
         }
         let asks = text.trim_end().ends_with('?');
         // Nobody else is in the thread, so the message is for the bot. If it is not an answer, the bot asks again.
-        if asked_of == Some(by) && self.waits_for_an_answer() && !asks && !is_talk(&words) {
+        let begun = self.draft.as_ref().is_some_and(|draft| book.makes_new(&draft.action));
+        if asked_of == Some(by) && (self.waits_for_an_answer() || begun) && !asks && !is_talk(&words) {
             return true;
         }
         let waits = !open.is_empty() || self.draft.is_some() || !self.offered.is_empty();
@@ -555,6 +556,19 @@ mod tests {
             "weigh cmax against Volume at 1.5, then at 2, and at 3 L, for the demo, with both curves in one chart";
         assert!(state.is_spoken_to(&book(), &"ana".into(), said, &[]));
         assert!(!state.is_spoken_to(&book(), &"bo".into(), said, &[]), "bo was not asked");
+    }
+
+    #[test]
+    fn a_person_alone_is_heard_about_a_description_that_is_partly_understood() {
+        let mut state = asks_for("context", &[]);
+        if let Some(draft) = &mut state.draft {
+            draft.asked = None;
+        }
+        for said in ["instead end on 15 Dec", "yes", "ok", "15 December"] {
+            assert!(state.is_spoken_to(&book(), &"ana".into(), said, &[]), "{said}");
+            assert!(!state.is_spoken_to(&book(), &"bo".into(), said, &[]), "bo: {said}");
+        }
+        assert!(!state.is_spoken_to(&book(), &"ana".into(), "we should look at the data again", &[]));
     }
 
     #[test]

@@ -261,14 +261,16 @@ impl Book {
     /// Asks which day is meant by a date such as `12/03/2026`, if the message asks for a change at this date. The options
     /// are the whole message with each of the two days.
     fn which_date(&self, situation: &Situation) -> Option<Interpretation> {
-        let date = dates::ambiguous(&situation.said)?;
+        // An answer that is only `1/2` may be weights.
+        let is_unclear = |written: &str| written.matches('/').count() == 1 && situation.said.starts_with(written);
+        let date = dates::ambiguous(&situation.said).filter(|date| !is_unclear(&date.written))?;
         let with = |meaning: &String| situation.said.replacen(&date.written, meaning, 1);
         let found = self.understand(&Situation { said: with(&date.meanings[0]), ..situation.clone() });
         let params = match &found.user_request {
             UserRequest::Change { params, .. } | UserRequest::Update(params) => params,
             _ => return Some(found),
         };
-        if !Value::Object(params.clone()).to_string().contains(&date.first_as_iso()) {
+        if !date.is_first_in(&Value::Object(params.clone()).to_string()) {
             return None; // a part of a text
         }
         let [first, second] = &date.meanings;
@@ -470,6 +472,7 @@ impl Book {
             .or_else(|| self.phrases().find_map(|phrases| phrases.change(utterance)))
             .or_else(|| own_terms::own_term(words).map(|(name, meaning)| UserRequest::Term { name, meaning }.into()))?;
         let waiting = situation.draft.as_ref().is_some_and(|draft| draft.asked.is_some());
+        let begun = situation.draft.as_ref().is_some_and(|draft| self.makes_new(&draft.action));
         match found.user_request {
             UserRequest::Talk(Talk::NothingAsked)
                 if waiting && situation.open_cards.is_empty() && talk::is_postponement(&lower(words)) =>
@@ -477,6 +480,8 @@ impl Book {
                 Some(Interpretation::nothing()) // not an answer either: the question stays open
             }
             UserRequest::Talk(Talk::NothingAsked | Talk::Remark) if waiting => None,
+            // “Yes” continues without a part of a description that was not understood.
+            UserRequest::Talk(Talk::NothingAsked) if begun => None,
             UserRequest::Talk(Talk::NothingAsked) if !situation.open_cards.is_empty() => {
                 Some(UserRequest::Talk(Talk::CardWaits).into())
             }

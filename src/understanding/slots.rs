@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{
     dates::{moment, number_word, period, time_alone},
     phrases::{Phrases, Utterance},
-    words::{Word, after, skip},
+    words::{Word, after, lower, skip},
 };
 
 /// A part of a sentence that is a value.
@@ -407,6 +407,45 @@ pub fn ratio(text: &str) -> Option<String> {
     }
     let numbers = parts.iter().all(|part| part.parse::<f64>().is_ok_and(f64::is_finite));
     (parts.len() > 1 && numbers).then(|| parts.join("/"))
+}
+
+/// Returns weights as whole percentages in the same ratio: 33 and 67 for 1 and 2. `None` if one is negative or all are 0.
+pub fn in_percent(weights: &[f64]) -> Option<Vec<f64>> {
+    let total: f64 = weights.iter().sum();
+    if total <= 0.0 || !total.is_finite() || weights.iter().any(|weight| *weight < 0.0) {
+        return None;
+    }
+    let exact: Vec<f64> = weights.iter().map(|weight| weight * 100.0 / total).collect();
+    let mut percent: Vec<f64> = exact.iter().map(|share| share.floor()).collect();
+    let mut left = 100.0 - percent.iter().sum::<f64>();
+    let mut by_remainder: Vec<usize> = (0..exact.len()).collect();
+    by_remainder.sort_by(|one, other| exact[*other].fract().total_cmp(&exact[*one].fract()));
+    for place in by_remainder {
+        if left < 0.5 {
+            break;
+        }
+        percent[place] += 1.0;
+        left -= 1.0;
+    }
+    Some(percent)
+}
+
+/// Returns fractions in words that add up to 1 as percentages: 33 and 67 for `one third / two thirds`.
+pub fn fractions(words: &[Word]) -> Option<Vec<f64>> {
+    const PARTS: [(&str, f64); 6] =
+        [("half", 2.0), ("third", 3.0), ("quarter", 4.0), ("fourth", 4.0), ("fifth", 5.0), ("tenth", 10.0)];
+    let said = lower(words).replace('/', " ");
+    let (mut found, mut count) = (Vec::new(), None);
+    for word in said.split_whitespace().filter(|word| !["and", "to", "&", ":"].contains(word)) {
+        let part = PARTS.iter().find(|(part, _)| word.strip_suffix('s').unwrap_or(word) == *part);
+        match part {
+            Some((_, size)) => found.push(count.take().unwrap_or(1.0) / size),
+            None if count.is_none() => count = Some(f64::from(u32::try_from(number_word(word)?).ok()?)),
+            None => return None,
+        }
+    }
+    let is_whole = count.is_none() && found.len() > 1 && (found.iter().sum::<f64>() - 1.0).abs() < 0.001;
+    if is_whole { in_percent(&found) } else { None }
 }
 
 /// Returns true for a time of day, such as `9:00`, but not for shares, such as `20:80` or `1:2`.

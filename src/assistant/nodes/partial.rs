@@ -25,7 +25,7 @@ impl Rounds {
     }
 
     /// Returns the parameter whose value is the reason why a new thing is refused: without it, the rest is accepted or
-    /// something else is missing.
+    /// something else is missing. Otherwise, if there is only one without which nothing is refused, it is that one.
     pub(super) async fn wrong_parameter(
         &self,
         change: &Draft,
@@ -37,6 +37,7 @@ impl Rounds {
             return None;
         }
         let is_new = |key: &&String| known.is_none_or(|known| known.params.get(*key) != change.params.get(*key));
+        let mut needed = Vec::new();
         for key in change.params.keys().filter(is_new) {
             let mut rest = change.params.clone();
             rest.remove(key);
@@ -44,7 +45,9 @@ impl Rounds {
             let is_accepted = match prepared {
                 Ok(_) => true,
                 Err(PrepareError::Refusal(Refusal::Missing(missing))) => {
-                    missing.iter().all(|missing| missing.name != *key)
+                    let is_needed = missing.iter().any(|missing| missing.name == *key);
+                    needed.extend(is_needed.then_some(key));
+                    !is_needed
                 }
                 Err(_) => false,
             };
@@ -52,6 +55,9 @@ impl Rounds {
                 return Some(key.clone());
             }
         }
-        None
+        match needed.as_slice() {
+            [only] => Some((*only).clone()),
+            _ => None,
+        }
     }
 }

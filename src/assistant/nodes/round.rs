@@ -271,7 +271,13 @@ impl Rounds {
         let next = match intent {
             _ if capability == Some(tools::UNSUPPORTED) => Respond::NAME,
             _ if confidence < MIN_CONFIDENCE => {
-                if let Some(draft) = self.begun_draft(calls).filter(|_| state.draft.is_none()) {
+                let contains = |draft: &Draft, known: &Draft| {
+                    known.action == draft.action && known.params.keys().all(|key| draft.params.contains_key(key))
+                };
+                let begun = self.begun_draft(calls);
+                if let Some(draft) =
+                    begun.filter(|draft| state.draft.as_ref().is_none_or(|known| contains(draft, known)))
+                {
                     state.keep_draft(draft);
                 }
                 Clarify::NAME

@@ -10,33 +10,50 @@ use super::super::words::Word;
 pub struct AmbiguousDate {
     /// The date as typed.
     pub written: String,
-    /// The two days: the month first, then the day first, such as `December 3, 2026`.
+    /// The two days: the month first, then the day first, such as `December 3, 2026`, or `December 3` without a year.
     pub meanings: [String; 2],
 }
 
 impl AmbiguousDate {
-    /// Returns the first meaning as `2026-12-03`.
-    pub fn first_as_iso(&self) -> String {
-        let [month, day, year] = numbers(&self.written, '/').unwrap_or_default();
-        format!("{:04}-{month:02}-{day:02}", full_year(year).unwrap_or_default())
+    /// Returns true if a text contains the first meaning, in words or as `2026-12-03`.
+    pub fn is_first_in(&self, text: &str) -> bool {
+        let Some((month, day, year)) = month_and_day(&self.written) else { return false };
+        let year = year.map_or_else(String::new, |year| format!("{year:04}"));
+        text.contains(&format!("{year}-{month:02}-{day:02}")) || year.is_empty() && text.contains(&self.meanings[0])
     }
 }
 
-/// Returns the first date of a text that has two meanings.
+/// Returns the first date of a text that has two meanings. Without a year, only after a preposition or at the start, since
+/// `1/2` may be weights.
 pub fn ambiguous(text: &str) -> Option<AmbiguousDate> {
-    text.split_whitespace().find_map(|word| {
-        let written = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
-        let [first, second, year] = numbers(written, '/')?;
-        let both = first <= 12 && second <= 12 && first != second && first > 0 && second > 0;
-        let year = full_year(year).filter(|_| both)?;
+    const BEFORE: &[&str] = &["on", "until", "till", "by", "from", "starting", "before", "after", "through"];
+    let words: Vec<&str> = text.split_whitespace().collect();
+    (0..words.len()).find_map(|at| {
+        let written = words[at].trim_matches(|c: char| !c.is_ascii_alphanumeric());
+        let (first, second, year) = month_and_day(written)?;
+        let is_introduced = at == 0 || BEFORE.contains(&words[at - 1].to_lowercase().as_str());
+        let both = (1..=12).contains(&first) && (1..=12).contains(&second) && first != second;
+        if !both || (year.is_none() && !is_introduced) {
+            return None;
+        }
         let day = |month: u16, day: u16| {
             let name = MONTHS.get(usize::from(month) - 1)?;
             let (initial, rest) = name.split_at(1);
-            Some(format!("{}{rest} {day}, {year}", initial.to_uppercase()))
+            let year = year.map_or_else(String::new, |year| format!(", {year}"));
+            Some(format!("{}{rest} {day}{year}", initial.to_uppercase()))
         };
         let meanings = [day(first, second)?, day(second, first)?];
         Some(AmbiguousDate { written: written.to_owned(), meanings })
     })
+}
+
+/// Returns the numbers of `12/03/2026` or `12/3`: the month, the day and the year, if it is the month that comes first.
+fn month_and_day(written: &str) -> Option<(u16, u16, Option<u16>)> {
+    if let Some([first, second, year]) = numbers(written, '/') {
+        return Some((first, second, Some(full_year(year)?)));
+    }
+    let (first, second) = written.split_once('/')?;
+    Some((first.parse().ok()?, second.parse().ok()?, None))
 }
 
 /// Parses a date in digits at the start of the words. Without a year, only after a preposition, since `12/88` may be
@@ -70,11 +87,18 @@ pub(super) fn day<'a>(words: &'a [Word], is_introduced: bool, today: &str) -> Op
             (true, true) => None,
         };
     }
+    if let Some((number, month)) = written.split_once('.').filter(|_| is_introduced)
+        && let (Ok(number @ 1..=31), Ok(month @ 1..=12)) = (number.parse::<u8>(), month.parse::<u8>())
+        && (number > 12 || first.tail.starts_with('.'))
+    {
+        return super::days::dated(month, number, today).map(|date| (date, rest));
+    }
     let short = written.split_once('/').filter(|_| is_introduced)?;
     let (first, second): (u8, u8) = (short.0.parse().ok()?, short.1.parse().ok()?);
     let (month, day) = match (first > 12, second > 12) {
         (false, true) => (first, second),
         (true, false) => (second, first),
+        (false, false) if first == second => (first, second),
         _ => return None,
     };
     let is_valid = (1..=12).contains(&month) && (1..=31).contains(&day);

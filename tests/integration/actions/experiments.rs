@@ -127,7 +127,8 @@ async fn creating_refuses_what_the_platform_would_take() {
     The condition code “default” can't be used: it is reserved for the application's own default.
     The condition code “control” can't be used: it appears twice.
     The weights add up to 120. They must total 100, each from 0 to 100.
-    Give the weights again, for example 50/50.
+    In the same ratio, that is 50/50.
+    [50/50 → 50/50]
     The weights add up to 100. They must total 100, each from 0 to 100.
     Give the weights again, for example 50/50.
     Each condition needs a weight: control, variant.

@@ -131,7 +131,8 @@ async fn weights_that_do_not_add_up_are_explained() {
     let (_bot, mut thread) = TestBot::hears("ana", "create experiment Foo in assign-prog with conditions control, variant weights 70/40 at SelectSection/area_model").await;
     assert_snapshot!(thread.in_short(), @"
     The weights add up to 110. They must total 100, each from 0 to 100.
-    Give the weights again, for example 50/50.
+    In the same ratio, that is 64/36.
+    [64/36]
     ");
     assert_snapshot!(thread.answer("ana", "weights 60/40").await, @"
     *Create “Foo”?* ⋯

@@ -187,3 +187,32 @@ fn edits_of_question(thread: &Thread<'_>) -> (bool, usize) {
     let question = messages.iter().find(|message| message.words().contains("decision point")).unwrap();
     (question.words().contains("[SelectSection / area_model]"), question.earlier.len())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_context_stands_in_nobodys_way() {
+    converse(
+        "create an experiment called Hint Timing",
+        &[
+            ("in zebra, two conditions early and late", &["No context is called “*zebra*”", "[mathstream]"]),
+            ("mathstream", &["early"]),
+        ],
+    )
+    .await;
+    converse(
+        "create an experiment called Foo",
+        &[
+            ("zebra", &["No context is called “*zebra*”"]),
+            ("mathstream, 60/40", &["“Foo” in mathstream, 60/40", "I need a decision point"]),
+            ("lesson-quiz / question-hint", &["*Create “Foo”?*"]),
+        ],
+    )
+    .await;
+    converse(
+        "create an experiment called Foo",
+        &[
+            ("mathstream, purple elephants", &["I couldn't make sense of “purple elephants”", "“Foo” in mathstream"]),
+            ("continue without it", &["I need a decision point"]),
+        ],
+    )
+    .await;
+}

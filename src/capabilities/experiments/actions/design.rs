@@ -94,7 +94,7 @@ pub(super) fn conditions(
     let weights = weights.ok_or_else(|| refuse(refusals::weights_do_not_fit(&codes)))?;
     let in_range = weights.iter().all(|weight| (0.0..=100.0).contains(weight));
     if !in_range || !rules::total_is_100(weights.iter().copied()) {
-        return Err(refuse(refusals::weights_do_not_add_up(weights.iter().sum(), &whole_shares(codes.len()))));
+        return Err(refuse(refusals::weights_do_not_add_up(&weights, &whole_shares(codes.len()))));
     }
     Ok(codes.into_iter().zip(weights).collect())
 }

@@ -106,7 +106,7 @@ fn parts_of_something_new(words: &[Word], situation: &Situation) -> Option<Inter
     if asked.is_some_and(is_free_text) || situation.said.trim_end().ends_with('?') {
         return None;
     }
-    let found = clauses(super::words::without_last(words, ENDINGS));
+    let found = clauses(super::words::without_last(skip(words, "instead ,|instead|rather"), ENDINGS));
     (found.rest.is_empty() && !found.params.is_empty()).then(|| UserRequest::Update(found.params).into())
 }
 
@@ -241,6 +241,12 @@ pub(super) fn answer(words: &[Word], situation: &Situation, is_question: bool) -
         found.rest.retain(|word| !word.any(&["oh", "um", "uh"])); // as in “assign-prog, oh and site …”
     }
     let mut params = found.params;
+    if let ("context", None, Some((context, left))) =
+        (key, params.get(key), context_in(&found.rest, &asked.options))
+    {
+        params.insert(key.to_owned(), context.into());
+        found.rest = left;
+    }
     let is_only_small = !params.is_empty() && left_of_answer(&found.rest, key).is_none();
     if !found.rest.is_empty() && !params.contains_key(key) && (!is_only_small || is_free_text(key)) {
         let long = found.rest.len() > 6 && !matches!(key, "name" | "description" | "conditions" | "decision_points");
@@ -257,7 +263,11 @@ pub(super) fn answer(words: &[Word], situation: &Situation, is_question: bool) -
         let (items, after) = clauses::list(&left);
         let are_codes = items.len() > 1 && after.is_empty() && items.iter().all(|item| item.len() == 1);
         if !are_codes || params.contains_key("conditions") {
-            return Some(Interpretation::partly_unclear(&text(&left)));
+            let known = draft.params.clone().into_iter().chain(params).collect();
+            return Some(match draft.action.as_str() {
+                CREATE => Interpretation::partly_understood(&text(&left), CREATE, known),
+                _ => Interpretation::partly_unclear(&text(&left)),
+            });
         }
         params.insert("conditions".to_owned(), field("conditions", &left));
     }
@@ -265,6 +275,23 @@ pub(super) fn answer(words: &[Word], situation: &Situation, is_question: bool) -
         return None;
     }
     Some(Interpretation { confidence: 0.9, ..UserRequest::Update(params).into() })
+}
+
+/// Finds the context in an answer: one of the offered ones, or else the words before the first comma. Returns it and the
+/// other words.
+fn context_in(words: &[Word], options: &[String]) -> Option<(String, Vec<Word>)> {
+    const MAX_LENGTH: usize = 3;
+    let letters = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
+    let offered = |length: usize| {
+        let place = |at: &usize| {
+            let said = letters(&text(&words[*at..at + length]));
+            !said.is_empty() && options.iter().any(|option| letters(option) == said)
+        };
+        (0..=words.len() - length).find(place).map(|at| (at, at + length))
+    };
+    let before_comma = || words.iter().position(|word| word.is(",")).filter(|comma| *comma > 0).map(|comma| (0, comma));
+    let (from, to) = (1..=MAX_LENGTH.min(words.len())).rev().find_map(offered).or_else(before_comma)?;
+    Some((text(&words[from..to]), [&words[..from], &words[to..]].concat()))
 }
 
 /// Returns the only one of the offered decision points whose site and target are named, in any order and with spaces in
@@ -303,6 +330,15 @@ fn without_the_rest(words: &[Word], draft: &Draft) -> Option<Interpretation> {
         "skip that",
         "ignore it",
         "ignore that",
+        "yes",
+        "yes please",
+        "yes continue",
+        "yeah",
+        "yep",
+        "ok",
+        "okay",
+        "sure",
+        "fine",
     ];
     let is_asked = draft.asked.is_none() && WITHOUT.contains(&super::words::lower(words).as_str());
     let (key, value) = draft.params.iter().next().filter(|_| is_asked)?;
@@ -523,6 +559,25 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_about_the_context_may_contain_other_parts() {
+        let both = r#"update {"conditions":["early","late"],"context":"mathstream"}"#;
+        let mut situation = asked("context");
+        check(&situation, &[("in mathstream, two conditions early and late", both)]);
+        if let Some(asked) = situation.draft.as_mut().and_then(|draft| draft.asked.as_mut()) {
+            asked.options = vec!["assign-prog".to_owned(), "mathstream".to_owned()];
+        }
+        check(
+            &situation,
+            &[
+                ("in mathstream, two conditions early and late", both),
+                ("mathstream with two conditions early and late", both),
+                ("assign prog, 70/30", r#"update {"context":"assign prog","weights":"70/30"}"#),
+                ("mathstream, purple elephants", "unclear"),
+            ],
+        );
+    }
+
+    #[test]
     fn a_decision_point_comes_in_any_order_and_form() {
         let point = r#"update {"decision_points":["lesson-quiz / question-hint"]}"#;
         check(
@@ -546,6 +601,15 @@ mod tests {
         if let Some(draft) = &mut situation.draft {
             draft.asked = None;
         }
-        check(&situation, &[("continue without it", r#"update {"context":"assign-prog"}"#)]);
+        let as_it_is = r#"update {"context":"assign-prog"}"#;
+        check(
+            &situation,
+            &[
+                ("continue without it", as_it_is),
+                ("yes", as_it_is),
+                ("ok", as_it_is),
+                ("instead end on 15 Dec", r#"update {"end_on":"December 15"}"#),
+            ],
+        );
     }
 }

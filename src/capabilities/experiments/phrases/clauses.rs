@@ -10,7 +10,7 @@ use super::{
     shares::conditions_with_shares,
     situation::Situation,
     slots::{point, ratio},
-    words::{Word, after, sentence, skip, text, without_last},
+    words::{Word, after, sentence, skip, text},
 };
 
 use countersign_understanding::{lines::Lines, phrases::Utterance};
@@ -30,7 +30,7 @@ impl Clauses {
     /// Returns the words before the first part. In the description of a new experiment, this is its
     /// name.
     pub(super) fn front(&self) -> &[Word] {
-        without_last(&self.rest[..self.before.min(self.rest.len())], &[",", "with", "and", "at", "in", "on"])
+        without_joints(&self.rest[..self.before.min(self.rest.len())])
     }
 
     /// Returns the words after the beginning of the first part that are not understood.
@@ -51,6 +51,36 @@ const SMALL: &[&str] = &[
     "with", "and", "at", "on", "in", "a", "an", "the", "using", "use", "of", "weights", "weight", "to", ",",
     "weighted", "split", "as", "for",
 ];
+
+/// Returns true for a connective in lower case. With a capital letter, it is a code or a part of a name: `Plan A`.
+fn is_small(word: &Word) -> bool {
+    word.any(SMALL) && word.text == word.lower
+}
+
+/// Returns true if the last word is a connective, which then has no meaning of its own. The last word of a name has one:
+/// `Hints for A`, `plan a`.
+fn ends_with_connective(words: &[Word]) -> bool {
+    const LETTERED: &str = "plan group test copy version variant option phase part type class school section cohort \
+        series pilot experiment study team wave round unit level";
+    let Some((last, before)) = words.split_last().filter(|(last, _)| last.any(SMALL)) else { return false };
+    let ends_name = before.last().is_some_and(|word| {
+        let is_lettered = last.is("a") && (word.quoted || word.among(LETTERED));
+        word.tail.is_empty() && !word.is(",") && (!is_small(last) || is_lettered)
+    });
+    !ends_name
+}
+
+/// Returns the words without those at their end that join a part to them.
+fn without_joints(mut words: &[Word]) -> &[Word] {
+    while let [rest @ .., last] = words
+        && !rest.is_empty()
+        && last.text == last.lower
+        && last.any(&[",", "with", "and", "at", "in", "on"])
+    {
+        words = rest;
+    }
+    words
+}
 
 /// Parses the parts of a description, in any order.
 pub(super) fn clauses(words: &[Word]) -> Clauses {
@@ -85,8 +115,7 @@ pub(super) fn clauses(words: &[Word]) -> Clauses {
             }
         }
     }
-    // Trailing connectives have no meaning of their own.
-    while found.rest.last().is_some_and(|word| word.any(SMALL)) {
+    while ends_with_connective(&found.rest) {
         found.rest.pop();
     }
     if !parts {
@@ -119,7 +148,9 @@ fn description(words: &[Word]) -> Taken<'_> {
 
 /// Parses `conditions a, b and c`, optionally with weights.
 fn conditions(words: &[Word]) -> Taken<'_> {
-    let after = skip(after(words, CONDITIONS)?, "are|is|to|of|called|named|should be");
+    let counted = after(words, "the two|two|the three|three|the four|four|five|six");
+    let counted = counted.filter(|_| words[0].text == words[0].lower).unwrap_or(words);
+    let after = skip(after(counted, CONDITIONS)?, "are|is|to|of|called|named|should be");
     let (items, rest) = list(after);
     let codes = conditions_of(&items);
     (!codes.is_empty()).then(|| (vec![("conditions".to_owned(), Value::Array(codes))], rest))
@@ -130,7 +161,7 @@ fn versus(words: &[Word]) -> Taken<'_> {
     let start = skip(words, "comparing|compare|that compares|which compares|to compare|testing|:");
     let marks = &["vs", "versus", "vs."];
     let second = start.get(1).is_some_and(|word| word.any(marks));
-    let is_code = |word: &Word| !word.any(SMALL) && !word.is(",") && !word.text.contains('/');
+    let is_code = |word: &Word| !is_small(word) && !word.text.contains('/');
     if !second || !start.first().is_some_and(is_code) {
         return None;
     }
@@ -269,7 +300,7 @@ fn points(words: &[Word]) -> Taken<'_> {
     if let Some(after_site) = after(words, "the site|site")
         && let [site, rest @ ..] = after_site
         && let [target, rest @ ..] = skip(rest, ", the target|, target|and target|target|with target|, and target")
-        && !target.any(SMALL)
+        && !is_small(target)
     {
         return one("decision_points", vec![format!("{} / {}", site.text, target.text)], rest);
     }
@@ -299,12 +330,12 @@ fn points(words: &[Word]) -> Taken<'_> {
 /// Parses `target area_model, site SelectSection`, or one of the two.
 fn site_or_target(words: &[Word]) -> Taken<'_> {
     let [target, rest @ ..] = after(words, "the target|target")? else { return None };
-    if target.any(SMALL) || target.text.contains('/') {
+    if is_small(target) || target.text.contains('/') {
         return None;
     }
     if let Some([site, rest @ ..]) =
         after(rest, ", and the site|, and site|, the site|, site|and the site|and site|site|in the site")
-        && !site.any(SMALL)
+        && !is_small(site)
     {
         return one("decision_points", vec![format!("{} / {}", site.text, target.text)], rest);
     }
@@ -340,7 +371,9 @@ fn context(words: &[Word]) -> Taken<'_> {
         || rest.first().is_none_or(|next| {
             next.among(", and called named comparing compare testing that which to where it max maximum limited without leave only about starting ending until from include exclude including excluding grouped")
         });
-    (ends && !first.any(SMALL)).then_some(())?;
+    // `Hints for B in assign-prog`: the context is what follows.
+    let is_of_name = words[0].is("for") && rest.first().is_some_and(|next| next.any(&["in", "within"]));
+    (ends && !is_of_name && !first.any(SMALL)).then_some(())?;
     one("context", first.text.clone(), followed)
 }
 
@@ -381,8 +414,7 @@ fn name(words: &[Word]) -> Taken<'_> {
         return one("name", first.text.clone(), others);
     }
     let end = (1..after.len()).find(|&i| after[i].is(",") || begins_part(&after[i..])).unwrap_or(after.len());
-    let name = without_last(&after[..end], &["with", "and", "at", "in", "on"]);
-    one("name", text(name), &after[end..])
+    one("name", text(without_joints(&after[..end])), &after[end..])
 }
 
 /// Returns true if a part of a description begins here, which ends a name that is not in quotes.

@@ -89,6 +89,7 @@ mod tests {
                 ("duplicate it", r#"create_experiment {"copy_of":"Math Hints"}"#),
                 ("make a copy of “W One”", r#"create_experiment {"copy_of":"W One"}"#),
                 ("make a copy of W One called W Two", r#"create_experiment {"copy_of":"W One","name":"W Two"}"#),
+                ("make a copy of W One called Group A", r#"create_experiment {"copy_of":"W One","name":"Group A"}"#),
                 ("create an experiment like “W One”", r#"create_experiment {"copy_of":"W One"}"#),
                 ("copy “W One” but in mathstream", r#"create_experiment {"context":"mathstream","copy_of":"W One"}"#),
             ],

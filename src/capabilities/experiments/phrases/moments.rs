@@ -1,7 +1,7 @@
 //! Corrections of the time in the present draft or card: `no, at 9:00`, `Tuesday 9:00 instead`,
 //! `make it 10:00`, `Saturday`.
 
-use countersign_understanding::dates::time;
+use countersign_understanding::dates::{Moment, time};
 use serde_json::Map;
 
 use super::{
@@ -57,9 +57,11 @@ fn moment(words: &[Word], before: Option<&str>) -> Option<String> {
         rest = left;
     }
     let rest = without_last(rest, ENDINGS);
+    let nth = || Some(nth_of(&Moment::read(&words::text(rest), "")?, &day_and_time(before?).0));
     let parsed = match date(rest) {
         Some((moment, [])) => moment,
         Some(_) => return None,
+        None if rest.first().is_some_and(|first| first.is("the")) => nth()?,
         None => {
             let (time, _) = time(rest).filter(|(_, rest)| rest.is_empty())?;
             return Some(format!("{} {time}", day_and_time(before?).0));
@@ -72,10 +74,24 @@ fn moment(words: &[Word], before: Option<&str>) -> Option<String> {
     }
 }
 
+/// Returns a moment such as `the 23rd 9am` in the month of the day before it, if that is known: `December 23 9am`.
+fn nth_of(moment: &Moment, before: &str) -> String {
+    let number = moment.day.as_deref().and_then(|day| day.strip_prefix("the ")).map(|day| &day[..day.len() - 2]);
+    let in_month = number.and_then(|number| match before.split_once(' ') {
+        Some((month, day)) if day.parse::<u8>().is_ok() => Some(format!("{month} {number}")),
+        _ if before.len() == 10 && before.matches('-').count() == 2 => Some(format!("{}-{number:0>2}", &before[..7])),
+        _ => None,
+    });
+    Moment { day: in_month.or_else(|| moment.day.clone()), ..moment.clone() }.text()
+}
+
 /// Returns the day and the time of day of a moment in words or in the format `2026-11-23T09:00:00.000Z`.
 fn day_and_time(moment: &str) -> (String, Option<String>) {
     if let Some((day, time)) = moment.split_once('T').filter(|(day, _)| day.len() == 10) {
         return (day.to_owned(), Some(time.chars().take(5).collect()));
+    }
+    if let Some(Moment { day: Some(day), time, .. }) = Moment::read(moment, "") {
+        return (day, time);
     }
     let all = words::words(moment);
     let rest = after(&all, "next|this").unwrap_or(&all);
@@ -128,6 +144,19 @@ mod tests {
         let friday =
             json!({ "experiment": "Math Hints", "status": "scheduled", "start_on": "2027-01-15T09:30:00.000Z" });
         check(&on_card(friday), &[("make it 2027-01-16", r#"update {"start_on":"2027-01-16 09:30"}"#)]);
+    }
+
+    #[test]
+    fn a_number_of_a_day_is_in_the_month_of_the_day_before() {
+        let ends = |end: &str| on_card(json!({ "experiment": "Chat Tone", "end_on": end }));
+        for (end, corrected) in [
+            ("24.12", r#"update {"end_on":"December 23"}"#),
+            ("December 24 noon", r#"update {"end_on":"December 23 noon"}"#),
+            ("2026-12-24T23:59:00.000Z", r#"update {"end_on":"2026-12-23 23:59"}"#),
+        ] {
+            check(&ends(end), &[("actually the 23rd", corrected), ("no, the 23rd please", corrected)]);
+        }
+        check(&ends("24.12"), &[("at noon", r#"update {"end_on":"December 24 noon"}"#)]);
     }
 
     #[test]

@@ -196,6 +196,10 @@ mod tests {
                 ("create Foo with Math Hints's conditions", conditions),
                 ("create Foo with the same conditions and decision points as Math Hints", both),
                 (
+                    "create experiment Copy A with the same conditions as Math Hints",
+                    r#"create_experiment {"conditions_of":"Math Hints","name":"Copy A"}"#,
+                ),
+                (
                     "create Foo with the same design as Math Hints",
                     r#"create_experiment {"copy_of":"Math Hints","name":"Foo"}"#,
                 ),

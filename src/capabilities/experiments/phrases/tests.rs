@@ -67,6 +67,36 @@ fn talk_and_terms() {
 }
 
 #[test]
+fn the_last_word_of_a_name_is_kept() {
+    let plan = r#"create_experiment {"context":"mathstream","name":"Plan A","weights":"70/30"}"#;
+    check(
+        &Situation::default(),
+        &[
+            ("create experiment Plan A in mathstream, 70/30", plan),
+            ("create experiment Plan A in mathstream with a 70/30 split", plan),
+            ("create an experiment called Plan A in mathstream, 70/30", plan),
+            ("create experiment plan a in mathstream", r#"create_experiment {"context":"mathstream","name":"plan a"}"#),
+            (
+                "create experiment Hints for A in assign-prog at Lobby/door",
+                r#"create_experiment {"context":"assign-prog","decision_points":["Lobby / door"],"name":"Hints for A"}"#,
+            ),
+            (
+                "create experiment Hints for B in assign-prog",
+                r#"create_experiment {"context":"assign-prog","name":"Hints for B"}"#,
+            ),
+            (
+                "create experiment Time to Log In in mathstream",
+                r#"create_experiment {"context":"mathstream","name":"Time to Log In"}"#,
+            ),
+            (
+                "create experiment Foo in mathstream comparing A vs B",
+                r#"create_experiment {"conditions":["A","B"],"context":"mathstream","name":"Foo"}"#,
+            ),
+        ],
+    );
+}
+
+#[test]
 fn changes() {
     check(
         &Situation::default(),
@@ -110,6 +140,14 @@ fn changes() {
             (
                 "set the weights of Math Hints to 70/30",
                 r#"update_experiment {"experiment":"Math Hints","weights":"70/30"}"#,
+            ),
+            (
+                "set the weights of Math Hints to one third / two thirds",
+                r#"update_experiment {"experiment":"Math Hints","weights":"33/67"}"#,
+            ),
+            (
+                "start Math Hints on 12/1",
+                "unclear: start Math Hints on December 1 | start Math Hints on January 12",
             ),
             (
                 "change the weights of Math Hints to 60% / 40%",

@@ -2,6 +2,7 @@
 
 use countersign_core::reply::{Fact, Part, Reply, Text};
 use countersign_services::google;
+use countersign_understanding::slots;
 
 use super::{
     super::{glossary::Term, rules},
@@ -128,13 +129,19 @@ pub fn weights_do_not_fit(codes: &[String]) -> Reply {
         .hint("Write them in that order, such as 70/30, or by name.")
 }
 
-/// Refuses weights that do not add up to 100, or that are not all between 0 and 100.
-pub fn weights_do_not_add_up(total: f64, shares: &[f64]) -> Reply {
-    Reply::text(format!("The weights add up to {}. They must total 100, each from 0 to 100.", rules::number(total)))
-        .hint(format!(
-            "Give the weights again, for example {}.",
-            shares.iter().map(|w| rules::number(*w)).collect::<Vec<_>>().join("/")
-        ))
+/// Refuses weights that do not add up to 100, or that are not all between 0 and 100. It offers the weights in the same
+/// ratio, or else shows `equal` ones as an example.
+pub fn weights_do_not_add_up(weights: &[f64], equal: &[f64]) -> Reply {
+    let written = |weights: &[f64]| weights.iter().map(|w| rules::number(*w)).collect::<Vec<_>>().join("/");
+    let total = rules::number(weights.iter().sum());
+    let reply = Reply::text(format!("The weights add up to {total}. They must total 100, each from 0 to 100."));
+    match slots::in_percent(weights) {
+        Some(percent) => {
+            let percent = written(&percent);
+            reply.hint(format!("In the same ratio, that is {percent}.")).choice(percent.as_str(), percent.as_str())
+        }
+        None => reply.hint(format!("Give the weights again, for example {}.", written(equal))),
+    }
 }
 
 /// Refuses a condition code that cannot be used.
@@ -429,9 +436,14 @@ mod tests {
         Each condition needs a weight: control, variant.
         Write them in that order, such as 70/30, or by name.
         ");
-        assert_snapshot!(read(&weights_do_not_add_up(110.0, &[70.0, 30.0])), @r"
-        The weights add up to 110. They must total 100, each from 0 to 100.
-        Give the weights again, for example 70/30.
+        assert_snapshot!(read(&weights_do_not_add_up(&[1.0, 2.0], &[50.0, 50.0])), @r"
+        The weights add up to 3. They must total 100, each from 0 to 100.
+        In the same ratio, that is 33/67.
+        [33/67 → 33/67]
+        ");
+        assert_snapshot!(read(&weights_do_not_add_up(&[150.0, -50.0], &[50.0, 50.0])), @r"
+        The weights add up to 100. They must total 100, each from 0 to 100.
+        Give the weights again, for example 50/50.
         ");
     }
 
