@@ -23,7 +23,9 @@ pub(super) fn question(utterance: Utterance<'_>) -> Option<Interpretation> {
     let rest = skip(skip(rest, "again"), "for|over|within|until|up to|for up to");
     let rest = without_last(skip(rest, "the next"), &["please", "again"]);
     seconds(rest).filter(|found| found.taken == rest.len())?;
+    let is_simulation = |name: &String| situation.names.iter().any(|known| known.owner == OWNER && known.name == *name);
     let is_about = named.is_some()
+        || situation.last_subject.as_ref().is_some_and(is_simulation)
         || names_kind
         || words[0].is("simulate")
         || situation.subjects.contains_key(OWNER)
