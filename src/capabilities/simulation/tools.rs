@@ -5,10 +5,7 @@ use countersign_capabilities::{
     Tool, ToolError,
     parameters::{non_blank, parameters, schema},
 };
-use countersign_core::{
-    ids::ThreadId,
-    reply::{Reply, Text},
-};
+use countersign_core::{ids::ThreadId, reply::Reply};
 use countersign_graph::action::{ActionRecord, ErrorKind, Reader};
 use futures_util::future::{BoxFuture, join_all};
 use schemars::JsonSchema;

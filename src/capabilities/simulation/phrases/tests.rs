@@ -167,6 +167,7 @@ fn states_and_results_are_read() {
         ("show the results", "read get_results"),
         ("show the results of run-1", r#"read get_results {"results":"run-1"}"#),
         ("what is the cmax of run-1?", r#"read calculate_pk_parameters {"results":"run-1"}"#),
+        ("what was the cmax?", "read calculate_pk_parameters"),
         ("list the snapshots of demo", r#"read list_snapshots {"simulation":"demo"}"#),
         ("which models can I load?", "read discover_models"),
         ("is the simulation bridge running?", "read check_bridge_health"),
