@@ -65,6 +65,9 @@ const SPELLINGS: &[(&str, &str)] = &[
 /// The maximum length of a unit, in characters.
 const MAX_CHARS: usize = 24;
 
+/// The kind of a dose such as `mg/kg`, in words.
+const BY_BODY_WEIGHT: &str = "a dose by body weight";
+
 /// The kinds of quantities in words, each with the code of one of its units.
 const KINDS: &[(&str, &str)] = &[
     ("a mass", "g"),
@@ -78,7 +81,7 @@ const KINDS: &[(&str, &str)] = &[
     ("an amount of substance", "mol"),
     ("a molar mass", "g/mol"),
     ("a mass per time", "g/h"),
-    ("a dose per body weight", "g/kg"),
+    (BY_BODY_WEIGHT, "g/kg"),
     ("an area", "m2"),
 ];
 
@@ -138,6 +141,9 @@ pub fn fit(value: f64, given: Option<&str>, wanted: Option<&str>) -> Fit {
     if from == to {
         return Fit::Same;
     }
+    if counts_amount(&from) != counts_amount(&to) {
+        return Fit::Other;
+    }
     match octofhir_ucum::convert(value, &from, &to) {
         Ok(converted) if converted.is_finite() => Fit::Converted(rounded(converted)),
         _ => Fit::Other,
@@ -147,8 +153,23 @@ pub fn fit(value: f64, given: Option<&str>, wanted: Option<&str>) -> Fit {
 /// Returns the kind of quantity that a unit measures, in words: “a mass”; `None` if there is no word for it.
 pub fn kind(written: &str) -> Option<&'static str> {
     let code = code(written)?;
-    let comparable = |other: &str| octofhir_ucum::is_comparable(&code, other).unwrap_or(false);
-    KINDS.iter().find(|(_, unit)| comparable(unit)).map(|(kind, _)| *kind)
+    let is_of = |kind: &str, unit: &str| {
+        counts_amount(&code) == counts_amount(unit)
+            && (kind != BY_BODY_WEIGHT || code.contains("/kg")) // percent has no dimension either
+            && octofhir_ucum::is_comparable(&code, unit).unwrap_or(false)
+    };
+    KINDS.iter().find(|(kind, unit)| is_of(kind, unit)).map(|(kind, _)| *kind)
+}
+
+/// Returns true if this is the unit of a dose by body weight, such as `mg/kg`.
+pub fn is_by_body_weight(written: &str) -> bool {
+    kind(written) == Some(BY_BODY_WEIGHT)
+}
+
+/// Returns true if a code counts an amount of substance. UCUM gives the mole no dimension, so that it would convert
+/// `mg/kg` to `mol`.
+fn counts_amount(code: &str) -> bool {
+    code.contains("mol")
 }
 
 /// Returns a number without rounding noise: 12 significant digits.
@@ -242,6 +263,24 @@ mod tests {
         assert_eq!(fit(5.0, Some("bananas"), Some("L")), Fit::Unknown);
         assert_eq!((kind("mg"), kind("ml"), kind("1/h")), (Some("a mass"), Some("a volume"), Some("a rate constant")));
         assert_eq!(fit(5.0, Some("mg"), Some("year(s)")), Fit::Other);
+    }
+
+    #[test]
+    fn a_dose_by_body_weight_is_neither_an_amount_of_substance_nor_a_mass() {
+        for (unit, expected) in [
+            ("mg/kg", Some("a dose by body weight")),
+            ("µmol", Some("an amount of substance")),
+            ("mmol/l", Some("a molar concentration")),
+            ("g/mol", Some("a molar mass")),
+            ("%", None),
+        ] {
+            assert_eq!(kind(unit), expected, "{unit}");
+        }
+        for wanted in ["mol", "mg", "g/mol"] {
+            assert_eq!(fit(2.0, Some("mg/kg"), Some(wanted)), Fit::Other, "{wanted}");
+        }
+        assert_eq!(fit(2.0, Some("mg/kg"), Some("g/kg")), Fit::Converted(0.002));
+        assert_eq!(fit(2.0, Some("mmol"), Some("µmol")), Fit::Converted(2000.0));
     }
 
     #[test]

@@ -125,7 +125,7 @@ impl Statuses {
     }
 
     fn words(&self) -> String {
-        let named: Vec<_> = self.named.iter().map(|status| status.web_name()).collect();
+        let named: Vec<_> = self.named.iter().map(|status| status.display()).collect();
         format!("{}{}", if self.negated { "not " } else { "" }, named.join(" or "))
     }
 }
@@ -295,6 +295,20 @@ mod tests {
         assert_eq!(found(json!({ "sort": "oldest" })), ["gamma", "Alpha", "beta"]);
         assert_eq!(found(json!({ "sort": "status" })), ["Alpha", "beta", "gamma"]);
         assert_eq!(found(json!({ "sort": "context" })), ["Alpha", "beta", "gamma"]);
+    }
+
+    #[test]
+    fn a_filter_names_statuses_as_the_rows_do() {
+        for (status, words) in [
+            ("cancelled", "cancelled"),
+            ("completed", "cancelled"),
+            ("enrolling or cancelled", "running or cancelled"),
+            ("not paused", "not paused"),
+        ] {
+            let which = ListArguments { status: Some(status.into()), ..ListArguments::default() };
+            assert_eq!(which.words(), words);
+            assert_eq!(which.request(1), format!("list {words} experiments"));
+        }
     }
 
     #[test]

@@ -14,12 +14,15 @@ use std::{
 };
 
 use countersign_capabilities::History;
-use countersign_core::clock::{Clock, Timestamp};
+use countersign_core::{
+    clock::{Clock, Timestamp},
+    ids::ThreadId,
+};
 use countersign_graph::action::{ActionRecord, Status};
 use countersign_understanding::lexicon::{Name, Names};
 
 use super::{
-    actions::load,
+    actions::{compare, load},
     bridge::{client::BridgeClient, data::Parameter},
 };
 
@@ -47,6 +50,10 @@ pub struct Started {
     pub job: String,
     /// The simulation.
     pub simulation: String,
+    /// The thread in which it was requested.
+    pub thread: ThreadId,
+    /// True if it is the run of one value of a comparison.
+    pub is_step: bool,
     /// The time of the start.
     pub at: Timestamp,
     /// The time it took, once it has ended.
@@ -210,8 +217,8 @@ impl Memory {
         }
     }
 
-    /// Records a started run.
-    pub fn started(&self, job: &str, simulation: &str, at: Timestamp) {
+    /// Records a started run of an action.
+    pub fn started(&self, job: &str, simulation: &str, of: &ActionRecord, at: Timestamp) {
         let mut inner = self.inner();
         if inner.runs.iter().any(|run| run.job == job) {
             return;
@@ -220,7 +227,8 @@ impl Memory {
             inner.runs.pop_front();
         }
         let (job, simulation) = (job.to_owned(), simulation.to_owned());
-        inner.runs.push_back(Started { job, simulation, at, took: None, results: None });
+        let (thread, is_step) = (of.thread.clone(), of.name == compare::NAME);
+        inner.runs.push_back(Started { job, simulation, thread, is_step, at, took: None, results: None });
     }
 
     /// Records the end of a run.

@@ -5,8 +5,8 @@ use countersign_capabilities::{
     Tool, ToolError,
     parameters::{non_blank, parameters, schema},
 };
-use countersign_core::reply::{Reply, Text};
-use countersign_graph::action::{ActionRecord, ErrorKind};
+use countersign_core::{ids::ThreadId, reply::Reply};
+use countersign_graph::action::{ActionRecord, ErrorKind, Reader};
 use futures_util::future::{BoxFuture, join_all};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -22,6 +22,7 @@ use super::{
     },
     comparing, curve,
     find::{self, Asked},
+    memory::Started,
     populations,
     replies::{answers, comparisons, refusals},
     under_way::{self, UnderWay},
@@ -56,6 +57,9 @@ struct Given {
     /// The earlier run in the person's words: “yesterday's run”, “the previous run”, a date, or the id of a job or of
     /// results.
     with: Option<String>,
+    /// The thread of the person who asks.
+    #[serde(skip)]
+    thread: Option<ThreadId>,
 }
 
 type Called<'a> = BoxFuture<'a, Result<Value, ToolError>>;
@@ -92,6 +96,11 @@ impl Tool for Reading {
     async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
         let given: Given = parameters(arguments).map_err(find::refused_tool)?;
         (self.call)(&self.deps, given).await
+    }
+
+    async fn call_for(&self, arguments: &Value, reader: &Reader) -> Result<Value, ToolError> {
+        let given: Given = parameters(arguments).map_err(find::refused_tool)?;
+        (self.call)(&self.deps, Given { thread: reader.thread.clone(), ..given }).await
     }
 
     fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
@@ -308,14 +317,7 @@ async fn job(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
 async fn newest_job(deps: &Deps, asked: &Given) -> Result<Value, ToolError> {
     let simulation = non_blank(asked.simulation.as_ref());
     if let Some(record) = under_way::newest(deps, simulation).await {
-        let mut answer = match running::progress_of(&record).job {
-            Some(job) => deps.client.job(&job).await.map_or_else(|_| json!({}), |job| json!(job)),
-            None => json!({}),
-        };
-        let work = UnderWay::of(&record);
-        answer["simulation"] = json!(work.simulation);
-        answer["work"] = json!(work);
-        return Ok(answer);
+        return Ok(state_of(deps, &record).await);
     }
     let newest = deps.memory.runs().into_iter().find(|run| is_of(asked, &run.simulation));
     let last = under_way::last(deps, simulation).await;
@@ -338,36 +340,79 @@ async fn newest_job(deps: &Deps, asked: &Given) -> Result<Value, ToolError> {
     }
 }
 
-/// Returns the id of the requested results: the given one, otherwise those of the newest run, of the simulation that is
-/// named.
-fn results_id(deps: &Deps, asked: &Given) -> Result<String, ToolError> {
-    let simulation = non_blank(asked.simulation.as_ref());
-    let newest =
-        || deps.memory.runs().into_iter().filter(|run| is_of(asked, &run.simulation)).find_map(|run| run.results);
-    let found = non_blank(asked.results.as_ref()).map(str::to_owned).or_else(newest);
-    let none = || match simulation {
-        Some(simulation) => {
-            Reply::text(Text::new().plain("I have no record of a run of ").bold(simulation).plain(" with results."))
-                .choice("Run simulation", format!("run {simulation}"))
-        }
-        None => {
-            Reply::text("I have no run with results on record. Name the results, such as “show the results of ‹id›”.")
-        }
+/// Returns the state of work in progress.
+async fn state_of(deps: &Deps, record: &ActionRecord) -> Value {
+    let mut answer = match running::progress_of(record).job {
+        Some(job) => deps.client.job(&job).await.map_or_else(|_| json!({}), |job| json!(job)),
+        None => json!({}),
     };
-    found.ok_or_else(|| ToolError { kind: ErrorKind::NotFound, reply: none(), transient: false })
+    let work = UnderWay::of(record);
+    answer["simulation"] = json!(work.simulation);
+    answer["work"] = json!(work);
+    answer
+}
+
+/// Results that were asked for.
+struct Found {
+    id: String,
+    /// Their run, if they were not asked for by their id.
+    run: Option<Started>,
+}
+
+impl Found {
+    /// Returns the beginning of an answer: the results, and which run they are of.
+    fn answer(&self) -> Value {
+        let mut answer = json!({ "results": self.id });
+        if let Some(run) = &self.run {
+            answer["simulation"] = json!(run.simulation);
+            answer["at"] = json!(run.at);
+        }
+        answer
+    }
+}
+
+/// Returns the results with the given id, otherwise those of the newest run of the simulation that is named. Runs of this
+/// thread come before others. A run of a comparison is not taken: its figures mean nothing without its value.
+///
+/// # Errors
+///
+/// A reply that work of this thread, or on the named simulation, is in progress, or that there are no results.
+async fn find_results(deps: &Deps, asked: &Given) -> Result<Found, ToolError> {
+    if let Some(id) = non_blank(asked.results.as_ref()) {
+        return Ok(Found { id: id.to_owned(), run: None });
+    }
+    let simulation = non_blank(asked.simulation.as_ref());
+    let runs = deps.memory.runs().into_iter().filter(|run| is_of(asked, &run.simulation) && run.results.is_some());
+    let (steps, runs): (Vec<Started>, Vec<Started>) = runs.partition(|run| run.is_step);
+    let is_here = |run: &&Started| asked.thread.as_ref() == Some(&run.thread);
+    let newest = runs.iter().find(is_here).or(runs.first());
+    let none = |reply: Reply| ToolError { kind: ErrorKind::NotFound, reply, transient: false };
+    let in_progress = under_way::newest(deps, simulation).await;
+    let concerns = |record: &ActionRecord| simulation.is_some() || asked.thread.as_ref() == Some(&record.thread);
+    if let Some(record) = in_progress.filter(concerns) {
+        let state = answers::job(&state_of(deps, &record).await, deps.client.clock().now());
+        return Err(none(answers::no_results_yet(state, newest.and_then(|run| run.results.as_deref()))));
+    }
+    match newest.and_then(|run| Some((run.results.clone()?, run))) {
+        Some((id, run)) => Ok(Found { id, run: Some(run.clone()) }),
+        None => Err(none(answers::no_results(simulation, steps.first().map(|step| step.simulation.as_str())))),
+    }
 }
 
 async fn metrics(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
-    let results = results_id(deps, &asked)?;
-    let metrics = deps.client.metrics(&results).await.map_err(failed)?;
-    Ok(json!({ "results": results, "metrics": metrics }))
+    let found = find_results(deps, &asked).await?;
+    let mut answer = found.answer();
+    answer["metrics"] = json!(deps.client.metrics(&found.id).await.map_err(failed)?);
+    Ok(answer)
 }
 
 async fn results(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
-    let results = results_id(deps, &asked)?;
-    let series = deps.client.results(&results).await.map_err(failed)?;
-    let metrics = deps.client.metrics(&results).await.unwrap_or_default();
-    Ok(json!({ "results": results, "metrics": metrics, "curves": curve::thinned(&series) }))
+    let found = find_results(deps, &asked).await?;
+    let series = deps.client.results(&found.id).await.map_err(failed)?;
+    let mut answer = found.answer();
+    answer["metrics"] = json!(deps.client.metrics(&found.id).await.unwrap_or_default());
+    answer["curves"] = json!(curve::thinned(&series));
+    Ok(answer)
 }
 
 async fn compare_runs(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
@@ -376,9 +421,10 @@ async fn compare_runs(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
 }
 
 async fn population(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
-    let results = results_id(deps, &asked)?;
-    let population = populations::read(deps, &results).await.map_err(failed)?;
-    Ok(json!({ "results": results, "population": population }))
+    let found = find_results(deps, &asked).await?;
+    let mut answer = found.answer();
+    answer["population"] = json!(populations::read(deps, &found.id).await.map_err(failed)?);
+    Ok(answer)
 }
 
 async fn snapshots(deps: &Deps, asked: Given) -> Result<Value, ToolError> {

@@ -1,7 +1,7 @@
 //! The conversion of a wanted value to the absolute number that is sent, in the parameter's own unit.
 
 use countersign_capabilities::parameters::refused;
-use countersign_core::units::{Fit, fit, kind, number, quantity, rounded};
+use countersign_core::units::{Fit, fit, is_by_body_weight, kind, number, quantity, rounded};
 use countersign_graph::action::{ErrorKind, PrepareError};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -52,7 +52,7 @@ pub async fn absolute(
     let wanted = computed(deps, simulation, path, before, said, says).await?;
     let has_value = if path == ranges::BODY_WEIGHT { wanted.value > 0.0 } else { wanted.value >= 0.0 };
     let is_quantity = wanted.unit.as_deref().is_some_and(|unit| kind(unit).is_some());
-    if is_quantity && !has_value {
+    if (is_quantity || wanted.unit.as_deref() == Some("%")) && !has_value {
         let range = find::range(deps, simulation, path).await;
         return Err(refused(ErrorKind::Validation, refusals::negative(path, &wanted, before, range.as_ref())));
     }
@@ -163,7 +163,10 @@ impl Target<'_> {
             Fit::Other => {
                 let range = find::range(self.deps, self.simulation, path).await;
                 // The same number in the right unit is suggested only if it is a possible value.
-                let is_possible = value > 0.0 && range.as_ref().is_none_or(|range| range.allows(value));
+                // A dose by body weight is another dose than the same number without it.
+                let is_possible = value > 0.0
+                    && range.as_ref().is_none_or(|range| range.allows(value))
+                    && is_by_body_weight(given.unwrap_or_default()) == own.is_some_and(is_by_body_weight);
                 let right = is_possible.then(|| quantity(value, own));
                 let mistake = refusals::WrongUnit { path, given: given.unwrap_or_default(), own, range, right };
                 wrong(refusals::wrong_unit(&mistake, says))

@@ -203,15 +203,27 @@ pub(super) fn list(watches: &[Watch], digests: &[Digest], reader: &Reader) -> Re
         Text::from(format!("A digest {here}{}, next ", digest.schedule.words())).moment(digest.next)
     };
     let lines = watches.iter().map(watch).chain(digests.iter().map(digest)).collect();
-    let mut names: Vec<&str> = watches.iter().map(|watch| watch.name.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
-    let buttons = names.iter().take(4).map(|name| (format!("Stop watching {name}"), format!("stop watching “{name}”")));
-    let reply = Reply::default().and(Part::List(lines)).choices(buttons);
+    let reply = stop_watch_buttons(Reply::default().and(Part::List(lines)), watches);
     match digests {
         [_] => reply.choice("Stop the digest", "stop the digest"),
         digests => stop_buttons(reply, digests),
     }
+}
+
+/// Adds a button for each watched thing that stops its watches.
+fn stop_watch_buttons(reply: Reply, watches: &[Watch]) -> Reply {
+    let mut names: Vec<&str> = watches.iter().map(|watch| watch.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let button = |name: &&str| (format!("Stop watching {name}"), format!("stop watching “{name}”"));
+    reply.choices(names.iter().take(4).map(button))
+}
+
+/// Returns the question which watch is to be stopped.
+pub(super) fn which_watch(watches: &[Watch]) -> Reply {
+    let lines = watches.iter().map(|watch| event(&watch.name, &watch.event)).collect();
+    let reply = Reply::text("There are several watches. Which one should I stop?").and(Part::List(lines));
+    stop_watch_buttons(reply, watches)
 }
 
 /// Adds a button for each digest that stops it.

@@ -395,7 +395,7 @@ struct StopArguments {
     /// The thing by name, if watches of one thing are to end.
     #[serde(default)]
     thing: Option<String>,
-    /// The part to end: `digest` for one digest, `digests` for all of them, or `everything`.
+    /// The part to end: `watch` for the only watch, `digest` for one digest, `digests` for all of them, or `everything`.
     #[serde(default)]
     what: Option<String>,
     /// The days of the digest to end, such as `Monday` or `weekly`, if there are several.
@@ -426,6 +426,28 @@ impl StopArguments {
         }
     }
 
+    /// Returns the watches that these arguments mean among those that the reader may stop. Without a thing, a watch of
+    /// the thread itself is meant before others.
+    fn watches<'w>(&self, all: &'w [Watch], reader: &Reader) -> Vec<&'w Watch> {
+        let name = self.thing.as_deref().map(fold);
+        let is_named = |watch: &&Watch| {
+            name.as_ref().is_some_and(|name| *name == fold(&watch.name) || *name == fold(&watch.thing))
+        };
+        let visible: Vec<&Watch> = all.iter().filter(|watch| is_visible(&watch.by, &watch.thread, reader)).collect();
+        let here = |watch: &&Watch| reader.thread.as_ref() == Some(&watch.thread);
+        match self.what.as_deref() {
+            Some("everything") => visible,
+            Some("watch") if name.is_none() && visible.iter().any(here) => visible.into_iter().filter(here).collect(),
+            Some("watch") if name.is_none() => visible,
+            _ => visible.into_iter().filter(is_named).collect(),
+        }
+    }
+
+    /// Returns true if it has to be asked which of these watches is to end: one is meant, and there are several.
+    fn is_unclear_watch(&self, watches: &[&Watch]) -> bool {
+        self.what.as_deref() == Some("watch") && self.thing.is_none() && watches.len() > 1
+    }
+
     /// Returns true if it has to be asked which of these digests is to end: one is meant, and their times differ.
     fn is_unclear(&self, digests: &[&Digest]) -> bool {
         let first = digests.first().map(|digest| &digest.schedule);
@@ -439,6 +461,8 @@ enum Stopped {
     Ended(Vec<Watch>, usize),
     /// Nothing has ended, since one of these digests is meant.
     Unclear(Vec<Digest>),
+    /// Nothing has ended, since one of these watches is meant.
+    UnclearWatch(Vec<Watch>),
 }
 
 #[async_trait]
@@ -461,20 +485,19 @@ impl Tool for StopWatching {
 
     async fn call_for(&self, arguments: &Value, reader: &Reader) -> Result<Value, ToolError> {
         let asked: StopArguments = arguments_as(arguments)?;
-        let is_everything = asked.what.as_deref() == Some("everything");
-        let name = asked.thing.as_deref().map(fold);
-        let ends_watch = |watch: &Watch| {
-            let is_named = name.as_ref().is_some_and(|name| *name == fold(&watch.name) || *name == fold(&watch.thing));
-            (is_everything || is_named) && is_visible(&watch.by, &watch.thread, reader)
-        };
         let change = |contents: &mut Contents| {
             let digests = asked.digests(&contents.digests, reader);
             if asked.is_unclear(&digests) {
                 return Stopped::Unclear(digests.into_iter().cloned().collect());
             }
+            let watches = asked.watches(&contents.watches, reader);
+            if asked.is_unclear_watch(&watches) {
+                return Stopped::UnclearWatch(watches.into_iter().cloned().collect());
+            }
             let ended: Vec<String> = digests.iter().map(|digest| digest.id.clone()).collect();
+            let ended_watches: Vec<String> = watches.iter().map(|watch| watch.id.clone()).collect();
             let (over, others): (Vec<Watch>, Vec<Watch>) =
-                std::mem::take(&mut contents.watches).into_iter().partition(|watch| ends_watch(watch));
+                std::mem::take(&mut contents.watches).into_iter().partition(|watch| ended_watches.contains(&watch.id));
             contents.watches = others;
             contents.digests.retain(|digest| !ended.contains(&digest.id));
             Stopped::Ended(over, ended.len())
@@ -482,6 +505,7 @@ impl Tool for StopWatching {
         Ok(answer(&match self.0.book.change(change).await.map_err(|error| unavailable(&error))? {
             Stopped::Ended(watches, digests) => replies::stopped(&watches, digests),
             Stopped::Unclear(digests) => replies::which_digest(&digests),
+            Stopped::UnclearWatch(watches) => replies::which_watch(&watches),
         }))
     }
 

@@ -74,6 +74,11 @@ impl Approvals {
                 self.record_refusal(&record, &typed.by, denial.word()).await?;
                 return Ok(InboxAnswer::Refused(denial.may_not_decide()));
             }
+            let person = self.person(&record, &typed.by, true).await;
+            if let Err(denial) = policy::may_approve(&record, &typed.by, &person) {
+                self.record_refusal(&record, &typed.by, denial.word()).await?;
+                return Ok(InboxAnswer::Refused(replies::denied(&record, &typed.by, true, denial)));
+            }
             self.record_refusal(&record, &typed.by, "typed").await?;
             return Ok(InboxAnswer::Refused(replies::use_the_button(&record)));
         }

@@ -143,8 +143,18 @@ pub fn parse(registry: &Registry, command: &str, text: &str) -> Result<ParsedCom
     })
 }
 
+impl CommandWord {
+    /// Returns true if the example of this word is about what was typed without the word: `running` for `list running`.
+    pub fn is_left_out_before(&self, typed: &str) -> bool {
+        self.word.example.strip_prefix(self.word.word).is_some_and(|rest| rest.trim().eq_ignore_ascii_case(typed))
+    }
+}
+
 /// Returns the word that was most likely meant, preferring one of the same command.
 fn nearest(words: &[CommandWord], command: &str, typed: &str) -> Option<CommandWord> {
+    if let Some(left_out) = words.iter().find(|known| known.command == command && known.is_left_out_before(typed)) {
+        return Some(*left_out);
+    }
     let similarity = |known: &CommandWord| {
         let similarity = strsim::jaro_winkler(known.word.word, typed);
         if known.command == command { similarity } else { similarity - 0.05 }
@@ -220,6 +230,7 @@ mod tests {
             ("/lists status now", "status alone"),
             ("/lists stauts", "/lists status?"),
             ("/lists lsit", "/lists list running?"),
+            ("/lists running", "/lists list running?"),
             ("/lists mine", "/countersign mine?"),
             ("/countersign pendign", "/countersign pending?"),
             ("/countersign setings", "/countersign settings?"),

@@ -293,6 +293,10 @@ pub fn wrong(command: &str, wrong: &CommandError) -> Reply {
             };
             let text = Text::from("I don't know ").code(format!("{command} {word}")).plain(".");
             match nearest {
+                Some(known) if known.is_left_out_before(&word) => {
+                    let meant = format!("{} {}", known.command, known.word.example);
+                    return Reply::text(text.plain(" Did you mean ").code(meant).plain("?"));
+                }
                 Some(known) => (text.plain(" Did you mean ").code(full_name(known)).plain("?"), known),
                 None => return Reply::text(text).hint(Text::from("Try ").code(format!("{command} help")).plain(".")),
             }

@@ -204,6 +204,10 @@ async fn commands_say_what_was_nearly_meant_and_repeat_little() {
         bot.user("ana").types("/upgrade list runing").await,
         "No context or status is called `runing`. Did you mean `/upgrade list running`?"
     );
+    assert_eq!(
+        bot.user("ana").types("/upgrade running").await,
+        "I don't know `/upgrade running`. Did you mean `/upgrade list running`?"
+    );
     let told = bot.user("ana").types(&format!("/countersign {}", "x".repeat(3000))).await;
     assert!(told.chars().count() < 200, "{told}");
 }

@@ -73,6 +73,8 @@ async fn nobody_else_reads_a_direct_message() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_typed_yes_is_not_enough_and_a_typed_no_is() {
     let (bot, mut thread) = TestBot::asked("ana", "delete Math Hints").await;
+    thread.says("ana", "yes").await;
+    assert_snapshot!(thread.told("ana"), @"You asked for this and it can't be undone, so another person has to approve it.");
     thread.says("bo", "yes").await;
     assert_snapshot!(thread.told("bo"), @"A typed answer isn't enough for this. Press *Delete permanently* or *Keep experiment* on the card.");
     assert_eq!(thread.heard(), "");

@@ -74,6 +74,8 @@ async fn the_same_is_done_for_another_context_and_another_experiment() {
     thread.skip();
     let same = answer(&mut thread, "the same for mathstream").await;
     assert!(same.contains("Class Hint Rollout") && !same.contains("Math Hints"), "{same}");
+    let elsewhere = answer(&mut thread, "and assign-prog?").await;
+    assert!(elsewhere.contains("Math Hints") && !elsewhere.contains("Class Hint Rollout"), "{elsewhere}");
     let (_bot, mut thread) = TestBot::hears("ana", "show Math Hints in detail").await;
     thread.skip();
     let same = answer(&mut thread, "the same for Running Test").await;

@@ -30,6 +30,8 @@ async fn what_the_thread_is_about_decides_between_domains() {
     for said in ["is it done?", "run a population of 100 adults"] {
         told.says(said, &mut thread).await;
     }
+    let elsewhere = bot.user("ana").answer("what is cmax?").await;
+    assert!(elsewhere.contains("PK figures of the run of *demo*, started "), "{elsewhere}");
     assert_snapshot!(told.0);
     finish(bot, bridge).await;
 }
@@ -68,6 +70,26 @@ async fn values_are_set_in_the_words_of_people() {
         told.says(said, &mut thread).await;
     }
     assert_snapshot!(told.0);
+    finish(bot, bridge).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dose_by_body_weight_and_a_run_for_a_time_are_asked_about() {
+    let mut told = Transcript::default();
+    let (bot, bridge) = bot_with(Version::V05).await;
+    let mut thread = loads(&bot, "demo").await;
+    for said in ["change dose to 2 mg/kg", "run it for 48 hours"] {
+        told.says(said, &mut thread).await;
+    }
+    assert_snapshot!(told.0, @"
+    > change dose to 2 mg/kg
+    `Dose` is given in mg, a mass. mg/kg is a dose by body weight.
+    Give the dose in mg: multiply it by the body weight.
+
+    > run it for 48 hours
+    Should the simulated time be 48 hours, or should the run take no longer than 48 hours?
+    [set Simulation|EndTime to 48 hours in demo] [run demo with a time limit of 48 hours]
+    ");
     finish(bot, bridge).await;
 }
 
@@ -129,6 +151,8 @@ async fn work_in_progress_is_described_without_ids() {
     eventually("the end of the comparison", || has_said(&thread, "Cmax")).await;
     bot.settled().await;
     drop(thread);
+    let elsewhere = bot.user("ana").answer("what is cmax?").await;
+    assert!(elsewhere.contains("only a comparison of values of *demo*"), "no figures without their value: {elsewhere}");
     finish(bot, bridge).await;
 }
 

@@ -81,7 +81,7 @@ fn same_for(utterance: Utterance<'_>) -> Option<UserRequest> {
     const SAME: &str = "the same for|same for|the same with|same with|the same in|same in|the same to|do the same for|\
         do the same with|do the same in|do the same to|same thing for|same thing with|same again for|the same thing for|\
         likewise for|repeat for|repeat it for|repeat that for|repeat this for|do it for|do that for|do this for|now for|now in";
-    const AND: &str = "what about|how about|and for|and in|and what about|and how about|for|in";
+    const AND: &str = "what about|how about|and for|and in|and what about|and how about|and|for|in";
     let topic = utterance.topic_of(OWNER)?;
     let (rest, is_sure) = match after(utterance.words, SAME) {
         Some(rest) => (rest, true),

@@ -316,7 +316,7 @@ impl CompareValues {
         match submitted.await {
             Ok(job) => {
                 let now = deps.client.clock().now();
-                deps.memory.started(&job.id, &comparison.simulation, now);
+                deps.memory.started(&job.id, &comparison.simulation, record, now);
                 sweep.job = Some(job.id.clone());
                 Batch::Waits(progress(comparison, &sweep), running::awaited(&job.id, comparison.limit_s))
             }

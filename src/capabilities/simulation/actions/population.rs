@@ -158,7 +158,7 @@ impl Batches for RunPopulation {
         };
         let Some(job) = running::progress_of(record).job else {
             return match deps.client.run_population(&run, record.id.as_str(), &confirmed).await {
-                Ok(job) => running::submitted(deps, &job, &run.simulation, run.limit_s),
+                Ok(job) => running::submitted(deps, record, &job, &run.simulation, run.limit_s),
                 Err(error) => running::not_submitted(deps, record, &run.simulation, interrupted, &error),
             };
         };

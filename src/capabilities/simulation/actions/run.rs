@@ -182,7 +182,7 @@ impl Batches for RunSimulation {
         let Some(job) = running::progress_of(record).job else {
             let asked = Run { simulation: run.simulation, run: format!("run-{}", record.id), limit_s: run.limit_s };
             return match deps.client.run(&asked, record.id.as_str(), &confirmed).await {
-                Ok(job) => running::submitted(deps, &job, &asked.simulation, asked.limit_s),
+                Ok(job) => running::submitted(deps, record, &job, &asked.simulation, asked.limit_s),
                 Err(error) => running::not_submitted(deps, record, &asked.simulation, interrupted, &error),
             };
         };

@@ -109,9 +109,9 @@ pub async fn give_up(deps: &Deps, record: &ActionRecord) -> Option<Progress> {
 }
 
 /// Returns the batch that waits for a newly submitted job.
-pub fn submitted(deps: &Deps, job: &Job, simulation: &str, limit_s: u64) -> Batch {
+pub fn submitted(deps: &Deps, record: &ActionRecord, job: &Job, simulation: &str, limit_s: u64) -> Batch {
     let now = deps.client.clock().now();
-    deps.memory.started(&job.id, simulation, now);
+    deps.memory.started(&job.id, simulation, record, now);
     let data = RunProgress { job: Some(job.id.clone()), cancelled: false };
     Batch::Waits(progress(data, 0, 1, note(job.status, now)), awaited(&job.id, limit_s))
 }

@@ -2,10 +2,12 @@
 //!
 //! A parameter is named by its path or by the usual words for such parameters ([`PARAMETER_WORDS`]). Other words are
 //! never taken for a parameter, so that requests to other domains are left to them. A value is anything that [`Amount`]
-//! can parse. [`answers`] reads values without a parameter, and [`combined`] sentences that set a value and run.
+//! can parse. [`answers`] reads values without a parameter, [`combined`] sentences that set a value and run, and [`run_times`] runs
+//! for a length of time.
 
 mod answers;
 mod combined;
+mod run_times;
 #[cfg(test)]
 mod tests;
 
@@ -140,6 +142,10 @@ impl Phrases for OfSimulations {
             "named" => named(utterance),
             kind => slot(kind, utterance.words),
         }
+    }
+
+    fn first(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
+        run_times::question(utterance)
     }
 
     fn correction(&self, utterance: Utterance<'_>) -> Option<Interpretation> {

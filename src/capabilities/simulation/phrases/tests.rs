@@ -117,6 +117,32 @@ fn runs_are_asked_for() {
 }
 
 #[test]
+fn a_run_for_a_time_is_a_question_and_a_time_limit_is_not() {
+    let of_demo = Situation {
+        last_subject: Some("demo".to_owned()),
+        subjects: [("simulation".to_owned(), "demo".to_owned())].into(),
+        ..Situation::default()
+    };
+    let asked =
+        |time: &str| format!("unclear: set Simulation|EndTime to {time} in demo | run demo with a time limit of {time}");
+    let (day, hours, minutes) = (asked("24 hours"), asked("48 h"), asked("5 minutes"));
+    let rows = [
+        ("run it for 24 hours", day.as_str()),
+        ("simulate 24 hours", &day),
+        ("run the simulation over 48 h", &hours),
+        ("run it within 5 minutes", &minutes),
+        ("run it with a time limit of 5 minutes", r#"run_simulation {"simulation":"demo","time_limit_s":300.0}"#),
+        ("run it for at most 60 s", r#"run_simulation {"simulation":"demo","time_limit_s":60.0}"#),
+        (
+            "set Simulation|EndTime to 24 hours in demo",
+            r#"set_parameter_value {"parameter":"Simulation|EndTime","simulation":"demo","value":"24 hours"}"#,
+        ),
+        ("run it for 50 virtual subjects", r#"run_population_simulation {"simulation":"demo","size":50}"#),
+    ];
+    check(&book(), &of_demo, &rows);
+}
+
+#[test]
 fn states_and_results_are_read() {
     let of_demo = Situation { last_subject: Some("demo".to_owned()), ..Situation::default() };
     let rows = [
@@ -141,6 +167,7 @@ fn states_and_results_are_read() {
         ("show the results", "read get_results"),
         ("show the results of run-1", r#"read get_results {"results":"run-1"}"#),
         ("what is the cmax of run-1?", r#"read calculate_pk_parameters {"results":"run-1"}"#),
+        ("what was the cmax?", "read calculate_pk_parameters"),
         ("list the snapshots of demo", r#"read list_snapshots {"simulation":"demo"}"#),
         ("which models can I load?", "read discover_models"),
         ("is the simulation bridge running?", "read check_bridge_health"),

@@ -196,24 +196,61 @@ pub fn unknown_job(id: &str) -> Reply {
         .hint("It keeps jobs for about a week. Check the ID on the run's card.")
 }
 
+/// Says that there are no results yet; `state` describes the work in progress.
+pub fn no_results_yet(state: Reply, earlier: Option<&str>) -> Reply {
+    let reply = state.hint("It has no results until it ends.");
+    match earlier {
+        Some(earlier) => reply.choice("Show earlier results", format!("show the results of {earlier}")),
+        None => reply,
+    }
+}
+
+/// Says that no run with results is known; `compared` is a simulation that has only runs of comparisons.
+pub fn no_results(simulation: Option<&str>, compared: Option<&str>) -> Reply {
+    match (simulation, compared) {
+        (_, Some(compared)) => Reply::text(
+            Text::from("I have only a comparison of values of ").bold(compared).plain(", no single run with results."),
+        )
+        .hint("The figures for each value are in the comparison's thread.")
+        .choice("Run simulation", format!("run {compared}")),
+        (Some(simulation), None) => {
+            Reply::text(Text::from("I have no record of a run of ").bold(simulation).plain(" with results."))
+                .choice("Run simulation", format!("run {simulation}"))
+        }
+        (None, None) => {
+            Reply::text("I have no run with results on record. Name the results, such as “show the results of ‹id›”.")
+        }
+    }
+}
+
+/// Names results by their run, or else by their id: “the run of demo, started 10:00 AM”.
+fn of_run(answer: &Value) -> Text {
+    match (answer["simulation"].as_str(), answer["at"].as_i64()) {
+        (Some(simulation), Some(at)) => {
+            Text::from("the run of ").bold(simulation).plain(", started ").moment(Timestamp(at))
+        }
+        _ => Text::new().code(answer["results"].as_str().unwrap_or_default()),
+    }
+}
+
 /// The requested PK figures.
 pub fn metrics(answer: &Value) -> Reply {
     let metrics: Vec<Metric> = part(&answer["metrics"]);
-    let results = answer["results"].as_str().unwrap_or_default();
     match metrics.is_empty() {
-        true => Reply::text(Text::from("The results ").code(results).plain(" have no PK figures.")),
-        false => figures::pk(Reply::text(Text::from("PK figures of ").code(results).plain(":")), &metrics),
+        true => Reply::text(Text::from("There are no PK figures of ").join(of_run(answer)).plain(".")),
+        false => figures::pk(Reply::text(Text::from("PK figures of ").join(of_run(answer)).plain(":")), &metrics),
     }
 }
 
 /// The requested figures and curves.
 pub fn results(answer: &Value) -> Reply {
     let curves: Vec<Curve> = part(&answer["curves"]);
-    let results = answer["results"].as_str().unwrap_or_default();
-    let reply = Reply::text(Text::from("Results ").code(results).plain(format!(" have {} curves.", curves.len())));
+    let number = if curves.len() == 1 { "1 curve".to_owned() } else { format!("{} curves", curves.len()) };
+    let reply = Reply::text(Text::from("Results of ").join(of_run(answer)).plain(format!(": {number}.")));
     let metrics: Vec<Metric> = part(&answer["metrics"]);
     let reply = figures::pk(reply, &metrics);
-    figures::with_curves(reply, &format!("Concentration in {results}"), &curves)
+    let of = answer["simulation"].as_str().or(answer["results"].as_str()).unwrap_or_default();
+    figures::with_curves(reply, &format!("Concentration in {of}"), &curves)
 }
 
 /// The requested results of a population run.
@@ -293,5 +330,17 @@ mod tests {
         ));
         let last = json!({ "last": "Run “demo”", "at": now, "simulation": "demo" });
         assert!(said(last).starts_with("No run is in progress. Last: Run “demo”, started "));
+    }
+
+    #[test]
+    fn results_are_named_by_their_run_unless_they_were_asked_for_by_their_id() {
+        let metric = json!({ "output": "Plasma", "cmax": 1.5 });
+        let curve = json!({ "name": "Plasma", "points": [[0.0, 0.0], [1.0, 1.5]] });
+        let of_run = json!({ "results": "run-1", "simulation": "demo", "at": 0, "metrics": [metric], "curves": [curve] });
+        let by_id = json!({ "results": "run-1", "metrics": [metric], "curves": [] });
+        assert!(metrics(&of_run).words().starts_with("PK figures of the run of demo, started "));
+        assert!(metrics(&by_id).words().starts_with("PK figures of run-1:"));
+        assert!(results(&of_run).words().contains(": 1 curve."));
+        assert!(results(&by_id).words().starts_with("Results of run-1: 0 curves."));
     }
 }

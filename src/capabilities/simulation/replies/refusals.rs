@@ -136,6 +136,9 @@ pub fn wrong_unit(mistake: &WrongUnit<'_>, says: impl Fn(&str) -> String) -> Rep
         (Some(right), ..) => {
             reply.hint(format!("Use, for example, “{right}”.")).choice(format!("Set it to {right}"), says(right))
         }
+        (None, _, Some(unit)) if units::is_by_body_weight(given) => {
+            reply.hint(format!("Give the dose in {unit}: multiply it by the body weight."))
+        }
         (None, Some(range), _) => reply.hint(format!("Give a value within {}.", range.words())),
         (None, None, Some(unit)) => reply.hint(format!("Give a value in {unit}.")),
         (None, None, None) => reply.hint("Give a number without a unit."),

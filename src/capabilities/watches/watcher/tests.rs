@@ -281,6 +281,20 @@ async fn watches_are_listed_and_stopped() {
 }
 
 #[tokio::test]
+async fn the_only_watch_is_stopped_without_its_name_and_of_several_one_is_asked_for() {
+    let world = World::start();
+    world.asks("U1", "watch", reaching(500)).await;
+    world.asks("U1", "watch", json!({ "thing": "Math Hints", "event": "ends" })).await;
+    let said = world.asks("U1", "stop_watching", json!({ "what": "watch" })).await;
+    assert!(said.contains("Which one should I stop?") && said.contains("when Math Hints ends"), "{said}");
+    let said = world.asks("U1", "stop_watching", json!({ "thing": "Math Hints" })).await;
+    assert!(said.contains("I stopped watching Math Hints."), "{said}");
+    world.asks("U1", "watch", reaching(500)).await;
+    let said = world.asks("U1", "stop_watching", json!({ "what": "watch" })).await;
+    assert!(said.contains("I stopped watching Math Hints."), "{said}");
+}
+
+#[tokio::test]
 async fn of_several_digests_the_one_that_is_named_is_stopped() {
     let world = World::start();
     for days in ["Monday", "every day", "Friday"] {
