@@ -98,13 +98,7 @@ impl Talk {
     }
 
     /// Asks the model what a message means that is none of the documented phrases.
-    async fn meaning(
-        &self,
-        state: &MailState,
-        mail: &Mail,
-        said: &str,
-        context: &Context,
-    ) -> (Meaning, Option<Usage>) {
+    async fn meaning(&self, state: &MailState, mail: &Mail, said: &str, context: &Context) -> (Meaning, Option<Usage>) {
         let not_understood = || Meaning::Answer(replies::not_understood(self.possible(state, context)));
         let Some(model) = &self.0.writer else { return (not_understood(), None) };
         let question = Question {

@@ -108,7 +108,18 @@ fn a_date_with_two_meanings_is_found() {
     let found = ambiguous("start Math Hints on 12/1").unwrap();
     assert_eq!((found.written.as_str(), found.meanings.clone()), ("12/1", ["December 1".into(), "January 12".into()]));
     assert!(found.is_first_in("2026-12-01") && found.is_first_in("December 1"));
-    for said in ["on 12/13/2026", "on 12/12/2026", "on 12/13", "on 12/12", "split 1/2", "weights to 1/2", "70/30", "SelectSection/area_model", "2026-12-03", ""] {
+    for said in [
+        "on 12/13/2026",
+        "on 12/12/2026",
+        "on 12/13",
+        "on 12/12",
+        "split 1/2",
+        "weights to 1/2",
+        "70/30",
+        "SelectSection/area_model",
+        "2026-12-03",
+        "",
+    ] {
         assert_eq!(ambiguous(said), None, "{said}");
     }
 }

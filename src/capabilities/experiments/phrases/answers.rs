@@ -241,9 +241,7 @@ pub(super) fn answer(words: &[Word], situation: &Situation, is_question: bool) -
         found.rest.retain(|word| !word.any(&["oh", "um", "uh"])); // as in “assign-prog, oh and site …”
     }
     let mut params = found.params;
-    if let ("context", None, Some((context, left))) =
-        (key, params.get(key), context_in(&found.rest, &asked.options))
-    {
+    if let ("context", None, Some((context, left))) = (key, params.get(key), context_in(&found.rest, &asked.options)) {
         params.insert(key.to_owned(), context.into());
         found.rest = left;
     }

@@ -299,7 +299,9 @@ fn values(params: &mut Map<String, Value>, key: &str, words: &[Word]) -> Vec<Wor
         over.extend_from_slice(match key {
             "conditions" | "tags" | "inclusion" | "exclusion" => clauses::list(value).1,
             "end_on" => design::date(value).map_or(&[], |(_, rest)| rest),
-            "weights" if value.len() > 1 && slots::fractions(value).is_none() && !value.iter().all(share) => &value[1..],
+            "weights" if value.len() > 1 && slots::fractions(value).is_none() && !value.iter().all(share) => {
+                &value[1..]
+            }
             _ if value.first().is_some_and(|first| first.quoted) => &value[1..],
             _ => &[],
         });

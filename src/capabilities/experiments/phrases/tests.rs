@@ -145,10 +145,7 @@ fn changes() {
                 "set the weights of Math Hints to one third / two thirds",
                 r#"update_experiment {"experiment":"Math Hints","weights":"33/67"}"#,
             ),
-            (
-                "start Math Hints on 12/1",
-                "unclear: start Math Hints on December 1 | start Math Hints on January 12",
-            ),
+            ("start Math Hints on 12/1", "unclear: start Math Hints on December 1 | start Math Hints on January 12"),
             (
                 "change the weights of Math Hints to 60% / 40%",
                 r#"update_experiment {"experiment":"Math Hints","weights":"60/40"}"#,

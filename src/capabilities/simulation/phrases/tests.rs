@@ -123,8 +123,9 @@ fn a_run_for_a_time_is_a_question_and_a_time_limit_is_not() {
         subjects: [("simulation".to_owned(), "demo".to_owned())].into(),
         ..Situation::default()
     };
-    let asked =
-        |time: &str| format!("unclear: set Simulation|EndTime to {time} in demo | run demo with a time limit of {time}");
+    let asked = |time: &str| {
+        format!("unclear: set Simulation|EndTime to {time} in demo | run demo with a time limit of {time}")
+    };
     let (day, hours, minutes) = (asked("24 hours"), asked("48 h"), asked("5 minutes"));
     let rows = [
         ("run it for 24 hours", day.as_str()),

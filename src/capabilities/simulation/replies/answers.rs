@@ -336,7 +336,8 @@ mod tests {
     fn results_are_named_by_their_run_unless_they_were_asked_for_by_their_id() {
         let metric = json!({ "output": "Plasma", "cmax": 1.5 });
         let curve = json!({ "name": "Plasma", "points": [[0.0, 0.0], [1.0, 1.5]] });
-        let of_run = json!({ "results": "run-1", "simulation": "demo", "at": 0, "metrics": [metric], "curves": [curve] });
+        let of_run =
+            json!({ "results": "run-1", "simulation": "demo", "at": 0, "metrics": [metric], "curves": [curve] });
         let by_id = json!({ "results": "run-1", "metrics": [metric], "curves": [] });
         assert!(metrics(&of_run).words().starts_with("PK figures of the run of demo, started "));
         assert!(metrics(&by_id).words().starts_with("PK figures of run-1:"));
