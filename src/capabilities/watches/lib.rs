@@ -27,6 +27,7 @@ mod replies;
 pub mod schedule;
 pub mod settings;
 pub mod split;
+mod stopping;
 #[cfg(test)]
 mod testing;
 mod tools;

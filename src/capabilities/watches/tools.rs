@@ -12,7 +12,6 @@ use countersign_graph::{
     action::{ErrorKind, Reader},
     store::Error,
 };
-use countersign_understanding::lexicon::fold;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -21,6 +20,7 @@ use super::{
     book::{Contents, WatchBook},
     replies,
     schedule::{self, Schedule},
+    stopping::StopWatching,
     watch::{Digest, Event, Followed, Split, Watch},
     watcher::Observers,
 };
@@ -74,13 +74,13 @@ fn refused(kind: ErrorKind, reply: Reply) -> ToolError {
     ToolError { kind, reply, transient: false }
 }
 
-fn arguments_as<T: serde::de::DeserializeOwned>(arguments: &Value) -> Result<T, ToolError> {
+pub(super) fn arguments_as<T: serde::de::DeserializeOwned>(arguments: &Value) -> Result<T, ToolError> {
     let given = if arguments.is_null() { json!({}) } else { arguments.clone() };
     serde_json::from_value(given)
         .map_err(|error| refused(ErrorKind::UserInput, parameters::unreadable(&error.to_string())))
 }
 
-fn unavailable(error: &Error) -> ToolError {
+pub(super) fn unavailable(error: &Error) -> ToolError {
     tracing::warn!(error = countersign_core::cause::chain(error), "The watches cannot be read or written");
     ToolError { kind: ErrorKind::Network, reply: replies::unavailable(), transient: true }
 }
@@ -92,17 +92,17 @@ fn asker(reader: &Reader) -> Result<(UserId, ThreadId), ToolError> {
 }
 
 /// Returns an answer that people see as this reply, and a model as data.
-fn answer(reply: &Reply) -> Value {
+pub(super) fn answer(reply: &Reply) -> Value {
     json!({ "reply": reply })
 }
 
 /// Returns the reply in an answer.
-fn reply_in(answer: &Value) -> Option<Reply> {
+pub(super) fn reply_in(answer: &Value) -> Option<Reply> {
     serde_json::from_value(answer["reply"].clone()).ok()
 }
 
 /// Returns the refusal of a call without a person.
-fn nobody() -> ToolError {
+pub(super) fn nobody() -> ToolError {
     refused(ErrorKind::UserInput, replies::only_in_a_thread())
 }
 
@@ -346,7 +346,7 @@ impl Tool for ScheduleDigest {
 
 /// Returns true if this reader may see and stop what this person asked for in this thread: the person anywhere, others
 /// where they read along.
-fn is_visible(by: &UserId, thread: &ThreadId, reader: &Reader) -> bool {
+pub(super) fn is_visible(by: &UserId, thread: &ThreadId, reader: &Reader) -> bool {
     let is_own = reader.by.as_ref() == Some(by) && (reader.alone || thread.channel == reader.channel);
     is_own || (thread.team == reader.team && thread.channel == reader.channel)
 }
@@ -379,134 +379,6 @@ impl Tool for ListWatches {
         watches.retain(|watch| is_visible(&watch.by, &watch.thread, reader));
         digests.retain(|digest| is_visible(&digest.by, &digest.thread, reader));
         Ok(answer(&replies::list(&watches, &digests, reader)))
-    }
-
-    fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
-        reply_in(answer)
-    }
-}
-
-/// `stop_watching`: ends watches and digests.
-#[derive(Debug)]
-struct StopWatching(Deps);
-
-#[derive(Deserialize, JsonSchema)]
-struct StopArguments {
-    /// The thing by name, if watches of one thing are to end.
-    #[serde(default)]
-    thing: Option<String>,
-    /// The part to end: `watch` for the only watch, `digest` for one digest, `digests` for all of them, or `everything`.
-    #[serde(default)]
-    what: Option<String>,
-    /// The days of the digest to end, such as `Monday` or `weekly`, if there are several.
-    #[serde(default)]
-    days: Option<String>,
-    /// The time of day of the digest to end, such as `9am`, if there are several on these days.
-    #[serde(default)]
-    time: Option<String>,
-}
-
-impl StopArguments {
-    /// Returns the digests that these arguments mean among those that the reader may stop. Without days, a digest of the
-    /// thread itself is meant before others.
-    fn digests<'d>(&self, all: &'d [Digest], reader: &Reader) -> Vec<&'d Digest> {
-        let at = self.time.as_deref().and_then(moment::time_of_day);
-        let is_meant = |digest: &&Digest| {
-            is_visible(&digest.by, &digest.thread, reader)
-                && self.days.as_deref().is_none_or(|days| digest.schedule.is_called(days))
-                && at.is_none_or(|at| digest.schedule.at == at)
-        };
-        let meant: Vec<&Digest> = all.iter().filter(is_meant).collect();
-        let here = |digest: &&Digest| reader.thread.as_ref() == Some(&digest.thread);
-        match self.what.as_deref() {
-            Some("everything" | "digests") => meant,
-            Some("digest") if meant.iter().any(here) => meant.into_iter().filter(here).collect(),
-            Some("digest") => meant,
-            _ => Vec::new(),
-        }
-    }
-
-    /// Returns the watches that these arguments mean among those that the reader may stop. Without a thing, a watch of
-    /// the thread itself is meant before others.
-    fn watches<'w>(&self, all: &'w [Watch], reader: &Reader) -> Vec<&'w Watch> {
-        let name = self.thing.as_deref().map(fold);
-        let is_named = |watch: &&Watch| {
-            name.as_ref().is_some_and(|name| *name == fold(&watch.name) || *name == fold(&watch.thing))
-        };
-        let visible: Vec<&Watch> = all.iter().filter(|watch| is_visible(&watch.by, &watch.thread, reader)).collect();
-        let here = |watch: &&Watch| reader.thread.as_ref() == Some(&watch.thread);
-        match self.what.as_deref() {
-            Some("everything") => visible,
-            Some("watch") if name.is_none() && visible.iter().any(here) => visible.into_iter().filter(here).collect(),
-            Some("watch") if name.is_none() => visible,
-            _ => visible.into_iter().filter(is_named).collect(),
-        }
-    }
-
-    /// Returns true if it has to be asked which of these watches is to end: one is meant, and there are several.
-    fn is_unclear_watch(&self, watches: &[&Watch]) -> bool {
-        self.what.as_deref() == Some("watch") && self.thing.is_none() && watches.len() > 1
-    }
-
-    /// Returns true if it has to be asked which of these digests is to end: one is meant, and their times differ.
-    fn is_unclear(&self, digests: &[&Digest]) -> bool {
-        let first = digests.first().map(|digest| &digest.schedule);
-        self.what.as_deref() == Some("digest") && digests.iter().any(|digest| Some(&digest.schedule) != first)
-    }
-}
-
-/// The outcome of a request to stop.
-enum Stopped {
-    /// These watches, and this number of digests, have ended.
-    Ended(Vec<Watch>, usize),
-    /// Nothing has ended, since one of these digests is meant.
-    Unclear(Vec<Digest>),
-    /// Nothing has ended, since one of these watches is meant.
-    UnclearWatch(Vec<Watch>),
-}
-
-#[async_trait]
-impl Tool for StopWatching {
-    fn name(&self) -> &'static str {
-        STOP
-    }
-
-    fn description(&self) -> &'static str {
-        "Stops watching a thing, stops the digest, or both, in this conversation. Nothing on the platform changes."
-    }
-
-    fn schema(&self) -> Value {
-        parameters::schema::<StopArguments>()
-    }
-
-    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
-        Err(nobody())
-    }
-
-    async fn call_for(&self, arguments: &Value, reader: &Reader) -> Result<Value, ToolError> {
-        let asked: StopArguments = arguments_as(arguments)?;
-        let change = |contents: &mut Contents| {
-            let digests = asked.digests(&contents.digests, reader);
-            if asked.is_unclear(&digests) {
-                return Stopped::Unclear(digests.into_iter().cloned().collect());
-            }
-            let watches = asked.watches(&contents.watches, reader);
-            if asked.is_unclear_watch(&watches) {
-                return Stopped::UnclearWatch(watches.into_iter().cloned().collect());
-            }
-            let ended: Vec<String> = digests.iter().map(|digest| digest.id.clone()).collect();
-            let ended_watches: Vec<String> = watches.iter().map(|watch| watch.id.clone()).collect();
-            let (over, others): (Vec<Watch>, Vec<Watch>) =
-                std::mem::take(&mut contents.watches).into_iter().partition(|watch| ended_watches.contains(&watch.id));
-            contents.watches = others;
-            contents.digests.retain(|digest| !ended.contains(&digest.id));
-            Stopped::Ended(over, ended.len())
-        };
-        Ok(answer(&match self.0.book.change(change).await.map_err(|error| unavailable(&error))? {
-            Stopped::Ended(watches, digests) => replies::stopped(&watches, digests),
-            Stopped::Unclear(digests) => replies::which_digest(&digests),
-            Stopped::UnclearWatch(watches) => replies::which_watch(&watches),
-        }))
     }
 
     fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
