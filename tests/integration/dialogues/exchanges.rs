@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Fails if the text lacks one of the parts.
-fn assert_holds(said: &str, heard: &str, parts: &[&str]) {
+pub(super) fn assert_holds(said: &str, heard: &str, parts: &[&str]) {
     for part in parts {
         assert!(heard.contains(part), "{said}\nlacks “{part}” in:\n{heard}");
     }
@@ -17,7 +17,7 @@ fn assert_holds(said: &str, heard: &str, parts: &[&str]) {
 
 /// Single requests, each in a thread of its own and with what the reply has to contain. The requests find these
 /// experiments besides those that are always there.
-async fn check(experiments: &[(&str, &str)], rows: &[(&str, &[&str])]) {
+pub(super) async fn check(experiments: &[(&str, &str)], rows: &[(&str, &[&str])]) {
     let bot = TestBot::start().await;
     for (name, state) in experiments {
         bot.upgrade.has(name, state);

@@ -15,6 +15,7 @@ mod drafts;
 mod elsewhere;
 mod exchanges;
 mod exchanges_cards;
+mod exchanges_said;
 mod first_questions;
 mod flows;
 mod follow_ups;
