@@ -273,7 +273,9 @@ impl AgentState {
         let asks = text.trim_end().ends_with('?');
         // Nobody else is in the thread, so the message is for the bot. If it is not an answer, the bot asks again.
         let begun = self.draft.as_ref().is_some_and(|draft| book.makes_new(&draft.action));
-        if asked_of == Some(by) && (self.waits_for_an_answer() || begun) && !asks && !is_talk(&words) {
+        let agrees = begun && matches!(words.as_slice(), [word] if AGREEMENTS.contains(&word.as_str()));
+        let waits_for_it = self.waits_for_an_answer() || begun;
+        if asked_of == Some(by) && waits_for_it && !asks && (agrees || !is_talk(&words)) {
             return true;
         }
         let waits = !open.is_empty() || self.draft.is_some() || !self.offered.is_empty();
@@ -394,6 +396,9 @@ const DAYS: &[&str] = &[
     "evening",
     "now",
 ];
+
+/// The words that alone go on with a draft.
+const AGREEMENTS: [&str; 6] = ["yes", "yeah", "yep", "ok", "okay", "sure"];
 
 fn is_talk(words: &[String]) -> bool {
     words.iter().any(|word| TALK.contains(&word.as_str()))

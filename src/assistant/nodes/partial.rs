@@ -25,7 +25,8 @@ impl Rounds {
     }
 
     /// Returns the parameter whose value is the reason why a new thing is refused: without it, the rest is accepted or
-    /// something else is missing. Otherwise, if there is only one without which nothing is refused, it is that one.
+    /// something else is missing. Otherwise, if it was added to what was `known` and is the only one without which
+    /// nothing is refused, it is that one.
     pub(super) async fn wrong_parameter(
         &self,
         change: &Draft,
@@ -56,7 +57,7 @@ impl Rounds {
             }
         }
         match needed.as_slice() {
-            [only] => Some((*only).clone()),
+            [only] if known.is_some() => Some((*only).clone()),
             _ => None,
         }
     }

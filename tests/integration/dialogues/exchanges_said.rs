@@ -164,3 +164,9 @@ async fn no_not_yet_beside_a_card_leaves_it_open() {
         thread.says("ana", "@countersign never mind").await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn studies_live_in_a_context_whatever_their_status() {
+    let (_bot, mut thread) = TestBot::hears("ana", "Which studies live in assign-prog?").await;
+    assert_holds("live in", &thread.heard(), &["3 experiments (in assign-prog)"]);
+}

@@ -7,7 +7,9 @@ use super::{
     bulk,
     changes::{CREATE, STATUS, field, named_field},
     clauses::{self, clauses},
-    moments, same, shares,
+    moments,
+    points::{may_be_point, names_a_point, offered_point},
+    same, shares,
     situation::{Draft, Situation},
     slots, statuses,
     user_request::{Interpretation, UserRequest},
@@ -292,28 +294,6 @@ fn context_in(words: &[Word], options: &[String]) -> Option<(String, Vec<Word>)>
     Some((text(&words[from..to]), [&words[..from], &words[to..]].concat()))
 }
 
-/// Returns the only one of the offered decision points whose site and target are named, in any order and with spaces in
-/// the place of signs: `lesson quiz question hint`, `area_model in SelectSection`.
-fn offered_point(words: &[Word], key: &str, options: &[String]) -> Option<String> {
-    const BESIDE: &[&str] = &["the", "decision", "point", "at", "in", "on", "of", "is", "site", "target", "and", "a"];
-    let plain = |text: &str| -> Vec<String> {
-        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-        words.map(str::to_lowercase).collect()
-    };
-    let said = plain(&text(words));
-    let without = |said: &[String], part: &str| -> Option<Vec<String>> {
-        let part = plain(part);
-        let at = (!part.is_empty()).then(|| said.windows(part.len()).position(|some| some == part))??;
-        Some([&said[..at], &said[at + part.len()..]].concat())
-    };
-    let is_named = |option: &&String| {
-        let left = option.split_once(" / ").and_then(|(site, target)| without(&without(&said, target)?, site));
-        left.is_some_and(|left| left.iter().all(|word| BESIDE.contains(&word.as_str())))
-    };
-    let mut named = options.iter().filter(|_| key == "decision_points").filter(is_named);
-    named.next().filter(|_| named.next().is_none()).cloned()
-}
-
 /// Parses “continue without it”, after a part of the description was not understood: the draft stays as it is.
 fn without_the_rest(words: &[Word], draft: &Draft) -> Option<Interpretation> {
     const WITHOUT: &[&str] = &[
@@ -372,21 +352,6 @@ fn answered_parameter<'a>(asked: &'a str, words: &[Word]) -> &'a str {
 /// Returns true if the value of a parameter may be any text.
 fn is_free_text(key: &str) -> bool {
     matches!(key, "name" | "description")
-}
-
-/// Returns true if the words may be decision points: one word, a site with a target, or points with slashes.
-fn may_be_point(words: &[Word]) -> bool {
-    let codes: Vec<&Word> = words
-        .iter()
-        .filter(|word| {
-            !word.any(&["the", "decision", "point", "points", "at", "is", "site", "target", "and", ",", ":"])
-        })
-        .collect();
-    match codes.as_slice() {
-        [_] => true,
-        [site, target] if clauses::two_words(site, target).is_some() || names_a_point(words) => true,
-        codes => !codes.is_empty() && codes.iter().all(|word| word.text.contains('/')),
-    }
 }
 
 /// Returns the words of an answer that belong to no parameter; `None` if they have no meaning of their own. The rest of a
@@ -464,11 +429,6 @@ fn left_of_answer(rest: &[Word], key: &str) -> Option<Vec<Word>> {
     }
     let (first, last) = (rest.iter().position(has_meaning)?, rest.iter().rposition(has_meaning)?);
     Some(rest[first..=last].to_vec())
-}
-
-/// Returns true if the words name the parts of a decision point.
-fn names_a_point(words: &[Word]) -> bool {
-    words.iter().any(|word| word.any(&["site", "target"]))
 }
 
 /// Parses a name up to the first comma, and the parts of a description after it.

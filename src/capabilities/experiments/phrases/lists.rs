@@ -125,7 +125,10 @@ pub(super) fn list(words: &[Word]) -> Option<Interpretation> {
         None if asks_by_status(words) || asks_by_time(words) || asks_by_context(words) => {}
         _ => return None,
     }
-    Some(match clauses(words, place) {
+    // “Which studies live in mathstream?”: a verb, not a status.
+    let is_verb = |at: usize| after(words, "which|what").is_some() && after(&words[at + 1..], "live in").is_some();
+    let without_verb = place.filter(|at| is_verb(*at)).map(|at| [&words[..=at], &words[at + 2..]].concat());
+    Some(match clauses(without_verb.as_deref().unwrap_or(words), place) {
         Ok(limits) if names && limits.is_empty() => UserRequest::read(NAMES, []).into(),
         Ok(arguments) => UserRequest::Read { tool: LIST.to_owned(), arguments }.into(),
         Err(question) => question,

@@ -25,6 +25,7 @@ mod moments;
 mod new_ones;
 #[cfg(test)]
 mod phrasings;
+mod points;
 mod reads;
 #[cfg(test)]
 mod restrictions;
