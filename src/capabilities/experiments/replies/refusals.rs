@@ -439,7 +439,7 @@ mod tests {
         assert_snapshot!(read(&weights_do_not_add_up(&[1.0, 2.0], &[50.0, 50.0])), @r"
         The weights add up to 3. They must total 100, each from 0 to 100.
         In the same ratio, that is 33/67.
-        [33/67 → 33/67]
+        [33/67]
         ");
         assert_snapshot!(read(&weights_do_not_add_up(&[150.0, -50.0], &[50.0, 50.0])), @r"
         The weights add up to 100. They must total 100, each from 0 to 100.
