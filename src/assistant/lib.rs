@@ -55,5 +55,5 @@ mod tools;
 mod view;
 
 pub use countersign_understanding::{
-    StopRequest, drops_any, forbidden_change, is_cancellation, says_forget, stop_request,
+    StopRequest, drops_any, forbidden_change, says_forget, stop_request, withdraws,
 };

@@ -4,6 +4,7 @@ use serde_json::Map;
 
 use super::{
     book::Book,
+    phrase_list::PhraseList,
     situation::{Draft, RecentChange, Situation},
     stop_words::{StopRequest, stop_request, stop_request_in},
     talk,
@@ -12,42 +13,54 @@ use super::{
 };
 
 /// Phrases that drop any request.
-const NEVER_MIND: &str = "never mind|nevermind|forget it|forget that|forget about it|drop it|drop that|leave it|scratch that|\
-    scrap that|scrap it|actually forget it|nvm|not now|don't bother";
+static NEVER_MIND: PhraseList = PhraseList::new(
+    "never mind|nevermind|forget it|forget that|forget about it|drop it|drop that|leave it|scratch that|\
+    scrap that|scrap it|actually forget it|nvm|not now|don't bother",
+);
 
 /// Phrases that drop a request, but may also mean to cancel the last subject of the thread.
-const CANCEL: &str = "cancel|cancel that|cancel it|cancel this";
+static CANCEL: PhraseList = PhraseList::new("cancel|cancel that|cancel it|cancel this");
 
 /// Phrases that can only mean to drop a request.
-const WITHDRAW: &str = "cancel the request|cancel my request|cancel this request|cancel that request|cancel the card|\
+static WITHDRAW: PhraseList = PhraseList::new(
+    "cancel the request|cancel my request|cancel this request|cancel that request|cancel the card|\
     cancel this card|withdraw it|withdraw that|withdraw this|withdraw the request|withdraw my request|\
     withdraw this request|take it back|take that back|call it off|withdraw|withdraw the card|\
     withdraw this card|close the card|close this card|i changed my mind|i've changed my mind|\
     i have changed my mind|changed my mind|we changed our mind|don't|dont|not|don't do it|don't do that|\
-    don't do this|not do it|not do that|better not|rather not|i'd rather not";
+    don't do this|not do it|not do that|better not|rather not|i'd rather not",
+);
 
 /// Phrases that drop a request only after “wait” and the like. Otherwise they ask to stop the last
 /// subject of the thread.
-const STOP: &str = "stop that|stop this|stop it";
+static STOP: PhraseList = PhraseList::new("stop that|stop this|stop it");
 
 /// Further phrases that end the questions about a change.
-const ENDS_DRAFT: &str = "stop|stop it|stop that|abort|quit|exit|no thanks|no thank you|none|none of them|no|delete it";
-
-/// Returns true if these words are one of the phrases.
-fn is_one_of(phrases: &str, plain: &str) -> bool {
-    phrases.split('|').any(|phrase| phrase == plain)
-}
+static ENDS_DRAFT: PhraseList =
+    PhraseList::new("stop|stop it|stop that|abort|quit|exit|no thanks|no thank you|none|none of them|no|delete it");
 
 /// Returns true if a message as a whole drops its author's request: “never mind”, “hold on, cancel
 /// that please”. A question does so only in the form of a request: “can you cancel that?”
 pub fn is_cancellation(said: &str) -> bool {
     let all = words::words(said);
-    if is_mere_question(said, &all) || all.iter().any(|word| word.quoted) {
+    is_cancellation_in(said, &all, without_hesitation(words::strip_politeness(&all)))
+}
+
+/// Returns true if [`is_cancellation`] or [`forbidden_change`] holds. The message is read once for both.
+pub fn withdraws(said: &str) -> bool {
+    let all = words::words(said);
+    let plain = without_hesitation(words::strip_politeness(&all));
+    is_cancellation_in(said, &all, plain) || forbidden_change_in(said, plain.1).is_some()
+}
+
+/// Returns true if a message drops its author's request. `all` are its words, `plain` those without politeness and
+/// hesitation.
+fn is_cancellation_in(said: &str, all: &[Word], plain: (bool, &[Word])) -> bool {
+    if is_mere_question(said, all) || all.iter().any(|word| word.quoted) {
         return false;
     }
-    let (hesitates, rest) = without_hesitation(words::strip_politeness(&all));
-    let plain = lower(rest);
-    [NEVER_MIND, CANCEL, WITHDRAW].iter().any(|list| is_one_of(list, &plain)) || hesitates && is_one_of(STOP, &plain)
+    let (hesitates, plain) = (plain.0, lower(plain.1));
+    [&NEVER_MIND, &CANCEL, &WITHDRAW].iter().any(|list| list.contains(&plain)) || hesitates && STOP.contains(&plain)
 }
 
 /// Returns true if a message is a question, and not a request in the form of one: “can you cancel
@@ -60,25 +73,27 @@ pub(crate) fn is_mere_question(said: &str, all: &[Word]) -> bool {
 /// Returns true if a message as a whole asks to forget what was said last: “forget it”. It drops a request, unless the
 /// last answer was about something that can be forgotten.
 pub fn says_forget(said: &str) -> bool {
-    const FORGET: &str = "forget it|forget that|forget this|forget them|forget those|forget about it|forget about that|\
+    static FORGET: PhraseList = PhraseList::new(
+        "forget it|forget that|forget this|forget them|forget those|forget about it|forget about that|\
          forget it all|forget all of it|forget all of that|forget all of them|forget all that|actually forget it|\
-         actually forget that";
+         actually forget that",
+    );
     let all = words::words(said);
-    !said.trim_end().ends_with('?') && is_one_of(FORGET, &lower(words::strip_politeness(&all)))
+    !said.trim_end().ends_with('?') && FORGET.contains(&lower(words::strip_politeness(&all)))
 }
 
 /// Returns true if a message as a whole drops whatever was said last, and names nothing: “hmm, never mind”.
 pub fn drops_any(said: &str) -> bool {
     let all = words::words(said);
     let (_, rest) = without_hesitation(words::strip_politeness(&all));
-    !said.trim_end().ends_with('?') && (is_one_of(NEVER_MIND, &lower(rest)) || is_repeated_cancellation(rest))
+    !said.trim_end().ends_with('?') && (NEVER_MIND.contains(&lower(rest)) || is_repeated_cancellation(rest))
 }
 
 /// Returns true if a message as a whole ends the questions about a change: “stop that”, “no
 /// thanks”, “wait, cancel everything”.
 pub fn ends_draft(said: &str) -> bool {
     let all = words::words(said);
-    is_one_of(ENDS_DRAFT, &lower(words::strip_politeness(&all))) || stop_request(said) == Some(StopRequest::Everything)
+    ENDS_DRAFT.contains(&lower(words::strip_politeness(&all))) || stop_request(said) == Some(StopRequest::Everything)
 }
 
 /// A change that a person asks not to make: “don't start it”, “no, do not delete Math Hints”.
@@ -92,14 +107,18 @@ pub struct ForbiddenChange {
 
 /// Returns the change that a message as a whole forbids.
 pub fn forbidden_change(said: &str) -> Option<ForbiddenChange> {
+    let all = words::words(said);
+    forbidden_change_in(said, without_hesitation(words::strip_politeness(&all)).1)
+}
+
+/// Returns the change that a message forbids. `plain` are its words without politeness and hesitation.
+fn forbidden_change_in(said: &str, plain: &[Word]) -> Option<ForbiddenChange> {
     const VERBS: &[&str] =
         &["start", "stop", "pause", "resume", "delete", "archive", "schedule", "create", "change", "rename", "move"];
-    let all = words::words(said);
     if said.trim_end().ends_with('?') {
         return None;
     }
-    let (_, rest) = without_hesitation(words::strip_politeness(&all));
-    let (verb, about) = after(rest, "don't|dont|not|never")?.split_first()?;
+    let (verb, about) = after(plain, "don't|dont|not|never")?.split_first()?;
     let about = skip(about, "the");
     let name = match lower(about).as_str() {
         "" | "it" | "that" | "this" | "that one" | "this one" => None,
@@ -123,10 +142,12 @@ pub fn is_retraction(said: &str) -> bool {
 
 /// Returns the words after “hold on” and the like, and true if there were any such words.
 fn without_hesitation(words: &[Word]) -> (bool, &[Word]) {
-    const OPENINGS: &str = "hold on|hang on|wait a moment|wait a minute|wait a second|wait a sec|wait|one moment|\
-        just a moment|stop ,|oh no|oh|oops|sorry|no|actually|my mistake|on second thought|on second thoughts|,";
+    static OPENINGS: PhraseList = PhraseList::new(
+        "hold on|hang on|wait a moment|wait a minute|wait a second|wait a sec|wait|one moment|\
+        just a moment|stop ,|oh no|oh|oops|sorry|no|actually|my mistake|on second thought|on second thoughts|,",
+    );
     let mut rest = words;
-    while let Some(left) = after(rest, OPENINGS).filter(|left| !left.is_empty()) {
+    while let Some(left) = OPENINGS.after(rest).filter(|left| !left.is_empty()) {
         rest = words::strip_politeness(left);
     }
     (rest.len() < words.len(), rest)
@@ -136,11 +157,11 @@ fn without_hesitation(words: &[Word]) -> (bool, &[Word]) {
 pub(crate) fn cancellation(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     let (hesitates, rest) = without_hesitation(words);
     let (whole, plain) = (lower(words), lower(rest));
-    let drops_any = is_one_of(NEVER_MIND, &plain) || is_repeated_cancellation(rest);
-    let cancels = is_one_of(CANCEL, &plain);
-    let withdraws = is_one_of(WITHDRAW, &plain) || hesitates && is_one_of(STOP, &plain);
+    let drops_any = NEVER_MIND.contains(&plain) || is_repeated_cancellation(rest);
+    let cancels = CANCEL.contains(&plain);
+    let withdraws = WITHDRAW.contains(&plain) || hesitates && STOP.contains(&plain);
     let stops = stop_request_in(words) == Some(StopRequest::Everything);
-    let drops_draft = cancels || withdraws || stops || is_one_of(ENDS_DRAFT, &whole);
+    let drops_draft = cancels || withdraws || stops || ENDS_DRAFT.contains(&whole);
     let drop_or_explain_cards = || match situation.open_cards.as_slice() {
         [] => UserRequest::Drop,
         _ => UserRequest::Talk(Talk::CardWaits),
@@ -181,7 +202,7 @@ pub(crate) fn both_cards(words: &[Word], situation: &Situation) -> Option<Interp
 /// Returns true if the words are several phrases that drop a request: “nvm, scrap that”.
 fn is_repeated_cancellation(words: &[Word]) -> bool {
     let parts: Vec<String> = words.split(|word| word.is(",")).map(lower).filter(|part| !part.is_empty()).collect();
-    let cancels = |part: String| is_one_of(NEVER_MIND, &part) || is_one_of(CANCEL, &part);
+    let cancels = |part: String| NEVER_MIND.contains(&part) || CANCEL.contains(&part);
     parts.len() > 1 && parts.into_iter().all(cancels)
 }
 

@@ -112,7 +112,8 @@ pub(super) fn read(utterance: Utterance<'_>, phrases: &dyn Phrases, owner: &str,
     const QUESTIONS: &[&str] =
         &["is", "are", "was", "were", "has", "did", "does", "what", "which", "who", "when", "why", "how", "where"];
     let Utterance { words, situation: _, is_question } = utterance;
-    if words.first().is_some_and(|first| first.any(QUESTIONS))
+    if intents.is_empty()
+        || words.first().is_some_and(|first| first.any(QUESTIONS))
         || words.iter().any(|word| utterance.is_of_another(word, owner))
     {
         return Vec::new();

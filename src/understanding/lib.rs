@@ -42,6 +42,7 @@ mod left_out;
 pub mod lexicon;
 pub mod lines;
 mod own_terms;
+mod phrase_list;
 pub mod phrases;
 mod references;
 pub mod situation;
@@ -59,7 +60,7 @@ use countersign_model::{Error, Model, Purpose, Request, Response};
 use serde_json::Value;
 
 pub use self::{
-    answers::{ForbiddenChange, drops_any, ends_draft, forbidden_change, is_cancellation, is_retraction, says_forget},
+    answers::{ForbiddenChange, drops_any, ends_draft, forbidden_change, is_cancellation, is_retraction, says_forget, withdraws},
     calls::Hint,
     left_out::left_out,
     stop_words::{StopRequest, stop_request},

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{
     dates::{moment, number_word, period, time_alone},
+    phrase_list::PhraseList,
     phrases::{Phrases, Utterance},
     words::{Word, after, lower, skip},
 };
@@ -62,11 +63,13 @@ impl SentencePart {
 }
 
 /// Words at any place that do not affect the request, such as politeness.
-pub const FILLERS: &str = "please|pls|plz|kindly|thanks a lot|thanks|thank you|thx|ty|cheers|for me|for us|would you|will you|could you|can you|\
+static FILLERS: PhraseList = PhraseList::new(
+    "please|pls|plz|kindly|thanks a lot|thanks|thank you|thx|ty|cheers|for me|for us|would you|will you|could you|can you|\
     when you get a chance|when you have a minute|when you have a moment|when you have time|when you can|\
     if you do not mind|if you don't mind|if possible|if you can|right now|right away|immediately|straight away|now|asap|\
     as soon as possible|again|it is done|we are done|it is over|for everyone|for everybody|for all users|for all students|for all|hey team|hi team|hello team|team|hi all|hi everyone|\
-    go ahead and|just|by the way|btw|as well|today|oh|um|hmm|already";
+    go ahead and|just|by the way|btw|as well|today|oh|um|hmm|already",
+);
 
 /// Function words that do not restrict a request.
 pub const SMALL: &[&str] = &[
@@ -160,7 +163,7 @@ fn other_left_alone<'a>(words: &'a [Word], parts: &[SentencePart]) -> Option<&'a
 /// Returns the words after politeness or a reason at the beginning; `None` if the words do not
 /// begin with either.
 fn filler(words: &[Word], first: bool) -> Option<&[Word]> {
-    if let Some(left) = after(words, FILLERS) {
+    if let Some(left) = FILLERS.after(words) {
         let dated =
             words[0].is("today") && left.first().is_some_and(|next| next.any(&["at", "before", "after", "until"]));
         return (!dated).then_some(left);

@@ -99,17 +99,18 @@ pub(super) fn not_understood(book: &Book, situation: &Situation) -> Vec<String> 
 
 /// Reads `show A and B` as one request for each name.
 fn several(book: &Book, words: &[Word], situation: &Situation) -> Option<Vec<String>> {
+    const VERBS: &[&str] = &["show", "tell", "display", "describe", "details"];
+    if !VERBS.contains(&text(&words[..words.len().min(1)]).to_lowercase().as_str()) {
+        return None;
+    }
     let shown = skip(words, "show me|show us|show|tell me about|display|describe|details of|compare");
     let parts = book
         .phrases()
         .next()
         .map(|phrases| sentence_parts(Utterance { words: shown, situation, is_question: false }, phrases, ""))?;
-    let verb = text(&words[..1]).to_lowercase();
     let [only] = parts.as_slice() else { return None };
     match &only.slot {
-        Some(Slot::Subjects(names))
-            if names.len() > 1 && ["show", "tell", "display", "describe", "details"].contains(&verb.as_str()) =>
-        {
+        Some(Slot::Subjects(names)) if names.len() > 1 => {
             Some(names.iter().map(|name| format!("show “{name}”")).collect())
         }
         _ => None,

@@ -6,16 +6,19 @@
 
 use super::{
     answers::is_mere_question,
+    phrase_list::PhraseList,
     words::{self, Word, after},
 };
 
 /// Phrases that may stand before and after the words for stopping. A phrase precedes its own beginning in this list.
-const AROUND: &str = "wait a moment|wait a minute|wait a second|wait a sec|wait|hold on a moment|hold on a minute|\
+static AROUND: PhraseList = PhraseList::new(
+    "wait a moment|wait a minute|wait a second|wait a sec|wait|hold on a moment|hold on a minute|\
     hold on a second|hold on a sec|hold on|hang on a moment|hang on a second|hang on|one moment|just a moment|oh no|oh|\
     no no|no|ok|okay|please|pls|plz|kindly|at once|right now|right away|straight away|now|immediately|instantly|\
     quickly|quick|asap|just|actually|sorry|oops|whoa|hey|hi|hello|my mistake|on second thoughts|on second thought|\
     i said|can you|could you|will you|can u|could u|will u|i want you to|i'd like you to|thanks|thank you|thx|\
-    countersign|bot|and|,|-|–|—";
+    countersign|bot|and|,|-|–|—",
+);
 
 /// The verbs.
 const VERBS: &str = "stop|abort|cancel|halt|quit|kill";
@@ -24,11 +27,13 @@ const VERBS: &str = "stop|abort|cancel|halt|quit|kill";
 const COMPLETE_VERBS: &str = "stop|abort|halt";
 
 /// Objects that mean all work. A phrase precedes its own beginning in this list.
-const ALL_WORK: &str = "everything you are doing|everything you're doing|everything|all of it|all of this|all of that|\
+static ALL_WORK: PhraseList = PhraseList::new(
+    "everything you are doing|everything you're doing|everything|all of it|all of this|all of that|\
     all this|all that|all work|all|it all|this all|that all|the whole thing|the whole plan|the whole lot|\
     the entire plan|the plan|this plan|that plan|my plan|your plan|the work|your work|working on it|working on this|\
     working on that|working|doing it|doing this|doing that|what you are doing|what you're doing|what youre doing|\
-    what you do|whatever you are doing|whatever you're doing";
+    what you do|whatever you are doing|whatever you're doing",
+);
 
 /// Objects that may mean the work in progress. A phrase precedes its own beginning in this list.
 const POINTING: &str = "the run|this run|that run|the job|this job|that job|it|that|this";
@@ -65,7 +70,7 @@ pub(crate) fn stop_request_in(words: &[Word]) -> Option<StopRequest> {
 
 /// Returns the words after those that only surround a request; may be empty.
 fn without_hesitation(mut words: &[Word]) -> &[Word] {
-    while let Some(rest) = after(words, AROUND) {
+    while let Some(rest) = AROUND.after(words) {
         words = rest;
     }
     words
@@ -74,7 +79,7 @@ fn without_hesitation(mut words: &[Word]) -> &[Word] {
 /// Returns the request that these words begin with, and the words after it.
 fn first_request(words: &[Word]) -> Option<(StopRequest, &[Word])> {
     let left = after(words, VERBS)?;
-    if let Some(left) = after(left, ALL_WORK) {
+    if let Some(left) = ALL_WORK.after(left) {
         return Some((StopRequest::Everything, left));
     }
     let is_cancel = words.first().is_some_and(|verb| verb.is("cancel"));

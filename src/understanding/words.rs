@@ -1,7 +1,7 @@
 //! A sentence as words: a quotation is one word, punctuation at the end of a word is dropped, and
 //! commas are words.
 
-use super::lexicon::Mention;
+use super::{lexicon::Mention, phrase_list::PhraseList};
 
 /// One word, or several in quotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,12 +42,12 @@ impl Word {
 
     /// Returns true if it is one of the words of this text and not quoted.
     pub fn among(&self, words: &str) -> bool {
-        words.split(' ').any(|word| self.is(word))
+        !self.quoted && words.split(' ').any(|word| self.lower == word)
     }
 
     /// Returns true if it is one of these words and not quoted.
     pub fn any(&self, words: &[&str]) -> bool {
-        words.iter().any(|word| self.is(word))
+        !self.quoted && words.iter().any(|word| self.lower == *word)
     }
 }
 
@@ -215,18 +215,57 @@ fn join_slashes(words: Vec<Word>) -> Vec<Word> {
 
 /// Returns the words after one of the phrases, if they begin with it. Phrases are separated by `|`;
 /// the first match is used.
+///
+/// It is called more often than anything else here, almost always with a word that begins no phrase.
 pub fn after<'a>(words: &'a [Word], phrases: &str) -> Option<&'a [Word]> {
-    phrases.split('|').find_map(|phrase| {
-        let mut rest = words;
-        for wanted in phrase.split(' ') {
-            let (first, others) = rest.split_first()?;
-            if !first.is(wanted) {
-                return None;
+    let (first, others) = words.split_first().filter(|(first, _)| !first.quoted)?;
+    let (lower, bytes) = (first.lower.as_bytes(), phrases.as_bytes());
+    if lower.iter().any(|byte| matches!(byte, b' ' | b'|')) {
+        return None; // a name of several words is no phrase
+    }
+    let mut at = 0;
+    loop {
+        let end = bytes[at..].iter().position(|byte| *byte == b'|').map_or(bytes.len(), |length| at + length);
+        let phrase = &bytes[at..end];
+        if phrase.first() == lower.first() && phrase.starts_with(lower) {
+            let rest = match phrase.get(lower.len()) {
+                None => Some(others),
+                Some(b' ') => begin_with(others, &phrases[at + lower.len() + 1..end]),
+                Some(_) => None,
+            };
+            if rest.is_some() {
+                return rest;
             }
-            rest = others;
         }
-        Some(rest)
-    })
+        if end == bytes.len() {
+            return None;
+        }
+        at = end + 1;
+    }
+}
+
+/// Returns the words after this phrase, if they begin with it.
+pub(super) fn begin_with<'a>(mut words: &'a [Word], phrase: &str) -> Option<&'a [Word]> {
+    for wanted in phrase.split(' ') {
+        let (first, others) = words.split_first()?;
+        if !first.is(wanted) {
+            return None;
+        }
+        words = others;
+    }
+    Some(words)
+}
+
+/// Returns the words before this phrase, if they end with it.
+fn end_with<'a>(mut words: &'a [Word], phrase: &str) -> Option<&'a [Word]> {
+    for wanted in phrase.rsplit(' ') {
+        let (last, others) = words.split_last()?;
+        if !last.is(wanted) {
+            return None;
+        }
+        words = others;
+    }
+    Some(words)
 }
 
 /// Returns the words without one of the phrases at the beginning, if they begin with one.
@@ -279,14 +318,16 @@ pub fn lower(words: &[Word]) -> String {
 
 /// Returns the words without greetings and politeness around them.
 pub fn strip_politeness(mut words: &[Word]) -> &[Word] {
-    const BEFORE: &str = "please|pls|plz|hey there|hi there|hey|hi|hello|yo|hm|hmm|um|uh|ok|okay|so|now|then|and|well|also|countersign|bot|\
+    static BEFORE: PhraseList = PhraseList::new(
+        "please|pls|plz|hey there|hi there|hey|hi|hello|yo|hm|hmm|um|uh|ok|okay|so|now|then|and|well|also|countersign|bot|\
         is it possible to|would it be possible to|would you be able to|are you able to|i was wondering if you could|would you be so kind as to|\
         can you|could you|would you|will you|can u|could u|would u|will u|\
         can we maybe|could we maybe|can we perhaps|could we perhaps|maybe we could|perhaps we could|maybe you could|could you maybe|\
         can you maybe|can we|could we|can i|could i|may i|i want to|i would like to|i'd like to|i need to|we need to|we want to|i want you to|\
         let us|lets|go ahead and|just|permanently|,|i want|i'd like|i need|i would like|do|kindly|any chance you could|any chance we could|any chance of|could someone|can someone|can somebody|could somebody|\
-        could anyone|i was wondering if you can|i was wondering|i wonder|hiya|team|all|everyone|good morning|someone";
-    while let Some(rest) = after(words, BEFORE).or_else(|| without_signs(words)).filter(|rest| !rest.is_empty()) {
+        could anyone|i was wondering if you can|i was wondering|i wonder|hiya|team|all|everyone|good morning|someone",
+    );
+    while let Some(rest) = BEFORE.after(words).or_else(|| without_signs(words)).filter(|rest| !rest.is_empty()) {
         words = rest;
     }
     while let Some(rest) = without_ending(words) {
@@ -331,18 +372,16 @@ pub fn is_sign(word: &Word) -> bool {
 
 /// Returns the words without one phrase of politeness at the end of a longer sentence.
 fn without_ending(words: &[Word]) -> Option<&[Word]> {
-    const ENDINGS: &str = "when you get a chance|when you have a minute|when you have a moment|when you have time|when you can|\
+    static ENDINGS: PhraseList = PhraseList::new(
+        "when you get a chance|when you have a minute|when you have a moment|when you have time|when you can|\
         for me|if possible|if you can|right now|right away|asap|as soon as possible|thanks a lot|thank you in advance|\
-        thanks in advance|thx|ty|cheers|rn|at the moment|by now|for now";
+        thanks in advance|thx|ty|cheers|rn|at the moment|by now|for now",
+    );
     if words.len() > 2 && words.last().is_some_and(is_sign) {
         return words.split_last().map(|(_, rest)| rest);
     }
-    ENDINGS.split('|').find_map(|phrase| {
-        let rest = words.len().checked_sub(phrase.split(' ').count()).filter(|rest| *rest > 1)?;
-        let (rest, ending) = words.split_at(rest);
-        (lower(ending) == phrase && ending.iter().all(|word| word.text != "," && !word.quoted))
-            .then(|| without_last(rest, &[","]))
-    })
+    let rest = ENDINGS.all().iter().find_map(|phrase| end_with(words, phrase).filter(|rest| rest.len() > 1))?;
+    Some(without_last(rest, &[","]))
 }
 
 /// Returns the words without “thank you” at the end of a longer sentence.
@@ -369,6 +408,33 @@ mod tests {
             .map(|w| if w.quoted { format!("“{}”", w.text) } else { w.text.clone() })
             .collect::<Vec<_>>()
             .join("·")
+    }
+
+    #[test]
+    fn a_phrase_is_found_as_a_whole_and_in_the_order_of_the_list() {
+        let rest = |said: &str, phrases: &str| after(&words(said), phrases).map(text);
+        assert_eq!(rest("for me now", "for|for me"), Some("me now".to_owned()), "the first match is used");
+        assert_eq!(rest("for me now", "form|for me|for"), Some("now".to_owned()));
+        assert_eq!(rest("for", "for me|for"), Some(String::new()));
+        assert_eq!(rest("for", "for me|form|"), None);
+        assert_eq!(rest("“for” me", "for"), None);
+        assert_eq!(rest("a|b", "a|b"), None);
+        assert_eq!(rest("", "for"), None);
+        assert_eq!(rest("for", ""), None);
+        let name = Mention { said: "for me".to_owned(), name: "for me".to_owned(), ..Mention::default() };
+        assert_eq!(after(&words_with("for me now", &[name]), "for me|for"), None, "a name is one word");
+    }
+
+    #[test]
+    fn politeness_is_dropped_on_both_sides() {
+        for (said, left) in [
+            ("hey, could you please start it when you get a chance, thanks a lot", "start it"),
+            ("start it for me", "start it"),
+            ("start “it” for “me”", "start it for me"),
+            ("start it now, thank you", "start it"),
+        ] {
+            assert_eq!(text(strip_politeness(&words(said))), left, "{said}");
+        }
     }
 
     #[test]

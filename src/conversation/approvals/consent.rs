@@ -2,9 +2,9 @@
 //!
 //! The lists of words for yes and no are deliberately short: “sounds good to me I guess” is a
 //! message for the assistant, not a decision. A no may be followed by its reason ([`reason_of`]). A
-//! request can be withdrawn in more ways ([`is_cancellation`]), since that makes no change.
+//! request can be withdrawn in more ways ([`withdraws`]), since that makes no change.
 
-use countersign_assistant::{forbidden_change, is_cancellation};
+use countersign_assistant::{forbidden_change, withdraws};
 use countersign_core::ids::MessageTs;
 use countersign_graph::{action::ActionRecord, store::Posted};
 
@@ -88,7 +88,7 @@ pub fn parse(text: &str) -> Option<CardButton> {
         Some(CardButton::Approve)
     } else if NO.contains(&words.as_str()) {
         Some(CardButton::Reject)
-    } else if is_cancellation(text) || forbidden_change(text).is_some() {
+    } else if withdraws(text) {
         Some(CardButton::Withdraw)
     } else if reason_of(text).is_some() {
         Some(CardButton::Reject)
@@ -139,8 +139,9 @@ fn phrases(words: &str, lists: &[&[&'static str]]) -> Option<Vec<&'static str>> 
     let (mut rest, mut found) = (words.as_slice(), Vec::new());
     while !rest.is_empty() {
         let fitting = lists.iter().copied().flatten().copied().filter_map(|phrase| {
-            let words: Vec<&str> = phrase.split(' ').collect();
-            rest.starts_with(&words).then_some((words.len(), phrase))
+            let length = if phrase.starts_with(rest[0]) { phrase.split(' ').count() } else { return None };
+            let begins = rest.len() >= length && phrase.split(' ').eq(rest[..length].iter().copied());
+            begins.then_some((length, phrase))
         });
         let (length, phrase) = fitting.max()?;
         found.push(phrase);
