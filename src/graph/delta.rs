@@ -5,53 +5,64 @@
 //! therefore aligned first: common elements are kept, and only the others are written. As a result, a
 //! step in an old thread costs no more than one in a new thread.
 
-use json_patch::{
-    AddOperation, Patch, PatchOperation, RemoveOperation, ReplaceOperation,
-    jsonptr::{PointerBuf, Token},
-};
+use json_patch::jsonptr::{PointerBuf, Token};
 use serde_json::{Map, Value};
 
 /// The maximum length of the differing parts of two lists that are aligned. Longer ones are
 /// compared position by position.
 const MAX_ALIGNED: usize = 128;
 
-/// Returns the patch that turns `before` into `after`.
-pub(super) fn between(before: &Value, after: &Value) -> Patch {
-    let mut delta = Delta { path: PointerBuf::root(), operations: Vec::new() };
+/// Returns the patch that turns `before` into `after`, as JSON.
+pub(super) fn between(before: &Value, after: &Value) -> Value {
+    let mut delta = Delta { path: Vec::new(), operations: Vec::new() };
     delta.values(before, after);
-    Patch(delta.operations)
+    Value::Array(delta.operations)
 }
 
-struct Delta {
-    path: PointerBuf,
-    operations: Vec<PatchOperation>,
+struct Delta<'v> {
+    /// The place of the values that are compared. Most places have no difference, so it is written only for an operation.
+    path: Vec<Part<'v>>,
+    operations: Vec<Value>,
 }
 
-impl Delta {
-    fn values(&mut self, before: &Value, after: &Value) {
+/// A part of a path.
+#[derive(Clone, Copy)]
+enum Part<'v> {
+    Member(&'v str),
+    Element(usize),
+}
+
+impl<'v> Delta<'v> {
+    fn values(&mut self, before: &'v Value, after: &'v Value) {
         match (before, after) {
             (Value::Object(before), Value::Object(after)) => self.objects(before, after),
             (Value::Array(before), Value::Array(after)) => self.lists(before, after),
             (before, after) if before == after => {}
-            (_, after) => self.replace(after),
+            (_, after) => self.write("replace", Some(after)),
         }
     }
 
-    fn objects(&mut self, before: &Map<String, Value>, after: &Map<String, Value>) {
+    fn objects(&mut self, before: &'v Map<String, Value>, after: &'v Map<String, Value>) {
+        if before.len() == after.len() && before.keys().eq(after.keys()) {
+            for ((key, old), new) in before.iter().zip(after.values()) {
+                self.at(Part::Member(key), |delta| delta.values(old, new));
+            }
+            return;
+        }
         for key in before.keys().filter(|key| !after.contains_key(*key)) {
-            self.at(key, Self::remove);
+            self.at(Part::Member(key), Self::remove);
         }
         for (key, value) in after {
             match before.get(key) {
-                Some(old) => self.at(key, |delta| delta.values(old, value)),
-                None => self.at(key, |delta| delta.add(value)),
+                Some(old) => self.at(Part::Member(key), |delta| delta.values(old, value)),
+                None => self.at(Part::Member(key), |delta| delta.add(value)),
             }
         }
     }
 
     /// Aligns two lists. The positions in operations refer to the list as left by the previous
     /// operations. The elements before `position` are final.
-    fn lists(&mut self, before: &[Value], after: &[Value]) {
+    fn lists(&mut self, before: &'v [Value], after: &'v [Value]) {
         let start = before.iter().zip(after).take_while(|(old, new)| old == new).count();
         let (before, after) = (&before[start..], &after[start..]);
         let end = before.iter().rev().zip(after.iter().rev()).take_while(|(old, new)| old == new).count();
@@ -66,40 +77,46 @@ impl Delta {
 
     /// Patches the elements between two kept ones: paired elements are changed, and the others are
     /// added or removed. Returns the position after them.
-    fn gap(&mut self, position: usize, before: &[Value], after: &[Value]) -> usize {
+    fn gap(&mut self, position: usize, before: &'v [Value], after: &'v [Value]) -> usize {
         let pairs = before.len().min(after.len());
         // Removed elements are usually the oldest, so the last ones are paired.
         let (removed, changed) = before.split_at(before.len() - pairs);
         for _ in removed {
-            self.at(position, Self::remove);
+            self.at(Part::Element(position), Self::remove);
         }
         for (offset, (old, new)) in changed.iter().zip(after).enumerate() {
-            self.at(position + offset, |delta| delta.values(old, new));
+            self.at(Part::Element(position + offset), |delta| delta.values(old, new));
         }
         for (offset, new) in after.iter().enumerate().skip(pairs) {
-            self.at(position + offset, |delta| delta.add(new));
+            self.at(Part::Element(position + offset), |delta| delta.add(new));
         }
         position + after.len()
     }
 
-    fn at<'t>(&mut self, token: impl Into<Token<'t>>, write: impl FnOnce(&mut Self)) {
-        self.path.push_back(token);
-        write(self);
-        self.path.pop_back();
+    fn at(&mut self, part: Part<'v>, compare: impl FnOnce(&mut Self)) {
+        self.path.push(part);
+        compare(self);
+        self.path.pop();
     }
 
     fn add(&mut self, value: &Value) {
-        let (path, value) = (self.path.clone(), value.clone());
-        self.operations.push(PatchOperation::Add(AddOperation { path, value }));
+        self.write("add", Some(value));
     }
 
     fn remove(&mut self) {
-        self.operations.push(PatchOperation::Remove(RemoveOperation { path: self.path.clone() }));
+        self.write("remove", None);
     }
 
-    fn replace(&mut self, value: &Value) {
-        let (path, value) = (self.path.clone(), value.clone());
-        self.operations.push(PatchOperation::Replace(ReplaceOperation { path, value }));
+    /// Writes an operation at the current place.
+    fn write(&mut self, operation: &str, value: Option<&Value>) {
+        let token = |part: &Part<'v>| match part {
+            Part::Member(key) => Token::from(*key),
+            Part::Element(position) => Token::from(*position),
+        };
+        let path = PointerBuf::from_tokens(self.path.iter().map(token)).to_string();
+        let members = [("op", Value::from(operation)), ("path", Value::from(path))];
+        let members = members.into_iter().chain(value.map(|value| ("value", value.clone())));
+        self.operations.push(members.map(|(name, member)| (name.to_owned(), member)).collect());
     }
 }
 
@@ -159,13 +176,14 @@ mod tests {
         #[test]
         fn a_patch_turns_one_value_into_the_other(before in anything(), after in anything()) {
             let mut value = before.clone();
-            json_patch::patch(&mut value, &between(&before, &after)).unwrap();
+            let patch: json_patch::Patch = serde_json::from_value(between(&before, &after)).unwrap();
+            json_patch::patch(&mut value, &patch).unwrap();
             prop_assert_eq!(value, after);
         }
 
         #[test]
         fn equal_values_have_an_empty_patch(value in anything()) {
-            prop_assert!(between(&value, &value).0.is_empty());
+            prop_assert_eq!(between(&value, &value), json!([]));
         }
     }
 

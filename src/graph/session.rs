@@ -228,7 +228,7 @@ impl<S: State> Session<S> {
             run: self.checkpoint.run.clone().unwrap_or_else(|| "none".into()),
             node: step.node.to_owned(),
             input: self.input.clone(),
-            delta: serde_json::to_value(&delta).expect("a patch is plain data"),
+            delta,
             next: step.next.to_owned(),
             at: step.began,
             duration_ms: u64::try_from(step.took.as_millis()).unwrap_or(u64::MAX),
