@@ -78,9 +78,10 @@ fn words() -> Option<String> {
         std::hint::black_box(names.find(said));
     }
     let finding = began.elapsed().as_micros() / u128::from(ROUNDS);
-    let situation = Situation { said: said.to_owned(), names: names.find(said), ..Situation::default() };
+    let mut situation = Situation { said: said.to_owned(), names: names.find(said), ..Situation::default() };
     let began = Instant::now();
-    for _ in 0..ROUNDS {
+    for round in 0..ROUNDS {
+        situation.last_subject = Some(round.to_string()); // a message that is known is not read again
         std::hint::black_box(book.asks_otherwise(&situation));
     }
     let understanding = began.elapsed().as_micros() / u128::from(ROUNDS);

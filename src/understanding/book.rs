@@ -15,6 +15,7 @@ use super::{
     languages,
     left_out::left_out,
     lines::{CallKind, Lines},
+    memory::Memory,
     own_terms,
     phrases::{Phrases, Utterance},
     references::{self, Resolution},
@@ -44,6 +45,8 @@ pub struct Book {
     changes: Option<String>,
     /// The names by which people call the outside systems.
     services: Vec<&'static str>,
+    /// What is known of the newest messages.
+    pub(super) memory: Memory,
 }
 
 /// The phrases of one capability.
@@ -69,6 +72,7 @@ impl Book {
     pub fn with(mut self, owner: &'static str, phrases: &'static dyn Phrases) -> Result<Self, String> {
         let lines = Lines::read(phrases.lines())?;
         self.capabilities.push(CapabilityPhrases { owner, phrases, lines });
+        self.memory = Memory::default();
         Ok(self)
     }
 
@@ -186,12 +190,13 @@ impl Book {
         }
     }
 
-    /// Returns the request that a message expresses.
+    /// Returns the request that a message expresses. A message is only read if it is not one of the newest.
     pub fn understand(&self, situation: &Situation) -> Interpretation {
-        match self.resolved(situation) {
+        let read = || match self.resolved(situation) {
             Ok(resolved) => in_place::resolve(self, self.read(&resolved), situation),
             Err(question) => question,
-        }
+        };
+        self.recall(situation, |known| &mut known.interpretation, read)
     }
 
     /// Returns the request of a message without references.
@@ -244,10 +249,10 @@ impl Book {
             Some((_, Reading::Partly { left, used, follows, .. })) if self.is_worse_than_partial(&found, utterance) => {
                 declined(&left, &used, follows)
             }
-            _ if is_not_understood(&found) && languages::is_other_language(utterance.words) => {
+            _ if found.is_nothing() && languages::is_other_language(utterance.words) => {
                 Interpretation::unclear(languages::ENGLISH_ONLY, Vec::new())
             }
-            _ if is_not_understood(&found) && situation.draft.is_none() => {
+            _ if found.is_nothing() && situation.draft.is_none() => {
                 let mentioned = self.phrases().find_map(|phrases| phrases.mentioned(utterance));
                 mentioned.map_or(found, |user_request| Interpretation {
                     confidence: MENTION_CONFIDENCE,
@@ -492,9 +497,4 @@ impl Book {
             _ => Some(found),
         }
     }
-}
-
-/// Returns true if nothing was understood and there is no question to ask.
-fn is_not_understood(found: &Interpretation) -> bool {
-    matches!(&found.user_request, UserRequest::Unclear { question, options } if options.is_empty() && question.is_empty())
 }

@@ -19,7 +19,8 @@
 //!
 //! [`steps`] divides a message into requests, [`book`] turns each of them into a
 //! [`user_request::UserRequest`], and [`RulesModel`] answers with tool calls or text. The only
-//! input is the [`situation::Situation`].
+//! input is the [`situation::Situation`]. A turn asks several things about one message, which is
+//! read only once ([`memory`]).
 //!
 //! This crate depends on no platform. Start reading at [`book`], then at [`lines`].
 //!
@@ -41,6 +42,7 @@ mod languages;
 mod left_out;
 pub mod lexicon;
 pub mod lines;
+mod memory;
 mod own_terms;
 mod phrase_list;
 pub mod phrases;

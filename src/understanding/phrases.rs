@@ -53,6 +53,12 @@ pub trait Phrases: Send + Sync {
     /// The first is a singular.
     fn things(&self) -> &'static [&'static str];
 
+    /// Returns a number that changes when the phrases do. As long as it is the same, the same message in the same situation
+    /// has to have the same meaning.
+    fn generation(&self) -> u64 {
+        0
+    }
+
     /// Returns true if its tools and actions are about things of other capabilities.
     fn about_others(&self) -> bool {
         false

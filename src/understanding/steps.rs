@@ -31,7 +31,8 @@ struct Segment {
 
 /// Returns the requests in a message, in order, if there are several; otherwise nothing.
 pub(super) fn steps(book: &Book, situation: &Situation) -> Vec<String> {
-    book.resolved(situation).map_or_else(|_| Vec::new(), |resolved| steps_of(book, &resolved))
+    let read = || book.resolved(situation).map_or_else(|_| Vec::new(), |resolved| steps_of(book, &resolved));
+    book.recall(situation, |known| &mut known.steps, read)
 }
 
 /// Returns the requests in a message without references.

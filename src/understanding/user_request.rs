@@ -98,6 +98,11 @@ impl Interpretation {
         }
     }
 
+    /// Returns true if nothing was understood and there is no question to ask.
+    pub(super) fn is_nothing(&self) -> bool {
+        matches!(&self.user_request, UserRequest::Unclear { question, options } if options.is_empty() && question.is_empty())
+    }
+
     /// Returns the interpretation of words that may mean one of these options.
     pub fn unclear(question: impl Into<String>, options: Vec<String>) -> Self {
         Self {

@@ -160,6 +160,10 @@ impl Phrases for ServerPhrases {
         &["tool", "tools"]
     }
 
+    fn generation(&self) -> u64 {
+        self.server.generation()
+    }
+
     fn first(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
         self.call(utterance).or_else(|| self.lists(utterance))
     }
