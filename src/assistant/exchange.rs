@@ -3,25 +3,17 @@
 //! A model may call nothing, several tools at once, a tool that does not exist, or one with arguments of any shape.
 //! Each call gets exactly one result, and all results are in one message, as providers require.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, LazyLock, Mutex},
-};
-
+use countersign_capabilities::ParameterSchema;
 use countersign_model::{Block, KnownBlock, Message, Response, Role};
-use jsonschema::Validator;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-
-/// The maximum number of compiled schemas that are cached; more than there are tools.
-const MAX_COMPILED_SCHEMAS: usize = 256;
 
 /// Returns the arguments of a call without members that are null, which a model sets when it has no value.
 ///
 /// # Errors
 ///
 /// Fails, with a message for the model, if the arguments are not an object or do not match `schema`.
-pub(super) fn validate(input: &Value, schema: &Value) -> Result<Value, String> {
+pub(super) fn validate(input: &Value, schema: &ParameterSchema) -> Result<Value, String> {
     let arguments = match input {
         Value::Null => Map::new(),
         Value::Object(members) => {
@@ -30,32 +22,7 @@ pub(super) fn validate(input: &Value, schema: &Value) -> Result<Value, String> {
         _ => return Err("the arguments must be a JSON object".to_owned()),
     };
     let arguments = Value::Object(arguments);
-    let validator = validator(schema)?;
-    let mistakes: Vec<String> = validator
-        .iter_errors(&arguments)
-        .take(3)
-        .map(|mistake| match mistake.instance_path().as_str() {
-            "" => mistake.to_string(),
-            place => format!("{place}: {mistake}"),
-        })
-        .collect();
-    if mistakes.is_empty() { Ok(arguments) } else { Err(mistakes.join("; ")) }
-}
-
-/// Returns the compiled schema, from a cache: compiling one costs far more than checking a call, and there are few.
-fn validator(schema: &Value) -> Result<Arc<Validator>, String> {
-    static COMPILED: LazyLock<Mutex<HashMap<Value, Arc<Validator>>>> = LazyLock::new(Mutex::default);
-    let mut compiled = COMPILED.lock().expect("nothing panics while it is held");
-    if let Some(known) = compiled.get(schema) {
-        return Ok(known.clone());
-    }
-    let new = jsonschema::validator_for(schema).map_err(|error| format!("the tool is broken: {error}"))?;
-    if compiled.len() >= MAX_COMPILED_SCHEMAS {
-        compiled.clear();
-    }
-    let new = Arc::new(new);
-    compiled.insert(schema.clone(), new.clone());
-    Ok(new)
+    schema.check(&arguments).map(|()| arguments)
 }
 
 /// Parses the arguments of a call as a type, after [`validate`].
@@ -63,7 +30,7 @@ fn validator(schema: &Value) -> Result<Arc<Validator>, String> {
 /// # Errors
 ///
 /// Fails, with a message for the model, if the arguments are invalid or cannot be parsed.
-pub(super) fn parse<T: DeserializeOwned>(input: &Value, schema: &Value) -> Result<T, String> {
+pub(super) fn parse<T: DeserializeOwned>(input: &Value, schema: &ParameterSchema) -> Result<T, String> {
     serde_json::from_value(validate(input, schema)?).map_err(|error| error.to_string())
 }
 
@@ -108,11 +75,11 @@ mod tests {
 
     #[test]
     fn arguments_are_checked_against_the_schema() {
-        let schema = json!({
+        let schema = ParameterSchema::new(json!({
             "type": "object",
             "properties": { "experiment": { "type": "string" }, "limit": { "type": "integer" } },
             "required": ["experiment"],
-        });
+        }));
         let check = |input: Value| validate(&input, &schema);
         assert_eq!(check(json!({ "experiment": "A", "limit": null })), Ok(json!({ "experiment": "A" })));
         assert!(check(json!({ "experiment": 7 })).unwrap_err().contains("/experiment"));

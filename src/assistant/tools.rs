@@ -5,11 +5,11 @@
 //! families give the same tools, byte for byte, so that a provider can cache them.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::{Arc, LazyLock, Mutex},
 };
 
-use countersign_capabilities::{Family, Registry};
+use countersign_capabilities::{Family, ParameterSchema, Registry};
 use countersign_model::ToolSpec;
 use serde_json::{Value, json};
 
@@ -58,6 +58,11 @@ pub(super) fn size(spec: &ToolSpec) -> usize {
         + spec.input_schema.to_string().len()
 }
 
+/// Returns the compiled schemas of these tools, by name.
+pub(super) fn schemas_of<'a>(specs: impl IntoIterator<Item = &'a ToolSpec>) -> BTreeMap<String, ParameterSchema> {
+    specs.into_iter().map(|spec| (spec.name.clone(), ParameterSchema::new(spec.input_schema.clone()))).collect()
+}
+
 /// Returns the action that a tool proposes, according to its name.
 pub(super) fn proposed_action(tool: &str) -> Option<&str> {
     tool.strip_prefix(PROPOSE)
@@ -70,6 +75,10 @@ type OfferKey = (BTreeSet<&'static str>, bool);
 pub(super) struct Kit {
     registry: Registry,
     analysis: ToolSpec,
+    /// The schemas of the graph's own tools, by name.
+    own_schemas: BTreeMap<String, ParameterSchema>,
+    /// The total size of the graph's own tools, without and with those that continue a change.
+    own_sizes: [usize; 2],
     known: Mutex<Known>,
 }
 
@@ -77,15 +86,15 @@ pub(super) struct Kit {
 struct Known {
     /// The sum of the capabilities' generations ([`countersign_capabilities::Capability::generation`]).
     generation: u64,
-    /// Tools and actions as a model sees them, by their own names.
-    specs: HashMap<&'static str, ToolSpec>,
+    /// Tools and actions as a model sees them, with the size of each, by their own names.
+    specs: HashMap<&'static str, (ToolSpec, usize)>,
     offers: HashMap<OfferKey, Arc<[ToolSpec]>>,
 }
 
 impl Known {
     /// Lists the tools and actions that are offered at present.
     fn of(registry: &Registry) -> Self {
-        let generation = generation(registry);
+        let generation = registry.generation();
         let hidden: BTreeSet<&str> = registry.capabilities.iter().flat_map(|capability| capability.hidden()).collect();
         let brief = |name: &str, description: &str, schema: Value| spec(name, description, brief::brief(&schema));
         let tools = registry.tools.values().map(|tool| {
@@ -96,14 +105,14 @@ impl Known {
             let name = action.name();
             (name, brief(&format!("{PROPOSE}{name}"), action.description(), action.schema()))
         });
-        let specs = tools.chain(actions).filter(|(name, _)| !hidden.contains(name)).collect();
+        let offered = tools.chain(actions).filter(|(name, _)| !hidden.contains(name));
+        let sized = offered.map(|(name, spec)| {
+            let size = size(&spec);
+            (name, (spec, size))
+        });
+        let specs = sized.collect();
         Self { generation, specs, offers: HashMap::new() }
     }
-}
-
-/// Returns the sum of the capabilities' generations.
-fn generation(registry: &Registry) -> u64 {
-    registry.capabilities.iter().map(|capability| capability.generation()).sum()
 }
 
 impl Kit {
@@ -111,12 +120,25 @@ impl Kit {
     pub(super) fn new(registry: Registry) -> Self {
         let analysis = analysis(&registry.families);
         let known = Mutex::new(Known::of(&registry));
-        Self { registry, analysis, known }
+        let sizes = |specs: &[ToolSpec]| specs.iter().map(size).sum::<usize>();
+        let always_size = size(&analysis) + sizes(always());
+        Self {
+            registry,
+            own_schemas: schemas_of([&analysis].into_iter().chain(always()).chain(continuing())),
+            own_sizes: [always_size, always_size + sizes(continuing())],
+            analysis,
+            known,
+        }
     }
 
     /// Returns the tool by which a model says that a message is unclear, or contains several requests or none.
     pub(super) fn analysis(&self) -> &ToolSpec {
         &self.analysis
+    }
+
+    /// Returns the schema of that tool.
+    pub(super) fn analysis_schema(&self) -> &ParameterSchema {
+        self.own_schema(ANALYZE).expect("it is one of the graph's own tools")
     }
 
     /// Returns the tools for a request that needs these families. The tools and actions named in `first` come before
@@ -135,15 +157,14 @@ impl Kit {
             names.extend(self.registry.families_called(family).flat_map(Family::names));
         }
         let mut known = self.known.lock().expect("nothing panics while it is held");
-        if known.generation != generation(&self.registry) {
+        if known.generation != self.registry.generation() {
             *known = Known::of(&self.registry);
         }
-        let mut bytes_left = MAX_OFFER_BYTES.saturating_sub(self.own(in_hand).map(size).sum());
+        let mut bytes_left = MAX_OFFER_BYTES.saturating_sub(self.own_sizes[usize::from(in_hand)]);
         let mut chosen = BTreeSet::new();
         for name in names {
-            let Some(spec) = known.specs.get(name).filter(|_| !chosen.contains(name)) else { continue };
-            let size = size(spec);
-            if size <= bytes_left {
+            let Some((_, size)) = known.specs.get(name).filter(|_| !chosen.contains(name)) else { continue };
+            if *size <= bytes_left {
                 bytes_left -= size;
                 chosen.insert(name);
             }
@@ -162,7 +183,7 @@ impl Kit {
     /// Returns the graph's own tools, then the chosen ones in the order of their families.
     fn build_offer(
         &self,
-        specs: &HashMap<&'static str, ToolSpec>,
+        specs: &HashMap<&'static str, (ToolSpec, usize)>,
         chosen: &BTreeSet<&'static str>,
         in_hand: bool,
     ) -> Arc<[ToolSpec]> {
@@ -170,7 +191,7 @@ impl Kit {
         let mut added = BTreeSet::new();
         for name in self.registry.families.iter().flat_map(Family::names) {
             if chosen.contains(name) && added.insert(name) {
-                tools.extend(specs.get(name).cloned());
+                tools.extend(specs.get(name).map(|(spec, _)| spec.clone()));
             }
         }
         let mut strictness = Strictness::new();
@@ -188,9 +209,9 @@ impl Kit {
         [&self.analysis].into_iter().chain(always()).chain(continuing)
     }
 
-    /// Returns one of the graph's own tools, offered or not.
-    pub(super) fn own_tool(&self, name: &str) -> Option<&ToolSpec> {
-        self.own(true).find(|spec| spec.name == name)
+    /// Returns the schema of one of the graph's own tools, offered or not.
+    pub(super) fn own_schema(&self, name: &str) -> Option<&ParameterSchema> {
+        self.own_schemas.get(name)
     }
 
     /// Returns the name of the capability that a called tool or action belongs to.

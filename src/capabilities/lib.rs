@@ -19,6 +19,7 @@ pub mod parameters;
 pub mod picture;
 mod planning;
 mod registry;
+mod schemas;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -44,6 +45,7 @@ pub use self::{
     observed::{Observed, ObservedPart, Observer, Phase},
     planning::ASSISTANT,
     registry::{Effect, OWN_COMMAND, Registry, RegistryError},
+    schemas::ParameterSchema,
 };
 
 /// One domain, as the rest of the program sees it. Only name, purpose, tools and actions are required.

@@ -16,7 +16,7 @@ use countersign_understanding::{
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
 
-use super::{Capability, Family, Service, Shortcut, Tool, family};
+use super::{Capability, Family, ParameterSchema, Service, Shortcut, Tool, family, schemas::Schemas};
 
 /// The bot's own slash command.
 pub const OWN_COMMAND: &str = "/countersign";
@@ -39,6 +39,8 @@ pub struct Registry {
     pub book: Arc<Book>,
     /// The index in `capabilities` of each tool's and each action's capability.
     owners: BTreeMap<&'static str, usize>,
+    /// The schemas of the tools and actions that were used.
+    schemas: Arc<Schemas>,
 }
 
 /// The reason why capabilities cannot be combined: a fault of the program.
@@ -133,13 +135,13 @@ impl Registry {
             let mut existing = BTreeSet::new();
             for tool in capability.tools() {
                 existing.insert(tool.name());
-                registry.check_name(tool.name(), &tool.schema(), &*capability)?;
+                registry.check_name(tool.name(), tool.schema(), &*capability)?;
                 registry.owners.insert(tool.name(), registry.capabilities.len());
                 registry.tools.insert(tool.name(), tool);
             }
             for action in capability.actions() {
                 existing.insert(action.name());
-                registry.check_name(action.name(), &action.schema(), &*capability)?;
+                registry.check_name(action.name(), action.schema(), &*capability)?;
                 registry.owners.insert(action.name(), registry.capabilities.len());
                 registry.actions.insert(action.name(), action);
             }
@@ -211,6 +213,21 @@ impl Registry {
         };
         let nowhere = book.leads_to().find(|(name, changes)| !exists(name, *changes)).map(|(name, _)| name.to_owned());
         nowhere.map_or(Ok(book), |name| Err(RegistryError::LeadsNowhere(name)))
+    }
+
+    /// Returns the schema of the parameters of a tool or an action; `None` if there is no such tool or action.
+    pub fn schema_of(&self, name: &str) -> Option<Arc<ParameterSchema>> {
+        let generation = self.generation();
+        if let Some((&name, action)) = self.actions.get_key_value(name) {
+            return Some(self.schemas.get(generation, name, || action.schema()));
+        }
+        let (&name, tool) = self.tools.get_key_value(name)?;
+        Some(self.schemas.get(generation, name, || tool.schema()))
+    }
+
+    /// Returns a number that changes when a description or a schema does; see [`Capability::generation`].
+    pub fn generation(&self) -> u64 {
+        self.capabilities.iter().map(|capability| capability.generation()).fold(0, u64::wrapping_add)
     }
 
     /// Returns the capability that a tool or an action belongs to.
@@ -320,13 +337,14 @@ impl Registry {
         Ok(())
     }
 
-    fn check_name(&self, name: &'static str, schema: &Value, capability: &dyn Capability) -> Result<(), RegistryError> {
+    fn check_name(&self, name: &'static str, schema: Value, capability: &dyn Capability) -> Result<(), RegistryError> {
         if self.tools.contains_key(name) || self.actions.contains_key(name) {
             return Err(RegistryError::Taken { name, capability: capability.name() });
         }
-        let reason = |error: jsonschema::ValidationError<'_>| error.to_string();
-        let usable = jsonschema::validator_for(schema).map_err(reason);
-        usable.map(drop).map_err(|reason| RegistryError::Schema { name, reason })
+        match ParameterSchema::new(schema).fault() {
+            Some(reason) => Err(RegistryError::Schema { name, reason: reason.to_owned() }),
+            None => Ok(()),
+        }
     }
 }
 

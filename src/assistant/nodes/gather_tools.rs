@@ -141,7 +141,7 @@ impl CallContext<'_> {
             tools::NEXT_STEPS => Ok("shown with the answer".to_owned()),
             name => match (tools::proposed_action(name), self.registry.tools.get(name)) {
                 (Some(action), _) => self.propose(state, effects, action, &call.input),
-                (None, Some(tool)) => match plan_read(state, tool, &call.input) {
+                (None, Some(tool)) => match plan_read(state, self.registry, tool, &call.input) {
                     Ok(planned) => {
                         effects.read = true;
                         return planned;
@@ -164,7 +164,8 @@ impl CallContext<'_> {
         action: &str,
         input: &Value,
     ) -> Result<String, String> {
-        let Some(kind) = self.registry.actions.get(action) else {
+        let schema = self.registry.schema_of(action).filter(|_| self.registry.actions.contains_key(action));
+        let Some(schema) = schema else {
             return Err(format!("there is no change `{}`", shorten_name(action)));
         };
         if self.several {
@@ -181,13 +182,12 @@ impl CallContext<'_> {
         let is_stored = as_stored
             .into_iter()
             .any(|draft| draft.action == action && given.iter().all(|(k, v)| draft.params.get(k) == Some(v)));
-        let unknown = given.keys().find(|key| !is_stored && !has_parameter(self.registry, action, key));
+        let unknown = given.keys().find(|key| !is_stored && !schema.may_have(key));
         if let Some(unknown) = unknown {
             return Err(format!("`{action}` has no parameter `{}`", shorten_name(unknown)));
         }
-        let schema = kind.schema();
         let counted = |(key, value): (&String, &Value)| {
-            let number = value.as_str().filter(|_| numbers::is_count(&schema["properties"][key.as_str()]));
+            let number = value.as_str().filter(|_| numbers::is_count(schema.parameter(key)));
             let number = number.and_then(numbers::count).map(Value::from);
             (key.clone(), number.unwrap_or_else(|| value.clone()))
         };
@@ -210,7 +210,7 @@ impl CallContext<'_> {
     /// Runs one of the graph's own tools.
     fn set(self, state: &mut AgentState, effects: &mut RoundEffects, call: &Call) -> Result<String, String> {
         let unknown = || format!("there is no tool `{}`", shorten_name(&call.name));
-        let schema = &self.kit.own_tool(&call.name).ok_or_else(unknown)?.input_schema;
+        let schema = self.kit.own_schema(&call.name).ok_or_else(unknown)?;
         match call.name.as_str() {
             tools::UPDATE_PARAMS => {
                 let UpdateParam { key, value } = exchange::parse(&call.input, schema)?;
@@ -259,13 +259,15 @@ impl CallContext<'_> {
             state.take_up_plan(of_turn);
         }
         if let Some(change) = &mut state.turn.change {
-            if !has_parameter(self.registry, &change.action, &key) {
+            // Any other parameter would be ignored silently.
+            let schema = self.registry.schema_of(&change.action);
+            if schema.as_ref().is_some_and(|schema| !schema.may_have(&key)) {
                 effects.unknown_parameter = true;
                 return Err(format!("`{}` has no parameter `{}`", change.action, shorten_name(&key)));
             }
-            let schema = &schema_of(self.registry, &change.action)["properties"][key.as_str()];
+            let is_count = schema.is_some_and(|schema| numbers::is_count(schema.parameter(&key)));
             let value = match value.as_str() {
-                Some(said) if numbers::is_count(schema) => match numbers::count(said) {
+                Some(said) if is_count => match numbers::count(said) {
                     Some(number) => number.into(),
                     None => {
                         effects.no_number = true;
@@ -296,8 +298,14 @@ fn read_log(state: &mut AgentState) -> String {
     log.to_string()
 }
 
-fn plan_read(state: &mut AgentState, tool: &Arc<dyn Tool>, input: &Value) -> Result<PlannedCall, String> {
-    let arguments = exchange::validate(input, &tool.schema())?;
+fn plan_read(
+    state: &mut AgentState,
+    registry: &Registry,
+    tool: &Arc<dyn Tool>,
+    input: &Value,
+) -> Result<PlannedCall, String> {
+    let schema = registry.schema_of(tool.name()).ok_or("there is no such tool")?;
+    let arguments = exchange::validate(input, &schema)?;
     let key = entry_key(tool.name(), &arguments);
     if let Some(known) = state.turn.gathered.get(&key) {
         return Ok(PlannedCall::Settled(Ok(shortened_to(known, MAX_RESULT_FOR_MODEL).to_string())));
@@ -333,16 +341,6 @@ fn remember_subject(state: &mut AgentState, registry: &Registry, tool: &dyn Tool
     if let Some(subject) = tool.subject(arguments, answer) {
         state.note_subject(registry, tool.name(), subject);
     }
-}
-
-/// Returns true if an action has this parameter. Any other would be ignored silently.
-fn has_parameter(registry: &Registry, action: &str, key: &str) -> bool {
-    schema_of(registry, action)["properties"].as_object().is_none_or(|known| known.contains_key(key))
-}
-
-/// Returns the schema of an action's parameters; null if there is no such action.
-fn schema_of(registry: &Registry, action: &str) -> Value {
-    registry.actions.get(action).map(|action| action.schema()).unwrap_or_default()
 }
 
 fn shorten_name(name: &str) -> String {

@@ -17,8 +17,8 @@ impl Rounds {
     pub(super) fn begun_draft(&self, calls: &[Call]) -> Option<Draft> {
         let proposed = |call: &Call| {
             let action = tools::proposed_action(&call.name)?;
-            let kind = self.registry.actions.get(action).filter(|_| self.registry.book.makes_new(action))?;
-            let Value::Object(params) = exchange::validate(&call.input, &kind.schema()).ok()? else { return None };
+            let schema = self.registry.schema_of(action).filter(|_| self.registry.book.makes_new(action))?;
+            let Value::Object(params) = exchange::validate(&call.input, &schema).ok()? else { return None };
             Some(Draft::begun(action, params))
         };
         calls.iter().find_map(proposed)

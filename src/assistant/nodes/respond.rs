@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
-use countersign_capabilities::Registry;
+use countersign_capabilities::{ParameterSchema, Registry};
 use countersign_core::reply::{Choice, Reply};
 use countersign_graph::{
     action::{ActionRecord, Outcome, Status},
@@ -42,6 +42,8 @@ pub(in super::super) struct Respond {
     blobs: Arc<dyn BlobCache>,
     prompts: Prompts,
     tools: Arc<[ToolSpec]>,
+    /// The schemas of the tools, by name.
+    schemas: BTreeMap<String, ParameterSchema>,
     carry_on: CarryOn,
 }
 
@@ -57,8 +59,9 @@ impl Respond {
         prompts: Prompts,
         carry_on: CarryOn,
     ) -> Self {
-        let tools = tools::responding(&registry).into();
-        Self { model, registry, blobs, prompts, tools, carry_on }
+        let tools: Arc<[ToolSpec]> = tools::responding(&registry).into();
+        let schemas = tools::schemas_of(&*tools);
+        Self { model, registry, blobs, prompts, tools, schemas, carry_on }
     }
 
     /// Continues after a change: begins a plan that was approved on its card, or the next step of the current plan.
@@ -108,7 +111,7 @@ impl Respond {
             let text = response.text().trim().to_owned();
             let results: Vec<_> = calls
                 .iter()
-                .map(|call| exchange::result(call, read_back(&self.registry, &self.tools, state, call, &mut choices)))
+                .map(|call| exchange::result(call, read_back(&self.registry, &self.schemas, state, call, &mut choices)))
                 .collect();
             let asks = calls.iter().any(|call| call.name != tools::NEXT_STEPS);
             if !text.is_empty() && !asks {
@@ -126,14 +129,13 @@ impl Respond {
 /// Runs a call of the answering model, which reads back what is known or offers buttons.
 fn read_back(
     registry: &Registry,
-    specs: &[ToolSpec],
+    schemas: &BTreeMap<String, ParameterSchema>,
     state: &AgentState,
     call: &Call,
     choices: &mut Vec<Choice>,
 ) -> Result<String, String> {
-    let spec = specs.iter().find(|spec| spec.name == call.name);
-    let spec = spec.ok_or_else(|| format!("there is no tool `{}`", call.name.chars().take(60).collect::<String>()))?;
-    exchange::validate(&call.input, &spec.input_schema)?;
+    let unknown = || format!("there is no tool `{}`", call.name.chars().take(60).collect::<String>());
+    exchange::validate(&call.input, schemas.get(&call.name).ok_or_else(unknown)?)?;
     let known = |kind: &str| match state.context.of(kind) {
         Some(entries) => json!(entries),
         None => json!("nothing was gathered"),

@@ -148,9 +148,9 @@ impl Rounds {
     pub(super) fn analysis(&self, response: &Response) -> Result<Option<Analysis>, String> {
         let mut outcome = Ok(None);
         for call in exchange::calls(response).iter().filter(|call| call.name == tools::ANALYZE) {
-            let schema = &self.kit.analysis().input_schema;
+            let schema = self.kit.analysis_schema();
             let mut input = call.input.clone();
-            let known = schema["properties"]["capability"]["enum"].as_array();
+            let known = schema.parameter("capability")["enum"].as_array();
             if let Some(given) = input.as_object_mut()
                 && given.get("capability").is_some_and(|name| known.is_some_and(|known| !known.contains(name)))
             {
