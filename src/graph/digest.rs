@@ -43,7 +43,22 @@ pub struct Digest(String);
 impl Digest {
     /// Computes the digest of the values, in this order.
     pub fn of(values: &[&Value]) -> Self {
-        Self(hex::encode(Sha256::digest(tagged(values))))
+        Self(in_hex(&Sha256::digest(tagged(values))))
+    }
+
+    /// Computes [`Self::of`] these texts, without making values of them.
+    pub(crate) fn of_texts(texts: &[&str]) -> Self {
+        let mut bytes = Vec::with_capacity(256);
+        texts.iter().for_each(|text| encode_text(text, &mut bytes));
+        Self(in_hex(&Sha256::digest(bytes)))
+    }
+
+    /// Computes [`Self::of`] a text and a value.
+    pub(crate) fn of_text_and(text: &str, value: &Value) -> Self {
+        let mut bytes = Vec::with_capacity(256);
+        encode_text(text, &mut bytes);
+        encode(value, &mut bytes);
+        Self(in_hex(&Sha256::digest(bytes)))
     }
 
     /// Computes a digest that only a holder of the key can compute.
@@ -53,7 +68,7 @@ impl Digest {
             Form::Tagged => tagged(values),
             Form::Canonical => canonical(values),
         });
-        Self(hex::encode(mac.finalize().into_bytes()))
+        Self(in_hex(&mac.finalize().into_bytes()))
     }
 
     /// Compares two digests in constant time.
@@ -65,6 +80,11 @@ impl Digest {
     /// Returns all 64 characters.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Returns all 64 characters, as a text of its own.
+    pub(crate) fn into_string(self) -> String {
+        self.0
     }
 
     /// Returns the first 8 characters, which are enough for people to compare.
@@ -79,14 +99,75 @@ impl fmt::Display for Digest {
     }
 }
 
-fn canonical(values: &[&Value]) -> Vec<u8> {
-    serde_json_canonicalizer::to_vec(&values).expect("a JSON value has names for keys and finite numbers")
+/// The largest integer that all programs read in the same way: RFC 8785 treats numbers as doubles.
+const MAX_INTEGER: u64 = (1 << 53) - 1;
+
+/// Returns bytes in hexadecimal.
+fn in_hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |half: u8| char::from(DIGITS[usize::from(half)]);
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        text.push(digit(byte >> 4));
+        text.push(digit(byte & 15));
+    }
+    text
 }
 
-/// Returns true if all programs read every integer in the same way: RFC 8785 treats numbers as
-/// doubles.
+/// Returns the canonical form of a list of values. Every record is sealed in this form, so everything but rare numbers is
+/// written here: the library makes a text of each part, to sort them.
+fn canonical(values: &[&Value]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(512);
+    write_canonical_list(values.iter().copied(), &mut bytes);
+    bytes
+}
+
+fn write_canonical_list<'v>(values: impl Iterator<Item = &'v Value>, out: &mut Vec<u8>) {
+    out.push(b'[');
+    for (place, value) in values.enumerate() {
+        if place > 0 {
+            out.push(b',');
+        }
+        write_canonical(value, out);
+    }
+    out.push(b']');
+}
+
+fn write_canonical(value: &Value, out: &mut Vec<u8>) {
+    match value {
+        Value::Null => out.extend_from_slice(b"null"),
+        Value::Bool(true) => out.extend_from_slice(b"true"),
+        Value::Bool(false) => out.extend_from_slice(b"false"),
+        Value::Number(number) => match number.as_i64().filter(|integer| integer.unsigned_abs() <= MAX_INTEGER) {
+            Some(integer) => out.extend_from_slice(integer.to_string().as_bytes()),
+            None => out.extend(serde_json_canonicalizer::to_vec(number).expect("a JSON value has finite numbers")),
+        },
+        Value::String(text) => write_canonical_text(text, out),
+        Value::Array(items) => write_canonical_list(items.iter(), out),
+        Value::Object(members) => {
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_by(|(one, _), (other, _)| one.encode_utf16().cmp(other.encode_utf16()));
+            out.push(b'{');
+            for (place, (key, member)) in members.into_iter().enumerate() {
+                if place > 0 {
+                    out.push(b',');
+                }
+                write_canonical_text(key, out);
+                out.push(b':');
+                write_canonical(member, out);
+            }
+            out.push(b'}');
+        }
+    }
+}
+
+/// Writes a text in quotes. The library for JSON escapes the same characters in the same way as RFC 8785.
+fn write_canonical_text(text: &str, out: &mut Vec<u8>) {
+    serde_json::to_writer(out, text).expect("a text can be written to memory");
+}
+
+/// Returns true if all programs read every integer in the same way.
 fn is_interoperable(value: &Value) -> bool {
-    const MAX_INTEGER: u64 = (1 << 53) - 1;
     match value {
         Value::Null | Value::Bool(_) | Value::String(_) => true,
         Value::Number(number) => match (number.as_u64(), number.as_i64()) {
@@ -111,16 +192,12 @@ fn tagged(values: &[&Value]) -> Vec<u8> {
 /// Writes the kind, the length and the content of a value. Containers write the number of their
 /// members.
 fn encode(value: &Value, out: &mut Vec<u8>) {
-    let mut tagged = |tag: u8, bytes: &[u8]| {
-        out.push(tag);
-        out.extend_from_slice(&(bytes.len() as u64).to_be_bytes());
-        out.extend_from_slice(bytes);
-    };
+    let mut tagged = |tag: u8, bytes: &[u8]| write_tagged(tag, bytes, out);
     match value {
         Value::Null => tagged(b'n', b""),
         Value::Bool(b) => tagged(b'b', &[u8::from(*b)]),
         Value::Number(n) => tagged(b'd', n.to_string().as_bytes()),
-        Value::String(s) => tagged(b's', s.as_bytes()),
+        Value::String(text) => encode_text(text, out),
         Value::Array(items) => {
             tagged(b'a', &(items.len() as u64).to_be_bytes());
             for item in items {
@@ -132,11 +209,21 @@ fn encode(value: &Value, out: &mut Vec<u8>) {
             let mut keys: Vec<_> = map.keys().collect();
             keys.sort_unstable();
             for key in keys {
-                encode(&Value::String(key.clone()), out);
+                encode_text(key, out);
                 encode(&map[key], out);
             }
         }
     }
+}
+
+fn encode_text(text: &str, out: &mut Vec<u8>) {
+    write_tagged(b's', text.as_bytes(), out);
+}
+
+fn write_tagged(tag: u8, bytes: &[u8], out: &mut Vec<u8>) {
+    out.push(tag);
+    out.extend_from_slice(&(bytes.len() as u64).to_be_bytes());
+    out.extend_from_slice(bytes);
 }
 
 #[cfg(test)]
@@ -169,6 +256,20 @@ mod tests {
             if Form::Canonical.holds(&[&a, &b]) {
                 prop_assert_eq!(a == b, canonical(&[&a]) == canonical(&[&b]));
             }
+        }
+
+        #[test]
+        fn the_canonical_form_is_that_of_the_library(value in any_value(), number in any::<f64>(), count in any::<i32>()) {
+            let numbers = json!({ "n": [number, count], "": value });
+            let values = [&value, &numbers];
+            prop_assert_eq!(canonical(&values), serde_json_canonicalizer::to_vec(&values).unwrap());
+        }
+
+        #[test]
+        fn parts_of_a_digest_need_not_be_values(text in ".{0,6}", value in any_value()) {
+            let as_value = json!(text);
+            prop_assert_eq!(Digest::of_texts(&[&text, "b"]), Digest::of(&[&as_value, &json!("b")]));
+            prop_assert_eq!(Digest::of_text_and(&text, &value), Digest::of(&[&as_value, &value]));
         }
 
         #[test]

@@ -22,7 +22,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::digest::Digest;
 
@@ -44,12 +44,12 @@ impl Salt {
 
     /// Returns the salt of one leaf.
     fn of_leaf(&self, place: &str) -> Self {
-        Self(Digest::of(&[&json!(self.0), &json!(place)]).as_str().to_owned())
+        Self(Digest::of_texts(&[&self.0, place]).into_string())
     }
 
     /// Returns the commitment to a value.
     fn commit(&self, value: &Value) -> String {
-        Digest::of(&[&json!(self.0), value]).as_str().to_owned()
+        Digest::of_text_and(&self.0, value).into_string()
     }
 }
 
@@ -151,6 +151,8 @@ pub fn hide(
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn event() -> Value {
