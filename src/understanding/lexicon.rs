@@ -101,6 +101,9 @@ impl Names {
 
     /// Returns the names in a message, in order. No two of the same kind overlap.
     pub fn find(&self, message: &str) -> Vec<Mention> {
+        if self.is_empty() {
+            return Vec::new();
+        }
         let tokens = tokenize(message);
         let mut found: Vec<(usize, usize, Mention)> = Vec::new();
         for at in 0..tokens.len() {
