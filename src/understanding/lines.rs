@@ -488,7 +488,9 @@ impl<'a> Matcher<'a> {
 
 /// Returns true if `said` is this word. A long word may have one typing mistake.
 fn is_word(said: &Word, word: &str) -> bool {
-    said.is(word) || word.len() > 7 && !said.quoted && strsim::damerau_levenshtein(&said.lower, word) == 1
+    let may_be_mistyped = || said.lower.chars().count().abs_diff(word.chars().count()) <= 1;
+    said.is(word)
+        || word.len() > 7 && !said.quoted && may_be_mistyped() && strsim::damerau_levenshtein(&said.lower, word) == 1
 }
 
 /// The maximum length of a value without quotes, in words.
