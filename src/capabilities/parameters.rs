@@ -16,8 +16,7 @@ pub fn refused(error: ErrorKind, reply: Reply) -> PrepareError {
 ///
 /// A refusal that says what is wrong with the parameters.
 pub fn parameters<T: DeserializeOwned>(given: &Value) -> Result<T, PrepareError> {
-    serde_json::from_value(given.clone())
-        .map_err(|error| refused(ErrorKind::Validation, unreadable(&error.to_string())))
+    T::deserialize(given).map_err(|error| refused(ErrorKind::Validation, unreadable(&error.to_string())))
 }
 
 /// Returns the JSON schema of parameters, with subschemas inlined, as models prefer them.

@@ -59,6 +59,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use countersign_model::{Error, Model, Purpose, Request, Response};
+use serde::Deserialize as _;
 use serde_json::Value;
 
 pub use self::{
@@ -94,7 +95,7 @@ impl Model for RulesModel {
             let reason = "the documented phrases are for conversations, not for mail".to_owned();
             return Err(Error::Refused { reason });
         }
-        let situation: Situation = serde_json::from_value(request.situation.clone())
+        let situation = Situation::deserialize(&request.situation)
             .map_err(|error| Error::Decode { reason: format!("the situation: {error}") })?;
         Ok(calls::answer(&self.0, request, &situation))
     }
