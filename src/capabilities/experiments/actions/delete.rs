@@ -141,7 +141,7 @@ impl DeleteExperiment {
     /// not prove its deletion.
     async fn confirmed(&self, record: &ActionRecord, deletion: &Deletion) -> Probed {
         match self.0.names().await {
-            Ok(names) if names.iter().any(|named| named.id == deletion.experiment) => {
+            Ok(names) if names.by_id(deletion.experiment).is_some() => {
                 Probed::CannotTell { evidence: outcomes::listed_but_not_found(&deletion.experiment_name) }
             }
             Ok(_) => Probed::Happened(done(record, result(deletion))),
