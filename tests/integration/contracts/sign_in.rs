@@ -96,7 +96,7 @@ async fn a_token_refused_before_its_time_is_replaced_once_and_the_change_is_not_
     world.google.tokens_live(Duration::ZERO);
     world.google.tokens().revoke();
     for _ in 0..3 {
-        assert_eq!(world.client.names().await, Err(Error::Auth));
+        assert_eq!(world.client.names().await.unwrap_err(), Error::Auth);
     }
 }
 

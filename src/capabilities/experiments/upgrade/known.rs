@@ -382,7 +382,7 @@ mod tests {
     fn an_uncertain_change_and_age_make_it_read_again() {
         let (known, clock) = known();
         let fill = || reads(&known, &[sent(1, "A", "enrolling")], |_| {});
-        let mut forgets = |effect: Effect, answer: Result<Value, Error>| {
+        let forgets = |effect: Effect, answer: Result<Value, Error>| {
             fill();
             known.note(effect, &answer);
             shown(&known) == (None, None)
