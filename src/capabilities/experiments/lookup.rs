@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn the_exact_name_wins_over_the_same_in_another_case() {
         assert_eq!(found(&["math hints", "Math Hints"], "Math Hints"), "one: Math Hints");
-        assert_eq!(found(&["math hints", "Math Hints"], "MATH HINTS"), "several: math hints, Math Hints");
+        assert_eq!(found(&["math hints", "Math Hints"], "MATH HINTS"), "several: Math Hints, math hints");
     }
 
     #[test]

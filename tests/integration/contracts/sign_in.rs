@@ -68,7 +68,7 @@ async fn one_token_serves_all_calls_until_shortly_before_its_end() {
 #[tokio::test]
 async fn twenty_calls_at_once_sign_in_once() {
     let world = World::start().await;
-    let calls = (0..20).map(|_| world.client.names());
+    let calls = (0..20).map(|_| world.client.signed_in());
     for answer in futures_util::future::join_all(calls).await {
         answer.unwrap();
     }
