@@ -248,13 +248,12 @@ impl Names {
             nexts.push((*next, typos, near_first));
         }
         if typos < max_typos {
-            for word in self.similar_words(&token.folded, depth) {
-                let Some(next) = self.branches.get(&(node, word)) else { continue };
-                let near_first = if depth == 0 { Some(word) } else { near_first };
+            for (word, next) in self.similar_branches(node, &token.folded) {
+                let near_first = if node == ROOT { Some(word) } else { near_first };
                 if stem.is_none_or(|(stem, _)| stem != word) {
-                    end_at(*next, token.end, typos + 1, near_first);
+                    end_at(next, token.end, typos + 1, near_first);
                 }
-                nexts.push((*next, typos + 1, near_first));
+                nexts.push((next, typos + 1, near_first));
             }
         }
         for (next, typos, near_first) in nexts {
@@ -262,27 +261,25 @@ impl Names {
         }
     }
 
-    /// Returns the words of names that are one typing mistake away from `word`. A letter too many is
-    /// only a mistake after the first word: “maths” is another word than “Math”.
-    fn similar_words(&self, word: &str, depth: usize) -> Vec<WordId> {
+    /// Returns the branches of a node by words that are one typing mistake away from `word`. A letter
+    /// too many is only a mistake after the first word: “maths” is another word than “Math”.
+    fn similar_branches(&self, node: Node, word: &str) -> Vec<(WordId, Node)> {
         if word.chars().count() < MIN_TYPO_LENGTH {
             return Vec::new();
         }
-        let mut near: Vec<WordId> = Vec::new();
         let shorter = one_letter_deletions(word);
-        for form in shorter.iter().map(String::as_str).chain([word]) {
-            near.extend(self.near.get(&hash(form)).into_iter().flatten());
-        }
-        if depth > 0 {
+        let forms = shorter.iter().map(String::as_str).chain([word]);
+        let mut near: Vec<WordId> = forms.filter_map(|form| self.near.get(&hash(form))).flatten().copied().collect();
+        if node != ROOT {
             near.extend(shorter.iter().filter_map(|form| self.word_ids.get(form)));
         }
         near.sort_unstable();
         near.dedup();
-        near.retain(|known| {
-            let known = self.words[*known as usize].as_str();
+        let is_similar = |known: &str| {
             known.chars().count() >= MIN_TYPO_LENGTH && known != word && strsim::damerau_levenshtein(known, word) == 1
-        });
-        near
+        };
+        let branches = near.into_iter().filter_map(|known| Some((known, *self.branches.get(&(node, known))?)));
+        branches.filter(|(known, _)| is_similar(&self.words[*known as usize])).collect()
     }
 
     fn push_mention(
