@@ -88,6 +88,20 @@ pub async fn experiment(
             Err(error) => return Err(unavailable(error)),
         }
     }
+    experiment_by_current_names(client, asked, request_with).await
+}
+
+/// Returns the experiment that `asked` names, as [`experiment`] does, without names from memory: for a change that
+/// cannot be undone, another experiment with this name must not be missed.
+///
+/// # Errors
+///
+/// As [`experiment`].
+pub async fn experiment_by_current_names(
+    client: &UpgradeClient,
+    asked: &str,
+    request_with: impl Fn(&str) -> String,
+) -> Result<Experiment, PrepareError> {
     let named = find_by_name(client, asked, &request_with).await?;
     match client.single(named.id).await {
         Err(Error::NotFound { .. }) => {

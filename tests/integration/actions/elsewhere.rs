@@ -69,3 +69,18 @@ async fn an_experiment_that_was_deleted_elsewhere_is_not_found() {
     assert!(failure(bench.performs(&approved).await).contains("Math Hints"), "nor is it changed");
     assert_eq!(bench.changes(), 0);
 }
+
+#[tokio::test]
+async fn what_cannot_be_undone_is_never_guessed() {
+    let bench = Bench::start(Version::V6_5).await;
+    bench.upgrade.has("Math Hints", "inactive");
+    let becomes = |status: &str| json!({ "experiment": "Math Hints", "status": status });
+    bench.proposes("update_experiment_status", becomes("start")).await;
+    bench.upgrade.has("Math Hints", "inactive");
+    for (action, parameters) in
+        [("update_experiment_status", becomes("cancel")), ("delete_experiment", json!({ "experiment": "Math Hints" }))]
+    {
+        let refused = bench.refuses(action, parameters).await;
+        assert!(refused.starts_with("Several experiments are called “Math Hints”."), "{refused}");
+    }
+}

@@ -97,5 +97,15 @@ async fn what_somebody_else_changes_is_noticed() {
 
     bot.upgrade.has_anew("Brand New", "inactive");
     thread.clicks("bo", "Start experiment").await;
-    assert_snapshot!(thread.in_short(), @"");
+    assert_snapshot!(thread.in_short(), @"
+    *Start “Brand New”*
+    ❌ “*Brand New*” no longer exists, so nothing was changed.
+    Approved by @bo · ‹time›
+    *Status*  inactive → *running*
+    Asked by @ana · digest `‹id›`
+    [Show all]
+    ---
+    @ana, @bo *Start “Brand New”* didn't work. “*Brand New*” no longer exists, so nothing was changed.
+    [List experiments]
+    ");
 }

@@ -282,7 +282,11 @@ impl UpdateStatus {
             return Err(Refusal::Missing(all).into());
         };
         let verb = to.map_or("show", |to| rules::verb(Status::Inactive, to));
-        let experiment = access::experiment(&self.0, name, |name| format!("{verb} {name}")).await?.view;
+        let request_with = |name: &str| format!("{verb} {name}");
+        let experiment = match to {
+            Some(Status::Cancelled) => access::experiment_by_current_names(&self.0, name, request_with).await?.view,
+            _ => access::experiment(&self.0, name, request_with).await?.view,
+        };
         let Some(to) = to else {
             let options =
                 rules::possible(experiment.state).into_iter().map(|s| rules::verb(experiment.state, s).into());

@@ -6,7 +6,7 @@
 //! - by the first request that needs them,
 //! - by the first that needs them [`MAX_AGE`] after the last read, and
 //! - the names also if a look-up in them finds nothing, several experiments, or one that is gone or has another name
-//!   now (`access::experiment`).
+//!   now, and for each change that cannot be undone (`access`).
 //!
 //! The changes of this process are applied to them as soon as they are confirmed ([`Effect`]), and if the outcome of a
 //! change is not known, the next request reads again. Other processes and people also change experiments: that is
