@@ -8,7 +8,7 @@
 //! - the names also if a look-up in them finds nothing, several experiments, or one that is gone or has another name
 //!   now, and for each change that cannot be undone (`access`).
 //!
-//! The changes of this process are applied to them as soon as they are confirmed ([`Effect`]), and if the outcome of a
+//! The changes of this process are applied to them as soon as they are confirmed (`Effect`), and if the outcome of a
 //! change is not known, the next request reads again. Other processes and people also change experiments: that is
 //! noticed when the age is reached. No change relies on what is kept here: the experiment itself is read for its card,
 //! and again before the change runs.
