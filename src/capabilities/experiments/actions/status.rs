@@ -30,14 +30,13 @@ use super::{
 use crate::{
     access, forms,
     inputs::OneOrMany,
-    replies::{answers, cautions, outcomes, refusals},
+    replies::{answers, outcomes, refusals},
     rules::{self, Objection},
     scope, summary,
     upgrade::{
         client::UpgradeClient,
         error::Error,
         experiment::{ExperimentId, View},
-        lists::MemberList,
         status::Status,
     },
 };
@@ -230,20 +229,6 @@ impl ActionKind for UpdateStatus {
 }
 
 impl UpdateStatus {
-    /// Returns the warnings before a start.
-    async fn start_warnings(&self, experiment: &View, reach: &Reach) -> Result<Vec<Text>, PrepareError> {
-        let shared = cautions::shared_points(&reach.surroundings()?.sharing_with(experiment));
-        let mut nobody =
-            experiment.filter_mode == "excludeAll" && experiment.inclusion.iter().all(MemberList::is_empty);
-        if nobody {
-            // The list of all experiments has all inclusion lists; a single experiment lacks some.
-            let all = self.0.all().await.map_err(access::unavailable)?;
-            let own = all.iter().find(|view| view.id == experiment.id);
-            nobody = own.is_none_or(|own| own.inclusion.iter().all(MemberList::is_empty));
-        }
-        Ok(shared.into_iter().chain(nobody.then(cautions::nobody_takes_part)).collect())
-    }
-
     /// Prepares the change for a person in this time zone.
     async fn prepare_in(&self, parameters: &Value, zone: &TimeZone) -> Result<Proposal, PrepareError> {
         let asked: UpdateStatusParameters = access::parameters(parameters)?;
@@ -327,7 +312,7 @@ impl UpdateStatus {
             expects.check(&experiment, None)?;
         }
         let reach = Reach::read(&self.0, &experiment).await;
-        let warnings = if is_start(to) { self.start_warnings(&experiment, &reach).await? } else { Vec::new() };
+        let warnings = if is_start(to) { reach.start_warnings(&self.0, &experiment).await? } else { Vec::new() };
         let mut card = card(&experiment, to, start_on.as_deref().map(|start| (start, zone)), warnings);
         if let Some(end) = &end_on {
             card.done = format!("{} It ends on {}.", card.done, moment::moment_in_zone(end, zone));

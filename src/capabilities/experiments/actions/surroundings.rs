@@ -13,6 +13,7 @@ use crate::{
         client::UpgradeClient,
         error::Error,
         experiment::{ExperimentId, View},
+        lists::MemberList,
         overview::{Outline, Overview},
         participants::Enrollment,
     },
@@ -74,6 +75,24 @@ impl Reach {
             enrolled: enrolled.ok().and_then(|all| all.into_iter().next()),
             surroundings: all.map(|all| Surroundings::of(all, Some(experiment.id))),
         }
+    }
+
+    /// Returns the warnings before the experiment is started.
+    pub(super) async fn start_warnings(
+        &self,
+        client: &UpgradeClient,
+        experiment: &View,
+    ) -> Result<Vec<Text>, PrepareError> {
+        let shared = cautions::shared_points(&self.surroundings()?.sharing_with(experiment));
+        let mut nobody =
+            experiment.filter_mode == "excludeAll" && experiment.inclusion.iter().all(MemberList::is_empty);
+        if nobody {
+            // The list of all experiments has all inclusion lists; a single experiment lacks some.
+            let all = client.all().await.map_err(access::unavailable)?;
+            let own = all.iter().find(|view| view.id == experiment.id);
+            nobody = own.is_none_or(|own| own.inclusion.iter().all(MemberList::is_empty));
+        }
+        Ok(shared.into_iter().chain(nobody.then(cautions::nobody_takes_part)).collect())
     }
 
     /// Returns the number of enrolled users, if it could be read.
