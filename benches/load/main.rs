@@ -22,7 +22,7 @@
 //!
 //! One round trip is: mention → card → press → change on the platform → outcome on the card and a reply in the thread.
 //! Each has a thread of its own, and an experiment that nobody else touches at that time. Once it was started and
-//! stopped, a new one takes its place: the platform sends every change of status with an experiment, and one with
+//! stopped, its changes of status are forgotten: the platform sends all of them with an experiment, and one with
 //! hundreds of them would be what is measured.
 
 #![allow(clippy::print_stdout, reason = "the figures are what it is for")]
@@ -388,7 +388,7 @@ async fn long_threads(
     Ok(())
 }
 
-/// An experiment, started and stopped; then a new one of the same name.
+/// An experiment, started and stopped, and then again as if it were new.
 struct Alternating {
     upgrade: Arc<SandboxUpgrade>,
     name: String,
@@ -397,12 +397,14 @@ struct Alternating {
 
 impl Alternating {
     fn of(number: usize, upgrade: Arc<SandboxUpgrade>) -> Self {
-        Self { upgrade, name: experiment(number), running: false }
+        let name = experiment(number);
+        upgrade.has_anew(&name, "inactive");
+        Self { upgrade, name, running: false }
     }
 
     fn next(&mut self) -> String {
         if !self.running {
-            self.upgrade.has_anew(&self.name, "inactive");
+            self.upgrade.is_as_new(&self.name);
         }
         self.running = !self.running;
         format!("{} {}", if self.running { "start" } else { "stop" }, self.name)

@@ -1,14 +1,22 @@
 //! The names of existing things, which are found in a message before anything else is read.
 //!
-//! [`Names`] is a snapshot of all names, indexed by the first word of each, so that a message is
-//! scanned once and never compared with every name. An exact match comes first, then one that
+//! [`Names`] is a snapshot of all names, in a tree of their words, so that a message is scanned once
+//! and never compared with every name, even if many begin alike. It is made once for a list of names
+//! and shared by all messages. An exact match comes first, then one that
 //! differs only in case, quotes, spaces, accents and apostrophes ([`fold`]). A match with a typing
 //! mistake is used only if nothing else matches there. The longest name wins. A quotation must
 //! match a whole name.
 
-use std::collections::{HashMap, HashSet};
+mod letters;
+
+use std::{
+    collections::{HashMap, hash_map::DefaultHasher},
+    hash::{Hash as _, Hasher as _},
+};
 
 use serde::{Deserialize, Serialize};
+
+use self::letters::{fold_word, is_accent};
 
 /// Something that exists on a platform.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,33 +68,88 @@ const MAX_MENTIONS: usize = 40;
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     all: Vec<Name>,
-    words: Vec<Vec<String>>,
-    by_first: HashMap<String, Vec<usize>>,
-    /// The words of names, by each form that lacks one of their letters.
-    near: HashMap<String, Vec<String>>,
+    /// The words of all names, each once.
+    words: Vec<String>,
+    word_ids: HashMap<String, WordId>,
+    /// The branches of the tree: the node that follows a node by a word.
+    branches: HashMap<(Node, WordId), Node>,
+    /// For each node the names that end there, by their places in `all`.
+    ends: Vec<Vec<usize>>,
+    /// The words of names, by the hash of each form that lacks one of their letters.
+    near: HashMap<u64, Vec<WordId>>,
+}
+
+/// A word by its place in the list of words.
+type WordId = u32;
+/// A node of the tree of names: the words that lead to it.
+type Node = u32;
+
+/// The node at which all names begin.
+const ROOT: Node = 0;
+
+/// A name with which a part of a message begins.
+struct Match {
+    place: usize,
+    /// The number of words.
+    words: usize,
+    /// The end of the last word, in bytes of the message.
+    end: usize,
+    typos: usize,
+    /// The first word of the name, if it differs from that of the message.
+    near_first: Option<WordId>,
 }
 
 impl Names {
     /// Indexes these names. Names without a letter, digit or sign are left out, since they look
     /// like punctuation.
     pub fn new(all: impl IntoIterator<Item = Name>) -> Self {
-        let mut names = Self::default();
-        let mut indexed: HashSet<String> = HashSet::new();
+        let mut names = Self { ends: vec![Vec::new()], ..Self::default() };
         for name in all {
-            let words: Vec<String> = tokenize(&name.name).into_iter().map(|token| token.folded).collect();
-            let Some(first) = words.first() else { continue };
-            names.by_first.entry(first.clone()).or_default().push(names.all.len());
-            for word in words.iter().filter(|word| word.chars().count() >= MIN_TYPO_LENGTH) {
-                if indexed.insert(word.clone()) {
-                    for shorter in one_letter_deletions(word) {
-                        names.near.entry(shorter).or_default().push(word.clone());
+            let mut node = ROOT;
+            for token in tokenize(&name.name) {
+                let word = names.word_id(token.folded);
+                node = match names.branches.get(&(node, word)) {
+                    Some(next) => *next,
+                    None => {
+                        let next = small(names.ends.len());
+                        names.ends.push(Vec::new());
+                        names.branches.insert((node, word), next);
+                        next
                     }
-                }
+                };
+            }
+            if node == ROOT {
+                continue;
+            }
+            // One of several equal names is enough to find them.
+            let is_same = |at: &usize| {
+                let other = &names.all[*at];
+                (&other.kind, &other.name, &other.owner, other.subject)
+                    == (&name.kind, &name.name, &name.owner, name.subject)
+            };
+            let is_known = names.ends[node as usize].last().is_some_and(is_same);
+            if !is_known {
+                names.ends[node as usize].push(names.all.len());
             }
             names.all.push(name);
-            names.words.push(words);
         }
         names
+    }
+
+    /// Returns the id of a word, which is added if it is new.
+    fn word_id(&mut self, word: String) -> WordId {
+        if let Some(known) = self.word_ids.get(&word) {
+            return *known;
+        }
+        let id = small(self.words.len());
+        if word.chars().count() >= MIN_TYPO_LENGTH {
+            for shorter in one_letter_deletions(&word) {
+                self.near.entry(hash(&shorter)).or_default().push(id);
+            }
+        }
+        self.words.push(word.clone());
+        self.word_ids.insert(word, id);
+        id
     }
 
     /// Returns true if there are no names.
@@ -107,16 +170,31 @@ impl Names {
         let tokens = tokenize(message);
         let mut found: Vec<(usize, usize, Mention)> = Vec::new();
         for at in 0..tokens.len() {
-            self.collect_at(message, &tokens, at, &mut found);
+            self.collect_at(message, &tokens[at..], 0, &mut found);
         }
-        // Matches without typing mistakes come first, then longer ones. A match is dropped if it
-        // overlaps a kept one of the same kind or, with a typing mistake, any kept one.
-        found.sort_by_key(|(start, end, mention)| (mention.unsure, std::cmp::Reverse(end - start), *start));
+        // Longer matches come first. A match is dropped if it overlaps a kept one of the same kind.
+        found.sort_by_key(|(start, end, _)| (std::cmp::Reverse(end - start), *start));
         let mut kept: Vec<(usize, usize, Mention)> = Vec::new();
-        for (start, end, mention) in found {
-            let clashes = |other: &(usize, usize, Mention)| {
-                (mention.unsure || other.2.kind == mention.kind) && start < other.1 && other.0 < end
-            };
+        for (start, end, mention) in found.iter().cloned() {
+            let is_same_kind = |other: &Mention| other.kind == mention.kind;
+            let clashes = |other: &(usize, usize, Mention)| is_same_kind(&other.2) && start < other.1 && other.0 < end;
+            if kept.len() < MAX_MENTIONS && !kept.iter().any(clashes) {
+                kept.push((start, end, mention));
+            }
+        }
+        // A match with a typing mistake is dropped if it overlaps any kept one, so only the rest of
+        // the message can have one.
+        let exact = found.len();
+        let is_free = |token: &Token| !kept.iter().any(|(start, end, _)| *start < token.end && token.start < *end);
+        for part in tokens.chunk_by(|one, next| is_free(one) && is_free(next)).filter(|part| is_free(&part[0])) {
+            for at in 0..part.len() {
+                self.collect_at(message, &part[at..], MAX_TYPOS, &mut found);
+            }
+        }
+        let mut unsure = found.split_off(exact);
+        unsure.sort_by_key(|(start, end, _)| (std::cmp::Reverse(end - start), *start));
+        for (start, end, mention) in unsure {
+            let clashes = |other: &(usize, usize, Mention)| start < other.1 && other.0 < end;
             if kept.len() < MAX_MENTIONS && !kept.iter().any(clashes) {
                 kept.push((start, end, mention));
             }
@@ -125,47 +203,83 @@ impl Names {
         kept.into_iter().map(|(.., mention)| mention).collect()
     }
 
-    /// Adds to `found` the names that begin at a token.
-    fn collect_at(&self, message: &str, tokens: &[Token], at: usize, found: &mut Vec<(usize, usize, Mention)>) {
-        let first = &tokens[at];
-        for place in self.by_first.get(&first.folded).into_iter().flatten().copied() {
-            if let Some((end, typos)) = match_words(&self.words[place], &tokens[at..], 0) {
-                self.push_mention(message, &tokens[at..at + self.words[place].len()], end, place, typos > 0, found);
-            }
-        }
-        let near = self.similar_words(&first.folded);
-        let exact = std::iter::once((&first.folded, 0)).filter(|(word, _)| self.by_first.contains_key(*word));
-        for (word, typos) in exact.chain(near.iter().map(|word| (*word, 1))) {
-            for place in self.by_first.get(word).into_iter().flatten().copied() {
-                let Some((end, more)) = match_words(&self.words[place][1..], &tokens[at + 1..], MAX_TYPOS - typos)
-                else {
-                    if self.words[place].len() == 1 && typos > 0 {
-                        self.push_mention(message, &tokens[at..=at], first.end, place, true, found);
-                    }
-                    continue;
-                };
-                if typos + more > 0 {
-                    let end = if self.words[place].len() == 1 { first.end } else { end };
-                    self.push_mention(message, &tokens[at..at + self.words[place].len()], end, place, true, found);
-                }
-            }
+    /// Adds to `found` the names with which the tokens begin: those without typing mistakes if
+    /// `max_typos` is 0, otherwise those with at least one.
+    fn collect_at(&self, message: &str, tokens: &[Token], max_typos: usize, found: &mut Vec<(usize, usize, Mention)>) {
+        let mut matches = Vec::new();
+        self.walk(ROOT, tokens, 0, (0, max_typos), None, &mut matches);
+        matches.retain(|found| (found.typos > 0) == (max_typos > 0));
+        let near_first = |found: &Match| found.near_first.map(|word| &self.words[word as usize]);
+        matches.sort_by(|a, b| (near_first(a), a.place).cmp(&(near_first(b), b.place)));
+        for Match { place, words, end, typos, .. } in matches {
+            self.push_mention(message, &tokens[..words], end, place, typos > 0, found);
         }
     }
 
-    /// Returns the words of names that are one typing mistake away from `word`.
-    fn similar_words(&self, word: &str) -> Vec<&String> {
+    /// Adds to `matches` the names below a node that the tokens from `depth` on continue.
+    fn walk(
+        &self,
+        node: Node,
+        tokens: &[Token],
+        depth: usize,
+        (typos, max_typos): (usize, usize),
+        near_first: Option<WordId>,
+        matches: &mut Vec<Match>,
+    ) {
+        let Some(token) = tokens.get(depth) else { return };
+        let words = depth + 1;
+        let mut end_at = |node: Node, end: usize, typos: usize, near_first: Option<WordId>| {
+            let names = self.ends[node as usize].iter();
+            matches.extend(names.map(|place| Match { place: *place, words, end, typos, near_first }));
+        };
+        // `Math Hints's`: the name with a possessive.
+        let stem = token.stem.as_ref().filter(|_| depth > 0).and_then(|(stem, end)| {
+            let word = *self.word_ids.get(stem)?;
+            Some((word, *end))
+        });
+        if let Some((word, end)) = stem
+            && let Some(next) = self.branches.get(&(node, word))
+        {
+            end_at(*next, end, typos, near_first);
+        }
+        let mut nexts = Vec::new();
+        if let Some(next) = self.word_ids.get(&token.folded).and_then(|word| self.branches.get(&(node, *word))) {
+            end_at(*next, token.end, typos, near_first);
+            nexts.push((*next, typos, near_first));
+        }
+        if typos < max_typos {
+            for (word, next) in self.similar_branches(node, &token.folded) {
+                let near_first = if node == ROOT { Some(word) } else { near_first };
+                if stem.is_none_or(|(stem, _)| stem != word) {
+                    end_at(next, token.end, typos + 1, near_first);
+                }
+                nexts.push((next, typos + 1, near_first));
+            }
+        }
+        for (next, typos, near_first) in nexts {
+            self.walk(next, tokens, words, (typos, max_typos), near_first, matches);
+        }
+    }
+
+    /// Returns the branches of a node by words that are one typing mistake away from `word`. A letter
+    /// too many is only a mistake after the first word: “maths” is another word than “Math”.
+    fn similar_branches(&self, node: Node, word: &str) -> Vec<(WordId, Node)> {
         if word.chars().count() < MIN_TYPO_LENGTH {
             return Vec::new();
         }
-        let mut near: Vec<&String> = Vec::new();
         let shorter = one_letter_deletions(word);
-        for key in shorter.iter().chain([&word.to_owned()]) {
-            near.extend(self.near.get(key).into_iter().flatten());
+        let forms = shorter.iter().map(String::as_str).chain([word]);
+        let mut near: Vec<WordId> = forms.filter_map(|form| self.near.get(&hash(form))).flatten().copied().collect();
+        if node != ROOT {
+            near.extend(shorter.iter().filter_map(|form| self.word_ids.get(form)));
         }
-        near.retain(|known| known.as_str() != word && strsim::damerau_levenshtein(known, word) == 1);
         near.sort_unstable();
         near.dedup();
-        near
+        let is_similar = |known: &str| {
+            known.chars().count() >= MIN_TYPO_LENGTH && known != word && strsim::damerau_levenshtein(known, word) == 1
+        };
+        let branches = near.into_iter().filter_map(|known| Some((known, *self.branches.get(&(node, known))?)));
+        branches.filter(|(known, _)| is_similar(&self.words[*known as usize])).collect()
     }
 
     fn push_mention(
@@ -230,38 +344,22 @@ fn is_ordinary(message: &str, token: &Token, name: &Name, unsure: bool) -> bool 
     number || too_short && !stands_alone(said.chars().next().unwrap_or('a')) || common && (unsure || !capital)
 }
 
-/// Returns the end of the last word and the number of typing mistakes, if the tokens begin with these words.
-fn match_words(words: &[String], tokens: &[Token], max_typos: usize) -> Option<(usize, usize)> {
-    let mut typos = 0;
-    let mut end = 0;
-    if tokens.len() < words.len() {
-        return None;
-    }
-    for (at, word) in words.iter().enumerate() {
-        let token = &tokens[at];
-        end = token.end;
-        if token.folded == *word {
-            continue;
-        }
-        // `Math Hints's`: the name with a possessive.
-        if let Some((_, stem_end)) = token.stem.as_ref().filter(|(stem, _)| at + 1 == words.len() && stem == word) {
-            end = *stem_end;
-            continue;
-        }
-        let long = word.chars().count() >= MIN_TYPO_LENGTH && token.folded.chars().count() >= MIN_TYPO_LENGTH;
-        if typos < max_typos && long && strsim::damerau_levenshtein(word, &token.folded) == 1 {
-            typos += 1;
-            continue;
-        }
-        return None;
-    }
-    (!words.is_empty()).then_some((end, typos))
-}
-
 /// Returns all forms of a word that lack one of its letters.
 fn one_letter_deletions(word: &str) -> Vec<String> {
     let starts: Vec<(usize, char)> = word.char_indices().collect();
     starts.iter().map(|(at, letter)| format!("{}{}", &word[..*at], &word[at + letter.len_utf8()..])).collect()
+}
+
+/// Returns the hash of a word. Two words with the same hash are compared later.
+fn hash(word: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    word.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Returns the id of the next word or node.
+fn small(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// A word of a message or a name, in the form in which words are compared.
@@ -360,60 +458,6 @@ pub fn fold(text: &str) -> String {
     tokenize(text).into_iter().map(|token| token.folded).collect::<Vec<_>>().join(" ")
 }
 
-fn fold_word(word: &str) -> String {
-    let mut folded = String::with_capacity(word.len());
-    for letter in word.chars().filter(|letter| !matches!(letter, '\'' | '’')) {
-        for lower in letter.to_lowercase() {
-            match plain(lower) {
-                Some(plain) => folded.push_str(plain),
-                None if is_accent(lower) => {}
-                None => folded.push(lower),
-            }
-        }
-    }
-    folded
-}
-
-/// Returns true for combining marks, which follow their letter.
-fn is_accent(letter: char) -> bool {
-    matches!(letter as u32, 0x0300..=0x036F | 0xFE0F | 0x200D)
-}
-
-/// Returns the letter without its accent; `None` if it has none.
-fn plain(letter: char) -> Option<&'static str> {
-    const TABLE: [(&str, &str); 25] = [
-        ("àáâãäåāăą", "a"),
-        ("çćĉċč", "c"),
-        ("ďđð", "d"),
-        ("èéêëēĕėęě", "e"),
-        ("ĝğġģ", "g"),
-        ("ĥħ", "h"),
-        ("ìíîïĩīĭįı", "i"),
-        ("ĵ", "j"),
-        ("ķ", "k"),
-        ("ĺļľł", "l"),
-        ("ñńņň", "n"),
-        ("òóôõöøōŏő", "o"),
-        ("ŕŗř", "r"),
-        ("śŝşšș", "s"),
-        ("ţťŧț", "t"),
-        ("ùúûüũūŭůűų", "u"),
-        ("ŵ", "w"),
-        ("ýÿŷ", "y"),
-        ("źżž", "z"),
-        ("ß", "ss"),
-        ("æ", "ae"),
-        ("œ", "oe"),
-        ("þ", "th"),
-        ("ё", "е"),
-        ("й", "и"),
-    ];
-    if letter.is_ascii() {
-        return None;
-    }
-    TABLE.iter().find(|(accented, _)| accented.contains(letter)).map(|(_, plain)| *plain)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -485,6 +529,18 @@ mod tests {
         assert_eq!(found(&["Fractions"], "start Frations"), "Frations=Fractions?");
         assert_eq!(found(&["Hint"], "start hunt"), "");
         assert_eq!(found(&["Cat"], "start car"), "", "too short to tell");
+    }
+
+    #[test]
+    fn names_that_begin_alike_are_told_apart() {
+        let all = ["Math Hints 7", "Math Hints 70", "Math Hints 7 B", "Math Hints", "Hints", "Math Hnits 8"];
+        assert_eq!(found(&all, "start Math Hints 7"), "Math Hints 7");
+        assert_eq!(found(&all, "start Math Hints 7 b's copy"), "Math Hints 7 b=Math Hints 7 B");
+        assert_eq!(found(&all, "start Math Hints 71"), "Math Hints");
+        assert_eq!(found(&all, "start Math Hintss 70"), "Math Hintss 70=Math Hints 70?", "a letter too many");
+        assert_eq!(found(&all, "start Maht Hints 8"), "Hints", "an exact name, not one with mistakes round it");
+        assert_eq!(found(&all, "start Maht Hnits 70"), "Maht Hnits 70=Math Hints 70?", "two mistakes");
+        assert_eq!(found(&["Same", "Same"], "start Same and Same"), "Same, Same");
     }
 
     #[test]

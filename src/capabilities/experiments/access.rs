@@ -24,8 +24,8 @@ const MAX_OFFERED: usize = 30;
 
 /// Returns the question that asks for an experiment, with the existing names as options.
 pub async fn which_experiment(client: &UpgradeClient) -> MissingParameter {
-    let names = client.names().await.unwrap_or_default();
-    let options = names.into_iter().take(MAX_OFFERED).map(|named| named.name).collect();
+    let names = client.known_names().await.unwrap_or_default();
+    let options = names.all().iter().take(MAX_OFFERED).map(|named| named.name.clone()).collect();
     MissingParameter { name: "experiment".to_owned(), question: "Which experiment?".to_owned(), options }
 }
 
@@ -67,13 +67,37 @@ pub fn unavailable(error: Error) -> PrepareError {
     PrepareError::Unavailable { error: kind(&error), reply: read_failed(&error) }
 }
 
-/// Returns the experiment that `asked` names. `request_with` returns the corrected request for a
-/// name or id, which the buttons of a refusal send.
+/// Returns the experiment that `asked` names, as it is now. The name is looked up in memory first, and on the platform
+/// if that does not lead to exactly one experiment that still has the name. `request_with` returns the corrected request
+/// for a name or id, which the buttons of a refusal send.
 ///
 /// # Errors
 ///
 /// A refusal with suggestions, or an error from the platform.
 pub async fn experiment(
+    client: &UpgradeClient,
+    asked: &str,
+    request_with: impl Fn(&str) -> String,
+) -> Result<Experiment, PrepareError> {
+    if let Some(names) = client.names_in_memory()
+        && let LookupResult::One(named) = lookup::find(&names, asked)
+    {
+        match client.single(named.id).await {
+            Ok(experiment) if experiment.view.name == named.name => return Ok(experiment),
+            Ok(_) | Err(Error::NotFound { .. }) => {} // renamed or deleted elsewhere
+            Err(error) => return Err(unavailable(error)),
+        }
+    }
+    experiment_by_current_names(client, asked, request_with).await
+}
+
+/// Returns the experiment that `asked` names, as [`experiment`] does, without names from memory: for a change that
+/// cannot be undone, another experiment with this name must not be missed.
+///
+/// # Errors
+///
+/// As [`experiment`].
+pub async fn experiment_by_current_names(
     client: &UpgradeClient,
     asked: &str,
     request_with: impl Fn(&str) -> String,
@@ -88,6 +112,7 @@ pub async fn experiment(
     }
 }
 
+/// Looks a name up on the platform.
 async fn find_by_name(
     client: &UpgradeClient,
     asked: &str,

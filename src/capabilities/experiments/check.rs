@@ -43,6 +43,6 @@ pub(super) async fn nameable(client: &UpgradeClient) -> Result<Nameable, String>
     Ok(Nameable {
         thing: "experiment",
         contexts: contexts.into_keys().collect(),
-        things: names.into_iter().map(|named| named.name).collect(),
+        things: names.all().iter().map(|named| named.name.clone()).collect(),
     })
 }

@@ -2,7 +2,8 @@
 //!
 //! The tools in [`tools`] and [`context_tools`] read from the platform; those in [`knowledge`] need
 //! no access to it. Each file in [`actions`] is one change that a person approves. All of them find
-//! experiments by name through [`lookup`] and [`access`].
+//! experiments by name through [`lookup`] and [`access`]. The names and an overview of all experiments are kept in
+//! memory, and [`upgrade::known`] says when they are read again.
 //!
 //! [`rules`] is the table of status changes, which the platform does not enforce. [`inputs`] has the
 //! formats in which people give parameters, [`listing`] the filter and order of a list, and

@@ -2,6 +2,10 @@
 //!
 //! A name is accepted if exactly one experiment has it, ignoring case, surrounding quotes, accents and punctuation.
 //! Otherwise the person is asked: similar names are suggested, never chosen.
+//!
+//! [`NameIndex`] finds a name without comparing it with all others; only suggestions do that.
+
+use std::collections::HashMap;
 
 use countersign_understanding::lexicon::fold;
 
@@ -18,25 +22,77 @@ pub enum LookupResult {
     None(Vec<ExperimentName>),
 }
 
-/// Searches all names for `asked`, a name or an id.
-pub fn find(names: &[ExperimentName], asked: &str) -> LookupResult {
-    if let Ok(id) = asked.parse::<ExperimentId>() {
-        return names
-            .iter()
-            .find(|named| named.id == id)
-            .cloned()
-            .map_or(LookupResult::None(Vec::new()), LookupResult::One);
+/// The names of all experiments, indexed by the forms in which they are compared.
+#[derive(Debug, Default)]
+pub struct NameIndex {
+    /// All names, by name and id.
+    all: Vec<ExperimentName>,
+    by_id: HashMap<ExperimentId, usize>,
+    /// The places of the names by [`plain`].
+    by_words: HashMap<String, Vec<usize>>,
+    /// The places of the names by [`fold`].
+    by_folded: HashMap<String, Vec<usize>>,
+}
+
+impl NameIndex {
+    /// Indexes these names.
+    pub fn new(mut all: Vec<ExperimentName>) -> Self {
+        all.sort_by(|a, b| (&a.name, a.id).cmp(&(&b.name, b.id)));
+        let mut index = Self::default();
+        for (at, named) in all.iter().enumerate() {
+            index.by_id.insert(named.id, at);
+            index.by_words.entry(plain(&named.name)).or_default().push(at);
+            index.by_folded.entry(fold(&named.name)).or_default().push(at);
+        }
+        Self { all, ..index }
     }
-    let exact: Vec<_> = names.iter().filter(|named| named.name == asked).collect();
+
+    /// Returns all names, sorted by name.
+    pub fn all(&self) -> &[ExperimentName] {
+        &self.all
+    }
+
+    /// Returns the name of an experiment.
+    pub fn by_id(&self, id: ExperimentId) -> Option<&ExperimentName> {
+        self.by_id.get(&id).map(|at| &self.all[*at])
+    }
+
+    /// Returns the names with this one in place of an earlier one; `None` if it is among them.
+    pub(crate) fn with(&self, named: ExperimentName) -> Option<Self> {
+        let is_changed = self.by_id(named.id) != Some(&named);
+        let others = self.all.iter().filter(|other| other.id != named.id).cloned();
+        is_changed.then(|| Self::new(others.chain([named.clone()]).collect()))
+    }
+
+    /// Returns the names without that of an experiment; `None` if it is not among them.
+    pub(crate) fn without(&self, id: ExperimentId) -> Option<Self> {
+        let others = self.all.iter().filter(|other| other.id != id).cloned();
+        self.by_id.contains_key(&id).then(|| Self::new(others.collect()))
+    }
+
+    /// Returns the names with this form.
+    fn with_form<'a>(&'a self, forms: &HashMap<String, Vec<usize>>, form: &str) -> Vec<&'a ExperimentName> {
+        forms.get(form).into_iter().flatten().map(|at| &self.all[*at]).collect()
+    }
+}
+
+/// Searches all names for `asked`, a name or an id.
+pub fn find(names: &NameIndex, asked: &str) -> LookupResult {
+    if let Ok(id) = asked.parse::<ExperimentId>() {
+        return names.by_id(id).cloned().map_or(LookupResult::None(Vec::new()), LookupResult::One);
+    }
     let wanted = plain(asked);
-    let mut found = if exact.is_empty() { names.iter().filter(|n| plain(&n.name) == wanted).collect() } else { exact };
+    let mut found = names.with_form(&names.by_words, &wanted);
+    if found.iter().any(|named| named.name == asked) {
+        found.retain(|named| named.name == asked);
+    }
     let folded = fold(asked);
     if found.is_empty() && !folded.is_empty() {
-        found = names.iter().filter(|n| fold(&n.name) == folded).collect();
+        found = names.with_form(&names.by_folded, &folded);
     }
     match found.as_slice() {
-        [] if let Some(named) = by_short_id(names, &wanted) => LookupResult::One(named.clone()),
-        [] => LookupResult::None(similar(names, &wanted)),
+        [] if let Some(named) = by_short_id(&names.all, &wanted) => LookupResult::One(named.clone()),
+        [] => LookupResult::None(similar(&names.all, &wanted)),
         [one] => LookupResult::One((*one).clone()),
         several => LookupResult::Several(several.iter().copied().cloned().collect()),
     }
@@ -100,12 +156,12 @@ mod tests {
 
     use super::*;
 
-    fn names(all: &[&str]) -> Vec<ExperimentName> {
+    fn names(all: &[&str]) -> NameIndex {
         let named = |(i, name): (usize, &&str)| ExperimentName {
             id: ExperimentId(Uuid::from_u128(i as u128 + 1)),
             name: (*name).to_owned(),
         };
-        all.iter().enumerate().map(named).collect()
+        NameIndex::new(all.iter().enumerate().map(named).collect())
     }
 
     fn found(all: &[&str], asked: &str) -> String {
@@ -130,7 +186,7 @@ mod tests {
     #[test]
     fn the_exact_name_wins_over_the_same_in_another_case() {
         assert_eq!(found(&["math hints", "Math Hints"], "Math Hints"), "one: Math Hints");
-        assert_eq!(found(&["math hints", "Math Hints"], "MATH HINTS"), "several: math hints, Math Hints");
+        assert_eq!(found(&["math hints", "Math Hints"], "MATH HINTS"), "several: Math Hints, math hints");
     }
 
     #[test]
@@ -141,11 +197,11 @@ mod tests {
     #[test]
     fn a_short_id_has_to_be_unique() {
         let at = |id: u128| ExperimentName { id: ExperimentId(Uuid::from_u128(id << 92)), name: "Minimal".to_owned() };
-        let all = [at(0x10), at(0x21), at(0x22)];
+        let all = NameIndex::new(vec![at(0x10), at(0x21), at(0x22)]);
         assert_eq!(find(&all, "00000002"), LookupResult::None(Vec::new()), "two begin like this");
-        let all = [at(0x1_0000_0001), at(0x2_0000_0002)];
+        let all = NameIndex::new(vec![at(0x1_0000_0001), at(0x2_0000_0002)]);
         for (asked, place) in [("10000000", 0), ("id 20000000…", 1), ("20000000-2", 1)] {
-            assert_eq!(find(&all, asked), LookupResult::One(all[place].clone()), "{asked}");
+            assert_eq!(find(&all, asked), LookupResult::One(all.all()[place].clone()), "{asked}");
         }
         for asked in ["1000000", "30000000", "ffffffff"] {
             assert!(matches!(find(&all, asked), LookupResult::None(_)), "{asked}");

@@ -1,10 +1,10 @@
-//! A cache of the names that exist on the platform, which are needed to understand messages.
+//! The names that exist on the platform, indexed to be found in messages.
 //!
-//! The names of experiments are used for [`NAMES_MAX_AGE`], or until the bot makes a change. The
-//! vocabulary of contexts, which only an administrator changes, is used for [`VOCABULARY_MAX_AGE`].
-//! One task at a time reads them, within [`READ_TIMEOUT`]. If the platform is not available, the last
-//! names are used, and the next attempt is made after [`RETRY_DELAY`]. The cache only tells which
-//! words of a message are names: the experiment of a change is always looked up again.
+//! The names of experiments are those that the client keeps in memory (`upgrade::known`), and the vocabulary of
+//! contexts, which only an administrator changes, is read again after [`VOCABULARY_MAX_AGE`]. The index is built again
+//! only if one of them has changed, and messages share it. One task at a time reads, within [`READ_TIMEOUT`]. If the
+//! platform is not available, the last names are used, and the next attempt is made after [`RETRY_DELAY`]. The index
+//! only tells which words of a message are names: the experiment of a change is always looked up again.
 //!
 //! Tags are left out, since only the list of all experiments with all their data contains them, and
 //! it is too large to be read this often. Sites and targets that are also ordinary words, such as
@@ -19,10 +19,11 @@ use countersign_core::clock::{Clock, Timestamp};
 use countersign_understanding::lexicon::{Name, Names};
 use tracing::debug;
 
-use super::upgrade::{client::UpgradeClient, context::Contexts};
+use super::{
+    lookup::NameIndex,
+    upgrade::{client::UpgradeClient, context::Contexts},
+};
 
-/// The time for which the names of experiments are used without reading them again.
-const NAMES_MAX_AGE: Duration = Duration::from_secs(30);
 /// The time for which the vocabulary of contexts is used without reading it again.
 const VOCABULARY_MAX_AGE: Duration = Duration::from_secs(600);
 /// The pause after a failed read.
@@ -56,9 +57,10 @@ pub(super) struct KnownNames {
 /// The names that were read last, and the times of the reads.
 #[derive(Debug, Default)]
 struct CachedNames {
+    /// The names of the experiments and the vocabulary, indexed.
     names: Arc<Names>,
-    /// The time of the last successful read, and the number of changes that the bot had made by then.
-    read: Option<(Timestamp, u64)>,
+    /// The names of the experiments in it.
+    experiments: Arc<NameIndex>,
     contexts: Contexts,
     contexts_read: Option<Timestamp>,
     failed: Option<Timestamp>,
@@ -95,45 +97,56 @@ impl KnownNames {
     }
 
     fn is_fresh(&self) -> bool {
-        let now = self.clock.now();
+        let known = self.client.names_in_memory();
         let cache = self.cache();
-        let within = |at: Timestamp, most: Duration| now.since(at) < most;
-        let up_to_date =
-            cache.read.is_some_and(|(at, changes)| within(at, NAMES_MAX_AGE) && changes == self.client.changes_made());
-        up_to_date || cache.failed.is_some_and(|at| within(at, RETRY_DELAY))
+        let has = |experiments: Arc<NameIndex>| Arc::ptr_eq(&experiments, &cache.experiments);
+        let up_to_date = known.is_some_and(has) && self.is_within(cache.contexts_read, VOCABULARY_MAX_AGE);
+        up_to_date || self.is_within(cache.failed, RETRY_DELAY)
+    }
+
+    fn is_within(&self, at: Option<Timestamp>, most: Duration) -> bool {
+        at.is_some_and(|at| self.clock.now().since(at) < most)
     }
 
     async fn read(&self) {
-        let changes = self.client.changes_made();
-        let old = |at: Timestamp| self.clock.now().since(at) >= VOCABULARY_MAX_AGE;
-        let reads_contexts = self.cache().contexts_read.is_none_or(old);
-        let names = self.client.names().await;
-        let contexts = match (reads_contexts && names.is_ok()).then_some(()) {
-            Some(()) => self.client.context_metadata().await.ok(),
-            None => None,
+        let known = self.client.known_names().await;
+        let (mut contexts, contexts_read, before) = {
+            let cache = self.cache();
+            (cache.contexts.clone(), cache.contexts_read, cache.experiments.clone())
         };
+        let mut error = known.as_ref().err().cloned();
+        let reads_contexts = error.is_none() && !self.is_within(contexts_read, VOCABULARY_MAX_AGE);
+        if reads_contexts {
+            match self.client.context_metadata().await {
+                Ok(read) => contexts = read,
+                Err(failed) => error = Some(failed),
+            }
+        }
+        let changed = known.as_ref().ok().filter(|known| reads_contexts || !Arc::ptr_eq(known, &before));
+        let names = changed.map(|known| Arc::new(indexed(known, &contexts)));
         let now = self.clock.now();
         let mut cache = self.cache();
-        if let Some(contexts) = contexts {
+        if let (Ok(known), Some(names)) = (known, names) {
+            (cache.experiments, cache.names) = (known, names);
+        }
+        if reads_contexts && error.is_none() {
             (cache.contexts, cache.contexts_read) = (contexts, Some(now));
         }
-        match names {
-            Ok(names) => {
-                let experiments = names.into_iter().map(|named| Name {
-                    id: Some(named.id.to_string()),
-                    subject: true,
-                    ..name(EXPERIMENT, &named.name)
-                });
-                let vocabulary = vocabulary(&cache.contexts);
-                cache.names = Arc::new(Names::new(experiments.chain(vocabulary)));
-                (cache.read, cache.failed) = (Some((now, changes)), None);
-            }
-            Err(error) => {
-                debug!("Cannot read the names: {}", countersign_core::cause::chain(&error));
-                cache.failed = Some(now);
-            }
+        if let Some(error) = &error {
+            debug!("Cannot read the names: {}", countersign_core::cause::chain(error));
         }
+        cache.failed = error.map(|_| now);
     }
+}
+
+/// Indexes the names of the experiments and the vocabulary.
+fn indexed(experiments: &NameIndex, contexts: &Contexts) -> Names {
+    let experiments = experiments.all().iter().map(|named| Name {
+        id: Some(named.id.to_string()),
+        subject: true,
+        ..name(EXPERIMENT, &named.name)
+    });
+    Names::new(experiments.chain(vocabulary(contexts)))
 }
 
 fn name(kind: &str, name: &str) -> Name {

@@ -143,9 +143,9 @@ impl Upgrade {
     /// Fails if the address or the key file cannot be used.
     pub fn client(&self, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<UpgradeClient>> {
         let base_url = self.api_url.parse().context("upgrade.api_url isn't a valid URL")?;
-        let settings = UpgradeConfig { base_url, sign_in: self.sign_in(clock)?, timeout: self.timeout };
+        let settings = UpgradeConfig { base_url, sign_in: self.sign_in(clock.clone())?, timeout: self.timeout };
         let client = UpgradeClient::new(settings).context("cannot set up the client for UpGrade")?;
-        Ok(Arc::new(client.reading_at_most(self.max_answer_mb << 20)))
+        Ok(Arc::new(client.timed_by(clock).reading_at_most(self.max_answer_mb << 20)))
     }
 
     /// Returns the method of signing in to the platform.

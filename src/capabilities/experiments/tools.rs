@@ -120,7 +120,7 @@ impl Tool for ExperimentNames {
 
     async fn call(&self, _: &Value) -> Result<Value, ToolError> {
         let names = self.0.names().await.map_err(|error| tool_error(&error))?;
-        Ok(json!({ "total": names.len(), "experiments": names }))
+        Ok(json!({ "total": names.all().len(), "experiments": names.all() }))
     }
 
     fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {

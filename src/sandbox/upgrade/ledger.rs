@@ -27,6 +27,9 @@ pub struct Entry {
     pub status: Option<u16>,
     /// True if the request changed the world.
     pub effect: bool,
+    /// The length of the answer in bytes; 0 if none was sent, or only a page about an error.
+    #[serde(default)]
+    pub answer_bytes: u64,
 }
 
 /// All entries since the start, and the file to which they are appended.

@@ -179,6 +179,16 @@ impl SandboxUpgrade {
         })
     }
 
+    /// Makes the experiments with that name inactive, as if they had just been created: without their changes of status.
+    pub fn is_as_new(&self, name: &str) {
+        self.shared.change(|world| {
+            for experiment in world.experiments.iter_mut().filter(|experiment| experiment.row.name == name) {
+                experiment.row.state = world::State::Inactive;
+                experiment.logs.clear();
+            }
+        });
+    }
+
     /// Adds a factor for stratified random sampling.
     pub fn has_factor(&self, name: &str) {
         self.shared.change(|world| world.stratification_factors.insert(name.to_owned()));

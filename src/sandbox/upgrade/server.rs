@@ -14,7 +14,7 @@ use std::{
 
 use axum::{
     Json, Router,
-    body::{Body, Bytes, to_bytes},
+    body::{Body, Bytes, HttpBody as _, to_bytes},
     extract::{ConnectInfo, Request, State},
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse as _, Response},
@@ -236,6 +236,7 @@ async fn answer(
         body: serde_json::from_slice(&bytes).unwrap_or_default(),
         status: None,
         effect: false,
+        answer_bytes: 0,
     };
     let early = match down {
         Some(Down::Closed) => Some(Kind::Lose),
@@ -266,6 +267,9 @@ async fn answer(
         entry.effect = world.revision != before;
         let late = if entry.effect { shared.faults().take(When::AfterEffect, &method, &path) } else { None };
         entry.status = late.as_ref().map_or(Some(response.status().as_u16()), status_of);
+        if late.is_none() {
+            entry.answer_bytes = response.body().size_hint().exact().unwrap_or_default();
+        }
         if entry.effect {
             shared.saved(&world);
         }

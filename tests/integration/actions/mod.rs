@@ -10,6 +10,7 @@ macro_rules! reads {
 }
 
 mod connections;
+mod elsewhere;
 mod experiments;
 mod participants;
 mod recorded_errors;

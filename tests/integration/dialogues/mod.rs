@@ -33,6 +33,7 @@ mod notebook;
 mod overheard;
 mod planning;
 mod plans;
+mod platform_calls;
 mod rails;
 mod restarts;
 mod restrictions;

@@ -167,11 +167,11 @@ impl GetAssignments {
     /// The first value is the result as data.
     async fn answer(&self, user: &str, context: &str, mut assignments: Vec<Assignment>) -> (Value, Text) {
         assignments.sort_by(|a, b| (&a.site, &a.target).cmp(&(&b.site, &b.target)));
-        let names = if assignments.is_empty() { Vec::new() } else { self.0.names().await.unwrap_or_default() };
-        let name = |condition: &AssignedCondition| {
-            let id = condition.experiment_id?;
-            names.iter().find(|named| named.id == id).map(|named| named.name.clone())
+        let names = match assignments.is_empty() {
+            true => Arc::default(),
+            false => self.0.known_names().await.unwrap_or_default(),
         };
+        let name = |condition: &AssignedCondition| Some(names.by_id(condition.experiment_id?)?.name.clone());
         let given: Vec<_> = assignments
             .into_iter()
             .map(|assignment| {

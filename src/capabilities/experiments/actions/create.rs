@@ -273,10 +273,10 @@ impl CreateExperiment {
             return Err(Refusal::Missing(missing).into());
         };
         let mut plan = resolve_plan(&asked, name, (context, known), (self.1.now(), zone), &mut defaults)?;
-        let all = self.0.all().await.map_err(access::unavailable)?;
+        let all = self.0.overview().await.map_err(access::unavailable)?;
         let (algorithm, factor) =
             (non_blank(asked.algorithm.as_ref()), non_blank(asked.stratification_factor.as_ref()));
-        plan.stratification_factor = stratified::factor(&self.0, &all, algorithm, factor).await?;
+        plan.stratification_factor = stratified::factor(&self.0, algorithm, factor).await?;
         let others = Surroundings::of(all, None);
         let card = plan.card(known, &defaults, &others, zone);
         let (scope, undo) = (plan.scope(), Some(plan.undo()));

@@ -73,7 +73,8 @@ impl ActionKind for DeleteExperiment {
         let Some(name) = non_blank(asked.experiment.as_ref()) else {
             return Err(Refusal::Missing(vec![access::which_experiment(&self.0).await]).into());
         };
-        let experiment = access::experiment(&self.0, name, |name| format!("delete {name}")).await?.view;
+        let request_with = |name: &str| format!("delete {name}");
+        let experiment = access::experiment_by_current_names(&self.0, name, request_with).await?.view;
         let reach = Reach::read(&self.0, &experiment).await;
         if let Some(expects) = &asked.expects {
             expects.check(&experiment, reach.users())?;
@@ -141,7 +142,7 @@ impl DeleteExperiment {
     /// not prove its deletion.
     async fn confirmed(&self, record: &ActionRecord, deletion: &Deletion) -> Probed {
         match self.0.names().await {
-            Ok(names) if names.iter().any(|named| named.id == deletion.experiment) => {
+            Ok(names) if names.by_id(deletion.experiment).is_some() => {
                 Probed::CannotTell { evidence: outcomes::listed_but_not_found(&deletion.experiment_name) }
             }
             Ok(_) => Probed::Happened(done(record, result(deletion))),

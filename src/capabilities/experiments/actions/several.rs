@@ -4,7 +4,7 @@
 //! The requests are sent one by one. An experiment that already has the new status is skipped, so after
 //! a lost answer the next attempt changes the remaining ones.
 
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 
 use countersign_core::{
     clock::Timestamp,
@@ -28,6 +28,7 @@ use crate::{
         client::UpgradeClient,
         error::Error,
         experiment::{ExperimentName, View},
+        overview::{Outline, Overview},
         status::Status,
     },
 };
@@ -270,13 +271,11 @@ pub(super) async fn probe(
 /// Returns a warning for each changed experiment that shares decision points with a live one. Those that
 /// are being started count as live.
 fn sharing_warnings(all: &[View], changed: &[View], to: Status) -> Vec<Text> {
-    let mut all = all.to_vec();
-    for other in &mut all {
-        if to == Status::Enrolling && changed.iter().any(|view| view.id == other.id) {
-            other.state = Status::Enrolling;
-        }
-    }
-    let all: Arc<[View]> = all.into();
+    let outline = |view: &View| match to {
+        Status::Enrolling if changed.iter().any(|own| own.id == view.id) => Outline { state: to, ..view.into() },
+        _ => view.into(),
+    };
+    let all: Arc<RwLock<Overview>> = Arc::new(RwLock::new(all.iter().map(outline).collect()));
     let warning = |view: &View| {
         let others = Surroundings::of(all.clone(), Some(view.id));
         let shared = cautions::shared_points(&others.sharing_with(view))?;

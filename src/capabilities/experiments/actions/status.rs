@@ -25,19 +25,18 @@ use super::{
     fact, failed, is_gone, missing, moment, non_blank, performed_with_error, read_failed,
     several::{self, BulkStatusChange, ExperimentFilter, ExperimentInput},
     stored_parameters,
-    surroundings::{Reach, Surroundings},
+    surroundings::Reach,
 };
 use crate::{
     access, forms,
     inputs::OneOrMany,
-    replies::{answers, cautions, outcomes, refusals},
+    replies::{answers, outcomes, refusals},
     rules::{self, Objection},
     scope, summary,
     upgrade::{
         client::UpgradeClient,
         error::Error,
         experiment::{ExperimentId, View},
-        lists::MemberList,
         status::Status,
     },
 };
@@ -268,7 +267,11 @@ impl UpdateStatus {
             return Err(Refusal::Missing(all).into());
         };
         let verb = to.map_or("show", |to| rules::verb(Status::Inactive, to));
-        let experiment = access::experiment(&self.0, name, |name| format!("{verb} {name}")).await?.view;
+        let request_with = |name: &str| format!("{verb} {name}");
+        let experiment = match to {
+            Some(Status::Cancelled) => access::experiment_by_current_names(&self.0, name, request_with).await?.view,
+            _ => access::experiment(&self.0, name, request_with).await?.view,
+        };
         let Some(to) = to else {
             let options =
                 rules::possible(experiment.state).into_iter().map(|s| rules::verb(experiment.state, s).into());
@@ -309,7 +312,7 @@ impl UpdateStatus {
             expects.check(&experiment, None)?;
         }
         let reach = Reach::read(&self.0, &experiment).await;
-        let warnings = if is_start(to) { start_warnings(&experiment, reach.surroundings()?) } else { Vec::new() };
+        let warnings = if is_start(to) { reach.start_warnings(&self.0, &experiment).await? } else { Vec::new() };
         let mut card = card(&experiment, to, start_on.as_deref().map(|start| (start, zone)), warnings);
         if let Some(end) = &end_on {
             card.done = format!("{} It ends on {}.", card.done, moment::moment_in_zone(end, zone));
@@ -337,15 +340,6 @@ impl UpdateStatus {
                 }),
         })
     }
-}
-
-/// Returns the warnings before a start.
-fn start_warnings(experiment: &View, surroundings: &Surroundings) -> Vec<Text> {
-    // The list of all experiments has all inclusion lists; a single experiment lacks some.
-    let lists = surroundings.own().map(|own| &own.inclusion);
-    let nobody = experiment.filter_mode == "excludeAll" && lists.into_iter().flatten().all(MemberList::is_empty);
-    let shared = cautions::shared_points(&surroundings.sharing_with(experiment));
-    shared.into_iter().chain(nobody.then(cautions::nobody_takes_part)).collect()
 }
 
 /// Returns the values that the card shows: the status, and for a start also the design that is started.

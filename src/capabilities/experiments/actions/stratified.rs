@@ -19,7 +19,6 @@ pub(super) const STRATIFIED: &str = "stratified random sampling";
 /// Returns the factor by which a new experiment draws; `None` if the draw is simply random.
 pub(super) async fn factor(
     client: &UpgradeClient,
-    all: &[View],
     algorithm: Option<&str>,
     factor: Option<&str>,
 ) -> Result<Option<String>, PrepareError> {
@@ -27,7 +26,7 @@ pub(super) async fn factor(
         choices::algorithm(algorithm)?;
         return Ok(None);
     }
-    let known = stratification_factors(client, all).await?;
+    let known = stratification_factors(client).await?;
     let found = match (factor, known.as_slice()) {
         (Some(factor), known) => lookup::pick(known, factor),
         (None, [only]) => Some(only),
@@ -54,7 +53,8 @@ fn is_stratified(algorithm: Option<&str>) -> bool {
 
 /// Returns the factors by which existing experiments draw. Each of them has to be read, since the list
 /// of all experiments does not include the factors.
-async fn stratification_factors(client: &UpgradeClient, all: &[View]) -> Result<Vec<String>, PrepareError> {
+async fn stratification_factors(client: &UpgradeClient) -> Result<Vec<String>, PrepareError> {
+    let all = client.all().await.map_err(access::unavailable)?;
     let mut known = Vec::new();
     for experiment in all.iter().filter(|one| one.assignment_algorithm.as_deref() == Some(STRATIFIED)) {
         let view = client.single(experiment.id).await.map_err(access::unavailable)?.view;

@@ -1,7 +1,7 @@
 //! The context of a change: experiments with the same name or at the same points, and the number of
 //! people that it affects.
 
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 
 use countersign_core::reply::{Fact, Text};
 use countersign_graph::action::PrepareError;
@@ -13,37 +13,32 @@ use crate::{
         client::UpgradeClient,
         error::Error,
         experiment::{ExperimentId, View},
+        lists::MemberList,
+        overview::{Outline, Overview},
         participants::Enrollment,
-        status::Status,
     },
 };
 
-/// All experiments, and which of them is changed.
+/// All experiments in short, and which of them is changed.
 pub(super) struct Surroundings {
-    all: Arc<[View]>,
+    all: Arc<RwLock<Overview>>,
     own: Option<ExperimentId>,
 }
 
 impl Surroundings {
     /// Creates the surroundings from all experiments. `own` is the changed one; `None` if it does not
     /// exist yet.
-    pub(super) fn of(all: Arc<[View]>, own: Option<ExperimentId>) -> Self {
+    pub(super) fn of(all: Arc<RwLock<Overview>>, own: Option<ExperimentId>) -> Self {
         Self { all, own }
     }
 
-    /// Returns the changed experiment, as it is in the list of all.
-    pub(super) fn own(&self) -> Option<&View> {
-        self.all.iter().find(|view| Some(view.id) == self.own)
-    }
-
-    fn others(&self) -> impl Iterator<Item = &View> {
-        self.all.iter().filter(|view| Some(view.id) != self.own)
+    fn all(&self) -> std::sync::RwLockReadGuard<'_, Overview> {
+        self.all.read().expect("nothing panics while it is held")
     }
 
     /// Returns a warning about other experiments with this name, ignoring case.
     pub(super) fn namesakes(&self, name: &str) -> Option<Text> {
-        let same = |view: &&View| view.name.trim().to_lowercase() == name.trim().to_lowercase();
-        cautions::name_taken(&self.others().filter(same).collect::<Vec<_>>())
+        cautions::name_taken(&self.all().namesakes(name, self.own))
     }
 
     /// Returns the other live experiments in the context that have one of these points (site and
@@ -52,19 +47,12 @@ impl Surroundings {
         &self,
         context: &str,
         points: impl Iterator<Item = (&'a str, Option<&'a str>)> + Clone,
-    ) -> Vec<(&View, String)> {
-        let live = |view: &&View| matches!(view.state, Status::Enrolling | Status::EnrollmentComplete);
-        let here = self.others().filter(live).filter(|view| view.context() == context);
-        let shared = here.filter_map(|view| {
-            let mut own = view.decision_points.iter();
-            let point = own.find(|own| points.clone().any(|(s, t)| own.site == s && own.target.as_deref() == t))?;
-            Some((view, point.words()))
-        });
-        shared.collect()
+    ) -> Vec<(Arc<Outline>, String)> {
+        self.all().sharing(context, points, self.own)
     }
 
     /// Returns the other live experiments that share a point with this experiment.
-    pub(super) fn sharing_with(&self, experiment: &View) -> Vec<(&View, String)> {
+    pub(super) fn sharing_with(&self, experiment: &View) -> Vec<(Arc<Outline>, String)> {
         let points = experiment.decision_points.iter().map(|point| (point.site.as_str(), point.target.as_deref()));
         self.sharing(experiment.context(), points)
     }
@@ -82,11 +70,29 @@ impl Reach {
     /// and the change can still be proposed.
     pub(crate) async fn read(client: &UpgradeClient, experiment: &View) -> Self {
         let ids = [experiment.id];
-        let (enrolled, all) = tokio::join!(client.enrollment(&ids), client.all());
+        let (enrolled, all) = tokio::join!(client.enrollment(&ids), client.overview());
         Self {
             enrolled: enrolled.ok().and_then(|all| all.into_iter().next()),
             surroundings: all.map(|all| Surroundings::of(all, Some(experiment.id))),
         }
+    }
+
+    /// Returns the warnings before the experiment is started.
+    pub(super) async fn start_warnings(
+        &self,
+        client: &UpgradeClient,
+        experiment: &View,
+    ) -> Result<Vec<Text>, PrepareError> {
+        let shared = cautions::shared_points(&self.surroundings()?.sharing_with(experiment));
+        let mut nobody =
+            experiment.filter_mode == "excludeAll" && experiment.inclusion.iter().all(MemberList::is_empty);
+        if nobody {
+            // The list of all experiments has all inclusion lists; a single experiment lacks some.
+            let all = client.all().await.map_err(access::unavailable)?;
+            let own = all.iter().find(|view| view.id == experiment.id);
+            nobody = own.is_none_or(|own| own.inclusion.iter().all(MemberList::is_empty));
+        }
+        Ok(shared.into_iter().chain(nobody.then(cautions::nobody_takes_part)).collect())
     }
 
     /// Returns the number of enrolled users, if it could be read.
@@ -106,7 +112,7 @@ impl Reach {
     /// Returns the names of the other live experiments at its points; empty if they couldn't be read.
     pub(crate) fn rival_names(&self, experiment: &View) -> Vec<String> {
         let others = self.surroundings.as_ref().map(|others| others.sharing_with(experiment)).unwrap_or_default();
-        others.into_iter().map(|(view, _)| view.name.clone()).collect()
+        others.into_iter().map(|(other, _)| other.name.clone()).collect()
     }
 
     /// Returns the number of other live experiments at its points; 0 if they couldn't be read.

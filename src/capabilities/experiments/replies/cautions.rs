@@ -1,19 +1,21 @@
 //! The warnings on cards: risks that the platform does not prevent, and that people should know of before
 //! they decide.
 
+use std::sync::Arc;
+
 use countersign_core::reply::Text;
 
-use crate::upgrade::{experiment::View, status::Status};
+use crate::upgrade::{overview::Outline, status::Status};
 
 /// The maximum number of other experiments that a warning names.
 const MAX_NAMED: usize = 3;
 
 /// Warns of other live experiments at the same points. Each of `others` comes with a shared point.
-pub fn shared_points(others: &[(&View, String)]) -> Option<Text> {
+pub fn shared_points(others: &[(Arc<Outline>, String)]) -> Option<Text> {
     let mut text = Text::new();
-    for (i, (view, point)) in others.iter().take(MAX_NAMED).enumerate() {
+    for (i, (other, point)) in others.iter().take(MAX_NAMED).enumerate() {
         let join = if i == 0 { "“" } else { "; “" };
-        text = text.plain(join).bold(&view.name).plain(format!("”, {}, has {point}", view.state.display()));
+        text = text.plain(join).bold(&other.name).plain(format!("”, {}, has {point}", other.state.display()));
     }
     let more = others.len().saturating_sub(MAX_NAMED);
     let more = if more > 0 { format!("; {more} more share one of these decision points") } else { String::new() };
@@ -22,8 +24,8 @@ pub fn shared_points(others: &[(&View, String)]) -> Option<Text> {
 }
 
 /// Says that other experiments already have the new name.
-pub fn name_taken(others: &[&View]) -> Option<Text> {
-    let states = others.iter().take(MAX_NAMED).map(|view| format!("{} in {}", view.state.display(), view.context()));
+pub fn name_taken(others: &[Arc<Outline>]) -> Option<Text> {
+    let states = others.iter().take(MAX_NAMED).map(|other| format!("{} in {}", other.state.display(), other.context));
     let states = states.collect::<Vec<_>>().join("; ");
     match others.len() {
         0 => None,
@@ -70,17 +72,17 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::upgrade::experiment::Experiment;
 
-    fn view(name: &str, state: &str) -> View {
+    fn other(name: &str, state: &str) -> Arc<Outline> {
         let raw = json!({ "id": Uuid::from_u128(1), "name": name, "context": ["assign-prog"], "state": state });
-        Experiment::from_value(raw).unwrap().view
+        Arc::new(serde_json::from_value(raw).unwrap())
     }
 
     #[test]
     fn other_experiments_at_the_same_points_are_named() {
-        let all: Vec<_> = ["A", "B", "C", "D", "E"].map(|name| view(name, "running")).into();
-        let at = |n: usize| all.iter().take(n).map(|view| (view, "chat / tone".to_owned())).collect::<Vec<_>>();
+        let all: Vec<_> = ["A", "B", "C", "D", "E"].map(|name| other(name, "running")).into();
+        let at =
+            |n: usize| all.iter().take(n).map(|other| (other.clone(), "chat / tone".to_owned())).collect::<Vec<_>>();
         assert!(shared_points(&[]).is_none());
         assert_snapshot!(shared_points(&at(1)).unwrap().words(), @"“A”, running, has chat / tone too. Each user takes part in only one experiment at a decision point.");
         assert!(
@@ -93,10 +95,10 @@ mod tests {
 
     #[test]
     fn namesakes_and_redraws_are_counted() {
-        let (one, other) = (view("A", "inactive"), view("A", "completed"));
+        let (one, two) = (other("A", "inactive"), other("A", "completed"));
         let said = [
-            name_taken(&[&one]).unwrap(),
-            name_taken(&[&one, &other]).unwrap(),
+            name_taken(&[one.clone()]).unwrap(),
+            name_taken(&[one, two]).unwrap(),
             redraws(Status::Enrolling, Some(0)),
             redraws(Status::Enrolling, Some(24)),
         ];

@@ -1,12 +1,14 @@
 //! The lines on cards about the people that a change affects: the enrolled people, and the other live
 //! experiments at the same decision points.
 
+use std::sync::Arc;
+
 use countersign_core::reply::{Fact, Text};
 
 use super::answers;
 use crate::{
     actions::fact,
-    upgrade::{experiment::View, participants::Enrollment},
+    upgrade::{experiment::View, overview::Outline, participants::Enrollment},
 };
 
 /// The maximum number of other experiments that a card names.
@@ -39,15 +41,15 @@ pub fn enrolled_together(users: Option<u64>) -> Fact {
 
 /// Returns the line about the live experiments that share a decision point, each with the point.
 /// `others` is `None` if they couldn't be read.
-pub fn same_points(others: Option<&[(&View, String)]>) -> Fact {
+pub fn same_points(others: Option<&[(Arc<Outline>, String)]>) -> Fact {
     let text = match others {
         None => Text::from("couldn't be read"),
         Some([]) => Text::from("none"),
         Some(others) => {
             let mut text = Text::new();
-            for (nth, (view, point)) in others.iter().take(MAX_NAMED).enumerate() {
+            for (nth, (other, point)) in others.iter().take(MAX_NAMED).enumerate() {
                 let join = if nth == 0 { "“" } else { "; “" };
-                text = text.plain(join).bold(&view.name).plain(format!("”, {}, at {point}", view.state.display()));
+                text = text.plain(join).bold(&other.name).plain(format!("”, {}, at {point}", other.state.display()));
             }
             match others.len().saturating_sub(MAX_NAMED) {
                 0 => text,

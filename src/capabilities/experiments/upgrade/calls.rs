@@ -18,6 +18,7 @@ use super::{
     answer::{Kind, unanswered, understand},
     client::UpgradeClient,
     error::Error,
+    known::Effect,
 };
 
 /// The identity that makes a call.
@@ -51,16 +52,17 @@ impl UpgradeClient {
         answer.await
     }
 
-    /// Sends a change, once.
+    /// Sends a change with this effect, once.
     pub(super) async fn write(
         &self,
+        effect: Effect,
         method: Method,
         path: &str,
         who: As<'_>,
         body: Option<&Value>,
     ) -> Result<Value, Error> {
         let answer = self.send(Kind::Write, method, path, who, body).await;
-        self.changes_made.fetch_add(1, std::sync::atomic::Ordering::Relaxed); // even if the outcome is not known
+        self.known.note(effect, &answer);
         answer
     }
 

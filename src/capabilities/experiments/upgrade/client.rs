@@ -8,11 +8,9 @@
 //! describes that change. An answer about something else, or one that cannot be read, is
 //! [`Error::Unclear`], and the change is read back.
 
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::{Arc, Mutex};
 
+use countersign_core::clock::{Clock, SystemClock};
 use countersign_services::{changes::Changes, http, shared_read::SharedRead};
 use reqwest::{Client, Method};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -24,7 +22,8 @@ use super::{
     calls::As,
     context::Contexts,
     error::Error,
-    experiment::{Condition, Experiment, ExperimentId, ExperimentName, View},
+    experiment::{Condition, Experiment, ExperimentId, View},
+    known::{self, Effect, Known},
     lists::Side,
     participants::{Assignment, DayEnrollment, Enrolled, Enrollment, EnrollmentDetail, Introduction, Mark, Marked},
     sign_in::SignIn,
@@ -42,7 +41,7 @@ pub struct UpgradeClient {
     pub(super) sign_in: SignIn,
     pub(super) timeout: std::time::Duration,
     pub(super) version: Mutex<Option<Version>>,
-    pub(super) changes_made: AtomicU64,
+    pub(super) known: Known,
     all: SharedRead<Result<Arc<[View]>, Error>>,
 }
 
@@ -68,18 +67,8 @@ impl UpgradeClient {
         let changes = Changes::to(&base_url, timeout, http::MAX_ANSWER_BYTES)
             .map_err(|error| Error::Unavailable { reason: error.to_string() })?;
         let base = base_url.as_str().trim_end_matches('/').to_owned();
-        let (version, all, changes_made) = (Mutex::default(), SharedRead::default(), AtomicU64::default());
-        Ok(Self {
-            client,
-            changes,
-            longest: http::MAX_ANSWER_BYTES,
-            base,
-            sign_in,
-            timeout,
-            version,
-            changes_made,
-            all,
-        })
+        let (version, all, known) = (Mutex::default(), SharedRead::default(), Known::new(Arc::new(SystemClock)));
+        Ok(Self { client, changes, longest: http::MAX_ANSWER_BYTES, base, sign_in, timeout, version, known, all })
     }
 
     /// Limits answers to this number of bytes.
@@ -88,17 +77,18 @@ impl UpgradeClient {
         Self { longest, changes: self.changes.reading_at_most(longest), ..self }
     }
 
+    /// Measures the age of what is kept in memory by this clock.
+    #[must_use]
+    pub fn timed_by(self, clock: Arc<dyn Clock>) -> Self {
+        Self { known: Known::new(clock), ..self }
+    }
+
     /// Returns the time limit of a call, including the sign-in before it.
     pub fn timeout(&self) -> std::time::Duration {
         match self.sign_in {
             SignIn::Nobody | SignIn::Token(_) => self.timeout,
             SignIn::ServiceAccount(_) => self.timeout * 2,
         }
-    }
-
-    /// Returns the number of changes requested by this client, whatever their outcome.
-    pub fn changes_made(&self) -> u64 {
-        self.changes_made.load(Ordering::Relaxed)
     }
 
     /// Returns the method of signing in.
@@ -155,17 +145,6 @@ impl UpgradeClient {
         Ok(body.context_metadata)
     }
 
-    /// Reads the names of all experiments, sorted by name.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error`], like every read.
-    pub async fn names(&self) -> Result<Vec<ExperimentName>, Error> {
-        let mut names: Vec<ExperimentName> = self.read(Method::GET, "/experiments/names", As::Admin, None).await?;
-        names.sort_by(|a, b| (&a.name, a.id).cmp(&(&b.name, b.id)));
-        Ok(names)
-    }
-
     /// Reads all experiments, sorted by name. There may be hundreds, each with its whole history, so
     /// concurrent callers share one answer.
     ///
@@ -218,7 +197,8 @@ impl UpgradeClient {
     ///
     /// Returns [`Error::Invalid`] with all problems of the body.
     pub async fn create(&self, body: &Value) -> Result<Experiment, Error> {
-        let answer = self.write(Method::POST, "/experiments", As::Admin, Some(body)).await;
+        let effect = Effect::Design(ExperimentId::deserialize(&body["id"]).ok());
+        let answer = self.write(effect, Method::POST, "/experiments", As::Admin, Some(body)).await;
         let created = experiment(Kind::Write, self.explained(answer, body).await?)?;
         confirm(json!(created.view.id) == body["id"] || body["id"].is_null(), ANOTHER)?;
         Ok(created)
@@ -230,7 +210,8 @@ impl UpgradeClient {
     ///
     /// Returns [`Error::NotFound`] if no experiment has that id, [`Error::Invalid`] with all problems of the body.
     pub async fn update(&self, id: ExperimentId, body: &Value) -> Result<Experiment, Error> {
-        let answer = self.write(Method::PUT, &format!("/experiments/{id}"), As::Admin, Some(body)).await;
+        let path = format!("/experiments/{id}");
+        let answer = self.write(Effect::Design(Some(id)), Method::PUT, &path, As::Admin, Some(body)).await;
         let answer = self.explained(answer, body).await;
         let updated = experiment(Kind::Write, self.or_missing(id, answer).await?)?;
         confirm(updated.view.id == id, ANOTHER)?;
@@ -244,7 +225,7 @@ impl UpgradeClient {
     /// Returns [`Error::NotFound`] if no experiment has that id.
     pub async fn add_list(&self, id: ExperimentId, side: Side, list: &Value) -> Result<(), Error> {
         let body = json!({ "experimentId": id, "list": list });
-        let answer = self.write(Method::POST, side.path(), As::Admin, Some(&body)).await;
+        let answer = self.write(Effect::Unkept, Method::POST, side.path(), As::Admin, Some(&body)).await;
         self.or_missing(id, answer).await.map(|_| ())
     }
 
@@ -255,7 +236,8 @@ impl UpgradeClient {
     /// Returns [`Error::NotFound`] if no experiment has that id.
     pub async fn replace_list(&self, id: ExperimentId, side: Side, segment: &str, list: &Value) -> Result<(), Error> {
         let body = json!({ "experimentId": id, "list": list });
-        let answer = self.write(Method::PUT, &format!("{}/{segment}", side.path()), As::Admin, Some(&body)).await;
+        let path = format!("{}/{segment}", side.path());
+        let answer = self.write(Effect::Unkept, Method::PUT, &path, As::Admin, Some(&body)).await;
         self.or_missing(id, answer).await.map(|_| ())
     }
 
@@ -265,7 +247,8 @@ impl UpgradeClient {
     ///
     /// Returns [`Error::NotFound`] if no experiment has that id.
     pub async fn remove_list(&self, id: ExperimentId, side: Side, segment: &str) -> Result<(), Error> {
-        let answer = self.write(Method::DELETE, &format!("{}/{segment}", side.path()), As::Admin, None).await;
+        let path = format!("{}/{segment}", side.path());
+        let answer = self.write(Effect::Unkept, Method::DELETE, &path, As::Admin, None).await;
         self.or_missing(id, answer).await.map(|_| ())
     }
 
@@ -285,7 +268,8 @@ impl UpgradeClient {
         if let Some(date) = start_on {
             body["scheduleDate"] = json!(date);
         }
-        let answer = self.write(Method::POST, "/experiments/state", As::Admin, Some(&body)).await;
+        let effect = Effect::Status(id, state);
+        let answer = self.write(effect, Method::POST, "/experiments/state", As::Admin, Some(&body)).await;
         let changed = experiment(Kind::Write, self.or_missing(id, answer).await?)?;
         confirm(changed.view.id == id, ANOTHER)?;
         confirm(changed.view.state == state, "it answered with a different status")?;
@@ -302,9 +286,9 @@ impl UpgradeClient {
     ///
     /// Returns [`Error::NotFound`] if no experiment has that id.
     pub async fn delete(&self, id: ExperimentId) -> Result<(), Error> {
-        let answer = self.write(Method::DELETE, &format!("/experiments/{id}"), As::Admin, None).await?;
-        let deleted = answer.as_array().is_some_and(|rows| rows.iter().any(|row| row["id"] == json!(id)));
-        confirm(deleted, "its answer doesn't name the experiment")
+        let path = format!("/experiments/{id}");
+        let answer = self.write(Effect::Deletion(id), Method::DELETE, &path, As::Admin, None).await?;
+        confirm(known::deletes(&answer, id), "its answer doesn't name the experiment")
     }
 
     /// Reads the number of participants of each of several experiments.
@@ -347,7 +331,7 @@ impl UpgradeClient {
     /// Returns [`Error`], like every change.
     pub async fn init_user(&self, user: &str, introduction: &Introduction) -> Result<(), Error> {
         let body = json!(introduction);
-        let answer = self.write(Method::POST, "/v6/init", As::User(user), Some(&body)).await?;
+        let answer = self.write(Effect::Unkept, Method::POST, "/v6/init", As::User(user), Some(&body)).await?;
         confirm(answer["id"] == user, "its answer doesn't name the user")?;
         let stored: Introduction = decode(Kind::Write, answer)?;
         confirm(introduction.is_part_of(&stored), "it answered with different groups")
@@ -370,7 +354,7 @@ impl UpgradeClient {
     /// Returns [`Error::NotFound`] if the participant is not known, or the experiment does not have the
     /// point.
     pub async fn mark(&self, user: &str, mark: &Mark) -> Result<Marked, Error> {
-        let answer = self.write(Method::POST, "/v6/mark", As::User(user), Some(&json!(mark))).await?;
+        let answer = self.write(Effect::Unkept, Method::POST, "/v6/mark", As::User(user), Some(&json!(mark))).await?;
         let marked: Marked = decode(Kind::Write, answer)?;
         confirm(marked.describes(user, mark), "it answered about a different visit")?;
         Ok(marked)

@@ -252,10 +252,15 @@ pub struct DecisionPoint {
 impl DecisionPoint {
     /// Returns `site / target`.
     pub fn words(&self) -> String {
-        match &self.target {
-            Some(target) if !target.is_empty() => format!("{} / {target}", self.site),
-            _ => self.site.clone(),
-        }
+        point_words(&self.site, self.target.as_deref())
+    }
+}
+
+/// Returns `site / target`.
+pub(super) fn point_words(site: &str, target: Option<&str>) -> String {
+    match target {
+        Some(target) if !target.is_empty() => format!("{site} / {target}"),
+        _ => site.to_owned(),
     }
 }
 
@@ -312,7 +317,7 @@ pub struct StatusChange {
 }
 
 /// Reads `null` as the default.
-fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+pub(super) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: serde::Deserializer<'de>,
     T: Default + Deserialize<'de>,

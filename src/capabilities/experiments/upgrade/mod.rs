@@ -2,7 +2,8 @@
 //!
 //! [`client`] has a method for each call that the bot makes; [`error`] distinguishes the ways in which
 //! a call can fail; [`experiment`], [`status`], [`lists`], [`participants`] and [`context`] are the
-//! data. Nothing here deals with cards or replies.
+//! data. [`known`] keeps the names of all experiments and an [`overview`] of them in memory. Nothing here deals with
+//! cards or replies.
 //!
 //! The server checks little: it accepts every change of status and does not check weights. The rules
 //! for changes that *should* be made are not here but with the actions, which ask a person.
@@ -14,7 +15,9 @@ pub mod client;
 pub mod context;
 pub mod error;
 pub mod experiment;
+pub mod known;
 pub mod lists;
+pub mod overview;
 pub mod participants;
 mod problems;
 pub mod sign_in;

@@ -1,0 +1,432 @@
+//! The names of the experiments and an [`Overview`] of them, kept in the memory of this process.
+//!
+//! A request names an experiment, and its card names the others that are live at the same decision points. If all of
+//! them were read for each request, it would cost more the more experiments there are. They are read
+//!
+//! - by the first request that needs them,
+//! - by the first that needs them [`MAX_AGE`] after the last read, and
+//! - the names also if a look-up in them finds nothing, several experiments, or one that is gone or has another name
+//!   now, and for each change that cannot be undone (`access`).
+//!
+//! The changes of this process are applied to them as soon as they are confirmed (`Effect`), and if the outcome of a
+//! change is not known, the next request reads again. Other processes and people also change experiments: that is
+//! noticed when the age is reached. No change relies on what is kept here: the experiment itself is read for its card,
+//! and again before the change runs.
+//!
+//! The time of a read is its beginning. Changes that are confirmed while a read is in progress may be missing in its
+//! answer, so they are applied to it as well.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, RwLock},
+    time::Duration,
+};
+
+use countersign_core::clock::{Clock, Timestamp};
+use countersign_services::shared_read::SharedRead;
+use reqwest::Method;
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use super::{
+    calls::As,
+    client::UpgradeClient,
+    error::Error,
+    experiment::{ExperimentId, ExperimentName},
+    overview::{Outline, Overview},
+    status::Status,
+};
+use crate::lookup::NameIndex;
+
+/// The time for which names and overview are used without reading them again.
+pub const MAX_AGE: Duration = Duration::from_secs(30);
+
+/// What a change affects.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Effect {
+    /// Users, or inclusion and exclusion lists, which are not kept.
+    Unkept,
+    /// The design of an experiment, which may be new. The server answers with it.
+    Design(Option<ExperimentId>),
+    /// The status of an experiment. The server answers with it.
+    Status(ExperimentId, Status),
+    /// The existence of an experiment.
+    Deletion(ExperimentId),
+}
+
+/// A change of what is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Change {
+    Design(Outline),
+    Status(ExperimentId, Status),
+    Deleted(ExperimentId),
+    /// The platform may have changed in some way.
+    Unknown,
+}
+
+impl Effect {
+    /// Returns the change that an answer confirms; `None` if nothing that is kept has changed.
+    fn change(self, answer: &Result<Value, Error>) -> Option<Change> {
+        let answer = match (self, answer) {
+            (Self::Unkept, _) | (_, Err(Error::SignIn(_) | Error::Unavailable { .. })) => return None,
+            (_, Err(_)) => return Some(Change::Unknown),
+            (_, Ok(answer)) => answer,
+        };
+        let confirmed = match self {
+            Self::Unkept => None,
+            Self::Design(id) => {
+                let is_whole = answer["partitions"].is_array() && answer["context"].is_array();
+                let outline = Outline::deserialize(answer).ok().filter(|_| is_whole);
+                outline.filter(|outline| id.is_none_or(|id| id == outline.id)).map(Change::Design)
+            }
+            Self::Status(id, state) => {
+                let is_its = ExperimentId::deserialize(&answer["id"]).is_ok_and(|named| named == id);
+                let is_new = Status::deserialize(&answer["state"]).is_ok_and(|now| now == state);
+                (is_its && is_new).then_some(Change::Status(id, state))
+            }
+            Self::Deletion(id) => deletes(answer, id).then_some(Change::Deleted(id)),
+        };
+        Some(confirmed.unwrap_or(Change::Unknown))
+    }
+}
+
+/// Returns true if the answer to a deletion names the experiment.
+pub(super) fn deletes(answer: &Value, id: ExperimentId) -> bool {
+    let is_named = |row: &Value| ExperimentId::deserialize(&row["id"]).is_ok_and(|named| named == id);
+    answer.as_array().is_some_and(|rows| rows.iter().any(is_named))
+}
+
+/// What this process knows of the experiments.
+#[derive(Debug)]
+pub(super) struct Known {
+    clock: Arc<dyn Clock>,
+    kept: Mutex<Kept>,
+    overview: Arc<RwLock<Overview>>,
+    names_read: SharedRead<Result<Arc<NameIndex>, Error>>,
+    names_filled: SharedRead<Result<Arc<NameIndex>, Error>>,
+    overview_filled: SharedRead<Result<(), Error>>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    names: Arc<NameIndex>,
+    /// The time of the last read of the names; `None` if they have to be read again.
+    names_at: Option<Timestamp>,
+    /// The same for the overview.
+    overview_at: Option<Timestamp>,
+    /// The number of reads in progress.
+    reads: usize,
+    /// The changes since the first of these reads began.
+    changes: Vec<Change>,
+}
+
+impl Known {
+    pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            clock,
+            kept: Mutex::default(),
+            overview: Arc::default(),
+            names_read: SharedRead::default(),
+            names_filled: SharedRead::default(),
+            overview_filled: SharedRead::default(),
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().expect("nothing panics while it is held")
+    }
+
+    /// Applies a change that this process has sent, as far as the answer confirms it.
+    pub(super) fn note(&self, effect: Effect, answer: &Result<Value, Error>) {
+        let Some(change) = effect.change(answer) else { return };
+        let mut kept = self.kept();
+        kept.apply_to_names(&change);
+        self.apply_to_overview(&mut kept, &change);
+        if kept.reads > 0 {
+            kept.changes.push(change);
+        }
+    }
+
+    fn apply_to_overview(&self, kept: &mut Kept, change: &Change) {
+        let mut overview = self.overview.write().expect("nothing panics while it is held");
+        match change {
+            Change::Design(outline) => overview.put(outline.clone()),
+            Change::Deleted(id) => overview.remove(*id),
+            Change::Status(id, state) if overview.set_status(*id, *state) => {}
+            Change::Status(..) | Change::Unknown => kept.overview_at = None,
+        }
+    }
+
+    /// Returns true if a read at this time is not out of date. A clock that was set back makes it so.
+    fn is_recent(&self, read: Option<Timestamp>) -> bool {
+        let now = self.clock.now();
+        read.is_some_and(|at| at <= now && now.since(at) < MAX_AGE)
+    }
+
+    /// Returns the names if they are not out of date.
+    fn names(&self) -> Option<Arc<NameIndex>> {
+        let kept = self.kept();
+        self.is_recent(kept.names_at).then(|| kept.names.clone())
+    }
+
+    fn begin(&self) -> Reading<'_> {
+        let at = self.clock.now();
+        let mut kept = self.kept();
+        kept.reads += 1;
+        Reading { known: self, at, earlier: kept.changes.len() }
+    }
+}
+
+impl Kept {
+    fn apply_to_names(&mut self, change: &Change) {
+        let changed = match change {
+            Change::Design(outline) => self.names.with(ExperimentName { id: outline.id, name: outline.name.clone() }),
+            Change::Deleted(id) => self.names.without(*id),
+            Change::Status(..) => None,
+            Change::Unknown => {
+                self.names_at = None;
+                None
+            }
+        };
+        if let Some(changed) = changed {
+            self.names = Arc::new(changed);
+        }
+    }
+}
+
+/// A read in progress. Dropping it ends the read.
+struct Reading<'k> {
+    known: &'k Known,
+    at: Timestamp,
+    /// The number of kept changes that were made before it.
+    earlier: usize,
+}
+
+impl Reading<'_> {
+    /// Keeps names that were read. If they are the same as before, their index stays the same.
+    fn keep_names(&self, names: Vec<ExperimentName>) -> Arc<NameIndex> {
+        let before = self.known.kept().names.clone();
+        let index = if before.all() == names { before } else { Arc::new(NameIndex::new(names)) };
+        let mut kept = self.known.kept();
+        (kept.names, kept.names_at) = (index, Some(self.at));
+        for change in kept.changes[self.earlier..].to_vec() {
+            kept.apply_to_names(&change);
+        }
+        kept.names.clone()
+    }
+
+    /// Keeps an overview that was read.
+    fn keep_overview(&self, overview: Overview) {
+        let mut kept = self.known.kept();
+        let old = {
+            let mut current = self.known.overview.write().expect("nothing panics while it is held");
+            std::mem::replace(&mut *current, overview)
+        };
+        kept.overview_at = Some(self.at);
+        for change in kept.changes[self.earlier..].to_vec() {
+            self.known.apply_to_overview(&mut kept, &change);
+        }
+        drop(kept);
+        drop(old); // takes a while, so nobody waits for it
+    }
+}
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        let mut kept = self.known.kept();
+        kept.reads -= 1;
+        if kept.reads == 0 {
+            kept.changes.clear();
+        }
+    }
+}
+
+impl UpgradeClient {
+    /// Reads the names of all experiments.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error`], like every read.
+    pub async fn names(&self) -> Result<Arc<NameIndex>, Error> {
+        let read = async || {
+            let reading = self.known.begin();
+            let mut names: Vec<ExperimentName> = self.read(Method::GET, "/experiments/names", As::Admin, None).await?;
+            names.sort_by(|a, b| (&a.name, a.id).cmp(&(&b.name, b.id)));
+            Ok(reading.keep_names(names))
+        };
+        self.known.names_read.get(read).await
+    }
+
+    /// Returns the names of all experiments from memory, if they are not out of date there.
+    pub fn names_in_memory(&self) -> Option<Arc<NameIndex>> {
+        self.known.names()
+    }
+
+    /// Returns the names of all experiments, from memory if they are not out of date there.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error`], like every read.
+    pub async fn known_names(&self) -> Result<Arc<NameIndex>, Error> {
+        if let Some(names) = self.known.names() {
+            return Ok(names);
+        }
+        let fill = async || match self.known.names() {
+            Some(names) => Ok(names),
+            None => self.names().await,
+        };
+        self.known.names_filled.get(fill).await
+    }
+
+    /// Returns the overview of all experiments, which is read if it is out of date. It stays up to date with the
+    /// changes of this process.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error`], like every read.
+    pub async fn overview(&self) -> Result<Arc<RwLock<Overview>>, Error> {
+        let is_recent = || self.known.is_recent(self.known.kept().overview_at);
+        let fill = async || {
+            if is_recent() {
+                return Ok(());
+            }
+            let reading = self.known.begin();
+            let all: Vec<Outline> = self.read(Method::GET, "/experiments", As::Admin, None).await?;
+            reading.keep_overview(all.into_iter().collect());
+            Ok(())
+        };
+        if !is_recent() {
+            self.known.overview_filled.get(fill).await?;
+        }
+        Ok(self.known.overview.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use countersign_core::clock::ManualClock;
+    use serde_json::json;
+    use uuid::Uuid;
+
+    use super::*;
+
+    const CHAT: [(&str, Option<&str>); 1] = [("chat", Some("tone"))];
+
+    const STARTED: Effect = Effect::Status(id(1), Status::Enrolling);
+
+    const fn id(number: u128) -> ExperimentId {
+        ExperimentId(Uuid::from_u128(number))
+    }
+
+    fn sent(number: u128, name: &str, state: &str) -> Value {
+        let points = json!([{ "id": "p1", "site": "chat", "target": "tone" }]);
+        json!({ "id": id(number), "name": name, "context": ["qa"], "state": state, "partitions": points })
+    }
+
+    fn known() -> (Known, ManualClock) {
+        let clock = ManualClock::default();
+        (Known::new(Arc::new(clock.clone())), clock)
+    }
+
+    /// Reads the platform while `meanwhile` happens.
+    fn reads(known: &Known, platform: &[Value], meanwhile: impl FnOnce(&Known)) {
+        let reading = known.begin();
+        meanwhile(known);
+        reading.keep_names(platform.iter().map(|one| serde_json::from_value(one.clone()).unwrap()).collect());
+        reading.keep_overview(platform.iter().map(|one| Outline::deserialize(one).unwrap()).collect());
+    }
+
+    /// The names, and the experiments that are live at the point; `None` for what has to be read again.
+    fn shown(known: &Known) -> (Option<String>, Option<String>) {
+        let joined = |names: Vec<String>| names.join(", ");
+        let names = known.names().map(|names| joined(names.all().iter().map(|named| named.name.clone()).collect()));
+        let is_recent = known.is_recent(known.kept().overview_at);
+        let live = known.overview.read().unwrap().sharing("qa", CHAT.into_iter(), None);
+        (names, is_recent.then(|| joined(live.into_iter().map(|(outline, _)| outline.name.clone()).collect())))
+    }
+
+    fn shows(names: &str, live: &str) -> (Option<String>, Option<String>) {
+        (Some(names.to_owned()), Some(live.to_owned()))
+    }
+
+    #[test]
+    fn our_own_changes_are_applied_at_once() {
+        let (known, _) = known();
+        assert_eq!(shown(&known), (None, None), "nothing was read yet");
+        reads(&known, &[sent(1, "A", "inactive"), sent(2, "B", "enrolling")], |_| {});
+        assert_eq!(shown(&known), shows("A, B", "B"));
+        known.note(STARTED, &Ok(sent(1, "A", "enrolling")));
+        assert_eq!(shown(&known), shows("A, B", "A, B"));
+        known.note(Effect::Design(None), &Ok(sent(3, "C", "inactive")));
+        known.note(Effect::Design(Some(id(2))), &Ok(sent(2, "Z", "enrolling")));
+        assert_eq!(shown(&known), shows("A, C, Z", "A, Z"));
+        known.note(Effect::Deletion(id(1)), &Ok(json!([{ "id": id(1) }])));
+        assert_eq!(shown(&known), shows("C, Z", "Z"));
+    }
+
+    #[test]
+    fn a_change_during_a_read_is_not_lost() {
+        let (known, _) = known();
+        let before = [sent(1, "A", "inactive"), sent(2, "B", "enrolling")];
+        reads(&known, &before, |known| {
+            known.note(STARTED, &Ok(sent(1, "A", "enrolling")));
+            known.note(Effect::Deletion(id(2)), &Ok(json!([{ "id": id(2) }])));
+        });
+        assert_eq!(shown(&known), shows("A", "A"));
+        reads(&known, &before, |_| {});
+        assert_eq!(shown(&known), shows("A, B", "B"), "a later read is not affected by them");
+        reads(&known, &before, |known| known.note(STARTED, &Err(Error::NoAnswer { reason: "late".into() })));
+        assert_eq!(shown(&known), (None, None), "it may have changed after it was read");
+    }
+
+    #[test]
+    fn an_uncertain_change_and_age_make_it_read_again() {
+        let (known, clock) = known();
+        let fill = || reads(&known, &[sent(1, "A", "enrolling")], |_| {});
+        let forgets = |effect: Effect, answer: Result<Value, Error>| {
+            fill();
+            known.note(effect, &answer);
+            shown(&known) == (None, None)
+        };
+        assert!(forgets(STARTED, Err(Error::NoAnswer { reason: "late".into() })));
+        assert!(forgets(STARTED, Ok(json!({ "id": id(1) }))), "it does not say the status");
+        assert!(forgets(STARTED, Ok(sent(2, "B", "enrolling"))), "it is about another experiment");
+        assert!(forgets(STARTED, Ok(sent(1, "A", "inactive"))), "it has another status");
+        assert!(forgets(Effect::Design(Some(id(2))), Ok(sent(1, "A", "enrolling"))));
+        assert!(
+            forgets(Effect::Design(None), Ok(json!({ "id": id(1), "name": "A", "state": "enrolling" }))),
+            "not the points"
+        );
+        assert!(forgets(Effect::Deletion(id(1)), Ok(json!([]))));
+        assert!(!forgets(STARTED, Err(Error::Unavailable { reason: "refused".into() })), "nothing was sent");
+        assert!(!forgets(Effect::Unkept, Err(Error::NoAnswer { reason: "late".into() })), "nothing of it is kept");
+
+        clock.advance(MAX_AGE / 2);
+        assert_eq!(shown(&known), shows("A", "A"));
+        clock.advance(MAX_AGE / 2);
+        assert_eq!(shown(&known), (None, None));
+    }
+
+    #[test]
+    fn the_index_of_unchanged_names_stays_the_same() {
+        let (known, _) = known();
+        let fill = || reads(&known, &[sent(1, "A", "enrolling")], |_| {});
+        fill();
+        let first = known.names().unwrap();
+        fill();
+        known.note(STARTED, &Ok(sent(1, "A", "enrolling")));
+        known.note(Effect::Design(None), &Ok(sent(1, "A", "inactive")));
+        assert!(Arc::ptr_eq(&first, &known.names().unwrap()));
+    }
+
+    #[test]
+    fn changes_are_only_remembered_for_reads_in_progress() {
+        let (known, _) = known();
+        let reading = known.begin();
+        known.note(STARTED, &Ok(sent(1, "A", "enrolling")));
+        assert_eq!(known.kept().changes.len(), 1);
+        drop(reading); // given up
+        assert!(known.kept().changes.is_empty());
+        known.note(STARTED, &Ok(sent(1, "A", "enrolling")));
+        assert!(known.kept().changes.is_empty());
+    }
+}
