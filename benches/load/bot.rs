@@ -27,6 +27,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) program: &'a Path,
     /// The maximum number of open files and sockets.
     pub(crate) descriptors: Option<u64>,
+    /// The file for the instructions that it executes, if they are counted, which makes it some fifty times slower.
+    pub(crate) callgrind: Option<&'a Path>,
     /// Further settings, as environment variables.
     pub(crate) settings: &'a [(&'static str, String)],
 }
@@ -49,15 +51,28 @@ pub(crate) struct Memory {
     pub(crate) most: f64,
 }
 
+impl Memory {
+    /// Says how much it is now.
+    pub(crate) fn told(&self) -> String {
+        format!("{:.1} · {:.1} MiB", self.now, self.share)
+    }
+}
+
 impl Bot {
     /// Starts it on a free port, without waiting for anything.
     pub(crate) fn start(around: &Surroundings<'_>) -> anyhow::Result<Self> {
         let free = TcpListener::bind("127.0.0.1:0")?;
         let address = free.local_addr()?;
         drop(free);
-        let mut command = match around.descriptors {
-            None => Command::new(around.program),
-            Some(descriptors) => {
+        let mut command = match (around.descriptors, around.callgrind) {
+            (None, None) => Command::new(around.program),
+            (None, Some(counts)) => {
+                let mut counted = Command::new("valgrind");
+                counted.args(["--tool=callgrind", "--quiet", "--fair-sched=yes"]);
+                counted.arg(format!("--callgrind-out-file={}", counts.display())).arg(around.program);
+                counted
+            }
+            (Some(descriptors), _) => {
                 let mut limited = Command::new("/bin/sh");
                 limited.args(["-c", r#"ulimit -n "$0" && exec "$@""#, &descriptors.to_string()]).arg(around.program);
                 limited
@@ -89,18 +104,18 @@ impl Bot {
             command.env("REDIS_URL", url);
         }
         let started = Instant::now();
-        Ok(Self { process: command.spawn().context("cannot start the bot")?, address, started })
+        let process = command.spawn().with_context(|| match around.callgrind {
+            None => "cannot start the bot",
+            Some(_) => {
+                "cannot start valgrind, which counts instructions: install it, as with `apt-get install valgrind`"
+            }
+        })?;
+        Ok(Self { process, address, started })
     }
 
     /// The processor time it has had, of all its threads, to the nanosecond.
     pub(crate) fn processor_time(&self) -> anyhow::Result<Duration> {
-        let mut spent = 0;
-        for thread in fs::read_dir(format!("/proc/{}/task", self.process.id()))? {
-            let Ok(stat) = fs::read_to_string(thread?.path().join("schedstat")) else { continue }; // it has just ended
-            let first = stat.split_whitespace().next().context("schedstat holds three numbers")?;
-            spent += first.parse::<u64>()?;
-        }
-        Ok(Duration::from_nanos(spent))
+        processor_time(&self.process)
     }
 
     /// Returns the memory of the process.
@@ -170,6 +185,11 @@ impl Redis {
         Ok(redis)
     }
 
+    /// The processor time it has had.
+    pub(crate) fn processor_time(&self) -> anyhow::Result<Duration> {
+        processor_time(&self.process)
+    }
+
     /// As a configuration names it.
     pub(crate) fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
@@ -180,6 +200,17 @@ impl Drop for Redis {
     fn drop(&mut self) {
         end(&mut self.process);
     }
+}
+
+/// The processor time of all threads of a process, to the nanosecond.
+fn processor_time(process: &Child) -> anyhow::Result<Duration> {
+    let mut spent = 0;
+    for thread in fs::read_dir(format!("/proc/{}/task", process.id()))? {
+        let Ok(stat) = fs::read_to_string(thread?.path().join("schedstat")) else { continue }; // it has just ended
+        let first = stat.split_whitespace().next().context("schedstat holds three numbers")?;
+        spent += first.parse::<u64>()?;
+    }
+    Ok(Duration::from_nanos(spent))
 }
 
 /// Kills a process of ours; an error means that it has ended already.

@@ -44,3 +44,8 @@ pub(crate) fn millis(took: Duration) -> String {
     let millis = took.as_secs_f64() * 1e3;
     if millis < 10.0 { format!("{millis:.1} ms") } else { format!("{millis:.0} ms") }
 }
+
+/// In KiB.
+pub(crate) fn kib(bytes: f64) -> String {
+    format!("{:.1} KiB", bytes / 1024.0)
+}

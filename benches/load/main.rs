@@ -11,6 +11,8 @@
 //! | `--socket` | deliveries by Socket Mode instead of HTTP |
 //! | `--redis` | a redis-server of its own (append-only, fsync always) instead of SQLite |
 //! | `--rounds N` | round trips at each number in flight, 1000 if not said |
+//! | `--one` | also with one round trip at a time |
+//! | `--experiments N` | so many further experiments on the platform |
 //! | `--turns N` | the last turn of the long threads, 500 if not said; 0 leaves them out |
 //! | `--threads N` | only commands and the Home tab, on a store that holds so many threads before the bot starts |
 //! | `--all-open` | with `--threads`: each of those threads has an open card |
@@ -18,6 +20,8 @@
 //! | `--waiting N` | only threads that wait for a job at the simulation bridge: none, N, then twice as many; and plans |
 //! | `--mail N` | only mail: so many arrive while Gmail fails in every way; ends with 1 if one is lost or answered twice |
 //! | `--seed N` | with `--mail`: the seed of the faults, 7 if not said |
+//! | `--cells` | only approvals, in the cells of a table (`cells`), which is written into `docs/performance.md` |
+//! | `--instructions` | only the instructions of an approval, counted by valgrind and written there as well |
 //! | `--bot FILE` | another build of the bot, such as the one before a change |
 //!
 //! One round trip is: mention → card → press → change on the platform → outcome on the card and a reply in the thread.
@@ -27,12 +31,18 @@
 
 #![allow(clippy::print_stdout, reason = "the figures are what it is for")]
 
+mod approvals;
 mod bot;
+mod cells;
 mod commands;
 mod figures;
+mod instructions;
 #[path = "../../tests/integration/durability/many_mails/made_up.rs"]
 mod made_up;
 mod mail;
+mod measured;
+mod page;
+mod place;
 mod round;
 mod slack;
 mod slow;
@@ -44,22 +54,21 @@ mod wire;
 use std::{
     path::PathBuf,
     process::ExitCode,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use anyhow::Context as _;
 use clap::Parser;
 use countersign::sandbox::upgrade::{self, SandboxUpgrade};
-use tokio::{sync::Barrier, task::JoinSet, time::sleep};
+use tokio::{task::JoinSet, time::sleep};
 
 use self::{
+    approvals::{NO_LIMIT, approvals, experiment, further_experiments, long_threads},
     bot::{Bot, Redis, Surroundings},
-    figures::{Table, millis, quantiles},
-    round::{Hears, Person, Round, Way},
+    figures::{Table, kib, millis, quantiles},
+    place::on_disk,
+    round::{Person, Way},
     slack::Slack,
     wire::Wire,
 };
@@ -69,12 +78,12 @@ const FEW: usize = 16;
 const MANY: usize = 64;
 /// Deliveries that are only acknowledged.
 const DELIVERIES: usize = 4_000;
-/// Long threads that go on at the same time.
-const LONG_THREADS: usize = 8;
-/// The turns on each side of a turn that are measured with it.
-const AROUND: usize = 5;
 /// The idle time before the bot's memory is read.
 const IDLE: Duration = Duration::from_secs(3);
+
+/// The options that change what is measured, which the page would not say.
+const NOT_ON_THE_PAGE: [&str; 9] =
+    ["socket", "redis", "one", "experiments", "threads", "slow_connections", "waiting", "mail", "bot"];
 
 #[derive(Parser)]
 struct Options {
@@ -84,6 +93,10 @@ struct Options {
     redis: bool,
     #[arg(long, default_value_t = 1_000)]
     rounds: usize,
+    #[arg(long)]
+    one: bool,
+    #[arg(long, default_value_t = 0)]
+    experiments: usize,
     #[arg(long, default_value_t = 500)]
     turns: usize,
     #[arg(long)]
@@ -98,6 +111,10 @@ struct Options {
     mail: Option<usize>,
     #[arg(long, default_value_t = 7, requires = "mail")]
     seed: u64,
+    #[arg(long, conflicts_with_all = NOT_ON_THE_PAGE)]
+    cells: bool,
+    #[arg(long, conflicts_with_all = NOT_ON_THE_PAGE)]
+    instructions: bool,
     #[arg(long, default_value = env!("CARGO_BIN_EXE_countersign"))]
     bot: PathBuf,
     /// Passed by `cargo bench`; ignored.
@@ -107,16 +124,26 @@ struct Options {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    match run(Options::parse()).await {
-        Ok(table) => {
-            println!("{table}");
-            ExitCode::SUCCESS
-        }
+    match run_as_told(Options::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("load: {error:#}");
             ExitCode::FAILURE
         }
     }
+}
+
+async fn run_as_told(options: Options) -> anyhow::Result<()> {
+    if options.cells {
+        cells::measure(&options.bot, options.rounds).await?;
+    }
+    if options.instructions {
+        instructions::measure(&options.bot).await?;
+    }
+    if !options.cells && !options.instructions {
+        println!("{}", run(options).await?);
+    }
+    Ok(())
 }
 
 async fn run(options: Options) -> anyhow::Result<Table> {
@@ -145,7 +172,9 @@ async fn run(options: Options) -> anyhow::Result<Table> {
         Some(_) => Some(mail::Systems::start().await?),
         None => None,
     };
-    let settings = mails.as_ref().map(mail::Systems::settings).unwrap_or_default();
+    further_experiments(&upgrade, options.experiments);
+    let mut settings = mails.as_ref().map(mail::Systems::settings).unwrap_or_default();
+    settings.extend(place::reads_long_lists());
     let surroundings = Surroundings {
         slack_url: &slack_url,
         upgrade_url: &upgrade_url,
@@ -155,24 +184,27 @@ async fn run(options: Options) -> anyhow::Result<Table> {
         socket: options.socket,
         program: &options.bot,
         descriptors: options.slow_connections.map(|_| slow::DESCRIPTORS),
+        callgrind: None,
         settings: &settings,
     };
     let mut table = Table::default();
     if options.threads.is_some() {
         // The first start makes the digest key and seals the open cards it finds, once.
-        let mut first = Bot::start(&surroundings)?;
-        first_contact(&slack, &mut first, options.socket, &mut Table::default()).await?;
+        let first = Bot::start(&surroundings)?;
+        first_contact(&slack, &first, options.socket).await?;
         first.stop()?;
     }
-    let mut bot = Bot::start(&surroundings)?;
+    let bot = Bot::start(&surroundings)?;
 
-    let person = first_contact(&slack, &mut bot, options.socket, &mut table).await?;
+    let (person, start) = first_contact(&slack, &bot, options.socket).await?;
+    table.row("start", "to the first acknowledgement", millis(start));
     if let Some(threads) = options.threads {
         sleep(IDLE).await;
-        table.row("memory, idle", "RSS", format!("{:.1} MiB", bot.memory()?.now));
+        table.row("memory, idle", "RSS · PSS", bot.memory()?.told());
         commands::measure(&person, threads, &mut table).await?;
         let memory = bot.memory()?;
-        table.row("memory, after the load", "RSS · most", format!("{:.1} · {:.1} MiB", memory.now, memory.most));
+        table.row("memory, after the load", "RSS · PSS", memory.told());
+        table.row("", "most RSS", format!("{:.1} MiB", memory.most));
         bot.stop()?;
         return Ok(table);
     }
@@ -194,28 +226,30 @@ async fn run(options: Options) -> anyhow::Result<Table> {
         return Ok(table);
     }
     sleep(IDLE).await;
-    table.row("memory, idle", "RSS", format!("{:.1} MiB", bot.memory()?.now));
+    table.row("memory, idle", "RSS · PSS", bot.memory()?.told());
 
     deliveries(&person, &mut table).await?;
-    for in_flight in [FEW, MANY] {
-        approvals(&person, &bot, &upgrade, in_flight, options.rounds, &mut table).await?;
+    let before = on_disk(folder.path())?;
+    let mut all = 0.0;
+    for in_flight in options.one.then_some(1).into_iter().chain([FEW, MANY]) {
+        let measured = approvals(&person, &bot, &upgrade, in_flight, options.rounds, NO_LIMIT).await?;
+        measured.tell(&mut table);
+        all += measured.all;
     }
+    table.row("approvals", "grown on disk for each", kib((on_disk(folder.path())? - before) / all));
     if options.turns > 0 {
         long_threads(&person, &bot, &upgrade, options.turns, &mut table).await?;
     }
     sleep(IDLE).await;
     let memory = bot.memory()?;
-    table.row("memory, after the load", "RSS · most", format!("{:.1} · {:.1} MiB", memory.now, memory.most));
+    table.row("memory, after the load", "RSS · PSS", memory.told());
+    table.row("", "most RSS", format!("{:.1} MiB", memory.most));
     bot.stop()?;
     Ok(table)
 }
 
-fn experiment(number: usize) -> String {
-    format!("Bench {number:02}")
-}
-
-/// From the start of the process to the first acknowledgement.
-async fn first_contact(slack: &Slack, bot: &mut Bot, socket: bool, table: &mut Table) -> anyhow::Result<Person> {
+/// Says the first words; returns who said them, and the time from the start of the process to their acknowledgement.
+async fn first_contact(slack: &Slack, bot: &Bot, socket: bool) -> anyhow::Result<(Person, Duration)> {
     let bound = Instant::now() + Duration::from_secs(30);
     let way = if socket {
         while slack.sockets() == 0 {
@@ -233,8 +267,7 @@ async fn first_contact(slack: &Slack, bot: &mut Bot, socket: bool, table: &mut T
     let person = Person { slack: slack.clone(), way };
     let ts = slack.fresh_ts();
     person.says(&ts, &ts, true, "help").await.context("the first mention")?;
-    table.row("start", "to the first acknowledgement", millis(bot.started.elapsed()));
-    Ok(person)
+    Ok((person, bot.started.elapsed()))
 }
 
 /// Deliveries that are stored and acknowledged, and set nothing off: replies in threads that are not the bot's.
@@ -259,158 +292,4 @@ async fn deliveries(person: &Person, table: &mut Table) -> anyhow::Result<()> {
     table.row(format!("deliveries, {MANY} in flight"), "acknowledgement p50 · p99", quantiles(&took));
     table.row("", "a second", format!("{:.0}", took.len() as f64 / began.elapsed().as_secs_f64()));
     Ok(())
-}
-
-/// Round trips, so many at a time.
-async fn approvals(
-    person: &Person,
-    bot: &Bot,
-    upgrade: &Arc<SandboxUpgrade>,
-    in_flight: usize,
-    rounds: usize,
-    table: &mut Table,
-) -> anyhow::Result<()> {
-    let left = Arc::new(AtomicUsize::new(rounds));
-    let (bot_before, own_before, calls) = (bot.processor_time()?, bot::own_processor_time()?, person.slack.calls());
-    let began = Instant::now();
-    let mut people = JoinSet::new();
-    for number in 0..in_flight {
-        let (person, left, upgrade) = (person.clone(), left.clone(), upgrade.clone());
-        people.spawn(async move {
-            let mut took = Vec::new();
-            let mut words = Alternating::of(number, upgrade);
-            while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok() {
-                let root = person.slack.fresh_ts();
-                let mut hears = Hears::thread(&person.slack, &root);
-                took.push(person.approves(&root, &mut hears, &words.next()).await?);
-                person.slack.forget(&root);
-            }
-            if words.is_running() {
-                // For whoever comes next with this experiment; not counted.
-                let root = person.slack.fresh_ts();
-                let mut hears = Hears::thread(&person.slack, &root);
-                person.approves(&root, &mut hears, &words.next()).await?;
-                person.slack.forget(&root);
-            }
-            anyhow::Ok(took)
-        });
-    }
-    let mut took: Vec<Round> = Vec::new();
-    let mut extra = 0;
-    while let Some(one) = people.join_next().await {
-        let one = one??;
-        extra += one.len() % 2;
-        took.extend(one);
-    }
-    let elapsed = began.elapsed();
-    let all = (took.len() + extra) as f64;
-    let each = |total: Duration| format!("{:.2} ms", total.as_secs_f64() * 1e3 / all);
-    let of = |part: fn(&Round) -> Duration| quantiles(&took.iter().map(part).collect::<Vec<_>>());
-    table.row(
-        format!("approvals, {in_flight} in flight"),
-        "round trips a second",
-        format!("{:.0}", all / elapsed.as_secs_f64()),
-    );
-    table.row("", "bot's processor time for each", each(bot.processor_time()? - bot_before));
-    table.row("", "the load's, for each", each(bot::own_processor_time()? - own_before));
-    table.row("", "calls to Slack for each", format!("{:.1}", (person.slack.calls() - calls) as f64 / all));
-    table.row("", "mention acknowledged p50 · p99", of(|round| round.mention_acknowledged));
-    table.row("", "press acknowledged p50 · p99", of(|round| round.click_acknowledged));
-    table.row("", "mention → card p50 · p99", of(|round| round.card));
-    table.row("", "press → outcome p50 · p99", of(|round| round.outcome));
-    table.row("", "whole round trip p50 · p99", of(|round| round.whole));
-    Ok(())
-}
-
-/// Measures the growth of a turn's cost with its thread: the bot's CPU time for a turn around turns 10, 100 and so on.
-async fn long_threads(
-    person: &Person,
-    bot: &Bot,
-    upgrade: &Arc<SandboxUpgrade>,
-    turns: usize,
-    table: &mut Table,
-) -> anyhow::Result<()> {
-    let measured: Vec<usize> = [10, 100, 500].into_iter().filter(|turn| *turn < turns).chain([turns]).collect();
-    let edges: Vec<usize> = measured.iter().flat_map(|turn| [turn - AROUND, turn + AROUND]).collect();
-    let barrier = Arc::new(Barrier::new(LONG_THREADS + 1));
-    let mut people = JoinSet::new();
-    for number in 0..LONG_THREADS {
-        let (person, barrier, edges, upgrade) = (person.clone(), barrier.clone(), edges.clone(), upgrade.clone());
-        people.spawn(async move {
-            let mut words = Alternating::of(number, upgrade);
-            let root = person.slack.fresh_ts();
-            let mut hears = Hears::thread(&person.slack, &root);
-            let mut turn = 0;
-            for edge in edges {
-                while turn < edge {
-                    person.approves(&root, &mut hears, &words.next()).await?;
-                    turn += 1;
-                }
-                barrier.wait().await; // everybody is there
-                barrier.wait().await; // and the clock was read
-            }
-            anyhow::Ok(())
-        });
-    }
-    let measure = async {
-        let mut figures = Vec::new();
-        for turn in &measured {
-            barrier.wait().await;
-            let (before, began) = (bot.processor_time()?, Instant::now());
-            barrier.wait().await;
-            barrier.wait().await;
-            let rounds = (2 * AROUND * LONG_THREADS) as f64;
-            let spent = (bot.processor_time()? - before).as_secs_f64() * 1e3 / rounds;
-            let took = began.elapsed().as_secs_f64() * 1e3 / (2 * AROUND) as f64;
-            barrier.wait().await;
-            figures.push((*turn, spent, took));
-        }
-        anyhow::Ok(figures)
-    };
-    let finish = async {
-        while let Some(one) = people.join_next().await {
-            one??;
-        }
-        std::future::pending::<()>().await;
-        anyhow::Ok(())
-    };
-    let figures = tokio::select! {
-        figures = measure => figures?,
-        failed = finish => return failed,
-    };
-    let first = figures[0];
-    for (nth, (turn, spent, took)) in figures.into_iter().enumerate() {
-        let title = if nth == 0 { format!("long threads, {LONG_THREADS} at a time") } else { String::new() };
-        let what = format!("turn {turn}: bot's processor time · latency");
-        let ratio = if nth == 0 { String::new() } else { format!(" ({:.2} × turn {})", spent / first.1, first.0) };
-        table.row(title, what, format!("{spent:.2} ms{ratio} · {took:.1} ms"));
-    }
-    Ok(())
-}
-
-/// An experiment, started and stopped, and then again as if it were new.
-struct Alternating {
-    upgrade: Arc<SandboxUpgrade>,
-    name: String,
-    running: bool,
-}
-
-impl Alternating {
-    fn of(number: usize, upgrade: Arc<SandboxUpgrade>) -> Self {
-        let name = experiment(number);
-        upgrade.has_anew(&name, "inactive");
-        Self { upgrade, name, running: false }
-    }
-
-    fn next(&mut self) -> String {
-        if !self.running {
-            self.upgrade.is_as_new(&self.name);
-        }
-        self.running = !self.running;
-        format!("{} {}", if self.running { "start" } else { "stop" }, self.name)
-    }
-
-    fn is_running(&self) -> bool {
-        self.running
-    }
 }

@@ -16,6 +16,7 @@ mod nemesis;
 mod notebook;
 mod page;
 mod parsers;
+mod performance;
 mod stores;
 mod support;
 mod tidy;

@@ -95,7 +95,9 @@ impl Link {
         .await
     }
 
+    /// Waits for a call within its time limit, and counts it. Loading a script is not counted: it happens once.
     async fn bounded<T>(&self, call: impl Future<Output = RedisResult<T>>) -> Result<T, Error> {
+        metrics::counter!("countersign_store_round_trips_total").increment(1);
         match timeout(CALL_LIMIT, call).await {
             Ok(result) => result.map_err(store_error),
             Err(elapsed) => Err(Error::Unavailable(Box::new(elapsed))),

@@ -140,9 +140,10 @@ fn commit(connection: &Connection, batch: &mut [Box<dyn Job>]) -> Committed {
 }
 
 fn transact(connection: &Connection, batch: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
+    let changes_before = connection.total_changes();
     run(connection, "BEGIN IMMEDIATE")?;
     if batch.iter_mut().all(|job| job.run(connection)) {
-        return run(connection, "COMMIT");
+        return end(connection, changes_before);
     }
     run(connection, "ROLLBACK")?;
     match batch {
@@ -153,6 +154,7 @@ fn transact(connection: &Connection, batch: &mut [Box<dyn Job>]) -> rusqlite::Re
 
 /// Runs each operation in a savepoint of its own, in one transaction.
 fn transact_each(connection: &Connection, batch: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
+    let changes_before = connection.total_changes();
     run(connection, "BEGIN IMMEDIATE")?;
     for job in batch {
         run(connection, "SAVEPOINT operation")?;
@@ -161,7 +163,16 @@ fn transact_each(connection: &Connection, batch: &mut [Box<dyn Job>]) -> rusqlit
         }
         run(connection, "RELEASE operation")?;
     }
-    run(connection, "COMMIT")
+    end(connection, changes_before)
+}
+
+/// Commits, and counts the commit if it wrote something and was therefore synced.
+fn end(connection: &Connection, changes_before: u64) -> rusqlite::Result<()> {
+    run(connection, "COMMIT")?;
+    if connection.total_changes() > changes_before {
+        metrics::counter!("countersign_store_synced_writes_total").increment(1);
+    }
+    Ok(())
 }
 
 fn run(connection: &Connection, sql: &str) -> rusqlite::Result<()> {

@@ -152,7 +152,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    fn new(settings: &HashMap<String, String>) -> Self {
+    pub(super) fn new(settings: &HashMap<String, String>) -> Self {
         let origin = |name: &str| settings[name].trim_end_matches("/api").to_owned();
         rustls::crypto::ring::default_provider().install_default().ok();
         let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().unwrap();

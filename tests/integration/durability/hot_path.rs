@@ -1,0 +1,203 @@
+//! What one approval costs in calls and writes, from the mention to the outcome and the answer. Durations depend on the
+//! machine; these counts do not, so they are held here.
+//!
+//! The bot is a process of its own, whose counters nobody else touches. It looks for unannounced work only when it
+//! starts, so what it does between two quiet moments is what the approval needs.
+
+use std::{sync::Arc, time::Duration};
+
+use countersign::{
+    clock::SystemClock,
+    graph::store::{Backlog, Store},
+    ids::MessageTs,
+    sandbox::slack::world::message::Message,
+    store::{redis::RedisStore, sqlite::SqliteStore},
+};
+use tokio::time::Instant;
+
+use super::{
+    process::{Process, serve},
+    processes::Page,
+    script::{Kept, World},
+};
+use crate::support::{
+    bot::{BOUND, eventually},
+    ports::free_port,
+    redis::RedisServer,
+};
+
+/// The most that one approval may take, on either store. The aims are 3 and 4.
+const SLACK_CALLS: u64 = 4;
+const PLATFORM_CALLS: u64 = 7;
+/// The most transactions that SQLite syncs for it. The aim is 5.
+const SYNCED_WRITES: u64 = 20;
+/// The most requests for it that the bot sends to Redis. The aim is 8.
+const ROUND_TRIPS: u64 = 34;
+
+/// The approvals that are counted. The middle one of each count is compared: something that the bot does once in a while
+/// may fall into one of them, and two writes may share a commit in another.
+const APPROVALS: usize = 5;
+/// How long no count may change until it is quiet.
+const QUIET: Duration = Duration::from_millis(100);
+
+const BUTTON: &str = "Start experiment";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approval_takes_few_calls_and_synced_writes_with_sqlite() {
+    let counted = one_approval(None).await;
+    assert!((1..=SYNCED_WRITES).contains(&counted.synced_writes), "at most {SYNCED_WRITES}: {counted:?}");
+    counted.calls_are_few();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approval_takes_few_calls_and_round_trips_with_redis() {
+    let server = RedisServer::start().await;
+    let counted = one_approval(Some(server.url())).await;
+    assert!((1..=ROUND_TRIPS).contains(&counted.round_trips), "at most {ROUND_TRIPS}: {counted:?}");
+    counted.calls_are_few();
+}
+
+/// What was done since the bot started, or for one approval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Counts {
+    slack_calls: u64,
+    platform_calls: u64,
+    synced_writes: u64,
+    round_trips: u64,
+}
+
+impl Counts {
+    /// Combines two counts field by field.
+    fn with(self, other: Self, combine: fn(u64, u64) -> u64) -> Self {
+        Self {
+            slack_calls: combine(self.slack_calls, other.slack_calls),
+            platform_calls: combine(self.platform_calls, other.platform_calls),
+            synced_writes: combine(self.synced_writes, other.synced_writes),
+            round_trips: combine(self.round_trips, other.round_trips),
+        }
+    }
+
+    fn calls_are_few(&self) {
+        assert!((1..=SLACK_CALLS).contains(&self.slack_calls), "at most {SLACK_CALLS} calls to Slack: {self:?}");
+        assert!(
+            (1..=PLATFORM_CALLS).contains(&self.platform_calls),
+            "at most {PLATFORM_CALLS} calls to the platform: {self:?}"
+        );
+    }
+}
+
+/// Counts what one approval takes, once the bot knows who is who.
+async fn one_approval(redis: Option<String>) -> Counts {
+    let world = World::start(redis).await;
+    let port = free_port();
+    let mut settings = world.settings();
+    settings.extend(
+        [
+            ("PORT", port.to_string().as_str()),
+            ("COUNTERSIGN__WORKERS__LEASE", "1h"),
+            ("COUNTERSIGN__WORKERS__SWEEP_EVERY", "1h"),
+            ("COUNTERSIGN__WATCHES__EVERY", "1h"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned())),
+    );
+    let bot = Process::start(serve(&settings), &world.log());
+    eventually("a bot that is connected", || bot.is_up() && world.slack.sockets() > 0).await;
+    let seen = Seen { world: &world, page: Page::new(&settings), metrics: format!("http://127.0.0.1:{port}/metrics") };
+    let store = seen.store().await;
+
+    let mut took = Vec::new();
+    let mut calls = Vec::new();
+    for number in 0..=APPROVALS {
+        let name = format!("Trial {number}");
+        world.upgrade.has(&name, "inactive");
+        let before = seen.quiet(&*store).await;
+        approve(&world, &name).await;
+        let after = seen.quiet(&*store).await;
+        assert_eq!(world.upgrade.experiment(&name).unwrap()["state"], "running", "{}", bot.log());
+        took.push(after.with(before, |after, before| after - before));
+        calls = seen.calls_since(&before);
+    }
+    took.remove(0); // the first one asks who is who
+    drop(store);
+    assert!(bot.stop().await.success(), "{}", bot.log());
+    println!("{took:#?}\nthe calls of the last one: {calls:#?}"); // shown if a count is too high
+    let middle = |of: fn(&Counts) -> u64| {
+        let mut all: Vec<_> = took.iter().map(of).collect();
+        all.sort_unstable();
+        all[APPROVALS / 2]
+    };
+    Counts {
+        slack_calls: middle(|counts| counts.slack_calls),
+        platform_calls: middle(|counts| counts.platform_calls),
+        synced_writes: middle(|counts| counts.synced_writes),
+        round_trips: middle(|counts| counts.round_trips),
+    }
+}
+
+/// Ana asks for a start, Bo approves it, and both the card and an answer say so.
+async fn approve(world: &World, name: &str) {
+    let root = world.slack.says("ana", "experiments", &format!("@countersign start {name}"), None).unwrap();
+    let card = || said(world, &root).into_iter().find(|message| message.button(BUTTON).is_some());
+    eventually("a card", || card().is_some()).await;
+    world.slack.clicks("bo", "experiments", &card().unwrap().ts, BUTTON).await.unwrap();
+    eventually("the outcome and the answer", || card().is_none() && said(world, &root).len() == 2).await;
+}
+
+fn said(world: &World, root: &MessageTs) -> Vec<Message> {
+    let all = world.slack.thread("experiments", root);
+    all.into_iter().filter(|message| message.by_app && !message.deleted).collect()
+}
+
+/// All from which the counts are read.
+struct Seen<'a> {
+    world: &'a World,
+    page: Page,
+    metrics: String,
+}
+
+impl Seen<'_> {
+    /// Opens the store beside the bot, over a connection that is not counted.
+    async fn store(&self) -> Arc<dyn Store> {
+        match &self.world.kept {
+            Kept::Sqlite(path) => Arc::new(SqliteStore::open_to_read(path, Arc::new(SystemClock)).unwrap()),
+            Kept::Redis(url) => Arc::new(RedisStore::open(url, false).await.unwrap()),
+        }
+    }
+
+    /// Waits until nothing is left to do and nothing is being done, and returns what was done so far.
+    async fn quiet(&self, store: &dyn Store) -> Counts {
+        let deadline = Instant::now() + BOUND;
+        let mut counted = self.now().await;
+        loop {
+            let backlog = store.backlog().await.unwrap();
+            tokio::time::sleep(QUIET).await;
+            let now = self.now().await;
+            if backlog == Backlog::default() && now == counted {
+                return now;
+            }
+            assert!(Instant::now() < deadline, "it does not become quiet: {backlog:?}, {counted:?}, {now:?}");
+            counted = now;
+        }
+    }
+
+    /// The calls to Slack and to the platform since then.
+    fn calls_since(&self, then: &Counts) -> Vec<String> {
+        let slack = self.world.slack.recorded().calls.into_iter().map(|call| call.method);
+        let platform = self.world.upgrade.ledger().into_iter().map(|call| format!("{} {}", call.method, call.path));
+        slack.skip(then.slack_calls as usize).chain(platform.skip(then.platform_calls as usize)).collect()
+    }
+
+    async fn now(&self) -> Counts {
+        let (_, metrics) = self.page.get(&self.metrics).await.expect("the bot answers");
+        let counter = |name: &str| {
+            let lines = metrics.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+            lines.map(|value| value.parse::<u64>().expect("a counter is a whole number")).sum()
+        };
+        Counts {
+            slack_calls: self.world.slack.recorded().calls.len() as u64,
+            platform_calls: self.world.upgrade.ledger().len() as u64,
+            synced_writes: counter("countersign_store_synced_writes_total"),
+            round_trips: counter("countersign_store_round_trips_total"),
+        }
+    }
+}
