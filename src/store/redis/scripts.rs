@@ -33,13 +33,13 @@ impl Script {
 
 /// Returns a script after the functions of `common.lua` that it uses, directly or through others.
 fn with_common_functions(body: &str) -> String {
-    COMMON.split("\n\n").filter_map(|text| Some((name_of(text)?, text))).rfold(
-        body.to_owned(),
-        |code, (name, function)| match code.contains(&format!("{name}(")) {
-            true => format!("{function}\n\n{code}"),
-            false => code,
-        },
-    )
+    let mut code = body.to_owned();
+    for function in COMMON.rsplit("\n\n") {
+        if name_of(function).is_some_and(|name| code.contains(&format!("{name}("))) {
+            code = format!("{function}\n\n{code}");
+        }
+    }
+    code
 }
 
 /// Returns the name of a function of `common.lua`.

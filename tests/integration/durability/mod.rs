@@ -12,6 +12,7 @@ mod dialogues_beside;
 mod dialogues_mail;
 mod exports;
 mod gate;
+mod idle;
 mod lease_loss;
 mod mail_operators;
 mod mail_servers;
