@@ -366,6 +366,10 @@ impl Store for SealedStore {
         self.inner.probe().await
     }
 
+    async fn is_anything_due(&self, now: Timestamp) -> Result<bool, Error> {
+        self.inner.is_anything_due(now).await
+    }
+
     async fn fire_timers(&self, now: Timestamp) -> Result<usize, Error> {
         self.inner.fire_timers(now).await
     }

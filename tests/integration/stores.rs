@@ -20,6 +20,7 @@ mod outbox;
 mod random;
 mod records;
 mod redis;
+mod redis_commands;
 mod restart;
 mod shapes;
 mod sqlite;

@@ -231,6 +231,13 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// exists.
     async fn send_again(&self, id: &str, now: Timestamp) -> Result<bool, Error>;
 
+    /// Returns false if no timer is due, no thread is ready, and no interaction or outgoing message
+    /// can be claimed, so that looking for them can wait. Work that another process left behind may
+    /// be noticed a few seconds late.
+    async fn is_anything_due(&self, _now: Timestamp) -> Result<bool, Error> {
+        Ok(true)
+    }
+
     /// Moves every due timer to the inbox of its partition. Returns their number.
     async fn fire_timers(&self, now: Timestamp) -> Result<usize, Error>;
 

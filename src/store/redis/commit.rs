@@ -1,17 +1,15 @@
 //! Writes all changes of one step or one decision.
 //!
-//! The script receives a *plan* in JSON: the values to compare and to index, and the records as
-//! strings, which it stores unchanged. The legal transitions of an action are defined by
-//! [`Status::may_become`], so the plan lists the statuses from which each new status may be
+//! The script receives a *plan*: the values to compare and to index, and the records, which it
+//! stores unchanged, each as an argument of its own. The legal transitions of an action are defined
+//! by [`Status::may_become`], so the plan lists the statuses from which each new status may be
 //! reached.
 //!
 //! The audit chain needs SHA-256, which Lua does not have. The entries are therefore chained here,
 //! after the last known head of the chain. If the head has changed in the meantime, the script
 //! writes nothing and returns the new head, and the entries are chained again.
 
-use std::collections::HashMap;
-
-use countersign_core::ids::ThreadId;
+use countersign_core::ids::{ActionId, ApprovalId, ThreadId};
 use countersign_graph::{
     action::{Label, Status},
     store::{
@@ -21,37 +19,22 @@ use countersign_graph::{
 use redis::Value;
 use serde::Serialize;
 
-use super::{RedisStore, json, keys, scripts::Call};
+use super::{RedisStore, json, keys, remembered::Remembered, scripts::Call};
 
 /// The time for which the answer to a write is kept, in seconds.
 const REMEMBER_S: u64 = 24 * 60 * 60;
 /// The maximum number of attempts at chaining, if the head of the chain keeps changing.
 const CHAINING_ATTEMPTS: usize = 16;
-/// The maximum number of chain heads kept in memory.
-const MAX_HEADS: usize = 4096;
 
 /// The last audit entry of a thread: its position and hash.
 type Head = (u64, String);
 
-/// The latest audit entry of each thread that this process has seen. A stale one only costs another
-/// round trip.
-#[derive(Debug, Default)]
-pub(super) struct AuditHeads(std::sync::Mutex<HashMap<ThreadId, Head>>);
+/// The latest audit entry of each thread that this process has seen. An outdated one only costs
+/// another round trip.
+pub(super) type AuditHeads = Remembered<ThreadId, Head>;
 
-impl AuditHeads {
-    fn get(&self, thread: &ThreadId) -> Head {
-        self.0.lock().map_or_else(|_| Head::default(), |heads| heads.get(thread).cloned().unwrap_or_default())
-    }
-
-    fn set(&self, thread: &ThreadId, head: Head) {
-        if let Ok(mut heads) = self.0.lock() {
-            if heads.len() >= MAX_HEADS {
-                heads.clear();
-            }
-            heads.insert(thread.clone(), head);
-        }
-    }
-}
+/// The action of each approval that this process has seen. It never changes.
+pub(super) type Approvals = Remembered<ApprovalId, (ThreadId, ActionId)>;
 
 /// Implements [`countersign_graph::store::Store::commit`].
 pub(super) async fn commit(
@@ -80,27 +63,25 @@ pub(super) async fn apply(store: &RedisStore, changes: &Changes) -> Result<(), E
 
 async fn write(store: &RedisStore, changes: &Changes, lease: Option<LeasePlan<'_>>) -> Result<Version, Error> {
     let thread = &changes.thread;
-    let mut plan = Plan::new(changes, lease);
-    let step = changes.step.as_ref().map(json::write).unwrap_or_default();
-    let snapshot = changes.snapshot.as_ref().map(json::write).unwrap_or_default();
-    let mut head = store.audit_heads.get(thread);
+    let plan = Plan::new(changes, lease);
+    let mut head = store.audit_heads.get(thread).unwrap_or_default();
     for _ in 0..CHAINING_ATTEMPTS {
-        plan.audit = AuditPlan::new(thread, head, &changes.audit);
-        let call = Call::on_thread(&store.scripts.commit, thread)
-            .key(keys::commit(thread, &changes.commit))
-            .arg(json::write(&plan))
-            .arg(&step)
-            .arg(&snapshot);
+        let audit = AuditPlan::new(thread, head, &changes.audit);
+        let commit = keys::commit(thread, &changes.commit);
+        let call = plan.call(Call::on_thread(&store.scripts.commit, thread).key(commit), &audit);
         match CommitAnswer::read(store.link.script(&call).await?)? {
             CommitAnswer::Written(version) => {
-                if let Some(audit) = plan.audit {
-                    store.audit_heads.set(thread, (audit.seq, audit.hash));
+                if !audit.entries.is_empty() {
+                    store.audit_heads.set(thread.clone(), (audit.seq, audit.hash));
+                }
+                for record in changes.actions.iter().map(|change| &change.record) {
+                    store.approvals.set(record.approval.clone(), (thread.clone(), record.id.clone()));
                 }
                 return Ok(version);
             }
             CommitAnswer::Fenced => return Err(Error::Fenced(thread.clone())),
             CommitAnswer::Conflict(found) => {
-                let expected = plan.lease.map_or(found, |lease| lease.expected);
+                let expected = plan.lease.as_ref().map_or(found, |lease| lease.expected);
                 return Err(Error::VersionConflict { thread: thread.clone(), expected, found });
             }
             CommitAnswer::Moved(id, current) => {
@@ -137,38 +118,32 @@ impl CommitAnswer {
     }
 }
 
-#[derive(Serialize)]
+/// The arguments of the script, apart from the audit trail.
 struct Plan<'a> {
     thread: String,
     /// The text that follows the position in [`keys::parked`].
     parked: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    step: String,
+    snapshot: String,
     lease: Option<LeasePlan<'a>>,
     acks: &'a [u64],
     inbox_acks: &'a [u64],
     messages: Vec<String>,
-    outbox: Vec<OutgoingPlan<'a>>,
     timers: Vec<TimerPlan>,
     actions: Vec<ActionPlan<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    audit: Option<AuditPlan>,
-    remember_s: u64,
+    outbox: Vec<OutgoingPlan<'a>>,
 }
 
-#[derive(Serialize)]
 struct LeasePlan<'a> {
     worker: &'a str,
     fence: String,
     expected: Version,
     release: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     wait_until: Option<i64>,
 }
 
-#[derive(Serialize)]
 struct OutgoingPlan<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    slot: Option<&'a str>,
+    slot: &'a str,
     nonce: &'a str,
     progress: bool,
     remove: bool,
@@ -176,30 +151,35 @@ struct OutgoingPlan<'a> {
     body: String,
 }
 
-#[derive(Serialize)]
 struct TimerPlan {
     name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    due: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    entry: Option<String>,
+    due: i64,
+    /// Empty if the timer is cleared.
+    entry: String,
 }
 
-#[derive(Serialize)]
 struct ActionPlan<'a> {
     id: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     expected: Option<u64>,
-    from: Vec<&'static str>,
-    revision: u64,
+    /// The statuses from which it may come, with spaces around each.
+    from: String,
+    meta: String,
     status: &'static str,
     index: String,
-    labels: Vec<String>,
     approval: &'a str,
     record: String,
+    labels: Vec<String>,
 }
 
+/// What is stored in [`keys::ThreadKey::ActionMeta`].
 #[derive(Serialize)]
+struct ActionMeta<'a> {
+    revision: u64,
+    status: &'static str,
+    index: &'a str,
+    labels: &'a [String],
+}
+
 struct AuditPlan {
     after_seq: u64,
     after_hash: String,
@@ -213,23 +193,52 @@ impl<'a> Plan<'a> {
         Self {
             thread: changes.thread.to_string(),
             parked: keys::parked("", &changes.thread),
+            step: changes.step.as_ref().map(json::write).unwrap_or_default(),
+            snapshot: changes.snapshot.as_ref().map(json::write).unwrap_or_default(),
             lease,
             acks: &changes.acks,
             inbox_acks: &changes.inbox_acks,
             messages: changes.messages.iter().map(json::write).collect(),
-            outbox: changes.outbox.iter().map(OutgoingPlan::new).collect(),
             timers: changes.timers.iter().map(|timer| TimerPlan::new(&changes.thread, timer)).collect(),
             actions: changes.actions.iter().map(ActionPlan::new).collect(),
-            audit: None,
-            remember_s: REMEMBER_S,
+            outbox: changes.outbox.iter().map(OutgoingPlan::new).collect(),
         }
+    }
+
+    /// Adds the arguments to a call, in the order in which the script takes them.
+    fn call<'c>(&self, call: Call<'c>, audit: &AuditPlan) -> Call<'c> {
+        let call = call.arg(&self.thread).arg(&self.parked).arg(&self.step).arg(&self.snapshot).arg(REMEMBER_S);
+        let call = match &self.lease {
+            Some(LeasePlan { worker, fence, expected, release, wait_until }) => {
+                let wait_until = wait_until.map(|at| at.to_string()).unwrap_or_default();
+                call.arg(*worker).arg(fence).arg(*expected).arg(json::flag(*release)).arg(wait_until)
+            }
+            None => call.arg("").arg("").arg("").arg("").arg(""),
+        };
+        let call = call.list(&self.actions, |call, action| {
+            let expected = action.expected.map(|revision| revision.to_string()).unwrap_or_default();
+            let call = call.arg(action.id).arg(expected).arg(&action.from).arg(&action.meta).arg(action.status);
+            let call = call.arg(&action.index).arg(action.approval).arg(&action.record);
+            call.list(&action.labels, |call, label| call.arg(label))
+        });
+        let call = call.arg(audit.after_seq).arg(&audit.after_hash).arg(audit.seq).arg(&audit.hash);
+        let call = call.list(&audit.entries, |call, entry| call.arg(entry));
+        let call = call.list(self.acks, |call, seq| call.arg(*seq));
+        let call = call.list(self.inbox_acks, |call, seq| call.arg(*seq));
+        let call = call.list(&self.messages, |call, message| call.arg(message));
+        let call = call.list(&self.timers, |call, timer| call.arg(&timer.name).arg(timer.due).arg(&timer.entry));
+        call.list(&self.outbox, |call, outgoing| {
+            let OutgoingPlan { slot, nonce, progress, remove, not_before, body } = outgoing;
+            let call = call.arg(*slot).arg(*nonce).arg(json::flag(*progress)).arg(json::flag(*remove));
+            call.arg(*not_before).arg(body)
+        })
     }
 }
 
 impl<'a> OutgoingPlan<'a> {
     fn new(outgoing: &'a Outgoing) -> Self {
         Self {
-            slot: outgoing.slot.as_ref().map(|slot| slot.as_str()),
+            slot: outgoing.slot.as_ref().map(|slot| slot.as_str()).unwrap_or_default(),
             nonce: outgoing.nonce.as_str(),
             progress: outgoing.progress,
             remove: matches!(outgoing.body, Outbound::Remove),
@@ -243,9 +252,9 @@ impl TimerPlan {
     fn new(thread: &ThreadId, change: &TimerChange) -> Self {
         match change {
             TimerChange::Set { key, due, entry } => {
-                Self { name: keys::timer(thread, key), due: Some(due.millis()), entry: Some(json::write(entry)) }
+                Self { name: keys::timer(thread, key), due: due.millis(), entry: json::write(entry) }
             }
-            TimerChange::Clear { key } => Self { name: keys::timer(thread, key), due: None, entry: None },
+            TimerChange::Clear { key } => Self { name: keys::timer(thread, key), due: 0, entry: String::new() },
         }
     }
 }
@@ -254,22 +263,26 @@ impl<'a> ActionPlan<'a> {
     fn new(change: &'a ActionChange) -> Self {
         let record = &change.record;
         let from = Status::ALL.into_iter().filter(|from| from.may_become(record.status));
+        let index = keys::action(record.requested_at.millis(), &record.thread, &record.id);
+        let labels: Vec<_> = record.labels().iter().map(Label::to_string).collect();
+        let status = record.status.as_str();
+        let meta = ActionMeta { revision: record.revision, status, index: &index, labels: &labels };
         Self {
             id: record.id.as_str(),
             expected: change.expected,
-            from: from.map(Status::as_str).collect(),
-            revision: record.revision,
-            status: record.status.as_str(),
-            index: keys::action(record.requested_at.millis(), &record.thread, &record.id),
-            labels: record.labels().iter().map(Label::to_string).collect(),
+            from: from.map(|status| format!(" {status} ")).collect(),
+            meta: json::write(&meta),
+            status,
+            index,
             approval: record.approval.as_str(),
             record: json::write(record),
+            labels,
         }
     }
 }
 
 impl AuditPlan {
-    fn new(thread: &ThreadId, (after_seq, after_hash): Head, drafts: &[AuditDraft]) -> Option<Self> {
+    fn new(thread: &ThreadId, (after_seq, after_hash): Head, drafts: &[AuditDraft]) -> Self {
         let (mut seq, mut hash) = (after_seq, after_hash.clone());
         let mut entries = Vec::with_capacity(drafts.len());
         for draft in drafts {
@@ -277,6 +290,6 @@ impl AuditPlan {
             entries.push(json::write(&entry));
             (seq, hash) = (entry.seq, entry.hash);
         }
-        (!entries.is_empty()).then_some(Self { after_seq, after_hash, seq, hash, entries })
+        Self { after_seq, after_hash, seq, hash, entries }
     }
 }

@@ -21,11 +21,11 @@ use std::{
 use countersign_graph::store::Error;
 use redis::{
     AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult,
-    aio::MultiplexedConnection,
+    aio::{MultiplexedConnection, PubSub},
 };
 use tokio::{sync::Mutex, time::timeout};
 
-use crate::redis::scripts::Call;
+use crate::redis::{keys::HINTS, scripts::Call};
 
 /// The time limit for opening a connection.
 const CONNECT_LIMIT: Duration = Duration::from_secs(2);
@@ -93,6 +93,19 @@ impl Link {
             self.drop_if_failed(&connection, result).await
         })
         .await
+    }
+
+    /// Opens a connection of its own, which receives the hints of the scripts.
+    pub(super) fn subscriber(&self) -> impl Future<Output = RedisResult<PubSub>> + Send + use<> {
+        let client = self.client.clone();
+        async move {
+            let subscribed = timeout(CONNECT_LIMIT, async {
+                let mut connection = client.get_async_pubsub().await?;
+                connection.subscribe(HINTS).await?;
+                Ok(connection)
+            });
+            subscribed.await.unwrap_or_else(|_| Err((ErrorKind::Io, "the server does not answer in time").into()))
+        }
     }
 
     /// Waits for a call within its time limit, and counts it. Loading a script is not counted: it happens once.

@@ -33,6 +33,11 @@ pub(super) fn corrupt(what: impl Into<String>) -> Error {
     Error::Corrupt { what: what.into() }
 }
 
+/// Returns the argument of a script for a truth value.
+pub(super) fn flag(value: bool) -> &'static str {
+    if value { "1" } else { "" }
+}
+
 /// Converts a duration to microseconds, the unit of the scripts.
 pub(super) fn micros(duration: Duration) -> u64 {
     // Lua represents integers exactly up to 2⁵³. Half of that is 142 years, and leaves room for the time to which it is

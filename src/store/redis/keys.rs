@@ -2,14 +2,14 @@
 //!
 //! Every key begins with `countersign:{pNN}:`. The braces are a hash tag: all keys of a partition
 //! share one slot, so a script that accesses one partition is atomic on Redis Cluster too. A script
-//! receives all keys of its partition and, if it concerns a thread, all keys of the thread, in the
-//! order of [`PartitionKey::ALL`] and [`ThreadKey::ALL`]. [`lua_names`] gives them the names that
-//! the scripts use.
+//! receives the keys that it names ([`ScriptKeys`]), in the order of [`PartitionKey::ALL`] and
+//! [`ThreadKey::ALL`], and no others: keys that it does not use would cost the server more than
+//! most scripts do.
 //!
 //! Clocks: scores marked “server” are microseconds of the server's own `TIME`; scores marked
 //! “people” are the milliseconds that callers pass as `now`.
 
-use std::fmt::Write as _;
+use std::{collections::HashSet, fmt::Write as _};
 
 use countersign_core::ids::{ActionId, CommitId, Partition, ThreadId};
 
@@ -139,16 +139,56 @@ impl ThreadKey {
     }
 }
 
-/// Returns all keys of a partition, in the order in which scripts receive them.
-pub(super) fn of_partition(partition: Partition) -> Vec<String> {
-    PartitionKey::ALL.iter().map(|index| index.of(partition)).collect()
+/// The channel in which processes tell each other the partitions in which something is to be done.
+/// It is not a key, and needs no slot.
+pub(super) const HINTS: &str = "countersign:hints";
+
+/// The keys that a script uses.
+#[derive(Debug)]
+pub(super) struct ScriptKeys {
+    of_partition: Vec<PartitionKey>,
+    of_thread: Vec<ThreadKey>,
 }
 
-/// Returns all keys of a thread and its partition, in the order in which scripts receive them.
-pub(super) fn of_thread(thread: &ThreadId) -> Vec<String> {
-    let mut keys = of_partition(thread.partition());
-    keys.extend(ThreadKey::ALL.iter().map(|key| key.of(thread)));
-    keys
+impl ScriptKeys {
+    /// Returns the keys that a script names: `READY`, `MAILBOX` and so on.
+    pub(super) fn named_in(lua: &str) -> Self {
+        let code = lua.lines().filter_map(|line| line.split("--").next());
+        let words: HashSet<&str> =
+            code.flat_map(|line| line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')).collect();
+        let used = |name: &str| words.contains(lua_name(name).as_str());
+        Self {
+            of_partition: PartitionKey::ALL.iter().copied().filter(|key| used(key.name())).collect(),
+            of_thread: ThreadKey::ALL.iter().copied().filter(|key| used(key.name())).collect(),
+        }
+    }
+
+    /// Returns Lua code that gives the keys the names that the scripts use.
+    pub(super) fn lua_names(&self) -> String {
+        let mut lua = String::new();
+        let of_partition = self.of_partition.iter().map(|key| key.name());
+        for (n, name) in of_partition.chain(self.of_thread.iter().map(|key| key.name())).enumerate() {
+            writeln!(lua, "local {} = KEYS[{}]", lua_name(name), n + 1).expect("writing to a string cannot fail");
+        }
+        lua
+    }
+
+    /// Returns the keys of a partition, in the order in which the script receives them.
+    pub(super) fn of_partition(&self, partition: Partition) -> Vec<String> {
+        self.in_partition(&prefix(partition)).collect()
+    }
+
+    /// Returns the keys of a thread and its partition, in the order in which the script receives
+    /// them.
+    pub(super) fn of_thread(&self, thread: &ThreadId) -> Vec<String> {
+        let prefix = prefix(thread.partition());
+        let of_thread = self.of_thread.iter().map(|key| format!("{prefix}thread:{thread}:{}", key.as_str()));
+        self.in_partition(&prefix).chain(of_thread).collect()
+    }
+
+    fn in_partition(&self, prefix: &str) -> impl Iterator<Item = String> {
+        self.of_partition.iter().map(move |key| format!("{prefix}{}", key.as_str()))
+    }
 }
 
 /// Returns the key of the stored answer to a write.
@@ -230,18 +270,6 @@ pub(super) fn read_action(text: &str) -> Option<(ThreadId, ActionId)> {
     Some((parts.next()?.parse().ok()?, ActionId::from(parts.next()?)))
 }
 
-/// Returns Lua code that names the keys of a script: `READY`, `MAILBOX`, …, and `COMMIT` for the
-/// key after them.
-pub(super) fn lua_names() -> String {
-    let mut lua = String::new();
-    let names =
-        PartitionKey::ALL.iter().map(|s| s.name()).chain(ThreadKey::ALL.iter().map(|d| d.name())).chain(["Commit"]);
-    for (n, name) in names.enumerate() {
-        writeln!(lua, "local {} = KEYS[{}]", lua_name(name), n + 1).expect("writing to a string cannot fail");
-    }
-    lua
-}
-
 /// Converts `DeadLetters` to `DEAD_LETTERS`.
 fn lua_name(name: &str) -> String {
     let mut upper = String::new();
@@ -266,16 +294,23 @@ mod tests {
         ThreadId { team: "T1".into(), channel: "C1".into(), root: "1700000000.000100".into() }
     }
 
+    /// The keys of a script that uses all of them.
+    fn all() -> ScriptKeys {
+        ScriptKeys { of_partition: PartitionKey::ALL.to_vec(), of_thread: ThreadKey::ALL.to_vec() }
+    }
+
     #[test]
     fn all_keys_of_a_thread_share_a_slot() {
         let tag = format!("countersign:{{p{:02}}}:", thread().partition().number());
-        let mut keys = of_thread(&thread());
+        let mut keys = all().of_thread(&thread());
         keys.push(commit(&thread(), &CommitId::from("c1")));
         for key in &keys {
             assert!(key.starts_with(&tag), "{key}");
         }
         let distinct: std::collections::BTreeSet<_> = keys.iter().collect();
         assert_eq!(distinct.len(), PartitionKey::ALL.len() + ThreadKey::ALL.len() + 1);
+        assert_eq!(keys[0], PartitionKey::Ready.of(thread().partition()));
+        assert_eq!(keys[PartitionKey::ALL.len()], ThreadKey::Meta.of(&thread()));
     }
 
     #[test]
@@ -294,11 +329,14 @@ mod tests {
     }
 
     #[test]
-    fn scripts_know_the_keys_by_name() {
-        let names = lua_names();
-        assert!(names.starts_with("local READY = KEYS[1]\nlocal WAITING = KEYS[2]\n"), "{names}");
-        assert!(
-            names.ends_with(&format!("local COMMIT = KEYS[{}]\n", PartitionKey::ALL.len() + ThreadKey::ALL.len() + 1))
+    fn a_script_receives_the_keys_that_it_names() {
+        let keys = ScriptKeys::named_in("redis.call('HSET', META, 'x', 1) -- not in MAILBOX\nput(INBOX_ENTRIES)");
+        assert_eq!(keys.lua_names(), "local INBOX_ENTRIES = KEYS[1]\nlocal META = KEYS[2]\n");
+        let partition = thread().partition();
+        assert_eq!(
+            keys.of_thread(&thread()),
+            [PartitionKey::InboxEntries.of(partition), ThreadKey::Meta.of(&thread())]
         );
+        assert_eq!(keys.of_partition(partition), [PartitionKey::InboxEntries.of(partition)]);
     }
 }

@@ -91,9 +91,14 @@ async fn acquire_one(
         .arg(worker.as_str())
         .arg(json::micros(ttl))
         .arg(now.millis());
-    type Answer = (u64, Version, Option<Vec<u8>>, Vec<Vec<u8>>, StoredMessages, Option<String>);
+    type Meta = (Option<String>, Option<u64>, Option<String>);
+    type Answer = (u64, Version, Option<Vec<u8>>, Vec<Vec<u8>>, StoredMessages, Meta);
     let answer: Option<Answer> = store.link.script(&call).await?;
-    let Some((fence, version, snapshot, steps, messages, graph)) = answer else { return Ok(None) };
+    let Some((fence, version, snapshot, steps, messages, meta)) = answer else { return Ok(None) };
+    let (graph, audit_seq, audit_hash) = meta;
+    if let (Some(seq), Some(hash)) = (audit_seq, audit_hash) {
+        store.audit_heads.set(thread.clone(), (seq, hash)); // the first write then needs no second attempt
+    }
     let graph = graph.map(GraphName::new).unwrap_or_default();
     Ok(Some(Acquired {
         lease: Lease { thread: thread.clone(), worker: worker.clone(), graph, fence },

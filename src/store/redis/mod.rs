@@ -16,6 +16,9 @@
 //! **After a lost answer** the write may or may not have happened. The caller repeats it with the same commit id; the
 //! store keeps the answer to each commit id for a day.
 //!
+//! **Idle.** A script that gives the processes something to do tells them the partition ([`hints`]), so an idle process
+//! does not ask for each partition again and again ([`agenda`]). Nothing depends on these hints.
+//!
 //! **Server settings that lose data** are rejected on opening and watched afterwards ([`watch`]).
 //!
 //! **Growth.** The sweep deletes deduplication keys after a day. Answers to writes have a TTL of one day, and temporary
@@ -29,6 +32,7 @@
 //! dies, another one has to find and claim its entries (`XAUTOCLAIM`), in addition to the lease,
 //! which is needed anyway. A sorted set of times needs no such second recovery mechanism.
 
+mod agenda;
 mod aside;
 mod commit;
 mod connection;
@@ -37,6 +41,7 @@ pub mod durability;
 mod files;
 mod finder;
 mod forget;
+mod hints;
 mod inbox;
 mod ingest;
 mod json;
@@ -45,6 +50,7 @@ mod labelling;
 mod lease;
 mod outbox;
 mod reading;
+mod remembered;
 mod scripts;
 mod watch;
 
@@ -66,7 +72,12 @@ use countersign_graph::{
 use serde_json::Value;
 
 use self::{
-    commit::AuditHeads, connection::Link, durability::OpenError, finder::Finder, scripts::Scripts,
+    agenda::Agenda,
+    commit::{Approvals, AuditHeads},
+    connection::Link,
+    durability::OpenError,
+    finder::Finder,
+    scripts::Scripts,
     watch::DurabilityWatch,
 };
 use crate::aside::{StoredPlace, UnreadableEntries};
@@ -77,6 +88,8 @@ pub struct RedisStore {
     link: Link,
     scripts: Scripts,
     audit_heads: AuditHeads,
+    approvals: Approvals,
+    agenda: Agenda,
     finder: Finder,
     watch: DurabilityWatch,
     /// The entries that this process could not read.
@@ -115,9 +128,16 @@ impl RedisStore {
         }
         labelling::bring_up_to_date(&link).await.map_err(unavailable)?;
         let watch = DurabilityWatch::new(allow_lossy, &link);
-        let (scripts, audit_heads, finder, unreadable) =
-            (Scripts::new(), AuditHeads::default(), Finder::default(), UnreadableEntries::default());
-        Ok(Self { link, scripts, audit_heads, finder, watch, unreadable })
+        Ok(Self {
+            link,
+            scripts: Scripts::new(),
+            audit_heads: AuditHeads::default(),
+            approvals: Approvals::default(),
+            agenda: Agenda::default(),
+            finder: Finder::default(),
+            watch,
+            unreadable: UnreadableEntries::default(),
+        })
     }
 
     /// Runs an operation and checks, before and after it, that the server keeps acknowledged writes.
@@ -215,6 +235,10 @@ impl Store for RedisStore {
 
     async fn send_again(&self, id: &str, now: Timestamp) -> Result<bool, Error> {
         dead_letters::send_again(self, id, now).await
+    }
+
+    async fn is_anything_due(&self, now: Timestamp) -> Result<bool, Error> {
+        self.agenda.is_anything_due(&self.link, now).await
     }
 
     async fn fire_timers(&self, now: Timestamp) -> Result<usize, Error> {

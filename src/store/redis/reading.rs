@@ -31,10 +31,17 @@ pub(super) async fn action_by_approval(
     store: &RedisStore,
     approval: &ApprovalId,
 ) -> Result<Option<ActionRecord>, Error> {
-    let approvals = PartitionKey::Approvals.of(approval.partition());
-    let named: Option<String> = store.link.command(cmd("HGET").arg(approvals).arg(approval.as_str())).await?;
-    let Some(named) = named else { return Ok(None) };
-    let (thread, id) = read_action(&named)?;
+    let (thread, id) = match store.approvals.get(approval) {
+        Some(known) => known,
+        None => {
+            let approvals = PartitionKey::Approvals.of(approval.partition());
+            let named: Option<String> = store.link.command(cmd("HGET").arg(approvals).arg(approval.as_str())).await?;
+            let Some(named) = named else { return Ok(None) };
+            let found = read_action(&named)?;
+            store.approvals.set(approval.clone(), found.clone());
+            found
+        }
+    };
     // A record that got a new approval key is found only by that key.
     Ok(action(store, &thread, &id).await?.filter(|record| record.approval == *approval))
 }

@@ -1,14 +1,52 @@
 //! The Lua scripts: one for each operation, each atomic within one partition.
 //!
-//! A script consists of the names of its keys (from [`keys`]), its constants, `common.lua`, and its
-//! own file. It is called by its hash. A server that does not have it, because it is new or was
-//! restarted, is sent the text once.
+//! A script consists of the names of its keys (from [`keys`]), its constants, the functions of
+//! `common.lua` that it uses, and its own file. It is called by its hash. A server that does not
+//! have it, because it is new or was restarted, is sent the text once.
 
 use countersign_core::ids::{Partition, ThreadId};
 use countersign_graph::store::TRIED_OFTEN;
-use redis::{FromRedisValue, RedisResult, Script, ScriptInvocation, ToRedisArgs, aio::ConnectionLike};
+use redis::{FromRedisValue, RedisResult, ScriptInvocation, ToRedisArgs, aio::ConnectionLike};
 
-use super::keys;
+use super::keys::{HINTS, ScriptKeys};
+
+/// The functions that scripts have in common. They are separated by blank lines, and each uses only
+/// those before it.
+const COMMON: &str = include_str!("scripts/common.lua");
+
+/// A script, with the keys that it uses.
+#[derive(Debug)]
+pub(super) struct Script {
+    script: redis::Script,
+    keys: ScriptKeys,
+}
+
+impl Script {
+    /// Assembles a script from its own file.
+    fn new(body: &str) -> Self {
+        let code = with_common_functions(body);
+        let keys = ScriptKeys::named_in(&code);
+        let constants = format!("local TRIED_OFTEN = {TRIED_OFTEN}\nlocal HINTS = '{HINTS}'\n");
+        Self { script: redis::Script::new(&(keys.lua_names() + &constants + &code)), keys }
+    }
+}
+
+/// Returns a script after the functions of `common.lua` that it uses, directly or through others.
+fn with_common_functions(body: &str) -> String {
+    let mut code = body.to_owned();
+    for function in COMMON.rsplit("\n\n") {
+        if name_of(function).is_some_and(|name| code.contains(&format!("{name}("))) {
+            code = format!("{function}\n\n{code}");
+        }
+    }
+    code
+}
+
+/// Returns the name of a function of `common.lua`.
+fn name_of(function: &str) -> Option<&str> {
+    let (_, rest) = function.split_once("local function ")?;
+    Some(rest.split_once('(')?.0)
+}
 
 /// Declares the scripts, each with its file.
 macro_rules! scripts {
@@ -22,10 +60,7 @@ macro_rules! scripts {
         impl Scripts {
             /// Assembles the scripts.
             pub(super) fn new() -> Self {
-                let often = format!("local TRIED_OFTEN = {TRIED_OFTEN}\n");
-                let head = keys::lua_names() + &often + include_str!("scripts/common.lua");
-                let script = |body: &str| Script::new(&format!("{head}\n{body}"));
-                Self { $($name: script(include_str!(concat!("scripts/", stringify!($name), ".lua"))),)* }
+                Self { $($name: Script::new(include_str!(concat!("scripts/", stringify!($name), ".lua"))),)* }
             }
         }
     };
@@ -84,21 +119,21 @@ scripts! {
 pub(super) struct Call<'a>(ScriptInvocation<'a>);
 
 impl<'a> Call<'a> {
-    /// Prepares a call of `script` with the keys of a partition.
+    /// Prepares a call of `script` with its keys of a partition.
     pub(super) fn on_partition(script: &'a Script, partition: Partition) -> Self {
-        let mut invocation = script.prepare_invoke();
-        invocation.key(keys::of_partition(partition));
+        let mut invocation = script.script.prepare_invoke();
+        invocation.key(script.keys.of_partition(partition));
         Self(invocation)
     }
 
-    /// Prepares a call of `script` with the keys of a thread and its partition.
+    /// Prepares a call of `script` with its keys of a thread and the thread's partition.
     pub(super) fn on_thread(script: &'a Script, thread: &ThreadId) -> Self {
-        let mut invocation = script.prepare_invoke();
-        invocation.key(keys::of_thread(thread));
+        let mut invocation = script.script.prepare_invoke();
+        invocation.key(script.keys.of_thread(thread));
         Self(invocation)
     }
 
-    /// Adds a key.
+    /// Adds a key after those that the script names.
     pub(super) fn key(mut self, key: String) -> Self {
         self.0.key(key);
         self
@@ -110,8 +145,27 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// Adds the length of a list, and the arguments for each of its items.
+    pub(super) fn list<T>(self, items: &[T], add: impl Fn(Self, &T) -> Self) -> Self {
+        items.iter().fold(self.arg(items.len()), add)
+    }
+
     /// Calls the script by its hash, and sends its text if the server does not have it.
     pub(super) async fn invoke<T: FromRedisValue>(&self, connection: &mut impl ConnectionLike) -> RedisResult<T> {
         self.0.invoke_async(connection).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_has_the_common_functions_that_it_uses() {
+        let parts: Vec<_> = COMMON.split("\n\n").map(name_of).collect();
+        assert_eq!(parts.iter().filter(|name| name.is_none()).count(), 1, "the first part is a comment: {parts:?}");
+        let code = with_common_functions("index_outbox(thread)");
+        let has: Vec<_> = parts.iter().flatten().filter(|name| code.contains(&format!("function {name}("))).collect();
+        assert_eq!(has, [&"hint", &"read_outbox", &"to_send", &"index_outbox"]);
     }
 }

@@ -13,6 +13,7 @@ mod dialogues_mail;
 mod exports;
 mod gate;
 mod hot_path;
+mod idle;
 mod lease_loss;
 mod mail_operators;
 mod mail_servers;

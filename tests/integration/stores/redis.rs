@@ -24,7 +24,7 @@ use crate::support::{proxy::Proxy, redis::RedisServer};
 
 /// A store on a server of its own.
 pub(crate) struct Redis {
-    server: RedisServer,
+    pub(super) server: RedisServer,
     store: Arc<dyn Store>,
 }
 
@@ -35,7 +35,7 @@ impl Redis {
     }
 }
 
-async fn open(url: &str) -> Arc<dyn Store> {
+pub(super) async fn open(url: &str) -> Arc<dyn Store> {
     Arc::new(RedisStore::open(url, false).await.unwrap())
 }
 
@@ -507,7 +507,7 @@ async fn set(server: &RedisServer, name: &str, value: &str) {
 }
 
 /// Lets so much time pass for everything that goes by the process's own clock.
-async fn pass(time: Duration) {
+pub(super) async fn pass(time: Duration) {
     tokio::time::pause();
     tokio::time::advance(time).await;
     tokio::time::resume();

@@ -1,6 +1,7 @@
 //! A Redis server of its own for a test: real, durable, gone with the test.
 
 use std::{
+    collections::BTreeMap,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
@@ -75,6 +76,19 @@ impl RedisServer {
     /// Other settings from the next start on.
     pub(crate) fn set_extra(&mut self, extra: &[&str]) {
         self.extra = extra.iter().map(|&arg| arg.to_owned()).collect();
+    }
+
+    /// How often each command was carried out, also by scripts; without those with which a test or the check of the
+    /// settings asks the server about itself.
+    pub(crate) async fn calls(&self) -> BTreeMap<String, u64> {
+        let mut connection = self.connection().await;
+        let info: String = redis::cmd("INFO").arg("commandstats").query_async(&mut connection).await.expect("it runs");
+        let counts = info.lines().filter_map(|line| {
+            let (name, rest) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
+            let is_about_itself = ["info", "config", "client", "hello", "ping"].iter().any(|of| name.starts_with(of));
+            (!is_about_itself).then(|| Some((name.to_owned(), rest.split_once(',')?.0.parse().ok()?)))?
+        });
+        counts.collect()
     }
 
     /// A connection for the test itself.

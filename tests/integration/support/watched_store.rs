@@ -162,6 +162,10 @@ impl<W: Watch> Store for WatchedStore<W> {
         self.certain("send_again", self.inner.send_again(id, now)).await
     }
 
+    async fn is_anything_due(&self, now: Timestamp) -> Result<bool, Error> {
+        self.inner.is_anything_due(now).await
+    }
+
     async fn fire_timers(&self, now: Timestamp) -> Result<usize, Error> {
         self.claim("fire_timers", |fired| *fired > 0, self.inner.fire_timers(now)).await
     }

@@ -13,4 +13,5 @@ redis.call('ZREM', WAITING, thread)
 local fence = redis.call('HINCRBY', META, 'fence', 1)
 redis.call('HSET', META, 'worker', worker)
 local version, snapshot, steps = saved()
-return {fence, version, snapshot, steps, messages_after(0), redis.call('HGET', META, 'graph')}
+local meta = redis.call('HMGET', META, 'graph', 'audit_seq', 'audit_hash')
+return {fence, version, snapshot, steps, messages_after(0), meta}

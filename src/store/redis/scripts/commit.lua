@@ -1,50 +1,72 @@
--- Writes changes, with or without a lease. ARGV: plan, step or '', full checkpoint or ''.
--- All checks that can refuse the write come first, then everything that writes.
-local plan, step, snapshot = cjson.decode(ARGV[1]), ARGV[2], ARGV[3]
-local thread = plan.thread
+-- Writes changes, with or without a lease. ARGV: the values named below, in this order, where '' stands for none and a
+-- list begins with its length. All checks that can refuse the write come first, then everything that writes.
+local taken = 0
+local function take(n)
+  taken = taken + n
+  return unpack(ARGV, taken - n + 1, taken)
+end
+local function take_list(width)
+  local list = {}
+  for i = 1, tonumber(take(1)) do
+    list[i] = {take(width)}
+  end
+  return list
+end
 
+local COMMIT = KEYS[#KEYS]
 local first_answer = redis.call('GET', COMMIT)
 if first_answer then
   return {'ok', tonumber(first_answer)}
 end
 
-local version = tonumber(redis.call('HGET', META, 'version') or 0)
-if plan.lease then
-  if not holds(plan.lease.worker, plan.lease.fence) then
+local thread, parked, step, snapshot, remember_s = take(5)
+local worker, fence, expected_version, release, wait_until = take(5)
+local meta = redis.call('HMGET', META, 'version', 'worker', 'fence', 'ours', 'audit_seq', 'audit_hash')
+local version = tonumber(meta[1] or 0)
+if worker ~= '' then
+  if meta[2] ~= worker or meta[3] ~= fence then
     return {'fenced'}
   end
-  if version ~= plan.lease.expected then
+  if version ~= tonumber(expected_version) then
     return {'conflict', version}
   end
 end
 
-local moved = {}
-for _, action in ipairs(plan.actions) do
-  local raw = redis.call('HGET', ACTION_META, action.id)
-  local stored = moved[action.id] or (raw and cjson.decode(raw)) or nil
-  local legal = (stored == nil and action.expected == nil)
-  if stored and action.expected == stored.revision then
-    for _, status in ipairs(action.from) do
-      legal = legal or status == stored.status
-    end
+local actions, metas = {}, {}
+for i = 1, tonumber(take(1)) do
+  local id, expected, from, action_meta, status, index, approval, record = take(8)
+  local labels = take_list(1)
+  local raw = metas[id] or redis.call('HGET', ACTION_META, id)
+  local stored = raw and cjson.decode(raw)
+  local legal
+  if stored then
+    legal = tonumber(expected) == stored.revision and string.find(from, ' ' .. stored.status .. ' ', 1, true)
+  else
+    legal = expected == ''
   end
   if not legal then
-    return {'moved', action.id, redis.call('HGET', ACTIONS, action.id)}
+    return {'moved', id, redis.call('HGET', ACTIONS, id)}
   end
-  moved[action.id] = {revision = action.revision, status = action.status, index = action.index}
+  metas[id] = action_meta
+  actions[i] = {
+    id = id, stored = stored, meta = action_meta, status = status, index = index, approval = approval,
+    record = record, labels = labels,
+  }
 end
 
-if plan.audit then
-  local head = redis.call('HMGET', META, 'audit_seq', 'audit_hash')
-  local seq, hash = tonumber(head[1] or 0), head[2] or ''
-  if seq ~= plan.audit.after_seq or hash ~= plan.audit.after_hash then
-    return {'chain', seq, hash}
+local after_seq, after_hash, audit_seq, audit_hash = take(4)
+local audit = take_list(1)
+if #audit > 0 then
+  local seq, hash = meta[5] or '0', meta[6] or ''
+  if seq ~= after_seq or hash ~= after_hash then
+    return {'chain', tonumber(seq), hash}
   end
 end
 
 -- From here on nothing may fail, since the writes of a script are not rolled back. (The server detects a full memory or
 -- disk at the first write, never later.)
 local server_now = server_time()
+local is_ours = meta[4]
 
 if step ~= '' then
   version = version + 1
@@ -56,34 +78,37 @@ if snapshot ~= '' then
   redis.call('HSET', META, 'snapshot_version', version)
 end
 
-for _, seq in ipairs(plan.acks) do
-  redis.call('HDEL', MAILBOX, seq)
+for _, ack in ipairs(take_list(1)) do
+  redis.call('HDEL', MAILBOX, ack[1])
 end
-for _, seq in ipairs(plan.inbox_acks) do
-  take_from_inbox(seq)
+for _, ack in ipairs(take_list(1)) do
+  take_from_inbox(ack[1])
 end
-for _, message in ipairs(plan.messages) do
-  redis.call('HSET', MAILBOX, redis.call('HINCRBY', META, 'mail_seq', 1), message)
+local messages = take_list(1)
+for _, message in ipairs(messages) do
+  redis.call('HSET', MAILBOX, redis.call('HINCRBY', META, 'mail_seq', 1), message[1])
 end
-if #plan.messages > 0 then
-  make_ours(plan.parked)
+if #messages > 0 then
+  make_ours(parked)
+  is_ours = true
   wake(thread, server_now)
 end
 
-for _, timer in ipairs(plan.timers) do
-  if timer.entry then
-    redis.call('ZADD', TIMERS, timer.due, timer.name)
-    redis.call('HSET', TIMER_ENTRIES, timer.name, timer.entry)
+for _, timer in ipairs(take_list(3)) do
+  local name, due, entry = unpack(timer)
+  if entry ~= '' then
+    redis.call('ZADD', TIMERS, due, name)
+    redis.call('HSET', TIMER_ENTRIES, name, entry)
+    hint()
   else
-    redis.call('ZREM', TIMERS, timer.name)
-    redis.call('HDEL', TIMER_ENTRIES, timer.name)
+    redis.call('ZREM', TIMERS, name)
+    redis.call('HDEL', TIMER_ENTRIES, name)
   end
 end
 
-for _, action in ipairs(plan.actions) do
-  local raw = redis.call('HGET', ACTION_META, action.id)
-  if raw then
-    local stored = cjson.decode(raw)
+for _, action in ipairs(actions) do
+  local stored = action.stored
+  if stored then
     redis.call('ZREM', ACTION_INDEX, stored.status .. ' ' .. stored.index)
     for _, label in ipairs(stored.labels or {}) do
       redis.call('ZREM', ACTION_LABELS, label .. ' ' .. stored.status .. ' ' .. stored.index)
@@ -91,39 +116,44 @@ for _, action in ipairs(plan.actions) do
   end
   redis.call('ZADD', ACTION_INDEX, 0, action.status .. ' ' .. action.index)
   for _, label in ipairs(action.labels) do
-    redis.call('ZADD', ACTION_LABELS, 0, label .. ' ' .. action.status .. ' ' .. action.index)
+    redis.call('ZADD', ACTION_LABELS, 0, label[1] .. ' ' .. action.status .. ' ' .. action.index)
   end
-  redis.call('HSET', ACTION_META, action.id, cjson.encode(
-    {revision = action.revision, status = action.status, index = action.index, labels = action.labels}))
+  redis.call('HSET', ACTION_META, action.id, action.meta)
   redis.call('HSET', ACTIONS, action.id, action.record)
   redis.call('HSET', APPROVALS, action.approval, action.index)
 end
 
-if plan.audit then
-  for _, entry in ipairs(plan.audit.entries) do
-    redis.call('RPUSH', AUDIT, entry)
-  end
-  redis.call('HSET', META, 'audit_seq', plan.audit.seq, 'audit_hash', plan.audit.hash)
+for _, entry in ipairs(audit) do
+  redis.call('RPUSH', AUDIT, entry[1])
+end
+if #audit > 0 then
+  redis.call('HSET', META, 'audit_seq', audit_seq, 'audit_hash', audit_hash)
 end
 
-for _, outgoing in ipairs(plan.outbox) do
-  put_in_outbox(thread, outgoing)
+local outbox = take_list(6)
+for _, outgoing in ipairs(outbox) do
+  local slot, nonce, progress, remove, not_before, body = unpack(outgoing)
+  put_in_outbox(thread, {
+    slot = slot ~= '' and slot or nil, nonce = nonce, progress = progress ~= '', remove = remove ~= '',
+    not_before = tonumber(not_before), body = body,
+  })
 end
-if #plan.outbox > 0 then
+if #outbox > 0 then
   index_outbox(thread)
 end
 
-if redis.call('HEXISTS', META, 'ours') == 1 then
+if is_ours then
   redis.call('ZADD', RECENT, server_now, thread)
 end
-if plan.lease and plan.lease.release then
+if release ~= '' then
   redis.call('HDEL', META, 'worker')
   redis.call('ZREM', READY, thread)
-  if plan.lease.wait_until then
-    redis.call('ZADD', WAITING, plan.lease.wait_until, thread)
+  if wait_until ~= '' then
+    redis.call('ZADD', WAITING, wait_until, thread)
+    hint()
   elseif redis.call('HLEN', MAILBOX) > 0 then
     wake(thread, server_now)
   end
 end
-redis.call('SET', COMMIT, version, 'EX', plan.remember_s)
+redis.call('SET', COMMIT, version, 'EX', remember_s)
 return {'ok', version}

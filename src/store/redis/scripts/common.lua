@@ -1,6 +1,7 @@
--- The part that all scripts have in common. The names of the keys are defined before it (keys.rs).
+-- Functions of several scripts. The names of the keys are defined before them (keys.rs), and a script contains only the
+-- functions that it uses (scripts.rs): they are separated by blank lines, and each uses only those before it.
 -- Records are strings serialized by the caller and are stored unchanged: cjson would turn an empty list into an object.
--- cjson is used only to read plans, and to read and write the small tables of this file.
+-- cjson is used only to read and write the small tables of this file.
 
 -- Returns the server's clock, in microseconds.
 local function server_time()
@@ -8,22 +9,35 @@ local function server_time()
   return time[1] * 1000000 + time[2]
 end
 
--- Returns true if a delivery with one of the plan's keys was stored before. Otherwise stores the plan's keys.
-local function is_repeat(plan)
-  for _, key in ipairs(plan.dedup) do
-    if redis.call('ZSCORE', DEDUP, key) then
+-- Tells the processes that something is to be done in this partition, now or later. A server may forbid its users to
+-- publish, and a hint may be lost; the processes then find it out by looking.
+local hinted = false
+local function hint()
+  if not hinted then
+    hinted = true
+    redis.pcall('PUBLISH', HINTS, string.match(KEYS[1], '{p(%d+)}'))
+  end
+end
+
+-- Returns true if a delivery with one of its deduplication keys was stored before. Otherwise stores the keys, which are
+-- the arguments from position `first` on.
+local function is_repeat(at, first)
+  for i = first, #ARGV do
+    if redis.call('ZSCORE', DEDUP, ARGV[i]) then
       return true
     end
   end
-  for _, key in ipairs(plan.dedup) do
-    redis.call('ZADD', DEDUP, plan.at, key)
+  for i = first, #ARGV do
+    redis.call('ZADD', DEDUP, at, ARGV[i])
   end
   return false
 end
 
 -- Makes the thread ready, unless it already is. A leased thread is in the set already, with the end of its lease.
 local function wake(thread, at)
-  redis.call('ZADD', READY, 'NX', at, thread)
+  if redis.call('ZADD', READY, 'NX', at, thread) == 1 then
+    hint()
+  end
 end
 
 -- Makes the thread one of the bot's, and moves its parked messages to its mailbox. `parked` is the text after the
@@ -81,6 +95,8 @@ local function put_in_inbox(entry, arrived, claimable)
   local seq = redis.call('INCR', INBOX_SEQ)
   if claimable > arrived then
     redis.call('HSET', INBOX_ATTEMPTS, seq, 1)
+  else
+    hint()
   end
   redis.call('ZADD', INBOX, claimable, seq)
   redis.call('HSET', INBOX_ENTRIES, seq, string.format('%.0f ', arrived) .. entry)
@@ -202,6 +218,7 @@ local function index_outbox(thread)
   end
   if at and not redis.call('HGET', META, 'in_flight') then
     redis.call('ZADD', OUTBOX, at, thread)
+    hint()
   else
     redis.call('ZREM', OUTBOX, thread)
   end

@@ -11,6 +11,7 @@ if kind == 'letter' then
 elseif kind == 'desk' then
   redis.call('HSET', INBOX_ENTRIES, seq, content)
   redis.call('ZADD', INBOX, server_time(), seq)
+  hint()
 else
   local meta = redis.call('HGET', SET_ASIDE_META, name)
   if meta then

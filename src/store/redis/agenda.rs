@@ -1,0 +1,162 @@
+//! What is due, so that an idle process does not ask for each partition again and again.
+//!
+//! For each partition, the agenda knows the first time at which something is due. It looks at a
+//! partition again after a hint ([`super::hints`]) and once that time has come. Every
+//! [`LOOK_EVERY`], it looks at all of them: a hint may have been lost, and the work of a process
+//! that died is announced by nobody. Without a subscription to hints, it always looks at all.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use countersign_core::{clock::Timestamp, ids::Partition};
+use countersign_graph::store::Error;
+use redis::Value;
+use tokio::{sync::Mutex, time::Instant};
+
+use super::{connection::Link, hints::Hints, json, keys::PartitionKey};
+
+/// The interval between looks at all partitions.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// The sets of a partition with the times at which something is due, except the timers, which are
+/// far more numerous. They are empty if the partition is idle.
+const WORK: [PartitionKey; 5] =
+    [PartitionKey::Ready, PartitionKey::Inbox, PartitionKey::Sending, PartitionKey::Waiting, PartitionKey::Outbox];
+
+/// What this process knows of the times at which something is due.
+#[derive(Debug, Default)]
+pub(super) struct Agenda {
+    hints: Hints,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    firsts: BTreeMap<Partition, First>,
+    /// The time of the last look at all partitions; `None` if a look has failed since.
+    looked_at: Option<Instant>,
+    /// The server's clock at the last look, in microseconds.
+    server_clock: Option<(i64, Instant)>,
+}
+
+/// The first times at which something is due in a partition, by each of the two clocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct First {
+    /// In microseconds of the server's clock.
+    server: Option<i64>,
+    /// In milliseconds of the people's clock.
+    people: Option<i64>,
+}
+
+impl Agenda {
+    /// Implements [`countersign_graph::store::Store::is_anything_due`].
+    pub(super) async fn is_anything_due(&self, link: &Link, now: Timestamp) -> Result<bool, Error> {
+        let mut known = self.known.lock().await;
+        let hinted = self.hints.take(link);
+        let in_time = known.looked_at.is_some_and(|at| at.elapsed() < LOOK_EVERY);
+        let (all, partitions) = match hinted {
+            Some(hinted) if in_time => (false, &hinted | &known.due(now)),
+            _ => (true, Partition::all().collect()),
+        };
+        if !partitions.is_empty() {
+            let looked_at = known.looked_at.take(); // if this look fails, the next one is at all partitions
+            let (server_now, firsts) = look(link, &partitions).await?;
+            known.firsts.extend(firsts);
+            known.server_clock = Some((server_now, Instant::now()));
+            known.looked_at = if all { Some(Instant::now()) } else { looked_at };
+        }
+        Ok(!known.due(now).is_empty())
+    }
+}
+
+impl Known {
+    /// Returns the partitions in which something is due.
+    fn due(&self, now: Timestamp) -> BTreeSet<Partition> {
+        let server_now = self
+            .server_clock
+            .map(|(then, at)| then.saturating_add(i64::try_from(at.elapsed().as_micros()).unwrap_or(i64::MAX)));
+        let is_due = |first: &First| {
+            first.server.zip(server_now).is_some_and(|(from, server_now)| from <= server_now)
+                || first.people.is_some_and(|from| from <= now.millis())
+        };
+        self.firsts.iter().filter(|(_, first)| is_due(first)).map(|(partition, _)| *partition).collect()
+    }
+}
+
+/// Reads the server's clock, and when something is due first in each of these partitions.
+async fn look(link: &Link, partitions: &BTreeSet<Partition>) -> Result<(i64, BTreeMap<Partition, First>), Error> {
+    let mut pipeline = redis::pipe();
+    pipeline.cmd("TIME");
+    for partition in partitions {
+        pipeline.cmd("EXISTS").arg(WORK.map(|set| set.of(*partition)).as_slice());
+        pipeline.zrange_withscores(PartitionKey::Timers.of(*partition), 0, 0);
+    }
+    let mut answers = link.pipeline::<Vec<Value>>(&pipeline).await?.into_iter();
+    let server_now = json::server_time(answers.next())?;
+    let (mut firsts, mut busy) = (BTreeMap::new(), Vec::new());
+    for partition in partitions {
+        let sets: u32 = json::answer(answers.next().unwrap_or(Value::Nil))?;
+        if sets > 0 {
+            busy.push(*partition);
+        }
+        firsts.insert(*partition, First { server: None, people: first_score(answers.next())? });
+    }
+    if busy.is_empty() {
+        return Ok((server_now, firsts));
+    }
+
+    let mut pipeline = redis::pipe();
+    for partition in &busy {
+        for set in WORK {
+            pipeline.zrange_withscores(set.of(*partition), 0, 0);
+        }
+    }
+    let mut answers = link.pipeline::<Vec<Value>>(&pipeline).await?.into_iter();
+    for partition in busy {
+        let first = firsts.entry(partition).or_default();
+        for set in WORK {
+            let from = first_score(answers.next())?;
+            match set {
+                PartitionKey::Waiting | PartitionKey::Outbox => first.people = earlier(first.people, from),
+                _ => first.server = earlier(first.server, from),
+            }
+        }
+    }
+    Ok((server_now, firsts))
+}
+
+/// Returns the score of the only member of an answer, if there is one.
+fn first_score(answer: Option<Value>) -> Result<Option<i64>, Error> {
+    let members = json::answer::<Vec<(String, f64)>>(answer.unwrap_or(Value::Nil))?;
+    Ok(members.first().map(|(_, score)| *score as i64))
+}
+
+fn earlier(a: Option<i64>, b: Option<i64>) -> Option<i64> {
+    a.into_iter().chain(b).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_partition_is_due_by_either_clock() {
+        let partitions: Vec<_> = Partition::all().take(3).collect();
+        let at = |server, people| First { server, people };
+        let firsts = [at(Some(5_000_000), None), at(None, Some(70)), at(None, None)];
+        let known = Known {
+            firsts: partitions.iter().copied().zip(firsts).collect(),
+            looked_at: None,
+            server_clock: Some((4_000_000, Instant::now())),
+        };
+        let due = |now| known.due(Timestamp(now)).into_iter().collect::<Vec<_>>();
+        assert_eq!(due(69), []);
+        assert_eq!(due(70), [partitions[1]]);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(due(69), [partitions[0]], "the server's clock goes on between looks");
+        assert_eq!(earlier(None, Some(2)), Some(2));
+        assert_eq!(earlier(Some(1), Some(2)), Some(1));
+    }
+}
