@@ -198,7 +198,7 @@ impl SealedStore {
 
     /// Returns the value together with its seal.
     fn seal_value(&self, purpose: &str, value: &Value) -> Value {
-        json!({ SEALED: self.keys.seal(purpose, &as_read(value)), "value": value })
+        json!({ SEALED: self.keys.seal(purpose, &as_read(value.clone())), "value": value })
     }
 
     /// Returns the value that was sealed, or `None` if there is no seal. Fails if the seal is not
@@ -226,13 +226,26 @@ fn content(record: &ActionRecord) -> Value {
     if let Some(fields) = value.as_object_mut() {
         fields.remove("seal");
     }
-    as_read(&value)
+    as_read(value)
 }
 
 /// Returns the value as it will be read after it is written: a number may change to a neighbouring
 /// one.
-fn as_read(value: &Value) -> Value {
-    serde_json::from_str(&value.to_string()).expect("JSON that was just written")
+fn as_read(value: Value) -> Value {
+    match has_fraction(&value) {
+        true => serde_json::from_str(&value.to_string()).expect("JSON that was just written"),
+        false => value,
+    }
+}
+
+/// Returns true if a number in the value is not an integer: only those may be read as another one.
+fn has_fraction(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(_) | Value::String(_) => false,
+        Value::Number(number) => number.is_f64(),
+        Value::Array(items) => items.iter().any(has_fraction),
+        Value::Object(members) => members.values().any(has_fraction),
+    }
 }
 
 /// Splits a sealed value into its seal and its contents.
@@ -340,6 +353,16 @@ impl Store for SealedStore {
 
     async fn finish_outbox(&self, claimed: &Claimed, sent: &Sent) -> Result<bool, Error> {
         self.inner.finish_outbox(claimed, sent).await
+    }
+
+    async fn finish_and_claim(
+        &self,
+        claimed: &Claimed,
+        sent: &Sent,
+        ttl: Duration,
+        now: Timestamp,
+    ) -> Result<(bool, Option<Claimed>), Error> {
+        self.inner.finish_and_claim(claimed, sent, ttl, now).await
     }
 
     async fn waiting(&self, before: Timestamp, limit: usize) -> Result<Vec<Waiting>, Error> {

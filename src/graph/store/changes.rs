@@ -67,9 +67,9 @@ pub struct Changes {
     pub commit: CommitId,
     /// The thread.
     pub thread: ThreadId,
-    /// The step, if one was run; allowed only with a lease.
-    pub step: Option<StepRecord>,
-    /// The full checkpoint after the step, which is included from time to time.
+    /// The steps that were run, in order; allowed only with a lease.
+    pub steps: Vec<StepRecord>,
+    /// The full checkpoint after the last step, which is included from time to time.
     pub snapshot: Option<Value>,
     /// The positions of mailbox entries to acknowledge.
     pub acks: Vec<Seq>,
@@ -93,7 +93,7 @@ impl Changes {
         Self {
             commit,
             thread,
-            step: None,
+            steps: Vec::new(),
             snapshot: None,
             acks: Vec::new(),
             inbox_acks: Vec::new(),
@@ -102,6 +102,27 @@ impl Changes {
             timers: Vec::new(),
             actions: Vec::new(),
             audit: Vec::new(),
+        }
+    }
+
+    /// Returns this write preceded by the contents of another one, with the id of this one. There must be no snapshot
+    /// in the earlier one, since it would be older than the steps of this one.
+    #[must_use]
+    pub fn after(self, earlier: Self) -> Self {
+        debug_assert!(self.thread == earlier.thread && earlier.snapshot.is_none());
+        let Self { commit, thread, steps, snapshot, acks, inbox_acks, messages, outbox, timers, actions, audit } = self;
+        Self {
+            commit,
+            thread,
+            steps: [earlier.steps, steps].concat(),
+            snapshot,
+            acks: [earlier.acks, acks].concat(),
+            inbox_acks: [earlier.inbox_acks, inbox_acks].concat(),
+            messages: [earlier.messages, messages].concat(),
+            outbox: [earlier.outbox, outbox].concat(),
+            timers: [earlier.timers, timers].concat(),
+            actions: [earlier.actions, actions].concat(),
+            audit: [earlier.audit, audit].concat(),
         }
     }
 }

@@ -158,8 +158,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Needs no lease.
     async fn unread(&self, thread: &ThreadId) -> Result<Vec<QueuedMessage>, Error>;
 
-    /// Writes the changes of a step. Returns the new version: `expected + 1` if the changes include
-    /// a step, otherwise `expected`. Repeating a commit id returns the same result as the first
+    /// Writes the changes of one or several steps. Returns the new version: `expected` and the number
+    /// of steps that the changes include. Repeating a commit id returns the same result as the first
     /// time.
     ///
     /// # Errors
@@ -169,7 +169,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error>;
 
     /// Writes without a lease: decisions, and other changes caused by interactions.
-    /// [`Changes::step`] and [`Changes::snapshot`] must be empty.
+    /// [`Changes::steps`] and [`Changes::snapshot`] must be empty.
     ///
     /// # Errors
     ///
@@ -218,6 +218,16 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// claimed again in the meantime or no longer exists. In that case only a delivery is recorded,
     /// and only if the message is still to be sent.
     async fn finish_outbox(&self, claimed: &Claimed, sent: &Sent) -> Result<bool, Error>;
+
+    /// Records the result like [`Self::finish_outbox`], and claims the next message of the same thread like
+    /// [`Self::claim_outbox`], in one write. Returns both answers.
+    async fn finish_and_claim(
+        &self,
+        claimed: &Claimed,
+        sent: &Sent,
+        ttl: Duration,
+        now: Timestamp,
+    ) -> Result<(bool, Option<Claimed>), Error>;
 
     /// Returns outgoing messages, except progress messages, that were due before `before` and have
     /// not been sent yet: those that have waited longest first, at most `limit`.

@@ -57,7 +57,7 @@ pub(super) async fn commit(
 
 /// Implements [`countersign_graph::store::Store::apply`].
 pub(super) async fn apply(store: &RedisStore, changes: &Changes) -> Result<(), Error> {
-    debug_assert!(changes.step.is_none() && changes.snapshot.is_none(), "a step needs a lease");
+    debug_assert!(changes.steps.is_empty() && changes.snapshot.is_none(), "a step needs a lease");
     write(store, changes, None).await.map(|_| ())
 }
 
@@ -123,7 +123,7 @@ struct Plan<'a> {
     thread: String,
     /// The text that follows the position in [`keys::parked`].
     parked: String,
-    step: String,
+    steps: Vec<String>,
     snapshot: String,
     lease: Option<LeasePlan<'a>>,
     acks: &'a [u64],
@@ -193,7 +193,7 @@ impl<'a> Plan<'a> {
         Self {
             thread: changes.thread.to_string(),
             parked: keys::parked("", &changes.thread),
-            step: changes.step.as_ref().map(json::write).unwrap_or_default(),
+            steps: changes.steps.iter().map(json::write).collect(),
             snapshot: changes.snapshot.as_ref().map(json::write).unwrap_or_default(),
             lease,
             acks: &changes.acks,
@@ -207,7 +207,8 @@ impl<'a> Plan<'a> {
 
     /// Adds the arguments to a call, in the order in which the script takes them.
     fn call<'c>(&self, call: Call<'c>, audit: &AuditPlan) -> Call<'c> {
-        let call = call.arg(&self.thread).arg(&self.parked).arg(&self.step).arg(&self.snapshot).arg(REMEMBER_S);
+        let call = call.arg(&self.thread).arg(&self.parked).arg(&self.snapshot).arg(REMEMBER_S);
+        let call = call.list(&self.steps, |call, step| call.arg(step));
         let call = match &self.lease {
             Some(LeasePlan { worker, fence, expected, release, wait_until }) => {
                 let wait_until = wait_until.map(|at| at.to_string()).unwrap_or_default();

@@ -8,7 +8,7 @@ use countersign_graph::{
     action::{ActionRecord, Status},
     store::{Error, Forget, UNFINISHED, Version},
 };
-use redis::cmd;
+use redis::{Value, cmd};
 use serde::Serialize;
 
 use super::{
@@ -18,7 +18,7 @@ use super::{
 };
 
 /// The maximum number of threads of a partition that one search checks, the oldest first.
-const MAX_CANDIDATES: usize = 500;
+const MAX_CANDIDATES: isize = 500;
 
 #[derive(Serialize)]
 struct Plan {
@@ -57,14 +57,20 @@ impl Plan {
 
 /// Implements [`countersign_graph::store::Store::finished`].
 pub(super) async fn finished(store: &RedisStore, before: Timestamp, limit: usize) -> Result<Vec<ThreadId>, Error> {
+    let mut pipeline = redis::pipe();
+    for partition in Partition::all() {
+        let recent = PartitionKey::Recent.of(partition);
+        pipeline.scard(PartitionKey::LetGo.of(partition));
+        pipeline.zrangebyscore_limit(recent, "-inf", format!("({}", micros(before)), 0, MAX_CANDIDATES);
+    }
+    let mut answers = store.link.pipeline::<Vec<Value>>(&pipeline).await?.into_iter();
+    let mut next = || answers.next().unwrap_or(Value::Nil);
     let mut found = Vec::new();
     for partition in Partition::all() {
-        files::let_go(store, partition).await?; // work that an earlier process left unfinished
-        let mut oldest = cmd("ZRANGEBYSCORE");
-        oldest.arg(PartitionKey::Recent.of(partition)).arg("-inf").arg(format!("({}", micros(before)));
-        oldest.arg("LIMIT").arg(0).arg(MAX_CANDIDATES);
-        let names: Vec<String> = store.link.command(&oldest).await?;
-        for name in names {
+        if json::answer::<u64>(next())? > 0 {
+            files::let_go(store, partition).await?; // work that an earlier process left unfinished
+        }
+        for name in json::answer::<Vec<String>>(next())? {
             if found.len() >= limit {
                 return Ok(found);
             }

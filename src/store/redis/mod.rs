@@ -225,6 +225,16 @@ impl Store for RedisStore {
         outbox::finish(self, claimed, sent).await
     }
 
+    async fn finish_and_claim(
+        &self,
+        claimed: &Claimed,
+        sent: &Sent,
+        ttl: Duration,
+        now: Timestamp,
+    ) -> Result<(bool, Option<Claimed>), Error> {
+        self.with_durability_checks(outbox::finish_and_claim(self, claimed, sent, ttl, now)).await
+    }
+
     async fn waiting(&self, before: Timestamp, limit: usize) -> Result<Vec<Waiting>, Error> {
         outbox::waiting(self, before, limit).await
     }

@@ -62,6 +62,32 @@ pub(super) async fn holds(store: &RedisStore, claimed: &Claimed) -> Result<bool,
 
 /// Implements [`countersign_graph::store::Store::finish_outbox`].
 pub(super) async fn finish(store: &RedisStore, claimed: &Claimed, sent: &Sent) -> Result<bool, Error> {
+    let call = with_result(Call::on_thread(&store.scripts.finish_outbox, &claimed.thread), claimed, sent);
+    let (is_ours, _): (bool, Value) = store.link.script(&call).await?;
+    Ok(is_ours)
+}
+
+/// Implements [`countersign_graph::store::Store::finish_and_claim`].
+pub(super) async fn finish_and_claim(
+    store: &RedisStore,
+    claimed: &Claimed,
+    sent: &Sent,
+    ttl: Duration,
+    now: Timestamp,
+) -> Result<(bool, Option<Claimed>), Error> {
+    let call = with_result(Call::on_thread(&store.scripts.finish_outbox, &claimed.thread), claimed, sent);
+    let call = call.arg(json::micros(ttl)).arg(now.millis());
+    let (is_ours, next): (bool, Option<StoredClaimed>) = store.link.script(&call).await?;
+    // If the next message cannot be read, this one was recorded all the same.
+    let next = match next {
+        Some(next) => read_claimed(store, &claimed.thread, next).await.unwrap_or_default(),
+        None => None,
+    };
+    Ok((is_ours, next))
+}
+
+/// Adds the thread, the claim and the result to a call of `finish_outbox`.
+fn with_result<'a>(call: Call<'a>, claimed: &Claimed, sent: &Sent) -> Call<'a> {
     let (what, detail, reason) = match sent {
         Sent::Delivered(posted) => ("delivered", posted.as_ref().map(json::write).unwrap_or_default(), ""),
         Sent::Retry(at) => ("retry", at.millis().to_string(), ""),
@@ -70,9 +96,15 @@ pub(super) async fn finish(store: &RedisStore, claimed: &Claimed, sent: &Sent) -
         Sent::Dropped => ("dropped", String::new(), ""),
         Sent::Failed { reason, at } => ("failed", at.millis().to_string(), reason.as_str()),
     };
-    let call = Call::on_thread(&store.scripts.finish_outbox, &claimed.thread).arg(claimed.thread.to_string());
-    store.link.script(&call.arg(claimed.seq).arg(claimed.attempts).arg(what).arg(detail).arg(reason)).await
+    let call = call.arg(claimed.thread.to_string());
+    call.arg(claimed.seq).arg(claimed.attempts).arg(what).arg(detail).arg(reason)
 }
+
+/// A claimed message, as the scripts return it: its position, the number of earlier claims, the place of the message that
+/// is to be edited, and the message itself.
+type StoredClaimed = (Seq, u32, Option<String>, StoredOutgoing);
+/// The slot, the nonce, whether it is a progress message, the time from which it may be sent, and the body.
+type StoredOutgoing = (Option<String>, String, bool, i64, Option<Vec<u8>>);
 
 async fn claim_one(
     store: &RedisStore,
@@ -84,9 +116,15 @@ async fn claim_one(
         .arg(thread.to_string())
         .arg(json::micros(ttl))
         .arg(now.millis());
-    type Stored = (Option<String>, String, bool, i64, Option<Vec<u8>>);
-    let answer: Option<(Seq, u32, Option<String>, Stored)> = store.link.script(&call).await?;
-    let Some((seq, attempts, posted, (slot, nonce, progress, not_before, body))) = answer else { return Ok(None) };
+    match store.link.script::<Option<StoredClaimed>>(&call).await? {
+        Some(claimed) => read_claimed(store, thread, claimed).await,
+        None => Ok(None),
+    }
+}
+
+/// Reads a claimed message. One that cannot be read is set aside.
+async fn read_claimed(store: &RedisStore, thread: &ThreadId, claimed: StoredClaimed) -> Result<Option<Claimed>, Error> {
+    let (seq, attempts, posted, (slot, nonce, progress, not_before, body)) = claimed;
     let body = match json::read("an outgoing message", &body.unwrap_or_default()) {
         Ok(body) => body,
         Err(error) => {

@@ -4,7 +4,9 @@ use countersign_core::{
     clock::Timestamp,
     ids::{CommitId, ThreadId},
 };
-use countersign_graph::store::{AuditDraft, Changes, Error, Lease, Seq, StepRecord, Then, TimerChange, Version};
+use countersign_graph::store::{
+    AuditDraft, Changes, Error, Lease, Outbound, Seq, StepRecord, Then, TimerChange, Version,
+};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
@@ -16,14 +18,29 @@ use super::{
     outbox::{self, StoredOutgoing},
     record,
     thread_row::ThreadRow,
+    writer::Durable,
 };
+
+/// Returns the time at which a write has to be on disk. That is at once if it has a message to send, a timer or a change
+/// of an action. The rest is steps that only read, which may be repeated.
+///
+/// A decision may be repeated as well: its interaction is on disk, and stays in the inbox until the write that acknowledges
+/// it is. This holds only for edits of cards, since a post would be made twice.
+pub(super) fn sync(changes: &Changes) -> Durable {
+    let Changes { outbox, timers, actions, inbox_acks, .. } = changes;
+    let only_reads = outbox.is_empty() && timers.is_empty() && actions.is_empty();
+    let only_edits =
+        outbox.iter().all(|message| matches!(message.body, Outbound::Card { .. } | Outbound::Redraw { .. }))
+            && actions.iter().all(|change| change.expected.is_some());
+    if only_reads || !inbox_acks.is_empty() && only_edits { Durable::Later } else { Durable::Now }
+}
 
 /// [`Changes`] in serialized form. The caller serializes them to relieve the writing thread.
 #[derive(Debug)]
 pub(super) struct StoredChanges {
     commit: CommitId,
     thread: ThreadId,
-    step: Option<StoredStep>,
+    steps: Vec<StoredStep>,
     snapshot: Option<String>,
     acks: Vec<Seq>,
     inbox_acks: Vec<Seq>,
@@ -43,12 +60,12 @@ struct StoredStep {
 
 impl From<&Changes> for StoredChanges {
     fn from(changes: &Changes) -> Self {
-        let Changes { commit, thread, step, snapshot, acks, inbox_acks, messages, outbox, timers, actions, audit } =
+        let Changes { commit, thread, steps, snapshot, acks, inbox_acks, messages, outbox, timers, actions, audit } =
             changes;
         Self {
             commit: commit.clone(),
             thread: thread.clone(),
-            step: step.as_ref().map(StoredStep::from),
+            steps: steps.iter().map(StoredStep::from).collect(),
             snapshot: snapshot.as_ref().map(json),
             acks: acks.clone(),
             inbox_acks: inbox_acks.clone(),
@@ -98,7 +115,7 @@ pub(super) fn commit(
     if row.version != expected {
         return Err(Error::VersionConflict { thread: row.thread, expected, found: row.version }.into());
     }
-    if let Some(step) = &changes.step {
+    for step in &changes.steps {
         row.version += 1;
         connection.prepare_cached("INSERT INTO steps (id, delta, record) VALUES (?1, ?2, ?3)")?.execute(params![
             key(row.id, row.version),
@@ -119,7 +136,7 @@ pub(super) fn commit(
 
 /// Writes without a lease; implements [`countersign_graph::store::Store::apply`].
 pub(super) fn apply(connection: &Connection, changes: &StoredChanges, clock: Timestamp) -> Result<(), Failure> {
-    debug_assert!(changes.step.is_none() && changes.snapshot.is_none(), "a step needs a lease");
+    debug_assert!(changes.steps.is_empty() && changes.snapshot.is_none(), "a step needs a lease");
     let mut row = ThreadRow::find_or_insert(connection, &changes.thread, clock)?;
     if find_commit(connection, &row, &changes.commit)?.is_some() {
         return Ok(());

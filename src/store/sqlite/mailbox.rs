@@ -93,20 +93,16 @@ pub(super) fn read(messages: Vec<StoredMessage>, mut unreadable: impl FnMut(Seq,
 
 /// Stores deduplication keys. Returns false, and stores none, if one of them is already known.
 pub(super) fn add_keys(connection: &Connection, keys: &[DedupKey], at: Timestamp) -> Result<bool, Failure> {
+    // Looked up first: Slack delivers each mention twice, and a repeat then writes nothing.
+    let mut known = connection.prepare_cached("SELECT 1 FROM dedup WHERE key = ?1")?;
+    for key in keys {
+        if known.exists([key.as_str()])? {
+            return Ok(false);
+        }
+    }
     let mut insert = connection.prepare_cached("INSERT OR IGNORE INTO dedup (key, at) VALUES (?1, ?2)")?;
-    let mut added = Vec::new();
-    for (n, key) in keys.iter().enumerate() {
-        if keys[..n].contains(key) {
-            continue;
-        }
-        if insert.execute(params![key.as_str(), at.0])? == 1 {
-            added.push(connection.last_insert_rowid());
-            continue;
-        }
-        for id in added {
-            connection.prepare_cached("DELETE FROM dedup WHERE id = ?1")?.execute([id])?;
-        }
-        return Ok(false);
+    for key in keys {
+        insert.execute(params![key.as_str(), at.0])?;
     }
     Ok(true)
 }

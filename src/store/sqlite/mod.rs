@@ -2,7 +2,7 @@
 //!
 //! A single thread writes ([`writer`]). It runs all waiting operations in one transaction, in which
 //! each can fail separately, and answers all of them after one commit, so that many operations
-//! share one `fsync`. Reads use their own connections ([`readers`]) and do not wait for the writer.
+//! share one `fsync`. Operations that may be repeated after a power failure ([`power`]) need none. Reads use their own connections ([`readers`]) and do not wait for the writer.
 //!
 //! The file is in WAL mode, and any tool may read it while the bot runs. Only one process may write
 //! it: the store holds a lock on `<path>.lock` and on the file itself as long as it exists, and a
@@ -39,6 +39,7 @@ mod mailbox;
 mod open;
 mod operations;
 mod outbox;
+mod power;
 mod readers;
 mod record;
 mod registers;

@@ -16,6 +16,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::{
     SqliteStore,
     files::{self, Files, companion_file},
+    power,
     readers::Readers,
     schema,
     writer::Writer,
@@ -115,6 +116,7 @@ impl SqliteStore {
             found,
             known: schema::known(),
         })?;
+        power::after_restart(&connection).map_err(refused)?;
         let reading = [reader(path, READS).map_err(refused)?, reader(path, READS).map_err(refused)?];
         for ending in ["-wal", "-shm"] {
             files::make_private(&companion_file(path, ending)).map_err(failed)?;

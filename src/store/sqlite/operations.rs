@@ -28,6 +28,7 @@ use super::{
     mailbox::{self, MailboxDelivery},
     outbox, record, registers, sweep,
     thread_row::ThreadRow,
+    writer::Durable,
 };
 use crate::aside::{StoredPlace, reason_of};
 
@@ -42,6 +43,20 @@ impl SqliteStore {
         let messages = mailbox::read(messages, |seq, error| {
             unreadable.push((StoredPlace::Mailbox(thread.clone(), seq), reason_of(&error)))
         });
+        self.set_aside(unreadable).await?;
+        Ok(messages)
+    }
+
+    /// Parses claimed messages, and sets aside those that cannot be read.
+    async fn read_claimed(&self, claimed: Vec<outbox::StoredClaimed>) -> Result<Vec<Claimed>, Error> {
+        let (mut messages, mut unreadable) = (Vec::new(), Vec::new());
+        for claimed in claimed {
+            let place = StoredPlace::Message(claimed.thread.clone(), claimed.seq);
+            match claimed.read() {
+                Ok(message) => messages.push(message),
+                Err(error) => unreadable.push((place, reason_of(&error))),
+            }
+        }
         self.set_aside(unreadable).await?;
         Ok(messages)
     }
@@ -118,7 +133,9 @@ impl Store for SqliteStore {
         let (worker, only, clock) = (worker.clone(), only.cloned(), self.clock.now());
         let acquired = self
             .writer
-            .run(move |connection| leases::acquire(connection, &worker, clock + ttl, now, clock, only.as_ref()))
+            .run_with(Durable::Later, move |connection| {
+                leases::acquire(connection, &worker, clock + ttl, now, clock, only.as_ref())
+            })
             .await?;
         let Some(leases::StoredAcquired { lease, saved, messages }) = acquired else { return Ok(None) };
         let saved = self.read_saved(&lease.thread, saved).await;
@@ -128,7 +145,7 @@ impl Store for SqliteStore {
 
     async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<(), Error> {
         let (lease, until) = (lease.clone(), self.clock.now() + ttl);
-        self.writer.run(move |connection| leases::renew(connection, &lease, until)).await
+        self.writer.run_with(Durable::Later, move |connection| leases::renew(connection, &lease, until)).await
     }
 
     async fn messages(&self, lease: &Lease, after: Seq) -> Result<Vec<QueuedMessage>, Error> {
@@ -151,13 +168,16 @@ impl Store for SqliteStore {
 
     async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error> {
         debug_assert_eq!(lease.thread, changes.thread, "a lease is only valid for its own thread");
+        let sync = changes::sync(changes);
         let (lease, changes, clock) = (lease.clone(), StoredChanges::from(changes), self.clock.now());
-        self.writer.run(move |connection| changes::commit(connection, &lease, expected, &changes, then, clock)).await
+        let commit = move |connection: &_| changes::commit(connection, &lease, expected, &changes, then, clock);
+        self.writer.run_with(sync, commit).await
     }
 
     async fn apply(&self, changes: &Changes) -> Result<(), Error> {
+        let sync = changes::sync(changes);
         let (changes, clock) = (StoredChanges::from(changes), self.clock.now());
-        self.writer.run(move |connection| changes::apply(connection, &changes, clock)).await
+        self.writer.run_with(sync, move |connection| changes::apply(connection, &changes, clock)).await
     }
 
     async fn claim_interaction(
@@ -167,7 +187,8 @@ impl Store for SqliteStore {
         limit: usize,
     ) -> Result<Vec<ClaimedInteraction>, Error> {
         let clock = self.clock.now();
-        let claimed = self.writer.run(move |connection| inbox::claim(connection, clock + ttl, clock, limit));
+        let claim = move |connection: &_| inbox::claim(connection, clock + ttl, clock, limit);
+        let claimed = self.writer.run_with(Durable::Later, claim);
         let mut unreadable = Vec::new();
         let entries = inbox::read(claimed.await?, |partition, seq, error| {
             unreadable.push((StoredPlace::Inbox(partition, seq), reason_of(&error)));
@@ -201,18 +222,11 @@ impl Store for SqliteStore {
         let (only, clock) = (only.cloned(), self.clock.now());
         let claimed = self
             .writer
-            .run(move |connection| outbox::claim(connection, clock + ttl, now, clock, limit, only.as_ref()))
+            .run_with(Durable::Later, move |connection| {
+                outbox::claim(connection, clock + ttl, now, clock, limit, only.as_ref())
+            })
             .await?;
-        let (mut messages, mut unreadable) = (Vec::new(), Vec::new());
-        for claimed in claimed {
-            let place = StoredPlace::Message(claimed.thread.clone(), claimed.seq);
-            match claimed.read() {
-                Ok(message) => messages.push(message),
-                Err(error) => unreadable.push((place, reason_of(&error))),
-            }
-        }
-        self.set_aside(unreadable).await?;
-        Ok(messages)
+        self.read_claimed(claimed).await
     }
 
     async fn holds_outbox(&self, claimed: &Claimed) -> Result<bool, Error> {
@@ -222,7 +236,26 @@ impl Store for SqliteStore {
 
     async fn finish_outbox(&self, claimed: &Claimed, sent: &Sent) -> Result<bool, Error> {
         let (claim, sent, clock) = (outbox::Claim::from(claimed), sent.clone(), self.clock.now());
-        self.writer.run(move |connection| outbox::finish(connection, &claim, &sent, clock)).await
+        self.writer.run_with(Durable::Later, move |connection| outbox::finish(connection, &claim, &sent, clock)).await
+    }
+
+    async fn finish_and_claim(
+        &self,
+        claimed: &Claimed,
+        sent: &Sent,
+        ttl: Duration,
+        now: Timestamp,
+    ) -> Result<(bool, Option<Claimed>), Error> {
+        let (claim, sent, clock) = (outbox::Claim::from(claimed), sent.clone(), self.clock.now());
+        let thread = claimed.thread.clone();
+        let both = move |connection: &rusqlite::Connection| {
+            let is_ours = outbox::finish(connection, &claim, &sent, clock)?;
+            Ok((is_ours, outbox::claim(connection, clock + ttl, now, clock, 1, Some(&thread))?))
+        };
+        let (is_ours, next) = self.writer.run_with(Durable::Later, both).await?;
+        // If the next message cannot be set aside, this one was recorded all the same.
+        let next = self.read_claimed(next).await.unwrap_or_default();
+        Ok((is_ours, next.into_iter().next()))
     }
 
     async fn waiting(&self, before: Timestamp, limit: usize) -> Result<Vec<Waiting>, Error> {
@@ -241,7 +274,7 @@ impl Store for SqliteStore {
     }
 
     async fn fire_timers(&self, now: Timestamp) -> Result<usize, Error> {
-        self.writer.run(move |connection| inbox::fire_timers(connection, now)).await
+        self.writer.run_with(Durable::Later, move |connection| inbox::fire_timers(connection, now)).await
     }
 
     async fn sweep(&self, now: Timestamp) -> Result<(), Error> {

@@ -137,14 +137,15 @@ fn replace_obsolete(
     if row.send_at.is_none() {
         return Ok(false);
     }
-    const REPLACE: &str = "UPDATE outbox SET body = ?4, removes = ?5 \
+    const REPLACE: &str = "UPDATE outbox SET body = ?4, removes = ?5, not_before = min(not_before, ?6) \
                            WHERE id BETWEEN ?1 AND ?2 AND slot = ?3 AND attempts = 0";
     let replaced = connection.prepare_cached(REPLACE)?.execute(params![
         first,
         last,
         slot.as_str(),
         message.body,
-        message.removes
+        message.removes,
+        message.not_before.0,
     ])?;
     if replaced > 1 {
         // One was put back while the other was written. Both now have the same text, so the first is enough.

@@ -5,6 +5,11 @@
 //! answered before the commit. If nothing was changed, SQLite's commit costs nothing, so polling
 //! for work is free.
 //!
+//! An operation whose loss does no harm ([`Durable::Later`]) does not wait for the disk: if a batch has only such
+//! operations, its commit is not synced. The log is one sequence, so the next synced commit covers it, and
+//! after a power failure everything before the last synced commit is there. Nothing that follows from an operation leaves
+//! the process before a synced commit. A process that is killed loses nothing, because the system has the writes.
+//!
 //! Before a batch is run, and again before its callers are answered, the files are checked to be
 //! still where a restarted process would look for them ([`super::files`]).
 //!
@@ -25,6 +30,15 @@ const MAX_BATCH: usize = 256;
 
 /// The maximum number of queued operations; beyond it, callers wait to enqueue theirs.
 const MAX_WAITING: usize = 1024;
+
+/// The time at which the writes of an operation have to be on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Durable {
+    /// Before the caller is answered.
+    Now,
+    /// With the next operation that has to be on disk at once.
+    Later,
+}
 
 /// The channel to the writing thread.
 pub(super) struct Writer {
@@ -54,8 +68,17 @@ impl Writer {
         &self,
         work: impl Fn(&Connection) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Error> {
+        self.run_with(Durable::Now, work).await
+    }
+
+    /// Runs an operation as [`Self::run`] does, but with [`Durable::Later`] its writes may still be lost if the power fails.
+    pub(super) async fn run_with<T: Send + 'static>(
+        &self,
+        sync: Durable,
+        work: impl Fn(&Connection) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Error> {
         let (reply, answer) = oneshot::channel();
-        let job = Box::new(Task { work, result: None, reply });
+        let job = Box::new(Task { work, sync, result: None, reply });
         let jobs = self.jobs.as_ref().expect("taken only when the store is dropped");
         jobs.send(job).await.map_err(|_| stopped())?;
         answer.await.map_err(|_| stopped())?
@@ -83,12 +106,16 @@ trait Job: Send {
     /// Runs the operation. Returns false if its writes must be rolled back.
     fn run(&mut self, connection: &Connection) -> bool;
 
+    /// Returns the time at which its writes have to be on disk.
+    fn sync(&self) -> Durable;
+
     /// Answers the caller, after the commit.
     fn answer(self: Box<Self>, committed: &Committed);
 }
 
 struct Task<W, T> {
     work: W,
+    sync: Durable,
     result: Option<Result<T, Failure>>,
     reply: oneshot::Sender<Result<T, Error>>,
 }
@@ -100,6 +127,10 @@ where
 {
     fn run(&mut self, connection: &Connection) -> bool {
         self.result.insert((self.work)(connection)).is_ok()
+    }
+
+    fn sync(&self) -> Durable {
+        self.sync
     }
 
     fn answer(self: Box<Self>, committed: &Committed) {
@@ -140,20 +171,29 @@ fn commit(connection: &Connection, batch: &mut [Box<dyn Job>]) -> Committed {
 }
 
 fn transact(connection: &Connection, batch: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
+    let durable = match batch.iter().any(|job| job.sync() == Durable::Now) {
+        true => Durable::Now,
+        false => Durable::Later,
+    };
+    // The setting applies from the next transaction on.
+    connection.execute_batch(match durable {
+        Durable::Now => "PRAGMA synchronous = FULL",
+        Durable::Later => "PRAGMA synchronous = NORMAL",
+    })?;
     let changes_before = connection.total_changes();
     run(connection, "BEGIN IMMEDIATE")?;
     if batch.iter_mut().all(|job| job.run(connection)) {
-        return end(connection, changes_before);
+        return end(connection, changes_before, durable);
     }
     run(connection, "ROLLBACK")?;
     match batch {
         [_] => Ok(()), // the single operation was rolled back
-        several => transact_each(connection, several),
+        several => transact_each(connection, several, durable),
     }
 }
 
 /// Runs each operation in a savepoint of its own, in one transaction.
-fn transact_each(connection: &Connection, batch: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
+fn transact_each(connection: &Connection, batch: &mut [Box<dyn Job>], durable: Durable) -> rusqlite::Result<()> {
     let changes_before = connection.total_changes();
     run(connection, "BEGIN IMMEDIATE")?;
     for job in batch {
@@ -163,13 +203,13 @@ fn transact_each(connection: &Connection, batch: &mut [Box<dyn Job>]) -> rusqlit
         }
         run(connection, "RELEASE operation")?;
     }
-    end(connection, changes_before)
+    end(connection, changes_before, durable)
 }
 
-/// Commits, and counts the commit if it wrote something and was therefore synced.
-fn end(connection: &Connection, changes_before: u64) -> rusqlite::Result<()> {
+/// Commits, and counts the commit if it wrote something and was synced.
+fn end(connection: &Connection, changes_before: u64, durable: Durable) -> rusqlite::Result<()> {
     run(connection, "COMMIT")?;
-    if connection.total_changes() > changes_before {
+    if durable == Durable::Now && connection.total_changes() > changes_before {
         metrics::counter!("countersign_store_synced_writes_total").increment(1);
     }
     Ok(())

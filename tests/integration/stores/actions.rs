@@ -107,7 +107,7 @@ pub(crate) async fn one_bad_action_stops_the_whole_commit(f: impl Fixture) {
     let acquired = f.awake(&thread(1)).await;
     let decided = pending(&f, 1, "a1").await;
     let changed = Changes {
-        step: Some(step("one")),
+        steps: vec![step("one")],
         acks: vec![acquired.messages[0].seq],
         actions: vec![
             created(&action(&thread(1), "a2", f.now())),

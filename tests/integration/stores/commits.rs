@@ -15,7 +15,7 @@ pub(crate) async fn a_step_counts_the_version_up(f: impl Fixture) {
     assert_eq!(f.store().load(&thread(1)).await.unwrap(), Some(Saved::default()), "ours, and nothing saved");
     for (version, what) in ["one", "two", "three"].into_iter().enumerate() {
         let version = version as u64;
-        let changes = Changes { step: Some(step(what)), ..changes(&thread(1)) };
+        let changes = Changes { steps: vec![step(what)], ..changes(&thread(1)) };
         assert_eq!(f.store().commit(&lease, version, &changes, Then::Keep).await.unwrap(), version + 1);
     }
     let expected = Saved { version: 3, snapshot: None, deltas: vec![delta("one"), delta("two"), delta("three")] };
@@ -26,7 +26,7 @@ pub(crate) async fn a_step_counts_the_version_up(f: impl Fixture) {
 
 pub(crate) async fn a_write_without_a_step_leaves_the_version(f: impl Fixture) {
     let lease = f.awake(&thread(1)).await.lease;
-    let with = Changes { step: Some(step("one")), ..changes(&thread(1)) };
+    let with = Changes { steps: vec![step("one")], ..changes(&thread(1)) };
     assert_eq!(f.store().commit(&lease, 0, &with, Then::Keep).await.unwrap(), 1);
     let without = Changes { audit: vec![event("asked")], ..changes(&thread(1)) };
     assert_eq!(f.store().commit(&lease, 1, &without, Then::Keep).await.unwrap(), 1);
@@ -37,9 +37,9 @@ pub(crate) async fn a_snapshot_takes_the_place_of_the_differences(f: impl Fixtur
     let lease = f.awake(&thread(1)).await.lease;
     let store = f.store();
     let whole = json!({ "state": { "log": ["one", "two"] }, "cursor": "idle" });
-    let one = Changes { step: Some(step("one")), ..changes(&thread(1)) };
-    let two = Changes { step: Some(step("two")), snapshot: Some(whole.clone()), ..changes(&thread(1)) };
-    let three = Changes { step: Some(step("three")), ..changes(&thread(1)) };
+    let one = Changes { steps: vec![step("one")], ..changes(&thread(1)) };
+    let two = Changes { steps: vec![step("two")], snapshot: Some(whole.clone()), ..changes(&thread(1)) };
+    let three = Changes { steps: vec![step("three")], ..changes(&thread(1)) };
     for (version, changes) in [one, two, three].iter().enumerate() {
         store.commit(&lease, version as u64, changes, Then::Keep).await.unwrap();
     }
@@ -48,7 +48,7 @@ pub(crate) async fn a_snapshot_takes_the_place_of_the_differences(f: impl Fixtur
     assert_eq!(store.steps(&thread(1), 0, 10).await.unwrap().len(), 3, "the trace is whole");
 
     let whole = json!({ "state": { "log": [] } });
-    let four = Changes { step: Some(step("four")), snapshot: Some(whole.clone()), ..changes(&thread(1)) };
+    let four = Changes { steps: vec![step("four")], snapshot: Some(whole.clone()), ..changes(&thread(1)) };
     store.commit(&lease, 3, &four, Then::Release).await.unwrap();
     let expected = Saved { version: 4, snapshot: Some(whole), deltas: vec![] };
     assert_eq!(store.load(&thread(1)).await.unwrap(), Some(expected));
@@ -56,10 +56,10 @@ pub(crate) async fn a_snapshot_takes_the_place_of_the_differences(f: impl Fixtur
 
 pub(crate) async fn a_wrong_version_writes_nothing(f: impl Fixture) {
     let acquired = f.awake(&thread(1)).await;
-    let first = Changes { step: Some(step("one")), ..changes(&thread(1)) };
+    let first = Changes { steps: vec![step("one")], ..changes(&thread(1)) };
     f.store().commit(&acquired.lease, 0, &first, Then::Keep).await.unwrap();
     let wrong = Changes {
-        step: Some(step("other")),
+        steps: vec![step("other")],
         acks: vec![acquired.messages[0].seq],
         messages: vec![said("to myself")],
         outbox: vec![reply("", "done")],
@@ -83,14 +83,14 @@ pub(crate) async fn a_wrong_version_writes_nothing(f: impl Fixture) {
 pub(crate) async fn a_repeated_commit_changes_nothing(f: impl Fixture) {
     let lease = f.awake(&thread(1)).await.lease;
     let first = Changes {
-        step: Some(step("one")),
+        steps: vec![step("one")],
         outbox: vec![reply("", "done")],
         audit: vec![event("asked")],
         messages: vec![said("to myself")],
         actions: vec![created(&action(&thread(1), "a1", f.now()))],
         ..changes(&thread(1))
     };
-    let second = Changes { step: Some(step("two")), ..changes(&thread(1)) };
+    let second = Changes { steps: vec![step("two")], ..changes(&thread(1)) };
     assert_eq!(f.store().commit(&lease, 0, &first, Then::Keep).await.unwrap(), 1);
     assert_eq!(f.store().commit(&lease, 0, &first, Then::Keep).await.unwrap(), 1);
     assert_eq!(f.store().commit(&lease, 1, &second, Then::Keep).await.unwrap(), 2);
@@ -106,7 +106,7 @@ pub(crate) async fn a_repeated_commit_changes_nothing(f: impl Fixture) {
 
 pub(crate) async fn a_repeated_commit_is_recognised_after_the_lease_is_lost(f: impl Fixture) {
     let lease = f.awake(&thread(1)).await.lease;
-    let last = Changes { step: Some(step("one")), ..changes(&thread(1)) };
+    let last = Changes { steps: vec![step("one")], ..changes(&thread(1)) };
     assert_eq!(f.store().commit(&lease, 0, &last, Then::Release).await.unwrap(), 1);
     assert_eq!(f.store().commit(&lease, 0, &last, Then::Release).await.unwrap(), 1, "its answer may have been lost");
     assert_eq!(f.store().load(&thread(1)).await.unwrap().unwrap().version, 1);
@@ -154,7 +154,7 @@ pub(crate) async fn threads_do_not_mix(f: impl Fixture) {
         let acquired = store.acquire(&"w1".into(), ttl, now, Some(&thread(n))).await.unwrap().unwrap();
         let acks = acquired.messages.iter().map(|message| message.seq).collect();
         let changes = Changes {
-            step: Some(step(&format!("of {n}"))),
+            steps: vec![step(&format!("of {n}"))],
             acks,
             outbox: vec![reply("turn:1", &format!("for {n}"))],
             audit: vec![event(&format!("in {n}"))],

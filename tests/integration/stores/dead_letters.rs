@@ -165,7 +165,7 @@ pub(crate) async fn a_slot_remembers_the_card_that_it_shows(f: impl Fixture) {
 pub(crate) async fn dead_letters_go_with_their_thread_and_with_time(f: impl Fixture) {
     let acquired = f.awake(&thread(1)).await;
     let acks = acquired.messages.iter().map(|message| message.seq).collect();
-    let step = Changes { step: Some(step("one")), acks, ..changes(&thread(1)) };
+    let step = Changes { steps: vec![step("one")], acks, ..changes(&thread(1)) };
     f.store().commit(&acquired.lease, 0, &step, Then::Release).await.unwrap();
     for (n, slot) in [(1, "turn:1"), (2, "turn:1")] {
         f.says(&thread(n), [reply(slot, "one")]).await;

@@ -50,7 +50,7 @@ pub(crate) async fn who_lost_the_thread_cannot_write(f: impl Fixture) {
     f.run_out().await;
     let held = f.acquire("w2").await.unwrap();
 
-    let late = Changes { step: Some(step("late")), audit: vec![event("late")], ..changes(&thread(1)) };
+    let late = Changes { steps: vec![step("late")], audit: vec![event("late")], ..changes(&thread(1)) };
     let refused = f.store().commit(&lost.lease, 0, &late, Then::Release).await;
     assert!(matches!(refused, Err(Error::Fenced(id)) if id == thread(1)));
     let refused = f.store().renew(&lost.lease, f.ttl()).await;
@@ -65,7 +65,7 @@ pub(crate) async fn who_lost_the_thread_cannot_write(f: impl Fixture) {
 pub(crate) async fn who_released_the_thread_cannot_write(f: impl Fixture) {
     let acquired = f.awake(&thread(1)).await;
     finish(&f, &acquired, Then::Release).await;
-    let late = Changes { step: Some(step("late")), ..changes(&thread(1)) };
+    let late = Changes { steps: vec![step("late")], ..changes(&thread(1)) };
     let refused = f.store().commit(&acquired.lease, 0, &late, Then::Keep).await;
     assert!(matches!(refused, Err(Error::Fenced(_))));
     assert!(matches!(f.store().renew(&acquired.lease, f.ttl()).await, Err(Error::Fenced(_))));

@@ -26,6 +26,9 @@ pub(crate) enum Refused {
     Moved(Option<Box<ActionRecord>>),
 }
 
+/// A claimed message: its thread, the number of earlier claims, where it was posted, and the message.
+pub(crate) type ToldClaim = (ThreadId, u32, Option<Posted>, Outgoing);
+
 /// A store in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Model {
@@ -126,10 +129,10 @@ impl Model {
         if thread.version != expected {
             return Err(Refused::Version(thread.version));
         }
-        let version = expected + u64::from(changes.step.is_some());
+        let version = expected + changes.steps.len() as u64;
         self.write(changes, acked, version)?;
         let thread = self.thread(&changes.thread);
-        if let Some(step) = &changes.step {
+        for step in &changes.steps {
             thread.steps += 1;
             thread.deltas.push(step.delta.clone());
         }
@@ -186,6 +189,20 @@ impl Model {
         thread.audit.extend(changes.audit.iter().cloned());
         thread.commits.insert(changes.commit.clone(), version);
         Ok(())
+    }
+
+    /// Claims the next message of each thread, or of one.
+    pub(crate) fn claim(&mut self, now: Timestamp, only: Option<&ThreadId>) -> Vec<ToldClaim> {
+        let mut claimed = Vec::new();
+        for (id, thread) in &mut self.threads {
+            if only.is_none_or(|only| only == id)
+                && let Some(entry) = thread.claim(now)
+            {
+                let posted = entry.outgoing.slot.as_ref().and_then(|slot| thread.slots.get(slot)).cloned();
+                claimed.push((id.clone(), entry.attempts, posted, entry.outgoing));
+            }
+        }
+        claimed
     }
 
     pub(crate) fn fire_timers(&mut self, now: Timestamp) -> usize {
@@ -250,7 +267,9 @@ impl Thread {
             }
             let waits = |entry: &Entry| same(entry) && untried(entry);
             if let Some(first) = self.outbox.iter().position(waits) {
-                self.outbox[first].outgoing.body = new.body.clone();
+                let waiting = &mut self.outbox[first].outgoing;
+                waiting.body = new.body.clone();
+                waiting.not_before = waiting.not_before.min(new.not_before);
                 let first = self.outbox[first].outgoing.nonce.clone();
                 self.outbox.retain(|entry| !waits(entry) || entry.outgoing.nonce == first);
                 return;

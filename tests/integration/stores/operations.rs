@@ -14,7 +14,7 @@ pub(crate) enum Op {
     Acquire { thread: Option<u32> },
     Renew { lease: Index },
     Messages { lease: Index, skip: usize },
-    Commit { lease: Index, acks: usize, step: bool, snapshot: bool, wrong: bool, writes: Writes, then: u8 },
+    Commit { lease: Index, acks: usize, steps: usize, snapshot: bool, wrong: bool, writes: Writes, then: u8 },
     RepeatCommit { lease: Index, which: Index },
     Apply { thread: u32, inbox_ack: bool, writes: Writes },
     RepeatApply { which: Index },
@@ -58,16 +58,16 @@ pub(crate) fn any_op() -> impl Strategy<Value = Op> {
         9 => maybe().prop_map(|thread| Op::Acquire { thread }),
         1 => index().prop_map(|lease| Op::Renew { lease }),
         2 => (index(), 0..3_usize).prop_map(|(lease, skip)| Op::Messages { lease, skip }),
-        9 => (index(), 0..4_usize, any::<bool>(), any::<bool>(), prop::bool::weighted(0.1), any_writes(), 0..4_u8)
-            .prop_map(|(lease, acks, step, snapshot, wrong, writes, then)| {
-                Op::Commit { lease, acks, step, snapshot, wrong, writes, then }
+        9 => (index(), 0..4_usize, 0..3_usize, any::<bool>(), prop::bool::weighted(0.1), any_writes(), 0..4_u8)
+            .prop_map(|(lease, acks, steps, snapshot, wrong, writes, then)| {
+                Op::Commit { lease, acks, steps, snapshot, wrong, writes, then }
             }),
         1 => (index(), index()).prop_map(|(lease, which)| Op::RepeatCommit { lease, which }),
         5 => (thread(), any::<bool>(), any_writes())
             .prop_map(|(thread, inbox_ack, writes)| Op::Apply { thread, inbox_ack, writes }),
         1 => index().prop_map(|which| Op::RepeatApply { which }),
         5 => maybe().prop_map(|thread| Op::ClaimOutbox { thread }),
-        5 => (index(), 0..10_u8).prop_map(|(which, sent)| Op::FinishOutbox { which, sent }),
+        5 => (index(), 0..20_u8).prop_map(|(which, sent)| Op::FinishOutbox { which, sent }),
         2 => Just(Op::ClaimInteraction),
         2 => index().prop_map(|which| Op::FinishInteraction { which }),
         1 => Just(Op::FireTimers),

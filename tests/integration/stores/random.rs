@@ -22,7 +22,7 @@ use serde_json::json;
 
 use super::{
     fixture::*,
-    model::{Claim, Model, Refused},
+    model::{Claim, Model, Refused, ToldClaim},
     operations::{Op, THREADS, Writes, any_op},
 };
 
@@ -142,7 +142,7 @@ impl<'a, F: Fixture> World<'a, F> {
                     self.seen.insert(lease.thread, got);
                 }
             }
-            Op::Commit { lease, acks, step: with_step, snapshot, wrong, mut writes, then } => {
+            Op::Commit { lease, acks, steps, snapshot, wrong, mut writes, then } => {
                 let Some((lease, held)) = self.pick(&lease) else { return Ok(()) };
                 if wrong {
                     writes.actions.clear();
@@ -152,8 +152,8 @@ impl<'a, F: Fixture> World<'a, F> {
                 let messages = self.seen.get(&id).cloned().unwrap_or_default();
                 let acked = &messages[..acks.min(messages.len())];
                 changes.acks = acked.iter().map(|message| message.seq).collect();
-                changes.step = with_step.then(|| step(&self.name()));
-                changes.snapshot = (snapshot && with_step).then(|| json!({ "whole": self.name() }));
+                changes.steps.extend((0..steps).map(|_| step(&self.name())));
+                changes.snapshot = (snapshot && steps > 0).then(|| json!({ "whole": self.name() }));
                 let version = self.model.thread(&id).version;
                 let expected = if wrong { version + 1 } else { version };
                 let then = match then {
@@ -199,24 +199,13 @@ impl<'a, F: Fixture> World<'a, F> {
                 let only = only.map(thread);
                 let worker = sender();
                 let got = store.claim_outbox(&worker, self.f.ttl(), self.now, 100, only.as_ref()).await.unwrap();
-                let mut expected = Vec::new();
-                for (id, thread) in &mut self.model.threads {
-                    if only.as_ref().is_none_or(|only| only == id)
-                        && let Some(entry) = thread.claim(self.now)
-                    {
-                        let posted = entry.outgoing.slot.as_ref().and_then(|slot| thread.slots.get(slot)).cloned();
-                        expected.push((id.clone(), entry.attempts, posted, entry.outgoing));
-                    }
-                }
-                let mut found: Vec<_> =
-                    got.iter().map(|c| (c.thread.clone(), c.attempts, c.posted.clone(), c.outgoing.clone())).collect();
-                found.sort_by(|a, b| a.0.cmp(&b.0));
-                prop_assert_eq!(found, expected);
+                prop_assert_eq!(told(&got), self.model.claim(self.now, only.as_ref()));
                 self.claimed.extend(got);
             }
             Op::FinishOutbox { which, sent } if !self.claimed.is_empty() => {
                 let claimed = which.get(recent(&self.claimed)).clone();
-                let sent = match sent {
+                let claims_next = sent >= 10;
+                let sent = match sent % 10 {
                     0 => Sent::Retry(self.now + Duration::from_secs(60)),
                     1 => Sent::Retry(self.now),
                     2 => Sent::Dropped,
@@ -227,9 +216,17 @@ impl<'a, F: Fixture> World<'a, F> {
                     8 => Sent::Failed { reason: "invalid_blocks".to_owned(), at: self.now },
                     _ => Sent::Delivered(Some(Posted::at("C1".into(), self.name().as_str().into()))),
                 };
-                let counted = store.finish_outbox(&claimed, &sent).await.unwrap();
+                let (counted, next) = match claims_next {
+                    true => store.finish_and_claim(&claimed, &sent, self.f.ttl(), self.now).await.unwrap(),
+                    false => (store.finish_outbox(&claimed, &sent).await.unwrap(), None),
+                };
                 let nonce = claimed.outgoing.nonce.as_str();
                 prop_assert_eq!(counted, self.model.thread(&claimed.thread).finish(nonce, claimed.attempts, &sent));
+                if claims_next {
+                    let next = next.as_slice();
+                    prop_assert_eq!(told(next), self.model.claim(self.now, Some(&claimed.thread)));
+                    self.claimed.extend_from_slice(next);
+                }
             }
             Op::ClaimInteraction => {
                 let got = store.claim_interaction(&"clerk".into(), self.f.ttl(), 1000).await.unwrap();
@@ -404,4 +401,12 @@ fn refused<T>(result: Result<T, Error>) -> Result<T, Refused> {
         Error::ActionMoved { current, .. } => Refused::Moved(current),
         error => panic!("{error:?}"),
     })
+}
+
+/// What the store tells of claimed messages, in the order of their threads.
+fn told(claimed: &[Claimed]) -> Vec<ToldClaim> {
+    let told = |c: &Claimed| (c.thread.clone(), c.attempts, c.posted.clone(), c.outgoing.clone());
+    let mut told: Vec<_> = claimed.iter().map(told).collect();
+    told.sort_by(|a, b| a.0.cmp(&b.0));
+    told
 }

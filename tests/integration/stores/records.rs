@@ -49,7 +49,7 @@ pub(crate) async fn steps_are_listed_in_order(f: impl Fixture) {
         };
         let snapshot = (n == 4).then(|| json!({ "n": n }));
         saved.push((n + 1, step.clone()));
-        let changes = Changes { step: Some(step), snapshot, ..changes(&thread(1)) };
+        let changes = Changes { steps: vec![step], snapshot, ..changes(&thread(1)) };
         f.store().commit(&lease, n, &changes, Then::Keep).await.unwrap();
     }
     assert_eq!(f.store().steps(&thread(1), 0, 100).await.unwrap(), saved);
@@ -105,7 +105,7 @@ pub(crate) async fn threads_are_listed_newest_change_first(f: impl Fixture) {
     f.overhears(&thread(9), "lunch?").await;
     let acquired = f.acquire_only("w1", &thread(2)).await.unwrap();
     let acks = acquired.messages.iter().map(|message| message.seq).collect();
-    let changes = Changes { step: Some(step("one")), acks, ..changes(&thread(2)) };
+    let changes = Changes { steps: vec![step("one")], acks, ..changes(&thread(2)) };
     f.store().commit(&acquired.lease, 0, &changes, Then::Release).await.unwrap();
 
     let listed = f.store().threads(3).await.unwrap();
@@ -296,9 +296,9 @@ pub(crate) async fn of_two_processes_none_spends_what_the_other_did(f: impl Fixt
 async fn finished(f: &impl Fixture, n: u32) {
     let Acquired { lease, messages, .. } = f.awake(&thread(n)).await;
     let acks = messages.iter().map(|message| message.seq).collect();
-    let first = Changes { step: Some(step("one")), acks, audit: vec![event("asked")], ..changes(&thread(n)) };
+    let first = Changes { steps: vec![step("one")], acks, audit: vec![event("asked")], ..changes(&thread(n)) };
     f.store().commit(&lease, 0, &first, Then::Keep).await.unwrap();
-    let second = Changes { step: Some(step("two")), audit: vec![event("said")], ..changes(&thread(n)) };
+    let second = Changes { steps: vec![step("two")], audit: vec![event("said")], ..changes(&thread(n)) };
     f.store().commit(&lease, 1, &second, Then::Release).await.unwrap();
 }
 
@@ -362,7 +362,7 @@ pub(crate) async fn a_forgotten_thread_goes_on_from_what_stays(f: impl Fixture) 
 
     f.hears(&thread(1), "one more thing").await;
     let Acquired { lease, .. } = f.acquire_only("w1", &thread(1)).await.unwrap();
-    let third = Changes { step: Some(step("three")), audit: vec![event("more")], ..changes(&thread(1)) };
+    let third = Changes { steps: vec![step("three")], audit: vec![event("more")], ..changes(&thread(1)) };
     assert_eq!(f.store().commit(&lease, 2, &third, Then::Keep).await.unwrap(), 3);
     assert_eq!(f.store().steps(&thread(1), 0, 10).await.unwrap(), [(3, step("three"))]);
     let saved = f.store().load(&thread(1)).await.unwrap().unwrap();

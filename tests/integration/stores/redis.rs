@@ -211,8 +211,12 @@ async fn advance(store: Arc<dyn Store>, worker: String, total: u32) {
         let message = &acquired.messages[0];
         let what = words(&acquired.messages).swap_remove(0);
         let thread = acquired.lease.thread.clone();
-        let step =
-            Changes { step: Some(step(&what)), acks: vec![message.seq], audit: vec![event(&what)], ..changes(&thread) };
+        let step = Changes {
+            steps: vec![step(&what)],
+            acks: vec![message.seq],
+            audit: vec![event(&what)],
+            ..changes(&thread)
+        };
         store.commit(&acquired.lease, acquired.saved.version, &step, Then::Release).await.unwrap();
     }
 }
@@ -231,7 +235,7 @@ async fn what_was_answered_survives_a_killed_server() {
         async move {
             for version in 0..60 {
                 let step = Changes {
-                    step: Some(step(&version.to_string())),
+                    steps: vec![step(&version.to_string())],
                     audit: vec![event(&version.to_string())],
                     outbox: vec![reply("", &version.to_string())],
                     ..changes(&lease.thread)
@@ -341,7 +345,7 @@ async fn a_write_that_happened_without_an_answer_is_recognised() {
     let acquired = far.acquire(&"w1".into(), ttl, now, None).await.unwrap().unwrap();
     let record = action(&thread(1), "a1", now);
     let write = Changes {
-        step: Some(step("one")),
+        steps: vec![step("one")],
         acks: vec![acquired.messages[0].seq],
         actions: vec![created(&record)],
         outbox: vec![reply("", "done")],
@@ -459,7 +463,7 @@ async fn everything_of_a_thread_shares_its_slot() {
         let acquired = f.awake(&thread(n)).await;
         f.overhears(&thread(n + 100), "lunch?").await;
         let everything = Changes {
-            step: Some(step("one")),
+            steps: vec![step("one")],
             snapshot: Some(serde_json::json!({})),
             outbox: vec![reply("turn:1", "done")],
             actions: vec![created(&action(&thread(n), "a1", f.now()))],

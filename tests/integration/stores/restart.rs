@@ -17,7 +17,7 @@ pub(crate) async fn everything_outlives_the_process(f: impl Fixture) {
     let acquired = f.awake(&t).await;
     let record = action(&t, "a1", now);
     let commit = Changes {
-        step: Some(step("one")),
+        steps: vec![step("one")],
         acks: vec![acquired.messages[0].seq],
         outbox: vec![reply("turn:1", "posted"), reply("", "waiting")],
         timers: vec![TimerChange::Set { key: "expire".into(), due: now, entry: json!("expire") }],

@@ -174,7 +174,7 @@ async fn a_chart_from_before_files_had_threads_goes_with_its_thread() {
     let attached = AuditDraft::new(AuditKind::Attached, f.now(), None, detail);
     let Acquired { lease, messages, .. } = f.acquire_only("w1", &thread(1)).await.unwrap();
     let acks = messages.iter().map(|message| message.seq).collect();
-    let said = Changes { step: Some(step("one")), acks, audit: vec![attached], ..changes(&thread(1)) };
+    let said = Changes { steps: vec![step("one")], acks, audit: vec![attached], ..changes(&thread(1)) };
     f.store().commit(&lease, 0, &said, Then::Release).await.unwrap();
     let Sqlite { store, clock, path, dir } = f;
     drop(store);
@@ -191,4 +191,39 @@ async fn a_chart_from_before_files_had_threads_goes_with_its_thread() {
     assert!(f.store().forget(&forget).await.unwrap());
     assert_eq!(f.store().get_blob(&chart).await.unwrap(), None);
     assert!(f.store().get_blob(&large).await.unwrap().is_some(), "nobody showed it");
+}
+
+/// Copies the files as the disk has them after a power failure: with what was synced, and nothing since.
+fn synced_copy(f: &Sqlite) -> TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    for ending in ["", "-wal"] {
+        let name = format!("countersign.sqlite{ending}");
+        std::fs::copy(f.dir.path().join(&name), copy.path().join(&name)).unwrap();
+    }
+    let opened = rusqlite::Connection::open(copy.path().join("countersign.sqlite")).unwrap();
+    opened.execute("UPDATE registers SET value = '\"before\"' WHERE key = 'sqlite:machine-start'", []).unwrap();
+    copy
+}
+
+#[tokio::test]
+async fn what_was_not_synced_is_done_again_after_a_power_failure() {
+    let f = Sqlite::fresh().await;
+    f.hears(&thread(1), "start it").await;
+    let acquired = f.awake(&thread(2)).await;
+    f.says(&thread(3), [reply("turn:1", "Done.")]).await; // synced, and with it everything before
+    let copy = synced_copy(&f);
+
+    // None of this is synced: a lease, a step that only reads, and the claim of a message that is then sent.
+    f.acquire_only("w1", &thread(1)).await.expect("it is ready");
+    let read = Changes { steps: vec![step("read")], ..changes(&thread(2)) };
+    f.store().commit(&acquired.lease, acquired.saved.version, &read, Then::Keep).await.unwrap();
+    assert_eq!(f.claim_one().await.unwrap().attempts, 0);
+
+    let after = Sqlite::open(copy, f.clock.clone());
+    f.clock.advance(f.ttl() * 2);
+    let again = after.acquire_only("w2", &thread(1)).await.expect("its lease is forgotten");
+    assert_eq!(words(&again.messages), ["start it"], "a message that was acknowledged is there");
+    let again = after.acquire_only("w2", &thread(2)).await.expect("its lease is over");
+    assert_eq!(again.saved.version, acquired.saved.version, "the step is run again");
+    assert_eq!(after.claim_one().await.unwrap().attempts, 1, "the message is looked for before it is sent");
 }

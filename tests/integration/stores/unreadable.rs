@@ -86,7 +86,7 @@ pub(crate) async fn a_thread_with_a_message_set_aside_is_not_finished(f: impl Fi
     f.spoil(&Place::Mailbox(thread(1), seq), NEWER_LETTER).await;
     f.store().messages(&acquired.lease, acquired.messages[0].seq).await.unwrap();
     let acks = vec![acquired.messages[0].seq];
-    let done = Changes { step: Some(step("one")), acks, ..changes(&thread(1)) };
+    let done = Changes { steps: vec![step("one")], acks, ..changes(&thread(1)) };
     f.store().commit(&acquired.lease, 0, &done, Then::Release).await.unwrap();
     f.a_moment().await;
     let later = f.now() + Duration::from_secs(3600);
@@ -198,7 +198,7 @@ pub(crate) async fn an_unreadable_line_of_the_record_hides_no_other(f: impl Fixt
 
 pub(crate) async fn an_unreadable_checkpoint_keeps_no_thread_from_being_leased(f: impl Fixture) {
     let acquired = f.awake(&thread(1)).await;
-    let saved = Changes { snapshot: Some(json!({ "format": 1 })), step: Some(step("one")), ..changes(&thread(1)) };
+    let saved = Changes { snapshot: Some(json!({ "format": 1 })), steps: vec![step("one")], ..changes(&thread(1)) };
     f.store().commit(&acquired.lease, 0, &saved, Then::Release).await.unwrap();
     f.spoil(&Place::Snapshot(thread(1)), NONSENSE).await;
     message(&f, "hello").await;
@@ -212,7 +212,7 @@ pub(crate) async fn an_unreadable_checkpoint_keeps_no_thread_from_being_leased(f
 pub(crate) async fn an_unreadable_step_hides_no_other(f: impl Fixture) {
     let acquired = f.awake(&thread(1)).await;
     for (version, what) in ["one", "two", "three"].into_iter().enumerate() {
-        let one = Changes { step: Some(step(what)), ..changes(&thread(1)) };
+        let one = Changes { steps: vec![step(what)], ..changes(&thread(1)) };
         f.store().commit(&acquired.lease, version as u64, &one, Then::Keep).await.unwrap();
     }
     f.spoil(&Place::Step(thread(1), 2), NONSENSE).await;

@@ -142,6 +142,16 @@ impl<W: Watch> Store for WatchedStore<W> {
         self.certain("finish_outbox", self.inner.finish_outbox(claimed, sent)).await
     }
 
+    async fn finish_and_claim(
+        &self,
+        claimed: &Claimed,
+        sent: &Sent,
+        ttl: Duration,
+        now: Timestamp,
+    ) -> Result<(bool, Option<Claimed>), Error> {
+        self.certain("finish_outbox", self.inner.finish_and_claim(claimed, sent, ttl, now)).await
+    }
+
     async fn retry_interaction(&self, entry: &ClaimedInteraction, wait: Duration) -> Result<(), Error> {
         self.inner.retry_interaction(entry, wait).await
     }

@@ -19,7 +19,8 @@ if first_answer then
   return {'ok', tonumber(first_answer)}
 end
 
-local thread, parked, step, snapshot, remember_s = take(5)
+local thread, parked, snapshot, remember_s = take(4)
+local steps = take_list(1)
 local worker, fence, expected_version, release, wait_until = take(5)
 local meta = redis.call('HMGET', META, 'version', 'worker', 'fence', 'ours', 'audit_seq', 'audit_hash')
 local version = tonumber(meta[1] or 0)
@@ -68,9 +69,11 @@ end
 local server_now = server_time()
 local is_ours = meta[4]
 
-if step ~= '' then
+for _, step in ipairs(steps) do
   version = version + 1
-  redis.call('RPUSH', STEPS, step)
+  redis.call('RPUSH', STEPS, step[1])
+end
+if #steps > 0 then
   redis.call('HSET', META, 'version', version)
 end
 if snapshot ~= '' then

@@ -198,8 +198,9 @@ local function put_in_outbox(thread, outgoing)
       end
       return
     end
-    if waits then -- the waiting entry keeps its position, its time and its nonce
+    if waits then -- the waiting entry keeps its position and its nonce, and is sent at the earlier of both times
       waits.remove = outgoing.remove
+      waits.not_before = math.min(waits.not_before, outgoing.not_before)
       outgoing = waits
     end
   end
@@ -222,4 +223,38 @@ local function index_outbox(thread)
   else
     redis.call('ZREM', OUTBOX, thread)
   end
+end
+
+-- Claims the next message of a thread for `ttl` microseconds. `now` is people's clock, in milliseconds. Returns false if
+-- there is none.
+local function claim_next(thread, ttl, now)
+  local server_now = server_time()
+  local claim_ends = redis.call('ZSCORE', SENDING, thread)
+  if claim_ends and tonumber(claim_ends) > server_now then
+    return false
+  end
+  if claim_ends then -- the claim has expired, and it is unknown whether the message arrived
+    redis.call('ZREM', SENDING, thread)
+    redis.call('HDEL', META, 'in_flight')
+  end
+  local first
+  for _, entry in ipairs(to_send(read_outbox())) do
+    first = first or (entry.not_before <= now and entry)
+  end
+  if not first then
+    index_outbox(thread)
+    return false
+  end
+  local attempts = first.attempts
+  first.attempts = attempts + 1
+  write_outgoing(first)
+  redis.call('HSET', META, 'in_flight', first.seq)
+  redis.call('ZADD', SENDING, server_now + ttl, thread)
+  redis.call('ZREM', OUTBOX, thread)
+  local slot = first.slot or false
+  local posted = slot and redis.call('HGET', POSTED, slot)
+  return {
+    first.seq, attempts, posted,
+    {slot, first.nonce, first.progress and 1 or 0, first.not_before, redis.call('HGET', OUTBOX_BODIES, first.seq)},
+  }
 end

@@ -1,16 +1,22 @@
 -- Records the result of sending a message. ARGV: thread, position, number of earlier claims, result ('delivered',
 -- 'retry', 'deferred', 'postponed', 'dropped', 'failed'), detail, reason of a failure. The detail is the place of a
--- delivered message ('' if unknown), the time of the next attempt, or the time of the failure. Returns 0 if the message
--- was claimed again in the meantime or was removed.
+-- delivered message ('' if unknown), the time of the next attempt, or the time of the failure. With two further arguments
+-- (ttl in microseconds, now in milliseconds), the next message is claimed. Returns whether the claim was still valid (0
+-- if the message was claimed again in the meantime or was removed), and the claimed message or false.
 local thread, seq, before, what, detail, reason = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]
+local function answer(is_ours)
+  local next = ARGV[7] and claim_next(thread, tonumber(ARGV[7]), tonumber(ARGV[8]))
+  return {is_ours and 1 or 0, next or false}
+end
+
 local raw = redis.call('HGET', OUTBOX_META, seq)
 if not raw then -- the holder of a later claim has removed it
-  return 0
+  return answer(false)
 end
 local entry = cjson.decode(raw)
 local is_ours = entry.attempts == before + 1
 if not is_ours and what ~= 'delivered' then
-  return 0
+  return answer(false)
 end
 
 -- Returns true if a later message fills this slot, or any slot if none is given.
@@ -63,4 +69,4 @@ if redis.call('HGET', META, 'in_flight') == seq then
   redis.call('ZREM', SENDING, thread)
 end
 index_outbox(thread)
-return is_ours and 1 or 0
+return answer(is_ours)
