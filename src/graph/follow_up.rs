@@ -98,7 +98,7 @@ impl<S: State> Engine<S> {
             pause: false,
         };
         let step = session.step(info);
-        changes.step = step.step;
+        changes.steps = step.steps;
         changes.snapshot = step.snapshot;
         Ok(())
     }

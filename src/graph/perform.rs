@@ -10,7 +10,7 @@
 //! that begins before the intent is written and ends before any other worker may look
 //! ([`send_window`]).
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use countersign_core::{
     clock::Timestamp,
@@ -290,7 +290,12 @@ impl<S: State> Engine<S> {
         changes.outbox.push(outgoing(ended.slot.clone(), now, card));
         changes.actions.push(ActionChange { expected: Some(record.revision), record: ended });
         let info = info(EXECUTE, attempt.node, attempt.began, now);
-        self.save_step(session, info, changes, None).await
+        // After a crash, the outcome of such an action is read back.
+        let is_found_again = |kind: &Arc<dyn ActionKind>| matches!(kind.recovery(), Recovery::Probe { .. });
+        match self.actions.get(record.name.as_str()).is_some_and(is_found_again) {
+            true => self.hold_step(session, info, changes).await,
+            false => self.save_step(session, info, changes, None).await,
+        }
     }
 }
 

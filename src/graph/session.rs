@@ -7,6 +7,7 @@ use countersign_core::{
     ids::{ActionId, CommitId, Nonce, Slot, UserId},
 };
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::{
     action::{ActionRecord, Status},
@@ -26,6 +27,10 @@ const SNAPSHOT_EVERY: Version = 16;
 /// The maximum number of times that a write is repeated if the store isn't answering. Together with
 /// the waits of [`STORE_RETRY_DELAY`] this takes less time than a lease.
 const STORE_ATTEMPTS: u32 = 4;
+
+/// The maximum time for which a step is held back, to be written with the next one. In this time, a step that only reads or
+/// formats ends; a call of a model or of a slow platform takes longer.
+const HOLD: Duration = Duration::from_millis(50);
 
 /// The wait before each repetition.
 const STORE_RETRY_DELAY: Duration = Duration::from_millis(500);
@@ -51,11 +56,13 @@ pub(super) struct Session<S: State> {
     /// status.
     decided: Option<ActionRecord>,
     version: Version,
-    /// The checkpoint as it is in the store. Each delta is relative to it.
+    /// The checkpoint as it is in the store with the steps that are held back. Each delta is relative to it.
     saved: Value,
     /// The checkpoint as it will be in the store when the last step is saved.
     staged: Value,
     snapshot_version: Version,
+    /// The steps that are held back, to be written with the next one.
+    held: Option<Held>,
     /// True if the next step must store the full checkpoint, because the saved one could not be
     /// read.
     anew: bool,
@@ -115,6 +122,7 @@ impl<S: State> Session<S> {
             saved,
             staged: Value::Null,
             snapshot_version,
+            held: None,
             anew,
             newest_seq,
             messages: in_order(messages),
@@ -222,8 +230,8 @@ impl<S: State> Session<S> {
         let now = serde_json::to_value(&self.checkpoint).expect("a checkpoint is plain data");
         let delta = delta::between(&self.saved, &now);
         let mut changes = self.changes();
-        let version = self.version + 1;
-        changes.step = Some(StepRecord {
+        let version = self.version + self.held_steps() + 1;
+        changes.steps.push(StepRecord {
             format: StepRecord::FORMAT,
             run: self.checkpoint.run.clone().unwrap_or_else(|| "none".into()),
             node: step.node.to_owned(),
@@ -242,20 +250,50 @@ impl<S: State> Session<S> {
         changes
     }
 
-    /// Updates the session after a write: its changes are in the store, as this version.
-    fn mark_stored(&mut self, changes: &Changes, version: Version) {
-        self.version = version;
-        if changes.step.is_some() {
+    /// Holds back a step, to be written with the next one, or at the latest [`HOLD`] after the first step that is held
+    /// back ([`Self::held_until`]). A step with a snapshot cannot be held back.
+    pub(super) fn hold(&mut self, changes: Changes) {
+        self.mark_written(&changes);
+        self.remember_decided(&changes);
+        self.held = Some(match self.held.take() {
+            Some(Held { changes: earlier, until }) => Held { changes: changes.after(earlier), until },
+            None => Held { changes, until: Instant::now() + HOLD },
+        });
+    }
+
+    /// Returns the time at which the steps that are held back have to be written, if there are any.
+    pub(super) fn held_until(&self) -> Option<Instant> {
+        self.held.as_ref().map(|held| held.until)
+    }
+
+    fn held_steps(&self) -> Version {
+        self.held.as_ref().map_or(0, |held| held.changes.steps.len() as Version)
+    }
+
+    /// Updates the session after a write was stored or held back.
+    fn mark_written(&mut self, changes: &Changes) {
+        if !changes.steps.is_empty() {
             self.saved = std::mem::take(&mut self.staged);
             self.input = None;
             self.anew = false;
         }
-        if changes.snapshot.is_some() {
-            self.snapshot_version = version;
-        }
         self.acks.clear();
         self.audit.retain(|event| !changes.audit.contains(event));
     }
+
+    fn remember_decided(&mut self, changes: &Changes) {
+        let written = changes.actions.iter().map(|change| &change.record);
+        if let Some(decided) = written.rev().find(|record| record.status != Status::Pending) {
+            self.decided = Some(decided.clone());
+        }
+    }
+}
+
+/// Steps that are held back.
+struct Held {
+    changes: Changes,
+    /// The time at which they have to be written.
+    until: Instant,
 }
 
 /// The facts about a step other than the state.
@@ -283,10 +321,12 @@ impl<S: State> Engine<S> {
     ///
     /// If the changes could not be written. The session then still matches the store. The checkpoint
     /// keeps the caller's changes, so a caller that continues after an error must restore it first.
-    pub(super) async fn save(&self, session: &mut Session<S>, changes: Changes, then: Then) -> Result<(), Error> {
+    pub(super) async fn save(&self, session: &mut Session<S>, own: Changes, then: Then) -> Result<(), Error> {
+        let with_held = session.held.as_ref().map(|held| own.clone().after(held.changes.clone()));
+        let changes = with_held.as_ref().unwrap_or(&own);
         let mut attempt = 0;
         let version = loop {
-            match self.store.commit(&session.lease, session.version, &changes, then).await {
+            match self.store.commit(&session.lease, session.version, changes, then).await {
                 Ok(version) => break version,
                 Err(Error::Unavailable(error)) if attempt < STORE_ATTEMPTS => {
                     attempt += 1;
@@ -296,10 +336,23 @@ impl<S: State> Engine<S> {
                 Err(error) => return Err(error),
             }
         };
-        session.mark_stored(&changes, version);
+        session.version = version;
+        if changes.snapshot.is_some() {
+            session.snapshot_version = version;
+        }
+        session.held = None;
+        session.mark_written(&own);
+        session.remember_decided(&own);
         session.released = then != Then::Keep;
-        let mut written = changes.actions.into_iter().map(|change| change.record);
-        session.decided = written.rfind(|record| record.status != Status::Pending).or(session.decided.take());
+        Ok(())
+    }
+
+    /// Writes the steps that are held back.
+    pub(super) async fn save_held(&self, session: &mut Session<S>) -> Result<(), Error> {
+        let nothing = Changes::new(CommitId::fresh(), session.lease.thread.clone());
+        let acks = std::mem::take(&mut session.acks);
+        self.save(session, nothing, Then::Keep).await?;
+        session.acks = acks;
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use countersign_core::{
     status_line,
 };
 use serde_json::json;
+use tokio::time::Instant;
 
 use super::{
     action::{ActionRecord, Status},
@@ -44,6 +45,7 @@ impl<S: State> Engine<S> {
         let mut run = pin!(run);
         line.mark_changed(); // the initial text is to be shown as well
         let result = loop {
+            let held_until = session.held_until();
             let (lease, heard) = (session.lease.clone(), session.newest_seq());
             tokio::select! {
                 biased;
@@ -53,6 +55,9 @@ impl<S: State> Engine<S> {
                     if let Some(by) = session.stop() {
                         return self.end_stopped(session, name, began, by).await;
                     }
+                }
+                () = tokio::time::sleep_until(held_until.unwrap_or_else(Instant::now)), if held_until.is_some() => {
+                    self.save_held(session).await?;
                 }
                 () = self.show_progress(session, &mut line), if has_status_line => {
                     let text = line.borrow_and_update().clone();
@@ -154,7 +159,7 @@ impl<S: State> Engine<S> {
             extra.outbox.push(Outgoing { slot: None, ..post });
         }
         record_events(session, &mut extra, now);
-        let mut wait = None;
+        let (mut wait, mut goes_on) = (None, false);
         let next = match next {
             Next::Later(target, after) => {
                 session.checkpoint.cursor = Cursor::At { node: target.to_owned(), attempt: 0, ended: None };
@@ -162,6 +167,7 @@ impl<S: State> Engine<S> {
                 target
             }
             Next::Go(target) => {
+                goes_on = extra.outbox.is_empty();
                 session.checkpoint.cursor = Cursor::At { node: target.to_owned(), attempt: 0, ended: None };
                 target
             }
@@ -180,7 +186,26 @@ impl<S: State> Engine<S> {
             }
         };
         let info = StepInfo { node, next, began, took: now.since(began), usage, error: None, pause: false };
-        self.save_step(session, info, extra, wait).await
+        match goes_on {
+            true => self.hold_step(session, info, extra).await,
+            false => self.save_step(session, info, extra, wait).await,
+        }
+    }
+
+    /// Holds a step back, to be written with the next one: what a crash in between repeats has had no effect, or an
+    /// effect that is looked up. A step with a full checkpoint is written at once.
+    pub(super) async fn hold_step(
+        &self,
+        session: &mut Session<S>,
+        info: StepInfo<'_>,
+        extra: Changes,
+    ) -> Result<LeaseState, Error> {
+        let changes = self.with_step(session, info, extra);
+        match changes.snapshot {
+            Some(_) => self.save(session, changes, Then::Keep).await?,
+            None => session.hold(changes),
+        }
+        Ok(LeaseState::Held)
     }
 
     /// Adds a step to its other changes and writes them together. If `wait` is given, the thread is
@@ -192,15 +217,7 @@ impl<S: State> Engine<S> {
         extra: Changes,
         wait: Option<Timestamp>,
     ) -> Result<LeaseState, Error> {
-        let mut extra = extra;
-        if let Some(usage) = &info.usage {
-            extra.audit.push(usage_event(session, info.node, usage, self.clock.now()));
-        }
-        if session.checkpoint.is_idle() {
-            session.take_buttons_away(&mut extra, self.clock.now());
-        }
-        let step = session.step(info);
-        let changes = Changes { step: step.step, snapshot: step.snapshot, acks: step.acks, ..extra };
+        let changes = self.with_step(session, info, extra);
         let then = match wait {
             Some(until) => Then::ReleaseUntil(until),
             None if session.checkpoint.is_idle() && !session.has_messages() => Then::Release,
@@ -208,6 +225,18 @@ impl<S: State> Engine<S> {
         };
         self.save(session, changes, then).await?;
         Ok(if then == Then::Keep { LeaseState::Held } else { LeaseState::Released })
+    }
+
+    /// Adds a step to its other changes.
+    fn with_step(&self, session: &mut Session<S>, info: StepInfo<'_>, mut extra: Changes) -> Changes {
+        if let Some(usage) = &info.usage {
+            extra.audit.push(usage_event(session, info.node, usage, self.clock.now()));
+        }
+        if session.checkpoint.is_idle() {
+            session.take_buttons_away(&mut extra, self.clock.now());
+        }
+        let step = session.step(info);
+        Changes { steps: step.steps, snapshot: step.snapshot, acks: step.acks, ..extra }
     }
 
     /// Adds a reply to `changes`, in the next message of the run, or in several if it is long. Its
