@@ -1,11 +1,16 @@
 //! Computes the changes that record a decision. There are no side effects.
 
+use std::time::Duration;
+
 use countersign_core::ids::CommitId;
 use countersign_graph::{
     action::{ActionRecord, Decision, IllegalMove, Status, Verdict},
     store::{ActionChange, AuditDraft, AuditKind, Changes, Seq, ThreadMessage, TimerChange},
 };
 use serde_json::json;
+
+/// The time after an approval before the card shows that the change is running.
+const RUNNING_AFTER: Duration = Duration::from_millis(300);
 
 /// The ways to make a decision.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +53,11 @@ pub fn decide(
         Some(DecisionMethod::Typed(words)) => detail["how"] = json!({ "typed": AuditDraft::text_detail(words.trim()) }),
     }
     changes.audit.push(record.event(AuditKind::Decided, decision.at, decision.by.clone(), detail));
-    changes.outbox.push(decided.card_message(decision.at));
+    let mut redrawn = decided.card_message(decision.at);
+    if to == Status::Approved {
+        redrawn.not_before = decision.at + RUNNING_AFTER; // the outcome usually comes first, and takes its place
+    }
+    changes.outbox.push(redrawn);
     if to != Status::Pending {
         changes.outbox.extend(decided.notices(decision.at));
         changes.timers.extend(record.timers().map(|key| TimerChange::Clear { key }));

@@ -31,6 +31,7 @@ pub mod refused;
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, atomic::AtomicI64},
+    time::Duration,
 };
 
 use countersign_core::{
@@ -211,9 +212,7 @@ impl Sender {
             let Some(seat) = seats.split(1) else { return };
             let sender = self.clone();
             self.0.tasks.spawn(async move {
-                let thread = claimed.message.thread.clone();
-                sender.send(claimed).await;
-                sender.send_all(&thread).await;
+                sender.send_from(Some(claimed)).await;
                 sender.serve_queue(seat).await;
             });
         }
@@ -224,16 +223,26 @@ impl Sender {
     /// Sends all due messages of a thread. Returns true if the last of them was a status, so that
     /// the work continues.
     async fn send_all(&self, thread: &ThreadId) -> bool {
+        let first = self.claim(Some(thread), 1).await.pop();
+        self.send_from(first).await
+    }
+
+    /// Sends a claimed message and those after it. Returns true if the last one is a status line.
+    async fn send_from(&self, mut next: Option<Claim>) -> bool {
         let mut is_working = false;
-        while let Some(claim) = self.claim(Some(thread), 1).await.pop() {
+        while let Some(claim) = next {
             is_working = matches!(claim.message.outgoing.body, Outbound::Status { .. });
-            self.send(claim).await;
+            next = self.send(claim).await;
         }
         is_working
     }
 
+    fn claim_ttl(&self) -> Duration {
+        self.0.slack.timeout() * CLAIM_IN_TIMEOUTS
+    }
+
     async fn claim(&self, only: Option<&ThreadId>, limit: usize) -> Vec<Claim> {
-        let ttl = self.0.slack.timeout() * CLAIM_IN_TIMEOUTS;
+        let ttl = self.claim_ttl();
         let term = claim::ClaimTerm::of(ttl, &*self.0.clock); // starts before the store's claim, so that it also ends before
         let claimed = self.0.store.claim_outbox(&self.0.name, ttl, self.0.clock.now(), limit, only).await;
         let claimed = claimed.unwrap_or_else(|error| {
@@ -243,7 +252,7 @@ impl Sender {
         claimed.into_iter().map(|message| Claim { message, term }).collect()
     }
 
-    async fn send(&self, mut claim: Claim) {
+    async fn send(&self, mut claim: Claim) -> Option<Claim> {
         let drawn = self.draw(&mut claim.message).await;
         let claimed = &claim.message;
         let sent = match (drawn, self.clearance(claimed)) {
@@ -264,15 +273,21 @@ impl Sender {
         if let (Sent::Delivered(Some(_)), true) = (&sent, is_possible_duplicate) {
             self.schedule_duplicate_search(claimed).await; // an earlier attempt may still arrive
         }
-        match self.0.store.finish_outbox(claimed, &sent).await {
-            Ok(true) if claim.term.holds(&*self.0.clock) => {}
-            Ok(_) if matches!(sent, Sent::Delivered(_)) => self.repair_after_lost_claim(claimed).await,
-            Ok(_) => {}
+        let ttl = self.claim_ttl();
+        let term = claim::ClaimTerm::of(ttl, &*self.0.clock); // as in `claim`
+        match self.0.store.finish_and_claim(claimed, &sent, ttl, self.0.clock.now()).await {
+            Ok((is_ours, next)) => {
+                if !(is_ours && claim.term.holds(&*self.0.clock)) && matches!(sent, Sent::Delivered(_)) {
+                    self.repair_after_lost_claim(claimed).await;
+                }
+                next.map(|message| Claim { message, term })
+            }
             Err(error) => {
                 tracing::warn!(
                     error = countersign_core::cause::chain(&error),
                     "Cannot record that a message was sent; it will be searched for"
                 );
+                None
             }
         }
     }
@@ -337,8 +352,6 @@ fn method(claimed: &Claimed) -> Option<Method> {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use std::time::Duration;
-
     use secrecy::SecretString;
 
     use super::*;

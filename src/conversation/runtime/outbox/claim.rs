@@ -6,6 +6,9 @@ use countersign_core::clock::{Clock, Timestamp};
 use countersign_graph::store::{Claimed, Store};
 use tokio::time::Instant;
 
+/// The time for which a claim is believed without asking the store again.
+const JUST_BEGUN: Duration = Duration::from_millis(100);
+
 /// A claimed message, with the time until which it may be sent.
 #[derive(Debug)]
 pub struct Claim {
@@ -16,11 +19,12 @@ pub struct Claim {
 
 impl Claim {
     /// Returns true if the claim is still valid. This must be checked right before a call. For
-    /// progress only the time is checked.
+    /// progress, and for a claim that has just begun, only the time is checked.
     pub async fn is_ours(&self, store: &dyn Store, clock: &dyn Clock) -> bool {
         self.term.holds(clock)
-            && (self.message.outgoing.progress || store.holds_outbox(&self.message).await.unwrap_or(false))
-            && self.term.holds(clock)
+            && (self.message.outgoing.progress
+                || self.term.has_just_begun(clock)
+                || store.holds_outbox(&self.message).await.unwrap_or(false) && self.term.holds(clock))
     }
 }
 
@@ -30,17 +34,25 @@ impl Claim {
 pub(super) struct ClaimTerm {
     wall: Timestamp,
     monotonic: Instant,
+    ttl: Duration,
 }
 
 impl ClaimTerm {
     /// Returns a term that starts now and lasts for `ttl`.
     pub(super) fn of(ttl: Duration, clock: &dyn Clock) -> Self {
-        Self { wall: clock.now() + ttl, monotonic: Instant::now() + ttl }
+        Self { wall: clock.now() + ttl, monotonic: Instant::now() + ttl, ttl }
     }
 
     /// Returns true if the term has ended on neither clock.
     pub(super) fn holds(&self, clock: &dyn Clock) -> bool {
         clock.now() < self.wall && Instant::now() < self.monotonic
+    }
+
+    /// Returns true if the term began less than [`JUST_BEGUN`] ago on both clocks. The store then need not be asked: no
+    /// clock has run so far ahead that another sender could have the message.
+    fn has_just_begun(&self, clock: &dyn Clock) -> bool {
+        let left = self.ttl.saturating_sub(JUST_BEGUN);
+        clock.now() + left < self.wall && Instant::now() + left < self.monotonic
     }
 }
 
@@ -58,7 +70,11 @@ mod tests {
         assert!(slept.holds(&clock));
         tokio::time::advance(Duration::from_secs(30)).await;
         assert!(!stalled.holds(&clock), "the process was suspended");
+        assert!(!slept.has_just_begun(&clock) && !stalled.has_just_begun(&clock));
         let other = ClaimTerm::of(ttl, &clock);
+        assert!(other.has_just_begun(&clock));
+        tokio::time::advance(JUST_BEGUN).await;
+        assert!(other.holds(&clock) && !other.has_just_begun(&clock), "the store is asked from then on");
         clock.advance(Duration::from_secs(30));
         assert!(!other.holds(&clock), "the machine slept");
     }
