@@ -209,7 +209,7 @@ pub(crate) async fn long_threads(
     Ok(())
 }
 
-/// An experiment, started and stopped; then a new one of the same name.
+/// An experiment, started and stopped, and then again as if it were new.
 struct Alternating {
     upgrade: Arc<SandboxUpgrade>,
     name: String,
@@ -218,12 +218,14 @@ struct Alternating {
 
 impl Alternating {
     fn of(number: usize, upgrade: Arc<SandboxUpgrade>) -> Self {
-        Self { upgrade, name: experiment(number), running: false }
+        let name = experiment(number);
+        upgrade.has_anew(&name, "inactive");
+        Self { upgrade, name, running: false }
     }
 
     fn next(&mut self) -> String {
         if !self.running {
-            self.upgrade.has_anew(&self.name, "inactive");
+            self.upgrade.is_as_new(&self.name);
         }
         self.running = !self.running;
         format!("{} {}", if self.running { "start" } else { "stop" }, self.name)
