@@ -54,6 +54,4 @@ mod subjects;
 mod tools;
 mod view;
 
-pub use countersign_understanding::{
-    StopRequest, drops_any, forbidden_change, says_forget, stop_request, withdraws,
-};
+pub use countersign_understanding::{StopRequest, drops_any, forbidden_change, says_forget, stop_request, withdraws};

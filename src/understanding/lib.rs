@@ -63,7 +63,10 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 pub use self::{
-    answers::{ForbiddenChange, drops_any, ends_draft, forbidden_change, is_cancellation, is_retraction, says_forget, withdraws},
+    answers::{
+        ForbiddenChange, drops_any, ends_draft, forbidden_change, is_cancellation, is_retraction, says_forget,
+        withdraws,
+    },
     calls::Hint,
     left_out::left_out,
     stop_words::{StopRequest, stop_request},

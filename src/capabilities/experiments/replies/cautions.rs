@@ -97,7 +97,7 @@ mod tests {
     fn namesakes_and_redraws_are_counted() {
         let (one, two) = (other("A", "inactive"), other("A", "completed"));
         let said = [
-            name_taken(&[one.clone()]).unwrap(),
+            name_taken(std::slice::from_ref(&one)).unwrap(),
             name_taken(&[one, two]).unwrap(),
             redraws(Status::Enrolling, Some(0)),
             redraws(Status::Enrolling, Some(24)),

@@ -208,7 +208,8 @@ impl Reading<'_> {
         let index = if before.all() == names { before } else { Arc::new(NameIndex::new(names)) };
         let mut kept = self.known.kept();
         (kept.names, kept.names_at) = (index, Some(self.at));
-        for change in kept.changes[self.earlier..].to_vec() {
+        let since = kept.changes[self.earlier..].to_vec();
+        for change in since {
             kept.apply_to_names(&change);
         }
         kept.names.clone()
@@ -222,7 +223,8 @@ impl Reading<'_> {
             std::mem::replace(&mut *current, overview)
         };
         kept.overview_at = Some(self.at);
-        for change in kept.changes[self.earlier..].to_vec() {
+        let since = kept.changes[self.earlier..].to_vec();
+        for change in since {
             self.known.apply_to_overview(&mut kept, &change);
         }
         drop(kept);
