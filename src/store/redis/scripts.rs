@@ -1,6 +1,6 @@
 //! The Lua scripts: one for each operation, each atomic within one partition.
 //!
-//! A script consists of the names of its keys (from [`keys`]), its constants, the functions of
+//! A script consists of the names of its keys (from [`super::keys`]), its constants, the functions of
 //! `common.lua` that it uses, and its own file. It is called by its hash. A server that does not
 //! have it, because it is new or was restarted, is sent the text once.
 
