@@ -232,7 +232,13 @@ impl Store for RedisStore {
         ttl: Duration,
         now: Timestamp,
     ) -> Result<(bool, Option<Claimed>), Error> {
-        self.with_durability_checks(outbox::finish_and_claim(self, claimed, sent, ttl, now)).await
+        // The result is recorded in any case; the next message is sent only if the server loses nothing.
+        if self.watch.check_before(&self.link).await.is_err() {
+            return Ok((outbox::finish(self, claimed, sent).await?, None));
+        }
+        let (is_ours, next) = outbox::finish_and_claim(self, claimed, sent, ttl, now).await?;
+        let is_safe = self.watch.check_after(&self.link).await.is_ok();
+        Ok((is_ours, next.filter(|_| is_safe)))
     }
 
     async fn waiting(&self, before: Timestamp, limit: usize) -> Result<Vec<Waiting>, Error> {

@@ -137,7 +137,9 @@ fn replace_obsolete(
     if row.send_at.is_none() {
         return Ok(false);
     }
-    const REPLACE: &str = "UPDATE outbox SET body = ?4, removes = ?5, not_before = min(not_before, ?6) \
+    const REPLACE: &str = "UPDATE outbox SET body = ?4, removes = ?5, \
+                           not_before = iif(not_before = since, min(since, ?6), not_before), \
+                           since = iif(not_before = since, min(since, ?6), since) \
                            WHERE id BETWEEN ?1 AND ?2 AND slot = ?3 AND attempts = 0";
     let replaced = connection.prepare_cached(REPLACE)?.execute(params![
         first,

@@ -63,6 +63,8 @@ pub(crate) struct Thread {
 pub(crate) struct Entry {
     pub(crate) attempts: u32,
     pub(crate) outgoing: Outgoing,
+    /// When it was to be sent at first; it was put off if that is no longer its time.
+    since: Timestamp,
 }
 
 /// Whether something is held.
@@ -267,15 +269,18 @@ impl Thread {
             }
             let waits = |entry: &Entry| same(entry) && untried(entry);
             if let Some(first) = self.outbox.iter().position(waits) {
-                let waiting = &mut self.outbox[first].outgoing;
+                let Entry { outgoing: waiting, since, .. } = &mut self.outbox[first];
                 waiting.body = new.body.clone();
-                waiting.not_before = waiting.not_before.min(new.not_before);
+                if waiting.not_before == *since {
+                    *since = (*since).min(new.not_before);
+                    waiting.not_before = *since;
+                }
                 let first = self.outbox[first].outgoing.nonce.clone();
                 self.outbox.retain(|entry| !waits(entry) || entry.outgoing.nonce == first);
                 return;
             }
         }
-        self.outbox.push(Entry { attempts: 0, outgoing: new.clone() });
+        self.outbox.push(Entry { attempts: 0, outgoing: new.clone(), since: new.not_before });
     }
 
     /// Claims the next message, if one may go.

@@ -198,9 +198,12 @@ local function put_in_outbox(thread, outgoing)
       end
       return
     end
-    if waits then -- the waiting entry keeps its position and its nonce, and is sent at the earlier of both times
+    if waits then -- the waiting entry keeps its position and its nonce, and its time if it was put off
       waits.remove = outgoing.remove
-      waits.not_before = math.min(waits.not_before, outgoing.not_before)
+      if waits.not_before == waits.since then
+        waits.not_before = math.min(waits.since, outgoing.not_before)
+        waits.since = waits.not_before
+      end
       outgoing = waits
     end
   end
