@@ -67,8 +67,9 @@ pub fn unavailable(error: Error) -> PrepareError {
     PrepareError::Unavailable { error: kind(&error), reply: read_failed(&error) }
 }
 
-/// Returns the experiment that `asked` names, as it is now. The name is looked up in memory first, and on the platform
-/// if that does not lead to exactly one experiment that still has the name. `request_with` returns the corrected request
+/// Returns the experiment that `asked` names, as it is now. An exact name or an id is looked up in memory first, and on the
+/// platform if that does not lead to exactly one experiment that still has the name. A name that is written in another
+/// way is looked up on the platform, since an experiment with that very name may be new. `request_with` returns the corrected request
 /// for a name or id, which the buttons of a refusal send.
 ///
 /// # Errors
@@ -81,6 +82,7 @@ pub async fn experiment(
 ) -> Result<Experiment, PrepareError> {
     if let Some(names) = client.names_in_memory()
         && let LookupResult::One(named) = lookup::find(&names, asked)
+        && (named.name == asked || named.id.to_string() == asked)
     {
         match client.single(named.id).await {
             Ok(experiment) if experiment.view.name == named.name => return Ok(experiment),

@@ -167,9 +167,13 @@ impl GetAssignments {
     /// The first value is the result as data.
     async fn answer(&self, user: &str, context: &str, mut assignments: Vec<Assignment>) -> (Value, Text) {
         assignments.sort_by(|a, b| (&a.site, &a.target).cmp(&(&b.site, &b.target)));
+        let ids = || assignments.iter().filter_map(|assignment| assignment.assigned_condition.first()?.experiment_id);
         let names = match assignments.is_empty() {
             true => Arc::default(),
-            false => self.0.known_names().await.unwrap_or_default(),
+            false => match self.0.known_names().await.unwrap_or_default() {
+                known if ids().all(|id| known.by_id(id).is_some()) => known,
+                known => self.0.names().await.unwrap_or(known), // one of them is new
+            },
         };
         let name = |condition: &AssignedCondition| Some(names.by_id(condition.experiment_id?)?.name.clone());
         let given: Vec<_> = assignments

@@ -119,7 +119,7 @@ impl ActionKind for MarkDecisionPoint {
             (None, None) => points::owner(&self.0, site, target, None, request_with).await?,
             (Some(name), None) | (None, Some(name)) => self.owning_experiment(name, site, target, request_with).await?,
             (Some(name), Some(context)) => {
-                let owner = access::experiment(&self.0, name, request_with).await?.view;
+                let owner = access::experiment_by_current_names(&self.0, name, request_with).await?.view;
                 if lookup::pick(&owner.context, context).is_none() {
                     let reply = refusals::not_in_context(&owner.name, owner.context(), context);
                     return Err(access::refused(ErrorKind::Validation, reply));
@@ -195,7 +195,7 @@ impl MarkDecisionPoint {
         let contexts: Vec<_> = self.0.context_metadata().await.map_err(access::unavailable)?.into_keys().collect();
         match lookup::pick(&contexts, name) {
             Some(context) => points::owner(&self.0, site, target, Some(context), request_with).await,
-            None => Ok(Some(access::experiment(&self.0, name, request_with).await?.view)),
+            None => Ok(Some(access::experiment_by_current_names(&self.0, name, request_with).await?.view)),
         }
     }
 }

@@ -73,16 +73,22 @@ pub(super) struct BulkStatusChange {
     status: Status,
 }
 
-/// Returns the named experiments, each once.
+/// Returns the named experiments, each once. `to` is their new status; before one that cannot be undone, names from memory
+/// do not count.
 pub(super) async fn find_named(
     client: &UpgradeClient,
     given: &OneOrMany<ExperimentInput>,
     verb: &str,
+    to: Status,
 ) -> Result<Vec<View>, PrepareError> {
     let mut found = Vec::<View>::new();
     for one in given.all() {
         let (ExperimentInput::Words(name) | ExperimentInput::Stored { id: name }) = one;
-        let view = access::experiment(client, &name, |name| format!("{verb} {name}")).await?.view;
+        let request_with = |name: &str| format!("{verb} {name}");
+        let view = match to {
+            Status::Cancelled => access::experiment_by_current_names(client, &name, request_with).await?.view,
+            _ => access::experiment(client, &name, request_with).await?.view,
+        };
         if !found.iter().any(|other| other.id == view.id) {
             found.push(view);
         }

@@ -243,7 +243,7 @@ impl UpdateStatus {
             let verb = rules::verb(Status::Inactive, to);
             match (&asked.experiments, &asked.all) {
                 (Some(names), _) => {
-                    let named = several::find_named(&self.0, names, verb).await?;
+                    let named = several::find_named(&self.0, names, verb, to).await?;
                     return several::propose(&self.0, named, to, asked.expects.as_ref()).await;
                 }
                 (None, Some(which)) => {

@@ -187,7 +187,7 @@ impl ActionKind for TestBalance {
         let users = u32::try_from(users).ok().filter(|users| (1..=MAX_USERS).contains(users));
         let users = users.ok_or_else(|| access::refused(ErrorKind::Validation, words::not_so_many()))?;
         let request_with = |name: &str| format!("test the balance of {name} with {users} users");
-        let view = access::experiment(&self.0, name, request_with).await?.view;
+        let view = access::experiment_by_current_names(&self.0, name, request_with).await?.view;
         let place = place(&view)?;
         match view.state {
             Status::Enrolling => {}

@@ -171,7 +171,7 @@ impl ActionKind for TestConsistency {
             return Err(Refusal::Missing(vec![access::which_experiment(&self.0).await]).into());
         };
         let request_with = |name: &str| format!("test the consistency rules of {name}");
-        let view = access::experiment(&self.0, name, request_with).await?.view;
+        let view = access::experiment_by_current_names(&self.0, name, request_with).await?.view;
         let test = plan_test(&view).map_err(|reply| access::refused(ErrorKind::Execution, reply))?;
         let others = self.0.all().await.map_err(access::unavailable)?;
         if let Some(other) = others.iter().find(|other| shares_users(&view, other)) {

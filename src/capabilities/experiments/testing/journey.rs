@@ -103,7 +103,7 @@ impl ActionKind for SimulateJourney {
         let point = non_blank(asked.site.as_ref()).zip(non_blank(asked.target.as_ref()));
         let request_with = |name: &str| format!("simulate user {user} in {name}");
         let view = match (non_blank(asked.experiment.as_ref()), point) {
-            (Some(name), _) => access::experiment(&self.0, name, request_with).await?.view,
+            (Some(name), _) => access::experiment_by_current_names(&self.0, name, request_with).await?.view,
             (None, Some((site, target))) => {
                 let owner = points::owner(&self.0, site, target, None, request_with).await?;
                 owner

@@ -61,8 +61,9 @@ impl UpgradeClient {
         who: As<'_>,
         body: Option<&Value>,
     ) -> Result<Value, Error> {
+        let sending = self.known.sending(effect);
         let answer = self.send(Kind::Write, method, path, who, body).await;
-        self.known.note(effect, &answer);
+        sending.note(&answer);
         answer
     }
 

@@ -135,9 +135,19 @@ impl Known {
         self.kept.lock().expect("nothing panics while it is held")
     }
 
+    /// Begins a change of this process. If it is given up without an answer, its outcome is unknown.
+    pub(super) fn sending(&self, effect: Effect) -> Sending<'_> {
+        Sending { known: self, effect: Some(effect) }
+    }
+
     /// Applies a change that this process has sent, as far as the answer confirms it.
-    pub(super) fn note(&self, effect: Effect, answer: &Result<Value, Error>) {
-        let Some(change) = effect.change(answer) else { return };
+    fn note(&self, effect: Effect, answer: &Result<Value, Error>) {
+        if let Some(change) = effect.change(answer) {
+            self.apply(change);
+        }
+    }
+
+    fn apply(&self, change: Change) {
         let mut kept = self.kept();
         kept.apply_to_names(&change);
         self.apply_to_overview(&mut kept, &change);
@@ -173,6 +183,30 @@ impl Known {
         let mut kept = self.kept();
         kept.reads += 1;
         Reading { known: self, at, earlier: kept.changes.len() }
+    }
+}
+
+/// A change that is being sent.
+pub(super) struct Sending<'a> {
+    known: &'a Known,
+    /// `None` once the change was answered.
+    effect: Option<Effect>,
+}
+
+impl Sending<'_> {
+    /// Applies the change as far as the answer confirms it.
+    pub(super) fn note(mut self, answer: &Result<Value, Error>) {
+        if let Some(effect) = self.effect.take() {
+            self.known.note(effect, answer);
+        }
+    }
+}
+
+impl Drop for Sending<'_> {
+    fn drop(&mut self) {
+        if self.effect.take().is_some_and(|effect| !matches!(effect, Effect::Unkept)) {
+            self.known.apply(Change::Unknown);
+        }
     }
 }
 
@@ -418,6 +452,21 @@ mod tests {
         known.note(STARTED, &Ok(sent(1, "A", "enrolling")));
         known.note(Effect::Design(None), &Ok(sent(1, "A", "inactive")));
         assert!(Arc::ptr_eq(&first, &known.names().unwrap()));
+    }
+
+    #[test]
+    fn after_a_change_that_was_given_up_the_overview_is_read_again() {
+        let (known, _) = known();
+        let is_recent = |known: &Known| {
+            let read_at = known.kept().overview_at;
+            known.is_recent(read_at)
+        };
+        known.kept().overview_at = Some(known.clock.now());
+        drop(known.sending(Effect::Unkept));
+        known.sending(Effect::Unkept).note(&Ok(json!({})));
+        assert!(is_recent(&known));
+        drop(known.sending(STARTED));
+        assert!(!is_recent(&known), "it may have arrived");
     }
 
     #[test]
