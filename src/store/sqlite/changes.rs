@@ -4,8 +4,9 @@ use countersign_core::{
     clock::Timestamp,
     ids::{CommitId, ThreadId},
 };
-use countersign_graph::store::{
-    AuditDraft, Changes, Error, Lease, Outbound, Seq, StepRecord, Then, TimerChange, Version,
+use countersign_graph::{
+    action::Status,
+    store::{AuditDraft, Changes, Error, Lease, Outbound, Seq, StepRecord, Then, TimerChange, Version},
 };
 use rusqlite::{Connection, OptionalExtension as _, params};
 
@@ -24,15 +25,16 @@ use super::{
 /// Returns the time at which a write has to be on disk. That is at once if it has a message to send, a timer or a change
 /// of an action. The rest is steps that only read, which may be repeated.
 ///
-/// A decision may be repeated as well: its interaction is on disk, and stays in the inbox until the write that acknowledges
-/// it is. This holds only for edits of cards, since a post would be made twice.
+/// An approval may be repeated as well: its interaction is on disk, and stays in the inbox until the write that
+/// acknowledges it is. This holds only for edits of cards, since a post would be made twice, and not for other decisions:
+/// another interaction could come first when they are repeated, and the change would be made after all.
 pub(super) fn sync(changes: &Changes) -> Durable {
     let Changes { outbox, timers, actions, inbox_acks, .. } = changes;
     let only_reads = outbox.is_empty() && timers.is_empty() && actions.is_empty();
-    let only_edits =
+    let only_approves =
         outbox.iter().all(|message| matches!(message.body, Outbound::Card { .. } | Outbound::Redraw { .. }))
-            && actions.iter().all(|change| change.expected.is_some());
-    if only_reads || !inbox_acks.is_empty() && only_edits { Durable::Later } else { Durable::Now }
+            && actions.iter().all(|change| change.record.status == Status::Approved && change.expected.is_some());
+    if only_reads || !inbox_acks.is_empty() && only_approves { Durable::Later } else { Durable::Now }
 }
 
 /// [`Changes`] in serialized form. The caller serializes them to relieve the writing thread.

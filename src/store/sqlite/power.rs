@@ -22,8 +22,8 @@ fn machine_start() -> Option<String> {
 
 fn count_as_tried(connection: &Connection, start: Option<&str>) -> rusqlite::Result<()> {
     const KNOWN: &str = "SELECT value ->> '$' FROM registers WHERE key = ?1";
-    let known: Option<String> = connection.query_row(KNOWN, [MACHINE_START], |row| row.get(0)).optional()?;
-    if start.is_some() && known.as_deref() == start {
+    let known: Option<Option<String>> = connection.query_row(KNOWN, [MACHINE_START], |row| row.get(0)).optional()?;
+    if start.is_some() && known.as_ref().and_then(Option::as_deref) == start {
         return Ok(());
     }
     // A file without the register was written by a version that synced everything.
@@ -59,5 +59,8 @@ mod tests {
         connection.execute(waits, [0]).unwrap();
         assert_eq!(attempts_after(Some("second")), [1, 3, 0]);
         assert_eq!(attempts_after(None), [1, 3, 1], "the system cannot tell");
+        connection.execute(waits, [0]).unwrap();
+        assert_eq!(attempts_after(None), [1, 3, 1, 1], "nor the next time");
+        assert_eq!(attempts_after(Some("third")), [1, 3, 1, 1]);
     }
 }
