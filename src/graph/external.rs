@@ -103,11 +103,13 @@ impl<S: State> Engine<S> {
         self.end_wait(session, action, None, EXTERNAL).await
     }
 
-    /// Begins a run at the graph's start node.
+    /// Begins a run at the graph's start node. If the run is begun again after a crash, because none of its steps was
+    /// stored, it has the same id, so what it has spent of a standing approval is found.
     pub(super) fn begin_run(&self, session: &mut Session<S>) {
+        let run = session.run_id();
         let checkpoint = &mut session.checkpoint;
         checkpoint.turns += 1;
-        checkpoint.run = Some(RunId::fresh());
+        checkpoint.run = Some(run);
         checkpoint.reply_slots = ReplySlots::of(format!("turn:{}", checkpoint.turns));
         checkpoint.cursor = Cursor::At { node: self.graph.start().to_owned(), attempt: 0, ended: None };
         session.status_due = None;

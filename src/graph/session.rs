@@ -4,7 +4,7 @@ use std::{collections::VecDeque, time::Duration};
 
 use countersign_core::{
     clock::Timestamp,
-    ids::{ActionId, CommitId, Nonce, Slot, UserId},
+    ids::{ActionId, CommitId, Nonce, RunId, Slot, UserId},
 };
 use serde_json::Value;
 use tokio::time::Instant;
@@ -13,6 +13,7 @@ use super::{
     action::{ActionRecord, Status},
     checkpoint::Checkpoint,
     delta,
+    digest::Digest,
     engine::Engine,
     node::State,
     store::{
@@ -31,6 +32,9 @@ const STORE_ATTEMPTS: u32 = 4;
 /// The maximum time for which a step is held back, to be written with the next one. In this time, a step that only reads or
 /// formats ends; a call of a model or of a slow platform takes longer.
 const HOLD: Duration = Duration::from_millis(50);
+
+/// The length of the id of a run, which is that of a trace id (W3C Trace Context).
+const RUN_ID_CHARS: usize = 32;
 
 /// The wait before each repetition.
 const STORE_RETRY_DELAY: Duration = Duration::from_millis(500);
@@ -75,6 +79,14 @@ impl<S: State> Session<S> {
     /// Returns the version of the thread in the store.
     pub(super) fn version(&self) -> Version {
         self.version
+    }
+
+    /// Returns the id of the run that the last message begins. It follows from the message and what is stored.
+    pub(super) fn run_id(&self) -> RunId {
+        let message = self.input.as_ref().map(Value::to_string).unwrap_or_default();
+        let begun_by = [&self.lease.thread.to_string(), &self.version.to_string(), &message];
+        let digest = Digest::of_texts(&begun_by.map(String::as_str));
+        RunId::new(&digest.as_str()[..RUN_ID_CHARS])
     }
 
     /// Opens a session with the saved checkpoint. If that cannot be read, the session starts from

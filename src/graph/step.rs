@@ -58,6 +58,7 @@ impl<S: State> Engine<S> {
                 }
                 () = tokio::time::sleep_until(held_until.unwrap_or_else(Instant::now)), if held_until.is_some() => {
                     self.save_held(session).await?;
+                    line.mark_changed(); // its text was taken, and not shown yet
                 }
                 () = self.show_progress(session, &mut line), if has_status_line => {
                     let text = line.borrow_and_update().clone();

@@ -69,7 +69,15 @@ async fn a_card_that_was_never_stored_takes_no_place() {
     let bench = Bench::new();
     bench.hears("x").await;
     let older = bench.action().await;
-    let asks = |changes: &Changes| changes.actions.iter().any(|change| change.expected.is_none());
+    let refused = Arc::new(Mutex::new(None));
+    let seen = refused.clone();
+    let asks = move |changes: &Changes| {
+        let new = changes.actions.iter().find(|change| change.expected.is_none());
+        if let Some(change) = new {
+            seen.lock().unwrap().get_or_insert(change.record.run.clone());
+        }
+        new.is_some()
+    };
     // The process dies, or stands still for longer than its lease, right before the step is written.
     bench.store.before_commit(asks, |_| async { Err(Error::Fenced(thread())) });
     let message = ThreadMessage::Said {
@@ -93,6 +101,8 @@ async fn a_card_that_was_never_stored_takes_no_place() {
     let (older, newer) = (bench.store.action(&thread(), &older.id).await.unwrap().unwrap(), bench.action().await);
     assert_eq!((older.status, newer.status), (Status::Superseded, Status::Pending));
     assert_eq!(older.replaced_by.unwrap().action, newer.id);
+    let refused = refused.lock().unwrap().take();
+    assert_eq!(Some(newer.run), refused, "it is the same run, which finds what it has spent of a standing approval");
 }
 
 #[tokio::test]
