@@ -116,8 +116,14 @@ async fn when_the_outcome_cannot_be_known_that_is_said() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn while_it_takes_long_one_status_line_says_what_is_going_on() {
-    let bot = TestBot::with_settings(|config| config.workers.status_after = Duration::from_millis(20)).await;
-    bot.upgrade.is_slow(Duration::from_millis(400));
+    for (after, slow) in [(20, 400), (200, 1_500)] {
+        one_status_line(Duration::from_millis(after), Duration::from_millis(slow)).await;
+    }
+}
+
+async fn one_status_line(after: Duration, slow: Duration) {
+    let bot = TestBot::with_settings(|config| config.workers.status_after = after).await;
+    bot.upgrade.is_slow(slow);
     let ts = bot.slack.says("ana", "experiments", "@countersign list experiments", None).unwrap();
     bot.delivered(&ts).await;
     let mut thread = Thread::new(&bot, "experiments", ts);
