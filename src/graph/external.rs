@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use countersign_core::{
     clock::Timestamp,
-    ids::{ActionId, RunId, Slot},
+    ids::{ActionId, Slot},
     reply::{Asked, Reply, Text},
 };
 use serde_json::json;

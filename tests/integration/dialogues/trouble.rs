@@ -122,7 +122,7 @@ async fn while_it_takes_long_one_status_line_says_what_is_going_on() {
 }
 
 async fn one_status_line(after: Duration, slow: Duration) {
-    let bot = TestBot::with_settings(|config| config.workers.status_after = after).await;
+    let bot = TestBot::with_settings(move |config| config.workers.status_after = after).await;
     bot.upgrade.is_slow(slow);
     let ts = bot.slack.says("ana", "experiments", "@countersign list experiments", None).unwrap();
     bot.delivered(&ts).await;
