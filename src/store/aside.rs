@@ -1,10 +1,12 @@
 //! The places of unreadable entries, and a record of the entries that this process could not read.
 //! Each store keeps such entries in its own way.
 
-use std::{collections::HashSet, fmt, str::FromStr, sync::Mutex};
+use std::{borrow::Cow, collections::HashSet, fmt, str::FromStr, sync::Mutex};
 
 use countersign_core::ids::{Partition, ThreadId};
-use countersign_graph::store::{Error, Outbound, Seq, ThreadMessage, why_unreadable};
+use countersign_graph::store::{Error, Outbound, Seq, ThreadMessage, read_versioned, why_unreadable};
+
+use crate::packed;
 
 /// The place of an entry that cannot be read. Its text is shown to operators and identifies the
 /// entry in the stores.
@@ -39,10 +41,11 @@ impl StoredPlace {
     /// Returns true if this program can read these bytes in this place, as far as a store knows the
     /// format.
     pub(super) fn can_hold(&self, stored: &[u8]) -> bool {
+        let what = "an entry";
         match self {
-            Self::Mailbox(..) => serde_json::from_slice::<ThreadMessage>(stored).is_ok(),
-            Self::Message(..) => serde_json::from_slice::<Outbound>(stored).is_ok(),
-            Self::Inbox(..) => serde_json::from_slice::<serde_json::Value>(stored).is_ok(),
+            Self::Mailbox(..) => parse::<ThreadMessage>(what, stored).is_ok(),
+            Self::Message(..) => parse::<Outbound>(what, stored).is_ok(),
+            Self::Inbox(..) => parse::<serde_json::Value>(what, stored).is_ok(),
             Self::Other(..) => false,
         }
     }
@@ -113,8 +116,22 @@ pub(super) fn reason_of(error: &Error) -> String {
 
 /// Parses a stored value; `what` names its place in an error.
 pub(super) fn parse<T: serde::de::DeserializeOwned>(what: &str, stored: &[u8]) -> Result<T, Error> {
-    serde_json::from_slice(stored)
+    serde_json::from_slice(&unpack(what, stored)?)
         .map_err(|error| Error::Corrupt { what: format!("{what}: {}", why_unreadable(&error)) })
+}
+
+/// Parses a stored value that names the version of its format; `known` is the newest one that this program knows.
+pub(super) fn parse_versioned<T: serde::de::DeserializeOwned>(
+    what: &str,
+    stored: &[u8],
+    known: u32,
+) -> Result<T, Error> {
+    read_versioned(what, &unpack(what, stored)?, known)
+}
+
+/// Returns the text of a packed value.
+pub(super) fn unpack<'a>(what: &str, stored: &'a [u8]) -> Result<Cow<'a, [u8]>, Error> {
+    packed::unpack(stored).map_err(|error| Error::Corrupt { what: format!("{what}: {error}") })
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 //! reading at [`countersign_graph::store`], the trait, then at [`sqlite`].
 
 mod aside;
+pub mod packed;
 pub mod redis;
 pub mod sealed;
 pub mod sqlite;

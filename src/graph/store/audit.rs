@@ -56,6 +56,15 @@ impl AuditDraft {
             }
         }
     }
+
+    /// Returns the event as JSON without its salt, which is the form that is hashed.
+    fn unsalted(&self) -> Value {
+        let mut event = serde_json::to_value(self).expect("an audit event is plain data");
+        if let Some(fields) = event.as_object_mut() {
+            fields.remove("salt");
+        }
+        event
+    }
 }
 
 /// The kinds of event in the audit trail.
@@ -152,10 +161,8 @@ pub enum ChainFault {
 impl AuditEntry {
     /// Creates an entry that chains an event to the previous entry.
     pub fn chain(thread: &ThreadId, seq: u64, previous: &str, event: AuditDraft) -> Self {
-        let hash = String::new();
-        let mut entry = Self { seq, previous: previous.to_owned(), event, sealed: None, withheld: false, hash };
-        entry.hash = entry.computed_hash(thread).expect("an entry of which nothing is hidden has a hash");
-        entry
+        let hash = Unchained::of(&event).hash(thread, seq, previous);
+        Self { seq, previous: previous.to_owned(), event, sealed: None, withheld: false, hash }
     }
 
     /// Creates a placeholder for the entry at `seq`, of which at most the hash can be read.
@@ -192,7 +199,7 @@ impl AuditEntry {
     /// Returns the entry with values hidden. `replacement` is called with the place of each value, the value and its
     /// commitment; a value is hidden if it returns `Some`. The kind and the time are never hidden.
     pub fn hide(mut self, replacement: impl Fn(&str, &Value, &str) -> Option<Value>) -> Self {
-        let mut event = self.unsalted_event();
+        let mut event = self.event.unsalted();
         let replacement = |place: &str, value: &Value, commitment: &str| match place {
             "/kind" | "/at" => None,
             place => replacement(place, value, commitment),
@@ -215,25 +222,43 @@ impl AuditEntry {
         self
     }
 
-    /// Returns the event as JSON without its salt, which is the form that is hashed.
-    fn unsalted_event(&self) -> Value {
-        let mut event = serde_json::to_value(&self.event).expect("an audit event is plain data");
-        if let Some(fields) = event.as_object_mut() {
-            fields.remove("salt");
-        }
-        event
+    fn computed_hash(&self, thread: &ThreadId) -> Option<String> {
+        Some(Unchained::new(&self.event, self.sealed.as_ref())?.hash(thread, self.seq, &self.previous))
+    }
+}
+
+/// The part of an entry's hash that depends on the event alone. It takes most of the time, and can be computed before the
+/// previous entry is known.
+#[derive(Debug)]
+pub struct Unchained {
+    /// The commitments to the event's values, or the event itself if it is of the first version.
+    hashed: Value,
+    is_first_version: bool,
+}
+
+impl Unchained {
+    /// Computes the commitments to the values of an event.
+    pub fn of(event: &AuditDraft) -> Self {
+        Self::new(event, None).expect("nothing of the event is hidden")
     }
 
-    fn computed_hash(&self, thread: &ThreadId) -> Option<String> {
-        let (thread, seq, previous) = (json!(thread.to_string()), json!(self.seq), json!(self.previous));
-        let event = self.unsalted_event();
-        let digest = if self.event.salt.is_none() && self.sealed.is_none() {
-            Digest::of(&[&thread, &seq, &previous, &event])
-        } else {
-            let commitments = seal::commitments(&event, &self.event.salt, self.sealed.as_ref())?;
-            Digest::of(&[&json!(2), &thread, &seq, &previous, &commitments])
+    /// Returns `None` unless each value has either a salt or a commitment.
+    fn new(event: &AuditDraft, sealed: Option<&Sealed>) -> Option<Self> {
+        let values = event.unsalted();
+        if event.salt.is_none() && sealed.is_none() {
+            return Some(Self { hashed: values, is_first_version: true });
+        }
+        Some(Self { hashed: seal::commitments(&values, &event.salt, sealed)?, is_first_version: false })
+    }
+
+    /// Returns the hash of the entry that chains the event to the previous entry.
+    pub fn hash(&self, thread: &ThreadId, seq: u64, previous: &str) -> String {
+        let (thread, seq, previous) = (json!(thread.to_string()), json!(seq), json!(previous));
+        let digest = match self.is_first_version {
+            true => Digest::of(&[&thread, &seq, &previous, &self.hashed]),
+            false => Digest::of(&[&json!(2), &thread, &seq, &previous, &self.hashed]),
         };
-        Some(digest.as_str().to_owned())
+        digest.into_string()
     }
 }
 

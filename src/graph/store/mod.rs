@@ -46,7 +46,7 @@ use countersign_core::{
 use serde_json::Value;
 
 pub use self::{
-    audit::{AuditDraft, AuditEntry, AuditKind, ChainFault},
+    audit::{AuditDraft, AuditEntry, AuditKind, ChainFault, Unchained},
     changes::{ActionChange, Changes, StepRecord, TimerChange, Usage},
     dead_letter::{DeadLetter, Undelivered},
     delivery::{

@@ -3,7 +3,7 @@
 use countersign_core::ids::{ActionId, ApprovalId, ThreadId};
 use countersign_graph::{
     action::{ActionRecord, Label, Status},
-    store::{ActionChange, ActionFilter, Error, read_versioned},
+    store::{ActionChange, ActionFilter, Error},
 };
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
@@ -12,6 +12,7 @@ use super::{
     keys::{bytes, int, json, name},
     thread_row::ThreadRow,
 };
+use crate::{aside, packed::packed};
 
 /// A change of an action, serialized.
 #[derive(Debug)]
@@ -23,7 +24,7 @@ pub(super) struct StoredAction {
     status: Status,
     requested_at: i64,
     labels: Vec<String>,
-    record: String,
+    record: Vec<u8>,
 }
 
 impl From<&ActionChange> for StoredAction {
@@ -36,17 +37,19 @@ impl From<&ActionChange> for StoredAction {
             status: record.status,
             requested_at: record.requested_at.0,
             labels: record.labels().iter().map(Label::to_string).collect(),
-            record: json(record),
+            record: packed(record),
         }
     }
 }
 
 /// Inserts or updates an action, if it is in the state that the change assumes.
 pub(super) fn change(connection: &Connection, row: &ThreadRow, change: &StoredAction) -> Result<(), Failure> {
-    const STORED: &str = "SELECT id, status, revision FROM actions WHERE thread = ?1 AND action = ?2";
-    let stored: Option<(i64, String, i64)> = connection
+    const STORED: &str = "SELECT id, status, revision, approval = ?3 AND requested_at = ?4 FROM actions \
+                          WHERE thread = ?1 AND action = ?2";
+    let values = params![row.id, change.id.as_str(), change.approval.as_str(), change.requested_at];
+    let stored: Option<(i64, String, i64, bool)> = connection
         .prepare_cached(STORED)?
-        .query_row(params![row.id, change.id.as_str()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .query_row(values, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
         .optional()?;
     match (change.expected, stored) {
         (None, None) => {
@@ -63,19 +66,18 @@ pub(super) fn change(connection: &Connection, row: &ThreadRow, change: &StoredAc
             ])?;
             label(connection, connection.last_insert_rowid(), change)
         }
-        (Some(expected), Some((id, status, revision)))
+        (Some(expected), Some((id, status, revision, has_same_keys)))
             if revision == int(expected) && read_status(&status)?.may_become(change.status) =>
         {
-            const SQL: &str = "UPDATE actions SET approval = ?2, status = ?3, revision = ?4, requested_at = ?5, \
-                               record = ?6 WHERE id = ?1";
-            connection.prepare_cached(SQL)?.execute(params![
-                id,
-                change.approval.as_str(),
-                change.status.as_str(),
-                int(change.revision),
-                change.requested_at,
-                change.record,
-            ])?;
+            const KEYS: &str = "UPDATE actions SET approval = ?2, requested_at = ?3 WHERE id = ?1";
+            const SQL: &str = "UPDATE actions SET status = ?2, revision = ?3, record = ?4 WHERE id = ?1";
+            // A column that is set is written to all of its indexes, even if its value is the same.
+            if !has_same_keys {
+                let values = params![id, change.approval.as_str(), change.requested_at];
+                connection.prepare_cached(KEYS)?.execute(values)?;
+            }
+            let values = params![id, change.status.as_str(), int(change.revision), change.record];
+            connection.prepare_cached(SQL)?.execute(values)?;
             label(connection, id, change)
         }
         (_, stored) => {
@@ -195,7 +197,7 @@ pub(super) fn list_under(
 
 /// Parses a record.
 pub(super) fn read(record: &[u8]) -> Result<ActionRecord, Error> {
-    read_versioned("an action", record, ActionRecord::FORMAT)
+    aside::parse_versioned("an action", record, ActionRecord::FORMAT)
 }
 
 /// Parses the records of a list, and reports those that cannot be read.
@@ -234,7 +236,7 @@ mod tests {
         crate::sqlite::schema::migrate(&mut connection).unwrap().unwrap();
         let insert = |n: i64, status: Status| {
             const SQL: &str = "INSERT INTO actions (thread, action, approval, status, revision, requested_at, record) \
-                               VALUES (1, ?1, ?1, ?2, 1, ?3, '{}')";
+                               VALUES (1, ?1, ?1, ?2, 1, ?3, x'7b7d')";
             connection.execute(SQL, params![format!("a{n}"), status.as_str(), n]).unwrap();
         };
         let thread = ThreadId { team: "T1".into(), channel: "C1".into(), root: "1.1".into() };

@@ -22,7 +22,7 @@ pub(super) fn set(connection: &Connection, place: &StoredPlace, why: &str, clock
         SELECT ?2, ?3, ?4, json_object('at', at), CAST(mail AS BLOB) FROM mailbox WHERE id = ?1";
     const MESSAGE: &str = "INSERT OR REPLACE INTO set_aside (place, at, why, columns, content) \
         SELECT ?2, ?3, ?4, json_object('slot', slot, 'nonce', nonce, 'progress', progress, 'removes', removes, \
-        'not_before', not_before, 'attempts', attempts, 'since', since), CAST(body AS BLOB) FROM outbox WHERE id = ?1";
+        'not_before', not_before, 'attempts', attempts, 'since', since), body FROM outbox WHERE id = ?1";
     const INBOX: &str = "INSERT OR REPLACE INTO set_aside (place, at, why, columns, content) \
         SELECT ?2, ?3, ?4, json_object('partition', partition), CAST(entry AS BLOB) FROM desk WHERE seq = ?1";
     const OTHER: &str = "INSERT OR IGNORE INTO set_aside (place, at, why) VALUES (?1, ?2, ?3)";
@@ -81,7 +81,7 @@ fn restore(connection: &Connection, place: &StoredPlace, clock: Timestamp) -> Re
     const MESSAGE: &str = "INSERT OR IGNORE INTO outbox (id, slot, nonce, progress, removes, not_before, attempts, since, body) \
         SELECT ?1, columns ->> '$.slot', columns ->> '$.nonce', columns ->> '$.progress', columns ->> '$.removes', \
         columns ->> '$.not_before', columns ->> '$.attempts', coalesce(columns ->> '$.since', columns ->> '$.not_before'), \
-        CAST(content AS TEXT) FROM set_aside WHERE place = ?2";
+        content FROM set_aside WHERE place = ?2";
     const INBOX: &str = "INSERT OR IGNORE INTO desk (seq, partition, claimed_until, entry) \
         SELECT ?1, columns ->> '$.partition', 0, CAST(content AS TEXT) FROM set_aside WHERE place = ?2";
     let text = place.to_string();

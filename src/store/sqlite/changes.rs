@@ -6,21 +6,23 @@ use countersign_core::{
 };
 use countersign_graph::{
     action::Status,
-    store::{AuditDraft, Changes, Error, Lease, Outbound, Seq, StepRecord, Then, TimerChange, Version},
+    store::{Changes, Error, Lease, Outbound, Seq, Then, TimerChange, Version},
 };
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, params};
 
 use super::{
     actions::{self, StoredAction},
     failure::Failure,
     inbox,
-    keys::{int, json, key, uint},
-    leases, mailbox,
+    keys::{int, json, key},
+    leases, lists, mailbox,
     outbox::{self, StoredOutgoing},
-    record,
+    recent,
+    record::{self, StoredEvent},
     thread_row::ThreadRow,
     writer::Durable,
 };
+use crate::packed::packed;
 
 /// Returns the time at which a write has to be on disk. That is at once if it has a message to send, a timer or a change
 /// of an action. The rest is steps that only read, which may be repeated.
@@ -42,22 +44,15 @@ pub(super) fn sync(changes: &Changes) -> Durable {
 pub(super) struct StoredChanges {
     commit: CommitId,
     thread: ThreadId,
-    steps: Vec<StoredStep>,
-    snapshot: Option<String>,
+    steps: Vec<Vec<u8>>,
+    snapshot: Option<Vec<u8>>,
     acks: Vec<Seq>,
     inbox_acks: Vec<Seq>,
     messages: Vec<String>,
     outbox: Vec<StoredOutgoing>,
     timers: Vec<TimerChange>,
     actions: Vec<StoredAction>,
-    audit: Vec<AuditDraft>,
-}
-
-/// A step. Its difference is separate because it is read alone when a thread is loaded.
-#[derive(Debug)]
-struct StoredStep {
-    delta: String,
-    record: String,
+    events: Vec<StoredEvent>,
 }
 
 impl From<&Changes> for StoredChanges {
@@ -67,35 +62,16 @@ impl From<&Changes> for StoredChanges {
         Self {
             commit: commit.clone(),
             thread: thread.clone(),
-            steps: steps.iter().map(StoredStep::from).collect(),
-            snapshot: snapshot.as_ref().map(json),
+            steps: steps.iter().map(lists::pack_step).collect(),
+            snapshot: snapshot.as_ref().map(packed),
             acks: acks.clone(),
             inbox_acks: inbox_acks.clone(),
             messages: messages.iter().map(json).collect(),
             outbox: outbox.iter().map(StoredOutgoing::from).collect(),
             timers: timers.clone(),
             actions: actions.iter().map(StoredAction::from).collect(),
-            audit: audit.clone(),
+            events: audit.iter().map(StoredEvent::from).collect(),
         }
-    }
-}
-
-impl From<&StepRecord> for StoredStep {
-    fn from(step: &StepRecord) -> Self {
-        let StepRecord { format, run, node, input, delta, next, at, duration_ms, usage, error } = step;
-        let without_delta = StepRecord {
-            format: *format,
-            run: run.clone(),
-            node: node.clone(),
-            input: input.clone(),
-            delta: serde_json::Value::Null,
-            next: next.clone(),
-            at: *at,
-            duration_ms: *duration_ms,
-            usage: usage.clone(),
-            error: error.clone(),
-        };
-        Self { delta: json(delta), record: json(&without_delta) }
     }
 }
 
@@ -110,7 +86,7 @@ pub(super) fn commit(
 ) -> Result<Version, Failure> {
     let fenced = || Error::Fenced(lease.thread.clone());
     let mut row = ThreadRow::find(connection, &lease.thread)?.ok_or_else(fenced)?;
-    if let Some(version) = find_commit(connection, &row, &changes.commit)? {
+    if let Some(version) = recent::find_commit(connection, &row, &changes.commit, clock)? {
         return Ok(version);
     }
     row.check(lease)?;
@@ -119,11 +95,9 @@ pub(super) fn commit(
     }
     for step in &changes.steps {
         row.version += 1;
-        connection.prepare_cached("INSERT INTO steps (id, delta, record) VALUES (?1, ?2, ?3)")?.execute(params![
-            key(row.id, row.version),
-            step.delta,
-            step.record
-        ])?;
+        connection
+            .prepare_cached("INSERT INTO steps (id, step) VALUES (?1, ?2)")?
+            .execute(params![key(row.id, row.version), step])?;
     }
     if let Some(snapshot) = &changes.snapshot {
         connection
@@ -140,7 +114,7 @@ pub(super) fn commit(
 pub(super) fn apply(connection: &Connection, changes: &StoredChanges, clock: Timestamp) -> Result<(), Failure> {
     debug_assert!(changes.steps.is_empty() && changes.snapshot.is_none(), "a step needs a lease");
     let mut row = ThreadRow::find_or_insert(connection, &changes.thread, clock)?;
-    if find_commit(connection, &row, &changes.commit)?.is_some() {
+    if recent::find_commit(connection, &row, &changes.commit, clock)?.is_some() {
         return Ok(());
     }
     write(connection, &mut row, changes, clock)?;
@@ -169,16 +143,6 @@ fn write(
     }
     outbox::put(connection, row, &changes.outbox)?;
     inbox::set_timers(connection, row, &changes.timers)?;
-    record::append(connection, row, &changes.audit)?;
-    connection
-        .prepare_cached("INSERT INTO commits (thread, commit_id, version, at) VALUES (?1, ?2, ?3, ?4)")?
-        .execute(params![row.id, changes.commit.as_str(), int(row.version), clock.0])?;
-    Ok(())
-}
-
-/// Returns the answer to an earlier write with the same commit id, if there was one.
-fn find_commit(connection: &Connection, row: &ThreadRow, commit: &CommitId) -> Result<Option<Version>, Failure> {
-    const SQL: &str = "SELECT version FROM commits WHERE thread = ?1 AND commit_id = ?2";
-    let mut select = connection.prepare_cached(SQL)?;
-    Ok(select.query_row(params![row.id, commit.as_str()], |row| Ok(uint(row.get(0)?))).optional()?)
+    record::append(connection, row, &changes.events)?;
+    recent::add_commit(connection, row, &changes.commit, clock)
 }

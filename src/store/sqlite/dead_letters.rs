@@ -68,7 +68,7 @@ pub(super) fn keep_message(
     at: Timestamp,
 ) -> Result<(), Failure> {
     const SQL: &str = "SELECT slot, nonce, progress, not_before, body, attempts FROM outbox WHERE id = ?1";
-    let (outgoing, body, attempts): (_, String, u32) = connection.prepare_cached(SQL)?.query_row([id], |row| {
+    let (outgoing, body, attempts): (_, Vec<u8>, u32) = connection.prepare_cached(SQL)?.query_row([id], |row| {
         let slot = row.get::<_, Option<String>>(0)?.map(Slot::new);
         let nonce = Nonce::new(row.get::<_, String>(1)?);
         Ok(((slot, nonce, row.get::<_, bool>(2)?, Timestamp(row.get(3)?)), row.get(4)?, row.get(5)?))

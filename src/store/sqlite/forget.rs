@@ -7,9 +7,11 @@ use rusqlite::{Connection, params};
 use super::{
     aside, dead_letters,
     failure::Failure,
-    keys::{int, json, key},
+    keys::{int, json},
+    recent, record,
     thread_row::ThreadRow,
 };
+use crate::packed::packed;
 
 /// The condition for a finished thread. ?1 is the time since which nothing may have happened, ?2
 /// the clock, ?3 the statuses of unfinished actions.
@@ -62,21 +64,20 @@ pub(super) fn forget(connection: &Connection, forget: &Forget, clock: Timestamp)
         Some(checkpoint) => {
             connection
                 .prepare_cached("INSERT OR REPLACE INTO snapshots (thread, version, snapshot) VALUES (?1, ?2, ?3)")?
-                .execute(params![row.id, int(row.version), json(checkpoint)])?;
-            let mut replace = connection.prepare_cached("UPDATE audit SET entry = ?3 WHERE id = ?1 AND hash = ?2")?;
+                .execute(params![row.id, int(row.version), packed(checkpoint)])?;
             for entry in &forget.record {
-                replace.execute(params![key(row.id, entry.seq), entry.hash, json(entry)])?;
+                record::replace(connection, &row, entry)?;
             }
         }
         None => {
             connection.prepare_cached("DELETE FROM audit WHERE id BETWEEN ?1 AND ?2")?.execute(row.keys())?;
+            recent::forget(connection, &row, clock)?;
             for sql in [
                 "DELETE FROM snapshots WHERE thread = ?1",
                 "DELETE FROM action_labels WHERE action IN (SELECT id FROM actions WHERE thread = ?1)",
                 "DELETE FROM actions WHERE thread = ?1",
                 "DELETE FROM slots WHERE thread = ?1",
                 "DELETE FROM timers WHERE thread = ?1",
-                "DELETE FROM commits WHERE thread = ?1",
                 "DELETE FROM threads WHERE id = ?1",
             ] {
                 connection.prepare_cached(sql)?.execute([row.id])?;

@@ -11,7 +11,7 @@ use super::{
     dead_letters,
     failure::Failure,
     keys::{bytes, int, json, name, parse, uint},
-    mailbox,
+    recent,
     thread_row::ThreadRow,
 };
 
@@ -27,7 +27,7 @@ pub(super) fn ingest(
     dedup: &[DedupKey],
     at: Timestamp,
 ) -> Result<Ingested, Failure> {
-    if !mailbox::add_keys(connection, dedup, at)? {
+    if !recent::add_keys(connection, dedup, at)? {
         return Ok(Ingested::Duplicate);
     }
     put(connection, partition, entry, claimed_until)?;

@@ -1,4 +1,4 @@
-//! The mailbox of a thread, and the deduplication keys.
+//! The mailbox of a thread.
 
 use countersign_core::{
     clock::Timestamp,
@@ -10,6 +10,7 @@ use rusqlite::{Connection, params};
 use super::{
     failure::Failure,
     keys::{bytes, key, parse, seq},
+    recent,
     thread_row::ThreadRow,
 };
 
@@ -29,7 +30,7 @@ pub(super) type StoredMessage = (Seq, Vec<u8>);
 
 /// Stores a delivery, unless it is a repeat, and wakes its thread.
 pub(super) fn ingest(connection: &Connection, delivery: &MailboxDelivery, now: Timestamp) -> Result<Ingested, Failure> {
-    if !add_keys(connection, &delivery.dedup, delivery.at)? {
+    if !recent::add_keys(connection, &delivery.dedup, delivery.at)? {
         return Ok(Ingested::Duplicate);
     }
     let mut row = ThreadRow::find_or_insert(connection, &delivery.thread, now)?;
@@ -89,20 +90,4 @@ pub(super) fn read(messages: Vec<StoredMessage>, mut unreadable: impl FnMut(Seq,
         }
     };
     messages.into_iter().filter_map(read).collect()
-}
-
-/// Stores deduplication keys. Returns false, and stores none, if one of them is already known.
-pub(super) fn add_keys(connection: &Connection, keys: &[DedupKey], at: Timestamp) -> Result<bool, Failure> {
-    // Looked up first: Slack delivers each mention twice, and a repeat then writes nothing.
-    let mut known = connection.prepare_cached("SELECT 1 FROM dedup WHERE key = ?1")?;
-    for key in keys {
-        if known.exists([key.as_str()])? {
-            return Ok(false);
-        }
-    }
-    let mut insert = connection.prepare_cached("INSERT OR IGNORE INTO dedup (key, at) VALUES (?1, ?2)")?;
-    for key in keys {
-        insert.execute(params![key.as_str(), at.0])?;
-    }
-    Ok(true)
 }

@@ -41,6 +41,7 @@ mod operations;
 mod outbox;
 mod power;
 mod readers;
+mod recent;
 mod record;
 mod registers;
 mod schema;

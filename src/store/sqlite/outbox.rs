@@ -20,16 +20,17 @@ use super::{
     keys::{self, bytes, int, json, key, parse, seq},
     thread_row::ThreadRow,
 };
+use crate::packed::packed;
 
-/// A message with a serialized body.
+/// A message with a packed body.
 #[derive(Debug)]
-pub(super) struct StoredOutgoing<B = String> {
+pub(super) struct StoredOutgoing {
     slot: Option<Slot>,
     nonce: Nonce,
     progress: bool,
     removes: bool,
     not_before: Timestamp,
-    body: B,
+    body: Vec<u8>,
 }
 
 impl From<&Outgoing> for StoredOutgoing {
@@ -40,7 +41,7 @@ impl From<&Outgoing> for StoredOutgoing {
             progress: *progress,
             removes: matches!(body, Outbound::Remove),
             not_before: *not_before,
-            body: json(body),
+            body: packed(body),
         }
     }
 }
@@ -59,14 +60,14 @@ impl From<&Claimed> for Claim {
     }
 }
 
-/// A claimed message, with its body still serialized.
+/// A claimed message, with its body still packed.
 #[derive(Debug)]
 pub(super) struct StoredClaimed {
     pub(super) thread: ThreadId,
     pub(super) seq: Seq,
     attempts: u32,
     posted: Option<Posted>,
-    outgoing: StoredOutgoing<Vec<u8>>,
+    outgoing: StoredOutgoing,
 }
 
 impl StoredClaimed {

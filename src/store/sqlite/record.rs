@@ -1,17 +1,31 @@
 //! The audit trail of a thread: append-only, each entry chained to the previous one.
 
 use countersign_core::{clock::Timestamp, ids::ThreadId};
-use countersign_graph::store::{AuditDraft, AuditEntry, Error};
+use countersign_graph::store::{AuditDraft, AuditEntry, Error, Unchained};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
     failure::Failure,
-    keys::{bytes, json, key, name, parse, seq},
+    keys::{bytes, key, name, parse, seq},
     thread_row::ThreadRow,
 };
+use crate::packed::packed;
+
+/// An event to append: its commitments are computed and it is packed by the caller, to relieve the writing thread.
+#[derive(Debug)]
+pub(super) struct StoredEvent {
+    event: Vec<u8>,
+    unchained: Unchained,
+}
+
+impl From<&AuditDraft> for StoredEvent {
+    fn from(event: &AuditDraft) -> Self {
+        Self { event: packed(event), unchained: Unchained::of(event) }
+    }
+}
 
 /// Appends events to the audit trail.
-pub(super) fn append(connection: &Connection, row: &ThreadRow, events: &[AuditDraft]) -> Result<(), Failure> {
+pub(super) fn append(connection: &Connection, row: &ThreadRow, events: &[StoredEvent]) -> Result<(), Failure> {
     if events.is_empty() {
         return Ok(());
     }
@@ -21,39 +35,80 @@ pub(super) fn append(connection: &Connection, row: &ThreadRow, events: &[AuditDr
         .query_row(row.keys(), |row| Ok((seq(row.get(0)?), row.get::<_, String>(1)?)))
         .optional()?;
     let (mut seq, mut previous) = last.unwrap_or_default();
-    let mut insert = connection.prepare_cached("INSERT INTO audit (id, hash, entry) VALUES (?1, ?2, ?3)")?;
-    for event in events {
+    let mut insert = connection.prepare_cached("INSERT INTO audit (id, hash, event) VALUES (?1, ?2, ?3)")?;
+    for StoredEvent { event, unchained } in events {
         seq += 1;
-        let entry = AuditEntry::chain(&row.thread, seq, &previous, event.clone());
-        insert.execute(params![key(row.id, seq), entry.hash, json(&entry)])?;
-        previous = entry.hash;
+        previous = unchained.hash(&row.thread, seq, &previous);
+        insert.execute(params![key(row.id, seq), previous, event])?;
     }
     Ok(())
 }
 
-/// An audit entry: its position, its hash and its serialized content.
-pub(super) type StoredAuditEntry = (u64, String, Vec<u8>);
+/// An audit entry, still packed.
+#[derive(Debug)]
+pub(super) struct StoredEntry {
+    seq: u64,
+    hash: String,
+    content: Content,
+}
 
-/// Returns the audit trail of a thread, still serialized.
-pub(super) fn entries(connection: &Connection, thread: &ThreadId) -> Result<Vec<StoredAuditEntry>, Failure> {
+#[derive(Debug)]
+enum Content {
+    /// The event alone. It is chained to the entry before it.
+    Event(Vec<u8>),
+    /// The complete entry.
+    Entry(Vec<u8>),
+}
+
+impl StoredEntry {
+    fn read(&self, previous: &str) -> Result<AuditEntry, Error> {
+        const WHAT: &str = "an entry of the record";
+        let event = match &self.content {
+            Content::Entry(entry) => return parse(entry, WHAT),
+            Content::Event(event) => parse(event, WHAT)?,
+        };
+        Ok(AuditEntry {
+            seq: self.seq,
+            previous: previous.to_owned(),
+            event,
+            sealed: None,
+            withheld: false,
+            hash: self.hash.clone(),
+        })
+    }
+}
+
+/// Returns the audit trail of a thread, still packed.
+pub(super) fn entries(connection: &Connection, thread: &ThreadId) -> Result<Vec<StoredEntry>, Failure> {
     let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(Vec::new()) };
-    const SQL: &str = "SELECT id, hash, entry FROM audit WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
+    const SQL: &str = "SELECT id, hash, event IS NOT NULL, coalesce(event, entry, x'') FROM audit \
+                       WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
     let mut select = connection.prepare_cached(SQL)?;
-    let rows = select.query_map(row.keys(), |row| Ok((seq(row.get(0)?), name(row, 1)?, bytes(row, 2)?)))?;
+    let rows = select.query_map(row.keys(), |row| {
+        let content = if row.get(2)? { Content::Event(bytes(row, 3)?) } else { Content::Entry(bytes(row, 3)?) };
+        Ok(StoredEntry { seq: seq(row.get(0)?), hash: name(row, 1)?, content })
+    })?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// Parses entries. Those that cannot be read are reported, and placeholders are returned in their
 /// places.
-pub(super) fn read(entries: Vec<StoredAuditEntry>, mut unreadable: impl FnMut(u64, Error)) -> Vec<AuditEntry> {
+pub(super) fn read(entries: Vec<StoredEntry>, mut unreadable: impl FnMut(u64, Error)) -> Vec<AuditEntry> {
     let mut record: Vec<AuditEntry> = Vec::with_capacity(entries.len());
-    for (seq, hash, entry) in entries {
-        let entry = parse(&entry, "an entry of the record").unwrap_or_else(|error| {
-            unreadable(seq, error);
-            let (previous, at) = record.last().map_or(("", Timestamp(0)), |last| (&last.hash, last.event.at));
-            AuditEntry::unreadable(seq, previous, hash, at)
+    for stored in entries {
+        let (previous, at) = record.last().map_or(("", Timestamp(0)), |last| (&last.hash, last.event.at));
+        let entry = stored.read(previous).unwrap_or_else(|error| {
+            unreadable(stored.seq, error);
+            AuditEntry::unreadable(stored.seq, previous, stored.hash, at)
         });
         record.push(entry);
     }
     record
+}
+
+/// Replaces an entry, in which something was hidden.
+pub(super) fn replace(connection: &Connection, row: &ThreadRow, entry: &AuditEntry) -> Result<(), Failure> {
+    const SQL: &str = "UPDATE audit SET event = NULL, entry = ?3 WHERE id = ?1 AND hash = ?2";
+    connection.prepare_cached(SQL)?.execute(params![key(row.id, entry.seq), entry.hash, packed(entry)])?;
+    Ok(())
 }

@@ -17,10 +17,12 @@ const MIGRATIONS: &[&str] = &[
     SET_ASIDE,
     DUE_SINCE,
     GRAPHS,
+    PACKED,
+    RECENT,
 ];
 
 /// Times are in milliseconds. Values that are searched or counted have columns; everything else is
-/// JSON. In `mailbox`, `steps`, `outbox` and `audit`, `id` is the thread and a position in it, see
+/// JSON, and packed since [`PACKED`]. In `mailbox`, `steps`, `outbox` and `audit`, `id` is the thread and a position in it, see
 /// [`super::keys`].
 const FIRST: &str = "
 -- A thread: who holds it, and since when there is something to do (`ready_at`) or to say (`send_at`).
@@ -221,6 +223,78 @@ UPDATE outbox SET since = not_before;
 /// The graph that a thread belongs to. Existing threads belong to the chat graph.
 const GRAPHS: &str = "
 ALTER TABLE threads ADD COLUMN graph TEXT NOT NULL DEFAULT 'chat';
+";
+
+/// Long values in packed form ([`crate::packed`]); text is one as well, so existing values stay as they are. A step is its
+/// difference and the rest of its record, each on a line. An `event` of the audit trail is chained to the entry before it;
+/// an `entry` is complete, because it is from an earlier version or something in it is hidden.
+const PACKED: &str = "
+CREATE TABLE packed_steps (id INTEGER PRIMARY KEY, step BLOB NOT NULL) STRICT;
+INSERT INTO packed_steps SELECT id, CAST(delta || char(10) || record AS BLOB) FROM steps;
+DROP TABLE steps;
+ALTER TABLE packed_steps RENAME TO steps;
+
+CREATE TABLE packed_snapshots (thread INTEGER PRIMARY KEY, version INTEGER NOT NULL, snapshot BLOB NOT NULL) STRICT;
+INSERT INTO packed_snapshots SELECT thread, version, CAST(snapshot AS BLOB) FROM snapshots;
+DROP TABLE snapshots;
+ALTER TABLE packed_snapshots RENAME TO snapshots;
+
+CREATE TABLE packed_audit (id INTEGER PRIMARY KEY, hash TEXT NOT NULL, event BLOB, entry BLOB) STRICT;
+INSERT INTO packed_audit SELECT id, hash, NULL, CAST(entry AS BLOB) FROM audit;
+DROP TABLE audit;
+ALTER TABLE packed_audit RENAME TO audit;
+
+CREATE TABLE packed_outbox (
+    id         INTEGER PRIMARY KEY,
+    slot       TEXT,
+    nonce      TEXT NOT NULL,
+    progress   INTEGER NOT NULL,
+    removes    INTEGER NOT NULL,
+    not_before INTEGER NOT NULL,
+    since      INTEGER NOT NULL,
+    attempts   INTEGER NOT NULL DEFAULT 0,
+    body       BLOB NOT NULL
+) STRICT;
+INSERT INTO packed_outbox
+    SELECT id, slot, nonce, progress, removes, not_before, since, attempts, CAST(body AS BLOB) FROM outbox;
+DROP TABLE outbox;
+ALTER TABLE packed_outbox RENAME TO outbox;
+
+CREATE TABLE packed_actions (
+    id           INTEGER PRIMARY KEY,
+    thread       INTEGER NOT NULL,
+    action       TEXT NOT NULL,
+    approval     TEXT NOT NULL UNIQUE,
+    status       TEXT NOT NULL,
+    revision     INTEGER NOT NULL,
+    requested_at INTEGER NOT NULL,
+    record       BLOB NOT NULL,
+    UNIQUE (thread, action)
+) STRICT;
+INSERT INTO packed_actions
+    SELECT id, thread, action, approval, status, revision, requested_at, CAST(record AS BLOB) FROM actions;
+DROP TABLE actions;
+ALTER TABLE packed_actions RENAME TO actions;
+CREATE INDEX actions_by_status ON actions (status, requested_at);
+CREATE INDEX actions_by_age ON actions (requested_at);
+CREATE INDEX actions_of_thread ON actions (thread, status, requested_at);
+";
+
+/// The keys of recent deliveries and writes, by day ([`super::recent`]), so that those of one day are adjacent and no index
+/// by time is needed.
+const RECENT: &str = "
+CREATE TABLE recent_keys (day INTEGER NOT NULL, key TEXT NOT NULL, PRIMARY KEY (day, key)) STRICT, WITHOUT ROWID;
+INSERT OR IGNORE INTO recent_keys SELECT at / 86400000, key FROM dedup;
+DROP TABLE dedup;
+CREATE TABLE recent_commits (
+    day       INTEGER NOT NULL,
+    thread    INTEGER NOT NULL,
+    commit_id TEXT NOT NULL,
+    version   INTEGER NOT NULL,
+    PRIMARY KEY (day, thread, commit_id)
+) STRICT, WITHOUT ROWID;
+INSERT OR IGNORE INTO recent_commits SELECT at / 86400000, thread, commit_id, version FROM commits;
+DROP TABLE commits;
 ";
 
 /// Returns the newest schema version that this program knows.

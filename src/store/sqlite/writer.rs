@@ -145,9 +145,12 @@ where
 fn serve(connection: &Connection, files: Option<&Files>, mut waiting: mpsc::Receiver<Box<dyn Job>>) {
     let check = || files.map_or(Ok(()), Files::check);
     let mut batch = Vec::with_capacity(MAX_BATCH);
+    let mut setting = None;
     while waiting.blocking_recv_many(&mut batch, MAX_BATCH) > 0 {
         let committed = match check() {
-            Ok(()) => commit(connection, &mut batch).and_then(|()| check().map_err(|lost| Arc::new(lost) as _)),
+            Ok(()) => {
+                commit(connection, &mut setting, &mut batch).and_then(|()| check().map_err(|lost| Arc::new(lost) as _))
+            }
             Err(lost) => Err(Arc::new(lost) as _),
         };
         for job in batch.drain(..) {
@@ -156,8 +159,8 @@ fn serve(connection: &Connection, files: Option<&Files>, mut waiting: mpsc::Rece
     }
 }
 
-fn commit(connection: &Connection, batch: &mut [Box<dyn Job>]) -> Committed {
-    transact(connection, batch).map_err(|error| {
+fn commit(connection: &Connection, setting: &mut Option<Durable>, batch: &mut [Box<dyn Job>]) -> Committed {
+    transact(connection, setting, batch).map_err(|error| {
         tracing::error!(
             operations = batch.len(),
             "Cannot write to the store: {}",
@@ -170,16 +173,24 @@ fn commit(connection: &Connection, batch: &mut [Box<dyn Job>]) -> Committed {
     })
 }
 
-fn transact(connection: &Connection, batch: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
+/// Runs a batch in one transaction. `setting` is what the connection is set to.
+fn transact(
+    connection: &Connection,
+    setting: &mut Option<Durable>,
+    batch: &mut [Box<dyn Job>],
+) -> rusqlite::Result<()> {
     let durable = match batch.iter().any(|job| job.sync() == Durable::Now) {
         true => Durable::Now,
         false => Durable::Later,
     };
-    // The setting applies from the next transaction on.
-    connection.execute_batch(match durable {
-        Durable::Now => "PRAGMA synchronous = FULL",
-        Durable::Later => "PRAGMA synchronous = NORMAL",
-    })?;
+    if *setting != Some(durable) {
+        // The setting applies from the next transaction on.
+        connection.execute_batch(match durable {
+            Durable::Now => "PRAGMA synchronous = FULL",
+            Durable::Later => "PRAGMA synchronous = NORMAL",
+        })?;
+        *setting = Some(durable);
+    }
     let changes_before = connection.total_changes();
     run(connection, "BEGIN IMMEDIATE")?;
     if batch.iter_mut().all(|job| job.run(connection)) {
