@@ -43,8 +43,7 @@ mod tests {
     fn messages_that_wait_count_as_tried_after_a_restart_of_the_machine() {
         let mut connection = Connection::open_in_memory().unwrap();
         super::super::schema::migrate(&mut connection).unwrap().unwrap();
-        let waits =
-            "INSERT INTO outbox (nonce, progress, removes, not_before, since, attempts, body) VALUES ('n', 0, 0, 0, 0, ?1, x'7b7d')";
+        let waits = "INSERT INTO outbox (nonce, progress, removes, not_before, since, attempts, body) VALUES ('n', 0, 0, 0, 0, ?1, x'7b7d')";
         connection.execute(waits, [0]).unwrap();
         connection.execute(waits, [3]).unwrap();
         let attempts_after = |start| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use countersign::{
     config::{Config, StoreKind},
     graph::{action::ActionRecord, store::Store},
-    store::{redis::RedisStore, sqlite::SqliteStore},
+    store::{packed, redis::RedisStore, sqlite::SqliteStore},
 };
 use redis::aio::MultiplexedConnection;
 use secrecy::SecretString;
@@ -70,7 +70,8 @@ impl Kept {
         match self {
             Self::InSqlite => {
                 let sql = "SELECT record FROM actions WHERE approval = ?1";
-                file(bot).query_row(sql, [record.approval.as_str()], |row| row.get(0)).unwrap()
+                let packed: Vec<u8> = file(bot).query_row(sql, [record.approval.as_str()], |row| row.get(0)).unwrap();
+                String::from_utf8(packed::unpack(&packed).unwrap().into_owned()).unwrap()
             }
             Self::InRedis(server) => {
                 let (mut connection, place) = place(server, record).await;
@@ -84,7 +85,7 @@ impl Kept {
         match self {
             Self::InSqlite => {
                 let sql = "UPDATE actions SET record = ?1 WHERE approval = ?2";
-                assert_eq!(file(bot).execute(sql, (text, record.approval.as_str())).unwrap(), 1);
+                assert_eq!(file(bot).execute(sql, (text.as_bytes(), record.approval.as_str())).unwrap(), 1);
             }
             Self::InRedis(server) => {
                 let (mut connection, place) = place(server, record).await;

@@ -10,7 +10,7 @@ use countersign::{
     clock::{Clock as _, ManualClock, Timestamp},
     graph::store::{Acquired, AuditDraft, AuditKind, Changes, Forget, Ingested, Store, Then},
     ids::ThreadId,
-    store::sqlite::SqliteStore,
+    store::{packed, sqlite::SqliteStore},
 };
 use tempfile::TempDir;
 
@@ -91,21 +91,21 @@ impl Fixture for Sqlite {
             Place::Inbox(_, seq) => {
                 of_key("UPDATE desk SET entry = CAST(?1 AS TEXT) WHERE seq = ?2", i64::try_from(*seq).unwrap())
             }
-            Place::Outgoing(thread, seq) => {
-                of_key("UPDATE outbox SET body = CAST(?1 AS TEXT) WHERE id = ?2", key(thread, *seq))
-            }
+            Place::Outgoing(thread, seq) => of_key("UPDATE outbox SET body = ?1 WHERE id = ?2", key(thread, *seq)),
             Place::Action(thread, id) => {
-                let sql = "UPDATE actions SET record = CAST(?1 AS TEXT) WHERE thread = ?2 AND action = ?3";
+                let sql = "UPDATE actions SET record = ?1 WHERE thread = ?2 AND action = ?3";
                 file.execute(sql, rusqlite::params![with, key(thread, 0) >> 32, id.as_str()]).unwrap()
             }
-            Place::Audit(thread, seq) => {
-                of_key("UPDATE audit SET entry = CAST(?1 AS TEXT) WHERE id = ?2", key(thread, *seq))
-            }
+            Place::Audit(thread, seq) => of_key("UPDATE audit SET event = ?1 WHERE id = ?2", key(thread, *seq)),
             Place::Step(thread, version) => {
-                of_key("UPDATE steps SET record = CAST(?1 AS TEXT) WHERE id = ?2", key(thread, *version))
+                let key = key(thread, *version);
+                let step = file.query_row("SELECT step FROM steps WHERE id = ?1", [key], |row| row.get(0)).unwrap();
+                let delta = text(step).lines().next().unwrap().to_owned() + "\n";
+                let step = [delta.as_bytes(), with].concat();
+                file.execute("UPDATE steps SET step = ?1 WHERE id = ?2", (step, key)).unwrap()
             }
             Place::Snapshot(thread) => {
-                of_key("UPDATE snapshots SET snapshot = CAST(?1 AS TEXT) WHERE thread = ?2", key(thread, 0) >> 32)
+                of_key("UPDATE snapshots SET snapshot = ?1 WHERE thread = ?2", key(thread, 0) >> 32)
             }
             Place::Aside(_, name) => {
                 let sql = "UPDATE set_aside SET content = ?1 WHERE place = ?2";
@@ -117,14 +117,14 @@ impl Fixture for Sqlite {
 }
 
 #[tokio::test]
-async fn what_is_older_than_a_day_is_forgotten() {
+async fn what_is_older_than_two_days_is_forgotten() {
     let f = Sqlite::fresh().await;
     for n in 0..700 {
         f.overhears(&thread(n), "lunch?").await;
     }
-    f.store().sweep(f.now() + Duration::from_secs(25 * 3600)).await.unwrap();
+    f.store().sweep(f.now() + Duration::from_secs(49 * 3600)).await.unwrap();
     let file = rusqlite::Connection::open(&f.path).unwrap();
-    for table in ["dedup", "mailbox", "threads"] {
+    for table in ["recent_keys", "mailbox", "threads"] {
         let rows: i64 = file.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap();
         assert_eq!(rows, 0, "{table}");
     }
@@ -139,7 +139,77 @@ async fn its_settings_lose_nothing() {
     assert!(durability.name.starts_with("SQLite 3.") && durability.name.ends_with(" (countersign.sqlite)"));
 }
 
-/// Takes back the newest steps of the schema.
+/// The text of a packed value.
+fn text(value: Vec<u8>) -> String {
+    String::from_utf8(packed::unpack(&value).unwrap().into_owned()).unwrap()
+}
+
+/// Replaces packed values by text, and complete entries take the place of events.
+fn unpack_all(file: &rusqlite::Connection) {
+    for (table, key, column) in [
+        ("steps", "id", "step"),
+        ("snapshots", "thread", "snapshot"),
+        ("actions", "id", "record"),
+        ("outbox", "id", "body"),
+        ("audit", "id", "event"),
+    ] {
+        let mut select = file.prepare(&format!("SELECT {key}, {column} FROM {table}")).unwrap();
+        let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        for row in rows {
+            let (id, value): (i64, Vec<u8>) = row.unwrap();
+            let sql = format!("UPDATE {table} SET {column} = CAST(?2 AS BLOB) WHERE {key} = ?1");
+            file.execute(&sql, (id, text(value))).unwrap();
+        }
+    }
+    let entry = "json_object('seq', id & 4294967295, 'previous', coalesce(lag(hash) OVER (PARTITION BY id >> 32 ORDER BY id), ''), \
+                 'event', json(CAST(event AS TEXT)), 'hash', hash)";
+    file.execute_batch(&format!(
+        "CREATE TABLE entries AS SELECT id, {entry} AS entry FROM audit; \
+         UPDATE audit SET event = NULL, entry = (SELECT CAST(entry AS BLOB) FROM entries WHERE entries.id = audit.id); \
+         DROP TABLE entries;"
+    ))
+    .unwrap();
+}
+
+/// Takes back the packing of values, and the keys by day.
+fn take_back_packing(file: &rusqlite::Connection) {
+    const BEFORE: &str = "
+        CREATE TABLE text_steps (id INTEGER PRIMARY KEY, delta TEXT NOT NULL, record TEXT NOT NULL) STRICT;
+        INSERT INTO text_steps SELECT id, substr(step, 1, instr(step, x'0a') - 1), substr(step, instr(step, x'0a') + 1)
+            FROM (SELECT id, CAST(step AS TEXT) AS step FROM steps);
+        CREATE TABLE text_snapshots (thread INTEGER PRIMARY KEY, version INTEGER NOT NULL, snapshot TEXT NOT NULL) STRICT;
+        INSERT INTO text_snapshots SELECT thread, version, CAST(snapshot AS TEXT) FROM snapshots;
+        CREATE TABLE text_audit (id INTEGER PRIMARY KEY, hash TEXT NOT NULL, entry TEXT NOT NULL) STRICT;
+        INSERT INTO text_audit SELECT id, hash, CAST(entry AS TEXT) FROM audit;
+        CREATE TABLE text_actions (id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, action TEXT NOT NULL,
+            approval TEXT NOT NULL UNIQUE, status TEXT NOT NULL, revision INTEGER NOT NULL, requested_at INTEGER NOT NULL,
+            record TEXT NOT NULL, UNIQUE (thread, action)) STRICT;
+        INSERT INTO text_actions
+            SELECT id, thread, action, approval, status, revision, requested_at, CAST(record AS TEXT) FROM actions;
+        CREATE TABLE text_outbox (id INTEGER PRIMARY KEY, slot TEXT, nonce TEXT NOT NULL, progress INTEGER NOT NULL,
+            removes INTEGER NOT NULL, not_before INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, body TEXT NOT NULL,
+            since INTEGER NOT NULL DEFAULT 0) STRICT;
+        INSERT INTO text_outbox
+            SELECT id, slot, nonce, progress, removes, not_before, attempts, CAST(body AS TEXT), since FROM outbox;
+        DROP TABLE steps; DROP TABLE snapshots; DROP TABLE audit; DROP TABLE actions; DROP TABLE outbox;
+        ALTER TABLE text_steps RENAME TO steps; ALTER TABLE text_snapshots RENAME TO snapshots;
+        ALTER TABLE text_audit RENAME TO audit; ALTER TABLE text_actions RENAME TO actions;
+        ALTER TABLE text_outbox RENAME TO outbox;
+        CREATE INDEX actions_by_status ON actions (status, requested_at);
+        CREATE INDEX actions_by_age ON actions (requested_at);
+        CREATE INDEX actions_of_thread ON actions (thread, status, requested_at);
+        CREATE TABLE dedup (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, at INTEGER NOT NULL) STRICT;
+        INSERT INTO dedup (key, at) SELECT key, day * 86400000 FROM recent_keys;
+        CREATE TABLE commits (id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, commit_id TEXT NOT NULL,
+            version INTEGER NOT NULL, at INTEGER NOT NULL, UNIQUE (thread, commit_id)) STRICT;
+        INSERT INTO commits (thread, commit_id, version, at) SELECT thread, commit_id, version, day * 86400000 FROM recent_commits;
+        DROP TABLE recent_keys; DROP TABLE recent_commits;
+    ";
+    unpack_all(file);
+    file.execute_batch(BEFORE).unwrap();
+}
+
+/// Takes back the steps of the schema before the packing.
 const WITHOUT_SET_ASIDE: &str = "ALTER TABLE threads DROP COLUMN graph; ALTER TABLE outbox DROP COLUMN since; \
     DROP TABLE set_aside; DROP TABLE probe; DROP INDEX actions_of_thread";
 
@@ -150,6 +220,7 @@ async fn a_file_from_before_there_were_labels_gets_them() {
     let Sqlite { store, clock, path, dir } = f;
     drop(store);
     let file = rusqlite::Connection::open(&path).unwrap();
+    take_back_packing(&file);
     file.execute_batch(WITHOUT_SET_ASIDE).unwrap();
     file.execute_batch(BEFORE_DEAD_LETTERS).unwrap();
     file.execute_batch("DROP TABLE action_labels; DROP TABLE files; DROP TABLE shown_files; PRAGMA user_version = 3")
@@ -179,6 +250,7 @@ async fn a_chart_from_before_files_had_threads_goes_with_its_thread() {
     let Sqlite { store, clock, path, dir } = f;
     drop(store);
     let file = rusqlite::Connection::open(&path).unwrap();
+    take_back_packing(&file);
     file.execute_batch(WITHOUT_SET_ASIDE).unwrap();
     file.execute_batch(BEFORE_DEAD_LETTERS).unwrap();
     file.execute_batch("DROP TABLE files; DROP TABLE shown_files; PRAGMA user_version = 4").unwrap();
