@@ -2,7 +2,8 @@
 //!
 //! A single thread writes ([`writer`]). It runs all waiting operations in one transaction, in which
 //! each can fail separately, and answers all of them after one commit, so that many operations
-//! share one `fsync`. Operations that may be repeated after a power failure ([`power`]) need none. Reads use their own connections ([`readers`]) and do not wait for the writer.
+//! share one `fsync`. Operations that may be repeated after a power failure ([`power`]) need none.
+//! Reads use their own connections ([`readers`]) and do not wait for the writer.
 //!
 //! The file is in WAL mode, and any tool may read it while the bot runs. Only one process may write
 //! it: the store holds a lock on `<path>.lock` and on the file itself as long as it exists, and a
@@ -10,8 +11,8 @@
 //! The files are accessible only to their owner, and are watched while the store is open
 //! ([`files`]): a write that would be missing after a restart is not acknowledged.
 //!
-//! Nothing here depends on Slack or a graph: values are stored as serialized JSON, next to the few
-//! columns that are searched. The pair of thread and position is one integer key, see [`keys`].
+//! Nothing here depends on Slack or a graph: values are stored as JSON, long ones packed
+//! ([`crate::packed`]), next to the few columns that are searched. The pair of thread and position is one integer key, see [`keys`].
 //! Start reading in `operations.rs`, which lists the operations, then in `changes.rs`, the central
 //! one; `schema.rs` has the tables.
 //!
