@@ -4,21 +4,19 @@
 //! The bot is a process of its own, whose counters nobody else touches. It looks for unannounced work only when it
 //! starts, so what it does between two quiet moments is what the approval needs.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use countersign::{
-    clock::SystemClock,
     graph::store::{Backlog, Store},
     ids::MessageTs,
     sandbox::slack::world::message::Message,
-    store::{redis::RedisStore, sqlite::SqliteStore},
 };
 use tokio::time::Instant;
 
 use super::{
     process::{Process, serve},
     processes::Page,
-    script::{Kept, World},
+    script::World,
 };
 use crate::support::{
     bot::{BOUND, eventually},
@@ -107,7 +105,7 @@ async fn one_approval(redis: Option<String>) -> Counts {
     let bot = Process::start(serve(&settings), &world.log());
     eventually("a bot that is connected", || bot.is_up() && world.slack.sockets() > 0).await;
     let seen = Seen { world: &world, page: Page::new(&settings), metrics: format!("http://127.0.0.1:{port}/metrics") };
-    let store = seen.store().await;
+    let store = world.kept.open_beside().await;
 
     let mut took = Vec::new();
     let mut calls = Vec::new();
@@ -135,14 +133,35 @@ async fn one_approval(redis: Option<String>) -> Counts {
 
 /// Ana asks for a start, Bo approves it, and both the card and an answer say so.
 async fn approve(world: &World, name: &str) {
-    let root = world.slack.says("ana", "experiments", &format!("@countersign start {name}"), None).unwrap();
-    let card = || said(world, &root).into_iter().find(|message| message.button(BUTTON).is_some());
-    eventually("a card", || card().is_some()).await;
-    world.slack.clicks("bo", "experiments", &card().unwrap().ts, BUTTON).await.unwrap();
-    eventually("the outcome and the answer", || card().is_none() && said(world, &root).len() == 2).await;
+    let root = asked(world, name);
+    eventually("a card", || card_of(world, &root).is_some()).await;
+    presses(world, &root).await;
+    eventually("the outcome and the answer", || is_over(world, &root)).await;
 }
 
-fn said(world: &World, root: &MessageTs) -> Vec<Message> {
+/// Ana asks for the start of an experiment, in a thread of its own.
+pub(super) fn asked(world: &World, name: &str) -> MessageTs {
+    world.slack.says("ana", "experiments", &format!("@countersign start {name}"), None).unwrap()
+}
+
+/// Bo approves it.
+pub(super) async fn presses(world: &World, root: &MessageTs) {
+    let card = card_of(world, root).expect("there is a card");
+    world.slack.clicks("bo", "experiments", &card.ts, BUTTON).await.unwrap();
+}
+
+/// The card that waits for it.
+pub(super) fn card_of(world: &World, root: &MessageTs) -> Option<Message> {
+    said(world, root).into_iter().find(|message| message.button(BUTTON).is_some())
+}
+
+/// Whether the card and an answer say how it came out.
+pub(super) fn is_over(world: &World, root: &MessageTs) -> bool {
+    card_of(world, root).is_none() && said(world, root).len() == 2
+}
+
+/// What the bot has in a thread.
+pub(super) fn said(world: &World, root: &MessageTs) -> Vec<Message> {
     let all = world.slack.thread("experiments", root);
     all.into_iter().filter(|message| message.by_app && !message.deleted).collect()
 }
@@ -155,14 +174,6 @@ struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    /// Opens the store beside the bot, over a connection that is not counted.
-    async fn store(&self) -> Arc<dyn Store> {
-        match &self.world.kept {
-            Kept::Sqlite(path) => Arc::new(SqliteStore::open_to_read(path, Arc::new(SystemClock)).unwrap()),
-            Kept::Redis(url) => Arc::new(RedisStore::open(url, false).await.unwrap()),
-        }
-    }
-
     /// Waits until nothing is left to do and nothing is being done, and returns what was done so far.
     async fn quiet(&self, store: &dyn Store) -> Counts {
         let deadline = Instant::now() + BOUND;

@@ -14,6 +14,7 @@ mod exports;
 mod gate;
 mod hot_path;
 mod idle;
+mod instructions;
 mod lease_loss;
 mod mail_operators;
 mod mail_servers;

@@ -63,6 +63,14 @@ impl Kept {
             Self::Redis(url) => Arc::new(RedisStore::open(url, false).await.unwrap()),
         }
     }
+
+    /// Opens it to look, beside the bot that has it, over a connection of its own.
+    pub(super) async fn open_beside(&self) -> Arc<dyn Store> {
+        match self {
+            Self::Sqlite(path) => Arc::new(SqliteStore::open_to_read(path, Arc::new(SystemClock)).unwrap()),
+            Self::Redis(_) => self.open().await,
+        }
+    }
 }
 
 /// A workspace and a platform, in this process; bots are told of them by their settings.
@@ -112,12 +120,23 @@ impl World {
 
     /// The same with one system more.
     pub(super) async fn start_with(redis: Option<String>, beside: Beside) -> Self {
-        let folder = tempfile::tempdir().unwrap();
         let slack = slack::Options {
             answer_within: Duration::from_secs(1),
             redeliver_after: [0, 100, 200, 400, 800, 1600, 3200, 6400].map(Duration::from_millis).to_vec(),
             ..slack::Options::default()
         };
+        Self::start_in(slack, redis, beside).await
+    }
+
+    /// The same where a bot may be very slow, and is left alone until it answers.
+    pub(super) async fn unhurried(redis: Option<String>) -> Self {
+        let hour = Duration::from_secs(3600);
+        let slack = slack::Options { answer_within: hour, ping_every: hour, ..slack::Options::default() };
+        Self::start_in(slack, redis, Beside::Nothing).await
+    }
+
+    async fn start_in(slack: slack::Options, redis: Option<String>, beside: Beside) -> Self {
+        let folder = tempfile::tempdir().unwrap();
         let upgrade = upgrade::Options { seed: true, ..upgrade::Options::default() };
         let kept = redis.map_or_else(|| Kept::Sqlite(folder.path().join("threads.sqlite")), Kept::Redis);
         Self {

@@ -25,10 +25,7 @@ impl WallClock {
     ///
     /// If libfaketime is not installed, or the file cannot be written.
     pub(crate) fn right(file: PathBuf) -> anyhow::Result<Self> {
-        let folders = fs::read_dir("/usr/lib").context("cannot read /usr/lib")?;
-        let mut found = folders.flatten().map(|folder| folder.path().join(LIBRARY)).filter(|path| path.exists());
-        let library = found.next().context("libfaketime is missing; on Debian: apt-get install libfaketime")?;
-        let clock = Self { library, file };
+        let clock = Self { library: library()?, file };
         clock.set(0.0).with_context(|| format!("cannot write {}", clock.file.display()))?;
         Ok(clock)
     }
@@ -50,4 +47,15 @@ impl WallClock {
             ("NO_FAKE_STAT", Path::new("1")),
         ]
     }
+}
+
+/// Where libfaketime is.
+///
+/// # Errors
+///
+/// If it is not installed.
+pub(crate) fn library() -> anyhow::Result<PathBuf> {
+    let folders = fs::read_dir("/usr/lib").context("cannot read /usr/lib")?;
+    let mut found = folders.flatten().map(|folder| folder.path().join(LIBRARY)).filter(|path| path.exists());
+    found.next().context("libfaketime is missing; on Debian: apt-get install libfaketime")
 }

@@ -9,7 +9,7 @@
 
 mod bots;
 pub(crate) mod case;
-mod clocks;
+pub(crate) mod clocks;
 mod driver;
 pub(crate) mod judge;
 mod report;

@@ -1,0 +1,197 @@
+//! The instructions that the bot executes for one approval: the one figure of its processor time that depends neither on
+//! the machine nor on what else runs there.
+//!
+//! The bot runs under `valgrind --tool=callgrind`, which counts. After each approval, once nothing is left to do, the count
+//! since the last one is written to a file and begins again at zero. This test has the debug build, so the number is many
+//! times that of the release build, which `cargo bench --bench load -- --instructions` counts; but it grows with it.
+//!
+//! Valgrind makes the bot some fifty times slower, and time passes as much slower for it (libfaketime). So it does what it
+//! does otherwise: it holds steps back that take milliseconds, and does not say that a change is running.
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+use super::{
+    hot_path::{asked, card_of, is_over, presses},
+    process::{Process, serve},
+    processes::Page,
+    script::World,
+};
+use crate::{
+    nemesis::harness::clocks,
+    support::{ports::free_port, redis::RedisServer},
+};
+
+/// The most that one approval may take, in millions: what it took when it was last measured (88.9 and 92.6), and 10 %.
+const WITH_SQLITE: f64 = 98.0;
+const WITH_REDIS: f64 = 102.0;
+
+/// The approvals that are counted. Nothing makes one cheaper than it is, so the least is compared.
+const APPROVALS: usize = 3;
+
+/// How fast time passes for the bot.
+const TIME: &str = "+0 x0.02";
+/// How long anything may take. Generous: the machine may have other work as well.
+const LIMIT: Duration = Duration::from_secs(600);
+/// How long is left between two looks, and how long nothing may be left to do until the bot is quiet.
+const LOOK: Duration = Duration::from_millis(50);
+const QUIET: Duration = Duration::from_secs(1);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approval_takes_few_instructions_with_sqlite() {
+    assert_few(one_approval(None).await, WITH_SQLITE);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approval_takes_few_instructions_with_redis() {
+    let server = RedisServer::start().await;
+    assert_few(one_approval(Some(server.url())).await, WITH_REDIS);
+}
+
+#[expect(clippy::print_stdout, reason = "how many it takes is a result, too")]
+fn assert_few(counted: Vec<f64>, budget: f64) {
+    println!("{counted:.1?} million instructions, of at most {budget}");
+    let least = counted.iter().copied().fold(f64::INFINITY, f64::min);
+    assert!(least > budget / 10.0, "too few to be an approval: {counted:.1?} million");
+    assert!(least <= budget, "at most {budget} million: {counted:.1?}");
+}
+
+/// Returns what each of some approvals takes, in million instructions, once the bot knows who is who.
+async fn one_approval(redis: Option<String>) -> Vec<f64> {
+    let world = World::unhurried(redis).await;
+    let name = |number: usize| format!("Trial {number}");
+    for number in 0..=APPROVALS {
+        world.upgrade.has(&name(number), "inactive");
+    }
+    let bot = Counted::start(&world);
+    until("a bot that is connected", &bot, || bot.process.is_up() && world.slack.sockets() > 0).await;
+    let mut took = Vec::new();
+    for number in 0..=APPROVALS {
+        let name = name(number);
+        let root = asked(&world, &name);
+        until("a card", &bot, || card_of(&world, &root).is_some()).await;
+        presses(&world, &root).await;
+        until("the outcome and the answer", &bot, || is_over(&world, &root)).await;
+        assert_eq!(world.upgrade.experiment(&name).unwrap()["state"], "running", "{}", bot.process.log());
+        bot.is_quiet(&world).await;
+        took.push(bot.executed().await as f64 / 1e6);
+    }
+    took.remove(0); // with the start, and the first one asks who is who
+    took
+}
+
+/// A bot whose instructions are counted.
+struct Counted {
+    process: Process,
+    page: Page,
+    /// Answers at once, and does nothing else.
+    health: String,
+    folder: PathBuf,
+}
+
+impl Counted {
+    fn start(world: &World) -> Self {
+        let port = free_port();
+        let (listens_on, library) = (port.to_string(), clocks::library().unwrap());
+        let mut settings = world.settings();
+        let further = [
+            ("PORT", listens_on.as_str()),
+            ("COUNTERSIGN__SLACK__TIMEOUT", "60s"),
+            ("COUNTERSIGN__UPGRADE__TIMEOUT", "60s"),
+            ("COUNTERSIGN__WORKERS__LEASE", "1h"),
+            ("COUNTERSIGN__WORKERS__SWEEP_EVERY", "1h"),
+            ("COUNTERSIGN__WATCHES__EVERY", "1h"),
+            ("FAKETIME", TIME),
+            ("LD_PRELOAD", library.to_str().unwrap()),
+        ];
+        settings.extend(further.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        let folder = world.folder().to_owned();
+        let program = serve(&settings);
+        let mut command = Command::new("valgrind");
+        command
+            .args(["--tool=callgrind", "--quiet", "--fair-sched=yes", "--read-inline-info=no"])
+            .arg(format!("--callgrind-out-file={}", folder.join("counted").display()))
+            .arg(vgdb_files(&folder))
+            .arg(program.get_program())
+            .args(program.get_args())
+            .env_clear()
+            .envs(&settings);
+        let process = Process::start(command, &world.log());
+        let health = format!("http://127.0.0.1:{port}/healthz");
+        Self { process, page: Page::new(&settings), health, folder }
+    }
+
+    /// Waits until nothing is left to do, and nothing is being done.
+    async fn is_quiet(&self, world: &World) {
+        let store = world.kept.open_beside().await;
+        let (deadline, mut since) = (Instant::now() + LIMIT, Instant::now());
+        let seen = || (world.slack.recorded().calls.len(), world.upgrade.ledger().len(), self.time());
+        let mut before = seen();
+        while since.elapsed() < QUIET {
+            tokio::time::sleep(LOOK).await;
+            let left = store.backlog().await.unwrap();
+            let now = seen();
+            if left != Default::default() || now != before {
+                (before, since) = (now, Instant::now());
+            }
+            assert!(Instant::now() < deadline, "it does not become quiet: {left:?}\n{}", self.process.log());
+        }
+    }
+
+    /// The processor time that it has had, in hundredths of a second.
+    fn time(&self) -> u64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id())).unwrap();
+        let (_, fields) = stat.rsplit_once(") ").expect("the name is in brackets");
+        fields.split(' ').skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum()
+    }
+
+    /// The instructions since this was last asked, or since it began.
+    async fn executed(&self) -> u64 {
+        let mut dump = Command::new("vgdb")
+            .arg(format!("--pid={}", self.process.id()))
+            .arg(vgdb_files(&self.folder))
+            // It is told when it does something, and not made to by ptrace, which may be forbidden.
+            .args(["--max-invoke-ms=0", "dump"])
+            .env_clear()
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let deadline = Instant::now() + LIMIT;
+        let ended = loop {
+            if let Some(ended) = dump.try_wait().unwrap() {
+                break ended;
+            }
+            assert!(Instant::now() < deadline, "it does not say what it counted:\n{}", self.process.log());
+            self.page.get(&self.health).await;
+            tokio::time::sleep(LOOK).await;
+        };
+        assert!(ended.success(), "{ended}");
+        let number = |path: &Path| path.extension()?.to_str()?.parse::<u32>().ok();
+        let files = std::fs::read_dir(&self.folder).unwrap().map(|file| file.unwrap().path());
+        let counted = files.filter(|path| path.file_stem().is_some_and(|stem| stem == "counted"));
+        let newest = counted.filter(|path| number(path).is_some()).max_by_key(|path| number(path));
+        let text = std::fs::read_to_string(newest.expect("it was dumped")).unwrap();
+        text.lines().find_map(|line| line.strip_prefix("totals: ")).unwrap().trim().parse().unwrap()
+    }
+}
+
+/// Where valgrind and vgdb meet.
+fn vgdb_files(folder: &Path) -> String {
+    format!("--vgdb-prefix={}", folder.join("vgdb").display())
+}
+
+async fn until(what: &str, bot: &Counted, fact: impl Fn() -> bool) {
+    let deadline = Instant::now() + LIMIT;
+    while !fact() {
+        assert!(bot.process.ended().is_none(), "it ended:\n{}", bot.process.log());
+        assert!(Instant::now() < deadline, "waited in vain for {what}:\n{}", bot.process.log());
+        tokio::time::sleep(LOOK).await;
+    }
+}
