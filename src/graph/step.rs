@@ -201,10 +201,14 @@ impl<S: State> Engine<S> {
         info: StepInfo<'_>,
         extra: Changes,
     ) -> Result<LeaseState, Error> {
+        let node = info.node;
         let changes = self.with_step(session, info, extra);
         match changes.snapshot {
             Some(_) => self.save(session, changes, Then::Keep).await?,
-            None => session.hold(changes),
+            None => {
+                session.hold(changes);
+                tracing::debug!(thread.id = %session.lease.thread, node.name = node, "A step is held back");
+            }
         }
         Ok(LeaseState::Held)
     }

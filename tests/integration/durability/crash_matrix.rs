@@ -1,5 +1,6 @@
-//! Whole dialogues, interrupted everywhere: the process dies at each write to the store and at each call to the outside,
-//! before it, after it, and with the call still on its way. Another one takes over, and nobody may notice.
+//! Whole dialogues, interrupted everywhere: the process dies at each write to the store, where a step is held back in place
+//! of one, and at each call to the outside, before it, after it, and with the call still on its way. Another one takes
+//! over, and nobody may notice.
 //!
 //! The points are not listed here: a run without a crash tells them, so new code is covered by itself. What such a run
 //! comes to is what every interrupted one must come to: the same words, the same changes, the same record.

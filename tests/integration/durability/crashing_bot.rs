@@ -10,13 +10,15 @@ use countersign::{
     config::{Config, environment},
 };
 use tokio_util::sync::CancellationToken;
+use tracing_subscriber::{layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
-use super::crashing_store::{Crash, CrashingStore, Point};
+use super::crashing_store::{Crash, CrashingStore, Holding, Point};
 
 /// Where the process dies, as JSON.
 const POINT: &str = "CRASHING_BOT_POINT";
 /// Where the names of its writes go. Without it the process is no bot.
 const NAMES: &str = "CRASHING_BOT_NAMES";
+
 
 /// The bot with these settings that dies at `point`, if one is given, and writes down what it wrote.
 pub(super) fn command(settings: &HashMap<String, String>, point: Option<&Point>, names: &Path) -> Command {
@@ -41,10 +43,13 @@ async fn the_bot_that_crashes() {
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).unwrap();
     rustls::crypto::ring::default_provider().install_default().ok();
     let config = Config::load(None, &environment, &countersign::app::installed::SETTINGS).unwrap();
-    telemetry::log(&config.server.log, config.server.log_format);
+    let crash = Arc::new(Crash::at(point, Path::new(names)));
+    let levels = format!("{},countersign::graph=debug", config.server.log); // what is held back is told there
+    let log = telemetry::subscriber(&levels, config.server.log_format, false, std::io::stderr);
+    log.with(Holding(crash.clone())).init();
     let clock = Arc::new(SystemClock);
     let store = dependencies::store(&config, clock.clone()).await.unwrap();
-    let store = Arc::new(CrashingStore::new(store, Crash::at(point, Path::new(names))));
+    let store = Arc::new(CrashingStore::new(store, crash));
     let stop = CancellationToken::new();
     let bot = Bot::with_store(store, &config, clock, stop.clone()).await.unwrap();
     let stopped = stop.clone();

@@ -1,12 +1,25 @@
-//! A store that takes its process down at a chosen write.
+//! A store that takes its process down at a chosen write, or when a step is held back in place of a write.
 //!
-//! Writes that change something are counted: those that a [`Watch`] is told of.
+//! Writes that change something are counted: those that a [`Watch`] is told of. Steps that are held back are counted with
+//! them, by the line about each in the log.
 
-use std::{collections::HashMap, fs::File, io::Write as _, path::Path, sync::Mutex};
+use std::{
+    collections::HashMap,
+    fmt::Debug,
+    fs::File,
+    io::Write as _,
+    path::Path,
+    sync::{Arc, Mutex},
+};
 
 use async_trait::async_trait;
 use countersign::graph::store::Error;
 use serde::{Deserialize, Serialize};
+use tracing::{
+    Event, Subscriber,
+    field::{Field, Visit},
+};
+use tracing_subscriber::layer::{Context, Layer};
 
 use crate::support::watched_store::{Watch, WatchedStore};
 
@@ -32,7 +45,7 @@ pub(super) enum Side {
 }
 
 /// A store that dies at a write.
-pub(super) type CrashingStore = WatchedStore<Crash>;
+pub(super) type CrashingStore = WatchedStore<Arc<Crash>>;
 
 /// Counts the writes, writes their names down, and dies at one of them.
 #[derive(Debug)]
@@ -63,20 +76,20 @@ impl Crash {
     }
 }
 
-#[async_trait]
-impl Watch for Crash {
-    async fn begins(&self, name: &str, certain: bool) -> Result<(), Error> {
-        let Some(point) = &self.point else { return Ok(()) };
+impl Crash {
+    /// Dies here, if it is the point on this side of a write.
+    fn before(&self, name: &str, certain: bool) {
+        let Some(point) = &self.point else { return };
         // At the next chance, if another write was faster.
         let is_next = self.written.lock().unwrap().up_to(point) + 1 >= point.at;
         let is_it = point.name == name || certain && !point.by_name;
         if point.side == Side::Before && is_next && is_it {
             std::process::abort();
         }
-        Ok(())
     }
 
-    fn done(&self, name: &str) {
+    /// Counts a write, and dies here, if it is the point on this side of it.
+    fn after(&self, name: &str) {
         let mut names = self.names.lock().unwrap();
         let mut written = self.written.lock().unwrap();
         written.all += 1;
@@ -85,5 +98,54 @@ impl Watch for Crash {
             std::process::abort();
         }
         writeln!(names, "{name}").unwrap();
+    }
+}
+
+#[async_trait]
+impl Watch for Arc<Crash> {
+    async fn begins(&self, name: &str, certain: bool) -> Result<(), Error> {
+        self.before(name, certain);
+        Ok(())
+    }
+
+    fn done(&self, name: &str) {
+        self.after(name);
+    }
+}
+
+/// Counts the steps that are held back, as `hold analyze`, by what is logged.
+#[derive(Debug)]
+pub(super) struct Holding(pub(super) Arc<Crash>);
+
+impl<S: Subscriber> Layer<S> for Holding {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let mut line = Line::default();
+        event.record(&mut line);
+        if line.message == "A step is held back" {
+            let name = format!("hold {}", line.node);
+            self.0.before(&name, false);
+            self.0.after(&name);
+        }
+    }
+}
+
+/// The part of a line in the log that is looked at.
+#[derive(Default)]
+struct Line {
+    message: String,
+    node: String,
+}
+
+impl Visit for Line {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == "node.name" {
+            value.clone_into(&mut self.node);
+        }
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        if field.name() == "message" {
+            self.message = format!("{value:?}");
+        }
     }
 }
