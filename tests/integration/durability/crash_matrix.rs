@@ -14,7 +14,7 @@
 //! ```
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     process::Command,
     sync::Arc,
     time::{Duration, Instant},
@@ -38,16 +38,16 @@ use super::{
 use crate::support::redis::RedisServer;
 
 /// How many dialogues are held at a time. They mostly wait.
-const AT_A_TIME: usize = 6;
+pub(super) const AT_A_TIME: usize = 6;
 
 /// How many points of each further dialogue are drawn, and how many pairs of the first.
 const DRAWN_IN_SQLITE: usize = 8;
 const DRAWN_IN_REDIS: usize = 3;
 
 /// Which dialogues are played at every point besides the first: all of them, or those of these names.
-const WHICH: &str = "CRASHES";
+pub(super) const WHICH: &str = "CRASHES";
 /// What samples are drawn with.
-const SEED: &str = "CRASHES_SEED";
+pub(super) const SEED: &str = "CRASHES_SEED";
 
 /// How the calls end that change something, besides those that post in Slack.
 const CHANGING: &[&str] = &[
@@ -66,7 +66,7 @@ const CHANGING: &[&str] = &[
 
 /// Where a process dies.
 #[derive(Clone, Debug)]
-enum Point {
+pub(super) enum Point {
     Write(WritePoint),
     /// With the name of the call, for whoever reads a failure.
     #[allow(dead_code, reason = "shown")]
@@ -236,7 +236,7 @@ async fn matrix(stores: Stores, dialogue: &Dialogue) -> Result<(), String> {
 
 impl Point {
     /// How many processes die.
-    fn deaths(&self) -> usize {
+    pub(super) fn deaths(&self) -> usize {
         match self {
             Self::Write(_) | Self::Call(..) => 1,
             // The second may have less to do than the first would have had.
@@ -246,7 +246,10 @@ impl Point {
 }
 
 /// The writes of a dialogue without a crash, and how it comes out.
-async fn names_of_writes(redis: Option<String>, dialogue: &Dialogue) -> Result<(Vec<String>, Outcome), String> {
+pub(super) async fn names_of_writes(
+    redis: Option<String>,
+    dialogue: &Dialogue,
+) -> Result<(Vec<String>, Outcome), String> {
     let world = World::start_with(redis, dialogue.beside).await;
     let names = world.folder().join("writes");
     let bot = Process::start(crashing_bot::command(&world.settings(), None, &names), &world.log());
@@ -257,7 +260,7 @@ async fn names_of_writes(redis: Option<String>, dialogue: &Dialogue) -> Result<(
 }
 
 /// The outside calls of a dialogue without a crash.
-async fn names_of_calls(
+pub(super) async fn names_of_calls(
     redis: Option<String>,
     dialogue: &Dialogue,
     undisturbed: &Outcome,
@@ -274,7 +277,7 @@ async fn names_of_calls(
 
 /// Every write and every call. `by_name`: each is counted among those of its name, since some come at times of their own,
 /// as the rounds of mail do.
-fn points(writes: &[String], calls: &[String], by_name: bool) -> Vec<Point> {
+pub(super) fn points(writes: &[String], calls: &[String], by_name: bool) -> Vec<Point> {
     let counted = |all: &[String], n: usize| match by_name {
         true => all[..=n].iter().filter(|name| **name == all[n]).count(),
         false => n + 1,
@@ -333,6 +336,17 @@ pub(super) async fn hold_through_gates(
     calls: &Arc<Calls>,
     origins: Vec<String>,
 ) -> Result<Ended, String> {
+    hold_of(world, dialogue, calls, origins, serve).await
+}
+
+/// The same with a bot that is started in some way.
+pub(super) async fn hold_of(
+    world: &World,
+    dialogue: &Dialogue,
+    calls: &Arc<Calls>,
+    origins: Vec<String>,
+    bot: impl FnOnce(&HashMap<String, String>) -> Command,
+) -> Result<Ended, String> {
     let mut settings = world.settings();
     let mut gates = Vec::new();
     for origin in origins {
@@ -340,5 +354,5 @@ pub(super) async fn hold_through_gates(
         settings.values_mut().for_each(|value| *value = value.replace(&origin, gate.url()));
         gates.push(gate);
     }
-    world.hold(dialogue, Process::start_for(&calls.kill, serve(&settings), &world.log()), Vec::new()).await
+    world.hold(dialogue, Process::start_for(&calls.kill, bot(&settings), &world.log()), Vec::new()).await
 }

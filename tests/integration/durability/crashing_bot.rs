@@ -12,13 +12,18 @@ use countersign::{
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::{layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
-use super::crashing_store::{Crash, CrashingStore, Holding, Point};
+use super::{
+    crashing_store::{Crash, CrashingStore, Holding, Point},
+    synced::Synced,
+};
 
 /// Where the process dies, as JSON.
 const POINT: &str = "CRASHING_BOT_POINT";
 /// Where the names of its writes go. Without it the process is no bot.
 const NAMES: &str = "CRASHING_BOT_NAMES";
 
+/// Where copies of its files go, as the disk has them. Without it there are none.
+const SYNCED: &str = "CRASHING_BOT_SYNCED";
 
 /// The bot with these settings that dies at `point`, if one is given, and writes down what it wrote.
 pub(super) fn command(settings: &HashMap<String, String>, point: Option<&Point>, names: &Path) -> Command {
@@ -31,6 +36,12 @@ pub(super) fn command(settings: &HashMap<String, String>, point: Option<&Point>,
     if let Some(point) = point {
         command.env(POINT, serde_json::to_string(point).unwrap());
     }
+    command
+}
+
+/// The same, on SQLite, which leaves its files behind as the disk has them, in a folder.
+pub(super) fn with_synced(mut command: Command, folder: &Path) -> Command {
+    command.env(SYNCED, folder);
     command
 }
 
@@ -47,8 +58,12 @@ async fn the_bot_that_crashes() {
     let levels = format!("{},countersign::graph=debug", config.server.log); // what is held back is told there
     let log = telemetry::subscriber(&levels, config.server.log_format, false, std::io::stderr);
     log.with(Holding(crash.clone())).init();
+    let synced = environment.get(SYNCED).map(|folder| Synced::of(&config.store.path, Path::new(folder)));
     let clock = Arc::new(SystemClock);
     let store = dependencies::store(&config, clock.clone()).await.unwrap();
+    if let Some(synced) = synced {
+        synced.copies_from_now_on();
+    }
     let store = Arc::new(CrashingStore::new(store, crash));
     let stop = CancellationToken::new();
     let bot = Bot::with_store(store, &config, clock, stop.clone()).await.unwrap();

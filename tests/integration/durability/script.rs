@@ -28,6 +28,7 @@ use super::{
     dialogues::{Act, Dialogue, Seen},
     mail_servers::MailServers,
     process::{Process, serve},
+    synced,
 };
 use crate::support::bot::{eventually, well_mannered};
 
@@ -246,6 +247,7 @@ impl World {
                     return Err(format!("a bot ended that should not have:\n{}", bot.log()));
                 }
                 (may_die, crashes) = (may_die - 1, crashes + 1);
+                self.lose_power();
                 let command = if next.is_empty() { serve(&self.settings()) } else { next.remove(0) };
                 bot = Process::start(command, &self.log());
             }
@@ -286,6 +288,18 @@ impl World {
         let words = if dialogue.by_chance { Vec::new() } else { words(&said) };
         let effects = (dialogue.effects)(self);
         Ok(Ended { outcome: Outcome { words, posted: ever, effects, recorded }, crashes })
+    }
+
+    /// Where a bot of [`super::crashing_bot::with_synced`] leaves its files as the disk has them.
+    pub(super) fn synced(&self) -> PathBuf {
+        self.folder().join("synced")
+    }
+
+    /// A bot has died: if it has left its files as the disk has them, its machine had a power failure.
+    fn lose_power(&self) {
+        if let Kept::Sqlite(path) = &self.kept {
+            synced::put_back(path, &self.synced());
+        }
     }
 
     /// Does what somebody does, as a task: whether it was acknowledged.
@@ -392,6 +406,7 @@ impl World {
                     return Err(format!("told to stop, it ended with {status}:\n{}", bot.log()));
                 };
                 (*may_die, *crashes) = (left, *crashes + 1);
+                self.lose_power();
             }
             let store = self.kept.open().await;
             let backlog = store.backlog().await.unwrap();
