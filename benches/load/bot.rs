@@ -12,6 +12,9 @@ use anyhow::{Context as _, ensure};
 
 use crate::wire::SIGNING_SECRET;
 
+/// The name of the SQLite file.
+pub(crate) const STORE: &str = "threads.sqlite";
+
 /// The time limit for the bot to stop.
 const DRAIN: Duration = Duration::from_secs(30);
 
@@ -86,7 +89,7 @@ impl Bot {
             .env("SLACK_SIGNING_SECRET", SIGNING_SECRET)
             .env("UPGRADE_API_URL", around.upgrade_url)
             .env("PORT", address.port().to_string())
-            .env("COUNTERSIGN__STORE__PATH", around.folder.join("threads.sqlite"))
+            .env("COUNTERSIGN__STORE__PATH", around.folder.join(STORE))
             .env("COUNTERSIGN__APPROVALS__DIGEST_KEY_FILE", around.folder.join("countersign.key"))
             .env("COUNTERSIGN__SERVER__LOG", "warn")
             // All dialogues are in one channel here: at Slack's one message a second it would measure nothing else.

@@ -22,6 +22,7 @@
 //! | `--seed N` | with `--mail`: the seed of the faults, 7 if not said |
 //! | `--cells` | only approvals, in the cells of a table (`cells`), which is written into `docs/performance.md` |
 //! | `--instructions` | only the instructions of an approval, counted by valgrind and written there as well |
+//! | `--stored N` | only a store of N threads that the bot wrote, every fifth with an open card: the start, memory, presses of those cards and the size of the files, written there as well |
 //! | `--bot FILE` | another build of the bot, such as the one before a change |
 //!
 //! One round trip is: mention → card → press → change on the platform → outcome on the card and a reply in the thread.
@@ -46,6 +47,7 @@ mod place;
 mod round;
 mod slack;
 mod slow;
+mod stored;
 #[path = "../../tests/integration/durability/many_mails/verdict.rs"]
 mod verdict;
 mod waiting;
@@ -115,6 +117,8 @@ struct Options {
     cells: bool,
     #[arg(long, conflicts_with_all = NOT_ON_THE_PAGE)]
     instructions: bool,
+    #[arg(long, conflicts_with_all = NOT_ON_THE_PAGE)]
+    stored: Option<usize>,
     #[arg(long, default_value = env!("CARGO_BIN_EXE_countersign"))]
     bot: PathBuf,
     /// Passed by `cargo bench`; ignored.
@@ -140,7 +144,10 @@ async fn run_as_told(options: Options) -> anyhow::Result<()> {
     if options.instructions {
         instructions::measure(&options.bot).await?;
     }
-    if !options.cells && !options.instructions {
+    if let Some(threads) = options.stored {
+        stored::measure(&options.bot, threads, options.rounds).await?;
+    }
+    if !options.cells && !options.instructions && options.stored.is_none() {
         println!("{}", run(options).await?);
     }
     Ok(())

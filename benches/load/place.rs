@@ -2,16 +2,20 @@
 
 use std::{fs, path::Path, sync::Arc, time::Duration};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use countersign::sandbox::upgrade::{self, SandboxUpgrade};
 use tempfile::TempDir;
+use tokio::time::{Instant, sleep};
 
 use crate::{
     approvals::further_experiments,
-    bot::{Redis, Surroundings},
+    bot::{Redis, STORE, Surroundings},
     commands,
     slack::Slack,
 };
+
+/// The time limit for Redis to write its append-only file anew.
+const LONGEST_REWRITE: Duration = Duration::from_secs(120);
 
 /// Which store a bot has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +89,30 @@ impl Place {
     /// Returns the processor time of the store's server so far, if it has one.
     pub(crate) fn server_processor_time(&self) -> anyhow::Result<Option<Duration>> {
         self.redis.as_ref().map(Redis::processor_time).transpose()
+    }
+
+    /// Puts what the log of the store holds where it stays, so that the files are as small as they become by
+    /// themselves: a checkpoint of SQLite, which no bot may use then, or a new append-only file of Redis.
+    pub(crate) async fn settle(&self) -> anyhow::Result<()> {
+        let Some(url) = &self.redis_url else {
+            let database = rusqlite::Connection::open(self.folder().join(STORE))?;
+            let busy = database.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0))?;
+            ensure!(!busy, "the store is still in use");
+            return Ok(());
+        };
+        let mut server = redis::Client::open(url.as_str())?.get_multiplexed_async_connection().await?;
+        let bound = Instant::now() + LONGEST_REWRITE;
+        redis::cmd("BGREWRITEAOF").query_async::<()>(&mut server).await?;
+        loop {
+            let told: String = redis::cmd("INFO").arg("persistence").query_async(&mut server).await?;
+            let is_so = |field: &str| told.lines().any(|line| line.trim() == field);
+            if is_so("aof_rewrite_in_progress:0") && is_so("aof_rewrite_scheduled:0") {
+                ensure!(is_so("aof_last_bgrewrite_status:ok"), "Redis cannot write a new append-only file");
+                return Ok(());
+            }
+            ensure!(Instant::now() < bound, "Redis does not finish its new append-only file");
+            sleep(Duration::from_millis(50)).await;
+        }
     }
 
     /// Returns how many bytes the store's files hold.

@@ -28,6 +28,26 @@ pub(crate) struct Person {
     pub(crate) way: Way,
 }
 
+/// A card, and the button that approves.
+#[derive(Clone, Debug)]
+pub(crate) struct Card {
+    at: Instant,
+    pub(crate) ts: String,
+    block: String,
+    value: String,
+}
+
+/// What followed the press of the button that approves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pressed {
+    /// From the press to its acknowledgement.
+    pub(crate) acknowledged: Duration,
+    /// From the press to the outcome on the card.
+    pub(crate) outcome: Duration,
+    /// The moment of the last word.
+    ended: Instant,
+}
+
 /// The durations of the parts of a round trip.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Round {
@@ -123,35 +143,40 @@ impl Person {
 
     /// Asks in a fresh thread for a change that takes long, and has it approved.
     pub(crate) async fn begins(&self, root: &str, hears: &mut Hears, words: &str) -> anyhow::Result<()> {
-        self.says(root, root, true, words).await?;
-        let (card, block, value) = loop {
-            let heard = hears.next(words).await?;
-            if let Some((block, value)) = heard.approve.clone() {
-                break (heard, block, value);
-            }
-            ensure!(heard.edit || heard.text.ends_with('…'), "no card for “{words}” but: {}", heard.text);
-        };
-        self.presses(root, &card.ts, "approve", (&block, &value)).await?;
+        let (_, card) = self.asks(root, hears, words).await?;
+        self.presses(root, &card.ts, "approve", (&card.block, &card.value)).await?;
         Ok(())
     }
 
-    /// Asks in a thread for a change of an experiment, has it approved, and waits for all that follows.
-    pub(crate) async fn approves(&self, root: &str, hears: &mut Hears, words: &str) -> anyhow::Result<Round> {
+    /// Asks in a thread for a change; returns how long the acknowledgement took, and the card.
+    pub(crate) async fn asks(&self, root: &str, hears: &mut Hears, words: &str) -> anyhow::Result<(Duration, Card)> {
         let ts = if hears.is_empty() { root.to_owned() } else { self.slack.fresh_ts() };
         hears.turns += 1;
-        let began = Instant::now();
-        let mention_acknowledged = self.says(root, &ts, true, words).await?;
-        let (card, block, value) = loop {
+        let acknowledged = self.says(root, &ts, true, words).await?;
+        loop {
             let heard = hears.next(words).await?;
-            if let Some((block, value)) = heard.approve.clone() {
-                break (heard, block, value);
+            if let Some((block, value)) = heard.approve {
+                return Ok((acknowledged, Card { at: heard.at, ts: heard.ts, block, value }));
             }
             ensure!(heard.edit || heard.text.ends_with('…'), "no card for “{words}” but: {}", heard.text);
-        };
+        }
+    }
+
+    /// Approves what a card shows, and waits for the outcome and the reply.
+    pub(crate) async fn countersigns(
+        &self,
+        root: &str,
+        hears: &mut Hears,
+        words: &str,
+        card: &Card,
+    ) -> anyhow::Result<Pressed> {
         let pressed = Instant::now();
-        let click_acknowledged = self.presses(root, &card.ts, "approve", (&block, &value)).await?;
-        let (mut outcome, mut reply) = (None, None);
-        while outcome.is_none() || reply.is_none() {
+        let acknowledged = self.presses(root, &card.ts, "approve", (&card.block, &card.value)).await?;
+        let (mut outcome, mut reply): (Option<Instant>, Option<Instant>) = (None, None);
+        loop {
+            if let (Some(outcome), Some(reply)) = (outcome, reply) {
+                return Ok(Pressed { acknowledged, outcome: outcome - pressed, ended: outcome.max(reply) });
+            }
             let heard = hears.next(words).await?;
             if heard.edit && heard.ts == card.ts {
                 if heard.approve.is_none() && heard.text.contains("✅") {
@@ -163,13 +188,19 @@ impl Person {
                 bail!("“{words}” ended with: {}", heard.text);
             }
         }
-        let (Some(outcome), Some(reply)) = (outcome, reply) else { unreachable!("the loop waits for both") };
+    }
+
+    /// Asks in a thread for a change of an experiment, has it approved, and waits for all that follows.
+    pub(crate) async fn approves(&self, root: &str, hears: &mut Hears, words: &str) -> anyhow::Result<Round> {
+        let began = Instant::now();
+        let (mention_acknowledged, card) = self.asks(root, hears, words).await?;
+        let pressed = self.countersigns(root, hears, words, &card).await?;
         Ok(Round {
             mention_acknowledged,
             card: card.at - began,
-            click_acknowledged,
-            outcome: outcome - pressed,
-            whole: outcome.max(reply) - began,
+            click_acknowledged: pressed.acknowledged,
+            outcome: pressed.outcome,
+            whole: pressed.ended - began,
         })
     }
 }

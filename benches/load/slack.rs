@@ -163,6 +163,11 @@ impl Slack {
         hears
     }
 
+    /// Learns which thread a message belongs to, one that was forgotten.
+    pub(crate) fn learns(&self, message: &str, root: &str) {
+        self.0.roots.lock().expect("nobody panics with the lock").insert(message.to_owned(), root.to_owned());
+    }
+
     /// Forgets a thread.
     pub(crate) fn forget(&self, root: &str) {
         self.0.threads.lock().expect("nobody panics with the lock").remove(root);
