@@ -49,17 +49,19 @@ pub(crate) struct Approvals {
     slack_calls: u64,
 }
 
-/// Has at most `rounds` round trips made, so many at a time; no further one begins after `limit`.
+/// Has at most `rounds` round trips made, so many at a time; no further one begins after `limit`. The bot may be several
+/// processes.
 pub(crate) async fn approvals(
     person: &Person,
-    bot: &Bot,
+    bots: &[&Bot],
     upgrade: &Arc<SandboxUpgrade>,
     in_flight: usize,
     rounds: usize,
     limit: Duration,
 ) -> anyhow::Result<Approvals> {
     let left = Arc::new(AtomicUsize::new(rounds));
-    let (bot_before, own_before, calls) = (bot.processor_time()?, bot::own_processor_time()?, person.slack.calls());
+    let bot_time = || bots.iter().map(|bot| bot.processor_time()).sum::<anyhow::Result<Duration>>();
+    let (bot_before, own_before, calls) = (bot_time()?, bot::own_processor_time()?, person.slack.calls());
     let began = Instant::now();
     let mut people = JoinSet::new();
     for number in 0..in_flight {
@@ -97,7 +99,7 @@ pub(crate) async fn approvals(
         all: (took.len() + extra) as f64,
         took,
         elapsed: began.elapsed(),
-        processor_time: bot.processor_time()? - bot_before,
+        processor_time: bot_time()? - bot_before,
         own_processor_time: bot::own_processor_time()? - own_before,
         slack_calls: person.slack.calls() - calls,
     })
@@ -106,7 +108,22 @@ pub(crate) async fn approvals(
 impl Approvals {
     /// Returns how many there were in a second.
     pub(crate) fn a_second(&self) -> String {
-        format!("{:.0}", self.all / self.elapsed.as_secs_f64())
+        format!("{:.0}", self.rate())
+    }
+
+    /// Returns how many there were in a second, as a number.
+    pub(crate) fn rate(&self) -> f64 {
+        self.all / self.elapsed.as_secs_f64()
+    }
+
+    /// Returns the share of a core that the bot used, all its processes together.
+    pub(crate) fn busy(&self) -> f64 {
+        self.processor_time.as_secs_f64() / self.elapsed.as_secs_f64()
+    }
+
+    /// Returns the load's processor time for each.
+    pub(crate) fn own_processor_time(&self) -> String {
+        self.each(self.own_processor_time)
     }
 
     /// Returns the bot's processor time for each.
@@ -133,7 +150,7 @@ impl Approvals {
     pub(crate) fn tell(&self, table: &mut Table) {
         table.row(format!("approvals, {} in flight", self.in_flight), "round trips a second", self.a_second());
         table.row("", "bot's processor time for each", self.processor_time());
-        table.row("", "the load's, for each", self.each(self.own_processor_time));
+        table.row("", "the load's, for each", self.own_processor_time());
         table.row("", "calls to Slack for each", self.slack_calls());
         table.row("", "mention acknowledged p50 · p99", self.part(|round| round.mention_acknowledged));
         table.row("", "press acknowledged p50 · p99", self.part(|round| round.click_acknowledged));

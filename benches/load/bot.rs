@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context as _, ensure};
 
-use crate::wire::SIGNING_SECRET;
+use crate::{quota::Quota, wire::SIGNING_SECRET};
 
 /// The name of the SQLite file.
 pub(crate) const STORE: &str = "threads.sqlite";
@@ -28,12 +28,57 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) redis_url: Option<&'a str>,
     pub(crate) socket: bool,
     pub(crate) program: &'a Path,
-    /// The maximum number of open files and sockets.
-    pub(crate) descriptors: Option<u64>,
-    /// The file for the instructions that it executes, if they are counted, which makes it some fifty times slower.
-    pub(crate) callgrind: Option<&'a Path>,
+    pub(crate) under: Option<Under<'a>>,
     /// Further settings, as environment variables.
     pub(crate) settings: &'a [(&'static str, String)],
+}
+
+/// What the bot runs under.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Under<'a> {
+    /// A maximum number of open files and sockets.
+    Descriptors(u64),
+    /// A count of the instructions that it executes, in this file, which makes it some fifty times slower.
+    Callgrind(&'a Path),
+    /// One core of the machine, by its number, and a share of its time.
+    Core(usize, &'a Quota),
+}
+
+impl Under<'_> {
+    /// Returns the command that runs the program in this way.
+    fn command(&self, program: &Path) -> Command {
+        let mut command;
+        match self {
+            Self::Descriptors(descriptors) => {
+                command = Command::new("/bin/sh");
+                command.args(["-c", r#"ulimit -n "$0" && exec "$@""#, &descriptors.to_string()]);
+            }
+            Self::Callgrind(counts) => {
+                command = Command::new("valgrind");
+                command.args(["--tool=callgrind", "--quiet", "--fair-sched=yes"]);
+                command.arg(format!("--callgrind-out-file={}", counts.display()));
+            }
+            Self::Core(core, _) => {
+                command = Command::new("taskset");
+                command.args(["--cpu-list", &core.to_string()]);
+            }
+        }
+        command.arg(program);
+        command
+    }
+
+    /// Says why the program may not have started.
+    fn why_not(&self) -> &'static str {
+        match self {
+            Self::Descriptors(_) => "cannot start a shell",
+            Self::Callgrind(_) => {
+                "cannot start valgrind, which counts instructions: install it, as with `apt-get install valgrind`"
+            }
+            Self::Core(..) => {
+                "cannot start taskset, which chooses a core: install it, as with `apt-get install util-linux`"
+            }
+        }
+    }
 }
 
 /// A running `countersign serve`; killed when it is dropped.
@@ -67,19 +112,9 @@ impl Bot {
         let free = TcpListener::bind("127.0.0.1:0")?;
         let address = free.local_addr()?;
         drop(free);
-        let mut command = match (around.descriptors, around.callgrind) {
-            (None, None) => Command::new(around.program),
-            (None, Some(counts)) => {
-                let mut counted = Command::new("valgrind");
-                counted.args(["--tool=callgrind", "--quiet", "--fair-sched=yes"]);
-                counted.arg(format!("--callgrind-out-file={}", counts.display())).arg(around.program);
-                counted
-            }
-            (Some(descriptors), _) => {
-                let mut limited = Command::new("/bin/sh");
-                limited.args(["-c", r#"ulimit -n "$0" && exec "$@""#, &descriptors.to_string()]).arg(around.program);
-                limited
-            }
+        let mut command = match around.under {
+            None => Command::new(around.program),
+            Some(under) => under.command(around.program),
         };
         command
             .arg("serve")
@@ -107,13 +142,12 @@ impl Bot {
             command.env("REDIS_URL", url);
         }
         let started = Instant::now();
-        let process = command.spawn().with_context(|| match around.callgrind {
-            None => "cannot start the bot",
-            Some(_) => {
-                "cannot start valgrind, which counts instructions: install it, as with `apt-get install valgrind`"
-            }
-        })?;
-        Ok(Self { process, address, started })
+        let why_not = || around.under.map_or("cannot start the bot", |under| under.why_not());
+        let bot = Self { process: command.spawn().with_context(why_not)?, address, started };
+        if let Some(Under::Core(_, quota)) = around.under {
+            quota.take_in(bot.process.id())?;
+        }
+        Ok(bot)
     }
 
     /// The processor time it has had, of all its threads, to the nanosecond.

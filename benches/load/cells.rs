@@ -110,10 +110,10 @@ async fn fill_in(
     let (person, start) = first_contact(&place.slack, &bot, false).await?;
     sleep(IDLE).await;
     let idle = bot.memory()?;
-    approvals(&person, &bot, &place.upgrade, FIRST, FIRST, LIMIT).await?;
+    approvals(&person, &[&bot], &place.upgrade, FIRST, FIRST, LIMIT).await?;
     for in_flight in group.in_flight {
         let (disk, server) = (place.on_disk()?, place.server_processor_time()?);
-        let measured = approvals(&person, &bot, &place.upgrade, *in_flight, rounds, LIMIT).await?;
+        let measured = approvals(&person, &[&bot], &place.upgrade, *in_flight, rounds, LIMIT).await?;
         let server = place.server_processor_time()?.zip(server).map(|(now, before)| now - before);
         let disk = (place.on_disk()? - disk) / measured.all;
         sleep(IDLE).await;

@@ -13,7 +13,7 @@ use anyhow::Context as _;
 
 use crate::{
     approvals::{NO_LIMIT, approvals},
-    bot::Bot,
+    bot::{Bot, Under},
     first_contact, measured,
     place::{Kept, Place},
 };
@@ -46,10 +46,10 @@ async fn executed(program: &Path, kept: Kept, rounds: usize) -> anyhow::Result<u
     let counts = place.folder().join("callgrind.out");
     let settings = RARELY.map(|name| (name, "1h".to_owned()));
     let mut surroundings = place.surroundings(program, &settings);
-    surroundings.callgrind = Some(&counts);
+    surroundings.under = Some(Under::Callgrind(&counts));
     let bot = Bot::start(&surroundings)?;
     let (person, _) = first_contact(&place.slack, &bot, false).await?;
-    approvals(&person, &bot, &place.upgrade, 1, rounds, NO_LIMIT).await?;
+    approvals(&person, &[&bot], &place.upgrade, 1, rounds, NO_LIMIT).await?;
     bot.stop()?;
     let counted = fs::read_to_string(&counts).context("valgrind left no counts")?;
     let totals = counted.lines().find_map(|line| line.strip_prefix("totals: "));

@@ -23,6 +23,7 @@
 //! | `--cells` | only approvals, in the cells of a table (`cells`), which is written into `docs/performance.md` |
 //! | `--instructions` | only the instructions of an approval, counted by valgrind and written there as well |
 //! | `--stored N` | only a store of N threads that the bot wrote, every fifth with an open card: the start, memory, presses of those cards and the size of the files, written there as well |
+//! | `--processes N` | only approvals on Redis, by one process and by N that share the deliveries, written there as well; needs to be root, for shares of cores |
 //! | `--bot FILE` | another build of the bot, such as the one before a change |
 //!
 //! One round trip is: mention → card → press → change on the platform → outcome on the card and a reply in the thread.
@@ -44,6 +45,8 @@ mod mail;
 mod measured;
 mod page;
 mod place;
+mod processes;
+mod quota;
 mod round;
 mod slack;
 mod slow;
@@ -67,7 +70,7 @@ use tokio::{task::JoinSet, time::sleep};
 
 use self::{
     approvals::{NO_LIMIT, approvals, experiment, further_experiments, long_threads},
-    bot::{Bot, Redis, Surroundings},
+    bot::{Bot, Redis, Surroundings, Under},
     figures::{Table, kib, millis, quantiles},
     place::on_disk,
     round::{Person, Way},
@@ -119,6 +122,8 @@ struct Options {
     instructions: bool,
     #[arg(long, conflicts_with_all = NOT_ON_THE_PAGE)]
     stored: Option<usize>,
+    #[arg(long, conflicts_with_all = NOT_ON_THE_PAGE)]
+    processes: Option<usize>,
     #[arg(long, default_value = env!("CARGO_BIN_EXE_countersign"))]
     bot: PathBuf,
     /// Passed by `cargo bench`; ignored.
@@ -147,7 +152,11 @@ async fn run_as_told(options: Options) -> anyhow::Result<()> {
     if let Some(threads) = options.stored {
         stored::measure(&options.bot, threads, options.rounds).await?;
     }
-    if !options.cells && !options.instructions && options.stored.is_none() {
+    if let Some(processes) = options.processes {
+        processes::measure(&options.bot, processes, options.rounds).await?;
+    }
+    let fills_in_the_page = options.cells || options.instructions;
+    if !fills_in_the_page && options.stored.is_none() && options.processes.is_none() {
         println!("{}", run(options).await?);
     }
     Ok(())
@@ -190,8 +199,7 @@ async fn run(options: Options) -> anyhow::Result<Table> {
         redis_url: redis_url.as_deref(),
         socket: options.socket,
         program: &options.bot,
-        descriptors: options.slow_connections.map(|_| slow::DESCRIPTORS),
-        callgrind: None,
+        under: options.slow_connections.map(|_| Under::Descriptors(slow::DESCRIPTORS)),
         settings: &settings,
     };
     let mut table = Table::default();
@@ -239,7 +247,7 @@ async fn run(options: Options) -> anyhow::Result<Table> {
     let before = on_disk(folder.path())?;
     let mut all = 0.0;
     for in_flight in options.one.then_some(1).into_iter().chain([FEW, MANY]) {
-        let measured = approvals(&person, &bot, &upgrade, in_flight, options.rounds, NO_LIMIT).await?;
+        let measured = approvals(&person, &[&bot], &upgrade, in_flight, options.rounds, NO_LIMIT).await?;
         measured.tell(&mut table);
         all += measured.all;
     }

@@ -75,8 +75,7 @@ impl Place {
             redis_url: self.redis_url.as_deref(),
             socket: false,
             program,
-            descriptors: None,
-            callgrind: None,
+            under: None,
             settings,
         }
     }

@@ -172,7 +172,7 @@ async fn approves(place: &Place, surroundings: &Surroundings<'_>, count: usize) 
     let mut all = 0.0;
     while (all as usize) < count {
         let rounds = FORGETS_AFTER.min(count - all as usize);
-        all += approvals(&person, &bot, &place.upgrade, MANY, rounds, NO_LIMIT).await?.all;
+        all += approvals(&person, &[&bot], &place.upgrade, MANY, rounds, NO_LIMIT).await?.all;
         place.upgrade.takes_ledger();
         eprintln!("  … {all} of {count} approvals");
     }

@@ -4,7 +4,10 @@
 use std::{
     io,
     net::SocketAddr,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -17,17 +20,28 @@ use tokio::{
 /// The secret with which requests are signed.
 pub(crate) const SIGNING_SECRET: &str = "bench-signing-secret";
 
-/// Connections to the bot.
+/// Connections to the bot, which may be several processes.
 #[derive(Clone)]
 pub(crate) struct Wire {
+    servers: Arc<[Server]>,
+    turn: Arc<AtomicUsize>,
+}
+
+struct Server {
     address: SocketAddr,
-    idle: Arc<Mutex<Vec<TcpStream>>>,
+    idle: Mutex<Vec<TcpStream>>,
 }
 
 impl Wire {
     /// To a server at this address.
     pub(crate) fn to(address: SocketAddr) -> Self {
-        Self { address, idle: Arc::default() }
+        Self::to_each([address])
+    }
+
+    /// To the servers at these addresses in turn, as a load balancer does it.
+    pub(crate) fn to_each(addresses: impl IntoIterator<Item = SocketAddr>) -> Self {
+        let servers = addresses.into_iter().map(|address| Server { address, idle: Mutex::default() });
+        Self { servers: servers.collect(), turn: Arc::default() }
     }
 
     /// Posts a body as Slack does, signed, and returns the status of the answer.
@@ -39,17 +53,20 @@ impl Wire {
              x-slack-request-timestamp: {at}\r\nx-slack-signature: {signature}\r\n\r\n{body}",
             body.len()
         );
+        let server = &self.servers[self.turn.fetch_add(1, Ordering::Relaxed) % self.servers.len()];
         // The bot closes a connection that was idle for long; then the request goes over a new one.
-        if let Some(kept) = self.take_idle()
-            && let Ok(status) = self.send(kept, &request).await
+        if let Some(kept) = server.take_idle()
+            && let Ok(status) = server.send(kept, &request).await
         {
             return Ok(status);
         }
-        let stream = TcpStream::connect(self.address).await?;
+        let stream = TcpStream::connect(server.address).await?;
         stream.set_nodelay(true)?;
-        self.send(stream, &request).await
+        server.send(stream, &request).await
     }
+}
 
+impl Server {
     fn take_idle(&self) -> Option<TcpStream> {
         self.idle.lock().expect("nobody panics with the lock").pop()
     }

@@ -17,7 +17,7 @@ fn a_section_is_filled_in_and_nothing_else() {
 #[test]
 fn the_page_has_the_sections_that_the_bench_fills_in() {
     let page = fs::read_to_string("docs/performance.md").unwrap();
-    for section in ["cells", "instructions", "stored"] {
+    for section in ["cells", "instructions", "stored", "processes"] {
         let filled = page::filled(&page, section, "new").unwrap_or_else(|| panic!("no section {section}"));
         assert!(filled.contains(&format!("<!-- measured: {section} -->\nnew\n<!-- end: {section} -->\n")));
     }
