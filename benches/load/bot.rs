@@ -150,6 +150,11 @@ impl Bot {
         Ok(bot)
     }
 
+    /// Returns the number of the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// The processor time it has had, of all its threads, to the nanosecond.
     pub(crate) fn processor_time(&self) -> anyhow::Result<Duration> {
         processor_time(&self.process)

@@ -23,6 +23,7 @@
 //! | `--cells` | only approvals, in the cells of a table (`cells`), which is written into `docs/performance.md` |
 //! | `--instructions` | only the instructions of an approval, counted by valgrind and written there as well |
 //! | `--stored N` | only a store of N threads that the bot wrote, every fifth with an open card: the start, memory, presses of those cards and the size of the files, written there as well |
+//! | `--profile` | only the functions of an approval that take most of the processor time, found by perf and written there as well |
 //! | `--processes N` | only approvals on Redis, by one process and by N that share the deliveries, written there as well; needs to be root, for shares of cores |
 //! | `--bot FILE` | another build of the bot, such as the one before a change |
 //!
@@ -46,8 +47,10 @@ mod measured;
 mod page;
 mod place;
 mod processes;
+mod profile;
 mod quota;
 mod round;
+mod samples;
 mod slack;
 mod slow;
 mod stored;
@@ -124,6 +127,8 @@ struct Options {
     stored: Option<usize>,
     #[arg(long, conflicts_with_all = NOT_ON_THE_PAGE)]
     processes: Option<usize>,
+    #[arg(long, conflicts_with_all = NOT_ON_THE_PAGE)]
+    profile: bool,
     #[arg(long, default_value = env!("CARGO_BIN_EXE_countersign"))]
     bot: PathBuf,
     /// Passed by `cargo bench`; ignored.
@@ -155,7 +160,10 @@ async fn run_as_told(options: Options) -> anyhow::Result<()> {
     if let Some(processes) = options.processes {
         processes::measure(&options.bot, processes, options.rounds).await?;
     }
-    let fills_in_the_page = options.cells || options.instructions;
+    if options.profile {
+        profile::measure(&options.bot, options.rounds).await?;
+    }
+    let fills_in_the_page = options.cells || options.instructions || options.profile;
     if !fills_in_the_page && options.stored.is_none() && options.processes.is_none() {
         println!("{}", run(options).await?);
     }
