@@ -1,6 +1,6 @@
 //! A session: the work on a thread during one lease.
 
-use std::{collections::VecDeque, time::Duration};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use countersign_core::{
     clock::Timestamp,
@@ -61,9 +61,9 @@ pub(super) struct Session<S: State> {
     decided: Option<ActionRecord>,
     version: Version,
     /// The checkpoint as it is in the store with the steps that are held back. Each delta is relative to it.
-    saved: Value,
+    saved: Arc<Value>,
     /// The checkpoint as it will be in the store when the last step is saved.
-    staged: Value,
+    staged: Arc<Value>,
     snapshot_version: Version,
     /// The steps that are held back, to be written with the next one.
     held: Option<Held>,
@@ -131,8 +131,8 @@ impl<S: State> Session<S> {
             status_due: None,
             decided: None,
             version,
-            saved,
-            staged: Value::Null,
+            saved: Arc::new(saved),
+            staged: Arc::default(),
             snapshot_version,
             held: None,
             anew,
@@ -239,7 +239,7 @@ impl<S: State> Session<S> {
     /// counts as saved only when the store has accepted it ([`Engine::save`]), so a step that was
     /// not stored does not affect the next delta.
     pub(super) fn step(&mut self, step: StepInfo<'_>) -> Changes {
-        let now = serde_json::to_value(&self.checkpoint).expect("a checkpoint is plain data");
+        let now = Arc::new(serde_json::to_value(&self.checkpoint).expect("a checkpoint is plain data"));
         let delta = delta::between(&self.saved, &now);
         let mut changes = self.changes();
         let version = self.version + self.held_steps() + 1;
@@ -256,7 +256,7 @@ impl<S: State> Session<S> {
             error: step.error,
         });
         if step.pause || self.anew || version - self.snapshot_version >= SNAPSHOT_EVERY {
-            changes.snapshot = Some(now.clone());
+            changes.snapshot = Some(Arc::clone(&now));
         }
         self.staged = now;
         changes
@@ -265,7 +265,7 @@ impl<S: State> Session<S> {
     /// Holds back a step, to be written with the next one, or at the latest [`HOLD`] after the first step that is held
     /// back ([`Self::held_until`]). A step with a snapshot cannot be held back.
     pub(super) fn hold(&mut self, changes: Changes) {
-        self.mark_written(&changes);
+        self.mark_written(&changes, true);
         self.remember_decided(&changes);
         self.held = Some(match self.held.take() {
             Some(Held { changes: earlier, until }) => Held { changes: changes.after(earlier), until },
@@ -282,9 +282,9 @@ impl<S: State> Session<S> {
         self.held.as_ref().map_or(0, |held| held.changes.steps.len() as Version)
     }
 
-    /// Updates the session after a write was stored or held back.
-    fn mark_written(&mut self, changes: &Changes) {
-        if !changes.steps.is_empty() {
+    /// Updates the session after a write was stored or held back, with the last step in it or without.
+    fn mark_written(&mut self, changes: &Changes, with_step: bool) {
+        if with_step {
             self.saved = std::mem::take(&mut self.staged);
             self.input = None;
             self.anew = false;
@@ -334,11 +334,14 @@ impl<S: State> Engine<S> {
     /// If the changes could not be written. The session then still matches the store. The checkpoint
     /// keeps the caller's changes, so a caller that continues after an error must restore it first.
     pub(super) async fn save(&self, session: &mut Session<S>, own: Changes, then: Then) -> Result<(), Error> {
-        let with_held = session.held.as_ref().map(|held| own.clone().after(held.changes.clone()));
-        let changes = with_held.as_ref().unwrap_or(&own);
+        let with_step = !own.steps.is_empty();
+        let changes = match &session.held {
+            Some(held) => own.after(held.changes.clone()),
+            None => own,
+        };
         let mut attempt = 0;
         let version = loop {
-            match self.store.commit(&session.lease, session.version, changes, then).await {
+            match self.store.commit(&session.lease, session.version, &changes, then).await {
                 Ok(version) => break version,
                 Err(Error::Unavailable(error)) if attempt < STORE_ATTEMPTS => {
                     attempt += 1;
@@ -353,8 +356,8 @@ impl<S: State> Engine<S> {
             session.snapshot_version = version;
         }
         session.held = None;
-        session.mark_written(&own);
-        session.remember_decided(&own);
+        session.mark_written(&changes, with_step);
+        session.remember_decided(&changes);
         session.released = then != Then::Keep;
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! The contents of one atomic write.
 
+use std::sync::Arc;
+
 use countersign_core::{
     clock::Timestamp,
     ids::{CommitId, RunId, ThreadId},
@@ -70,7 +72,7 @@ pub struct Changes {
     /// The steps that were run, in order; allowed only with a lease.
     pub steps: Vec<StepRecord>,
     /// The full checkpoint after the last step, which is included from time to time.
-    pub snapshot: Option<Value>,
+    pub snapshot: Option<Arc<Value>>,
     /// The positions of mailbox entries to acknowledge.
     pub acks: Vec<Seq>,
     /// The positions of interactions of the same partition to acknowledge.
@@ -114,17 +116,23 @@ impl Changes {
         Self {
             commit,
             thread,
-            steps: [earlier.steps, steps].concat(),
+            steps: joined(earlier.steps, steps),
             snapshot,
-            acks: [earlier.acks, acks].concat(),
-            inbox_acks: [earlier.inbox_acks, inbox_acks].concat(),
-            messages: [earlier.messages, messages].concat(),
-            outbox: [earlier.outbox, outbox].concat(),
-            timers: [earlier.timers, timers].concat(),
-            actions: [earlier.actions, actions].concat(),
-            audit: [earlier.audit, audit].concat(),
+            acks: joined(earlier.acks, acks),
+            inbox_acks: joined(earlier.inbox_acks, inbox_acks),
+            messages: joined(earlier.messages, messages),
+            outbox: joined(earlier.outbox, outbox),
+            timers: joined(earlier.timers, timers),
+            actions: joined(earlier.actions, actions),
+            audit: joined(earlier.audit, audit),
         }
     }
+}
+
+/// Returns the elements of both lists, in order, without copying them.
+fn joined<T>(mut earlier: Vec<T>, later: Vec<T>) -> Vec<T> {
+    earlier.extend(later);
+    earlier
 }
 
 /// A new action, or a change of an existing one.
