@@ -228,7 +228,7 @@ fn set_up_writer(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "temp_store", "memory")?;
-    connection.pragma_update(None, "cache_size", -16_384)?; // KiB
+    connection.pragma_update(None, "cache_size", -4_096)?; // KiB
     connection.pragma_update(None, "wal_autocheckpoint", 4_000)?; // pages
     connection.pragma_update(None, "journal_size_limit", 64 << 20)
 }
@@ -238,7 +238,8 @@ fn reader(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
     connection.busy_timeout(BUSY)?;
     connection.set_prepared_statement_cache_capacity(64);
     connection.pragma_update(None, "query_only", true)?;
-    connection.pragma_update(None, "cache_size", -4_096)?; // KiB
+    // A cache is emptied by each write of another connection, so that a large one is of no use.
+    connection.pragma_update(None, "cache_size", -512)?; // KiB
     Ok(connection)
 }
 
