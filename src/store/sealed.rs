@@ -21,7 +21,7 @@ use countersign_graph::{
     keyring::{Keyring, Proof, RowSeal},
     store::{
         Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
-        Destination, Durability, Error, Forget, Ingested, Lease, Posted, QueuedMessage, Register, Saved, Sent, Seq,
+        Destination, Durability, Error, Forget, Holder, Ingested, Lease, Posted, QueuedMessage, Register, Saved, Sent, Seq,
         StepRecord, Store, Then, ThreadMessage, ThreadSummary, TimerChange, Unreadable, Version, Waiting,
     },
 };
@@ -153,6 +153,20 @@ impl SealedStore {
         changes
     }
 
+    fn sealed_delivery(&self, delivery: &Delivery) -> Delivery {
+        let mut delivery = delivery.clone();
+        match &mut delivery.to {
+            Destination::Inbox { entry, .. } => *entry = self.seal_value(INBOX, entry),
+            Destination::Mailbox { thread, message, .. } => *message = self.sealed_message(thread, message),
+        }
+        delivery
+    }
+
+    fn unsealed(&self, acquired: Acquired) -> Acquired {
+        let messages = self.unsealed_messages(&acquired.lease.thread, acquired.messages);
+        Acquired { messages, ..acquired }
+    }
+
     /// Returns the message to write: an external event is sealed, other messages are unchanged.
     fn sealed_message(&self, thread: &ThreadId, message: &ThreadMessage) -> ThreadMessage {
         match message {
@@ -257,12 +271,16 @@ fn split_sealed(value: &Value) -> Option<(RowSeal, &Value)> {
 #[async_trait]
 impl Store for SealedStore {
     async fn ingest(&self, delivery: &Delivery) -> Result<Ingested, Error> {
-        let mut delivery = delivery.clone();
-        match &mut delivery.to {
-            Destination::Inbox { entry, .. } => *entry = self.seal_value(INBOX, entry),
-            Destination::Mailbox { thread, message, .. } => *message = self.sealed_message(thread, message),
-        }
-        self.inner.ingest(&delivery).await
+        self.inner.ingest(&self.sealed_delivery(delivery)).await
+    }
+
+    async fn ingest_and_acquire(
+        &self,
+        delivery: &Delivery,
+        holder: &Holder,
+    ) -> Result<(Ingested, Option<Acquired>), Error> {
+        let (ingested, acquired) = self.inner.ingest_and_acquire(&self.sealed_delivery(delivery), holder).await?;
+        Ok((ingested, acquired.map(|acquired| self.unsealed(acquired))))
     }
 
     async fn acquire(
@@ -273,10 +291,7 @@ impl Store for SealedStore {
         only: Option<&ThreadId>,
     ) -> Result<Option<Acquired>, Error> {
         let acquired = self.inner.acquire(worker, ttl, now, only).await?;
-        Ok(acquired.map(|acquired| {
-            let messages = self.unsealed_messages(&acquired.lease.thread, acquired.messages);
-            Acquired { messages, ..acquired }
-        }))
+        Ok(acquired.map(|acquired| self.unsealed(acquired)))
     }
 
     async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<(), Error> {

@@ -51,6 +51,7 @@ macro_rules! store_suite {
                 ],
                 leases: [
                     one_worker_holds_a_thread,
+                    a_thread_is_leased_with_what_arrives,
                     only_the_named_thread_is_leased,
                     a_thread_whose_lease_ran_out_is_taken_over,
                     who_lost_the_thread_cannot_write,

@@ -28,7 +28,7 @@ use super::{
     interaction::{Interaction, SendAgain},
     keyword::Keyword,
     stopping::{Stop, StopWords},
-    workers::Workers,
+    workers::{Reservation, Workers},
 };
 use crate::{
     approvals::{
@@ -86,6 +86,11 @@ impl Dispatch {
     /// Stores a delivery. If it is claimed, it is handled immediately in `seat`.
     async fn store_with(&self, to: Destination, dedup: Vec<DedupKey>, seat: Option<Seat>) -> Result<(), SinkError> {
         let delivery = Delivery { to, dedup, at: self.clock.now() };
+        if let Destination::Mailbox { thread, .. } = &delivery.to
+            && let Some(worker) = self.workers.reserve(thread)
+        {
+            return self.store_and_start(&delivery, worker).await;
+        }
         let ingested = self.store.ingest(&delivery).await.map_err(|error| SinkError(Box::new(error)))?;
         match (ingested, delivery.to) {
             (Ingested::New(_), Destination::Mailbox { thread, .. }) => self.workers.wake(thread),
@@ -97,6 +102,19 @@ impl Dispatch {
             (Ingested::New(_), Destination::Inbox { .. }) => {} // claimed as soon as a seat is free
             (Ingested::Duplicate, _) => metrics::counter!("countersign_duplicates_total").increment(1),
             (Ingested::Parked(_), _) => {}
+        }
+        Ok(())
+    }
+
+    /// Stores a message and leases its thread in one write, for a worker that begins at once.
+    async fn store_and_start(&self, delivery: &Delivery, worker: Reservation) -> Result<(), SinkError> {
+        let stored = self.store.ingest_and_acquire(delivery, &worker.holder()).await;
+        let (ingested, acquired) = stored.map_err(|error| SinkError(Box::new(error)))?;
+        if ingested == Ingested::Duplicate {
+            metrics::counter!("countersign_duplicates_total").increment(1);
+        }
+        if acquired.is_some() || matches!(ingested, Ingested::New(_)) {
+            worker.start(acquired);
         }
         Ok(())
     }

@@ -25,11 +25,14 @@ use countersign_core::{
 use countersign_graph::{
     engine::{AwaitedEvent, Engine, release_to_another},
     node::State,
-    store::{Acquired, Error, Lease, Store},
+    store::{Acquired, Error, Holder, Lease, Store},
     unwind::caught,
 };
-use tokio::sync::{Semaphore, broadcast};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast};
+use tokio_util::{
+    sync::CancellationToken,
+    task::{TaskTracker, task_tracker::TaskTrackerToken},
+};
 use tracing::Instrument;
 
 use super::outbox::Sender;
@@ -149,30 +152,67 @@ impl Workers {
 
     /// Hints that a thread has work.
     pub fn wake(&self, thread: ThreadId) {
-        {
-            let mut busy = self.0.busy.lock().expect("no holder panics");
-            if let Some(hinted) = busy.get_mut(&thread) {
-                *hinted = true;
-                return;
-            }
-            busy.insert(thread.clone(), false);
+        if self.begin(&thread) {
+            self.spawn(thread, None);
         }
+    }
+
+    /// Reserves a worker for a thread that is about to have work, so that the thread can be leased in the write that
+    /// gives it the work. `None` if no worker is free, or one works on the thread already.
+    pub fn reserve(&self, thread: &ThreadId) -> Option<Reservation> {
+        if self.0.stop.is_cancelled() {
+            return None;
+        }
+        let seat = self.0.seats.clone().try_acquire_owned().ok()?;
+        let in_progress = self.0.tasks.token(); // counted before the lease, as in a sweep
+        let reservation =
+            || Reservation { workers: self.clone(), thread: thread.clone(), seat: Some(seat), _in_progress: in_progress };
+        self.begin(thread).then(reservation)
+    }
+
+    /// Notes that this process works on a thread. Returns false if it already does, and notes the hint.
+    fn begin(&self, thread: &ThreadId) -> bool {
+        let mut busy = self.0.busy.lock().expect("no holder panics");
+        if let Some(hinted) = busy.get_mut(thread) {
+            *hinted = true;
+            return false;
+        }
+        busy.insert(thread.clone(), false);
+        true
+    }
+
+    /// Notes that this process no longer works on a thread. Returns false if a hint arrived in the meantime.
+    fn end(&self, thread: &ThreadId) -> bool {
+        let mut busy = self.0.busy.lock().expect("no holder panics");
+        match busy.get_mut(thread) {
+            Some(hinted) if *hinted => {
+                *hinted = false;
+                false
+            }
+            _ => {
+                busy.remove(thread); // under the same lock: the next hint starts a new task
+                true
+            }
+        }
+    }
+
+    /// Works on a thread, which is leased already if `leased` is given, with the seat of its worker.
+    fn spawn(&self, thread: ThreadId, mut leased: Option<(Acquired, OwnedSemaphorePermit)>) {
         let workers = self.clone();
         self.0.tasks.spawn(async move {
             let _busy = BusyGuard { workers: &workers, thread: &thread };
             loop {
-                let Ok(_seat) = workers.0.seats.acquire().await else { return };
-                if workers.0.stop.is_cancelled() {
-                    return;
-                }
-                workers.lease_and_advance(Some(&thread)).await;
-                let mut busy = workers.0.busy.lock().expect("no holder panics");
-                match busy.get_mut(&thread) {
-                    Some(hinted) if *hinted => *hinted = false,
-                    _ => {
-                        busy.remove(&thread); // under the same lock: the next hint starts a new task
+                if let Some((acquired, _seat)) = leased.take() {
+                    workers.advance(acquired).await;
+                } else {
+                    let Ok(_seat) = workers.0.seats.acquire().await else { return };
+                    if workers.0.stop.is_cancelled() {
                         return;
                     }
+                    workers.lease_and_advance(Some(&thread)).await;
+                }
+                if workers.end(&thread) {
+                    return;
                 }
             }
         });
@@ -290,6 +330,37 @@ impl Workers {
                 Err(Error::Fenced(thread)) => return Error::Fenced(thread),
                 Err(error) => tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot renew a lease"),
             }
+        }
+    }
+}
+
+/// A worker that was reserved for a thread ([`Workers::reserve`]). If it is dropped, the worker is free again.
+pub struct Reservation {
+    workers: Workers,
+    thread: ThreadId,
+    seat: Option<OwnedSemaphorePermit>,
+    _in_progress: TaskTrackerToken,
+}
+
+impl Reservation {
+    /// Returns who leases the thread, and for how long.
+    pub fn holder(&self) -> Holder {
+        let Inner { name, lease, clock, .. } = &*self.workers.0;
+        Holder { worker: name.clone(), ttl: *lease, now: clock.now() }
+    }
+
+    /// Begins the work on the thread. If it could not be leased in the same write, it is leased now.
+    pub fn start(mut self, acquired: Option<Acquired>) {
+        let leased = acquired.zip(self.seat.take());
+        self.workers.spawn(self.thread.clone(), leased);
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        // Otherwise the work has begun, or is begun for a hint that arrived in the meantime.
+        if self.seat.take().is_some() && !self.workers.end(&self.thread) {
+            self.workers.spawn(self.thread.clone(), None);
         }
     }
 }

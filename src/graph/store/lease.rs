@@ -1,5 +1,7 @@
 //! The right to advance a thread, and the data handed over with it.
 
+use std::time::Duration;
+
 use countersign_core::{
     clock::Timestamp,
     ids::{GraphName, ThreadId, WorkerId},
@@ -20,6 +22,17 @@ pub struct Lease {
     /// The fencing token, which increases with each lease of the thread. A write with an older one
     /// is refused.
     pub fence: u64,
+}
+
+/// Who takes a lease or a claim, and for how long.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The worker.
+    pub worker: WorkerId,
+    /// The duration.
+    pub ttl: Duration,
+    /// The present, by people's clock.
+    pub now: Timestamp,
 }
 
 /// A leased thread with everything that is needed to continue it.

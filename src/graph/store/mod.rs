@@ -43,6 +43,7 @@ use countersign_core::{
     clock::Timestamp,
     ids::{ActionId, ApprovalId, GraphName, Partition, Slot, ThreadId, WorkerId},
 };
+use futures_util::future::join;
 use serde_json::Value;
 
 pub use self::{
@@ -54,7 +55,7 @@ pub use self::{
         TooLong, graph_of_new,
     },
     forget::{Forget, UNFINISHED},
-    lease::{Acquired, Lease, Saved, Then},
+    lease::{Acquired, Holder, Lease, Saved, Then},
     outgoing::{Claimed, Outbound, Outgoing, Posted, Sent, ShownCard, TRIED_OFTEN, Waiting},
     query::{ActionFilter, Backlog, Durability, ThreadSummary},
     register::{Register, TypedRegister},
@@ -142,6 +143,21 @@ pub trait Store: Send + Sync + fmt::Debug {
         now: Timestamp,
         only: Option<&ThreadId>,
     ) -> Result<Option<Acquired>, Error>;
+
+    /// Stores a delivery like [`Self::ingest`] and leases the thread of its mailbox like [`Self::acquire`], in one
+    /// request where the store is elsewhere. The thread is not leased if it is not ready, and need not be if the delivery
+    /// is not new.
+    async fn ingest_and_acquire(
+        &self,
+        delivery: &Delivery,
+        holder: &Holder,
+    ) -> Result<(Ingested, Option<Acquired>), Error> {
+        let Destination::Mailbox { thread, .. } = &delivery.to else { return Ok((self.ingest(delivery).await?, None)) };
+        // A store that writes in order of the calls takes both together.
+        let acquired = self.acquire(&holder.worker, holder.ttl, holder.now, Some(thread));
+        let (ingested, acquired) = join(self.ingest(delivery), acquired).await;
+        Ok((ingested?, acquired.unwrap_or_default())) // without a lease, the delivery is stored all the same
+    }
 
     /// Extends a lease to `ttl` from now.
     ///

@@ -1,22 +1,32 @@
 //! Stores deliveries: one script checks the deduplication keys, stores the delivery and wakes its
 //! thread.
 
-use countersign_graph::store::{Delivery, Destination, Error, Ingested, Seq};
+use countersign_graph::store::{Acquired, Delivery, Destination, Error, Holder, Ingested, Seq};
 
-use super::{RedisStore, json, keys, scripts::Call};
+use super::{
+    RedisStore, json, keys,
+    lease::{AcquiredAnswer, read_acquired},
+    scripts::Call,
+};
 
-/// Implements [`countersign_graph::store::Store::ingest`].
-pub(super) async fn ingest(store: &RedisStore, delivery: &Delivery) -> Result<Ingested, Error> {
+/// Implements [`countersign_graph::store::Store::ingest`] and, with a holder,
+/// [`countersign_graph::store::Store::ingest_and_acquire`].
+pub(super) async fn ingest(
+    store: &RedisStore,
+    delivery: &Delivery,
+    holder: Option<&Holder>,
+) -> Result<(Ingested, Option<Acquired>), Error> {
     let at = delivery.at.millis();
     let call = match &delivery.to {
         Destination::Mailbox { thread, addressed, message, graph } => {
-            Call::on_thread(&store.scripts.ingest_message, thread)
+            let call = Call::on_thread(&store.scripts.ingest_message, thread)
                 .arg(thread.to_string())
                 .arg(at)
                 .arg(json::flag(*addressed))
                 .arg(json::write(message))
                 .arg(keys::parked("", thread))
-                .arg(graph.as_str())
+                .arg(graph.as_str());
+            with_holder(call, holder)
         }
         Destination::Inbox { partition, entry, claim } => {
             let claim_us = claim.as_ref().map_or(0, |(_, ttl)| json::micros(*ttl));
@@ -27,11 +37,27 @@ pub(super) async fn ingest(store: &RedisStore, delivery: &Delivery) -> Result<In
         }
     };
     let call = delivery.dedup.iter().fold(call, |call, key| call.arg(key.as_str()));
-    let (what, seq): (String, Seq) = store.link.script(&call).await?;
-    match what.as_str() {
-        "new" => Ok(Ingested::New(seq)),
-        "parked" => Ok(Ingested::Parked(seq)),
-        "duplicate" => Ok(Ingested::Duplicate),
-        other => Err(json::corrupt(format!("a delivery is `{other}`"))),
+    let (what, seq, acquired): (String, Seq, Option<AcquiredAnswer>) = store.link.script(&call).await?;
+    let ingested = match what.as_str() {
+        "new" => Ingested::New(seq),
+        "parked" => Ingested::Parked(seq),
+        "duplicate" => Ingested::Duplicate,
+        other => return Err(json::corrupt(format!("a delivery is `{other}`"))),
+    };
+    let acquired = match (acquired, holder, &delivery.to) {
+        // If a message cannot be set aside, the thread is leased all the same, until its lease ends.
+        (Some(answer), Some(holder), Destination::Mailbox { thread, .. }) => {
+            read_acquired(store, &holder.worker, thread, answer).await.ok()
+        }
+        _ => None,
+    };
+    Ok((ingested, acquired))
+}
+
+/// Adds the worker that leases the thread, for how long, and the present; or that there is none.
+pub(super) fn with_holder<'a>(call: Call<'a>, holder: Option<&Holder>) -> Call<'a> {
+    match holder {
+        Some(Holder { worker, ttl, now }) => call.arg(worker.as_str()).arg(json::micros(*ttl)).arg(now.millis()),
+        None => call.arg("").arg("").arg(""),
     }
 }

@@ -20,6 +20,11 @@ type SavedAnswer = (Version, Option<Vec<u8>>, Vec<Vec<u8>>);
 /// Messages with their positions, still serialized.
 type StoredMessages = Vec<(Seq, Vec<u8>)>;
 
+/// A leased thread, as the scripts return it: the fence, the parts of [`SavedAnswer`], the messages, and the graph with
+/// the position and the hash of the last audit entry.
+pub(super) type AcquiredAnswer = (u64, Version, Option<Vec<u8>>, Vec<Vec<u8>>, StoredMessages, AcquiredMeta);
+type AcquiredMeta = (Option<String>, Option<u64>, Option<String>);
+
 /// Implements [`countersign_graph::store::Store::acquire`].
 pub(super) async fn acquire(
     store: &RedisStore,
@@ -91,20 +96,29 @@ async fn acquire_one(
         .arg(worker.as_str())
         .arg(json::micros(ttl))
         .arg(now.millis());
-    type Meta = (Option<String>, Option<u64>, Option<String>);
-    type Answer = (u64, Version, Option<Vec<u8>>, Vec<Vec<u8>>, StoredMessages, Meta);
-    let answer: Option<Answer> = store.link.script(&call).await?;
-    let Some((fence, version, snapshot, steps, messages, meta)) = answer else { return Ok(None) };
+    match store.link.script::<Option<AcquiredAnswer>>(&call).await? {
+        Some(answer) => read_acquired(store, worker, thread, answer).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Parses a leased thread.
+pub(super) async fn read_acquired(
+    store: &RedisStore,
+    worker: &WorkerId,
+    thread: &ThreadId,
+    (fence, version, snapshot, steps, messages, meta): AcquiredAnswer,
+) -> Result<Acquired, Error> {
     let (graph, audit_seq, audit_hash) = meta;
     if let (Some(seq), Some(hash)) = (audit_seq, audit_hash) {
         store.audit_heads.set(thread.clone(), (seq, hash)); // the first write then needs no second attempt
     }
     let graph = graph.map(GraphName::new).unwrap_or_default();
-    Ok(Some(Acquired {
+    Ok(Acquired {
         lease: Lease { thread: thread.clone(), worker: worker.clone(), graph, fence },
         saved: read_saved(store, thread, (version, snapshot, steps)).await,
         messages: read_messages(store, thread, messages).await?,
-    }))
+    })
 }
 
 /// Parses a checkpoint. Unreadable data is recorded, and the returned value then cannot be

@@ -65,7 +65,7 @@ use countersign_graph::{
     action::{ActionRecord, Label, Status},
     store::{
         Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
-        Durability, Error, Forget, Ingested, Lease, Posted, QueuedMessage, Register, Saved, Sent, Seq, StepRecord,
+        Durability, Error, Forget, Holder, Ingested, Lease, Posted, QueuedMessage, Register, Saved, Sent, Seq, StepRecord,
         Store, Then, ThreadSummary, Unreadable, Version, Waiting,
     },
 };
@@ -152,7 +152,15 @@ impl RedisStore {
 #[async_trait]
 impl Store for RedisStore {
     async fn ingest(&self, delivery: &Delivery) -> Result<Ingested, Error> {
-        self.with_durability_checks(ingest::ingest(self, delivery)).await
+        Ok(self.with_durability_checks(ingest::ingest(self, delivery, None)).await?.0)
+    }
+
+    async fn ingest_and_acquire(
+        &self,
+        delivery: &Delivery,
+        holder: &Holder,
+    ) -> Result<(Ingested, Option<Acquired>), Error> {
+        Box::pin(self.with_durability_checks(ingest::ingest(self, delivery, Some(holder)))).await
     }
 
     async fn acquire(

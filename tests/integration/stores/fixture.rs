@@ -7,7 +7,7 @@ use countersign::{
     graph::{
         action::{ActionRecord, Approver, NewRecord, Policy, Scope, Status},
         store::{
-            Acquired, ActionChange, AuditDraft, AuditKind, Changes, Claimed, Delivery, Destination, Ingested, Outbound,
+            Acquired, ActionChange, AuditDraft, AuditKind, Changes, Claimed, Delivery, Destination, Holder, Ingested, Outbound,
             Outgoing, QueuedMessage, Seq, StepRecord, Store, ThreadMessage,
         },
     },
@@ -94,6 +94,11 @@ pub(crate) trait Shorthand: Fixture {
     /// Leases one thread.
     async fn acquire_only(&self, worker: &str, thread: &ThreadId) -> Option<Acquired> {
         self.store().acquire(&worker.into(), self.ttl(), self.now(), Some(thread)).await.unwrap()
+    }
+
+    /// A worker that takes a lease or a claim for [`Fixture::ttl`].
+    fn holder(&self, worker: &str) -> Holder {
+        Holder { worker: worker.into(), ttl: self.ttl(), now: self.now() }
     }
 
     /// Wakes a thread and leases it.

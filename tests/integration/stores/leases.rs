@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use countersign::{
     clock::Timestamp,
-    graph::store::{Acquired, Changes, Delivery, Destination, Error, Then},
+    graph::store::{Acquired, Changes, Delivery, Destination, Error, Ingested, Then},
     ids::ThreadId,
 };
 
@@ -24,6 +24,26 @@ pub(crate) async fn one_worker_holds_a_thread(f: impl Fixture) {
     f.hears(&thread(1), "more").await;
     assert!(f.acquire("w2").await.is_none(), "message does not break a lease");
     assert!(f.acquire("w1").await.is_none(), "not even its own worker leases it twice");
+}
+
+pub(crate) async fn a_thread_is_leased_with_what_arrives(f: impl Fixture) {
+    let arrives = async |text: &str, addressed: bool, worker: &str| {
+        let delivery = delivery(&thread(1), text, addressed, &[format!("message:{text}")], f.now());
+        f.store().ingest_and_acquire(&delivery, &f.holder(worker)).await.unwrap()
+    };
+    let (parked, nobody) = arrives("between people", false, "w1").await;
+    assert!(matches!(parked, Ingested::Parked(_)) && nobody.is_none(), "{parked:?}");
+    let (new, leased) = arrives("hello", true, "w1").await;
+    let leased = leased.expect("the thread is ready");
+    assert_eq!((leased.lease.worker.as_str(), words(&leased.messages).join(", ").as_str()), ("w1", "between people, hello"));
+    assert!(matches!(new, Ingested::New(seq) if seq == leased.messages[1].seq), "{new:?}");
+    assert!(f.acquire("w2").await.is_none());
+
+    let (more, nobody) = arrives("more", true, "w2").await;
+    assert!(matches!(more, Ingested::New(_)) && nobody.is_none(), "it waits for who holds the thread");
+    assert_eq!(arrives("more", true, "w2").await, (Ingested::Duplicate, None));
+    finish(&f, &leased, Then::Release).await;
+    assert_eq!(words(&f.acquire("w2").await.unwrap().messages), ["more"]);
 }
 
 pub(crate) async fn only_the_named_thread_is_leased(f: impl Fixture) {

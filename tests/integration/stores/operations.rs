@@ -9,7 +9,7 @@ pub(crate) const THREADS: u32 = 3;
 /// One thing to do. Small numbers, so that things meet.
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
-    Ingest { thread: u32, addressed: bool, event: u8, message: u8 },
+    Ingest { thread: u32, addressed: bool, event: u8, message: u8, leases: bool },
     IngestInteraction { thread: u32, key: u8, claimed: bool },
     Acquire { thread: Option<u32> },
     Renew { lease: Index },
@@ -51,8 +51,10 @@ pub(crate) fn any_op() -> impl Strategy<Value = Op> {
     let maybe = || prop::option::of(0..THREADS);
     let index = any::<Index>;
     prop_oneof![
-        6 => (thread(), any::<bool>(), 0..12_u8, 0..12_u8)
-            .prop_map(|(thread, addressed, event, message)| Op::Ingest { thread, addressed, event, message }),
+        6 => (thread(), any::<bool>(), 0..12_u8, 0..12_u8, prop::bool::weighted(0.2))
+            .prop_map(|(thread, addressed, event, message, leases)| {
+                Op::Ingest { thread, addressed, event, message, leases }
+            }),
         2 => (thread(), 0..6_u8, any::<bool>())
             .prop_map(|(thread, key, claimed)| Op::IngestInteraction { thread, key, claimed }),
         9 => maybe().prop_map(|thread| Op::Acquire { thread }),

@@ -7,7 +7,7 @@ use countersign::{
     graph::{
         action::{ActionRecord, Status},
         store::{
-            ActionChange, Changes, Claimed, ClaimedInteraction, Delivery, Destination, Error, Ingested, Lease,
+            Acquired, ActionChange, Changes, Claimed, ClaimedInteraction, Delivery, Destination, Error, Holder, Ingested, Lease,
             Outgoing, Posted, QueuedMessage, Sent, Then, ThreadMessage, TimerChange, Version,
         },
     },
@@ -92,17 +92,24 @@ impl<'a, F: Fixture> World<'a, F> {
     async fn run(&mut self, op: Op) -> Result<(), TestCaseError> {
         let store = self.f.store();
         match op {
-            Op::Ingest { thread: n, addressed, event, message } => {
+            Op::Ingest { thread: n, addressed, event, message, leases } => {
                 let (id, text) = (thread(n), self.name());
                 let keys = [format!("event:{n}:{event}"), format!("message:{n}:{message}")];
                 let delivery = delivery(&id, &text, addressed, &keys, self.now);
-                let got = store.ingest(&delivery).await.unwrap();
+                let (got, leased) = match leases {
+                    true => store.ingest_and_acquire(&delivery, &self.holder()).await.unwrap(),
+                    false => (store.ingest(&delivery).await.unwrap(), None),
+                };
                 if !self.model.remember(&delivery.dedup) {
                     prop_assert_eq!(got, Ingested::Duplicate);
                 } else if self.model.deliver(&id, addressed, said(&text), self.now) {
                     prop_assert!(matches!(got, Ingested::New(_)), "{got:?}");
                 } else {
                     prop_assert!(matches!(got, Ingested::Parked(_)), "{got:?}");
+                }
+                // A store may leave a thread alone to which nothing came.
+                if leased.is_some() || leases && matches!(got, Ingested::New(_)) {
+                    self.is_leased(leased, Some(id))?;
                 }
             }
             Op::IngestInteraction { thread: n, key, claimed } => {
@@ -268,6 +275,15 @@ impl<'a, F: Fixture> World<'a, F> {
     async fn acquire(&mut self, only: Option<ThreadId>) -> Result<(), TestCaseError> {
         let store = self.f.store();
         let got = store.acquire(&"w1".into(), self.f.ttl(), self.now, only.as_ref()).await.unwrap();
+        self.is_leased(got, only)
+    }
+
+    fn holder(&self) -> Holder {
+        Holder { worker: "w1".into(), ttl: self.f.ttl(), now: self.now }
+    }
+
+    /// Whether this is what leasing any thread, or only this one, comes to.
+    fn is_leased(&mut self, got: Option<Acquired>, only: Option<ThreadId>) -> Result<(), TestCaseError> {
         let mut ready = self.model.ready(self.now);
         ready.retain(|id| only.as_ref().is_none_or(|only| only == id));
         let Some(got) = got else {

@@ -9,7 +9,7 @@ use countersign::{
         action::{ActionRecord, Label, Status},
         store::{
             Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
-            Durability, Error, Forget, Ingested, Lease, Posted, QueuedMessage, Register, Saved, Sent, Seq, StepRecord,
+            Durability, Error, Forget, Holder, Ingested, Lease, Posted, QueuedMessage, Register, Saved, Sent, Seq, StepRecord,
             Store, Then, ThreadSummary, Unreadable, Version, Waiting,
         },
     },
@@ -85,6 +85,15 @@ impl<W: Watch> Store for WatchedStore<W> {
         only: Option<&ThreadId>,
     ) -> Result<Option<Acquired>, Error> {
         self.claim("acquire", Option::is_some, self.inner.acquire(worker, ttl, now, only)).await
+    }
+
+    async fn ingest_and_acquire(
+        &self,
+        delivery: &Delivery,
+        holder: &Holder,
+    ) -> Result<(Ingested, Option<Acquired>), Error> {
+        let new = |(ingested, _): &(Ingested, _)| *ingested != Ingested::Duplicate;
+        self.claim("ingest", new, self.inner.ingest_and_acquire(delivery, holder)).await
     }
 
     async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<(), Error> {

@@ -89,6 +89,35 @@ local function saved()
   return version, snapshot, steps
 end
 
+-- Leases a thread for `ttl` microseconds if it is ready. `now` is people's clock, in milliseconds. Returns all that is
+-- needed to continue it, or false.
+-- A wait before a retry ends by the people's clock; everything else uses the server's clock.
+local function acquire(thread, worker, ttl, now)
+  local server_now = server_time()
+  local ready = redis.call('ZSCORE', READY, thread)
+  local waiting = redis.call('ZSCORE', WAITING, thread)
+  if not (ready and tonumber(ready) <= server_now) and not (waiting and tonumber(waiting) <= now) then
+    return false
+  end
+  redis.call('ZADD', READY, server_now + ttl, thread)
+  redis.call('ZREM', WAITING, thread)
+  local fence = redis.call('HINCRBY', META, 'fence', 1)
+  redis.call('HSET', META, 'worker', worker)
+  local version, snapshot, steps = saved()
+  local meta = redis.call('HMGET', META, 'graph', 'audit_seq', 'audit_hash')
+  return {fence, version, snapshot, steps, messages_after(0), meta}
+end
+
+-- Makes the thread ready and leases it, for `worker` or, if there is none, for whoever comes. Returns as `acquire`.
+local function wake_for(worker, ttl, thread, now)
+  if worker == '' then
+    wake(thread, server_time())
+    return false
+  end
+  redis.call('ZADD', READY, 'NX', server_time(), thread)
+  return acquire(thread, worker, tonumber(ttl), tonumber(now))
+end
+
 -- Puts an entry into the inbox. It may be claimed from `claimable` on; if that is later than `arrived`, it counts as
 -- claimed until then. Returns its position.
 local function put_in_inbox(entry, arrived, claimable)

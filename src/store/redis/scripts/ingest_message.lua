@@ -1,8 +1,10 @@
 -- Stores a message for a thread. ARGV: thread, time in milliseconds (people), 1 if the bot is addressed or '', message,
--- the text after the position in PARKED, graph of a new thread, deduplication keys.
+-- the text after the position in PARKED, graph of a new thread, the worker that leases the thread or '', ttl of the lease
+-- in microseconds, now in milliseconds (people), deduplication keys. Returns what became of the message, its position,
+-- and the leased thread or false.
 local thread, at, addressed, message, parked, graph = ARGV[1], ARGV[2], ARGV[3] ~= '', ARGV[4], ARGV[5], ARGV[6]
-if is_repeat(at, 7) then
-  return {'duplicate', 0}
+if is_repeat(at, 10) then
+  return {'duplicate', 0, false}
 end
 
 local ours = redis.call('HGET', META, 'ours')
@@ -10,12 +12,10 @@ local seq = redis.call('HINCRBY', META, 'mail_seq', 1)
 if not (addressed or ours) then
   redis.call('HSET', ASIDE, seq, message)
   redis.call('ZADD', PARKED, at, seq .. parked)
-  return {'parked', seq}
+  return {'parked', seq, false}
 end
 
 make_ours(parked, graph)
 redis.call('HSET', MAILBOX, seq, message)
-local now = server_time()
-redis.call('ZADD', RECENT, now, thread)
-wake(thread, now)
-return {'new', seq}
+redis.call('ZADD', RECENT, server_time(), thread)
+return {'new', seq, wake_for(ARGV[7], ARGV[8], thread, ARGV[9])}
