@@ -166,22 +166,25 @@ impl Bot {
             tasks: TaskTracker::new(),
         };
 
+        let name = WorkerId::new(format!("{}-{}", std::process::id(), uuid::Uuid::new_v4().simple()));
+        let channels = mail.iter().flat_map(|mail| mail.channels(&shared.slack, &shared.names)).collect();
+        let sender = shared.sender(config, &name, channels);
+        let outlet = Arc::new(sender.clone());
+
         let blobs = Arc::new(dependencies::StoreBlobCache(store.clone()));
         let graph = chat_graph(model, rules, registry.clone(), blobs, PlanSettings::from(&config.plans))
             .context("the chat graph is invalid")?;
         let settle_within = registry.services().map(|service| service.settle_within).max().unwrap_or_default();
         let actions = registry.actions.clone();
         let chat = shared.engine(graph, actions, book, settle_within, config, &stop);
-        let mut engines: Vec<Arc<dyn Advance>> = vec![Arc::new(chat)];
+        let mut engines: Vec<Arc<dyn Advance>> = vec![Arc::new(chat.with_outlet(outlet.clone()))];
         if let Some(mail) = &mail {
             let (graph, automatic) = (mail.graph()?, mail.automatic());
             let settle_within = mail::settle_within(&config.email);
-            engines.push(Arc::new(shared.engine(graph, mail_actions, automatic, settle_within, config, &stop)));
+            let email = shared.engine(graph, mail_actions, automatic, settle_within, config, &stop);
+            engines.push(Arc::new(email.with_outlet(outlet)));
         }
 
-        let name = WorkerId::new(format!("{}-{}", std::process::id(), uuid::Uuid::new_v4().simple()));
-        let channels = mail.iter().flat_map(|mail| mail.channels(&shared.slack, &shared.names)).collect();
-        let sender = shared.sender(config, &name, channels);
         let workers = Workers::new(workers::WorkersDeps {
             store: store.clone(),
             engines,

@@ -25,6 +25,7 @@ use super::{
     definition::Graph,
     keyring::Keyring,
     node::{Said, State},
+    outlet::{Outbox, Outlet},
     retry::RetryPolicy,
     session::{Session, StepInfo, outgoing},
     standing::StandingApprovals,
@@ -109,6 +110,7 @@ pub struct Engine<S: State> {
     pub(super) graph: Graph<S>,
     pub(super) actions: BTreeMap<&'static str, Arc<dyn ActionKind>>,
     pub(super) store: Arc<dyn Store>,
+    pub(super) outlet: Arc<dyn Outlet>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) policy_for: PolicyFor,
     pub(super) standing: Arc<dyn StandingApprovals>,
@@ -153,7 +155,14 @@ impl<S: State> Engine<S> {
     pub fn new(deps: EngineDeps<S>) -> Self {
         let EngineDeps { graph, actions, store, clock, policy_for, standing, keys, admission, settings, stopping } =
             deps;
-        Self { graph, actions, store, clock, policy_for, standing, keys, admission, settings, stopping }
+        let outlet = Arc::new(Outbox(store.clone()));
+        Self { graph, actions, store, outlet, clock, policy_for, standing, keys, admission, settings, stopping }
+    }
+
+    /// Has the messages of steps sent through this outlet. By default they are left in the outbox.
+    #[must_use]
+    pub fn with_outlet(self, outlet: Arc<dyn Outlet>) -> Self {
+        Self { outlet, ..self }
     }
 
     /// Returns the name of the graph.

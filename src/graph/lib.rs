@@ -34,6 +34,7 @@ mod follow_up;
 pub mod keyring;
 mod looks;
 pub mod node;
+pub mod outlet;
 mod perform;
 pub mod request;
 pub mod retry;

@@ -341,7 +341,7 @@ impl<S: State> Engine<S> {
         };
         let mut attempt = 0;
         let version = loop {
-            match self.store.commit(&session.lease, session.version, &changes, then).await {
+            match self.outlet.commit(&session.lease, session.version, &changes, then).await {
                 Ok(version) => break version,
                 Err(Error::Unavailable(error)) if attempt < STORE_ATTEMPTS => {
                     attempt += 1;

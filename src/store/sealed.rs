@@ -21,8 +21,8 @@ use countersign_graph::{
     keyring::{Keyring, Proof, RowSeal},
     store::{
         Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
-        Destination, Durability, Error, Forget, Holder, Ingested, Lease, Posted, QueuedMessage, Register, Saved, Sent, Seq,
-        StepRecord, Store, Then, ThreadMessage, ThreadSummary, TimerChange, Unreadable, Version, Waiting,
+        Destination, Durability, Error, Forget, Holder, Ingested, Lease, Posted, QueuedMessage, Register, Saved, Sent,
+        Seq, StepRecord, Store, Then, ThreadMessage, ThreadSummary, TimerChange, Unreadable, Version, Waiting,
     },
 };
 use serde_json::{Value, json};
@@ -310,6 +310,19 @@ impl Store for SealedStore {
         self.with_verified_record(self.inner.commit(lease, expected, &self.sealed_changes(changes), then).await)
     }
 
+    async fn commit_and_claim(
+        &self,
+        lease: &Lease,
+        expected: Version,
+        changes: &Changes,
+        then: Then,
+        holder: &Holder,
+        most: usize,
+    ) -> Result<(Version, Vec<Claimed>), Error> {
+        let sealed = self.sealed_changes(changes);
+        self.with_verified_record(self.inner.commit_and_claim(lease, expected, &sealed, then, holder, most).await)
+    }
+
     async fn apply(&self, changes: &Changes) -> Result<(), Error> {
         self.with_verified_record(self.inner.apply(&self.sealed_changes(changes)).await)
     }
@@ -378,6 +391,14 @@ impl Store for SealedStore {
         now: Timestamp,
     ) -> Result<(bool, Option<Claimed>), Error> {
         self.inner.finish_and_claim(claimed, sent, ttl, now).await
+    }
+
+    async fn finish_all_and_claim(
+        &self,
+        sent: &[(Claimed, Sent)],
+        holder: &Holder,
+    ) -> Result<(Vec<bool>, Option<Claimed>), Error> {
+        self.inner.finish_all_and_claim(sent, holder).await
     }
 
     async fn waiting(&self, before: Timestamp, limit: usize) -> Result<Vec<Waiting>, Error> {

@@ -94,6 +94,9 @@ macro_rules! store_suite {
                 outbox: [
                     what_is_said_keeps_its_order,
                     one_message_of_a_thread_is_in_flight,
+                    what_a_step_says_is_claimed_with_it,
+                    a_claim_that_is_given_back_was_not_tried,
+                    what_was_claimed_together_may_arrive_one_by_one,
                     threads_speak_side_by_side,
                     only_the_named_thread_is_claimed,
                     a_message_waits_for_its_time,

@@ -25,6 +25,7 @@ pub mod channel;
 mod claim;
 mod delayed;
 pub mod duplicates;
+mod outlet;
 mod queue;
 pub mod refused;
 
@@ -37,11 +38,12 @@ use std::{
 use countersign_core::{
     clock::Clock,
     ids::{ChannelId, CommitId, ThreadId, UserId, WorkerId},
+    reply::CardState,
 };
 use countersign_graph::{
     action::Status,
     conversing::Memories,
-    store::{ActionFilter, Changes, Claimed, Outbound, Sent, Store},
+    store::{ActionFilter, Changes, Claimed, Holder, Outbound, Sent, Store},
 };
 use countersign_slack::client::SlackClient;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -50,6 +52,7 @@ use tokio_util::task::TaskTracker;
 pub use self::claim::Claim;
 use self::{
     channel::{Channel, Channels},
+    claim::ClaimTerm,
     delayed::DelayedMessages,
     queue::ThreadQueue,
 };
@@ -185,10 +188,8 @@ impl Sender {
 
     async fn serve_queue(self, mut seat: OwnedSemaphorePermit) {
         loop {
-            while let Some((thread, ended)) = self.0.queue.pop() {
-                if !self.send_all(&thread).await && ended {
-                    self.0.thread_status.on_work_ended(&thread).await;
-                }
+            while let Some(thread) = self.0.queue.pop() {
+                self.send_all(&thread, Vec::new()).await;
             }
             drop(seat);
             // A thread may have been queued between the last `pop` and the release of the seat, when
@@ -212,7 +213,7 @@ impl Sender {
             let Some(seat) = seats.split(1) else { return };
             let sender = self.clone();
             self.0.tasks.spawn(async move {
-                sender.send_from(Some(claimed)).await;
+                sender.send_from(vec![claimed]).await;
                 sender.serve_queue(seat).await;
             });
         }
@@ -220,65 +221,54 @@ impl Sender {
         self.start_task();
     }
 
-    /// Sends all due messages of a thread. Returns true if the last of them was a status, so that
-    /// the work continues.
-    async fn send_all(&self, thread: &ThreadId) -> bool {
-        let first = self.claim(Some(thread), 1).await.pop();
-        self.send_from(first).await
+    /// Sends all due messages of a thread for which a task has begun, first those that are claimed already.
+    async fn send_all(&self, thread: &ThreadId, claimed: Vec<Claim>) {
+        let _sending = SendingGuard { sender: self, thread };
+        let mut next = claimed;
+        loop {
+            if next.is_empty() {
+                self.0.queue.looks(thread);
+                next = self.claim(Some(thread), 1).await;
+            }
+            let is_working = self.send_from(next).await;
+            match self.0.queue.end(thread, is_working) {
+                Some(true) => return self.0.thread_status.on_work_ended(thread).await,
+                Some(false) => return,
+                None => next = Vec::new(),
+            }
+        }
     }
 
-    /// Sends a claimed message and those after it. Returns true if the last one is a status line.
-    async fn send_from(&self, mut next: Option<Claim>) -> bool {
+    /// Sends claimed messages of a thread and those after them. Returns true if the last one is a status line.
+    async fn send_from(&self, mut next: Vec<Claim>) -> bool {
         let mut is_working = false;
-        while let Some(claim) = next {
-            is_working = matches!(claim.message.outgoing.body, Outbound::Status { .. });
-            next = self.send(claim).await;
+        while let Some(last) = next.last() {
+            is_working = matches!(last.message.outgoing.body, Outbound::Status { .. });
+            next = self.send_together(next).await.into_iter().collect();
         }
         is_working
     }
 
-    fn claim_ttl(&self) -> Duration {
-        self.0.slack.timeout() * CLAIM_IN_TIMEOUTS
-    }
-
-    async fn claim(&self, only: Option<&ThreadId>, limit: usize) -> Vec<Claim> {
-        let ttl = self.claim_ttl();
-        let term = claim::ClaimTerm::of(ttl, &*self.0.clock); // starts before the store's claim, so that it also ends before
-        let claimed = self.0.store.claim_outbox(&self.0.name, ttl, self.0.clock.now(), limit, only).await;
-        let claimed = claimed.unwrap_or_else(|error| {
-            tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot claim outgoing messages");
-            Vec::new()
-        });
-        claimed.into_iter().map(|message| Claim { message, term }).collect()
-    }
-
-    async fn send(&self, mut claim: Claim) -> Option<Claim> {
-        let drawn = self.draw(&mut claim.message).await;
-        let claimed = &claim.message;
-        let sent = match (drawn, self.clearance(claimed)) {
-            (Err(not_drawn), _) => not_drawn,
-            (Ok(()), Clearance::Go) => self.send_by_channel(&claim).await,
-            (Ok(()), Clearance::Wait(until)) => Sent::Deferred(until),
-        };
-        if let (Sent::Delivered(Some(_)), Outbound::Card { .. }, None) =
-            (&sent, &claimed.outgoing.body, &claimed.posted)
-        {
-            self.link_older_cards(claimed).await;
+    /// Sends messages that were claimed together, records the results, and claims the next message.
+    async fn send_together(&self, claims: Vec<Claim>) -> Option<Claim> {
+        let (mut terms, mut results): (Vec<ClaimTerm>, Vec<(Claimed, Sent)>) = Default::default();
+        for mut claim in claims {
+            let sent = match results.last() {
+                Some((_, before)) if !may_follow(before, &claim, &*self.0.clock) => Sent::Deferred(self.0.clock.now()),
+                _ => self.send(&mut claim).await,
+            };
+            terms.push(claim.term);
+            results.push((claim.message, sent));
         }
-        if let Sent::Failed { reason, .. } = &sent {
-            self.report_failure(claimed, reason).await;
-        }
-        self.report_delay(claimed, &sent).await;
-        let is_possible_duplicate = claimed.attempts > 0 && claimed.posted.is_none();
-        if let (Sent::Delivered(Some(_)), true) = (&sent, is_possible_duplicate) {
-            self.schedule_duplicate_search(claimed).await; // an earlier attempt may still arrive
-        }
-        let ttl = self.claim_ttl();
-        let term = claim::ClaimTerm::of(ttl, &*self.0.clock); // as in `claim`
-        match self.0.store.finish_and_claim(claimed, &sent, ttl, self.0.clock.now()).await {
-            Ok((is_ours, next)) => {
-                if !(is_ours && claim.term.holds(&*self.0.clock)) && matches!(sent, Sent::Delivered(_)) {
-                    self.repair_after_lost_claim(claimed).await;
+        let thread = results.first().map(|(claimed, _)| claimed.thread.clone())?;
+        let (holder, term) = self.holder();
+        self.0.queue.looks(&thread);
+        match self.0.store.finish_all_and_claim(&results, &holder).await {
+            Ok((ours, next)) => {
+                for ((is_ours, term), (claimed, sent)) in ours.into_iter().zip(terms).zip(&results) {
+                    if !(is_ours && term.holds(&*self.0.clock)) && matches!(sent, Sent::Delivered(_)) {
+                        self.repair_after_lost_claim(claimed).await;
+                    }
                 }
                 next.map(|message| Claim { message, term })
             }
@@ -290,6 +280,51 @@ impl Sender {
                 None
             }
         }
+    }
+
+    fn claim_ttl(&self) -> Duration {
+        self.0.slack.timeout() * CLAIM_IN_TIMEOUTS
+    }
+
+    /// Returns this sender as the holder of claims, and the term of those that are made from now on. It begins before the
+    /// store's claim, so that it also ends before.
+    fn holder(&self) -> (Holder, ClaimTerm) {
+        let ttl = self.claim_ttl();
+        let term = ClaimTerm::of(ttl, &*self.0.clock);
+        (Holder { worker: self.0.name.clone(), ttl, now: self.0.clock.now() }, term)
+    }
+
+    async fn claim(&self, only: Option<&ThreadId>, limit: usize) -> Vec<Claim> {
+        let (Holder { worker, ttl, now }, term) = self.holder();
+        let claimed = self.0.store.claim_outbox(&worker, ttl, now, limit, only).await;
+        let claimed = claimed.unwrap_or_else(|error| {
+            tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot claim outgoing messages");
+            Vec::new()
+        });
+        claimed.into_iter().map(|message| Claim { message, term }).collect()
+    }
+
+    /// Sends a claimed message, and returns the result.
+    async fn send(&self, claim: &mut Claim) -> Sent {
+        let drawn = self.draw(&mut claim.message).await;
+        let claimed = &claim.message;
+        let sent = match (drawn, self.clearance(claimed)) {
+            (Err(not_drawn), _) => not_drawn,
+            (Ok(()), Clearance::Go) => self.send_by_channel(claim).await,
+            (Ok(()), Clearance::Wait(until)) => Sent::Deferred(until),
+        };
+        if let (Sent::Delivered(Some(_)), true) = (&sent, may_replace_others(claimed)) {
+            self.link_older_cards(claimed).await;
+        }
+        if let Sent::Failed { reason, .. } = &sent {
+            self.report_failure(claimed, reason).await;
+        }
+        self.report_delay(claimed, &sent).await;
+        let is_possible_duplicate = claimed.attempts > 0 && claimed.posted.is_none();
+        if let (Sent::Delivered(Some(_)), true) = (&sent, is_possible_duplicate) {
+            self.schedule_duplicate_search(claimed).await; // an earlier attempt may still arrive
+        }
+        sent
     }
 
     /// Replaces an [`Outbound::Redraw`] with the current card. If the action changes later, the
@@ -336,6 +371,38 @@ impl Sender {
         let message = claimed.posted.as_ref().map(|posted| &posted.ts);
         let candidate = Candidate { method, thread: &claimed.thread, message, progress: claimed.outgoing.progress };
         pacing.request(&candidate, self.0.clock.now())
+    }
+}
+
+/// Returns true if a message that was claimed together with the one before it is sent now. If not, its claim is given
+/// back. Only a reply follows: other messages may contain a link to the one before, whose place is not recorded yet.
+fn may_follow(before: &Sent, claim: &Claim, clock: &dyn Clock) -> bool {
+    let is_done = matches!(before, Sent::Delivered(_) | Sent::Dropped | Sent::Failed { .. });
+    is_done && matches!(claim.message.outgoing.body, Outbound::Reply { .. }) && claim.term.leaves_time(clock)
+}
+
+/// Returns true if a card is posted that may replace older ones: it then has a note about them, or names who edited them.
+fn may_replace_others(claimed: &Claimed) -> bool {
+    match &claimed.outgoing.body {
+        Outbound::Card { card, state: CardState::Open { edited_by, .. } } => {
+            claimed.posted.is_none() && (!card.notes.is_empty() || !edited_by.is_empty())
+        }
+        Outbound::Card { .. } => claimed.posted.is_none(),
+        _ => false,
+    }
+}
+
+/// A guard that ends the sending of a thread if its task panics. Otherwise its messages would always wait for a sweep.
+struct SendingGuard<'a> {
+    sender: &'a Sender,
+    thread: &'a ThreadId,
+}
+
+impl Drop for SendingGuard<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.sender.0.queue.give_back(self.thread);
+        }
     }
 }
 

@@ -165,8 +165,12 @@ impl Workers {
         }
         let seat = self.0.seats.clone().try_acquire_owned().ok()?;
         let in_progress = self.0.tasks.token(); // counted before the lease, as in a sweep
-        let reservation =
-            || Reservation { workers: self.clone(), thread: thread.clone(), seat: Some(seat), _in_progress: in_progress };
+        let reservation = || Reservation {
+            workers: self.clone(),
+            thread: thread.clone(),
+            seat: Some(seat),
+            _in_progress: in_progress,
+        };
         self.begin(thread).then(reservation)
     }
 

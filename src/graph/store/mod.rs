@@ -184,6 +184,27 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// written.
     async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error>;
 
+    /// Writes changes like [`Self::commit`], and claims messages of the thread like [`Self::claim_outbox`], in one
+    /// request where the store is elsewhere. At most `most` messages are claimed, which are sent one after another. Only
+    /// the first may be one that was tried before or that reports progress.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::commit`].
+    async fn commit_and_claim(
+        &self,
+        lease: &Lease,
+        expected: Version,
+        changes: &Changes,
+        then: Then,
+        holder: &Holder,
+        most: usize,
+    ) -> Result<(Version, Vec<Claimed>), Error> {
+        let version = self.commit(lease, expected, changes, then).await?;
+        let claimed = self.claim_outbox(&holder.worker, holder.ttl, holder.now, most.min(1), Some(&lease.thread)).await;
+        Ok((version, claimed.unwrap_or_default())) // without a claim, the messages wait in the outbox
+    }
+
     /// Writes without a lease: decisions, and other changes caused by interactions.
     /// [`Changes::steps`] and [`Changes::snapshot`] must be empty.
     ///
@@ -244,6 +265,23 @@ pub trait Store: Send + Sync + fmt::Debug {
         ttl: Duration,
         now: Timestamp,
     ) -> Result<(bool, Option<Claimed>), Error>;
+
+    /// Records the results of messages that were claimed together like [`Self::finish_outbox`], in this order, and claims
+    /// the next message of their thread like [`Self::claim_outbox`], in one write. Returns all the answers.
+    async fn finish_all_and_claim(
+        &self,
+        sent: &[(Claimed, Sent)],
+        holder: &Holder,
+    ) -> Result<(Vec<bool>, Option<Claimed>), Error> {
+        let Some(((last, result), earlier)) = sent.split_last() else { return Ok((Vec::new(), None)) };
+        let mut ours = Vec::with_capacity(sent.len());
+        for (claimed, result) in earlier {
+            ours.push(self.finish_outbox(claimed, result).await?);
+        }
+        let (is_ours, next) = self.finish_and_claim(last, result, holder.ttl, holder.now).await?;
+        ours.push(is_ours);
+        Ok((ours, next))
+    }
 
     /// Returns outgoing messages, except progress messages, that were due before `before` and have
     /// not been sent yet: those that have waited longest first, at most `limit`.

@@ -13,13 +13,19 @@ use countersign_core::ids::{ActionId, ApprovalId, ThreadId};
 use countersign_graph::{
     action::{Label, Status},
     store::{
-        ActionChange, AuditDraft, AuditEntry, Changes, Error, Lease, Outbound, Outgoing, Then, TimerChange, Version,
+        ActionChange, AuditDraft, AuditEntry, Changes, Claimed, Error, Holder, Lease, Outbound, Outgoing, Then,
+        TimerChange, Version,
     },
 };
 use redis::Value;
 use serde::Serialize;
 
-use super::{RedisStore, json, keys, remembered::Remembered, scripts::Call};
+use super::{
+    RedisStore, json, keys,
+    outbox::{self, StoredClaimed},
+    remembered::Remembered,
+    scripts::Call,
+};
 
 /// The time for which the answer to a write is kept, in seconds.
 const REMEMBER_S: u64 = 24 * 60 * 60;
@@ -36,14 +42,19 @@ pub(super) type AuditHeads = Remembered<ThreadId, Head>;
 /// The action of each approval that this process has seen. It never changes.
 pub(super) type Approvals = Remembered<ApprovalId, (ThreadId, ActionId)>;
 
-/// Implements [`countersign_graph::store::Store::commit`].
+/// The claims that a write makes: for whom and for how long, and of how many messages at most.
+pub(super) type Claims<'a> = (&'a Holder, usize);
+
+/// Implements [`countersign_graph::store::Store::commit`] and, with claims,
+/// [`countersign_graph::store::Store::commit_and_claim`].
 pub(super) async fn commit(
     store: &RedisStore,
     lease: &Lease,
     expected: Version,
     changes: &Changes,
     then: Then,
-) -> Result<Version, Error> {
+    claims: Option<Claims<'_>>,
+) -> Result<(Version, Vec<Claimed>), Error> {
     debug_assert_eq!(lease.thread, changes.thread, "a lease is only valid for its own thread");
     let (release, wait_until) = match then {
         Then::Keep => (false, None),
@@ -52,32 +63,37 @@ pub(super) async fn commit(
     };
     let fence = lease.fence.to_string();
     let lease = LeasePlan { worker: lease.worker.as_str(), fence, expected, release, wait_until };
-    write(store, changes, Some(lease)).await
+    write(store, changes, Some(lease), claims).await
 }
 
 /// Implements [`countersign_graph::store::Store::apply`].
 pub(super) async fn apply(store: &RedisStore, changes: &Changes) -> Result<(), Error> {
     debug_assert!(changes.steps.is_empty() && changes.snapshot.is_none(), "a step needs a lease");
-    write(store, changes, None).await.map(|_| ())
+    write(store, changes, None, None).await.map(|_| ())
 }
 
-async fn write(store: &RedisStore, changes: &Changes, lease: Option<LeasePlan<'_>>) -> Result<Version, Error> {
+async fn write(
+    store: &RedisStore,
+    changes: &Changes,
+    lease: Option<LeasePlan<'_>>,
+    claims: Option<Claims<'_>>,
+) -> Result<(Version, Vec<Claimed>), Error> {
     let thread = &changes.thread;
-    let plan = Plan::new(changes, lease);
+    let plan = Plan::new(changes, lease, claims);
     let mut head = store.audit_heads.get(thread).unwrap_or_default();
     for _ in 0..CHAINING_ATTEMPTS {
         let audit = AuditPlan::new(thread, head, &changes.audit);
         let commit = keys::commit(thread, &changes.commit);
         let call = plan.call(Call::on_thread(&store.scripts.commit, thread).key(commit), &audit);
         match CommitAnswer::read(store.link.script(&call).await?)? {
-            CommitAnswer::Written(version) => {
+            CommitAnswer::Written(version, claimed) => {
                 if !audit.entries.is_empty() {
                     store.audit_heads.set(thread.clone(), (audit.seq, audit.hash));
                 }
                 for record in changes.actions.iter().map(|change| &change.record) {
                     store.approvals.set(record.approval.clone(), (thread.clone(), record.id.clone()));
                 }
-                return Ok(version);
+                return Ok((version, outbox::read_all_claimed(store, thread, claimed).await));
             }
             CommitAnswer::Fenced => return Err(Error::Fenced(thread.clone())),
             CommitAnswer::Conflict(found) => {
@@ -96,7 +112,7 @@ async fn write(store: &RedisStore, changes: &Changes, lease: Option<LeasePlan<'_
 
 /// The answer of `commit.lua`.
 enum CommitAnswer {
-    Written(Version),
+    Written(Version, Vec<StoredClaimed>),
     Fenced,
     Conflict(Version),
     Moved(String, Option<Vec<u8>>),
@@ -108,7 +124,7 @@ impl CommitAnswer {
         let mut parts = answer.into_iter();
         let mut next = || parts.next().unwrap_or(Value::Nil);
         match json::answer::<String>(next())?.as_str() {
-            "ok" => Ok(Self::Written(json::answer(next())?)),
+            "ok" => Ok(Self::Written(json::answer(next())?, json::answer(next())?)),
             "fenced" => Ok(Self::Fenced),
             "conflict" => Ok(Self::Conflict(json::answer(next())?)),
             "moved" => Ok(Self::Moved(json::answer(next())?, json::answer(next())?)),
@@ -125,6 +141,7 @@ struct Plan<'a> {
     parked: String,
     steps: Vec<String>,
     snapshot: String,
+    claims: Option<Claims<'a>>,
     lease: Option<LeasePlan<'a>>,
     acks: &'a [u64],
     inbox_acks: &'a [u64],
@@ -189,12 +206,13 @@ struct AuditPlan {
 }
 
 impl<'a> Plan<'a> {
-    fn new(changes: &'a Changes, lease: Option<LeasePlan<'a>>) -> Self {
+    fn new(changes: &'a Changes, lease: Option<LeasePlan<'a>>, claims: Option<Claims<'a>>) -> Self {
         Self {
             thread: changes.thread.to_string(),
             parked: keys::parked("", &changes.thread),
             steps: changes.steps.iter().map(json::write).collect(),
             snapshot: changes.snapshot.as_ref().map(json::write).unwrap_or_default(),
+            claims,
             lease,
             acks: &changes.acks,
             inbox_acks: &changes.inbox_acks,
@@ -208,6 +226,10 @@ impl<'a> Plan<'a> {
     /// Adds the arguments to a call, in the order in which the script takes them.
     fn call<'c>(&self, call: Call<'c>, audit: &AuditPlan) -> Call<'c> {
         let call = call.arg(&self.thread).arg(&self.parked).arg(&self.snapshot).arg(REMEMBER_S);
+        let call = match self.claims {
+            Some((holder, most)) => call.arg(json::micros(holder.ttl)).arg(holder.now.millis()).arg(most),
+            None => call.arg("").arg("").arg(""),
+        };
         let call = call.list(&self.steps, |call, step| call.arg(step));
         let call = match &self.lease {
             Some(LeasePlan { worker, fence, expected, release, wait_until }) => {

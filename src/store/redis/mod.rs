@@ -65,8 +65,8 @@ use countersign_graph::{
     action::{ActionRecord, Label, Status},
     store::{
         Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
-        Durability, Error, Forget, Holder, Ingested, Lease, Posted, QueuedMessage, Register, Saved, Sent, Seq, StepRecord,
-        Store, Then, ThreadSummary, Unreadable, Version, Waiting,
+        Durability, Error, Forget, Holder, Ingested, Lease, Posted, QueuedMessage, Register, Saved, Sent, Seq,
+        StepRecord, Store, Then, ThreadSummary, Unreadable, Version, Waiting,
     },
 };
 use serde_json::Value;
@@ -186,7 +186,20 @@ impl Store for RedisStore {
     }
 
     async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error> {
-        self.with_durability_checks(commit::commit(self, lease, expected, changes, then)).await
+        Ok(self.with_durability_checks(commit::commit(self, lease, expected, changes, then, None)).await?.0)
+    }
+
+    async fn commit_and_claim(
+        &self,
+        lease: &Lease,
+        expected: Version,
+        changes: &Changes,
+        then: Then,
+        holder: &Holder,
+        most: usize,
+    ) -> Result<(Version, Vec<Claimed>), Error> {
+        let claims = Some((holder, most));
+        self.with_durability_checks(commit::commit(self, lease, expected, changes, then, claims)).await
     }
 
     async fn apply(&self, changes: &Changes) -> Result<(), Error> {
@@ -240,13 +253,27 @@ impl Store for RedisStore {
         ttl: Duration,
         now: Timestamp,
     ) -> Result<(bool, Option<Claimed>), Error> {
-        // The result is recorded in any case; the next message is sent only if the server loses nothing.
+        let holder = Holder { worker: WorkerId::new(""), ttl, now };
+        let (ours, next) = self.finish_all_and_claim(&[(claimed.clone(), sent.clone())], &holder).await?;
+        Ok((ours.contains(&true), next))
+    }
+
+    async fn finish_all_and_claim(
+        &self,
+        sent: &[(Claimed, Sent)],
+        holder: &Holder,
+    ) -> Result<(Vec<bool>, Option<Claimed>), Error> {
+        // The results are recorded in any case; the next message is sent only if the server loses nothing.
         if self.watch.check_before(&self.link).await.is_err() {
-            return Ok((outbox::finish(self, claimed, sent).await?, None));
+            let mut ours = Vec::with_capacity(sent.len());
+            for (claimed, sent) in sent {
+                ours.push(outbox::finish(self, claimed, sent).await?);
+            }
+            return Ok((ours, None));
         }
-        let (is_ours, next) = outbox::finish_and_claim(self, claimed, sent, ttl, now).await?;
+        let (ours, next) = outbox::finish_all_and_claim(self, sent, holder.ttl, holder.now).await?;
         let is_safe = self.watch.check_after(&self.link).await.is_ok();
-        Ok((is_ours, next.filter(|_| is_safe)))
+        Ok((ours, next.filter(|_| is_safe)))
     }
 
     async fn waiting(&self, before: Timestamp, limit: usize) -> Result<Vec<Waiting>, Error> {

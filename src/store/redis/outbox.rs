@@ -62,31 +62,28 @@ pub(super) async fn holds(store: &RedisStore, claimed: &Claimed) -> Result<bool,
 
 /// Implements [`countersign_graph::store::Store::finish_outbox`].
 pub(super) async fn finish(store: &RedisStore, claimed: &Claimed, sent: &Sent) -> Result<bool, Error> {
-    let call = with_result(Call::on_thread(&store.scripts.finish_outbox, &claimed.thread), claimed, sent);
-    let (is_ours, _): (bool, Value) = store.link.script(&call).await?;
-    Ok(is_ours)
+    let call = Call::on_thread(&store.scripts.finish_outbox, &claimed.thread);
+    let call = with_result(call.arg(claimed.thread.to_string()).arg("").arg(""), claimed, sent);
+    let (ours, _): (Vec<bool>, Value) = store.link.script(&call).await?;
+    Ok(ours.contains(&true))
 }
 
-/// Implements [`countersign_graph::store::Store::finish_and_claim`].
-pub(super) async fn finish_and_claim(
+/// Implements [`countersign_graph::store::Store::finish_all_and_claim`]. All messages are of the same thread.
+pub(super) async fn finish_all_and_claim(
     store: &RedisStore,
-    claimed: &Claimed,
-    sent: &Sent,
+    sent: &[(Claimed, Sent)],
     ttl: Duration,
     now: Timestamp,
-) -> Result<(bool, Option<Claimed>), Error> {
-    let call = with_result(Call::on_thread(&store.scripts.finish_outbox, &claimed.thread), claimed, sent);
-    let call = call.arg(json::micros(ttl)).arg(now.millis());
-    let (is_ours, next): (bool, Option<StoredClaimed>) = store.link.script(&call).await?;
-    // If the next message cannot be read, this one was recorded all the same.
-    let next = match next {
-        Some(next) => read_claimed(store, &claimed.thread, next).await.unwrap_or_default(),
-        None => None,
-    };
-    Ok((is_ours, next))
+) -> Result<(Vec<bool>, Option<Claimed>), Error> {
+    let Some((Claimed { thread, .. }, _)) = sent.first() else { return Ok((Vec::new(), None)) };
+    let call = Call::on_thread(&store.scripts.finish_outbox, thread);
+    let call = call.arg(thread.to_string()).arg(json::micros(ttl)).arg(now.millis());
+    let call = sent.iter().fold(call, |call, (claimed, sent)| with_result(call, claimed, sent));
+    let (ours, next): (Vec<bool>, Vec<StoredClaimed>) = store.link.script(&call).await?;
+    Ok((ours, read_all_claimed(store, thread, next).await.pop()))
 }
 
-/// Adds the thread, the claim and the result to a call of `finish_outbox`.
+/// Adds the claim and the result to a call of `finish_outbox`.
 fn with_result<'a>(call: Call<'a>, claimed: &Claimed, sent: &Sent) -> Call<'a> {
     let (what, detail, reason) = match sent {
         Sent::Delivered(posted) => ("delivered", posted.as_ref().map(json::write).unwrap_or_default(), ""),
@@ -96,13 +93,12 @@ fn with_result<'a>(call: Call<'a>, claimed: &Claimed, sent: &Sent) -> Call<'a> {
         Sent::Dropped => ("dropped", String::new(), ""),
         Sent::Failed { reason, at } => ("failed", at.millis().to_string(), reason.as_str()),
     };
-    let call = call.arg(claimed.thread.to_string());
     call.arg(claimed.seq).arg(claimed.attempts).arg(what).arg(detail).arg(reason)
 }
 
 /// A claimed message, as the scripts return it: its position, the number of earlier claims, the place of the message that
 /// is to be edited, and the message itself.
-type StoredClaimed = (Seq, u32, Option<String>, StoredOutgoing);
+pub(super) type StoredClaimed = (Seq, u32, Option<String>, StoredOutgoing);
 /// The slot, the nonce, whether it is a progress message, the time from which it may be sent, and the body.
 type StoredOutgoing = (Option<String>, String, bool, i64, Option<Vec<u8>>);
 
@@ -116,10 +112,23 @@ async fn claim_one(
         .arg(thread.to_string())
         .arg(json::micros(ttl))
         .arg(now.millis());
-    match store.link.script::<Option<StoredClaimed>>(&call).await? {
+    match store.link.script::<Vec<StoredClaimed>>(&call).await?.pop() {
         Some(claimed) => read_claimed(store, thread, claimed).await,
         None => Ok(None),
     }
+}
+
+/// Reads messages that were claimed together with a write, which counts whether or not they can be read.
+pub(super) async fn read_all_claimed(
+    store: &RedisStore,
+    thread: &ThreadId,
+    claimed: Vec<StoredClaimed>,
+) -> Vec<Claimed> {
+    let mut read = Vec::with_capacity(claimed.len());
+    for claimed in claimed {
+        read.extend(read_claimed(store, thread, claimed).await.unwrap_or_default());
+    }
+    read
 }
 
 /// Reads a claimed message. One that cannot be read is set aside.

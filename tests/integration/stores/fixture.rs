@@ -7,8 +7,8 @@ use countersign::{
     graph::{
         action::{ActionRecord, Approver, NewRecord, Policy, Scope, Status},
         store::{
-            Acquired, ActionChange, AuditDraft, AuditKind, Changes, Claimed, Delivery, Destination, Holder, Ingested, Outbound,
-            Outgoing, QueuedMessage, Seq, StepRecord, Store, ThreadMessage,
+            Acquired, ActionChange, AuditDraft, AuditKind, Changes, Claimed, Delivery, Destination, Holder, Ingested,
+            Outbound, Outgoing, QueuedMessage, Seq, StepRecord, Store, ThreadMessage,
         },
     },
     ids::{ActionId, ApprovalId, CommitId, Nonce, Partition, ThreadId, WorkerId},

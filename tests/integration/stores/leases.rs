@@ -35,7 +35,10 @@ pub(crate) async fn a_thread_is_leased_with_what_arrives(f: impl Fixture) {
     assert!(matches!(parked, Ingested::Parked(_)) && nobody.is_none(), "{parked:?}");
     let (new, leased) = arrives("hello", true, "w1").await;
     let leased = leased.expect("the thread is ready");
-    assert_eq!((leased.lease.worker.as_str(), words(&leased.messages).join(", ").as_str()), ("w1", "between people, hello"));
+    assert_eq!(
+        (leased.lease.worker.as_str(), words(&leased.messages).join(", ").as_str()),
+        ("w1", "between people, hello")
+    );
     assert!(matches!(new, Ingested::New(seq) if seq == leased.messages[1].seq), "{new:?}");
     assert!(f.acquire("w2").await.is_none());
 

@@ -52,7 +52,8 @@ pub(crate) struct Thread {
     pub(crate) actions: BTreeMap<ActionId, ActionRecord>,
     pub(crate) audit: Vec<AuditDraft>,
     pub(crate) outbox: Vec<Entry>,
-    pub(crate) in_flight: Option<String>,
+    /// The nonces of the messages that are claimed.
+    pub(crate) in_flight: BTreeSet<String>,
     pub(crate) slots: BTreeMap<Slot, Posted>,
     pub(crate) timers: BTreeMap<String, (Timestamp, Value)>,
     commits: BTreeMap<CommitId, Version>,
@@ -229,7 +230,7 @@ impl Model {
     /// Every lease and claim runs out.
     pub(crate) fn run_out(&mut self) {
         let threads = self.threads.values_mut().map(|thread| {
-            thread.in_flight = None;
+            thread.in_flight.clear();
             &mut thread.lease
         });
         for claim in threads.chain(self.inbox.iter_mut().map(|(_, _, claim)| claim)) {
@@ -285,15 +286,33 @@ impl Thread {
 
     /// Claims the next message, if one may go.
     pub(crate) fn claim(&mut self, now: Timestamp) -> Option<Entry> {
-        if self.in_flight.is_some() {
+        if !self.in_flight.is_empty() {
             return None;
         }
         let next = self.candidates().into_iter().find(|next| self.outbox[*next].outgoing.not_before <= now)?;
         let entry = &mut self.outbox[next];
         let claimed = entry.clone();
         entry.attempts += 1;
-        self.in_flight = Some(entry.outgoing.nonce.to_string());
+        self.in_flight.insert(entry.outgoing.nonce.to_string());
         Some(claimed)
+    }
+
+    /// Claims the next message and, if none of the outbox was tried, those that follow it, at most `most`.
+    pub(crate) fn claim_together(&mut self, now: Timestamp, most: usize) -> Vec<Entry> {
+        let before: Vec<u32> = self.outbox.iter().map(|entry| entry.attempts).collect();
+        let Some(first) = self.claim(now) else { return Vec::new() };
+        let at = self.outbox.iter().position(|entry| entry.outgoing.nonce == first.outgoing.nonce).unwrap();
+        let (is_progress, mut claimed) = (first.outgoing.progress, vec![first]);
+        for (nth, entry) in self.outbox.iter_mut().enumerate().skip(at + 1) {
+            let is_next = !entry.outgoing.progress && entry.outgoing.not_before <= now;
+            if claimed.len() >= most || is_progress || !is_next || before[..=nth].iter().any(|tried| *tried > 0) {
+                break;
+            }
+            claimed.push(entry.clone());
+            entry.attempts += 1;
+            self.in_flight.insert(entry.outgoing.nonce.to_string());
+        }
+        claimed
     }
 
     /// What may go next, in order of preference: what goes in order, then what was tried often.
@@ -330,9 +349,7 @@ impl Thread {
     }
 
     fn record(&mut self, nonce: &str, at: usize, sent: &Sent) {
-        if self.in_flight.as_deref() == Some(nonce) {
-            self.in_flight = None;
-        }
+        self.in_flight.remove(nonce);
         if let Sent::Retry(time) = sent {
             self.outbox[at].outgoing.not_before = *time;
             return;

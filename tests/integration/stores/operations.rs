@@ -9,19 +9,64 @@ pub(crate) const THREADS: u32 = 3;
 /// One thing to do. Small numbers, so that things meet.
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
-    Ingest { thread: u32, addressed: bool, event: u8, message: u8, leases: bool },
-    IngestInteraction { thread: u32, key: u8, claimed: bool },
-    Acquire { thread: Option<u32> },
-    Renew { lease: Index },
-    Messages { lease: Index, skip: usize },
-    Commit { lease: Index, acks: usize, steps: usize, snapshot: bool, wrong: bool, writes: Writes, then: u8 },
-    RepeatCommit { lease: Index, which: Index },
-    Apply { thread: u32, inbox_ack: bool, writes: Writes },
-    RepeatApply { which: Index },
-    ClaimOutbox { thread: Option<u32> },
-    FinishOutbox { which: Index, sent: u8 },
+    Ingest {
+        thread: u32,
+        addressed: bool,
+        event: u8,
+        message: u8,
+        leases: bool,
+    },
+    IngestInteraction {
+        thread: u32,
+        key: u8,
+        claimed: bool,
+    },
+    Acquire {
+        thread: Option<u32>,
+    },
+    Renew {
+        lease: Index,
+    },
+    Messages {
+        lease: Index,
+        skip: usize,
+    },
+    Commit {
+        lease: Index,
+        acks: usize,
+        steps: usize,
+        snapshot: bool,
+        wrong: bool,
+        writes: Writes,
+        then: u8,
+        claims: usize,
+    },
+    RepeatCommit {
+        lease: Index,
+        which: Index,
+    },
+    Apply {
+        thread: u32,
+        inbox_ack: bool,
+        writes: Writes,
+    },
+    RepeatApply {
+        which: Index,
+    },
+    ClaimOutbox {
+        thread: Option<u32>,
+    },
+    FinishOutbox {
+        which: Index,
+        sent: u8,
+    },
+    FinishTogether {
+        sent: u8,
+    },
     ClaimInteraction,
-    FinishInteraction { which: Index },
+    FinishInteraction {
+        which: Index,
+    },
     FireTimers,
     Sweep,
     TimePasses,
@@ -60,9 +105,9 @@ pub(crate) fn any_op() -> impl Strategy<Value = Op> {
         9 => maybe().prop_map(|thread| Op::Acquire { thread }),
         1 => index().prop_map(|lease| Op::Renew { lease }),
         2 => (index(), 0..3_usize).prop_map(|(lease, skip)| Op::Messages { lease, skip }),
-        9 => (index(), 0..4_usize, 0..3_usize, any::<bool>(), prop::bool::weighted(0.1), any_writes(), 0..4_u8)
-            .prop_map(|(lease, acks, steps, snapshot, wrong, writes, then)| {
-                Op::Commit { lease, acks, steps, snapshot, wrong, writes, then }
+        9 => (index(), 0..4_usize, 0..3_usize, any::<bool>(), prop::bool::weighted(0.1), any_writes(), 0..4_u8, 0..4_usize)
+            .prop_map(|(lease, acks, steps, snapshot, wrong, writes, then, claims)| {
+                Op::Commit { lease, acks, steps, snapshot, wrong, writes, then, claims }
             }),
         1 => (index(), index()).prop_map(|(lease, which)| Op::RepeatCommit { lease, which }),
         5 => (thread(), any::<bool>(), any_writes())
@@ -70,6 +115,7 @@ pub(crate) fn any_op() -> impl Strategy<Value = Op> {
         1 => index().prop_map(|which| Op::RepeatApply { which }),
         5 => maybe().prop_map(|thread| Op::ClaimOutbox { thread }),
         5 => (index(), 0..20_u8).prop_map(|(which, sent)| Op::FinishOutbox { which, sent }),
+        2 => (0..20_u8).prop_map(|sent| Op::FinishTogether { sent }),
         2 => Just(Op::ClaimInteraction),
         2 => index().prop_map(|which| Op::FinishInteraction { which }),
         1 => Just(Op::FireTimers),

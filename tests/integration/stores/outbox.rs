@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use countersign::{
     clock::Timestamp,
-    graph::store::{Claimed, Outbound, Outgoing, Posted, Sent, TRIED_OFTEN, Waiting},
+    graph::store::{Changes, Claimed, Outbound, Outgoing, Posted, Sent, TRIED_OFTEN, Then, Waiting},
     ids::Slot,
     reply::{CardState, Reply},
 };
@@ -53,6 +53,68 @@ pub(crate) async fn one_message_of_a_thread_is_in_flight(f: impl Fixture) {
     assert_eq!(f.claim(10).await, []);
     delivered(&f, &first, None).await;
     assert_eq!(spoken(&f.claim_one().await.unwrap()), "two");
+}
+
+/// Saves a step of a thread that says this, and claims messages with it.
+async fn said_by_a_step(f: &impl Fixture, outbox: Vec<Outgoing>, most: usize) -> Vec<Claimed> {
+    f.hears(&thread(1), &format!("{outbox:?}")).await;
+    let acquired = f.acquire_only("w1", &thread(1)).await.unwrap();
+    let acks = acquired.messages.iter().map(|message| message.seq).collect();
+    let changes = Changes { acks, steps: vec![step("said")], outbox, ..changes(&thread(1)) };
+    let (lease, version) = (&acquired.lease, acquired.saved.version);
+    let written = f.store().commit_and_claim(lease, version, &changes, Then::Release, &f.holder("sender"), most).await;
+    let (after, claimed) = written.unwrap();
+    assert_eq!(after, version + 1);
+    claimed
+}
+
+pub(crate) async fn what_a_step_says_is_claimed_with_it(f: impl Fixture) {
+    let said = vec![reply("", "one"), reply("", "two"), progress("turn:1", "working"), reply("", "three")];
+    let claimed = said_by_a_step(&f, said, 3).await;
+    let words: Vec<_> = claimed.iter().map(spoken).collect();
+    assert!(words == ["one"] || words == ["one", "two"], "what comes after progress waits: {words:?}");
+    assert!(claimed.iter().all(|claim| claim.attempts == 0));
+    assert_eq!(f.claim(10).await, [], "one sender at a time");
+    for claim in &claimed {
+        assert!(f.store().holds_outbox(claim).await.unwrap());
+    }
+    let sent: Vec<_> = claimed.into_iter().map(|claim| (claim, Sent::Delivered(None))).collect();
+    let (ours, next) = f.store().finish_all_and_claim(&sent, &f.holder("sender")).await.unwrap();
+    assert!(ours.iter().all(|is_ours| *is_ours) && ours.len() == sent.len());
+    let next = next.unwrap();
+    assert_eq!(spoken(&next), ["two", "three"][words.len() - 1]);
+    delivered(&f, &next, None).await;
+    assert!(drained(&f).await.ends_with(&["… working".to_owned()]));
+}
+
+pub(crate) async fn a_claim_that_is_given_back_was_not_tried(f: impl Fixture) {
+    let claimed = said_by_a_step(&f, vec![reply("", "one"), reply("", "two")], 2).await;
+    let results = [Sent::Retry(f.now()), Sent::Deferred(f.now())];
+    let sent: Vec<_> = claimed.into_iter().zip(results).collect();
+    let (_, again) = f.store().finish_all_and_claim(&sent, &f.holder("sender")).await.unwrap();
+    let again = again.unwrap();
+    assert_eq!((spoken(&again).as_str(), again.attempts), ("one", 1));
+    delivered(&f, &again, None).await;
+    let two = f.claim_one().await.unwrap();
+    assert_eq!((spoken(&two).as_str(), two.attempts), ("two", 0));
+}
+
+pub(crate) async fn what_was_claimed_together_may_arrive_one_by_one(f: impl Fixture) {
+    let claimed = said_by_a_step(&f, vec![reply("", "one"), reply("", "two"), reply("", "three")], 2).await;
+    for claim in &claimed {
+        assert_eq!(f.claim(10).await, [], "there is one in flight");
+        delivered(&f, claim, None).await;
+        assert!(!f.store().holds_outbox(claim).await.unwrap());
+    }
+    assert_eq!(drained(&f).await, ["two", "three"][claimed.len() - 1..]);
+
+    let claimed = said_by_a_step(&f, vec![reply("", "four"), reply("", "five")], 2).await;
+    f.run_out().await;
+    for claim in &claimed {
+        assert!(!f.store().holds_outbox(claim).await.unwrap());
+    }
+    let again = f.claim_one().await.unwrap();
+    assert_eq!((spoken(&again).as_str(), again.attempts), ("four", 1), "it may have arrived");
 }
 
 pub(crate) async fn threads_speak_side_by_side(f: impl Fixture) {

@@ -7,8 +7,8 @@ use countersign::{
     graph::{
         action::{ActionRecord, Status},
         store::{
-            Acquired, ActionChange, Changes, Claimed, ClaimedInteraction, Delivery, Destination, Error, Holder, Ingested, Lease,
-            Outgoing, Posted, QueuedMessage, Sent, Then, ThreadMessage, TimerChange, Version,
+            Acquired, ActionChange, Changes, Claimed, ClaimedInteraction, Delivery, Destination, Error, Holder,
+            Ingested, Lease, Outgoing, Posted, QueuedMessage, Sent, Then, ThreadMessage, TimerChange, Version,
         },
     },
     ids::{CommitId, ThreadId},
@@ -62,6 +62,8 @@ struct World<'a, F> {
     commits: Vec<(Version, Changes)>,
     applied: Vec<Changes>,
     claimed: Vec<Claimed>,
+    /// Those that were claimed with the last write.
+    together: Vec<Claimed>,
     entries: Vec<ClaimedInteraction>,
 }
 
@@ -79,6 +81,7 @@ impl<'a, F: Fixture> World<'a, F> {
             commits: Vec::new(),
             applied: Vec::new(),
             claimed: Vec::new(),
+            together: Vec::new(),
             entries: Vec::new(),
         }
     }
@@ -149,7 +152,7 @@ impl<'a, F: Fixture> World<'a, F> {
                     self.seen.insert(lease.thread, got);
                 }
             }
-            Op::Commit { lease, acks, steps, snapshot, wrong, mut writes, then } => {
+            Op::Commit { lease, acks, steps, snapshot, wrong, mut writes, then, claims } => {
                 let Some((lease, held)) = self.pick(&lease) else { return Ok(()) };
                 if wrong {
                     writes.actions.clear();
@@ -168,9 +171,26 @@ impl<'a, F: Fixture> World<'a, F> {
                     1 | 2 => Then::Release,
                     _ => Then::ReleaseUntil(self.now + Duration::from_secs(60)),
                 };
-                let got = refused(store.commit(&lease, expected, &changes, then).await);
+                let written = match claims {
+                    0 => store.commit(&lease, expected, &changes, then).await.map(|version| (version, Vec::new())),
+                    most => store.commit_and_claim(&lease, expected, &changes, then, &self.holder(), most).await,
+                };
+                let (version, claimed) = match refused(written) {
+                    Ok((version, claimed)) => (Ok(version), claimed),
+                    Err(refused) => (Err(refused), Vec::new()),
+                };
                 let outcome = self.model.commit(held, expected, &changes, &mails(acked), then);
-                prop_assert_eq!(&got, &outcome);
+                prop_assert_eq!(&version, &outcome);
+                if claims > 0 && outcome.is_ok() {
+                    // A store may claim fewer.
+                    let together = self.model.thread(&id).claim_together(self.now, claimed.len());
+                    prop_assert!(claimed.len() <= claims);
+                    let nonces = together.into_iter().map(|entry| (entry.attempts, entry.outgoing));
+                    let got = claimed.iter().map(|claim| (claim.attempts, claim.outgoing.clone()));
+                    prop_assert_eq!(got.collect::<Vec<_>>(), nonces.collect::<Vec<_>>());
+                    self.together.clone_from(&claimed);
+                    self.claimed.extend(claimed);
+                }
                 if outcome.is_ok() {
                     self.commits.push((expected, changes));
                 }
@@ -235,6 +255,25 @@ impl<'a, F: Fixture> World<'a, F> {
                     self.claimed.extend_from_slice(next);
                 }
             }
+            Op::FinishTogether { sent } if !self.together.is_empty() => {
+                let claimed = std::mem::take(&mut self.together);
+                // After one that is to be tried again, the others are given back.
+                let results = |nth: usize| match (sent, nth) {
+                    (0..4, 0) => Sent::Retry(self.now + Duration::from_secs(60)),
+                    (0..4, _) => Sent::Deferred(self.now),
+                    (4..8, 1) => Sent::Retry(self.now),
+                    _ => Sent::Delivered(None),
+                };
+                let sent: Vec<_> = claimed.into_iter().enumerate().map(|(nth, claim)| (claim, results(nth))).collect();
+                let (ours, next) = store.finish_all_and_claim(&sent, &self.holder()).await.unwrap();
+                let thread = sent[0].0.thread.clone();
+                let model = self.model.thread(&thread);
+                let finish =
+                    |(claim, sent): &(Claimed, Sent)| model.finish(claim.outgoing.nonce.as_str(), claim.attempts, sent);
+                prop_assert_eq!(ours, sent.iter().map(finish).collect::<Vec<_>>());
+                prop_assert_eq!(told(next.as_slice()), self.model.claim(self.now, Some(&thread)));
+                self.claimed.extend(next);
+            }
             Op::ClaimInteraction => {
                 let got = store.claim_interaction(&"clerk".into(), self.f.ttl(), 1000).await.unwrap();
                 let mut expected = Vec::new();
@@ -267,7 +306,10 @@ impl<'a, F: Fixture> World<'a, F> {
                 self.f.run_out().await;
                 self.model.run_out();
             }
-            Op::RepeatApply { .. } | Op::FinishOutbox { .. } | Op::FinishInteraction { .. } => {}
+            Op::RepeatApply { .. }
+            | Op::FinishOutbox { .. }
+            | Op::FinishTogether { .. }
+            | Op::FinishInteraction { .. } => {}
         }
         Ok(())
     }

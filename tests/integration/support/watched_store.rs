@@ -9,8 +9,8 @@ use countersign::{
         action::{ActionRecord, Label, Status},
         store::{
             Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
-            Durability, Error, Forget, Holder, Ingested, Lease, Posted, QueuedMessage, Register, Saved, Sent, Seq, StepRecord,
-            Store, Then, ThreadSummary, Unreadable, Version, Waiting,
+            Durability, Error, Forget, Holder, Ingested, Lease, Posted, QueuedMessage, Register, Saved, Sent, Seq,
+            StepRecord, Store, Then, ThreadSummary, Unreadable, Version, Waiting,
         },
     },
     ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
@@ -113,6 +113,20 @@ impl<W: Watch> Store for WatchedStore<W> {
         self.certain("commit", self.inner.commit(lease, expected, changes, then)).await
     }
 
+    async fn commit_and_claim(
+        &self,
+        lease: &Lease,
+        expected: Version,
+        changes: &Changes,
+        then: Then,
+        holder: &Holder,
+        most: usize,
+    ) -> Result<(Version, Vec<Claimed>), Error> {
+        self.watch.commits(changes).await?;
+        let commit = self.inner.commit_and_claim(lease, expected, changes, then, holder, most);
+        self.certain("commit", commit).await
+    }
+
     async fn apply(&self, changes: &Changes) -> Result<(), Error> {
         self.certain("apply", self.inner.apply(changes)).await
     }
@@ -159,6 +173,14 @@ impl<W: Watch> Store for WatchedStore<W> {
         now: Timestamp,
     ) -> Result<(bool, Option<Claimed>), Error> {
         self.certain("finish_outbox", self.inner.finish_and_claim(claimed, sent, ttl, now)).await
+    }
+
+    async fn finish_all_and_claim(
+        &self,
+        sent: &[(Claimed, Sent)],
+        holder: &Holder,
+    ) -> Result<(Vec<bool>, Option<Claimed>), Error> {
+        self.certain("finish_outbox", self.inner.finish_all_and_claim(sent, holder)).await
     }
 
     async fn retry_interaction(&self, entry: &ClaimedInteraction, wait: Duration) -> Result<(), Error> {

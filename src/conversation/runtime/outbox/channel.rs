@@ -134,16 +134,18 @@ mod tests {
         let got = |channel: &RecordingChannel| channel.1.lock().unwrap().clone();
 
         let (road, air) = (channel_named("road"), channel_named("air"));
-        sender_without_slack(store.clone(), shared.clone(), vec![road.clone()]).send_all(&thread).await;
+        sender_without_slack(store.clone(), shared.clone(), vec![road.clone()]).send_all(&thread, Vec::new()).await;
         assert_eq!(got(&road), [json!("two")], "a message that cannot be sent delays no others");
         clock.advance(Duration::from_secs(3600));
-        sender_without_slack(store.clone(), shared.clone(), Vec::new()).send_all(&thread).await;
+        sender_without_slack(store.clone(), shared.clone(), Vec::new()).send_all(&thread, Vec::new()).await;
         let late = store.waiting(Waiting::late_before(clock.now()), 10).await.unwrap();
         assert_eq!(late.len(), 2, "they are kept, and `check` reports them");
         assert!(store.dead_letters(10).await.unwrap().is_empty());
 
         clock.advance(MAX_WAIT);
-        sender_without_slack(store.clone(), shared, vec![road.clone(), air.clone()]).send_all(&thread).await;
+        sender_without_slack(store.clone(), shared, vec![road.clone(), air.clone()])
+            .send_all(&thread, Vec::new())
+            .await;
         assert_eq!(got(&air), [json!("one"), json!("three")], "in order");
         assert_eq!(got(&road).len(), 1, "and nothing twice");
         assert_eq!(store.backlog().await.unwrap().outbox, 0);

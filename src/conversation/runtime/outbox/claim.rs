@@ -6,8 +6,8 @@ use countersign_core::clock::{Clock, Timestamp};
 use countersign_graph::store::{Claimed, Store};
 use tokio::time::Instant;
 
-/// The time for which a claim is believed without asking the store again.
-const JUST_BEGUN: Duration = Duration::from_millis(100);
+/// The part of a claim's time in which it is believed without asking the store again.
+const JUST_BEGUN: u32 = 16;
 
 /// A claimed message, with the time until which it may be sent.
 #[derive(Debug)]
@@ -48,10 +48,19 @@ impl ClaimTerm {
         clock.now() < self.wall && Instant::now() < self.monotonic
     }
 
-    /// Returns true if the term began less than [`JUST_BEGUN`] ago on both clocks. The store then need not be asked: no
+    /// Returns true if there is time for another attempt to send: at least two thirds of the term, on both clocks.
+    pub(super) fn leaves_time(&self, clock: &dyn Clock) -> bool {
+        self.is_younger_than(self.ttl / 3, clock)
+    }
+
+    /// Returns true if less than a part of the term, 1 / [`JUST_BEGUN`], is over on both clocks. The store then need not be asked: no
     /// clock has run so far ahead that another sender could have the message.
     fn has_just_begun(&self, clock: &dyn Clock) -> bool {
-        let left = self.ttl.saturating_sub(JUST_BEGUN);
+        self.is_younger_than(self.ttl / JUST_BEGUN, clock)
+    }
+
+    fn is_younger_than(&self, age: Duration, clock: &dyn Clock) -> bool {
+        let left = self.ttl.saturating_sub(age);
         clock.now() + left < self.wall && Instant::now() + left < self.monotonic
     }
 }
@@ -73,7 +82,7 @@ mod tests {
         assert!(!slept.has_just_begun(&clock) && !stalled.has_just_begun(&clock));
         let other = ClaimTerm::of(ttl, &clock);
         assert!(other.has_just_begun(&clock));
-        tokio::time::advance(JUST_BEGUN).await;
+        tokio::time::advance(ttl / JUST_BEGUN).await;
         assert!(other.holds(&clock) && !other.has_just_begun(&clock), "the store is asked from then on");
         clock.advance(Duration::from_secs(30));
         assert!(!other.holds(&clock), "the machine slept");

@@ -1,4 +1,4 @@
-//! The queue of threads whose messages wait for a free seat.
+//! The queue of threads whose messages wait for a free seat, and the threads whose messages are being sent.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -19,14 +19,28 @@ struct Inner {
     order: VecDeque<ThreadId>,
     /// True if the work in the thread has ended.
     ended: HashMap<ThreadId, bool>,
+    /// The threads for which a task of this process sends.
+    sending: HashMap<ThreadId, Sending>,
+}
+
+/// What happened to a thread while a task sent its messages.
+#[derive(Debug, Default)]
+struct Sending {
+    /// True if there may be messages that the last claim did not find.
+    again: bool,
+    /// True if the work in the thread has ended.
+    ended: bool,
 }
 
 impl ThreadQueue {
     /// Puts a thread at the end, unless it is queued already. `ended` is true if the work in it has
-    /// ended.
+    /// ended. If a task sends its messages, the task looks again instead.
     pub(super) fn push(&self, thread: ThreadId, ended: bool) {
         let mut inner = self.inner();
-        if let Some(known) = inner.ended.get_mut(&thread) {
+        if let Some(sending) = inner.sending.get_mut(&thread) {
+            sending.again = true;
+            sending.ended |= ended;
+        } else if let Some(known) = inner.ended.get_mut(&thread) {
             *known |= ended;
         } else if inner.order.len() < MAX_THREADS {
             inner.order.push_back(thread.clone());
@@ -34,12 +48,58 @@ impl ThreadQueue {
         }
     }
 
-    /// Takes the first thread.
-    pub(super) fn pop(&self) -> Option<(ThreadId, bool)> {
+    /// Takes the first thread, for a task that begins to send its messages.
+    pub(super) fn pop(&self) -> Option<ThreadId> {
         let mut inner = self.inner();
-        let thread = inner.order.pop_front()?;
-        let ended = inner.ended.remove(&thread).unwrap_or_default();
-        Some((thread, ended))
+        while let Some(thread) = inner.order.pop_front() {
+            let ended = inner.ended.remove(&thread).unwrap_or_default();
+            if let Some(sending) = inner.sending.get_mut(&thread) {
+                sending.again = true;
+                sending.ended |= ended;
+            } else {
+                inner.sending.insert(thread.clone(), Sending { again: false, ended });
+                return Some(thread);
+            }
+        }
+        None
+    }
+
+    /// Notes that a task begins to send the messages of this thread. Returns false if there is one already.
+    pub(super) fn begin(&self, thread: &ThreadId) -> bool {
+        let mut inner = self.inner();
+        let is_free = !inner.sending.contains_key(thread);
+        if is_free {
+            inner.sending.insert(thread.clone(), Sending::default());
+        }
+        is_free
+    }
+
+    /// Notes that the task is about to claim messages: it will find those that are in the outbox by now.
+    pub(super) fn looks(&self, thread: &ThreadId) {
+        if let Some(sending) = self.inner().sending.get_mut(thread) {
+            sending.again = false;
+        }
+    }
+
+    /// Notes that the task found no more messages. Returns `None` if it has to look again, and otherwise whether the work
+    /// in the thread has ended. `is_working` is true if the last message that it sent was a status line.
+    pub(super) fn end(&self, thread: &ThreadId, is_working: bool) -> Option<bool> {
+        let mut inner = self.inner();
+        let Some(sending) = inner.sending.get_mut(thread) else { return Some(false) };
+        if std::mem::take(&mut sending.again) || sending.ended && is_working {
+            return None;
+        }
+        let ended = sending.ended;
+        inner.sending.remove(thread);
+        Some(ended)
+    }
+
+    /// Notes that no task sends the messages of this thread after all. If it had to look again, the thread is queued.
+    pub(super) fn give_back(&self, thread: &ThreadId) {
+        let given_back = self.inner().sending.remove(thread);
+        if let Some(Sending { again: true, ended }) = given_back {
+            self.push(thread.clone(), ended);
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -65,9 +125,32 @@ mod tests {
         queue.push(thread(1), false);
         queue.push(thread(2), false);
         queue.push(thread(1), true);
-        assert_eq!(queue.pop(), Some((thread(1), true)));
-        assert_eq!(queue.pop(), Some((thread(2), false)));
+        assert_eq!((queue.pop(), queue.pop()), (Some(thread(1)), Some(thread(2))));
         assert_eq!((queue.pop(), queue.is_empty()), (None, true));
+        assert_eq!((queue.end(&thread(1), false), queue.end(&thread(2), true)), (Some(true), Some(false)));
+    }
+
+    #[test]
+    fn whoever_sends_looks_again_for_what_came_since_the_last_look() {
+        let queue = ThreadQueue::default();
+        assert!(queue.begin(&thread(1)) && !queue.begin(&thread(1)));
+        queue.push(thread(1), false);
+        assert!(queue.is_empty(), "a second task is not needed");
+        queue.looks(&thread(1));
+        assert_eq!(queue.end(&thread(1), false), Some(false));
+
+        assert!(queue.begin(&thread(1)));
+        queue.looks(&thread(1));
+        queue.push(thread(1), true);
+        assert_eq!(queue.end(&thread(1), false), None);
+        assert_eq!(queue.end(&thread(1), true), None, "the status line outlives the work");
+        assert_eq!(queue.end(&thread(1), false), Some(true));
+
+        assert!(queue.begin(&thread(1)));
+        queue.push(thread(1), true);
+        queue.give_back(&thread(1));
+        assert_eq!(queue.pop(), Some(thread(1)));
+        assert_eq!(queue.end(&thread(1), false), Some(true));
     }
 
     #[test]

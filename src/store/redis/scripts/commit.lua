@@ -14,12 +14,22 @@ local function take_list(width)
 end
 
 local COMMIT = KEYS[#KEYS]
-local first_answer = redis.call('GET', COMMIT)
-if first_answer then
-  return {'ok', tonumber(first_answer)}
+local thread, parked, snapshot, remember_s = take(4)
+local claim_ttl, claim_now, most_claimed = take(3)
+
+-- Returns the answer to a write, with the messages that are claimed if the caller sends them.
+local function written(version)
+  if claim_ttl == '' then
+    return {'ok', version, {}}
+  end
+  return {'ok', version, claim_next(thread, tonumber(claim_ttl), tonumber(claim_now), tonumber(most_claimed))}
 end
 
-local thread, parked, snapshot, remember_s = take(4)
+local first_answer = redis.call('GET', COMMIT)
+if first_answer then
+  return written(tonumber(first_answer))
+end
+
 local steps = take_list(1)
 local worker, fence, expected_version, release, wait_until = take(5)
 local meta = redis.call('HMGET', META, 'version', 'worker', 'fence', 'ours', 'audit_seq', 'audit_hash')
@@ -141,7 +151,7 @@ for _, outgoing in ipairs(outbox) do
     not_before = tonumber(not_before), body = body,
   })
 end
-if #outbox > 0 then
+if #outbox > 0 and claim_ttl == '' then
   index_outbox(thread)
 end
 
@@ -159,4 +169,4 @@ if release ~= '' then
   end
 end
 redis.call('SET', COMMIT, version, 'EX', remember_s)
-return {'ok', version}
+return written(version)

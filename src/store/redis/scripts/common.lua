@@ -257,36 +257,69 @@ local function index_outbox(thread)
   end
 end
 
--- Claims the next message of a thread for `ttl` microseconds. `now` is people's clock, in milliseconds. Returns false if
--- there is none.
-local function claim_next(thread, ttl, now)
+-- Notes that a message is no longer in flight: the next ones of the thread may be claimed once none is.
+local function land(thread, seq)
+  local in_flight = {}
+  for other in string.gmatch(redis.call('HGET', META, 'in_flight') or '', '%d+') do
+    if other ~= seq then
+      in_flight[#in_flight + 1] = other
+    end
+  end
+  if #in_flight > 0 then
+    redis.call('HSET', META, 'in_flight', table.concat(in_flight, ' '))
+  elseif redis.call('HDEL', META, 'in_flight') == 1 then
+    redis.call('ZREM', SENDING, thread)
+  end
+end
+
+-- Returns those of the messages that may be sent one after another, at most `most`: the next one and, if none was tried
+-- before, those that follow it. None of these reports progress.
+local function next_messages(entries, now, most)
+  local first, tried
+  for _, entry in ipairs(to_send(entries)) do
+    first = first or (entry.not_before <= now and entry)
+  end
+  local messages = {first or nil}
+  for _, entry in ipairs(entries) do
+    tried = tried or entry.attempts > 0
+    if first and entry.seq > first.seq and not tried and not first.progress then
+      if #messages == most or entry.progress or entry.not_before > now then
+        break
+      end
+      messages[#messages + 1] = entry
+    end
+  end
+  return messages
+end
+
+-- Claims the next messages of a thread, at most `most`, for `ttl` microseconds. `now` is people's clock, in milliseconds.
+local function claim_next(thread, ttl, now, most)
   local server_now = server_time()
   local claim_ends = redis.call('ZSCORE', SENDING, thread)
   if claim_ends and tonumber(claim_ends) > server_now then
-    return false
+    return {}
   end
-  if claim_ends then -- the claim has expired, and it is unknown whether the message arrived
+  if claim_ends then -- the claim has expired, and it is unknown whether the messages arrived
     redis.call('ZREM', SENDING, thread)
     redis.call('HDEL', META, 'in_flight')
   end
-  local first
-  for _, entry in ipairs(to_send(read_outbox())) do
-    first = first or (entry.not_before <= now and entry)
+  local claimed, in_flight = {}, {}
+  for i, entry in ipairs(next_messages(read_outbox(), now, most)) do
+    local attempts, slot = entry.attempts, entry.slot or false
+    entry.attempts = attempts + 1
+    write_outgoing(entry)
+    in_flight[i] = entry.seq
+    claimed[i] = {
+      entry.seq, attempts, slot and redis.call('HGET', POSTED, slot),
+      {slot, entry.nonce, entry.progress and 1 or 0, entry.not_before, redis.call('HGET', OUTBOX_BODIES, entry.seq)},
+    }
   end
-  if not first then
+  if #claimed == 0 then
     index_outbox(thread)
-    return false
+    return claimed
   end
-  local attempts = first.attempts
-  first.attempts = attempts + 1
-  write_outgoing(first)
-  redis.call('HSET', META, 'in_flight', first.seq)
+  redis.call('HSET', META, 'in_flight', table.concat(in_flight, ' '))
   redis.call('ZADD', SENDING, server_now + ttl, thread)
   redis.call('ZREM', OUTBOX, thread)
-  local slot = first.slot or false
-  local posted = slot and redis.call('HGET', POSTED, slot)
-  return {
-    first.seq, attempts, posted,
-    {slot, first.nonce, first.progress and 1 or 0, first.not_before, redis.call('HGET', OUTBOX_BODIES, first.seq)},
-  }
+  return claimed
 end

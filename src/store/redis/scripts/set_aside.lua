@@ -15,10 +15,7 @@ else
     redis.call('HSET', SET_ASIDE_META, name, meta)
   end
   remove_outgoing(seq)
-  if redis.call('HGET', META, 'in_flight') == seq then
-    redis.call('HDEL', META, 'in_flight')
-    redis.call('ZREM', SENDING, thread)
-  end
+  land(thread, seq)
   index_outbox(thread)
 end
 if not content then
