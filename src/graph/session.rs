@@ -93,7 +93,7 @@ impl<S: State> Session<S> {
     /// an empty one, and [`Self::begins_anew`] returns true. Otherwise the thread would never
     /// answer again.
     pub(super) fn open(acquired: Acquired) -> Self {
-        let Acquired { lease, saved, messages } = acquired;
+        let Acquired { lease, saved, messages, decided } = acquired;
         let version = saved.version;
         let snapshot_version = version - saved.deltas.len() as Version;
         let read = saved.restore().and_then(|value| {
@@ -129,7 +129,7 @@ impl<S: State> Session<S> {
             listened_at: None,
             released: false,
             status_due: None,
-            decided: None,
+            decided: decided.map(|decided| *decided),
             version,
             saved: Arc::new(saved),
             staged: Arc::default(),

@@ -21,7 +21,7 @@ use countersign_graph::{
     keyring::{Keyring, Proof, RowSeal},
     store::{
         Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
-        Destination, Durability, Error, Forget, Holder, Ingested, Lease, Posted, QueuedMessage, Register, Saved, Sent,
+        Destination, Durability, Error, Forget, Holder, Ingested, KnownCard, Lease, Posted, QueuedMessage, Register, Saved, Sent,
         Seq, StepRecord, Store, Then, ThreadMessage, ThreadSummary, TimerChange, Unreadable, Version, Waiting,
     },
 };
@@ -327,6 +327,18 @@ impl Store for SealedStore {
         self.with_verified_record(self.inner.apply(&self.sealed_changes(changes)).await)
     }
 
+    async fn ingest_and_apply(
+        &self,
+        delivery: &Delivery,
+        changes: &Changes,
+        holder: Option<&Holder>,
+    ) -> Result<(bool, Option<Acquired>), Error> {
+        let (delivery, changes) = (self.sealed_delivery(delivery), self.sealed_changes(changes));
+        let (is_new, acquired) =
+            self.with_verified_record(self.inner.ingest_and_apply(&delivery, &changes, holder).await)?;
+        Ok((is_new, acquired.map(|acquired| self.unsealed(acquired))))
+    }
+
     async fn claim_interaction(
         &self,
         worker: &WorkerId,
@@ -448,6 +460,11 @@ impl Store for SealedStore {
     async fn action_by_approval(&self, approval: &ApprovalId) -> Result<Option<ActionRecord>, Error> {
         let found = self.inner.action_by_approval(approval).await?;
         Ok(found.map(|record| self.verified_match(record, |record| record.approval == *approval)))
+    }
+
+    fn known_card(&self, approval: &ApprovalId) -> Option<KnownCard> {
+        let KnownCard { record, posted } = self.inner.known_card(approval)?;
+        Some(KnownCard { record: self.verified_match(record, |record| record.approval == *approval), posted })
     }
 
     async fn action(&self, thread: &ThreadId, id: &ActionId) -> Result<Option<ActionRecord>, Error> {

@@ -118,14 +118,8 @@ impl Groups {
     /// Returns the facts about a person who decides on this action. `in_channel` is true if they
     /// decide in its channel.
     pub async fn person(&self, record: &ActionRecord, by: &UserId, in_channel: bool) -> Person {
-        let named =
-            record.approvers().chain(record.policy.also.iter().flatten()).filter_map(|approver| match approver {
-                Approver::Group(group) => Some(group),
-                Approver::Channel | Approver::Requester | Approver::User(_) => None,
-            });
-        let named: BTreeSet<_> = named.collect();
         let looked_up = join_all(
-            named.into_iter().map(|group| async move { (group, self.members(group, MAX_AGE_FOR_DECISION).await) }),
+            named_groups(record).into_iter().map(|group| async move { (group, self.members(group, MAX_AGE_FOR_DECISION).await) }),
         );
         let (looked_up, account) = tokio::join!(looked_up, self.0.accounts.may(by, Right::Decide));
         let mut person = Person { in_channel, account_denial: account.err(), ..Person::default() };
@@ -137,6 +131,19 @@ impl Groups {
             }
         }
         person
+    }
+
+    /// Returns the facts of [`Self::person`] if nothing has to be looked up.
+    pub fn known_person(&self, record: &ActionRecord, by: &UserId, in_channel: bool) -> Option<Person> {
+        let account = self.0.accounts.known_right(by, Right::Decide)?;
+        let mut person = Person { in_channel, account_denial: account.err(), ..Person::default() };
+        for group in named_groups(record) {
+            let known = self.known_members(group, MAX_AGE_FOR_DECISION)?;
+            if known.contains(by) {
+                person.groups.push(group.clone());
+            }
+        }
+        Some(person)
     }
 
     /// Returns the current members of a group, without a time-out of its own.
@@ -168,9 +175,8 @@ impl Groups {
 
     /// Returns the members of a group, from an answer that is younger than `max_age`.
     async fn members(&self, group: &str, max_age: Duration) -> Result<Vec<UserId>, Error> {
-        let now = self.0.clock.now();
-        if let Some(known) = self.cached(group).filter(|known| now.since(known.asked) < max_age) {
-            return Ok(known.members);
+        if let Some(known) = self.known_members(group, max_age) {
+            return Ok(known);
         }
         let members =
             timeout(LOOKUP_TIMEOUT, self.members_now(group)).await.unwrap_or(Err(Error::NoAnswer("too slow")));
@@ -179,9 +185,23 @@ impl Groups {
         })
     }
 
+    fn known_members(&self, group: &str, max_age: Duration) -> Option<Vec<UserId>> {
+        let now = self.0.clock.now();
+        self.cached(group).filter(|known| now.since(known.asked) < max_age).map(|known| known.members)
+    }
+
     fn cached(&self, group: &str) -> Option<CachedMembers> {
         self.0.known.lock().expect("no holder panics").get(group).cloned()
     }
+}
+
+/// Returns the groups that are named by the policy of an action.
+fn named_groups(record: &ActionRecord) -> BTreeSet<&String> {
+    let named = record.approvers().chain(record.policy.also.iter().flatten()).filter_map(|approver| match approver {
+        Approver::Group(group) => Some(group),
+        Approver::Channel | Approver::Requester | Approver::User(_) => None,
+    });
+    named.collect()
 }
 
 #[async_trait]

@@ -7,6 +7,7 @@
 //! | [`clicks`], [`consent`] | button presses, and the typed words that mean yes or no |
 //! | [`decide`] | a pure function from a record and a decision to the changes to write |
 //! | [`inbox`] | applies decisions to the store: the first wins in one compare-and-set, all others get a reply |
+//! | `at_once` | decides in the write that stores the press, if all that it depends on is known |
 //! | [`forms`] | windows that cards open |
 //! | [`notify`], [`named_approver`] | notifies approvers of a waiting card; finds the cards that they may approve now |
 //! | [`withdraw`] | withdraws an open request |
@@ -16,6 +17,7 @@
 //! change. A decision is stored, and the runtime continues from there.
 
 mod answers;
+mod at_once;
 mod channel_members;
 pub mod clicks;
 pub mod consent;

@@ -184,14 +184,34 @@ impl People {
     ///
     /// The reason why they do not have it.
     pub async fn may(&self, user: &UserId, right: Right) -> Result<(), AccountDenial> {
+        match self.known_right(user, right) {
+            Some(known) => known,
+            None => self.judge(self.look_up(user).await, right),
+        }
+    }
+
+    /// Returns the answer of [`Self::may`] if the account need not be looked up.
+    pub fn known_right(&self, user: &UserId, right: Right) -> Option<Result<(), AccountDenial>> {
         let inner = &self.0;
         if *user == inner.us.user {
-            return Err(AccountDenial::Bot); // the bot does not answer itself, whatever the settings are
+            return Some(Err(AccountDenial::Bot)); // the bot does not answer itself, whatever the settings are
         }
-        let denial = match right {
-            Right::Decide => self.account_denial(user, MAX_AGE_FOR_DECISION).await,
-            Right::Ask | Right::Participate => self.account_denial(user, MAX_AGE_FOR_QUESTION).await,
+        if user.as_str() == SLACKBOT {
+            return Some(self.judge(Some(AccountDenial::Bot), right));
+        }
+        let max_age = match right {
+            Right::Decide => MAX_AGE_FOR_DECISION,
+            Right::Ask | Right::Participate => MAX_AGE_FOR_QUESTION,
         };
+        let now = inner.clock.now();
+        let known = inner.known.lock().expect("no holder panics").get(user).map(|known| (known.denial, known.at));
+        known.filter(|(_, at)| now.since(*at) < max_age).map(|(denial, _)| self.judge(denial, right))
+    }
+
+    /// Returns `Ok` if an account that is not a full member's for this reason has the right; without a reason, it is a
+    /// full member's.
+    fn judge(&self, denial: Option<AccountDenial>, right: Right) -> Result<(), AccountDenial> {
+        let inner = &self.0;
         let Some(denial) = denial else { return Ok(()) };
         let named = |list: &[String]| denial.setting().is_some_and(|word| list.iter().any(|named| named == word));
         let allowed = match right {
@@ -202,19 +222,10 @@ impl People {
         if allowed { Ok(()) } else { Err(denial) }
     }
 
-    /// Returns the reason why a person is not a full member; `None` if they are.
-    async fn account_denial(&self, user: &UserId, max_age: Duration) -> Option<AccountDenial> {
+    /// Looks up the reason why a person is not a full member; `None` if they are.
+    async fn look_up(&self, user: &UserId) -> Option<AccountDenial> {
         let inner = &self.0;
-        if user.as_str() == SLACKBOT {
-            return Some(AccountDenial::Bot);
-        }
         let asked = inner.clock.now();
-        let known = inner.known.lock().expect("no holder panics").get(user).map(|known| (known.denial, known.at));
-        if let Some((denial, at)) = known
-            && asked.since(at) < max_age
-        {
-            return denial;
-        }
         let looked_up =
             timeout(LOOKUP_TIMEOUT, inner.slack.user_info(user)).await.unwrap_or(Err(Error::NoAnswer("too slow")));
         let zone = looked_up.as_ref().ok().and_then(|person| person.tz.clone());

@@ -329,7 +329,14 @@ impl Dispatch {
             response_url: interaction.response_url.clone(),
             trigger_id: interaction.trigger_id.clone(),
         };
-        self.put_in_inbox(partition, &Interaction::Click(click), vec![interaction.dedup.clone()]).await
+        let entry = Interaction::Click(click.clone()).to_value();
+        let to = Destination::Inbox { partition, entry, claim: None };
+        let delivery = Delivery { to, dedup: vec![interaction.dedup.clone()], at: self.clock.now() };
+        let handled = self.inbox.approve_at_once(&delivery, &click).await;
+        if handled.map_err(|error| SinkError(Box::new(error)))? {
+            return Ok(());
+        }
+        self.put_in_inbox(partition, &Interaction::Click(click), delivery.dedup).await
     }
 
     /// Handles a request to send a message again.

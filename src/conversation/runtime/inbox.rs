@@ -10,6 +10,7 @@
 
 mod admission;
 mod again;
+mod at_once;
 mod replies;
 mod shortcuts;
 mod stop;

@@ -441,7 +441,7 @@ pub(super) mod tests {
         }
 
         async fn advance(&self, acquired: Acquired) -> Result<Vec<AwaitedEvent>, Error> {
-            let Acquired { lease, saved, messages } = acquired;
+            let Acquired { lease, saved, messages, .. } = acquired;
             let mut changes = Changes::new(CommitId::fresh(), lease.thread.clone());
             changes.acks = messages.iter().map(|message| message.seq).collect();
             self.store.commit(&lease, saved.version, &changes, Then::Release).await?;

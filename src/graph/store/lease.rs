@@ -9,6 +9,7 @@ use countersign_core::{
 use serde_json::Value;
 
 use super::{QueuedMessage, Version};
+use crate::action::ActionRecord;
 
 /// Proof that this worker may advance one thread. Only [`super::Store::acquire`] creates one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +45,8 @@ pub struct Acquired {
     pub saved: Saved,
     /// The unread mailbox, in order of arrival.
     pub messages: Vec<QueuedMessage>,
+    /// The action that was decided in the write that leased the thread, if that is known.
+    pub decided: Option<Box<ActionRecord>>,
 }
 
 /// A thread's saved checkpoint: the last full snapshot and the deltas since.

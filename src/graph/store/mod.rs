@@ -57,7 +57,7 @@ pub use self::{
     forget::{Forget, UNFINISHED},
     lease::{Acquired, Holder, Lease, Saved, Then},
     outgoing::{Claimed, Outbound, Outgoing, Posted, Sent, ShownCard, TRIED_OFTEN, Waiting},
-    query::{ActionFilter, Backlog, Durability, ThreadSummary},
+    query::{ActionFilter, Backlog, Durability, KnownCard, ThreadSummary},
     register::{Register, TypedRegister},
     unreadable::{Unreadable, read_versioned, why_unreadable},
 };
@@ -213,6 +213,28 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// [`Error::ActionMoved`] if another write came first; nothing was written.
     async fn apply(&self, changes: &Changes) -> Result<(), Error>;
 
+    /// Stores an interaction that these changes of the same partition handle completely: writes them like
+    /// [`Self::apply`], in one write where that is possible, and leases their thread like [`Self::acquire`] if there is a
+    /// holder. Returns false, and writes nothing, if the delivery is a repeat.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ActionMoved`] if another write came first. The interaction may be in the inbox then, or not be stored.
+    async fn ingest_and_apply(
+        &self,
+        delivery: &Delivery,
+        changes: &Changes,
+        holder: Option<&Holder>,
+    ) -> Result<(bool, Option<Acquired>), Error> {
+        let Ingested::New(seq) = self.ingest(delivery).await? else { return Ok((false, None)) };
+        let mut changes = changes.clone();
+        changes.inbox_acks.push(seq);
+        self.apply(&changes).await?;
+        let Some(Holder { worker, ttl, now }) = holder else { return Ok((true, None)) };
+        let acquired = self.acquire(worker, *ttl, *now, Some(&changes.thread)).await;
+        Ok((true, acquired.unwrap_or_default())) // without a lease, the changes are written all the same
+    }
+
     /// Claims the oldest unclaimed interactions, at most `limit`. A claim that is not finished
     /// within `ttl` expires.
     async fn claim_interaction(
@@ -321,6 +343,12 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Returns the action with this approval key, which its buttons carry.
     async fn action_by_approval(&self, approval: &ApprovalId) -> Result<Option<ActionRecord>, Error>;
+
+    /// Returns an open card that this process has written and posted, as it was then, without asking the store. Somebody
+    /// else may have changed it since. A store in the same process has no need to remember any.
+    fn known_card(&self, _approval: &ApprovalId) -> Option<KnownCard> {
+        None
+    }
 
     /// Returns an action of a thread.
     async fn action(&self, thread: &ThreadId, id: &ActionId) -> Result<Option<ActionRecord>, Error>;

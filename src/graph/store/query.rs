@@ -5,8 +5,8 @@ use countersign_core::{
     ids::{GraphName, ThreadId},
 };
 
-use super::Version;
-use crate::action::Status;
+use super::{Posted, Version};
+use crate::action::{ActionRecord, Status};
 
 /// A selection of actions, newest first.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,6 +17,15 @@ pub struct ActionFilter {
     pub statuses: Vec<Status>,
     /// The maximum number of actions to return.
     pub limit: usize,
+}
+
+/// An open card, and the place of its message.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KnownCard {
+    /// The record.
+    pub record: ActionRecord,
+    /// The place.
+    pub posted: Posted,
 }
 
 /// A thread in a list.

@@ -13,7 +13,7 @@ use countersign_core::ids::{ActionId, ApprovalId, ThreadId};
 use countersign_graph::{
     action::{Label, Status},
     store::{
-        ActionChange, AuditDraft, AuditEntry, Changes, Claimed, Error, Holder, Lease, Outbound, Outgoing, Then,
+        Acquired, ActionChange, AuditDraft, AuditEntry, Changes, Claimed, Delivery, Error, Holder, Lease, Outbound, Outgoing, Then,
         TimerChange, Version,
     },
 };
@@ -21,7 +21,10 @@ use redis::Value;
 use serde::Serialize;
 
 use super::{
-    RedisStore, json, keys,
+    RedisStore,
+    ingest::with_holder,
+    json, keys,
+    lease::{AcquiredAnswer, read_acquired},
     outbox::{self, StoredClaimed},
     remembered::Remembered,
     scripts::Call,
@@ -42,10 +45,25 @@ pub(super) type AuditHeads = Remembered<ThreadId, Head>;
 /// The action of each approval that this process has seen. It never changes.
 pub(super) type Approvals = Remembered<ApprovalId, (ThreadId, ActionId)>;
 
-/// The claims that a write makes: for whom and for how long, and of how many messages at most.
-pub(super) type Claims<'a> = (&'a Holder, usize);
+/// What is done in the same script as a write.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Joined<'a> {
+    /// Who claims messages of the thread, and how many at most.
+    pub(super) claims: Option<(&'a Holder, usize)>,
+    /// The delivery that the write handles. A repeat is not written.
+    pub(super) delivery: Option<&'a Delivery>,
+    /// Who leases the thread.
+    pub(super) leases: Option<&'a Holder>,
+}
 
-/// Implements [`countersign_graph::store::Store::commit`] and, with claims,
+/// A write that was made.
+pub(super) struct Written {
+    pub(super) version: Version,
+    pub(super) claimed: Vec<Claimed>,
+    pub(super) acquired: Option<Acquired>,
+}
+
+/// Implements [`countersign_graph::store::Store::commit`] and
 /// [`countersign_graph::store::Store::commit_and_claim`].
 pub(super) async fn commit(
     store: &RedisStore,
@@ -53,7 +71,7 @@ pub(super) async fn commit(
     expected: Version,
     changes: &Changes,
     then: Then,
-    claims: Option<Claims<'_>>,
+    claims: Option<(&Holder, usize)>,
 ) -> Result<(Version, Vec<Claimed>), Error> {
     debug_assert_eq!(lease.thread, changes.thread, "a lease is only valid for its own thread");
     let (release, wait_until) = match then {
@@ -63,37 +81,51 @@ pub(super) async fn commit(
     };
     let fence = lease.fence.to_string();
     let lease = LeasePlan { worker: lease.worker.as_str(), fence, expected, release, wait_until };
-    write(store, changes, Some(lease), claims).await
+    let written = write(store, changes, Some(lease), Joined { claims, ..Joined::default() }).await?;
+    Ok(written.map(|written| (written.version, written.claimed)).unwrap_or_default())
 }
 
-/// Implements [`countersign_graph::store::Store::apply`].
-pub(super) async fn apply(store: &RedisStore, changes: &Changes) -> Result<(), Error> {
+/// Implements [`countersign_graph::store::Store::apply`] and [`countersign_graph::store::Store::ingest_and_apply`].
+/// Returns `None` if the delivery is a repeat.
+pub(super) async fn apply(
+    store: &RedisStore,
+    changes: &Changes,
+    joined: Joined<'_>,
+) -> Result<Option<Written>, Error> {
     debug_assert!(changes.steps.is_empty() && changes.snapshot.is_none(), "a step needs a lease");
-    write(store, changes, None, None).await.map(|_| ())
+    write(store, changes, None, joined).await
 }
 
 async fn write(
     store: &RedisStore,
     changes: &Changes,
     lease: Option<LeasePlan<'_>>,
-    claims: Option<Claims<'_>>,
-) -> Result<(Version, Vec<Claimed>), Error> {
+    joined: Joined<'_>,
+) -> Result<Option<Written>, Error> {
     let thread = &changes.thread;
-    let plan = Plan::new(changes, lease, claims);
+    let plan = Plan::new(changes, lease, joined);
     let mut head = store.audit_heads.get(thread).unwrap_or_default();
     for _ in 0..CHAINING_ATTEMPTS {
         let audit = AuditPlan::new(thread, head, &changes.audit);
         let commit = keys::commit(thread, &changes.commit);
         let call = plan.call(Call::on_thread(&store.scripts.commit, thread).key(commit), &audit);
         match CommitAnswer::read(store.link.script(&call).await?)? {
-            CommitAnswer::Written(version, claimed) => {
+            CommitAnswer::Repeat => return Ok(None),
+            CommitAnswer::Written(version, claimed, leased) => {
                 if !audit.entries.is_empty() {
                     store.audit_heads.set(thread.clone(), (audit.seq, audit.hash));
                 }
                 for record in changes.actions.iter().map(|change| &change.record) {
                     store.approvals.set(record.approval.clone(), (thread.clone(), record.id.clone()));
+                    store.cards.on_written(record);
                 }
-                return Ok((version, outbox::read_all_claimed(store, thread, claimed).await));
+                let acquired = match (leased, joined.leases) {
+                    // If a message cannot be set aside, the thread is leased all the same, until its lease ends.
+                    (Some(leased), Some(holder)) => read_acquired(store, &holder.worker, thread, leased).await.ok(),
+                    _ => None,
+                };
+                let claimed = outbox::read_all_claimed(store, thread, claimed).await;
+                return Ok(Some(Written { version, claimed, acquired }));
             }
             CommitAnswer::Fenced => return Err(Error::Fenced(thread.clone())),
             CommitAnswer::Conflict(found) => {
@@ -112,7 +144,8 @@ async fn write(
 
 /// The answer of `commit.lua`.
 enum CommitAnswer {
-    Written(Version, Vec<StoredClaimed>),
+    Written(Version, Vec<StoredClaimed>, Option<AcquiredAnswer>),
+    Repeat,
     Fenced,
     Conflict(Version),
     Moved(String, Option<Vec<u8>>),
@@ -124,7 +157,8 @@ impl CommitAnswer {
         let mut parts = answer.into_iter();
         let mut next = || parts.next().unwrap_or(Value::Nil);
         match json::answer::<String>(next())?.as_str() {
-            "ok" => Ok(Self::Written(json::answer(next())?, json::answer(next())?)),
+            "ok" => Ok(Self::Written(json::answer(next())?, json::answer(next())?, json::answer(next())?)),
+            "repeat" => Ok(Self::Repeat),
             "fenced" => Ok(Self::Fenced),
             "conflict" => Ok(Self::Conflict(json::answer(next())?)),
             "moved" => Ok(Self::Moved(json::answer(next())?, json::answer(next())?)),
@@ -141,7 +175,7 @@ struct Plan<'a> {
     parked: String,
     steps: Vec<String>,
     snapshot: String,
-    claims: Option<Claims<'a>>,
+    joined: Joined<'a>,
     lease: Option<LeasePlan<'a>>,
     acks: &'a [u64],
     inbox_acks: &'a [u64],
@@ -206,13 +240,13 @@ struct AuditPlan {
 }
 
 impl<'a> Plan<'a> {
-    fn new(changes: &'a Changes, lease: Option<LeasePlan<'a>>, claims: Option<Claims<'a>>) -> Self {
+    fn new(changes: &'a Changes, lease: Option<LeasePlan<'a>>, joined: Joined<'a>) -> Self {
         Self {
             thread: changes.thread.to_string(),
             parked: keys::parked("", &changes.thread),
             steps: changes.steps.iter().map(json::write).collect(),
             snapshot: changes.snapshot.as_ref().map(json::write).unwrap_or_default(),
-            claims,
+            joined,
             lease,
             acks: &changes.acks,
             inbox_acks: &changes.inbox_acks,
@@ -226,10 +260,13 @@ impl<'a> Plan<'a> {
     /// Adds the arguments to a call, in the order in which the script takes them.
     fn call<'c>(&self, call: Call<'c>, audit: &AuditPlan) -> Call<'c> {
         let call = call.arg(&self.thread).arg(&self.parked).arg(&self.snapshot).arg(REMEMBER_S);
-        let call = match self.claims {
+        let call = match self.joined.claims {
             Some((holder, most)) => call.arg(json::micros(holder.ttl)).arg(holder.now.millis()).arg(most),
             None => call.arg("").arg("").arg(""),
         };
+        let (at, dedup) = self.joined.delivery.map(|delivery| (delivery.at.millis(), &*delivery.dedup)).unwrap_or_default();
+        let call = with_holder(call.arg(at), self.joined.leases);
+        let call = call.list(dedup, |call, key| call.arg(key.as_str()));
         let call = call.list(&self.steps, |call, step| call.arg(step));
         let call = match &self.lease {
             Some(LeasePlan { worker, fence, expected, release, wait_until }) => {

@@ -118,6 +118,7 @@ pub(super) async fn read_acquired(
         lease: Lease { thread: thread.clone(), worker: worker.clone(), graph, fence },
         saved: read_saved(store, thread, (version, snapshot, steps)).await,
         messages: read_messages(store, thread, messages).await?,
+        decided: None,
     })
 }
 

@@ -46,6 +46,7 @@ mod inbox;
 mod ingest;
 mod json;
 mod keys;
+mod known_cards;
 mod labelling;
 mod lease;
 mod outbox;
@@ -65,7 +66,7 @@ use countersign_graph::{
     action::{ActionRecord, Label, Status},
     store::{
         Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
-        Durability, Error, Forget, Holder, Ingested, Lease, Posted, QueuedMessage, Register, Saved, Sent, Seq,
+        Durability, Error, Forget, Holder, Ingested, KnownCard, Lease, Posted, QueuedMessage, Register, Saved, Sent, Seq,
         StepRecord, Store, Then, ThreadSummary, Unreadable, Version, Waiting,
     },
 };
@@ -73,10 +74,11 @@ use serde_json::Value;
 
 use self::{
     agenda::Agenda,
-    commit::{Approvals, AuditHeads},
+    commit::{Approvals, AuditHeads, Joined},
     connection::Link,
     durability::OpenError,
     finder::Finder,
+    known_cards::KnownCards,
     scripts::Scripts,
     watch::DurabilityWatch,
 };
@@ -89,6 +91,7 @@ pub struct RedisStore {
     scripts: Scripts,
     audit_heads: AuditHeads,
     approvals: Approvals,
+    cards: KnownCards,
     agenda: Agenda,
     finder: Finder,
     watch: DurabilityWatch,
@@ -133,6 +136,7 @@ impl RedisStore {
             scripts: Scripts::new(),
             audit_heads: AuditHeads::default(),
             approvals: Approvals::default(),
+            cards: KnownCards::default(),
             agenda: Agenda::default(),
             finder: Finder::default(),
             watch,
@@ -203,7 +207,18 @@ impl Store for RedisStore {
     }
 
     async fn apply(&self, changes: &Changes) -> Result<(), Error> {
-        self.with_durability_checks(commit::apply(self, changes)).await
+        self.with_durability_checks(commit::apply(self, changes, Joined::default())).await.map(drop)
+    }
+
+    async fn ingest_and_apply(
+        &self,
+        delivery: &Delivery,
+        changes: &Changes,
+        holder: Option<&Holder>,
+    ) -> Result<(bool, Option<Acquired>), Error> {
+        let joined = Joined { delivery: Some(delivery), leases: holder, ..Joined::default() };
+        let written = Box::pin(self.with_durability_checks(commit::apply(self, changes, joined))).await?;
+        Ok(written.map_or((false, None), |written| (true, written.acquired)))
     }
 
     async fn claim_interaction(
@@ -310,6 +325,10 @@ impl Store for RedisStore {
 
     async fn action_by_approval(&self, approval: &ApprovalId) -> Result<Option<ActionRecord>, Error> {
         reading::action_by_approval(self, approval).await
+    }
+
+    fn known_card(&self, approval: &ApprovalId) -> Option<KnownCard> {
+        self.cards.get(approval)
     }
 
     async fn action(&self, thread: &ThreadId, id: &ActionId) -> Result<Option<ActionRecord>, Error> {

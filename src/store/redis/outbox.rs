@@ -80,6 +80,11 @@ pub(super) async fn finish_all_and_claim(
     let call = call.arg(thread.to_string()).arg(json::micros(ttl)).arg(now.millis());
     let call = sent.iter().fold(call, |call, (claimed, sent)| with_result(call, claimed, sent));
     let (ours, next): (Vec<bool>, Vec<StoredClaimed>) = store.link.script(&call).await?;
+    for (_, sent) in sent {
+        if let Sent::Delivered(Some(posted)) = sent {
+            store.cards.on_posted(posted);
+        }
+    }
     Ok((ours, read_all_claimed(store, thread, next).await.pop()))
 }
 

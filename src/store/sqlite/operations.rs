@@ -140,7 +140,7 @@ impl Store for SqliteStore {
         let Some(leases::StoredAcquired { lease, saved, messages }) = acquired else { return Ok(None) };
         let saved = self.read_saved(&lease.thread, saved).await;
         let messages = self.read_messages(&lease.thread, messages).await?;
-        Ok(Some(Acquired { lease, saved, messages }))
+        Ok(Some(Acquired { lease, saved, messages, decided: None }))
     }
 
     async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<(), Error> {

@@ -9,7 +9,7 @@ use countersign::{
         action::{ActionRecord, Label, Status},
         store::{
             Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
-            Durability, Error, Forget, Holder, Ingested, Lease, Posted, QueuedMessage, Register, Saved, Sent, Seq,
+            Durability, Error, Forget, Holder, Ingested, KnownCard, Lease, Posted, QueuedMessage, Register, Saved, Sent, Seq,
             StepRecord, Store, Then, ThreadSummary, Unreadable, Version, Waiting,
         },
     },
@@ -131,6 +131,15 @@ impl<W: Watch> Store for WatchedStore<W> {
         self.certain("apply", self.inner.apply(changes)).await
     }
 
+    async fn ingest_and_apply(
+        &self,
+        delivery: &Delivery,
+        changes: &Changes,
+        holder: Option<&Holder>,
+    ) -> Result<(bool, Option<Acquired>), Error> {
+        self.claim("apply", |(is_new, _)| *is_new, self.inner.ingest_and_apply(delivery, changes, holder)).await
+    }
+
     async fn claim_interaction(
         &self,
         worker: &WorkerId,
@@ -217,6 +226,10 @@ impl<W: Watch> Store for WatchedStore<W> {
 
     async fn action_by_approval(&self, approval: &ApprovalId) -> Result<Option<ActionRecord>, Error> {
         self.inner.action_by_approval(approval).await
+    }
+
+    fn known_card(&self, approval: &ApprovalId) -> Option<KnownCard> {
+        self.inner.known_card(approval)
     }
 
     async fn action(&self, thread: &ThreadId, id: &ActionId) -> Result<Option<ActionRecord>, Error> {

@@ -16,18 +16,28 @@ end
 local COMMIT = KEYS[#KEYS]
 local thread, parked, snapshot, remember_s = take(4)
 local claim_ttl, claim_now, most_claimed = take(3)
+local delivered_at, next_worker, next_ttl, next_now = take(4)
+local dedup = {}
+for i, key in ipairs(take_list(1)) do
+  dedup[i] = key[1]
+end
 
--- Returns the answer to a write, with the messages that are claimed if the caller sends them.
-local function written(version)
-  if claim_ttl == '' then
-    return {'ok', version, {}}
+-- Returns the answer to a write, with the messages that are claimed if the caller sends them, and with the thread if the
+-- caller leases it.
+local function written(version, acquired)
+  local claimed = {}
+  if claim_ttl ~= '' then
+    claimed = claim_next(thread, tonumber(claim_ttl), tonumber(claim_now), tonumber(most_claimed))
   end
-  return {'ok', version, claim_next(thread, tonumber(claim_ttl), tonumber(claim_now), tonumber(most_claimed))}
+  return {'ok', version, claimed, acquired}
 end
 
 local first_answer = redis.call('GET', COMMIT)
 if first_answer then
-  return written(tonumber(first_answer))
+  return written(tonumber(first_answer), false)
+end
+if is_known(dedup) then
+  return {'repeat'}
 end
 
 local steps = take_list(1)
@@ -78,6 +88,7 @@ end
 -- disk at the first write, never later.)
 local server_now = server_time()
 local is_ours = meta[4]
+remember(dedup, delivered_at)
 
 for _, step in ipairs(steps) do
   version = version + 1
@@ -104,7 +115,9 @@ end
 if #messages > 0 then
   make_ours(parked)
   is_ours = true
-  wake(thread, server_now)
+  if next_worker == '' then
+    wake(thread, server_now)
+  end
 end
 
 for _, timer in ipairs(take_list(3)) do
@@ -169,4 +182,4 @@ if release ~= '' then
   end
 end
 redis.call('SET', COMMIT, version, 'EX', remember_s)
-return written(version)
+return written(version, next_worker ~= '' and wake_for(next_worker, next_ttl, thread, next_now))

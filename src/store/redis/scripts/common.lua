@@ -19,18 +19,20 @@ local function hint()
   end
 end
 
--- Returns true if a delivery with one of its deduplication keys was stored before. Otherwise stores the keys, which are
--- the arguments from position `first` on.
-local function is_repeat(at, first)
-  for i = first, #ARGV do
-    if redis.call('ZSCORE', DEDUP, ARGV[i]) then
+-- Returns true if a delivery with one of these deduplication keys was stored before.
+local function is_known(keys)
+  for _, key in ipairs(keys) do
+    if redis.call('ZSCORE', DEDUP, key) then
       return true
     end
   end
-  for i = first, #ARGV do
-    redis.call('ZADD', DEDUP, at, ARGV[i])
-  end
   return false
+end
+
+local function remember(keys, at)
+  for _, key in ipairs(keys) do
+    redis.call('ZADD', DEDUP, at, key)
+  end
 end
 
 -- Makes the thread ready, unless it already is. A leased thread is in the set already, with the end of its lease.

@@ -3,9 +3,11 @@
 -- in microseconds, now in milliseconds (people), deduplication keys. Returns what became of the message, its position,
 -- and the leased thread or false.
 local thread, at, addressed, message, parked, graph = ARGV[1], ARGV[2], ARGV[3] ~= '', ARGV[4], ARGV[5], ARGV[6]
-if is_repeat(at, 10) then
+local keys = {unpack(ARGV, 10)}
+if is_known(keys) then
   return {'duplicate', 0, false}
 end
+remember(keys, at)
 
 local ours = redis.call('HGET', META, 'ours')
 local seq = redis.call('HINCRBY', META, 'mail_seq', 1)

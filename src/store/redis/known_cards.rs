@@ -1,0 +1,50 @@
+//! The open cards that this process has written lately, so that a press on one of them can be decided without asking for
+//! it. They may be outdated: whoever decides on one notices that when the decision is written.
+
+use std::{collections::HashMap, sync::Mutex};
+
+use countersign_core::ids::ApprovalId;
+use countersign_graph::{
+    action::{ActionRecord, Status},
+    store::{KnownCard, Posted},
+};
+
+/// The maximum number of cards.
+const MAX_CARDS: usize = 256;
+
+/// The cards, each with the place of its message once it is posted.
+#[derive(Debug, Default)]
+pub(super) struct KnownCards(Mutex<HashMap<ApprovalId, (ActionRecord, Option<Posted>)>>);
+
+impl KnownCards {
+    /// Returns a card that is posted.
+    pub(super) fn get(&self, approval: &ApprovalId) -> Option<KnownCard> {
+        let known = self.0.lock().ok()?;
+        let (record, posted) = known.get(approval)?;
+        Some(KnownCard { record: record.clone(), posted: posted.clone()? })
+    }
+
+    /// Notes a record as it was written.
+    pub(super) fn on_written(&self, record: &ActionRecord) {
+        let Ok(mut known) = self.0.lock() else { return };
+        if record.status != Status::Pending {
+            known.remove(&record.approval);
+        } else if let Some((known, _)) = known.get_mut(&record.approval) {
+            known.clone_from(record);
+        } else {
+            if known.len() >= MAX_CARDS {
+                known.clear();
+            }
+            known.insert(record.approval.clone(), (record.clone(), None));
+        }
+    }
+
+    /// Notes the place of a message.
+    pub(super) fn on_posted(&self, posted: &Posted) {
+        if let (Some(shown), Ok(mut known)) = (&posted.card, self.0.lock())
+            && let Some((_, place)) = known.get_mut(&shown.approval)
+        {
+            *place = Some(posted.clone());
+        }
+    }
+}
