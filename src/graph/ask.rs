@@ -20,7 +20,7 @@ use super::{
     request::{Request, Times},
     session::{Session, StepInfo},
     standing::Spent,
-    store::{ActionFilter, Changes, Error, Usage},
+    store::{ActionFilter, Changes, Error, Register, Usage},
 };
 
 /// The maximum number of other open requests about the same target that a card mentions.
@@ -96,8 +96,11 @@ impl<S: State> Engine<S> {
     ) -> Result<Vec<ActionId>, Error> {
         session.checkpoint.reply_slots.said += 1;
         let older = self.supersede(session, changes, &mut record, replaces).await?;
-        self.warn_of_open_requests(&mut record).await?;
-        match self.standing.spend(&record).await {
+        let spent = match self.warn_of_open_requests(&mut record).await? {
+            Some(register) => self.standing.spend_from(register, &record).await,
+            None => self.standing.spend(&record).await,
+        };
+        match spent {
             Spent::Under(under) => {
                 let record = record.publish_approved(under, changes, &self.times(), self.clock.now());
                 session.checkpoint.cursor = Cursor::Performing { action: record.id, node: then.to_owned() };
@@ -145,13 +148,17 @@ impl<S: State> Engine<S> {
     }
 
     /// Adds warnings to the card about open requests in other threads for the same target, since their outcome may
-    /// invalidate this request.
-    async fn warn_of_open_requests(&self, newer: &mut ActionRecord) -> Result<(), Error> {
+    /// invalidate this request. The register of standing approvals is needed next, and is read in the same request.
+    async fn warn_of_open_requests(&self, newer: &mut ActionRecord) -> Result<Option<Register>, Error> {
         let labels: Vec<_> = newer.scope.targets.iter().cloned().map(Label::About).collect();
         if labels.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
-        let open = self.store.actions_under(&labels, &[Status::Pending], MAX_OTHER_REQUESTS).await?;
+        let (statuses, most) = (&[Status::Pending], MAX_OTHER_REQUESTS);
+        let (open, register) = match self.standing.register() {
+            Some(key) => self.store.actions_and_register(&labels, statuses, most, key).await?,
+            None => (self.store.actions_under(&labels, statuses, most).await?, None),
+        };
         for other in open.iter().filter(|other| other.thread != newer.thread) {
             let text = Text::from("Another request about this is open");
             let warning = match other.thread.channel == newer.thread.channel {
@@ -165,6 +172,6 @@ impl<S: State> Engine<S> {
                 newer.card.warnings.push(warning);
             }
         }
-        Ok(())
+        Ok(register)
     }
 }

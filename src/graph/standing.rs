@@ -24,7 +24,7 @@ use serde_json::json;
 use super::{
     action::{ActionRecord, Decision, Status, Verdict},
     request::Times,
-    store::{ActionChange, AuditKind, Changes},
+    store::{ActionChange, AuditKind, Changes, Register},
 };
 
 /// The standing approval under which a record was approved.
@@ -69,6 +69,16 @@ pub trait StandingApprovals: Send + Sync + fmt::Debug {
     /// A repeated call for the same run and message returns the same answer and spends nothing
     /// more.
     async fn spend(&self, record: &ActionRecord) -> Spent;
+
+    /// Returns the key of the register with the standing approvals, if that is where they are.
+    fn register(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Does what [`Self::spend`] does, from this content of the register, which was read with something else.
+    async fn spend_from(&self, _register: Register, record: &ActionRecord) -> Spent {
+        self.spend(record).await
+    }
 }
 
 /// Decides which people's approval counts.

@@ -21,8 +21,9 @@ use countersign_graph::{
     keyring::{Keyring, Proof, RowSeal},
     store::{
         Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
-        Destination, Durability, Error, Forget, Holder, Ingested, KnownCard, Lease, Posted, QueuedMessage, Register, Saved, Sent,
-        Seq, StepRecord, Store, Then, ThreadMessage, ThreadSummary, TimerChange, Unreadable, Version, Waiting,
+        Destination, Durability, Error, Forget, Holder, Ingested, KnownCard, Lease, Posted, QueuedMessage, Register,
+        Saved, Sent, Seq, StepRecord, Store, Then, ThreadMessage, ThreadSummary, TimerChange, Unreadable, Version,
+        Waiting,
     },
 };
 use serde_json::{Value, json};
@@ -198,6 +199,17 @@ impl SealedStore {
             });
         }
         messages
+    }
+
+    /// Returns a register that was read, without its seal. Without a valid one, it counts as empty.
+    fn unsealed_register(&self, key: &str, mut found: Register) -> Register {
+        if self.scope.has_register(key) && !found.value.is_null() {
+            found.value = self.unseal_value(key, &found.value).unwrap_or_default().unwrap_or_else(|| {
+                tracing::error!(register = key, "A register has no valid seal and counts as empty");
+                Value::Null
+            });
+        }
+        found
     }
 
     /// Verifies the record that an error contains, if any.
@@ -485,6 +497,17 @@ impl Store for SealedStore {
         Ok(self.all_verified(self.inner.actions_under(labels, statuses, limit).await?))
     }
 
+    async fn actions_and_register(
+        &self,
+        labels: &[Label],
+        statuses: &[Status],
+        limit: usize,
+        key: &str,
+    ) -> Result<(Vec<ActionRecord>, Option<Register>), Error> {
+        let (actions, register) = self.inner.actions_and_register(labels, statuses, limit, key).await?;
+        Ok((self.all_verified(actions), register.map(|register| self.unsealed_register(key, register))))
+    }
+
     async fn load(&self, thread: &ThreadId) -> Result<Option<Saved>, Error> {
         self.inner.load(thread).await
     }
@@ -527,14 +550,7 @@ impl Store for SealedStore {
     }
 
     async fn register(&self, key: &str) -> Result<Register, Error> {
-        let mut found = self.inner.register(key).await?;
-        if self.scope.has_register(key) && !found.value.is_null() {
-            found.value = self.unseal_value(key, &found.value).unwrap_or_default().unwrap_or_else(|| {
-                tracing::error!(register = key, "A register has no valid seal and counts as empty");
-                Value::Null
-            });
-        }
-        Ok(found)
+        Ok(self.unsealed_register(key, self.inner.register(key).await?))
     }
 
     async fn set_register(&self, key: &str, expected: u64, value: &Value) -> Result<bool, Error> {

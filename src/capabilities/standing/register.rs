@@ -14,7 +14,7 @@ use countersign_core::{
 use countersign_graph::{
     action::ActionRecord,
     standing::{Entitled, Spent, StandingApprovals},
-    store::{Error, Store, TypedRegister},
+    store::{Error, Register, Store, TypedRegister},
 };
 
 use super::{
@@ -84,7 +84,7 @@ impl GrantRegister {
     ///
     /// Fails if the store isn't answering, or its content cannot be read.
     pub async fn all(&self) -> Result<Vec<Grant>, Error> {
-        Ok(self.register().load().await?.1)
+        Ok(self.typed().load().await?.1)
     }
 
     /// Adds a standing approval. Adding the same one again changes nothing.
@@ -94,7 +94,7 @@ impl GrantRegister {
     /// [`GrantRegisterError`].
     pub async fn add(&self, grant: &Grant) -> Result<(), GrantRegisterError> {
         let now = self.clock.now();
-        let register = self.register();
+        let register = self.typed();
         let added = register.change(|grants| {
             if grants.iter().any(|other| other.bounds.id == grant.bounds.id) {
                 return Ok(());
@@ -116,7 +116,7 @@ impl GrantRegister {
     /// [`GrantRegisterError::Unknown`], or an error of the store.
     pub async fn revoke(&self, id: &str, by: &UserId) -> Result<Grant, GrantRegisterError> {
         let now = self.clock.now();
-        let register = self.register();
+        let register = self.typed();
         let revoked = register.change(|grants| {
             let grant = grants.iter_mut().find(|grant| grant.bounds.id == id).ok_or(GrantRegisterError::Unknown)?;
             grant.revoked.get_or_insert_with(|| Revoked { by: by.clone(), at: now });
@@ -125,7 +125,7 @@ impl GrantRegister {
         revoked.await?
     }
 
-    fn register(&self) -> TypedRegister<Vec<Grant>> {
+    fn typed(&self) -> TypedRegister<Vec<Grant>> {
         TypedRegister::new(self.store.clone(), KEY)
     }
 }
@@ -133,21 +133,36 @@ impl GrantRegister {
 #[async_trait]
 impl StandingApprovals for GrantRegister {
     async fn spend(&self, record: &ActionRecord) -> Spent {
-        // If the store isn't answering, a person decides, as if there were no standing approval.
-        self.try_to_spend(record).await.unwrap_or_else(|error| {
-            let error = countersign_core::cause::chain(&error);
-            tracing::warn!(action.name = %record.name, error, "Cannot use standing approvals");
-            Spent::Nothing { why: None }
-        })
+        let spent = async { self.try_to_spend(record, self.all().await?).await };
+        or_nothing(record, spent.await)
+    }
+
+    fn register(&self) -> Option<&'static str> {
+        Some(KEY)
+    }
+
+    async fn spend_from(&self, register: Register, record: &ActionRecord) -> Spent {
+        let spent = async { self.try_to_spend(record, self.typed().read(register)?.1).await };
+        or_nothing(record, spent.await)
     }
 }
 
+/// Returns the result, or if it is an error, lets a person decide, as if there were no standing approval.
+fn or_nothing(record: &ActionRecord, spent: Result<Spent, Error>) -> Spent {
+    spent.unwrap_or_else(|error| {
+        let error = countersign_core::cause::chain(&error);
+        tracing::warn!(action.name = %record.name, error, "Cannot use standing approvals");
+        Spent::Nothing { why: None }
+    })
+}
+
 impl GrantRegister {
-    async fn try_to_spend(&self, record: &ActionRecord) -> Result<Spent, Error> {
+    /// Spends from these standing approvals, or from those that there are by then.
+    async fn try_to_spend(&self, record: &ActionRecord, grants: Vec<Grant>) -> Result<Spent, Error> {
         let now = self.clock.now();
         let allowances = &self.allowances;
         let mut granters = Vec::new();
-        for grant in self.all().await?.iter().filter(|grant| grant.is_about(allowances, record)) {
+        for grant in grants.iter().filter(|grant| grant.is_about(allowances, record)) {
             granters.extend(grant.granted_by.iter().cloned());
         }
         if granters.is_empty() {
@@ -157,7 +172,7 @@ impl GrantRegister {
         granters.dedup();
         // This is determined before the register is changed: a person who grants one in between does not count yet.
         let entitled = self.entitled.who_may_approve(record, &granters).await;
-        let register = self.register();
+        let register = self.typed();
         let spent = register.change(|grants| {
             let again = |grant: &&Grant| {
                 grant.has_spent(allowances, record) && grant.reason_not_covered(record, &entitled).is_none()

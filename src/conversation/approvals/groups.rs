@@ -119,7 +119,9 @@ impl Groups {
     /// decide in its channel.
     pub async fn person(&self, record: &ActionRecord, by: &UserId, in_channel: bool) -> Person {
         let looked_up = join_all(
-            named_groups(record).into_iter().map(|group| async move { (group, self.members(group, MAX_AGE_FOR_DECISION).await) }),
+            named_groups(record)
+                .into_iter()
+                .map(|group| async move { (group, self.members(group, MAX_AGE_FOR_DECISION).await) }),
         );
         let (looked_up, account) = tokio::join!(looked_up, self.0.accounts.may(by, Right::Decide));
         let mut person = Person { in_channel, account_denial: account.err(), ..Person::default() };

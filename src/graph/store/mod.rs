@@ -365,6 +365,19 @@ pub trait Store: Send + Sync + fmt::Debug {
         limit: usize,
     ) -> Result<Vec<ActionRecord>, Error>;
 
+    /// Returns the actions of [`Self::actions_under`] and a register, in one request where the store is elsewhere. Without
+    /// the register, if it cannot be read.
+    async fn actions_and_register(
+        &self,
+        labels: &[Label],
+        statuses: &[Status],
+        limit: usize,
+        key: &str,
+    ) -> Result<(Vec<ActionRecord>, Option<Register>), Error> {
+        let actions = self.actions_under(labels, statuses, limit).await?;
+        Ok((actions, self.register(key).await.ok()))
+    }
+
     /// Returns the saved checkpoint of a thread; `None` if the bot has no such thread. Needs no
     /// lease.
     async fn load(&self, thread: &ThreadId) -> Result<Option<Saved>, Error>;

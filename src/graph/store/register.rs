@@ -50,7 +50,15 @@ impl<T: Serialize + DeserializeOwned + Default + Send> TypedRegister<T> {
     ///
     /// [`Error::Unavailable`] if the store did not answer; [`Error::Corrupt`] if the value is not a `T`.
     pub async fn load(&self) -> Result<(u64, T), Error> {
-        let Register { revision, value } = self.store.register(&self.key).await?;
+        self.read(self.store.register(&self.key).await?)
+    }
+
+    /// Returns the revision and the value of this register, as the store returned it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`] if the value is not a `T`.
+    pub fn read(&self, Register { revision, value }: Register) -> Result<(u64, T), Error> {
         if value.is_null() {
             return Ok((revision, T::default()));
         }

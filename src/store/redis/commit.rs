@@ -13,8 +13,8 @@ use countersign_core::ids::{ActionId, ApprovalId, ThreadId};
 use countersign_graph::{
     action::{Label, Status},
     store::{
-        Acquired, ActionChange, AuditDraft, AuditEntry, Changes, Claimed, Delivery, Error, Holder, Lease, Outbound, Outgoing, Then,
-        TimerChange, Version,
+        Acquired, ActionChange, AuditDraft, AuditEntry, Changes, Claimed, Delivery, Error, Holder, Lease, Outbound,
+        Outgoing, Then, TimerChange, Version,
     },
 };
 use redis::Value;
@@ -87,11 +87,7 @@ pub(super) async fn commit(
 
 /// Implements [`countersign_graph::store::Store::apply`] and [`countersign_graph::store::Store::ingest_and_apply`].
 /// Returns `None` if the delivery is a repeat.
-pub(super) async fn apply(
-    store: &RedisStore,
-    changes: &Changes,
-    joined: Joined<'_>,
-) -> Result<Option<Written>, Error> {
+pub(super) async fn apply(store: &RedisStore, changes: &Changes, joined: Joined<'_>) -> Result<Option<Written>, Error> {
     debug_assert!(changes.steps.is_empty() && changes.snapshot.is_none(), "a step needs a lease");
     write(store, changes, None, joined).await
 }
@@ -264,7 +260,8 @@ impl<'a> Plan<'a> {
             Some((holder, most)) => call.arg(json::micros(holder.ttl)).arg(holder.now.millis()).arg(most),
             None => call.arg("").arg("").arg(""),
         };
-        let (at, dedup) = self.joined.delivery.map(|delivery| (delivery.at.millis(), &*delivery.dedup)).unwrap_or_default();
+        let (at, dedup) =
+            self.joined.delivery.map(|delivery| (delivery.at.millis(), &*delivery.dedup)).unwrap_or_default();
         let call = with_holder(call.arg(at), self.joined.leases);
         let call = call.list(dedup, |call, key| call.arg(key.as_str()));
         let call = call.list(&self.steps, |call, step| call.arg(step));

@@ -1,13 +1,19 @@
 //! Stores deliveries: one script checks the deduplication keys, stores the delivery and wakes its
 //! thread.
 
+use countersign_core::ids::DedupKey;
 use countersign_graph::store::{Acquired, Delivery, Destination, Error, Holder, Ingested, Seq};
 
 use super::{
     RedisStore, json, keys,
     lease::{AcquiredAnswer, read_acquired},
+    remembered::Remembered,
     scripts::Call,
 };
+
+/// The deduplication keys of the deliveries that this process has stored, each with the number of the connection: another
+/// one may lead to another server. Slack often reports a message twice, as a message and as a mention.
+pub(super) type Deliveries = Remembered<DedupKey, u64>;
 
 /// Implements [`countersign_graph::store::Store::ingest`] and, with a holder,
 /// [`countersign_graph::store::Store::ingest_and_acquire`].
@@ -16,6 +22,10 @@ pub(super) async fn ingest(
     delivery: &Delivery,
     holder: Option<&Holder>,
 ) -> Result<(Ingested, Option<Acquired>), Error> {
+    let connection = store.link.connections_made();
+    if delivery.dedup.iter().any(|key| store.deliveries.get(key) == Some(connection)) {
+        return Ok((Ingested::Duplicate, None));
+    }
     let at = delivery.at.millis();
     let call = match &delivery.to {
         Destination::Mailbox { thread, addressed, message, graph } => {
@@ -44,6 +54,9 @@ pub(super) async fn ingest(
         "duplicate" => Ingested::Duplicate,
         other => return Err(json::corrupt(format!("a delivery is `{other}`"))),
     };
+    if ingested != Ingested::Duplicate {
+        delivery.dedup.iter().for_each(|key| store.deliveries.set(key.clone(), connection));
+    }
     let acquired = match (acquired, holder, &delivery.to) {
         // If a message cannot be set aside, the thread is leased all the same, until its lease ends.
         (Some(answer), Some(holder), Destination::Mailbox { thread, .. }) => {

@@ -66,8 +66,8 @@ use countersign_graph::{
     action::{ActionRecord, Label, Status},
     store::{
         Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
-        Durability, Error, Forget, Holder, Ingested, KnownCard, Lease, Posted, QueuedMessage, Register, Saved, Sent, Seq,
-        StepRecord, Store, Then, ThreadSummary, Unreadable, Version, Waiting,
+        Durability, Error, Forget, Holder, Ingested, KnownCard, Lease, Posted, QueuedMessage, Register, Saved, Sent,
+        Seq, StepRecord, Store, Then, ThreadSummary, Unreadable, Version, Waiting,
     },
 };
 use serde_json::Value;
@@ -78,6 +78,7 @@ use self::{
     connection::Link,
     durability::OpenError,
     finder::Finder,
+    ingest::Deliveries,
     known_cards::KnownCards,
     scripts::Scripts,
     watch::DurabilityWatch,
@@ -92,6 +93,7 @@ pub struct RedisStore {
     audit_heads: AuditHeads,
     approvals: Approvals,
     cards: KnownCards,
+    deliveries: Deliveries,
     agenda: Agenda,
     finder: Finder,
     watch: DurabilityWatch,
@@ -137,6 +139,7 @@ impl RedisStore {
             audit_heads: AuditHeads::default(),
             approvals: Approvals::default(),
             cards: KnownCards::default(),
+            deliveries: Deliveries::default(),
             agenda: Agenda::default(),
             finder: Finder::default(),
             watch,
@@ -312,6 +315,7 @@ impl Store for RedisStore {
     }
 
     async fn sweep(&self, now: Timestamp) -> Result<(), Error> {
+        self.deliveries.clear(); // none is remembered for longer than in the store
         inbox::sweep(self, now).await
     }
 
@@ -346,6 +350,16 @@ impl Store for RedisStore {
         limit: usize,
     ) -> Result<Vec<ActionRecord>, Error> {
         reading::actions_under(self, labels, statuses, limit).await
+    }
+
+    async fn actions_and_register(
+        &self,
+        labels: &[Label],
+        statuses: &[Status],
+        limit: usize,
+        key: &str,
+    ) -> Result<(Vec<ActionRecord>, Option<Register>), Error> {
+        reading::actions_and_register(self, labels, statuses, limit, key).await
     }
 
     async fn load(&self, thread: &ThreadId) -> Result<Option<Saved>, Error> {

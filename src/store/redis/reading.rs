@@ -76,8 +76,34 @@ pub(super) async fn actions_under(
     if labels.is_empty() || limit == 0 {
         return Ok(Vec::new());
     }
-    let wanted = if statuses.is_empty() { Status::ALL.as_slice() } else { statuses };
+    find_under(store, labels, statuses, limit, redis::pipe()).await.map(|(records, _)| records)
+}
+
+/// Implements [`countersign_graph::store::Store::actions_and_register`].
+pub(super) async fn actions_and_register(
+    store: &RedisStore,
+    labels: &[Label],
+    statuses: &[Status],
+    limit: usize,
+    key: &str,
+) -> Result<(Vec<ActionRecord>, Option<Register>), Error> {
     let mut pipeline = redis::pipe();
+    pipeline.add_command(get_register(key));
+    let (records, answers) = find_under(store, labels, statuses, limit, pipeline).await?;
+    let register = answers.into_iter().next().and_then(|stored| read_register(json::answer(stored).ok()?).ok());
+    Ok((records, register))
+}
+
+/// Returns the actions under these labels, and the answers to the commands that are sent before.
+async fn find_under(
+    store: &RedisStore,
+    labels: &[Label],
+    statuses: &[Status],
+    limit: usize,
+    mut pipeline: redis::Pipeline,
+) -> Result<(Vec<ActionRecord>, Vec<redis::Value>), Error> {
+    let before = pipeline.cmd_iter().count();
+    let wanted = if statuses.is_empty() { Status::ALL.as_slice() } else { statuses };
     for partition in Partition::all() {
         for label in labels {
             for status in wanted {
@@ -90,7 +116,9 @@ pub(super) async fn actions_under(
             }
         }
     }
-    let found: Vec<Vec<String>> = store.link.pipeline(&pipeline).await?;
+    let mut answers: Vec<redis::Value> = store.link.pipeline(&pipeline).await?;
+    let found =
+        answers.split_off(before).into_iter().map(json::answer::<Vec<String>>).collect::<Result<Vec<_>, _>>()?;
     let ranges = labels.iter().flat_map(|label| wanted.iter().map(move |status| format!("{label} {status} ")));
     let ranges: Vec<String> = ranges.collect(); // the same in each partition
     let mut named = Vec::new();
@@ -103,7 +131,7 @@ pub(super) async fn actions_under(
     let mut records = records_of(store, &named).await?;
     // An action may have changed between the two reads.
     records.retain(|record| wanted.contains(&record.status) && record.is_under(labels));
-    Ok(records)
+    Ok((records, answers))
 }
 
 /// Implements [`countersign_graph::store::Store::steps`].
@@ -264,8 +292,14 @@ pub(super) async fn get_blob(store: &RedisStore, hash: &str) -> Result<Option<Ve
 
 /// Implements [`countersign_graph::store::Store::register`].
 pub(super) async fn register(store: &RedisStore, key: &str) -> Result<Register, Error> {
-    let get = cmd("HMGET").arg(keys::register(key)).arg("revision").arg("value").to_owned();
-    let (revision, value): (Option<u64>, Option<String>) = store.link.command(&get).await?;
+    read_register(store.link.command(&get_register(key)).await?)
+}
+
+fn get_register(key: &str) -> redis::Cmd {
+    cmd("HMGET").arg(keys::register(key)).arg("revision").arg("value").to_owned()
+}
+
+fn read_register((revision, value): (Option<u64>, Option<String>)) -> Result<Register, Error> {
     match (revision, value) {
         (Some(revision), Some(value)) => Ok(Register { revision, value: json::read("a register", &value)? }),
         _ => Ok(Register::default()),

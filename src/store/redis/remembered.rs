@@ -22,6 +22,13 @@ impl<K: Hash + Eq, V: Clone> Remembered<K, V> {
         self.0.lock().ok()?.get(key).cloned()
     }
 
+    /// Forgets everything.
+    pub(super) fn clear(&self) {
+        if let Ok(mut known) = self.0.lock() {
+            known.clear();
+        }
+    }
+
     /// Remembers a fact. If there are too many, the others are dropped.
     pub(super) fn set(&self, key: K, value: V) {
         if let Ok(mut known) = self.0.lock() {

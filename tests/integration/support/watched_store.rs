@@ -9,8 +9,8 @@ use countersign::{
         action::{ActionRecord, Label, Status},
         store::{
             Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
-            Durability, Error, Forget, Holder, Ingested, KnownCard, Lease, Posted, QueuedMessage, Register, Saved, Sent, Seq,
-            StepRecord, Store, Then, ThreadSummary, Unreadable, Version, Waiting,
+            Durability, Error, Forget, Holder, Ingested, KnownCard, Lease, Posted, QueuedMessage, Register, Saved,
+            Sent, Seq, StepRecord, Store, Then, ThreadSummary, Unreadable, Version, Waiting,
         },
     },
     ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
@@ -247,6 +247,16 @@ impl<W: Watch> Store for WatchedStore<W> {
         limit: usize,
     ) -> Result<Vec<ActionRecord>, Error> {
         self.inner.actions_under(labels, statuses, limit).await
+    }
+
+    async fn actions_and_register(
+        &self,
+        labels: &[Label],
+        statuses: &[Status],
+        limit: usize,
+        key: &str,
+    ) -> Result<(Vec<ActionRecord>, Option<Register>), Error> {
+        self.inner.actions_and_register(labels, statuses, limit, key).await
     }
 
     async fn load(&self, thread: &ThreadId) -> Result<Option<Saved>, Error> {
