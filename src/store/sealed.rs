@@ -9,6 +9,8 @@
 //! *Architecture Invariant:* a record that was read with an invalid seal is never sealed again. It
 //! is written with the seal that it has, so an altered record remains recognisable as altered.
 
+mod sealing;
+
 use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
@@ -18,15 +20,16 @@ use countersign_core::{
 };
 use countersign_graph::{
     action::{ActionRecord, Label, Status},
-    keyring::{Keyring, Proof, RowSeal},
+    keyring::{Keyring, Proof},
     store::{
         Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
-        Destination, Durability, Error, Forget, Holder, Ingested, KnownCard, Lease, Posted, QueuedMessage, Register,
-        Saved, Sent, Seq, StepRecord, Store, Then, ThreadMessage, ThreadSummary, TimerChange, Unreadable, Version,
-        Waiting,
+        Durability, Error, Forget, Holder, Ingested, KnownCard, Lease, Posted, QueuedMessage, Register, Saved, Sent,
+        Seq, StepRecord, Store, Then, ThreadSummary, Unreadable, Version, Waiting,
     },
 };
-use serde_json::{Value, json};
+use serde_json::Value;
+
+use self::sealing::{INBOX, split_sealed};
 
 /// The maximum number of open records of an earlier version that are sealed at the first start.
 const MAX_ADOPTED: usize = 10_000;
@@ -101,183 +104,6 @@ impl SealedStore {
         }
         Ok(adopted)
     }
-
-    /// Returns the record to write: with a new seal, or with the one that it has if that is
-    /// invalid.
-    fn sealed(&self, record: &ActionRecord) -> ActionRecord {
-        let mut record = record.clone();
-        if record.proof.holds() {
-            record.seal = Some(self.keys.seal(ACTION, &content(&record)));
-        }
-        record
-    }
-
-    /// Returns a record that was read, with the result of verifying its seal and its digest.
-    fn verified(&self, mut record: ActionRecord) -> ActionRecord {
-        record.proof = self.keys.proof(ACTION, &content(&record), record.seal.as_ref());
-        if record.proof.holds() && !self.keys.digest_holds(&record) {
-            record.proof = match &record.keyed {
-                Some(by) if !self.keys.has(&by.key) => Proof::KeyMissing(by.key.clone()),
-                _ => Proof::Altered,
-            };
-        }
-        record
-    }
-
-    /// Returns a record that was looked up by its id, verified. A record that does not match the id
-    /// counts as altered, even if its seal is valid.
-    fn verified_match(&self, record: ActionRecord, matches: impl Fn(&ActionRecord) -> bool) -> ActionRecord {
-        let mut record = self.verified(record);
-        if !matches(&record) {
-            record.proof = Proof::Altered;
-        }
-        record
-    }
-
-    fn all_verified(&self, records: Vec<ActionRecord>) -> Vec<ActionRecord> {
-        records.into_iter().map(|record| self.verified(record)).collect()
-    }
-
-    fn sealed_changes(&self, changes: &Changes) -> Changes {
-        let mut changes = changes.clone();
-        for change in &mut changes.actions {
-            change.record = self.sealed(&change.record);
-        }
-        for message in &mut changes.messages {
-            *message = self.sealed_message(&changes.thread, message);
-        }
-        for timer in &mut changes.timers {
-            if let TimerChange::Set { entry, .. } = timer {
-                *entry = self.seal_value(INBOX, entry);
-            }
-        }
-        changes
-    }
-
-    fn sealed_delivery(&self, delivery: &Delivery) -> Delivery {
-        let mut delivery = delivery.clone();
-        match &mut delivery.to {
-            Destination::Inbox { entry, .. } => *entry = self.seal_value(INBOX, entry),
-            Destination::Mailbox { thread, message, .. } => *message = self.sealed_message(thread, message),
-        }
-        delivery
-    }
-
-    fn unsealed(&self, acquired: Acquired) -> Acquired {
-        let messages = self.unsealed_messages(&acquired.lease.thread, acquired.messages);
-        Acquired { messages, ..acquired }
-    }
-
-    /// Returns the message to write: an external event is sealed, other messages are unchanged.
-    fn sealed_message(&self, thread: &ThreadId, message: &ThreadMessage) -> ThreadMessage {
-        match message {
-            ThreadMessage::External(arrived) => {
-                let content = json!({
-                    "thread": thread, "source": arrived.source(), "key": arrived.key(), "body": arrived.body(),
-                });
-                ThreadMessage::External(arrived.with_body(self.seal_value(MAIL, &content)))
-            }
-            message => message.clone(),
-        }
-    }
-
-    /// Returns messages that were read, without seals. An external event whose seal is not valid
-    /// becomes one of unknown origin.
-    fn unsealed_messages(&self, thread: &ThreadId, mut messages: Vec<QueuedMessage>) -> Vec<QueuedMessage> {
-        for message in &mut messages {
-            let ThreadMessage::External(arrived) = &message.message else { continue };
-            let valid = self.unseal_value(MAIL, arrived.body()).ok().flatten().filter(|content| {
-                let address = json!([content["thread"], content["source"], content["key"]]);
-                address == json!([thread, arrived.source(), arrived.key()])
-            });
-            message.message = ThreadMessage::External(match valid {
-                Some(mut content) => arrived.with_body(content["body"].take()),
-                None => {
-                    tracing::error!(thread.id = %thread, message.seq, "An external event has no valid seal; its origin is unknown");
-                    arrived.of_unknown_origin()
-                }
-            });
-        }
-        messages
-    }
-
-    /// Returns a register that was read, without its seal. Without a valid one, it counts as empty.
-    fn unsealed_register(&self, key: &str, mut found: Register) -> Register {
-        if self.scope.has_register(key) && !found.value.is_null() {
-            found.value = self.unseal_value(key, &found.value).unwrap_or_default().unwrap_or_else(|| {
-                tracing::error!(register = key, "A register has no valid seal and counts as empty");
-                Value::Null
-            });
-        }
-        found
-    }
-
-    /// Verifies the record that an error contains, if any.
-    fn with_verified_record<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
-        result.map_err(|error| match error {
-            Error::ActionMoved { id, current: Some(current) } => {
-                Error::ActionMoved { id, current: Some(Box::new(self.verified(*current))) }
-            }
-            error => error,
-        })
-    }
-
-    /// Returns the value together with its seal.
-    fn seal_value(&self, purpose: &str, value: &Value) -> Value {
-        json!({ SEALED: self.keys.seal(purpose, &as_read(value.clone())), "value": value })
-    }
-
-    /// Returns the value that was sealed, or `None` if there is no seal. Fails if the seal is not
-    /// valid.
-    fn unseal_value(&self, purpose: &str, value: &Value) -> Result<Option<Value>, Proof> {
-        let Some((seal, content)) = split_sealed(value) else { return Ok(None) };
-        let proof = self.keys.proof(purpose, content, Some(&seal));
-        if proof.holds() { Ok(Some(content.clone())) } else { Err(proof) }
-    }
-}
-
-/// The purpose of the seals of action records. The seal of a register has its key as the purpose.
-const ACTION: &str = "action";
-/// The purpose of the seals of interactions and timers.
-const INBOX: &str = "desk";
-/// The purpose of the seals of external events.
-const MAIL: &str = "mail";
-
-/// The field of a sealed value that holds the seal.
-const SEALED: &str = "sealed";
-
-/// Returns the data that a record's seal covers: everything except the seal itself.
-fn content(record: &ActionRecord) -> Value {
-    let mut value = serde_json::to_value(record).expect("a record is plain data");
-    if let Some(fields) = value.as_object_mut() {
-        fields.remove("seal");
-    }
-    as_read(value)
-}
-
-/// Returns the value as it will be read after it is written: a number may change to a neighbouring
-/// one.
-fn as_read(value: Value) -> Value {
-    match has_fraction(&value) {
-        true => serde_json::from_str(&value.to_string()).expect("JSON that was just written"),
-        false => value,
-    }
-}
-
-/// Returns true if a number in the value is not an integer: only those may be read as another one.
-fn has_fraction(value: &Value) -> bool {
-    match value {
-        Value::Null | Value::Bool(_) | Value::String(_) => false,
-        Value::Number(number) => number.is_f64(),
-        Value::Array(items) => items.iter().any(has_fraction),
-        Value::Object(members) => members.values().any(has_fraction),
-    }
-}
-
-/// Splits a sealed value into its seal and its contents.
-fn split_sealed(value: &Value) -> Option<(RowSeal, &Value)> {
-    let seal = value.get(SEALED)?;
-    Some((serde_json::from_value(seal.clone()).ok()?, value.get("value")?))
 }
 
 #[async_trait]
