@@ -4,7 +4,7 @@
 //! It does not depend on Slack, on language models or on any platform. Start reading at [`engine`],
 //! which drives one thread through its graph. [`node`] is the unit of work in a graph; [`action`]
 //! is a change in the outside world, with its legal status transitions; [`store`] is the trait of
-//! the store that the engine needs. There may be several graphs, each with its own engine; a thread
+//! the store that the engine needs, and [`outlet`] is the way of its messages to their sender. There may be several graphs, each with its own engine; a thread
 //! belongs to one of them. [`conversing`] reads a thread's memory without running its graph.
 //!
 //! *Architecture Invariant:* a node is never re-entered after a pause. An interrupt is a value that

@@ -143,6 +143,7 @@ macro_rules! store_suite {
                     a_claim_that_ran_out_is_given_again,
                     a_repeated_entry_is_dropped,
                     an_entry_is_dealt_with_by_a_change,
+                    an_entry_is_dealt_with_as_it_arrives,
                     a_due_timer_is_put_in_the_inbox_once,
                     a_timer_can_be_moved_and_cleared,
                     timers_of_two_threads_share_a_key,

@@ -17,6 +17,9 @@
 //! A message is sent by a [`Channel`], which is Slack for all but [`Outbound::Elsewhere`]. If this
 //! program does not have its channel, the message stays in the outbox.
 //!
+//! The messages of a step are usually claimed in the write that saves the step ([`mod@outlet`]). The results of messages
+//! that were claimed together are stored together.
+//!
 //! The number of tasks is limited by seats. If no seat is free, the thread is put into a queue
 //! ([`mod@queue`]) of limited length. Threads that do not fit are found by the next sweep.
 

@@ -4,6 +4,9 @@
 //! the thread merely waits for the next [`Workers::sweep`], which leases all ready threads,
 //! including those of a crashed process.
 //!
+//! A worker can be reserved for a thread that is about to have work, so that the write that gives it the work leases the
+//! thread too ([`Workers::reserve`]).
+//!
 //! A thread is advanced by the engine of its graph. If this process has no such engine, the thread
 //! is released unchanged, for a process that has one. It is ready again after a minute, or when a
 //! message arrives.
@@ -510,6 +513,29 @@ pub(super) mod tests {
         workers.wake(thread);
         timeout(BOUND, engine.called.notified()).await.expect("the thread is advanced again after its lease");
         timeout(BOUND, workers.drain()).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_reserved_worker_begins_with_the_thread_that_was_leased_for_it() {
+        let (store, clock, _folder) = open_store();
+        let chat = Arc::new(Reader { graph: "chat", store: store.clone(), read: Mutex::default() });
+        let workers = workers(&store, &clock, vec![chat.clone()]);
+        let first = deliver(&store, "1.1", "chat", clock.now()).await;
+        let second = deliver(&store, "2.1", "chat", clock.now()).await;
+
+        let worker = workers.reserve(&first).unwrap();
+        assert!(workers.reserve(&second).is_none(), "there is one seat");
+        let Holder { worker: name, ttl, now } = worker.holder();
+        worker.start(store.acquire(&name, ttl, now, Some(&first)).await.unwrap());
+        timeout(BOUND, workers.drain()).await.unwrap();
+        assert_eq!(*chat.read.lock().unwrap(), [(first, 1)]);
+
+        let worker = workers.reserve(&second).unwrap();
+        workers.wake(second.clone());
+        drop(worker);
+        timeout(BOUND, workers.drain()).await.unwrap();
+        assert_eq!(chat.read.lock().unwrap()[1..], [(second, 1)], "a hint counts even if the worker is given back");
+        assert!(workers.0.busy.lock().unwrap().is_empty());
     }
 
     #[tokio::test]

@@ -98,7 +98,8 @@ places! {
     /// A key that each thread has once.
     ThreadKey {
         /// Hash of single values: `ours`, `graph`, `worker`, `fence`, `version`,
-        /// `snapshot_version`, `mail_seq`, `outbox_seq`, `in_flight`, `audit_seq`, `audit_hash`.
+        /// `snapshot_version`, `mail_seq`, `outbox_seq`, `in_flight` (the positions of the claimed messages, with spaces
+        /// between), `audit_seq`, `audit_hash`.
         Meta = "meta",
         /// Hash: position → message.
         Mailbox = "mailbox",

@@ -65,6 +65,7 @@ pub(super) async fn finish(store: &RedisStore, claimed: &Claimed, sent: &Sent) -
     let call = Call::on_thread(&store.scripts.finish_outbox, &claimed.thread);
     let call = with_result(call.arg(claimed.thread.to_string()).arg("").arg(""), claimed, sent);
     let (ours, _): (Vec<bool>, Value) = store.link.script(&call).await?;
+    note_posted(store, sent);
     Ok(ours.contains(&true))
 }
 
@@ -80,12 +81,14 @@ pub(super) async fn finish_all_and_claim(
     let call = call.arg(thread.to_string()).arg(json::micros(ttl)).arg(now.millis());
     let call = sent.iter().fold(call, |call, (claimed, sent)| with_result(call, claimed, sent));
     let (ours, next): (Vec<bool>, Vec<StoredClaimed>) = store.link.script(&call).await?;
-    for (_, sent) in sent {
-        if let Sent::Delivered(Some(posted)) = sent {
-            store.cards.on_posted(posted);
-        }
-    }
+    sent.iter().for_each(|(_, sent)| note_posted(store, sent));
     Ok((ours, read_all_claimed(store, thread, next).await.pop()))
+}
+
+fn note_posted(store: &RedisStore, sent: &Sent) {
+    if let Sent::Delivered(Some(posted)) = sent {
+        store.cards.on_posted(posted);
+    }
 }
 
 /// Adds the claim and the result to a call of `finish_outbox`.

@@ -6,7 +6,7 @@ use countersign::{
     clock::Timestamp,
     graph::{
         action::{ActionRecord, Approver, Decision, Label, Status, Verdict},
-        store::{ActionChange, ActionFilter, Changes, Error, Then, TimerChange},
+        store::{ActionChange, ActionFilter, Changes, Error, Register, Then, TimerChange},
     },
 };
 use serde_json::json;
@@ -228,6 +228,12 @@ pub(crate) async fn an_action_is_found_under_its_labels(f: impl Fixture) {
     );
     assert_eq!(found_under(&f, &[c2.clone(), ana.clone()], &[], 10).await, ["a5", "a3", "a2", "a1", "a0"], "each once");
     assert_eq!(found_under(&f, &[], &[], 10).await, [""; 0]);
+    assert!(f.store().set_register("numbers", 0, &json!([1, 2])).await.unwrap());
+    let (found, register) = f.store().actions_and_register(one(&ana), &[], 2, "numbers").await.unwrap();
+    assert_eq!(found.iter().map(|record| record.id.as_str()).collect::<Vec<_>>(), ["a3", "a2"]);
+    assert_eq!(register, Some(Register { revision: 1, value: json!([1, 2]) }));
+    let (found, register) = f.store().actions_and_register(&[], &[], 2, "nothing").await.unwrap();
+    assert_eq!((found.len(), register), (0, Some(Register::default())));
 
     let mut decided = moved(&records[1], Status::Rejected);
     let by = Some("cy".into());

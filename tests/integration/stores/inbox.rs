@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use countersign::{
     clock::Timestamp,
-    graph::store::{Changes, ClaimedInteraction, Delivery, Destination, Ingested, TimerChange},
+    graph::{
+        action::Status,
+        store::{Changes, ClaimedInteraction, Delivery, Destination, Error, Ingested, TimerChange},
+    },
     ids::{Partition, WorkerId},
 };
 use serde_json::{Value, json};
@@ -96,6 +99,36 @@ pub(crate) async fn an_entry_is_dealt_with_by_a_change(f: impl Fixture) {
     f.store().apply(&changes).await.unwrap();
     f.run_out().await;
     assert_eq!(entries(&claim(&f, 10).await), [json!({ "click": "two" })]);
+}
+
+pub(crate) async fn an_entry_is_dealt_with_as_it_arrives(f: impl Fixture) {
+    let record = action(&thread(1), "a1", f.now());
+    f.store().apply(&Changes { actions: vec![created(&record)], ..changes(&thread(1)) }).await.unwrap();
+    let press = |key: &str| Delivery {
+        to: Destination::Inbox { partition: thread(1).partition(), entry: json!({ "click": key }), claim: None },
+        dedup: vec![format!("click:{key}").as_str().into()],
+        at: f.now(),
+    };
+    let decides = |to| Changes {
+        actions: vec![moved(&record, to)],
+        audit: vec![event("decided")],
+        messages: vec![said("it is decided")],
+        ..changes(&thread(1))
+    };
+    let (holder, approves) = (f.holder("w1"), decides(Status::Approved));
+    let (is_new, acquired) = f.store().ingest_and_apply(&press("one"), &approves, Some(&holder)).await.unwrap();
+    let acquired = acquired.unwrap();
+    assert!(is_new);
+    assert_eq!((acquired.lease.worker.as_str(), words(&acquired.messages)), ("w1", vec!["it is decided".to_owned()]));
+    assert_eq!(f.store().action(&thread(1), &"a1".into()).await.unwrap().unwrap().status, Status::Approved);
+    assert_eq!((f.store().backlog().await.unwrap().inbox, claim(&f, 10).await), (0, Vec::new()));
+
+    let again = f.store().ingest_and_apply(&press("one"), &decides(Status::Rejected), Some(&holder)).await.unwrap();
+    assert_eq!(again, (false, None));
+    let late = f.store().ingest_and_apply(&press("two"), &decides(Status::Rejected), None).await;
+    assert!(matches!(late, Err(Error::ActionMoved { .. })), "{late:?}");
+    assert_eq!(f.store().audit(&thread(1)).await.unwrap().len(), 1, "nothing else was written");
+    assert_eq!(put(&f, 1, "one", None).await, Ingested::Duplicate);
 }
 
 pub(crate) async fn a_due_timer_is_put_in_the_inbox_once(f: impl Fixture) {

@@ -9,8 +9,8 @@ use countersign::{
         action::{ActionRecord, Label, Status},
         store::{
             Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
-            Durability, Error, Forget, Holder, Ingested, KnownCard, Lease, Posted, QueuedMessage, Register, Saved,
-            Sent, Seq, StepRecord, Store, Then, ThreadSummary, Unreadable, Version, Waiting,
+            Destination, Durability, Error, Forget, Holder, Ingested, KnownCard, Lease, Posted, QueuedMessage,
+            Register, Saved, Sent, Seq, StepRecord, Store, Then, ThreadSummary, Unreadable, Version, Waiting,
         },
     },
     ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
@@ -92,6 +92,11 @@ impl<W: Watch> Store for WatchedStore<W> {
         delivery: &Delivery,
         holder: &Holder,
     ) -> Result<(Ingested, Option<Acquired>), Error> {
+        if let (false, Destination::Mailbox { thread, .. }) = (self.inner.is_shared(), &delivery.to) {
+            let ingested = self.ingest(delivery).await?; // two writes there
+            let acquired = self.acquire(&holder.worker, holder.ttl, holder.now, Some(thread)).await;
+            return Ok((ingested, acquired.unwrap_or_default()));
+        }
         let new = |(ingested, _): &(Ingested, _)| *ingested != Ingested::Duplicate;
         self.claim("ingest", new, self.inner.ingest_and_acquire(delivery, holder)).await
     }
@@ -122,6 +127,12 @@ impl<W: Watch> Store for WatchedStore<W> {
         holder: &Holder,
         most: usize,
     ) -> Result<(Version, Vec<Claimed>), Error> {
+        if !self.inner.is_shared() {
+            let version = self.commit(lease, expected, changes, then).await?; // two writes there
+            let (worker, thread) = (&holder.worker, Some(&lease.thread));
+            let claimed = self.claim_outbox(worker, holder.ttl, holder.now, most.min(1), thread).await;
+            return Ok((version, claimed.unwrap_or_default()));
+        }
         self.watch.commits(changes).await?;
         let commit = self.inner.commit_and_claim(lease, expected, changes, then, holder, most);
         self.certain("commit", commit).await
