@@ -167,14 +167,13 @@ impl Workers {
             return None;
         }
         let seat = self.0.seats.clone().try_acquire_owned().ok()?;
+        let mut busy = self.0.busy.lock().expect("no holder panics");
+        if busy.contains_key(thread) {
+            return None; // this is no hint yet: what is about to be written may be a repeat
+        }
+        busy.insert(thread.clone(), false);
         let in_progress = self.0.tasks.token(); // counted before the lease, as in a sweep
-        let reservation = || Reservation {
-            workers: self.clone(),
-            thread: thread.clone(),
-            seat: Some(seat),
-            _in_progress: in_progress,
-        };
-        self.begin(thread).then(reservation)
+        Some(Reservation { workers: self.clone(), thread: thread.clone(), seat: Some(seat), _in_progress: in_progress })
     }
 
     /// Notes that this process works on a thread. Returns false if it already does, and notes the hint.
