@@ -406,6 +406,41 @@ async fn a_write_that_happened_without_an_answer_is_recognised() {
 }
 
 #[tokio::test]
+async fn a_lease_and_claims_without_an_answer_end_by_themselves() {
+    let f = Redis::fresh().await;
+    let proxy = Proxy::before(f.server.port()).await;
+    let far = open(&format!("redis://127.0.0.1:{}", proxy.port())).await;
+    f.hears(&thread(2), "go").await; // now the server knows the scripts
+    f.store().apply(&changes(&thread(2))).await.unwrap();
+    let (hello, holder) = (delivery(&thread(1), "hello", true, &["k"], f.now()), f.holder("w1"));
+    proxy.lose_answers();
+    let lost = far.ingest_and_acquire(&hello, &holder).await;
+    assert!(matches!(lost, Err(Error::Unavailable(_))), "{lost:?}");
+    proxy.restore();
+    let again = insist("again", || far.ingest_and_acquire(&hello, &holder)).await;
+    assert_eq!(again, (Ingested::Duplicate, None));
+    assert!(f.acquire_only("w2", &thread(1)).await.is_none(), "nobody knows that it is leased");
+    f.run_out().await;
+    let acquired = f.acquire_only("w2", &thread(1)).await.unwrap();
+    assert_eq!(words(&acquired.messages), ["hello"]);
+
+    let acks = vec![acquired.messages[0].seq];
+    let outbox = vec![reply("", "one"), reply("", "two")];
+    let write = Changes { steps: vec![step("one")], acks, outbox, ..changes(&thread(1)) };
+    let (lease, sender) = (&acquired.lease, f.holder("sender"));
+    proxy.lose_answers();
+    let lost = far.commit_and_claim(lease, 0, &write, Then::Release, &sender, 2).await;
+    assert!(matches!(lost, Err(Error::Unavailable(_))), "{lost:?}");
+    proxy.restore();
+    let again = insist("again", || far.commit_and_claim(lease, 0, &write, Then::Release, &sender, 2)).await;
+    assert_eq!(again, (1, Vec::new()), "as the first time; nobody knows that the messages are claimed");
+    assert_eq!(f.claim(10).await, []);
+    f.run_out().await;
+    let one = f.claim_one().await.unwrap();
+    assert_eq!((spoken(&one).as_str(), one.attempts), ("one", 1), "it is looked up before it is posted");
+}
+
+#[tokio::test]
 async fn a_cut_wire_is_told_at_once_and_a_mended_one_used_at_once() {
     let server = RedisServer::start().await;
     let proxy = Proxy::before(server.port()).await;
