@@ -229,7 +229,6 @@ fn set_up_writer(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "temp_store", "memory")?;
     connection.pragma_update(None, "cache_size", -4_096)?; // KiB
-    connection.pragma_update(None, "wal_autocheckpoint", 4_000)?; // pages
     connection.pragma_update(None, "journal_size_limit", 64 << 20)
 }
 

@@ -10,6 +10,10 @@
 //! after a power failure everything before the last synced commit is there. Nothing that follows from an operation leaves
 //! the process before a synced commit. A process that is killed loses nothing, because the system has the writes.
 //!
+//! If a sync fails, the system may have dropped what was not yet on disk of earlier commits as well, and does not write it
+//! again. A later commit would then be synced behind a gap in the log, and be lost with it in a power failure. So before the
+//! next batch, everything in the log is written to the database ([`write_log_again`]).
+//!
 //! Before a batch is run, and again before its callers are answered, the files are checked to be
 //! still where a restarted process would look for them ([`super::files`]).
 //!
@@ -20,7 +24,7 @@
 use std::{fmt, io, sync::Arc, thread::JoinHandle};
 
 use countersign_graph::store::Error;
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{failure::Failure, files::Files};
@@ -145,11 +149,11 @@ where
 fn serve(connection: &Connection, files: Option<&Files>, mut waiting: mpsc::Receiver<Box<dyn Job>>) {
     let check = || files.map_or(Ok(()), Files::check);
     let mut batch = Vec::with_capacity(MAX_BATCH);
-    let mut setting = None;
+    let mut log = Log::default();
     while waiting.blocking_recv_many(&mut batch, MAX_BATCH) > 0 {
         let committed = match check() {
             Ok(()) => {
-                commit(connection, &mut setting, &mut batch).and_then(|()| check().map_err(|lost| Arc::new(lost) as _))
+                commit(connection, &mut log, &mut batch).and_then(|()| check().map_err(|lost| Arc::new(lost) as _))
             }
             Err(lost) => Err(Arc::new(lost) as _),
         };
@@ -159,8 +163,22 @@ fn serve(connection: &Connection, files: Option<&Files>, mut waiting: mpsc::Rece
     }
 }
 
-fn commit(connection: &Connection, setting: &mut Option<Durable>, batch: &mut [Box<dyn Job>]) -> Committed {
-    transact(connection, setting, batch).map_err(|error| {
+/// What is known of SQLite's log.
+#[derive(Debug, Default)]
+struct Log {
+    /// What the connection is set to.
+    setting: Option<Durable>,
+    /// True if a part of it may never get to the disk.
+    in_doubt: bool,
+}
+
+fn commit(connection: &Connection, log: &mut Log, batch: &mut [Box<dyn Job>]) -> Committed {
+    let written = if log.in_doubt { write_log_again(connection) } else { Ok(()) };
+    let committed = written.and_then(|()| {
+        log.in_doubt = false;
+        transact(connection, &mut log.setting, batch).inspect_err(|error| log.in_doubt = is_of_the_disk(error))
+    });
+    committed.map_err(|error| {
         tracing::error!(
             operations = batch.len(),
             "Cannot write to the store: {}",
@@ -171,6 +189,24 @@ fn commit(connection: &Connection, setting: &mut Option<Durable>, batch: &mut [B
         }
         Arc::new(error) as _
     })
+}
+
+/// Returns true if an error may come from a sync that failed. A full disk is noticed earlier.
+fn is_of_the_disk(error: &rusqlite::Error) -> bool {
+    let known = [ErrorCode::DiskFull, ErrorCode::DatabaseBusy, ErrorCode::DatabaseLocked, ErrorCode::ReadOnly];
+    error.sqlite_error_code().is_none_or(|code| !known.contains(&code))
+}
+
+/// Writes everything that is in the log to the database, syncs that, and begins a new log.
+fn write_log_again(connection: &Connection) -> rusqlite::Result<()> {
+    let is_read: bool = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+    match is_read {
+        false => Ok(()),
+        true => {
+            let busy = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY);
+            Err(rusqlite::Error::SqliteFailure(busy, Some("the log is being read".to_owned())))
+        }
+    }
 }
 
 /// Runs a batch in one transaction. `setting` is what the connection is set to.
@@ -184,10 +220,11 @@ fn transact(
         false => Durable::Later,
     };
     if *setting != Some(durable) {
-        // The setting applies from the next transaction on.
+        // The settings apply from the next transaction on. SQLite syncs the log before it writes its pages into the
+        // database, and does not tell if that fails; after a synced commit there is nothing left to sync.
         connection.execute_batch(match durable {
-            Durable::Now => "PRAGMA synchronous = FULL",
-            Durable::Later => "PRAGMA synchronous = NORMAL",
+            Durable::Now => "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000", // pages
+            Durable::Later => "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0",
         })?;
         *setting = Some(durable);
     }
@@ -259,5 +296,39 @@ mod tests {
         assert!(matches!(again, Err(Error::Unavailable(_))), "the row exists already");
         let sum: i64 = writer.run(|c| Ok(c.query_row("SELECT sum(n) FROM t", [], |row| row.get(0))?)).await.unwrap();
         assert_eq!(sum, 4);
+    }
+
+    #[tokio::test]
+    async fn the_log_is_written_to_the_database_only_after_a_synced_commit() {
+        let writer = Writer::start(Connection::open_in_memory().unwrap(), None).unwrap();
+        let pages = |c: &Connection| Ok(c.query_row("PRAGMA wal_autocheckpoint", [], |row| row.get::<_, i64>(0))?);
+        assert_eq!(writer.run_with(Durable::Later, pages).await.unwrap(), 0);
+        assert_eq!(writer.run(pages).await.unwrap(), 4000);
+    }
+
+    #[tokio::test]
+    async fn what_was_not_synced_is_written_again_after_a_commit_that_failed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("store");
+        let connection = Connection::open(&path).unwrap();
+        connection.pragma_update(None, "journal_mode", "wal").unwrap();
+        let tables = "PRAGMA foreign_keys = ON; CREATE TABLE t (n INTEGER PRIMARY KEY); \
+                      CREATE TABLE later (n REFERENCES t DEFERRABLE INITIALLY DEFERRED)";
+        connection.execute_batch(tables).unwrap();
+        let writer = Writer::start(connection, None).unwrap();
+        let add = |c: &Connection| Ok(c.execute("INSERT INTO t VALUES (1)", [])?);
+        writer.run_with(Durable::Later, add).await.unwrap();
+
+        // The commit itself fails, as it does if the disk cannot sync.
+        let fails = writer.run(|c| Ok(c.execute("INSERT INTO later VALUES (7)", [])?)).await;
+        assert!(matches!(fails, Err(Error::Unavailable(_))));
+        insert(&writer, 2, false).await.unwrap();
+
+        std::fs::copy(&path, dir.path().join("without-log")).unwrap();
+        let on_disk = Connection::open(dir.path().join("without-log")).unwrap();
+        let sum: i64 = on_disk.query_row("SELECT sum(n) FROM t", [], |row| row.get(0)).unwrap();
+        assert_eq!(sum, 1, "the first is in the database, and the log has only what came later");
+        let sum: i64 = writer.run(|c| Ok(c.query_row("SELECT sum(n) FROM t", [], |row| row.get(0))?)).await.unwrap();
+        assert_eq!(sum, 3);
     }
 }
