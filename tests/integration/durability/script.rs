@@ -9,7 +9,7 @@ use std::{
 };
 
 use countersign::{
-    clock::SystemClock,
+    clock::{Clock, SystemClock},
     graph::store::{AuditKind, Backlog, Store},
     ids::{MessageTs, ThreadId},
     sandbox::{
@@ -58,7 +58,7 @@ pub(super) enum Kept {
 }
 
 impl Kept {
-    async fn open(&self) -> Arc<dyn Store> {
+    pub(super) async fn open(&self) -> Arc<dyn Store> {
         match self {
             Self::Sqlite(path) => Arc::new(SqliteStore::open(path, Arc::new(SystemClock)).unwrap()),
             Self::Redis(url) => Arc::new(RedisStore::open(url, false).await.unwrap()),
@@ -134,6 +134,23 @@ impl World {
         let hour = Duration::from_secs(3600);
         let slack = slack::Options { answer_within: hour, ping_every: hour, ..slack::Options::default() };
         Self::start_in(slack, redis, Beside::Nothing).await
+    }
+
+    /// The same with a clock, and with all files in a folder, where earlier ones may be.
+    pub(super) async fn of_folder(folder: TempDir, redis: Option<String>, clock: Arc<dyn Clock>) -> Self {
+        let persist = |name: &str| Some(folder.path().join(name));
+        let slack =
+            slack::Options { persist: persist("slack.json"), clock: clock.clone(), ..slack::Options::default() };
+        let upgrade =
+            upgrade::Options { persist: persist("upgrade.json"), clock, seed: true, ..upgrade::Options::default() };
+        let kept = redis.map_or_else(|| Kept::Sqlite(folder.path().join("threads.sqlite")), Kept::Redis);
+        Self {
+            slack: SandboxSlack::start(slack).await.unwrap(),
+            upgrade: SandboxUpgrade::start(upgrade).await.unwrap(),
+            beside: Running::Nothing,
+            kept,
+            folder,
+        }
     }
 
     async fn start_in(slack: slack::Options, redis: Option<String>, beside: Beside) -> Self {
@@ -424,7 +441,7 @@ impl World {
     }
 
     /// The record: one chain, and what is counted of it.
-    async fn verify(&self, store: &dyn Store, root: &MessageTs) -> Result<BTreeMap<String, usize>, String> {
+    pub(super) async fn verify(&self, store: &dyn Store, root: &MessageTs) -> Result<BTreeMap<String, usize>, String> {
         let channel = self.slack.look(|world| world.channel(CHANNEL).unwrap().id.clone());
         let thread = ThreadId { team: self.slack.look(|world| world.team.clone()), channel, root: root.clone() };
         let audit = store.audit(&thread).await.unwrap();
