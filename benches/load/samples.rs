@@ -8,8 +8,11 @@ const TOP: usize = 20;
 /// How the names of functions of this program begin.
 const OWN: [&str; 2] = ["countersign_", "countersign::"];
 
-/// Kinds of work that are spread over many functions: a name, and how a sample of this kind is recognized.
-const KINDS: [(&str, fn(&[Frame]) -> bool); 12] = [
+/// A kind of work that is spread over many functions: its name, and how a sample of it is recognized by its functions,
+/// the innermost first.
+type Kind = (&'static str, fn(&[Frame]) -> bool);
+
+const KINDS: [Kind; 12] = [
     ("the kernel", |frames| frames[0].is_kernel),
     ("allocating and freeing memory", |frames| begins(&frames[0], &["mi_", "_mi_", "__rust_alloc", "__rust_dealloc"])),
     ("copying and comparing memory", |frames| begins(&frames[0], &["__mem"])),
