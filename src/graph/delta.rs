@@ -5,8 +5,9 @@
 //! therefore aligned first: common elements are kept, and only the others are written. As a result, a
 //! step in an old thread costs no more than one in a new thread.
 
-use json_patch::jsonptr::{PointerBuf, Token};
 use serde_json::{Map, Value};
+
+use super::pointer;
 
 /// The maximum length of the differing parts of two lists that are aligned. Longer ones are
 /// compared position by position.
@@ -109,11 +110,13 @@ impl<'v> Delta<'v> {
 
     /// Writes an operation at the current place.
     fn write(&mut self, operation: &str, value: Option<&Value>) {
-        let token = |part: &Part<'v>| match part {
-            Part::Member(key) => Token::from(*key),
-            Part::Element(position) => Token::from(*position),
-        };
-        let path = PointerBuf::from_tokens(self.path.iter().map(token)).to_string();
+        let mut path = String::new();
+        for part in &self.path {
+            match part {
+                Part::Member(key) => pointer::push(&mut path, key),
+                Part::Element(position) => pointer::push(&mut path, &position.to_string()),
+            }
+        }
         let members = [("op", Value::from(operation)), ("path", Value::from(path))];
         let members = members.into_iter().chain(value.map(|value| ("value", value.clone())));
         self.operations.push(members.map(|(name, member)| (name.to_owned(), member)).collect());

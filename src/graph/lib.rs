@@ -36,6 +36,7 @@ mod looks;
 pub mod node;
 pub mod outlet;
 mod perform;
+mod pointer;
 pub mod request;
 pub mod retry;
 pub mod seal;

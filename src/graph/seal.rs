@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::digest::Digest;
+use super::{digest::Digest, pointer};
 
 /// A salt, which prevents guessing the value of a commitment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,8 +73,7 @@ pub fn leaves(value: &Value) -> Vec<(String, &Value)> {
 fn collect<'a>(value: &'a Value, place: &mut String, found: &mut Vec<(String, &'a Value)>) {
     let length = place.len();
     let mut visit = |step: &str, part: &'a Value, place: &mut String| {
-        place.push('/');
-        place.push_str(&step.replace('~', "~0").replace('/', "~1"));
+        pointer::push(place, step);
         collect(part, place, found);
         place.truncate(length);
     };
