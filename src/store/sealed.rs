@@ -381,7 +381,7 @@ impl Store for SealedStore {
 
     async fn set_register(&self, key: &str, expected: u64, value: &Value) -> Result<bool, Error> {
         if self.scope.has_register(key) {
-            return self.inner.set_register(key, expected, &self.seal_value(key, value)).await;
+            return self.inner.set_register(key, expected, &self.seal_value(key, value.clone())).await;
         }
         self.inner.set_register(key, expected, value).await
     }

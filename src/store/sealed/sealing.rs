@@ -55,14 +55,12 @@ pub(super) fn split_sealed(value: &Value) -> Option<(RowSeal, &Value)> {
 }
 
 impl SealedStore {
-    /// Returns the record to write: with a new seal, or with the one that it has if that is
+    /// Makes a record the one to write: with a new seal, or with the one that it has if that is
     /// invalid.
-    pub(super) fn sealed(&self, record: &ActionRecord) -> ActionRecord {
-        let mut record = record.clone();
+    fn seal(&self, record: &mut ActionRecord) {
         if record.proof.holds() {
-            record.seal = Some(self.keys.seal(ACTION, &content(&record)));
+            record.seal = Some(self.keys.seal(ACTION, &content(record)));
         }
-        record
     }
 
     /// Returns a record that was read, with the result of verifying its seal and its digest.
@@ -94,14 +92,14 @@ impl SealedStore {
     pub(super) fn sealed_changes(&self, changes: &Changes) -> Changes {
         let mut changes = changes.clone();
         for change in &mut changes.actions {
-            change.record = self.sealed(&change.record);
+            self.seal(&mut change.record);
         }
         for message in &mut changes.messages {
-            *message = self.sealed_message(&changes.thread, message);
+            self.seal_message(&changes.thread, message);
         }
         for timer in &mut changes.timers {
             if let TimerChange::Set { entry, .. } = timer {
-                *entry = self.seal_value(INBOX, entry);
+                *entry = self.seal_value(INBOX, entry.take());
             }
         }
         changes
@@ -110,8 +108,8 @@ impl SealedStore {
     pub(super) fn sealed_delivery(&self, delivery: &Delivery) -> Delivery {
         let mut delivery = delivery.clone();
         match &mut delivery.to {
-            Destination::Inbox { entry, .. } => *entry = self.seal_value(INBOX, entry),
-            Destination::Mailbox { thread, message, .. } => *message = self.sealed_message(thread, message),
+            Destination::Inbox { entry, .. } => *entry = self.seal_value(INBOX, entry.take()),
+            Destination::Mailbox { thread, message, .. } => self.seal_message(thread, message),
         }
         delivery
     }
@@ -121,16 +119,13 @@ impl SealedStore {
         Acquired { messages, ..acquired }
     }
 
-    /// Returns the message to write: an external event is sealed, other messages are unchanged.
-    pub(super) fn sealed_message(&self, thread: &ThreadId, message: &ThreadMessage) -> ThreadMessage {
-        match message {
-            ThreadMessage::External(arrived) => {
-                let content = json!({
-                    "thread": thread, "source": arrived.source(), "key": arrived.key(), "body": arrived.body(),
-                });
-                ThreadMessage::External(arrived.with_body(self.seal_value(MAIL, &content)))
-            }
-            message => message.clone(),
+    /// Makes a message the one to write: an external event is sealed, other messages are unchanged.
+    fn seal_message(&self, thread: &ThreadId, message: &mut ThreadMessage) {
+        if let ThreadMessage::External(arrived) = message {
+            let content = json!({
+                "thread": thread, "source": arrived.source(), "key": arrived.key(), "body": arrived.body(),
+            });
+            *arrived = arrived.with_body(self.seal_value(MAIL, content));
         }
     }
 
@@ -176,8 +171,10 @@ impl SealedStore {
     }
 
     /// Returns the value together with its seal.
-    pub(super) fn seal_value(&self, purpose: &str, value: &Value) -> Value {
-        json!({ SEALED: self.keys.seal(purpose, &as_read(value.clone())), "value": value })
+    pub(super) fn seal_value(&self, purpose: &str, value: Value) -> Value {
+        let mut sealed = json!({ SEALED: self.keys.seal(purpose, &as_read(value.clone())) });
+        sealed["value"] = value;
+        sealed
     }
 
     /// Returns the value that was sealed, or `None` if there is no seal. Fails if the seal is not
