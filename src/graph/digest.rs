@@ -14,10 +14,9 @@
 
 use std::fmt;
 
-use hmac::{Hmac, KeyInit as _, Mac as _};
+use ring::{digest::SHA256, hmac};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 
 /// The form in which values are written before they are hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,14 +42,18 @@ pub struct Digest(String);
 impl Digest {
     /// Computes the digest of the values, in this order.
     pub fn of(values: &[&Value]) -> Self {
-        Self(in_hex(&Sha256::digest(tagged(values))))
+        Self::of_bytes(&tagged(values))
+    }
+
+    fn of_bytes(bytes: &[u8]) -> Self {
+        Self(in_hex(ring::digest::digest(&SHA256, bytes).as_ref()))
     }
 
     /// Computes [`Self::of`] these texts, without making values of them.
     pub(crate) fn of_texts(texts: &[&str]) -> Self {
         let mut bytes = Vec::with_capacity(256);
         texts.iter().for_each(|text| encode_text(text, &mut bytes));
-        Self(in_hex(&Sha256::digest(bytes)))
+        Self::of_bytes(&bytes)
     }
 
     /// Computes [`Self::of`] a text and a value.
@@ -58,17 +61,16 @@ impl Digest {
         let mut bytes = Vec::with_capacity(256);
         encode_text(text, &mut bytes);
         encode(value, &mut bytes);
-        Self(in_hex(&Sha256::digest(bytes)))
+        Self::of_bytes(&bytes)
     }
 
     /// Computes a digest that only a holder of the key can compute.
-    pub fn keyed(key: &[u8], form: Form, values: &[&Value]) -> Self {
-        let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC accepts keys of any length");
-        mac.update(&match form {
+    pub(crate) fn keyed(key: &hmac::Key, form: Form, values: &[&Value]) -> Self {
+        let bytes = match form {
             Form::Tagged => tagged(values),
             Form::Canonical => canonical(values),
-        });
-        Self(in_hex(&mac.finalize().into_bytes()))
+        };
+        Self(in_hex(hmac::sign(key, &bytes).as_ref()))
     }
 
     /// Compares two digests in constant time.

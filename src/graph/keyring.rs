@@ -19,9 +19,12 @@
 
 use std::fmt;
 
+use ring::{
+    digest::{Context, SHA256},
+    hmac,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
 use super::{
     action::ActionRecord,
@@ -120,7 +123,7 @@ impl Proof {
 #[derive(Clone)]
 struct Key {
     id: KeyId,
-    secret: Vec<u8>,
+    secret: hmac::Key,
 }
 
 /// A list of keys. The first one signs, and all of them verify.
@@ -163,8 +166,11 @@ impl Keyring {
             if secret.len() < MIN_KEY_BYTES {
                 return Err(KeyringError::Short { nth: n + 1, bytes: secret.len() });
             }
-            let hash = Sha256::new().chain_update(b"countersign digest key").chain_update(&secret).finalize();
-            Ok(Key { id: KeyId(hex::encode(&hash[..4])), secret })
+            let mut hash = Context::new(&SHA256);
+            hash.update(b"countersign digest key");
+            hash.update(&secret);
+            let id = KeyId(hex::encode(&hash.finish().as_ref()[..4]));
+            Ok(Key { id, secret: hmac::Key::new(hmac::HMAC_SHA256, &secret) })
         });
         keys.collect::<Result<_, _>>().map(Self)
     }
