@@ -211,11 +211,11 @@ fn encode(value: &Value, out: &mut Vec<u8>) {
         }
         Value::Object(map) => {
             tagged(b'o', &(map.len() as u64).to_be_bytes());
-            let mut keys: Vec<_> = map.keys().collect();
-            keys.sort_unstable();
-            for key in keys {
+            let mut members: Vec<_> = map.iter().collect();
+            members.sort_unstable_by_key(|(key, _)| *key);
+            for (key, member) in members {
                 encode_text(key, out);
-                encode(&map[key], out);
+                encode(member, out);
             }
         }
     }
