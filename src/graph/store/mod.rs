@@ -59,7 +59,7 @@ pub use self::{
     outgoing::{Claimed, Outbound, Outgoing, Posted, Sent, ShownCard, TRIED_OFTEN, Waiting},
     query::{ActionFilter, Backlog, Durability, KnownCard, ThreadSummary},
     register::{Register, TypedRegister},
-    unreadable::{Unreadable, read_versioned, why_unreadable},
+    unreadable::{Unreadable, Versioned, read_versioned, why_unreadable},
 };
 use super::action::{ActionRecord, Label, Status};
 
