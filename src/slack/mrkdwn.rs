@@ -177,15 +177,16 @@ impl Mrkdwn {
                 c => c.encode_utf8(&mut buffer),
             };
             // Unless this is the last character, room is kept for the mark of truncation.
-            let needed = length(piece) + usize::from(characters.peek().is_some());
-            if needed > self.room() {
+            let size = length(piece);
+            if size + usize::from(characters.peek().is_some()) > self.room() {
                 if self.room() > 0 {
                     self.append(&CUT_MARK.to_string());
                 }
                 self.cut = true;
                 return;
             }
-            self.append(piece);
+            self.text.push_str(piece);
+            self.length += size;
             self.previous = Some(c);
         }
     }
