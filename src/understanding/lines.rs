@@ -29,6 +29,7 @@ mod things;
 mod written;
 
 use std::{
+    cell::LazyCell,
     collections::{HashMap, HashSet},
     rc::Rc,
 };
@@ -453,7 +454,8 @@ impl<'a> Matcher<'a> {
         let quoted = words.iter().position(|word| word.quoted);
         let most = quoted.map_or(words.len().min(MAX_VALUE_WORDS), |at| (at + 2).min(words.len()));
         let situation = self.utterance.situation;
-        let longest = longest_name(&words[..quoted.unwrap_or(most)], &situation.today);
+        // Looked for only if a name without quotes is allowed: it takes longer than all the rest.
+        let longest = LazyCell::new(|| longest_name(&words[..quoted.unwrap_or(most)], &situation.today));
         let mut found = Vec::new();
         for length in 1..=most {
             let span = &words[..length];
@@ -478,7 +480,7 @@ impl<'a> Matcher<'a> {
                 ThingReference::Pronoun(name) => {
                     found.push(Candidate::known(name.map_or(Value::Null, Value::from), length))
                 }
-                ThingReference::Name(name) if length <= longest => found.push(Candidate::taken(name, length)),
+                ThingReference::Name(name) if length <= *longest => found.push(Candidate::taken(name, length)),
                 ThingReference::Name(_) | ThingReference::Nothing => {}
             }
         }
