@@ -38,7 +38,7 @@ pub(crate) async fn a_snapshot_takes_the_place_of_the_differences(f: impl Fixtur
     let store = f.store();
     let whole = json!({ "state": { "log": ["one", "two"] }, "cursor": "idle" });
     let one = Changes { steps: vec![step("one")], ..changes(&thread(1)) };
-    let two = Changes { steps: vec![step("two")], snapshot: Some(whole.clone()), ..changes(&thread(1)) };
+    let two = Changes { steps: vec![step("two")], snapshot: Some(whole.clone().into()), ..changes(&thread(1)) };
     let three = Changes { steps: vec![step("three")], ..changes(&thread(1)) };
     for (version, changes) in [one, two, three].iter().enumerate() {
         store.commit(&lease, version as u64, changes, Then::Keep).await.unwrap();
@@ -48,7 +48,7 @@ pub(crate) async fn a_snapshot_takes_the_place_of_the_differences(f: impl Fixtur
     assert_eq!(store.steps(&thread(1), 0, 10).await.unwrap().len(), 3, "the trace is whole");
 
     let whole = json!({ "state": { "log": [] } });
-    let four = Changes { steps: vec![step("four")], snapshot: Some(whole.clone()), ..changes(&thread(1)) };
+    let four = Changes { steps: vec![step("four")], snapshot: Some(whole.clone().into()), ..changes(&thread(1)) };
     store.commit(&lease, 3, &four, Then::Release).await.unwrap();
     let expected = Saved { version: 4, snapshot: Some(whole), deltas: vec![] };
     assert_eq!(store.load(&thread(1)).await.unwrap(), Some(expected));
