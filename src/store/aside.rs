@@ -4,7 +4,7 @@
 use std::{borrow::Cow, collections::HashSet, fmt, str::FromStr, sync::Mutex};
 
 use countersign_core::ids::{Partition, ThreadId};
-use countersign_graph::store::{Error, Outbound, Seq, ThreadMessage, read_versioned, why_unreadable};
+use countersign_graph::store::{Error, Outbound, Seq, ThreadMessage, Versioned, read_versioned, why_unreadable};
 
 use crate::packed;
 
@@ -121,11 +121,7 @@ pub(super) fn parse<T: serde::de::DeserializeOwned>(what: &str, stored: &[u8]) -
 }
 
 /// Parses a stored value that names the version of its format; `known` is the newest one that this program knows.
-pub(super) fn parse_versioned<T: serde::de::DeserializeOwned>(
-    what: &str,
-    stored: &[u8],
-    known: u32,
-) -> Result<T, Error> {
+pub(super) fn parse_versioned<T: Versioned>(what: &str, stored: &[u8], known: u32) -> Result<T, Error> {
     read_versioned(what, &unpack(what, stored)?, known)
 }
 

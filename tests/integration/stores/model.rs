@@ -140,7 +140,7 @@ impl Model {
             thread.deltas.push(step.delta.clone());
         }
         if let Some(snapshot) = &changes.snapshot {
-            thread.snapshot = Some(snapshot.clone());
+            thread.snapshot = Some(Value::clone(snapshot));
             thread.deltas.clear();
         }
         thread.version = version;

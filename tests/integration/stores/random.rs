@@ -163,7 +163,7 @@ impl<'a, F: Fixture> World<'a, F> {
                 let acked = &messages[..acks.min(messages.len())];
                 changes.acks = acked.iter().map(|message| message.seq).collect();
                 changes.steps.extend((0..steps).map(|_| step(&self.name())));
-                changes.snapshot = (snapshot && steps > 0).then(|| json!({ "whole": self.name() }));
+                changes.snapshot = (snapshot && steps > 0).then(|| json!({ "whole": self.name() }).into());
                 let version = self.model.thread(&id).version;
                 let expected = if wrong { version + 1 } else { version };
                 let then = match then {

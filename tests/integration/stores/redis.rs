@@ -539,7 +539,7 @@ async fn everything_of_a_thread_shares_its_slot() {
         f.overhears(&thread(n + 100), "lunch?").await;
         let everything = Changes {
             steps: vec![step("one")],
-            snapshot: Some(serde_json::json!({})),
+            snapshot: Some(serde_json::json!({}).into()),
             outbox: vec![reply("turn:1", "done")],
             actions: vec![created(&action(&thread(n), "a1", f.now()))],
             audit: vec![event("asked")],

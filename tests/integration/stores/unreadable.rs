@@ -198,7 +198,8 @@ pub(crate) async fn an_unreadable_line_of_the_record_hides_no_other(f: impl Fixt
 
 pub(crate) async fn an_unreadable_checkpoint_keeps_no_thread_from_being_leased(f: impl Fixture) {
     let acquired = f.awake(&thread(1)).await;
-    let saved = Changes { snapshot: Some(json!({ "format": 1 })), steps: vec![step("one")], ..changes(&thread(1)) };
+    let saved =
+        Changes { snapshot: Some(json!({ "format": 1 }).into()), steps: vec![step("one")], ..changes(&thread(1)) };
     f.store().commit(&acquired.lease, 0, &saved, Then::Release).await.unwrap();
     f.spoil(&Place::Snapshot(thread(1)), NONSENSE).await;
     message(&f, "hello").await;
