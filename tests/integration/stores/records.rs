@@ -47,7 +47,7 @@ pub(crate) async fn steps_are_listed_in_order(f: impl Fixture) {
             error: (n == 3).then(|| "no answer".to_owned()),
             ..step(&n.to_string())
         };
-        let snapshot = (n == 4).then(|| json!({ "n": n }));
+        let snapshot = (n == 4).then(|| json!({ "n": n }).into());
         saved.push((n + 1, step.clone()));
         let changes = Changes { steps: vec![step], snapshot, ..changes(&thread(1)) };
         f.store().commit(&lease, n, &changes, Then::Keep).await.unwrap();
