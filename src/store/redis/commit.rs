@@ -117,10 +117,12 @@ async fn write(
                 }
                 let acquired = match (leased, joined.leases) {
                     // If a message cannot be set aside, the thread is leased all the same, until its lease ends.
-                    (Some(leased), Some(holder)) => read_acquired(store, &holder.worker, thread, leased).await.ok(),
+                    (Some(leased), Some(holder)) => {
+                        Box::pin(read_acquired(store, &holder.worker, thread, leased)).await.ok()
+                    }
                     _ => None,
                 };
-                let claimed = outbox::read_all_claimed(store, thread, claimed).await;
+                let claimed = Box::pin(outbox::read_all_claimed(store, thread, claimed)).await;
                 return Ok(Some(Written { version, claimed, acquired }));
             }
             CommitAnswer::Fenced => return Err(Error::Fenced(thread.clone())),

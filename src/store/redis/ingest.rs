@@ -60,7 +60,7 @@ pub(super) async fn ingest(
     let acquired = match (acquired, holder, &delivery.to) {
         // If a message cannot be set aside, the thread is leased all the same, until its lease ends.
         (Some(answer), Some(holder), Destination::Mailbox { thread, .. }) => {
-            read_acquired(store, &holder.worker, thread, answer).await.ok()
+            Box::pin(read_acquired(store, &holder.worker, thread, answer)).await.ok()
         }
         _ => None,
     };

@@ -167,7 +167,7 @@ impl Store for RedisStore {
         delivery: &Delivery,
         holder: &Holder,
     ) -> Result<(Ingested, Option<Acquired>), Error> {
-        Box::pin(self.with_durability_checks(ingest::ingest(self, delivery, Some(holder)))).await
+        self.with_durability_checks(ingest::ingest(self, delivery, Some(holder))).await
     }
 
     async fn acquire(
@@ -220,7 +220,7 @@ impl Store for RedisStore {
         holder: Option<&Holder>,
     ) -> Result<(bool, Option<Acquired>), Error> {
         let joined = Joined { delivery: Some(delivery), leases: holder, ..Joined::default() };
-        let written = Box::pin(self.with_durability_checks(commit::apply(self, changes, joined))).await?;
+        let written = self.with_durability_checks(commit::apply(self, changes, joined)).await?;
         Ok(written.map_or((false, None), |written| (true, written.acquired)))
     }
 

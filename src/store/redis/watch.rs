@@ -54,7 +54,7 @@ impl DurabilityWatch {
             return Ok(());
         }
         if self.is_due(link) {
-            self.check_now(link).await?;
+            Box::pin(self.check_now(link)).await?;
         }
         self.outcome()
     }
@@ -64,7 +64,7 @@ impl DurabilityWatch {
         if self.allow_lossy || self.last.lock().is_ok_and(|last| last.connection == link.connections_made()) {
             return Ok(());
         }
-        self.check_now(link).await?;
+        Box::pin(self.check_now(link)).await?;
         self.outcome()
     }
 
