@@ -11,7 +11,7 @@ use std::{
 };
 
 use countersign_core::clock::Clock;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, config::DbConfig};
 
 use super::{
     SqliteStore,
@@ -224,6 +224,7 @@ pub fn file_beside(path: &Path, ending: &str) -> PathBuf {
 /// setting syncs before a commit returns.
 fn set_up_writer(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY)?;
+    plan_once(connection)?;
     connection.set_prepared_statement_cache_capacity(128);
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "full")?;
@@ -232,9 +233,16 @@ fn set_up_writer(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_size_limit", 64 << 20)
 }
 
+/// Has each statement planned only once, regardless of its parameters. Otherwise some would be compiled again for every
+/// new value.
+fn plan_once(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
+}
+
 fn reader(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(BUSY)?;
+    plan_once(&connection)?;
     connection.set_prepared_statement_cache_capacity(64);
     connection.pragma_update(None, "query_only", true)?;
     // A cache is emptied by each write of another connection, so that a large one is of no use.
