@@ -4,6 +4,7 @@ use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, ensure};
 use countersign::sandbox::upgrade::{self, SandboxUpgrade};
+use redis::aio::MultiplexedConnection;
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 
@@ -100,23 +101,29 @@ impl Place {
             return Ok(());
         };
         let mut server = redis::Client::open(url.as_str())?.get_multiplexed_async_connection().await?;
-        let bound = Instant::now() + LONGEST_REWRITE;
+        until_rewritten(&mut server).await?; // the server may have begun one by itself, and refuses a second one
         redis::cmd("BGREWRITEAOF").query_async::<()>(&mut server).await?;
-        loop {
-            let told: String = redis::cmd("INFO").arg("persistence").query_async(&mut server).await?;
-            let is_so = |field: &str| told.lines().any(|line| line.trim() == field);
-            if is_so("aof_rewrite_in_progress:0") && is_so("aof_rewrite_scheduled:0") {
-                ensure!(is_so("aof_last_bgrewrite_status:ok"), "Redis cannot write a new append-only file");
-                return Ok(());
-            }
-            ensure!(Instant::now() < bound, "Redis does not finish its new append-only file");
-            sleep(Duration::from_millis(50)).await;
-        }
+        until_rewritten(&mut server).await
     }
 
     /// Returns how many bytes the store's files hold.
     pub(crate) fn on_disk(&self) -> anyhow::Result<f64> {
         on_disk(self.folder())
+    }
+}
+
+/// Waits until Redis writes no new append-only file.
+async fn until_rewritten(server: &mut MultiplexedConnection) -> anyhow::Result<()> {
+    let bound = Instant::now() + LONGEST_REWRITE;
+    loop {
+        let told: String = redis::cmd("INFO").arg("persistence").query_async(server).await?;
+        let is_so = |field: &str| told.lines().any(|line| line.trim() == field);
+        if is_so("aof_rewrite_in_progress:0") && is_so("aof_rewrite_scheduled:0") {
+            ensure!(is_so("aof_last_bgrewrite_status:ok"), "Redis cannot write a new append-only file");
+            return Ok(());
+        }
+        ensure!(Instant::now() < bound, "Redis does not finish its new append-only file");
+        sleep(Duration::from_millis(50)).await;
     }
 }
 
