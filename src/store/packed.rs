@@ -54,7 +54,7 @@ pub fn packed<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
 
 /// Packs a text: compresses it, if that makes it shorter.
 pub fn pack(text: Vec<u8>) -> Vec<u8> {
-    if text.len() < MIN_LENGTH {
+    if text.len() < MIN_LENGTH || text.len() as u64 > MAX_LENGTH {
         return text;
     }
     match COMPRESSOR.with_borrow_mut(|compressor| compressor.compress(&text)) {
@@ -79,6 +79,8 @@ pub fn unpack(stored: &[u8]) -> io::Result<Cow<'_, [u8]>> {
 
 #[cfg(test)]
 mod tests {
+    use sha2::{Digest as _, Sha256};
+
     use super::*;
 
     #[test]
@@ -87,6 +89,12 @@ mod tests {
         {
             assert_eq!(unpack(&pack(text.as_bytes().to_vec())).unwrap(), text.as_bytes());
         }
+    }
+
+    #[test]
+    fn the_dictionary_is_never_edited() {
+        let hash = hex::encode(Sha256::digest(DICTIONARY));
+        assert_eq!(hash, "14e983d67f56d91455cc87047a1b1bd2ca3410f4c3f5033ffbce75cc32a11680");
     }
 
     #[test]

@@ -74,6 +74,15 @@ pub enum OpenError {
         /// The newest schema that this program knows.
         known: u32,
     },
+    /// The file was written by an earlier version of this program, and cannot be converted.
+    #[error("cannot convert {} to the format of this version, and left it unchanged; that needs free space of four times its size, and a damaged file has to be repaired first (`sqlite3 FILE .recover`)", path.display())]
+    NotConverted {
+        /// The store.
+        path: PathBuf,
+        /// The error of SQLite.
+        #[source]
+        source: rusqlite::Error,
+    },
     /// The files cannot be created or locked.
     #[error("cannot open {}", path.display())]
     Io {
@@ -111,11 +120,13 @@ impl SqliteStore {
 
         let mut connection = Connection::open(path).map_err(refused)?;
         set_up_writer(&connection).map_err(refused)?;
-        schema::migrate(&mut connection).map_err(refused)?.map_err(|found| OpenError::Newer {
+        let not_converted = |source| OpenError::NotConverted { path: path.to_owned(), source };
+        schema::migrate(&mut connection).map_err(not_converted)?.map_err(|found| OpenError::Newer {
             path: path.to_owned(),
             found,
             known: schema::known(),
         })?;
+        empty_log(&connection).map_err(refused)?;
         power::after_restart(&connection).map_err(refused)?;
         let reading = [reader(path, READS).map_err(refused)?, reader(path, READS).map_err(refused)?];
         for ending in ["-wal", "-shm"] {
@@ -237,6 +248,13 @@ fn set_up_writer(connection: &Connection) -> rusqlite::Result<()> {
 /// new value.
 fn plan_once(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
+}
+
+/// Writes what an earlier process left in the log to the database, and syncs that. A sync that failed there is reported only
+/// once, and later writes would not be safe behind a part of the log that is not on disk. If another process reads the log
+/// at this moment, it stays.
+fn empty_log(connection: &Connection) -> rusqlite::Result<()> {
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
 }
 
 fn reader(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {

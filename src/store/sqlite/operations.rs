@@ -278,7 +278,7 @@ impl Store for SqliteStore {
     }
 
     async fn sweep(&self, now: Timestamp) -> Result<(), Error> {
-        while self.writer.run(move |connection| sweep::drop_some(connection, now)).await? {}
+        while self.writer.run_with(Durable::Later, move |connection| sweep::drop_some(connection, now)).await? {}
         let (found, clock) = (self.found.clone(), self.clock.now());
         self.writer.run(move |connection| aside::put_back(connection, &found, clock)).await
     }

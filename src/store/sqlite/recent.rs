@@ -1,7 +1,7 @@
 //! The keys of recent deliveries and writes, by which a repeat is recognized.
 //!
-//! They are kept by the day on which they were stored. A key is looked up on that day and the days beside it, so it is
-//! recognized for at least 24 hours, and whole days are deleted.
+//! They are kept by the day on which they were stored. A key is looked up on the present day, the one before and all that
+//! are to come, in case the clock was set back. So it is recognized for at least 24 hours, and whole days are deleted.
 
 use countersign_core::{
     clock::Timestamp,
@@ -26,7 +26,8 @@ pub(super) fn day(at: Timestamp) -> i64 {
 /// Stores the keys of a delivery. Returns false, and stores none, if one of them is already known.
 pub(super) fn add_keys(connection: &Connection, keys: &[DedupKey], at: Timestamp) -> Result<bool, Failure> {
     // Looked up first: Slack delivers each mention twice, and a repeat then writes nothing.
-    const KNOWN: &str = "SELECT 1 FROM recent_keys WHERE day IN (?1 - 1, ?1, ?1 + 1) AND key = ?2";
+    const KNOWN: &str = "SELECT 1 FROM recent_keys WHERE day IN (?1 - 1, ?1, ?1 + 1) AND key = ?2 \
+                         UNION ALL SELECT 1 FROM recent_keys WHERE day > ?1 + 1 AND key = ?2";
     let mut known = connection.prepare_cached(KNOWN)?;
     for key in keys {
         if known.exists(params![day(at), key.as_str()])? {
@@ -59,8 +60,8 @@ pub(super) fn find_commit(
     commit: &CommitId,
     at: Timestamp,
 ) -> Result<Option<Version>, Failure> {
-    const SQL: &str =
-        "SELECT version FROM recent_commits WHERE day IN (?1 - 1, ?1, ?1 + 1) AND thread = ?2 AND commit_id = ?3";
+    const SQL: &str = "SELECT version FROM recent_commits WHERE day IN (?1 - 1, ?1, ?1 + 1) AND thread = ?2 AND commit_id = ?3 \
+         UNION ALL SELECT version FROM recent_commits WHERE day > ?1 + 1 AND thread = ?2 AND commit_id = ?3";
     let mut select = connection.prepare_cached(SQL)?;
     Ok(select.query_row(params![day(at), row.id, commit.as_str()], |row| Ok(uint(row.get(0)?))).optional()?)
 }
@@ -81,4 +82,24 @@ pub(super) fn drop_some(connection: &Connection, now: Timestamp, max_rows: i64) 
     let keys = connection.prepare_cached(KEYS)?.execute([day(now), max_rows])?;
     let commits = connection.prepare_cached(COMMITS)?.execute([day(now), max_rows])?;
     Ok(keys > 0 || commits > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repeat_is_recognized_across_midnight_and_after_the_clock_was_set_back() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        crate::sqlite::schema::migrate(&mut connection).unwrap().unwrap();
+        let noon = |day: i64| Timestamp(day * DAY_MS + DAY_MS / 2);
+        let is_new = |key: &str, day| add_keys(&connection, &[DedupKey::new(key)], noon(day)).unwrap();
+        assert!(is_new("a", 100));
+        for day in [100, 101, 99, 50] {
+            assert!(!is_new("a", day), "on day {day}");
+        }
+        assert!(is_new("b", 50));
+        assert!(drop_some(&connection, noon(102), 500).unwrap());
+        assert!(is_new("a", 102), "it was forgotten");
+    }
 }

@@ -220,6 +220,7 @@ fn transact(
         false => Durable::Later,
     };
     if *setting != Some(durable) {
+        *setting = None; // until all of it is set
         // The settings apply from the next transaction on. SQLite syncs the log before it writes its pages into the
         // database, and does not tell if that fails; after a synced commit there is nothing left to sync.
         connection.execute_batch(match durable {
