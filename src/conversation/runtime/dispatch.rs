@@ -86,10 +86,12 @@ impl Dispatch {
     /// Stores a delivery. If it is claimed, it is handled immediately in `seat`.
     async fn store_with(&self, to: Destination, dedup: Vec<DedupKey>, seat: Option<Seat>) -> Result<(), SinkError> {
         let delivery = Delivery { to, dedup, at: self.clock.now() };
-        if let Destination::Mailbox { thread, .. } = &delivery.to
-            && let Some(worker) = self.workers.reserve(thread)
-        {
-            return self.store_and_start(&delivery, worker).await;
+        let worker = match &delivery.to {
+            Destination::Mailbox { thread, .. } => self.workers.reserve(thread),
+            Destination::Inbox { .. } => None,
+        };
+        if let Some(worker) = worker {
+            return self.store_and_start(delivery, worker).await;
         }
         let ingested = self.store.ingest(&delivery).await.map_err(|error| SinkError(Box::new(error)))?;
         match (ingested, delivery.to) {
@@ -106,17 +108,24 @@ impl Dispatch {
         Ok(())
     }
 
-    /// Stores a message and leases its thread in one write, for a worker that begins at once.
-    async fn store_and_start(&self, delivery: &Delivery, worker: Reservation) -> Result<(), SinkError> {
-        let stored = self.store.ingest_and_acquire(delivery, &worker.holder()).await;
-        let (ingested, acquired) = stored.map_err(|error| SinkError(Box::new(error)))?;
-        if ingested == Ingested::Duplicate {
-            metrics::counter!("countersign_duplicates_total").increment(1);
+    /// Stores a message and leases its thread in one write, for a worker that begins at once. This is a task of its own:
+    /// if the store answers too late for an acknowledgement, the worker begins all the same.
+    async fn store_and_start(&self, delivery: Delivery, worker: Reservation) -> Result<(), SinkError> {
+        let store = self.store.clone();
+        let stored = self.workers.tasks().spawn(async move {
+            let (ingested, acquired) = store.ingest_and_acquire(&delivery, &worker.holder()).await?;
+            if ingested == Ingested::Duplicate {
+                metrics::counter!("countersign_duplicates_total").increment(1);
+            }
+            if acquired.is_some() || matches!(ingested, Ingested::New(_)) {
+                worker.start(acquired);
+            }
+            Ok::<_, countersign_graph::store::Error>(())
+        });
+        match stored.await {
+            Ok(stored) => stored.map_err(|error| SinkError(Box::new(error))),
+            Err(ended) => Err(SinkError(Box::new(ended))),
         }
-        if acquired.is_some() || matches!(ingested, Ingested::New(_)) {
-            worker.start(acquired);
-        }
-        Ok(())
     }
 
     async fn put_in_inbox(
@@ -332,8 +341,7 @@ impl Dispatch {
         let entry = Interaction::Click(click.clone()).to_value();
         let to = Destination::Inbox { partition, entry, claim: None };
         let delivery = Delivery { to, dedup: vec![interaction.dedup.clone()], at: self.clock.now() };
-        let handled = self.inbox.approve_at_once(&delivery, &click).await;
-        if handled.map_err(|error| SinkError(Box::new(error)))? {
+        if self.inbox.approve_at_once(&delivery, &click).await {
             return Ok(());
         }
         self.put_in_inbox(partition, &Interaction::Click(click), delivery.dedup).await

@@ -216,7 +216,7 @@ impl Sender {
             let Some(seat) = seats.split(1) else { return };
             let sender = self.clone();
             self.0.tasks.spawn(async move {
-                sender.send_from(vec![claimed]).await;
+                sender.send_from(vec![claimed], &mut false).await;
                 sender.serve_queue(seat).await;
             });
         }
@@ -228,32 +228,34 @@ impl Sender {
     async fn send_all(&self, thread: &ThreadId, claimed: Vec<Claim>) {
         let _sending = SendingGuard { sender: self, thread };
         let mut next = claimed;
+        let mut has_ended = false;
         loop {
             if next.is_empty() {
-                self.0.queue.looks(thread);
+                has_ended |= self.0.queue.looks(thread);
                 next = self.claim(Some(thread), 1).await;
             }
-            let is_working = self.send_from(next).await;
-            match self.0.queue.end(thread, is_working) {
-                Some(true) => return self.0.thread_status.on_work_ended(thread).await,
-                Some(false) => return,
-                None => next = Vec::new(),
+            self.send_from(next, &mut has_ended).await;
+            if self.0.queue.end(thread) {
+                break;
             }
+            next = Vec::new();
+        }
+        if has_ended {
+            self.0.thread_status.on_work_ended(thread).await;
         }
     }
 
-    /// Sends claimed messages of a thread and those after them. Returns true if the last one is a status line.
-    async fn send_from(&self, mut next: Vec<Claim>) -> bool {
-        let mut is_working = false;
+    /// Sends claimed messages of a thread and those after them. `has_ended` becomes true if the work in the thread ends
+    /// meanwhile, and false with a status line: one that is sent after the end stays.
+    async fn send_from(&self, mut next: Vec<Claim>, has_ended: &mut bool) {
         while let Some(last) = next.last() {
-            is_working = matches!(last.message.outgoing.body, Outbound::Status { .. });
-            next = self.send_together(next).await.into_iter().collect();
+            *has_ended &= !matches!(last.message.outgoing.body, Outbound::Status { .. });
+            next = self.send_together(next, has_ended).await.into_iter().collect();
         }
-        is_working
     }
 
     /// Sends messages that were claimed together, records the results, and claims the next message.
-    async fn send_together(&self, claims: Vec<Claim>) -> Option<Claim> {
+    async fn send_together(&self, claims: Vec<Claim>, has_ended: &mut bool) -> Option<Claim> {
         let (mut terms, mut results): (Vec<ClaimTerm>, Vec<(Claimed, Sent)>) = Default::default();
         for mut claim in claims {
             let sent = match results.last() {
@@ -265,7 +267,7 @@ impl Sender {
         }
         let thread = results.first().map(|(claimed, _)| claimed.thread.clone())?;
         let (holder, term) = self.holder();
-        self.0.queue.looks(&thread);
+        *has_ended |= self.0.queue.looks(&thread);
         match self.0.store.finish_all_and_claim(&results, &holder).await {
             Ok((ours, next)) => {
                 for ((is_ours, term), (claimed, sent)) in ours.into_iter().zip(terms).zip(&results) {

@@ -65,7 +65,7 @@ pub(super) async fn finish(store: &RedisStore, claimed: &Claimed, sent: &Sent) -
     let call = Call::on_thread(&store.scripts.finish_outbox, &claimed.thread);
     let call = with_result(call.arg(claimed.thread.to_string()).arg("").arg(""), claimed, sent);
     let (ours, _): (Vec<bool>, Value) = store.link.script(&call).await?;
-    note_posted(store, sent);
+    note_posted(store, &ours, [sent]);
     Ok(ours.contains(&true))
 }
 
@@ -81,13 +81,16 @@ pub(super) async fn finish_all_and_claim(
     let call = call.arg(thread.to_string()).arg(json::micros(ttl)).arg(now.millis());
     let call = sent.iter().fold(call, |call, (claimed, sent)| with_result(call, claimed, sent));
     let (ours, next): (Vec<bool>, Vec<StoredClaimed>) = store.link.script(&call).await?;
-    sent.iter().for_each(|(_, sent)| note_posted(store, sent));
+    note_posted(store, &ours, sent.iter().map(|(_, sent)| sent));
     Ok((ours, read_all_claimed(store, thread, next).await.pop()))
 }
 
-fn note_posted(store: &RedisStore, sent: &Sent) {
-    if let Sent::Delivered(Some(posted)) = sent {
-        store.cards.on_posted(posted);
+/// Notes where cards were posted. If the claim was lost, another sender may have posted the card elsewhere.
+fn note_posted<'a>(store: &RedisStore, ours: &[bool], sent: impl IntoIterator<Item = &'a Sent>) {
+    for (sent, is_ours) in sent.into_iter().zip(ours) {
+        if let (Sent::Delivered(Some(posted)), true) = (sent, is_ours) {
+            store.cards.on_posted(posted);
+        }
     }
 }
 

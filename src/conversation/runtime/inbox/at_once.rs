@@ -1,6 +1,9 @@
 //! Handles a press in the write that would store it, if it is an approval of which everything is known here.
 
-use countersign_graph::store::{Acquired, Delivery, Error};
+use countersign_graph::{
+    action::ActionRecord,
+    store::{Acquired, Changes, Delivery, Error},
+};
 
 use super::Inbox;
 use crate::{
@@ -10,25 +13,34 @@ use crate::{
 
 impl Inbox {
     /// Writes the approval that a press makes, instead of the press. Returns false if the press has to be stored, and
-    /// handled like every other.
-    ///
-    /// # Errors
-    ///
-    /// If the store isn't answering. The approval may have been written; the delivery is a repeat then.
-    pub async fn approve_at_once(&self, delivery: &Delivery, click: &Click) -> Result<bool, Error> {
+    /// handled like every other; if the approval was written all the same, the press is a repeat then.
+    pub async fn approve_at_once(&self, delivery: &Delivery, click: &Click) -> bool {
+        let Some((record, changes)) = self.0.approvals.approval_at_once(click) else { return false };
+        let (inbox, delivery) = (self.clone(), delivery.clone());
+        // A task of its own: if the store answers too late for an acknowledgement, the thread goes on all the same.
+        let written =
+            self.0.workers.tasks().spawn(async move { inbox.write_approval(&delivery, record, changes).await });
+        match written.await {
+            Ok(Ok(())) => true,
+            Ok(Err(Error::ActionMoved { .. })) => false, // another decision came first
+            Ok(Err(error)) => {
+                let error = countersign_core::cause::chain(&error);
+                tracing::warn!(error, "Cannot write an approval at once; the press is stored instead");
+                false
+            }
+            Err(_) => false, // it panicked, which is logged
+        }
+    }
+
+    async fn write_approval(&self, delivery: &Delivery, record: ActionRecord, changes: Changes) -> Result<(), Error> {
         let deps = &self.0;
-        let Some((record, changes)) = deps.approvals.approval_at_once(click) else { return Ok(false) };
         let thread = &changes.thread;
         let worker = if changes.messages.is_empty() { None } else { deps.workers.reserve(thread) };
         let holder = worker.as_ref().map(Reservation::holder);
-        let (is_new, acquired) = match deps.store.ingest_and_apply(delivery, &changes, holder.as_ref()).await {
-            Ok(written) => written,
-            Err(Error::ActionMoved { .. }) => return Ok(false), // another decision came first
-            Err(error) => return Err(error),
-        };
+        let (is_new, acquired) = deps.store.ingest_and_apply(delivery, &changes, holder.as_ref()).await?;
         if !is_new {
             metrics::counter!("countersign_duplicates_total").increment(1);
-            return Ok(true);
+            return Ok(());
         }
         let now = deps.clock.now();
         match worker {
@@ -42,6 +54,6 @@ impl Inbox {
             }
             None => self.continue_thread(&InboxAnswer::Counted(thread.clone())),
         }
-        Ok(true)
+        Ok(())
     }
 }

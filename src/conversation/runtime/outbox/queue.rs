@@ -28,7 +28,7 @@ struct Inner {
 struct Sending {
     /// True if there may be messages that the last claim did not find.
     again: bool,
-    /// True if the work in the thread has ended.
+    /// True if the work in the thread has ended since the task last looked.
     ended: bool,
 }
 
@@ -74,24 +74,22 @@ impl ThreadQueue {
         is_free
     }
 
-    /// Notes that the task is about to claim messages: it will find those that are in the outbox by now.
-    pub(super) fn looks(&self, thread: &ThreadId) {
-        if let Some(sending) = self.inner().sending.get_mut(thread) {
-            sending.again = false;
-        }
+    /// Notes that the task is about to claim messages: it will find those that are in the outbox by now. Returns true if
+    /// the work in the thread has ended since it last looked.
+    pub(super) fn looks(&self, thread: &ThreadId) -> bool {
+        let mut inner = self.inner();
+        let Some(sending) = inner.sending.get_mut(thread) else { return false };
+        std::mem::take(sending).ended
     }
 
-    /// Notes that the task found no more messages. Returns `None` if it has to look again, and otherwise whether the work
-    /// in the thread has ended. `is_working` is true if the last message that it sent was a status line.
-    pub(super) fn end(&self, thread: &ThreadId, is_working: bool) -> Option<bool> {
+    /// Notes that the task found no more messages. Returns false if it has to look again.
+    pub(super) fn end(&self, thread: &ThreadId) -> bool {
         let mut inner = self.inner();
-        let Some(sending) = inner.sending.get_mut(thread) else { return Some(false) };
-        if std::mem::take(&mut sending.again) || sending.ended && is_working {
-            return None;
+        let has_news = inner.sending.get(thread).is_some_and(|sending| sending.again || sending.ended);
+        if !has_news {
+            inner.sending.remove(thread);
         }
-        let ended = sending.ended;
-        inner.sending.remove(thread);
-        Some(ended)
+        !has_news
     }
 
     /// Notes that no task sends the messages of this thread after all. If it had to look again, the thread is queued.
@@ -127,7 +125,8 @@ mod tests {
         queue.push(thread(1), true);
         assert_eq!((queue.pop(), queue.pop()), (Some(thread(1)), Some(thread(2))));
         assert_eq!((queue.pop(), queue.is_empty()), (None, true));
-        assert_eq!((queue.end(&thread(1), false), queue.end(&thread(2), true)), (Some(true), Some(false)));
+        assert_eq!((queue.looks(&thread(1)), queue.looks(&thread(2))), (true, false));
+        assert!(queue.end(&thread(1)) && queue.end(&thread(2)));
     }
 
     #[test]
@@ -136,21 +135,20 @@ mod tests {
         assert!(queue.begin(&thread(1)) && !queue.begin(&thread(1)));
         queue.push(thread(1), false);
         assert!(queue.is_empty(), "a second task is not needed");
-        queue.looks(&thread(1));
-        assert_eq!(queue.end(&thread(1), false), Some(false));
+        assert!(!queue.looks(&thread(1)) && queue.end(&thread(1)));
 
         assert!(queue.begin(&thread(1)));
-        queue.looks(&thread(1));
+        assert!(!queue.looks(&thread(1)));
         queue.push(thread(1), true);
-        assert_eq!(queue.end(&thread(1), false), None);
-        assert_eq!(queue.end(&thread(1), true), None, "the status line outlives the work");
-        assert_eq!(queue.end(&thread(1), false), Some(true));
+        assert!(!queue.end(&thread(1)), "something came since the last look");
+        assert!(queue.looks(&thread(1)) && !queue.looks(&thread(1)), "an end is noticed once");
+        assert!(queue.end(&thread(1)));
 
         assert!(queue.begin(&thread(1)));
         queue.push(thread(1), true);
         queue.give_back(&thread(1));
         assert_eq!(queue.pop(), Some(thread(1)));
-        assert_eq!(queue.end(&thread(1), false), Some(true));
+        assert!(queue.looks(&thread(1)) && queue.end(&thread(1)));
     }
 
     #[test]

@@ -282,12 +282,15 @@ local function next_messages(entries, now, most)
     first = first or (entry.not_before <= now and entry)
   end
   local messages = {first or nil}
+  local slots = {[first and first.slot or ''] = true} -- of one slot, a message may edit the one before
   for _, entry in ipairs(entries) do
     tried = tried or entry.attempts > 0
     if first and entry.seq > first.seq and not tried and not first.progress then
-      if #messages == most or entry.progress or entry.not_before > now then
+      local slot = entry.slot or ''
+      if #messages == most or entry.progress or entry.not_before > now or (slot ~= '' and slots[slot]) then
         break
       end
+      slots[slot] = true
       messages[#messages + 1] = entry
     end
   end
