@@ -9,6 +9,7 @@ use countersign::{
     sandbox::slack::Error,
     store::packed,
 };
+use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use rusqlite::Connection;
 
 use super::{
@@ -80,7 +81,7 @@ async fn a_bot_on_a_full_disk_is_not_ready_and_loses_nothing() {
     page.message_with(&root, "approve").await;
 
     let readyz = format!("{here}/readyz");
-    let mut talk = 0;
+    let (mut talk, mut chance) = (0, StdRng::seed_from_u64(1));
     let said = loop {
         match page.get(&readyz).await {
             Some((true, _)) => {}
@@ -89,7 +90,7 @@ async fn a_bot_on_a_full_disk_is_not_ready_and_loses_nothing() {
         }
         assert!(talk < 200, "1 MiB is never full");
         assert!(bot.ended().is_none(), "it ended:\n{}", bot.log());
-        page.says("ana", &format!("@countersign what is a decision point? {}", "word ".repeat(400))).await;
+        page.says("ana", &format!("@countersign what is a decision point? {}", incompressible(&mut chance))).await;
         talk += 1;
         tokio::time::sleep(Duration::from_millis(50)).await;
     };
@@ -102,6 +103,11 @@ async fn a_bot_on_a_full_disk_is_not_ready_and_loses_nothing() {
     page.until("the press to be answered", async || page.tries_to_press("bo", &card, "approve").await).await;
     page.until("the change", async || page.effects().await == 1).await;
     assert!(bot.stop().await.success(), "{}", bot.log());
+}
+
+/// A long text that takes no less space when it is packed.
+fn incompressible(chance: &mut StdRng) -> String {
+    (0..2000).map(|_| char::from(chance.random_range(b'a'..=b'z'))).collect()
 }
 
 #[tokio::test]
