@@ -18,7 +18,13 @@ pub trait Outlet: Send + Sync {
     /// # Errors
     ///
     /// As [`Store::commit`].
-    async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error>;
+    async fn commit(
+        &self,
+        lease: &Lease,
+        expected: Version,
+        changes: &Arc<Changes>,
+        then: Then,
+    ) -> Result<Version, Error>;
 }
 
 /// The outlet that leaves messages in the outbox of this store.
@@ -26,7 +32,13 @@ pub(super) struct Outbox(pub(super) Arc<dyn Store>);
 
 #[async_trait]
 impl Outlet for Outbox {
-    async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error> {
+    async fn commit(
+        &self,
+        lease: &Lease,
+        expected: Version,
+        changes: &Arc<Changes>,
+        then: Then,
+    ) -> Result<Version, Error> {
         self.0.commit(lease, expected, changes, then).await
     }
 }

@@ -335,10 +335,10 @@ impl<S: State> Engine<S> {
     /// keeps the caller's changes, so a caller that continues after an error must restore it first.
     pub(super) async fn save(&self, session: &mut Session<S>, own: Changes, then: Then) -> Result<(), Error> {
         let with_step = !own.steps.is_empty();
-        let changes = match &session.held {
+        let changes = Arc::new(match &session.held {
             Some(held) => own.after(held.changes.clone()),
             None => own,
-        };
+        });
         let mut attempt = 0;
         let version = loop {
             match self.outlet.commit(&session.lease, session.version, &changes, then).await {

@@ -85,7 +85,7 @@ impl Sender {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::time::Duration;
 
     use serde_json::{Value, json};
@@ -100,7 +100,7 @@ mod tests {
     use countersign_store::sqlite::SqliteStore;
 
     /// A channel that records its messages.
-    struct RecordingChannel(&'static str, Mutex<Vec<Value>>);
+    pub(crate) struct RecordingChannel(pub(crate) &'static str, pub(crate) Mutex<Vec<Value>>);
 
     #[async_trait]
     impl Channel for RecordingChannel {
@@ -115,7 +115,7 @@ mod tests {
         }
     }
 
-    fn message(channel: &str, text: &str) -> Outgoing {
+    pub(crate) fn message(channel: &str, text: &str) -> Outgoing {
         let body = Outbound::Elsewhere { channel: channel.to_owned(), body: json!(text) };
         Outgoing { slot: None, nonce: Nonce::fresh(), progress: false, not_before: Timestamp(0), body }
     }

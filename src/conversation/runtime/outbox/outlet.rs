@@ -1,28 +1,43 @@
 //! Sends the messages of a step without claiming them in another write.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use countersign_core::{clock::Timestamp, ids::ThreadId};
 use countersign_graph::{
     outlet::Outlet,
     store::{Changes, Error, Lease, Outbound, Outgoing, Then, Version},
 };
-
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{Claim, Sender};
 
 #[async_trait]
 impl Outlet for Sender {
-    async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error> {
-        let store = &self.0.store;
+    async fn commit(
+        &self,
+        lease: &Lease,
+        expected: Version,
+        changes: &Arc<Changes>,
+        then: Then,
+    ) -> Result<Version, Error> {
         let (holder, term) = self.holder();
         let most = sent_together(&changes.outbox, holder.now);
         let Some(turn) = (most > 0).then(|| self.reserve(&lease.thread)).flatten() else {
-            return store.commit(lease, expected, changes, then).await;
+            return self.0.store.commit(lease, expected, changes, then).await;
         };
-        let (version, claimed) = store.commit_and_claim(lease, expected, changes, then, &holder, most).await?;
-        turn.start(claimed.into_iter().map(|message| Claim { message, term }).collect());
-        Ok(version)
+        let (store, lease, changes) = (self.0.store.clone(), lease.clone(), Arc::clone(changes));
+        // A task of its own: if the work on the thread ends meanwhile, what was claimed is sent all the same.
+        let written = self.0.tasks.spawn(async move {
+            let (version, claimed) = store.commit_and_claim(&lease, expected, &changes, then, &holder, most).await?;
+            turn.start(claimed.into_iter().map(|message| Claim { message, term }).collect());
+            Ok(version)
+        });
+        match written.await {
+            Ok(written) => written,
+            Err(panicked) if panicked.is_panic() => std::panic::resume_unwind(panicked.into_panic()),
+            Err(ended) => Err(Error::Unavailable(Box::new(ended))),
+        }
     }
 }
 
@@ -78,5 +93,45 @@ fn sent_together(outbox: &[Outgoing], now: Timestamp) -> usize {
     match due.next() {
         Some(_) => 1 + due.take_while(|outgoing| is_due(outgoing) && is_reply(outgoing)).count(),
         None => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use countersign_core::ids::CommitId;
+    use futures_util::poll;
+    use serde_json::json;
+
+    use super::*;
+    use crate::runtime::{
+        outbox::{
+            channel::tests::{RecordingChannel, message},
+            tests::sender_without_slack,
+        },
+        workers::tests::{deliver, open_store},
+    };
+    use countersign_graph::store::Holder;
+
+    #[tokio::test]
+    async fn what_was_claimed_is_sent_if_the_work_on_the_thread_ends_during_the_write() {
+        let (store, clock, _folder) = open_store();
+        let thread = deliver(&store, "1.1", "chat", Timestamp(0)).await;
+        let road = Arc::new(RecordingChannel("road", Mutex::default()));
+        let sender = sender_without_slack(store.clone(), Arc::new(clock), vec![road.clone()]);
+        let (Holder { worker, ttl, now }, _) = sender.holder();
+        let lease = store.acquire(&worker, ttl, now, Some(&thread)).await.unwrap().unwrap().lease;
+        let mut changes = Changes::new(CommitId::fresh(), thread);
+        changes.outbox = vec![message("road", "one")];
+        let changes = Arc::new(changes);
+
+        let mut write = sender.commit(&lease, 0, &changes, Then::Release);
+        assert!(poll!(&mut write).is_pending(), "it has begun");
+        drop(write);
+        sender.0.tasks.close();
+        sender.0.tasks.wait().await;
+        assert_eq!(*road.1.lock().unwrap(), [json!("one")]);
+        assert_eq!(store.backlog().await.unwrap().outbox, 0);
     }
 }
