@@ -194,6 +194,10 @@ async fn the_dialogues_of_the_reference_agent_end_well() {
                 Some(label) => thread.clicks("ana", label).await,
                 None => thread.says("ana", said).await,
             }
+            if !bridge.jobs().is_empty() {
+                eventually("the end of the run", || has_said(&thread, "Cmax")).await;
+                bot.settled().await;
+            }
             told.note(said, &mut thread);
         }
     }
