@@ -18,6 +18,8 @@ use ring::{digest::SHA256, hmac};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::canonical;
+
 /// The form in which values are written before they are hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
@@ -25,13 +27,6 @@ pub enum Form {
     Tagged,
     /// The values as a JSON array in the canonical form of RFC 8785.
     Canonical,
-}
-
-impl Form {
-    /// Returns true if the form distinguishes these values from all others.
-    pub fn holds(self, values: &[&Value]) -> bool {
-        self == Self::Tagged || values.iter().all(|value| is_interoperable(value))
-    }
 }
 
 /// A SHA-256 or HMAC-SHA-256 digest, in hexadecimal.
@@ -42,10 +37,13 @@ pub struct Digest(String);
 impl Digest {
     /// Computes the digest of the values, in this order.
     pub fn of(values: &[&Value]) -> Self {
-        Self::of_bytes(&tagged(values))
+        let mut bytes = Vec::with_capacity(512);
+        values.iter().for_each(|value| encode(value, &mut bytes));
+        Self::of_encoded(&bytes)
     }
 
-    fn of_bytes(bytes: &[u8]) -> Self {
+    /// Computes the digest of values that were written with [`encode`] and its neighbors.
+    pub(crate) fn of_encoded(bytes: &[u8]) -> Self {
         Self(in_hex(ring::digest::digest(&SHA256, bytes).as_ref()))
     }
 
@@ -53,24 +51,20 @@ impl Digest {
     pub(crate) fn of_texts(texts: &[&str]) -> Self {
         let mut bytes = Vec::with_capacity(256);
         texts.iter().for_each(|text| encode_text(text, &mut bytes));
-        Self::of_bytes(&bytes)
+        Self::of_encoded(&bytes)
     }
 
-    /// Computes [`Self::of`] a text and a value.
-    pub(crate) fn of_text_and(text: &str, value: &Value) -> Self {
-        let mut bytes = Vec::with_capacity(256);
-        encode_text(text, &mut bytes);
-        encode(value, &mut bytes);
-        Self::of_bytes(&bytes)
-    }
-
-    /// Computes a digest that only a holder of the key can compute.
-    pub(crate) fn keyed(key: &hmac::Key, form: Form, values: &[&Value]) -> Self {
-        let bytes = match form {
-            Form::Tagged => tagged(values),
-            Form::Canonical => canonical(values),
-        };
-        Self(in_hex(hmac::sign(key, &bytes).as_ref()))
+    /// Computes a digest of a list that only a holder of the key can compute. `None` if the form cannot represent the list.
+    pub(crate) fn keyed<L: Serialize>(key: &hmac::Key, form: Form, list: &L) -> Option<Self> {
+        let mut bytes = Vec::with_capacity(4096);
+        match form {
+            Form::Canonical => canonical::write(list, &mut bytes).ok()?,
+            Form::Tagged => match serde_json::to_value(list).ok()? {
+                Value::Array(values) => values.iter().for_each(|value| encode(value, &mut bytes)),
+                value => encode(&value, &mut bytes),
+            },
+        }
+        Some(Self(in_hex(hmac::sign(key, &bytes).as_ref())))
     }
 
     /// Compares two digests in constant time.
@@ -101,108 +95,32 @@ impl fmt::Display for Digest {
     }
 }
 
-/// The largest integer that all programs read in the same way: RFC 8785 treats numbers as doubles.
-const MAX_INTEGER: u64 = (1 << 53) - 1;
-
 /// Returns bytes in hexadecimal.
 fn in_hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|half| DIGITS[usize::from(half)]);
-    String::from_utf8(digits.collect()).expect("hexadecimal digits are ASCII")
-}
-
-/// Returns the canonical form of a list of values. Every record is sealed in this form, so everything but rare numbers is
-/// written here: the library makes a text of each part, to sort them.
-fn canonical(values: &[&Value]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(512);
-    write_canonical_list(values.iter().copied(), &mut bytes);
-    bytes
-}
-
-fn write_canonical_list<'v>(values: impl Iterator<Item = &'v Value>, out: &mut Vec<u8>) {
-    out.push(b'[');
-    for (place, value) in values.enumerate() {
-        if place > 0 {
-            out.push(b',');
-        }
-        write_canonical(value, out);
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        text.push(char::from(DIGITS[usize::from(byte & 15)]));
     }
-    out.push(b']');
+    text
 }
 
-fn write_canonical(value: &Value, out: &mut Vec<u8>) {
+/// Writes the kind, the length and the content of a value.
+pub(crate) fn encode(value: &Value, out: &mut Vec<u8>) {
     match value {
-        Value::Null => out.extend_from_slice(b"null"),
-        Value::Bool(true) => out.extend_from_slice(b"true"),
-        Value::Bool(false) => out.extend_from_slice(b"false"),
-        Value::Number(number) => match number.as_i64().filter(|integer| integer.unsigned_abs() <= MAX_INTEGER) {
-            Some(integer) => out.extend_from_slice(integer.to_string().as_bytes()),
-            None => out.extend(serde_json_canonicalizer::to_vec(number).expect("a JSON value has finite numbers")),
-        },
-        Value::String(text) => write_canonical_text(text, out),
-        Value::Array(items) => write_canonical_list(items.iter(), out),
-        Value::Object(members) => {
-            let mut members: Vec<_> = members.iter().collect();
-            members.sort_by(|(one, _), (other, _)| one.encode_utf16().cmp(other.encode_utf16()));
-            out.push(b'{');
-            for (place, (key, member)) in members.into_iter().enumerate() {
-                if place > 0 {
-                    out.push(b',');
-                }
-                write_canonical_text(key, out);
-                out.push(b':');
-                write_canonical(member, out);
-            }
-            out.push(b'}');
-        }
-    }
-}
-
-/// Writes a text in quotes. The library for JSON escapes the same characters in the same way as RFC 8785.
-fn write_canonical_text(text: &str, out: &mut Vec<u8>) {
-    serde_json::to_writer(out, text).expect("a text can be written to memory");
-}
-
-/// Returns true if all programs read every integer in the same way.
-fn is_interoperable(value: &Value) -> bool {
-    match value {
-        Value::Null | Value::Bool(_) | Value::String(_) => true,
-        Value::Number(number) => match (number.as_u64(), number.as_i64()) {
-            (None, None) => true,
-            (positive, negative) => {
-                positive.or(negative.map(i64::unsigned_abs)).is_some_and(|size| size <= MAX_INTEGER)
-            }
-        },
-        Value::Array(items) => items.iter().all(is_interoperable),
-        Value::Object(members) => members.values().all(is_interoperable),
-    }
-}
-
-fn tagged(values: &[&Value]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(512);
-    for value in values {
-        encode(value, &mut bytes);
-    }
-    bytes
-}
-
-/// Writes the kind, the length and the content of a value. Containers write the number of their
-/// members.
-fn encode(value: &Value, out: &mut Vec<u8>) {
-    let mut tagged = |tag: u8, bytes: &[u8]| write_tagged(tag, bytes, out);
-    match value {
-        Value::Null => tagged(b'n', b""),
-        Value::Bool(b) => tagged(b'b', &[u8::from(*b)]),
-        Value::Number(n) => tagged(b'd', n.to_string().as_bytes()),
+        Value::Null => write_tagged(b'n', b"", out),
+        Value::Bool(b) => write_tagged(b'b', &[u8::from(*b)], out),
+        Value::Number(n) => write_tagged(b'd', n.to_string().as_bytes(), out),
         Value::String(text) => encode_text(text, out),
         Value::Array(items) => {
-            tagged(b'a', &(items.len() as u64).to_be_bytes());
+            write_tagged(b'a', &(items.len() as u64).to_be_bytes(), out);
             for item in items {
                 encode(item, out);
             }
         }
         Value::Object(map) => {
-            tagged(b'o', &(map.len() as u64).to_be_bytes());
+            begin_object(map.len(), out);
             let mut members: Vec<_> = map.iter().collect();
             members.sort_unstable_by_key(|(key, _)| *key);
             for (key, member) in members {
@@ -213,8 +131,19 @@ fn encode(value: &Value, out: &mut Vec<u8>) {
     }
 }
 
-fn encode_text(text: &str, out: &mut Vec<u8>) {
+/// Writes the beginning of an object with this number of members. Each is its name and its value, sorted by name.
+pub(crate) fn begin_object(members: usize, out: &mut Vec<u8>) {
+    write_tagged(b'o', &(members as u64).to_be_bytes(), out);
+}
+
+/// Writes a text like [`encode`].
+pub(crate) fn encode_text(text: &str, out: &mut Vec<u8>) {
     write_tagged(b's', text.as_bytes(), out);
+}
+
+/// Writes an integer like [`encode`].
+pub(crate) fn encode_integer(integer: u64, out: &mut Vec<u8>) {
+    write_tagged(b'd', integer.to_string().as_bytes(), out);
 }
 
 fn write_tagged(tag: u8, bytes: &[u8], out: &mut Vec<u8>) {
@@ -250,24 +179,22 @@ mod tests {
         #[test]
         fn different_values_have_different_digests(a in any_value(), b in any_value()) {
             prop_assert_eq!(a == b, Digest::of(&[&a]) == Digest::of(&[&b]));
-            if Form::Canonical.holds(&[&a, &b]) {
-                prop_assert_eq!(a == b, canonical(&[&a]) == canonical(&[&b]));
+            let key = hmac::Key::new(hmac::HMAC_SHA256, b"a key");
+            let keyed = |value: &Value| Digest::keyed(&key, Form::Canonical, &(value,));
+            if let (Some(one), Some(other)) = (keyed(&a), keyed(&b)) {
+                prop_assert_eq!(a == b, one == other);
             }
-        }
-
-        #[test]
-        fn the_canonical_form_is_that_of_the_library(value in any_value(), number in any::<f64>(), count in any::<i32>(), text: String) {
-            let numbers = json!({ "n": [number, count], "": value });
-            let texts = json!([text, format!("{text}\n\u{7f}\"\\\u{1}/é"), "\u{1f}", " "]);
-            let values = [&value, &numbers, &texts];
-            prop_assert_eq!(canonical(&values), serde_json_canonicalizer::to_vec(&values).unwrap());
         }
 
         #[test]
         fn parts_of_a_digest_need_not_be_values(text in ".{0,6}", value in any_value()) {
             let as_value = json!(text);
             prop_assert_eq!(Digest::of_texts(&[&text, "b"]), Digest::of(&[&as_value, &json!("b")]));
-            prop_assert_eq!(Digest::of_text_and(&text, &value), Digest::of(&[&as_value, &value]));
+            let mut bytes = Vec::new();
+            encode_text(&text, &mut bytes);
+            encode(&value, &mut bytes);
+            encode_integer(7, &mut bytes);
+            prop_assert_eq!(Digest::of_encoded(&bytes), Digest::of(&[&as_value, &value, &json!(7)]));
         }
 
         #[test]
@@ -275,67 +202,6 @@ mod tests {
             let stored: Value = serde_json::from_str(&a.to_string()).unwrap();
             prop_assert_eq!(Digest::of(&[&a]), Digest::of(&[&stored]));
         }
-    }
-
-    fn written(json: &str) -> String {
-        let value: Value = serde_json::from_str(json).unwrap();
-        let array = String::from_utf8(canonical(&[&value])).unwrap();
-        array.strip_prefix('[').and_then(|array| array.strip_suffix(']')).expect("an array of one").to_owned()
-    }
-
-    #[test]
-    fn the_canonical_form_matches_the_examples_of_the_rfc() {
-        // RFC 8785, 3.2.2 and 3.2.3.
-        let serialized = r#"{"numbers":[333333333.33333329,1E30,4.50,2e-3,0.000000000000000000000000001],"string":"\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/","literals":[null,true,false]}"#;
-        let canonical = r#"{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],"string":"€$\u000f\nA'B\"\\\\\"/"}"#;
-        assert_eq!(written(serialized), canonical);
-        let sorted = r#"{"\u20ac":"Euro Sign","\r":"Carriage Return","\ufb33":"Hebrew Letter Dalet With Dagesh","1":"One","\ud83d\ude00":"Emoji: Grinning Face","\u0080":"Control","\u00f6":"Latin Small Letter O With Diaeresis"}"#;
-        let names = ["Carriage Return", "One", "Control", "Latin", "Euro Sign", "Emoji", "Hebrew"];
-        let written = written(sorted);
-        let places: Vec<_> = names.iter().map(|name| written.find(name).unwrap()).collect();
-        assert!(places.is_sorted(), "keys are in order of their UTF-16 code units: {written}");
-    }
-
-    #[test]
-    fn numbers_are_written_as_in_the_rfc() {
-        // RFC 8785, appendix B.
-        for (bits, text) in [
-            (0x0000_0000_0000_0000_u64, "0"),
-            (0x8000_0000_0000_0000, "0"),
-            (0x0000_0000_0000_0001, "5e-324"),
-            (0x8000_0000_0000_0001, "-5e-324"),
-            (0x7fef_ffff_ffff_ffff, "1.7976931348623157e+308"),
-            (0xffef_ffff_ffff_ffff, "-1.7976931348623157e+308"),
-            (0x4340_0000_0000_0000, "9007199254740992"),
-            (0xc340_0000_0000_0000, "-9007199254740992"),
-            (0x4430_0000_0000_0000, "295147905179352830000"),
-            (0x44b5_2d02_c7e1_4af5, "9.999999999999997e+22"),
-            (0x44b5_2d02_c7e1_4af6, "1e+23"),
-            (0x44b5_2d02_c7e1_4af7, "1.0000000000000001e+23"),
-            (0x444b_1ae4_d6e2_ef4e, "999999999999999700000"),
-            (0x444b_1ae4_d6e2_ef4f, "999999999999999900000"),
-            (0x444b_1ae4_d6e2_ef50, "1e+21"),
-            (0x3eb0_c6f7_a0b5_ed8c, "9.999999999999997e-7"),
-            (0x3eb0_c6f7_a0b5_ed8d, "0.000001"),
-            (0x41b3_de43_5555_5553, "333333333.3333332"),
-            (0x41b3_de43_5555_5554, "333333333.33333325"),
-            (0x41b3_de43_5555_5555, "333333333.3333333"),
-            (0x41b3_de43_5555_5556, "333333333.3333334"),
-            (0x41b3_de43_5555_5557, "333333333.33333343"),
-            (0xbecb_f647_612f_3696, "-0.0000033333333333333333"),
-            (0x4314_3ff3_c1cb_0959, "1424953923781206.2"),
-        ] {
-            let written = canonical(&[&json!(f64::from_bits(bits))]);
-            assert_eq!(String::from_utf8(written).unwrap(), format!("[{text}]"));
-        }
-    }
-
-    #[test]
-    fn the_canonical_form_refuses_integers_that_doubles_cannot_hold() {
-        let (most, over) = (json!({ "n": [(1_u64 << 53) - 1] }), json!({ "n": [1_u64 << 53] }));
-        assert!(Form::Canonical.holds(&[&most, &json!(-3), &json!(1e300)]));
-        assert!(!Form::Canonical.holds(&[&most, &over]) && Form::Tagged.holds(&[&over]));
-        assert!(!Form::Canonical.holds(&[&json!(i64::MIN)]) && !Form::Canonical.holds(&[&json!(u64::MAX)]));
     }
 
     #[test]

@@ -24,7 +24,6 @@ use ring::{
     hmac,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use super::{
     action::ActionRecord,
@@ -219,14 +218,14 @@ impl Keyring {
     }
 
     /// Seals a value for a purpose; the seal is invalid for any other purpose.
-    pub fn seal(&self, purpose: &str, value: &Value) -> RowSeal {
+    pub fn seal<T: Serialize + ?Sized>(&self, purpose: &str, value: &T) -> RowSeal {
         let key = self.signing();
         let (version, mac) = preferred(|version| mac(key, version, purpose, value));
         RowSeal { by: Keyed { version, key: key.id.clone() }, mac }
     }
 
     /// Checks a seal.
-    pub fn proof(&self, purpose: &str, value: &Value, seal: Option<&RowSeal>) -> Proof {
+    pub fn proof<T: Serialize + ?Sized>(&self, purpose: &str, value: &T, seal: Option<&RowSeal>) -> Proof {
         let Some(RowSeal { by, mac: sealed }) = seal else { return Proof::Unsealed };
         match self.find(&by.key) {
             None => Proof::KeyMissing(by.key.clone()),
@@ -243,29 +242,28 @@ fn preferred(make: impl Fn(u32) -> Option<Digest>) -> (u32, Digest) {
     first.expect("the last form can represent all values")
 }
 
-/// Computes a digest in this version; `None` if there is no such version, or its form cannot
-/// represent the values.
-fn digest_in_version(key: &Key, version: u32, values: &[&Value]) -> Option<Digest> {
+/// Computes a digest of a list in this version; `None` if there is no such version, or its form cannot
+/// represent the list.
+fn digest_in_version<L: Serialize>(key: &Key, version: u32, list: &L) -> Option<Digest> {
     let (_, form) = VERSIONS.iter().find(|(known, _)| *known == version)?;
-    form.holds(values).then(|| Digest::keyed(&key.secret, *form, values))
+    Digest::keyed(&key.secret, *form, list)
 }
 
 fn digest(key: &Key, version: u32, record: &ActionRecord) -> Option<Digest> {
     let ActionRecord { id, thread, name, action_version, parameters, preconditions, policy, requested_by, .. } = record;
-    let policy = serde_json::to_value(policy).expect("a policy is plain data");
-    let (id, thread, by) = (json!(id), json!(thread.to_string()), json!(requested_by));
-    let (name, action_version) = (json!(name), json!(action_version));
-    let purpose = json!(["digest", version]);
-    let values = [&purpose, &id, &thread, &by, &name, &action_version, parameters, preconditions, &policy];
-    digest_in_version(key, version, &values)
+    let (purpose, thread) = (("digest", version), thread.to_string());
+    let list = (purpose, id, thread, requested_by, name, action_version, parameters, preconditions, policy);
+    digest_in_version(key, version, &list)
 }
 
-fn mac(key: &Key, version: u32, purpose: &str, value: &Value) -> Option<Digest> {
-    digest_in_version(key, version, &[&json!(["seal", version, purpose]), value])
+fn mac<T: Serialize + ?Sized>(key: &Key, version: u32, purpose: &str, value: &T) -> Option<Digest> {
+    digest_in_version(key, version, &(("seal", version, purpose), value))
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn ring(keys: &[u8]) -> Keyring {

@@ -20,6 +20,7 @@ pub mod admission;
 mod ask;
 mod batches;
 pub mod buttons;
+mod canonical;
 pub mod card;
 pub mod checkpoint;
 mod close;

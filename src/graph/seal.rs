@@ -24,7 +24,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{digest::Digest, pointer};
+use super::{
+    digest::{self, Digest},
+    pointer,
+};
 
 /// A salt, which prevents guessing the value of a commitment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,7 +52,10 @@ impl Salt {
 
     /// Returns the commitment to a value.
     fn commit(&self, value: &Value) -> String {
-        Digest::of_text_and(&self.0, value).into_string()
+        let mut bytes = Vec::with_capacity(256);
+        digest::encode_text(&self.0, &mut bytes);
+        digest::encode(value, &mut bytes);
+        Digest::of_encoded(&bytes).into_string()
     }
 }
 
@@ -63,14 +69,22 @@ pub struct Sealed {
     pub salts: BTreeMap<String, Salt>,
 }
 
-/// Returns the leaves of a value, each with its place.
-pub fn leaves(value: &Value) -> Vec<(String, &Value)> {
+/// A value without parts, with its place.
+pub type Leaf<'v> = (String, &'v Value);
+
+/// Returns the leaves of a value.
+pub fn leaves(value: &Value) -> Vec<Leaf<'_>> {
+    leaves_at("", value)
+}
+
+/// Returns the leaves of a value that is part of another one, at this place.
+pub(crate) fn leaves_at<'v>(place: &str, value: &'v Value) -> Vec<Leaf<'v>> {
     let mut found = Vec::new();
-    collect(value, &mut String::new(), &mut found);
+    collect(value, &mut place.to_owned(), &mut found);
     found
 }
 
-fn collect<'a>(value: &'a Value, place: &mut String, found: &mut Vec<(String, &'a Value)>) {
+fn collect<'a>(value: &'a Value, place: &mut String, found: &mut Vec<Leaf<'a>>) {
     let length = place.len();
     let mut visit = |step: &str, part: &'a Value, place: &mut String| {
         pointer::push(place, step);
@@ -86,26 +100,41 @@ fn collect<'a>(value: &'a Value, place: &mut String, found: &mut Vec<(String, &'
     }
 }
 
-/// Returns the commitments to all leaves, by place. They are computed with the entry's salt or, if
-/// `sealed` is given, taken or computed from it. `None` if a leaf has neither a commitment nor a
-/// salt, or both.
-pub fn commitments(value: &Value, salt: &Salt, sealed: Option<&Sealed>) -> Option<Value> {
-    let leaves = leaves(value);
-    if sealed.is_some_and(|sealed| sealed.hidden.len() + sealed.salts.len() != leaves.len()) {
-        return None;
+/// The commitments to all the leaves of a value, each with its place, in the order of the places.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Commitments(Vec<(String, String)>);
+
+impl Commitments {
+    /// Computes the commitments with the entry's salt or, if `sealed` is given, takes or computes them from it. `None` if a
+    /// leaf has neither a commitment nor a salt, or both.
+    pub(crate) fn to(leaves: Vec<Leaf<'_>>, salt: &Salt, sealed: Option<&Sealed>) -> Option<Self> {
+        if sealed.is_some_and(|sealed| sealed.hidden.len() + sealed.salts.len() != leaves.len()) {
+            return None;
+        }
+        let commit = |place: &str, leaf: &Value| match sealed {
+            None => Some(salt.of_leaf(place).commit(leaf)),
+            Some(sealed) => match sealed.hidden.get(place) {
+                Some(commitment) => Some(commitment.clone()),
+                None => Some(sealed.salts.get(place)?.commit(leaf)),
+            },
+        };
+        let all = leaves.into_iter().map(|(place, leaf)| {
+            let commitment = commit(&place, leaf)?;
+            Some((place, commitment))
+        });
+        let mut all = all.collect::<Option<Vec<_>>>()?;
+        all.sort_unstable();
+        Some(Self(all))
     }
-    let commit = |place: &str, leaf: &Value| match sealed {
-        None => Some(salt.of_leaf(place).commit(leaf)),
-        Some(sealed) => match sealed.hidden.get(place) {
-            Some(commitment) => Some(commitment.clone()),
-            None => Some(sealed.salts.get(place)?.commit(leaf)),
-        },
-    };
-    let all = leaves.into_iter().map(|(place, leaf)| {
-        let commitment = commit(&place, leaf)?;
-        Some((place, Value::String(commitment)))
-    });
-    Some(Value::Object(all.collect::<Option<_>>()?))
+
+    /// Writes them as one object, with their places as names, in the form that is hashed.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        digest::begin_object(self.0.len(), out);
+        for (place, commitment) in &self.0 {
+            digest::encode_text(place, out);
+            digest::encode_text(commitment, out);
+        }
+    }
 }
 
 /// Hides the leaves for which `instead` returns a replacement; it is called with the place, the
@@ -154,6 +183,10 @@ mod tests {
 
     use super::*;
 
+    fn commitments(value: &Value, salt: &Salt, sealed: Option<&Sealed>) -> Option<Commitments> {
+        Commitments::to(leaves(value), salt, sealed)
+    }
+
     fn event() -> Value {
         json!({ "kind": "said", "detail": { "text": "start it", "a/b": [1, [], {}], "again": "start it" } })
     }
@@ -166,6 +199,16 @@ mod tests {
             places,
             ["/detail/a~1b/0", "/detail/a~1b/1", "/detail/a~1b/2", "/detail/again", "/detail/text", "/kind"]
         );
+    }
+
+    #[test]
+    fn commitments_are_written_like_the_object_that_they_are() {
+        let all = commitments(&json!({ "a": { "b": 1 }, "a-b": [null], "": {} }), &Salt::fresh(), None).unwrap();
+        let object: Value = all.0.iter().cloned().map(|(place, commitment)| (place, Value::from(commitment))).collect();
+        let (mut written, mut expected) = (Vec::new(), Vec::new());
+        all.encode(&mut written);
+        digest::encode(&object, &mut expected);
+        assert_eq!(written, expected);
     }
 
     #[test]
@@ -198,7 +241,8 @@ mod tests {
     fn the_same_value_is_hidden_differently_each_time() {
         let salt = Salt::fresh();
         let all = commitments(&event(), &salt, None).unwrap();
-        assert_ne!(all["/detail/text"], all["/detail/again"]);
+        let at = |place: &str| all.0.iter().find(|(at, _)| at == place).map(|(_, commitment)| commitment);
+        assert!(at("/detail/text").is_some() && at("/detail/text") != at("/detail/again"));
         assert_ne!(all, commitments(&event(), &Salt::fresh(), None).unwrap());
     }
 }

@@ -13,9 +13,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
-    digest::Digest,
-    seal::{self, Salt, Sealed},
+    digest::{self, Digest},
+    seal::{self, Commitments, Salt, Sealed},
 };
+
+/// The place of an event's detail.
+const DETAIL: &str = "/detail";
 
 /// The maximum length of a message's text in the audit trail, in characters. A digest of the full text covers the rest.
 const MAX_TEXT_CHARS: usize = 4000;
@@ -59,11 +62,17 @@ impl AuditDraft {
 
     /// Returns the event as JSON without its salt, which is the form that is hashed.
     fn unsalted(&self) -> Value {
-        let mut event = serde_json::to_value(self).expect("an audit event is plain data");
-        if let Some(fields) = event.as_object_mut() {
-            fields.remove("salt");
-        }
+        let mut event = self.unsalted_without_detail();
+        event["detail"] = self.detail.clone();
         event
+    }
+
+    /// Returns [`Self::unsalted`] with `null` in place of the detail.
+    fn unsalted_without_detail(&self) -> Value {
+        let Self { at, kind, by, action, .. } = self;
+        let (by, action) = (by.clone(), action.clone());
+        let event = Self { at: *at, kind: *kind, by, action, detail: Value::Null, salt: Salt::default() };
+        serde_json::to_value(event).expect("an audit event is plain data")
     }
 }
 
@@ -231,8 +240,8 @@ impl AuditEntry {
 /// previous entry is known.
 #[derive(Debug)]
 pub struct Unchained {
-    /// The commitments to the event's values, or the event itself if it is of the first version.
-    hashed: Value,
+    /// The commitments to the event's values, or the event itself if it is of the first version, as they are hashed.
+    hashed: Vec<u8>,
     is_first_version: bool,
 }
 
@@ -244,21 +253,30 @@ impl Unchained {
 
     /// Returns `None` unless each value has either a salt or a commitment.
     fn new(event: &AuditDraft, sealed: Option<&Sealed>) -> Option<Self> {
-        let values = event.unsalted();
-        if event.salt.is_none() && sealed.is_none() {
-            return Some(Self { hashed: values, is_first_version: true });
+        let mut hashed = Vec::with_capacity(4096);
+        let is_first_version = event.salt.is_none() && sealed.is_none();
+        if is_first_version {
+            digest::encode(&event.unsalted(), &mut hashed);
+        } else {
+            let without_detail = event.unsalted_without_detail();
+            let leaves = seal::leaves(&without_detail).into_iter().filter(|(place, _)| place != DETAIL);
+            let leaves = leaves.chain(seal::leaves_at(DETAIL, &event.detail)).collect();
+            Commitments::to(leaves, &event.salt, sealed)?.encode(&mut hashed);
         }
-        Some(Self { hashed: seal::commitments(&values, &event.salt, sealed)?, is_first_version: false })
+        Some(Self { hashed, is_first_version })
     }
 
     /// Returns the hash of the entry that chains the event to the previous entry.
     pub fn hash(&self, thread: &ThreadId, seq: u64, previous: &str) -> String {
-        let (thread, seq, previous) = (json!(thread.to_string()), json!(seq), json!(previous));
-        let digest = match self.is_first_version {
-            true => Digest::of(&[&thread, &seq, &previous, &self.hashed]),
-            false => Digest::of(&[&json!(2), &thread, &seq, &previous, &self.hashed]),
-        };
-        digest.into_string()
+        let mut bytes = Vec::with_capacity(self.hashed.len() + 256);
+        if !self.is_first_version {
+            digest::encode_integer(2, &mut bytes);
+        }
+        digest::encode_text(&thread.to_string(), &mut bytes);
+        digest::encode_integer(seq, &mut bytes);
+        digest::encode_text(previous, &mut bytes);
+        bytes.extend_from_slice(&self.hashed);
+        Digest::of_encoded(&bytes).into_string()
     }
 }
 

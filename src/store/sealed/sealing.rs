@@ -20,34 +20,6 @@ const MAIL: &str = "mail";
 /// The field of a sealed value that holds the seal.
 const SEALED: &str = "sealed";
 
-/// Returns the data that a record's seal covers: everything except the seal itself.
-fn content(record: &ActionRecord) -> Value {
-    let mut value = serde_json::to_value(record).expect("a record is plain data");
-    if let Some(fields) = value.as_object_mut() {
-        fields.remove("seal");
-    }
-    as_read(value)
-}
-
-/// Returns the value as it will be read after it is written: a number may change to a neighbouring
-/// one.
-fn as_read(value: Value) -> Value {
-    match has_fraction(&value) {
-        true => serde_json::from_str(&value.to_string()).expect("JSON that was just written"),
-        false => value,
-    }
-}
-
-/// Returns true if a number in the value is not an integer: only those may be read as another one.
-fn has_fraction(value: &Value) -> bool {
-    match value {
-        Value::Null | Value::Bool(_) | Value::String(_) => false,
-        Value::Number(number) => number.is_f64(),
-        Value::Array(items) => items.iter().any(has_fraction),
-        Value::Object(members) => members.values().any(has_fraction),
-    }
-}
-
 /// Splits a sealed value into its seal and its contents.
 pub(super) fn split_sealed(value: &Value) -> Option<(RowSeal, &Value)> {
     let seal = value.get(SEALED)?;
@@ -59,13 +31,16 @@ impl SealedStore {
     /// invalid.
     fn seal(&self, record: &mut ActionRecord) {
         if record.proof.holds() {
-            record.seal = Some(self.keys.seal(ACTION, &content(record)));
+            record.seal = None; // the seal covers everything else
+            record.seal = Some(self.keys.seal(ACTION, record));
         }
     }
 
     /// Returns a record that was read, with the result of verifying its seal and its digest.
     pub(super) fn verified(&self, mut record: ActionRecord) -> ActionRecord {
-        record.proof = self.keys.proof(ACTION, &content(&record), record.seal.as_ref());
+        let seal = record.seal.take(); // it covers everything else
+        record.proof = self.keys.proof(ACTION, &record, seal.as_ref());
+        record.seal = seal;
         if record.proof.holds() && !self.keys.digest_holds(&record) {
             record.proof = match &record.keyed {
                 Some(by) if !self.keys.has(&by.key) => Proof::KeyMissing(by.key.clone()),
@@ -172,7 +147,7 @@ impl SealedStore {
 
     /// Returns the value together with its seal.
     pub(super) fn seal_value(&self, purpose: &str, value: Value) -> Value {
-        let mut sealed = json!({ SEALED: self.keys.seal(purpose, &as_read(value.clone())) });
+        let mut sealed = json!({ SEALED: self.keys.seal(purpose, &value) });
         sealed["value"] = value;
         sealed
     }
