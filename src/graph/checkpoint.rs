@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::{
     buttons::ReplyWithButtons,
+    json::Json,
     node::State,
     store::{Error, Saved},
 };
@@ -166,14 +167,8 @@ impl Saved {
 
     /// Returns the version of the saved shape, if the data contains it.
     fn format(&self) -> Option<u32> {
-        let number = |value: &Value| value.as_u64().map(|format| u32::try_from(format).unwrap_or(u32::MAX));
-        let snapshot = self.snapshot.as_ref().and_then(|snapshot| number(&snapshot["format"]));
-        let changed = self.deltas.iter().flat_map(|delta| delta.as_array().into_iter().flatten());
-        let changed = changed.filter_map(|change| match change["path"].as_str() {
-            Some("") => number(&change["value"]["format"]),
-            Some("/format") => number(&change["value"]),
-            _ => None,
-        });
+        let snapshot = self.snapshot.as_ref().and_then(format_of);
+        let changed = self.deltas.iter().filter(|delta| delta.text().contains("format")).flat_map(format_changed_by);
         snapshot.into_iter().chain(changed).max()
     }
 
@@ -183,15 +178,73 @@ impl Saved {
     /// # Errors
     ///
     /// [`Error::Corrupt`] if a difference cannot be read or does not fit.
-    pub fn restore(self) -> Result<Value, Error> {
-        let mut value = self.snapshot.unwrap_or(Value::Null);
-        for delta in self.deltas {
-            let patch: json_patch::Patch = serde_json::from_value(delta)
-                .map_err(|error| Error::Corrupt { what: format!("a step's delta: {error}") })?;
+    pub fn restore(&self) -> Result<Value, Error> {
+        let mut value = self.snapshot.as_ref().map(Json::value).unwrap_or_default();
+        for delta in &self.deltas {
+            let patch: json_patch::Patch =
+                delta.read().map_err(|error| Error::Corrupt { what: format!("a step's delta: {error}") })?;
             json_patch::patch(&mut value, &patch)
                 .map_err(|error| Error::Corrupt { what: format!("a step's delta does not fit: {error}") })?;
         }
         Ok(value)
+    }
+}
+
+/// Returns the version of the shape of a checkpoint.
+fn format_of(checkpoint: &Json) -> Option<u32> {
+    // As it is written now, it begins with the version.
+    let digits = checkpoint.text().strip_prefix(r#"{"format":"#).and_then(|rest| rest.split([',', '}']).next());
+    match digits.and_then(|digits| digits.parse().ok()) {
+        Some(format) => Some(format),
+        None => number(&checkpoint.value()["format"]),
+    }
+}
+
+/// Returns the versions of the shape that a difference sets.
+fn format_changed_by(delta: &Json) -> Vec<u32> {
+    let delta = delta.value();
+    let changes = delta.as_array().into_iter().flatten();
+    let changed = changes.filter_map(|change| match change["path"].as_str() {
+        Some("") => number(&change["value"]["format"]),
+        Some("/format") => number(&change["value"]),
+        _ => None,
+    });
+    changed.collect()
+}
+
+fn number(value: &Value) -> Option<u32> {
+    value.as_u64().map(|format| u32::try_from(format).unwrap_or(u32::MAX))
+}
+
+/// A checkpoint that was read from the store.
+pub(super) struct Restored<S: State> {
+    pub(super) checkpoint: Checkpoint<S>,
+    /// The checkpoint as this program writes it.
+    pub(super) text: Json,
+    /// True if it was saved with the same values: a later difference then fits what is saved.
+    pub(super) as_saved: bool,
+}
+
+impl<S: State> Restored<S> {
+    /// Reads a saved checkpoint. Without one, it is an empty one for a thread of this graph.
+    pub(super) fn read(saved: &Saved, graph: &GraphName) -> Result<Self, Error> {
+        let corrupt = |error| Error::Corrupt { what: format!("the checkpoint at version {}: {error}", saved.version) };
+        match (&saved.snapshot, saved.deltas.is_empty()) {
+            (None, true) => Ok(Self { checkpoint: Checkpoint::of(graph.clone()), text: Json::null(), as_saved: true }),
+            (Some(snapshot), true) => {
+                let checkpoint = snapshot.read().map_err(corrupt)?;
+                let text = Json::of(&checkpoint);
+                let as_saved = text == *snapshot;
+                Ok(Self { checkpoint, text, as_saved })
+            }
+            (_, false) => {
+                let value = saved.restore()?;
+                let checkpoint = Checkpoint::deserialize(&value).map_err(corrupt)?;
+                let text = Json::of(&checkpoint);
+                let as_saved = text.value() == value;
+                Ok(Self { checkpoint, text, as_saved })
+            }
+        }
     }
 }
 
@@ -204,12 +257,16 @@ mod tests {
     #[test]
     fn a_newer_checkpoint_is_refused() {
         let thread = ThreadId { team: "T1".into(), channel: "C1".into(), root: "1.1".into() };
-        let check =
-            |snapshot: Option<Value>, deltas: Vec<Value>| Saved { version: 1, snapshot, deltas }.check_format(&thread);
+        let check = |snapshot: Option<Value>, deltas: Vec<Value>| {
+            let (snapshot, deltas) = (snapshot.map(Json::from), deltas.into_iter().map(Json::from).collect());
+            Saved { version: 1, snapshot, deltas }.check_format(&thread)
+        };
         assert!(check(None, vec![]).is_ok());
         assert!(check(Some(json!({ "format": 1 })), vec![]).is_ok());
+        assert!(check(Some(json!({ "a": 0, "format": 1 })), vec![]).is_ok());
         let newer = [
             check(Some(json!({ "format": 2 })), vec![]),
+            check(Some(json!({ "a": { "format": 1 }, "format": 2 })), vec![]),
             check(None, vec![json!([{ "op": "add", "path": "", "value": { "format": 2 } }])]),
             check(Some(json!({ "format": 1 })), vec![json!([{ "op": "replace", "path": "/format", "value": 3 }])]),
         ];

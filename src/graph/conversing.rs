@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::{
     action::ActionRequest,
     checkpoint::{Checkpoint, Cursor, ReplySlots},
+    json::Json,
     node::State,
     store::Saved,
 };
@@ -130,7 +131,7 @@ struct Reading {
     /// Adds the answers of the state; returns `None` if it cannot be read.
     add_answers: fn(Value, Memory) -> Option<Memory>,
     /// Creates a checkpoint that keeps only the number of turns.
-    emptied: fn(GraphName, u64) -> Value,
+    emptied: fn(GraphName, u64) -> Json,
 }
 
 impl fmt::Debug for Memories {
@@ -161,7 +162,7 @@ impl Memories {
     /// Returns the checkpoint to keep when a thread's messages are deleted: only the number of
     /// turns, so that a new message gets a slot of its own. `None` if the graph is not known here,
     /// in which case the thread must not be emptied.
-    pub fn emptied(&self, saved: Saved) -> Option<Value> {
+    pub fn emptied(&self, saved: Saved) -> Option<Json> {
         let max_turns = saved.version; // a thread has no more turns than steps
         let value = saved.restore().unwrap_or_default();
         let memory = Memory::deserialize(&value).ok();
@@ -186,6 +187,6 @@ fn add_answers<S: Conversing>(value: Value, memory: Memory) -> Option<Memory> {
     })
 }
 
-fn emptied<S: Conversing>(graph: GraphName, turns: u64) -> Value {
-    serde_json::to_value(Checkpoint::<S> { turns, ..Checkpoint::of(graph) }).expect("a checkpoint is plain data")
+fn emptied<S: Conversing>(graph: GraphName, turns: u64) -> Json {
+    Json::of(&Checkpoint::<S> { turns, ..Checkpoint::of(graph) })
 }

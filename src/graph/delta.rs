@@ -1,70 +1,95 @@
 //! The difference between two checkpoints, as a JSON Patch (RFC 6902).
 //!
+//! Both checkpoints are JSON texts. Parts with the same text are the same, so only the parts around a difference are read
+//! any further.
+//!
 //! A thread's memory consists mostly of lists that grow at one end and, once full, lose elements at
 //! the other. Comparing such a list position by position would rewrite it each time. Lists are
 //! therefore aligned first: common elements are kept, and only the others are written. As a result, a
 //! step in an old thread costs no more than one in a new thread.
 
-use serde_json::{Map, Value};
+use std::{borrow::Cow, collections::BTreeMap};
 
-use super::pointer;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::{
+    json::{Json, elements, members},
+    pointer,
+};
 
 /// The maximum length of the differing parts of two lists that are aligned. Longer ones are
 /// compared position by position.
 const MAX_ALIGNED: usize = 128;
 
-/// Returns the patch that turns `before` into `after`, as JSON.
-pub(super) fn between(before: &Value, after: &Value) -> Value {
+/// Returns the patch that turns `before` into `after`.
+pub(super) fn between(before: &Json, after: &Json) -> Json {
     let mut delta = Delta { path: Vec::new(), operations: Vec::new() };
-    delta.values(before, after);
-    Value::Array(delta.operations)
+    delta.values(before.text(), after.text());
+    Json::of(&delta.operations)
 }
 
-struct Delta<'v> {
+struct Delta<'t> {
     /// The place of the values that are compared. Most places have no difference, so it is written only for an operation.
-    path: Vec<Part<'v>>,
-    operations: Vec<Value>,
+    path: Vec<Part<'t>>,
+    operations: Vec<Operation<'t>>,
+}
+
+/// An operation of a patch.
+#[derive(Serialize)]
+struct Operation<'t> {
+    op: &'static str,
+    path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<&'t RawValue>,
 }
 
 /// A part of a path.
 #[derive(Clone, Copy)]
-enum Part<'v> {
-    Member(&'v str),
+enum Part<'t> {
+    /// A member, by its name in quotes.
+    Member(&'t str),
     Element(usize),
 }
 
-impl<'v> Delta<'v> {
-    fn values(&mut self, before: &'v Value, after: &'v Value) {
-        match (before, after) {
-            (Value::Object(before), Value::Object(after)) => self.objects(before, after),
-            (Value::Array(before), Value::Array(after)) => self.lists(before, after),
-            (before, after) if before == after => {}
-            (_, after) => self.write("replace", Some(after)),
+impl<'t> Delta<'t> {
+    fn values(&mut self, before: &'t str, after: &'t str) {
+        if before == after {
+            return;
+        }
+        match (before.as_bytes()[0], after.as_bytes()[0]) {
+            (b'{', b'{') => self.objects(before, after),
+            (b'[', b'[') => self.lists(before, after),
+            _ => self.write("replace", Some(after)),
         }
     }
 
-    fn objects(&mut self, before: &'v Map<String, Value>, after: &'v Map<String, Value>) {
-        if before.len() == after.len() && before.keys().eq(after.keys()) {
-            for ((key, old), new) in before.iter().zip(after.values()) {
-                self.at(Part::Member(key), |delta| delta.values(old, new));
+    fn objects(&mut self, before: &'t str, after: &'t str) {
+        let (before, after): (Vec<_>, Vec<_>) = (members(before).collect(), members(after).collect());
+        if before.iter().map(|(name, _)| name).eq(after.iter().map(|(name, _)| name)) {
+            for ((name, old), (_, new)) in before.into_iter().zip(after) {
+                self.at(Part::Member(name), |delta| delta.values(old, new));
             }
             return;
         }
-        for key in before.keys().filter(|key| !after.contains_key(*key)) {
-            self.at(Part::Member(key), Self::remove);
+        let (old, new): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            (before.iter().copied().collect(), after.iter().copied().collect());
+        for (name, _) in before.iter().filter(|(name, _)| !new.contains_key(name)) {
+            self.at(Part::Member(name), Self::remove);
         }
-        for (key, value) in after {
-            match before.get(key) {
-                Some(old) => self.at(Part::Member(key), |delta| delta.values(old, value)),
-                None => self.at(Part::Member(key), |delta| delta.add(value)),
+        for (name, value) in after {
+            match old.get(name) {
+                Some(old) => self.at(Part::Member(name), |delta| delta.values(old, value)),
+                None => self.at(Part::Member(name), |delta| delta.add(value)),
             }
         }
     }
 
     /// Aligns two lists. The positions in operations refer to the list as left by the previous
     /// operations. The elements before `position` are final.
-    fn lists(&mut self, before: &'v [Value], after: &'v [Value]) {
-        let start = before.iter().zip(after).take_while(|(old, new)| old == new).count();
+    fn lists(&mut self, before: &'t str, after: &'t str) {
+        let (before, after): (Vec<_>, Vec<_>) = (elements(before).collect(), elements(after).collect());
+        let start = before.iter().zip(&after).take_while(|(old, new)| old == new).count();
         let (before, after) = (&before[start..], &after[start..]);
         let end = before.iter().rev().zip(after.iter().rev()).take_while(|(old, new)| old == new).count();
         let (before, after) = (&before[..before.len() - end], &after[..after.len() - end]);
@@ -78,7 +103,7 @@ impl<'v> Delta<'v> {
 
     /// Patches the elements between two kept ones: paired elements are changed, and the others are
     /// added or removed. Returns the position after them.
-    fn gap(&mut self, position: usize, before: &'v [Value], after: &'v [Value]) -> usize {
+    fn gap(&mut self, position: usize, before: &[&'t str], after: &[&'t str]) -> usize {
         let pairs = before.len().min(after.len());
         // Removed elements are usually the oldest, so the last ones are paired.
         let (removed, changed) = before.split_at(before.len() - pairs);
@@ -94,13 +119,13 @@ impl<'v> Delta<'v> {
         position + after.len()
     }
 
-    fn at(&mut self, part: Part<'v>, compare: impl FnOnce(&mut Self)) {
+    fn at(&mut self, part: Part<'t>, compare: impl FnOnce(&mut Self)) {
         self.path.push(part);
         compare(self);
         self.path.pop();
     }
 
-    fn add(&mut self, value: &Value) {
+    fn add(&mut self, value: &'t str) {
         self.write("add", Some(value));
     }
 
@@ -109,22 +134,24 @@ impl<'v> Delta<'v> {
     }
 
     /// Writes an operation at the current place.
-    fn write(&mut self, operation: &str, value: Option<&Value>) {
+    fn write(&mut self, op: &'static str, value: Option<&'t str>) {
         let mut path = String::new();
         for part in &self.path {
             match part {
-                Part::Member(key) => pointer::push(&mut path, key),
+                Part::Member(name) => {
+                    let name: Cow<'_, str> = serde_json::from_str(name).expect("a name is a string");
+                    pointer::push(&mut path, &name);
+                }
                 Part::Element(position) => pointer::push(&mut path, &position.to_string()),
             }
         }
-        let members = [("op", Value::from(operation)), ("path", Value::from(path))];
-        let members = members.into_iter().chain(value.map(|value| ("value", value.clone())));
-        self.operations.push(members.map(|(name, member)| (name.to_owned(), member)).collect());
+        let value = value.map(|value| serde_json::from_str(value).expect("a part of JSON is JSON"));
+        self.operations.push(Operation { op, path, value });
     }
 }
 
 /// Returns the positions of a longest common subsequence, in order.
-fn common(before: &[Value], after: &[Value]) -> Vec<(usize, usize)> {
+fn common(before: &[&str], after: &[&str]) -> Vec<(usize, usize)> {
     let (rows, columns) = (before.len(), after.len());
     if rows == 0 || columns == 0 || rows.max(columns) > MAX_ALIGNED {
         return Vec::new();
@@ -159,9 +186,13 @@ fn common(before: &[Value], after: &[Value]) -> Vec<(usize, usize)> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
+
+    fn between(before: &Value, after: &Value) -> Value {
+        super::between(&Json::of(before), &Json::of(after)).value()
+    }
 
     /// Generates any value that a checkpoint may hold, with keys that need escaping in a path.
     fn anything() -> impl Strategy<Value = Value> {
@@ -196,7 +227,7 @@ mod tests {
         let mut after = list[1..].to_vec();
         after[34]["undo"] = json!(false); // it is no longer among the newest
         after.push(json!({ "n": 40, "undo": true }));
-        let delta = between(&json!({ "log": list }), &json!({ "log": after }));
-        insta::assert_snapshot!(serde_json::to_string(&delta).unwrap(), @r#"[{"op":"remove","path":"/log/0"},{"op":"replace","path":"/log/34/undo","value":false},{"op":"add","path":"/log/39","value":{"n":40,"undo":true}}]"#);
+        let delta = super::between(&Json::of(&json!({ "log": list })), &Json::of(&json!({ "log": after })));
+        insta::assert_snapshot!(delta.text(), @r#"[{"op":"remove","path":"/log/0"},{"op":"replace","path":"/log/34/undo","value":false},{"op":"add","path":"/log/39","value":{"n":40,"undo":true}}]"#);
     }
 }

@@ -11,10 +11,11 @@ use tokio::time::Instant;
 
 use super::{
     action::{ActionRecord, Status},
-    checkpoint::Checkpoint,
+    checkpoint::{Checkpoint, Restored},
     delta,
     digest::Digest,
     engine::Engine,
+    json::Json,
     node::State,
     store::{
         Acquired, AuditDraft, Changes, Error, Lease, Outbound, Outgoing, QueuedMessage, Seq, StepRecord, Then,
@@ -61,15 +62,17 @@ pub(super) struct Session<S: State> {
     decided: Option<ActionRecord>,
     version: Version,
     /// The checkpoint as it is in the store with the steps that are held back. Each delta is relative to it.
-    saved: Arc<Value>,
+    saved: Json,
     /// The checkpoint as it will be in the store when the last step is saved.
-    staged: Arc<Value>,
+    staged: Json,
     snapshot_version: Version,
     /// The steps that are held back, to be written with the next one.
     held: Option<Held>,
-    /// True if the next step must store the full checkpoint, because the saved one could not be
-    /// read.
+    /// True if the saved checkpoint could not be read.
     anew: bool,
+    /// True if the next step must store the full checkpoint, because the saved one could not be
+    /// read, or was written by a program whose checkpoints had other fields.
+    whole: bool,
     messages: VecDeque<QueuedMessage>,
     /// The position of the newest known message.
     newest_seq: Seq,
@@ -96,25 +99,20 @@ impl<S: State> Session<S> {
         let Acquired { lease, saved, messages, decided } = acquired;
         let version = saved.version;
         let snapshot_version = version - saved.deltas.len() as Version;
-        let read = saved.restore().and_then(|value| {
-            let checkpoint: Checkpoint<S> = match &value {
-                Value::Null => Checkpoint::of(lease.graph.clone()),
-                value => serde::Deserialize::deserialize(value).map_err(|error| Error::Corrupt {
-                    what: format!("the checkpoint at version {version}: {error}"),
-                })?,
-            };
-            if checkpoint.graph != lease.graph {
-                let (found, graph) = (&checkpoint.graph, &lease.graph);
+        let read = Restored::<S>::read(&saved, &lease.graph).and_then(|restored| {
+            if restored.checkpoint.graph != lease.graph {
+                let (found, graph) = (&restored.checkpoint.graph, &lease.graph);
                 let what = format!("the checkpoint at version {version} is of the graph `{found}`, not of `{graph}`");
                 return Err(Error::Corrupt { what });
             }
-            Ok((value, checkpoint))
+            Ok(restored)
         });
-        let (saved, checkpoint, anew) = match read {
-            Ok((value, checkpoint)) => (value, checkpoint, false),
+        let (Restored { checkpoint, text, as_saved }, anew) = match read {
+            Ok(restored) => (restored, false),
             Err(error) => {
                 tracing::error!(thread.id = %lease.thread, error = countersign_core::cause::chain(&error), "A checkpoint cannot be read; its thread starts from an empty one");
-                (Value::Null, Checkpoint::of(lease.graph.clone()), true)
+                let checkpoint = Checkpoint::of(lease.graph.clone());
+                (Restored { checkpoint, text: Json::null(), as_saved: false }, true)
             }
         };
         let newest_seq = messages.iter().map(|message| message.seq).max().unwrap_or(0);
@@ -131,11 +129,12 @@ impl<S: State> Session<S> {
             status_due: None,
             decided: decided.map(|decided| *decided),
             version,
-            saved: Arc::new(saved),
-            staged: Arc::default(),
+            saved: text,
+            staged: Json::null(),
             snapshot_version,
             held: None,
             anew,
+            whole: !as_saved,
             newest_seq,
             messages: in_order(messages),
         }
@@ -239,7 +238,7 @@ impl<S: State> Session<S> {
     /// counts as saved only when the store has accepted it ([`Engine::save`]), so a step that was
     /// not stored does not affect the next delta.
     pub(super) fn step(&mut self, step: StepInfo<'_>) -> Changes {
-        let now = Arc::new(serde_json::to_value(&self.checkpoint).expect("a checkpoint is plain data"));
+        let now = Json::of(&self.checkpoint);
         let delta = delta::between(&self.saved, &now);
         let mut changes = self.changes();
         let version = self.version + self.held_steps() + 1;
@@ -255,8 +254,8 @@ impl<S: State> Session<S> {
             usage: step.usage,
             error: step.error,
         });
-        if step.pause || self.anew || version - self.snapshot_version >= SNAPSHOT_EVERY {
-            changes.snapshot = Some(Arc::clone(&now));
+        if step.pause || self.whole || version - self.snapshot_version >= SNAPSHOT_EVERY {
+            changes.snapshot = Some(now.clone());
         }
         self.staged = now;
         changes
@@ -285,9 +284,9 @@ impl<S: State> Session<S> {
     /// Updates the session after a write was stored or held back, with the last step in it or without.
     fn mark_written(&mut self, changes: &Changes, with_step: bool) {
         if with_step {
-            self.saved = std::mem::take(&mut self.staged);
+            self.saved = self.staged.clone();
             self.input = None;
-            self.anew = false;
+            (self.anew, self.whole) = (false, false);
         }
         self.acks.clear();
         self.audit.retain(|event| !changes.audit.contains(event));

@@ -633,7 +633,7 @@ async fn a_thread_that_cannot_be_read_begins_anew_and_says_so() {
     bench.store.ingest(&Delivery { to, dedup: Vec::new(), at: bench.clock.now() }).await.unwrap();
     let now = bench.clock.now();
     let mut acquired = bench.store.acquire(&worker, Duration::from_secs(30), now, None).await.unwrap().unwrap();
-    acquired.saved.snapshot = Some(json!({ "format": 1, "turns": "unheard of" }));
+    acquired.saved.snapshot = Some(json!({ "format": 1, "turns": "unheard of" }).into());
     acquired.saved.deltas.clear();
     bench.engine.advance(acquired).await.unwrap();
     let saved = bench.store.load(&thread()).await.unwrap().unwrap();

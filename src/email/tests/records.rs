@@ -21,7 +21,7 @@ async fn each_step_is_recorded_once_with_the_state_before_and_after() {
     let mut state = serde_json::Value::Null;
     let mut classes = Vec::new();
     for step in world.steps(&thread).await {
-        let delta: json_patch::Patch = serde_json::from_value(step.delta).unwrap();
+        let delta: json_patch::Patch = step.delta.read().unwrap();
         json_patch::patch(&mut state, &delta).unwrap();
         classes.push((step.node, state["state"]["classification"].clone()));
     }

@@ -1,7 +1,5 @@
 //! The contents of one atomic write.
 
-use std::sync::Arc;
-
 use countersign_core::{
     clock::Timestamp,
     ids::{CommitId, RunId, ThreadId},
@@ -10,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{AuditDraft, Outgoing, Seq, ThreadMessage};
-use crate::action::ActionRecord;
+use crate::{action::ActionRecord, json::Json};
 
 /// One step of a run, as saved: the change that it made to the checkpoint, and the facts for the
 /// trace.
@@ -26,7 +24,7 @@ pub struct StepRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,
     /// The change of the checkpoint, as a JSON Patch.
-    pub delta: Value,
+    pub delta: Json,
     /// The continuation: the name of a node, `await` or `end`.
     pub next: String,
     /// The time at which the step began.
@@ -72,7 +70,7 @@ pub struct Changes {
     /// The steps that were run, in order; allowed only with a lease.
     pub steps: Vec<StepRecord>,
     /// The full checkpoint after the last step, which is included from time to time.
-    pub snapshot: Option<Arc<Value>>,
+    pub snapshot: Option<Json>,
     /// The positions of mailbox entries to acknowledge.
     pub acks: Vec<Seq>,
     /// The positions of interactions of the same partition to acknowledge.

@@ -1,7 +1,7 @@
 //! The parts of a thread that are deleted when its retention period ends.
 
+use crate::json::Json;
 use countersign_core::{clock::Timestamp, ids::ThreadId};
-use serde_json::Value;
 
 use super::{AuditEntry, Version};
 use crate::action::Status;
@@ -22,7 +22,7 @@ pub struct Forget {
     pub before: Timestamp,
     /// The checkpoint that remains when the steps are deleted. `None` if the whole thread is
     /// deleted, with its actions and its audit trail.
-    pub checkpoint: Option<Value>,
+    pub checkpoint: Option<Json>,
     /// True if its files are deleted as well, except those that another thread shows. If the whole
     /// thread is deleted, its files always are.
     pub files: bool,

@@ -6,10 +6,9 @@ use countersign_core::{
     clock::Timestamp,
     ids::{GraphName, ThreadId, WorkerId},
 };
-use serde_json::Value;
 
 use super::{QueuedMessage, Version};
-use crate::action::ActionRecord;
+use crate::{action::ActionRecord, json::Json};
 
 /// Proof that this worker may advance one thread. Only [`super::Store::acquire`] creates one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,9 +54,9 @@ pub struct Saved {
     /// The version after all deltas.
     pub version: Version,
     /// The last full checkpoint, if there is one.
-    pub snapshot: Option<Value>,
+    pub snapshot: Option<Json>,
     /// The deltas since the snapshot, as JSON Patches, oldest first.
-    pub deltas: Vec<Value>,
+    pub deltas: Vec<Json>,
 }
 
 /// The treatment of the lease after a commit.

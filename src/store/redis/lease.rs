@@ -8,7 +8,10 @@ use countersign_core::{
     clock::Timestamp,
     ids::{GraphName, ThreadId, WorkerId},
 };
-use countersign_graph::store::{Acquired, Error, Lease, QueuedMessage, Saved, Seq, Version};
+use countersign_graph::{
+    json::Json,
+    store::{Acquired, Error, Lease, QueuedMessage, Saved, Seq, Version},
+};
 
 use super::{RedisStore, aside, json, scripts::Call};
 use crate::aside::{StoredPlace, reason_of};
@@ -129,7 +132,7 @@ async fn read_saved(store: &RedisStore, thread: &ThreadId, (version, snapshot, s
     /// fields to the step.
     #[derive(serde::Deserialize)]
     struct Difference {
-        delta: serde_json::Value,
+        delta: Json,
     }
     let read = || -> Result<Saved, Error> {
         let snapshot = snapshot.map(|stored| json::read("a checkpoint", &stored)).transpose()?;
@@ -141,7 +144,7 @@ async fn read_saved(store: &RedisStore, thread: &ThreadId, (version, snapshot, s
         Err(error) => {
             let place = StoredPlace::of_thread("checkpoint", thread, "as it is saved");
             aside::note(store, thread, &place, &reason_of(&error)).await;
-            Saved { version, snapshot: Some("unreadable".into()), deltas: Vec::new() }
+            Saved { version, snapshot: Some(Json::of("unreadable")), deltas: Vec::new() }
         }
     }
 }

@@ -4,9 +4,11 @@ use countersign_core::{
     clock::Timestamp,
     ids::{GraphName, ThreadId},
 };
-use countersign_graph::store::{Backlog, Error, Saved, StepRecord, ThreadSummary, Version};
+use countersign_graph::{
+    json::Json,
+    store::{Backlog, Error, Saved, StepRecord, ThreadSummary, Version},
+};
 use rusqlite::{Connection, OptionalExtension as _, params};
-use serde_json::Value;
 
 use super::{
     failure::Failure,
@@ -23,14 +25,14 @@ pub(super) fn pack_step(step: &StepRecord) -> Vec<u8> {
         run: run.clone(),
         node: node.clone(),
         input: input.clone(),
-        delta: Value::Null,
+        delta: Json::null(),
         next: next.clone(),
         at: *at,
         duration_ms: *duration_ms,
         usage: usage.clone(),
         error: error.clone(),
     };
-    packed::pack([json(delta), json(&without_delta)].join("\n").into_bytes())
+    packed::pack([delta.text(), &json(&without_delta)].join("\n").into_bytes())
 }
 
 /// Calls `read` with the two lines of a packed step.
@@ -61,7 +63,7 @@ impl StoredSaved {
         };
         read().unwrap_or_else(|error| {
             unreadable(error);
-            Saved { version, snapshot: Some(Value::from("unreadable")), deltas: Vec::new() }
+            Saved { version, snapshot: Some(Json::of("unreadable")), deltas: Vec::new() }
         })
     }
 }
@@ -113,7 +115,7 @@ pub(super) fn read_steps(
     mut unreadable: impl FnMut(Version, Error),
 ) -> Vec<(Version, StepRecord)> {
     let read = |delta: &[u8], record: &[u8]| -> Result<StepRecord, Error> {
-        let delta: Value = parse(delta, "a step")?;
+        let delta: Json = parse(delta, "a step")?;
         Ok(StepRecord { delta, ..aside::parse_versioned("a step", record, StepRecord::FORMAT)? })
     };
     let read = |(version, step): StoredStep| match unpack_step(&step, read) {

@@ -43,14 +43,14 @@ pub(crate) async fn a_snapshot_takes_the_place_of_the_differences(f: impl Fixtur
     for (version, changes) in [one, two, three].iter().enumerate() {
         store.commit(&lease, version as u64, changes, Then::Keep).await.unwrap();
     }
-    let expected = Saved { version: 3, snapshot: Some(whole), deltas: vec![delta("three")] };
+    let expected = Saved { version: 3, snapshot: Some(whole.into()), deltas: vec![delta("three")] };
     assert_eq!(store.load(&thread(1)).await.unwrap(), Some(expected));
     assert_eq!(store.steps(&thread(1), 0, 10).await.unwrap().len(), 3, "the trace is whole");
 
     let whole = json!({ "state": { "log": [] } });
     let four = Changes { steps: vec![step("four")], snapshot: Some(whole.clone().into()), ..changes(&thread(1)) };
     store.commit(&lease, 3, &four, Then::Release).await.unwrap();
-    let expected = Saved { version: 4, snapshot: Some(whole), deltas: vec![] };
+    let expected = Saved { version: 4, snapshot: Some(whole.into()), deltas: vec![] };
     assert_eq!(store.load(&thread(1)).await.unwrap(), Some(expected));
 }
 

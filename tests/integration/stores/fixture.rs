@@ -6,6 +6,7 @@ use countersign::{
     clock::Timestamp,
     graph::{
         action::{ActionRecord, Approver, NewRecord, Policy, Scope, Status},
+        json::Json,
         store::{
             Acquired, ActionChange, AuditDraft, AuditKind, Changes, Claimed, Delivery, Destination, Holder, Ingested,
             Outbound, Outgoing, QueuedMessage, Seq, StepRecord, Store, ThreadMessage,
@@ -14,7 +15,7 @@ use countersign::{
     ids::{ActionId, ApprovalId, CommitId, Nonce, Partition, ThreadId, WorkerId},
     reply::{Card, Reply},
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// A store of its own for one test.
 pub(crate) trait Fixture: Sized + Send + Sync {
@@ -197,8 +198,8 @@ pub(crate) fn step(what: &str) -> StepRecord {
 }
 
 /// The difference that [`step`] makes.
-pub(crate) fn delta(what: &str) -> Value {
-    json!([{ "op": "add", "path": "/state/log/-", "value": what }])
+pub(crate) fn delta(what: &str) -> Json {
+    json!([{ "op": "add", "path": "/state/log/-", "value": what }]).into()
 }
 
 /// A line of the record.

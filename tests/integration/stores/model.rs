@@ -9,6 +9,7 @@ use countersign::{
     clock::Timestamp,
     graph::{
         action::ActionRecord,
+        json::Json,
         store::{
             ActionChange, AuditDraft, Changes, Outbound, Outgoing, Posted, Sent, TRIED_OFTEN, Then, ThreadMessage,
             TimerChange, Version,
@@ -46,8 +47,8 @@ pub(crate) struct Thread {
     pub(crate) lease: Claim,
     pub(crate) fence: u64,
     pub(crate) version: Version,
-    pub(crate) snapshot: Option<Value>,
-    pub(crate) deltas: Vec<Value>,
+    pub(crate) snapshot: Option<Json>,
+    pub(crate) deltas: Vec<Json>,
     pub(crate) steps: usize,
     pub(crate) actions: BTreeMap<ActionId, ActionRecord>,
     pub(crate) audit: Vec<AuditDraft>,
@@ -140,7 +141,7 @@ impl Model {
             thread.deltas.push(step.delta.clone());
         }
         if let Some(snapshot) = &changes.snapshot {
-            thread.snapshot = Some(Value::clone(snapshot));
+            thread.snapshot = Some(snapshot.clone());
             thread.deltas.clear();
         }
         thread.version = version;

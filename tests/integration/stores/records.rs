@@ -308,7 +308,7 @@ fn later(f: &impl Fixture) -> Timestamp {
 }
 
 fn forgetting(f: &impl Fixture, n: u32) -> Forget {
-    let (checkpoint, record) = (Some(json!({ "turns": 3 })), Vec::new());
+    let (checkpoint, record) = (Some(json!({ "turns": 3 }).into()), Vec::new());
     Forget { thread: thread(n), version: 2, before: later(f), checkpoint, files: false, record }
 }
 
@@ -358,7 +358,7 @@ pub(crate) async fn a_forgotten_thread_goes_on_from_what_stays(f: impl Fixture) 
     assert_eq!(f.store().steps(&thread(1), 0, 10).await.unwrap(), []);
     assert_eq!(f.store().audit(&thread(1)).await.unwrap(), record, "the record is not touched");
     let saved = f.store().load(&thread(1)).await.unwrap().unwrap();
-    assert_eq!((saved.version, saved.snapshot, saved.deltas), (2, Some(json!({ "turns": 3 })), vec![]));
+    assert_eq!((saved.version, saved.snapshot, saved.deltas), (2, Some(json!({ "turns": 3 }).into()), vec![]));
 
     f.hears(&thread(1), "one more thing").await;
     let Acquired { lease, .. } = f.acquire_only("w1", &thread(1)).await.unwrap();
