@@ -16,6 +16,8 @@ use serde_json::{
     ser::{CompactFormatter, Formatter},
 };
 
+use super::json::Output;
+
 /// The largest integer that all programs read in the same way: RFC 8785 treats numbers as doubles.
 const MAX_INTEGER: u64 = (1 << 53) - 1;
 
@@ -30,23 +32,6 @@ pub(crate) fn write<T: Serialize + ?Sized>(data: &T, out: &mut Vec<u8>) -> Resul
     let written = data.serialize(&mut Serializer::with_formatter(Output(&output), form));
     *out = output.into_inner();
     written
-}
-
-/// The output of the serializer, which its formatter reads as well.
-struct Output<'o>(&'o RefCell<Vec<u8>>);
-
-impl Write for Output<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.borrow_mut().write(bytes)
-    }
-
-    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.0.borrow_mut().write_all(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 /// A formatter that sorts the members of objects.
@@ -64,6 +49,8 @@ struct Member {
     name: Range<usize>,
     /// The end of the value.
     end: usize,
+    /// True if the order of the name's bytes is that of its UTF-16 code units: all are ASCII, and none is escaped.
+    is_plain: bool,
 }
 
 impl CanonicalFormatter<'_> {
@@ -95,13 +82,15 @@ impl Formatter for CanonicalFormatter<'_> {
     fn begin_object_key<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
         CompactFormatter.begin_object_key(writer, first)?;
         let begin = self.position();
-        self.members.push(Member { name: begin..begin, end: begin });
+        self.members.push(Member { name: begin..begin, end: begin, is_plain: true });
         Ok(())
     }
 
     fn end_object_key<W: ?Sized + Write>(&mut self, _: &mut W) -> io::Result<()> {
-        let end = self.position();
-        self.members.last_mut().expect("a member has begun").name.end = end;
+        let output = self.output.borrow();
+        let member = self.members.last_mut().expect("a member has begun");
+        member.name.end = output.len();
+        member.is_plain = output[member.name.clone()].iter().all(|byte| byte.is_ascii() && *byte != b'\\');
         Ok(())
     }
 
@@ -128,12 +117,12 @@ fn check_size(integer: u64) -> io::Result<()> {
 
 /// Moves the members of an object, which are at the end of the output, into the order of their names.
 fn sort(output: &mut Vec<u8>, members: &mut [Member]) {
-    let by_name = |one: &Member, other: &Member| order(&output[one.name.clone()], &output[other.name.clone()]);
-    if members.is_sorted_by(|one, other| by_name(one, other) != Ordering::Greater) {
+    let in_order = |one: &Member, other: &Member| order(output, one, other);
+    if members.is_sorted_by(|one, other| in_order(one, other) != Ordering::Greater) {
         return;
     }
     let (begin, end) = (members[0].name.start, output.len());
-    members.sort_by(by_name);
+    members.sort_by(in_order);
     for (place, member) in members.iter().enumerate() {
         if place > 0 {
             output.push(b',');
@@ -144,14 +133,14 @@ fn sort(output: &mut Vec<u8>, members: &mut [Member]) {
     output.truncate(end);
 }
 
-/// Returns the order of two names, which are in quotes: that of their UTF-16 code units.
-fn order(one: &[u8], other: &[u8]) -> Ordering {
-    let is_plain = |name: &[u8]| name.is_ascii() && !name.contains(&b'\\');
-    if is_plain(one) && is_plain(other) {
-        let text = |name: &[u8]| name.len() - 1;
-        return one[..text(one)].cmp(&other[..text(other)]);
+/// Returns the order of two members: that of the UTF-16 code units of their names.
+fn order(output: &[u8], one: &Member, other: &Member) -> Ordering {
+    let name = |member: &Member| &output[member.name.clone()];
+    if one.is_plain && other.is_plain {
+        let without_last_quote = |member: &Member| &output[member.name.start..member.name.end - 1];
+        return without_last_quote(one).cmp(without_last_quote(other));
     }
-    let text = |name| serde_json::from_slice::<String>(name).expect("a name was just written");
+    let text = |member| serde_json::from_slice::<String>(name(member)).expect("a name was just written");
     text(one).encode_utf16().cmp(text(other).encode_utf16())
 }
 

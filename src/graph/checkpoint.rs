@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::{
     buttons::ReplyWithButtons,
+    indexed::Indexed,
     json::Json,
     node::State,
     store::{Error, Saved},
@@ -220,7 +221,7 @@ fn number(value: &Value) -> Option<u32> {
 pub(super) struct Restored<S: State> {
     pub(super) checkpoint: Checkpoint<S>,
     /// The checkpoint as this program writes it.
-    pub(super) text: Json,
+    pub(super) text: Indexed,
     /// True if it was saved with the same values: a later difference then fits what is saved.
     pub(super) as_saved: bool,
 }
@@ -230,18 +231,20 @@ impl<S: State> Restored<S> {
     pub(super) fn read(saved: &Saved, graph: &GraphName) -> Result<Self, Error> {
         let corrupt = |error| Error::Corrupt { what: format!("the checkpoint at version {}: {error}", saved.version) };
         match (&saved.snapshot, saved.deltas.is_empty()) {
-            (None, true) => Ok(Self { checkpoint: Checkpoint::of(graph.clone()), text: Json::null(), as_saved: true }),
+            (None, true) => {
+                Ok(Self { checkpoint: Checkpoint::of(graph.clone()), text: Indexed::null(), as_saved: true })
+            }
             (Some(snapshot), true) => {
                 let checkpoint = snapshot.read().map_err(corrupt)?;
-                let text = Json::of(&checkpoint);
-                let as_saved = text == *snapshot;
+                let text = Indexed::of(&checkpoint);
+                let as_saved = text.json() == snapshot;
                 Ok(Self { checkpoint, text, as_saved })
             }
             (_, false) => {
                 let value = saved.restore()?;
                 let checkpoint = Checkpoint::deserialize(&value).map_err(corrupt)?;
-                let text = Json::of(&checkpoint);
-                let as_saved = text.value() == value;
+                let text = Indexed::of(&checkpoint);
+                let as_saved = text.json().value() == value;
                 Ok(Self { checkpoint, text, as_saved })
             }
         }

@@ -8,13 +8,14 @@
 //! therefore aligned first: common elements are kept, and only the others are written. As a result, a
 //! step in an old thread costs no more than one in a new thread.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{
-    json::{Json, elements, members},
+    indexed::{self, Indexed, Kind},
+    json::Json,
     pointer,
 };
 
@@ -23,11 +24,14 @@ use super::{
 const MAX_ALIGNED: usize = 128;
 
 /// Returns the patch that turns `before` into `after`.
-pub(super) fn between(before: &Json, after: &Json) -> Json {
+pub(super) fn between(before: &Indexed, after: &Indexed) -> Json {
     let mut delta = Delta { path: Vec::new(), operations: Vec::new() };
-    delta.values(before.text(), after.text());
+    delta.values(before.whole(), after.whole());
     Json::of(&delta.operations)
 }
+
+/// A value in one of the checkpoints.
+type Value<'t> = indexed::Part<'t>;
 
 struct Delta<'t> {
     /// The place of the values that are compared. Most places have no difference, so it is written only for an operation.
@@ -53,33 +57,31 @@ enum Part<'t> {
 }
 
 impl<'t> Delta<'t> {
-    fn values(&mut self, before: &'t str, after: &'t str) {
-        if before == after {
+    fn values(&mut self, before: Value<'t>, after: Value<'t>) {
+        if before.text() == after.text() {
             return;
         }
-        match (before.as_bytes()[0], after.as_bytes()[0]) {
-            (b'{', b'{') => self.objects(before, after),
-            (b'[', b'[') => self.lists(before, after),
+        match (before.kind(), after.kind()) {
+            (Kind::Object, Kind::Object) => self.objects(before, after),
+            (Kind::List, Kind::List) => self.lists(before, after),
             _ => self.write("replace", Some(after)),
         }
     }
 
-    fn objects(&mut self, before: &'t str, after: &'t str) {
-        let (before, after): (Vec<_>, Vec<_>) = (members(before).collect(), members(after).collect());
-        if before.iter().map(|(name, _)| name).eq(after.iter().map(|(name, _)| name)) {
-            for ((name, old), (_, new)) in before.into_iter().zip(after) {
+    fn objects(&mut self, before: Value<'t>, after: Value<'t>) {
+        if before.parts().map(|(name, _)| name).eq(after.parts().map(|(name, _)| name)) {
+            for ((name, old), (_, new)) in before.parts().zip(after.parts()) {
                 self.at(Part::Member(name), |delta| delta.values(old, new));
             }
             return;
         }
-        let (old, new): (BTreeMap<_, _>, BTreeMap<_, _>) =
-            (before.iter().copied().collect(), after.iter().copied().collect());
-        for (name, _) in before.iter().filter(|(name, _)| !new.contains_key(name)) {
+        let (old, new): (BTreeMap<_, _>, BTreeMap<_, _>) = (before.parts().collect(), after.parts().collect());
+        for (name, _) in before.parts().filter(|(name, _)| !new.contains_key(name)) {
             self.at(Part::Member(name), Self::remove);
         }
-        for (name, value) in after {
+        for (name, value) in after.parts() {
             match old.get(name) {
-                Some(old) => self.at(Part::Member(name), |delta| delta.values(old, value)),
+                Some(old) => self.at(Part::Member(name), |delta| delta.values(*old, value)),
                 None => self.at(Part::Member(name), |delta| delta.add(value)),
             }
         }
@@ -87,11 +89,13 @@ impl<'t> Delta<'t> {
 
     /// Aligns two lists. The positions in operations refer to the list as left by the previous
     /// operations. The elements before `position` are final.
-    fn lists(&mut self, before: &'t str, after: &'t str) {
-        let (before, after): (Vec<_>, Vec<_>) = (elements(before).collect(), elements(after).collect());
-        let start = before.iter().zip(&after).take_while(|(old, new)| old == new).count();
+    fn lists(&mut self, before: Value<'t>, after: Value<'t>) {
+        let elements = |list: Value<'t>| list.parts().map(|(_, element)| element).collect::<Vec<_>>();
+        let (before, after) = (elements(before), elements(after));
+        let same = |(old, new): &(&Value<'t>, &Value<'t>)| old.text() == new.text();
+        let start = before.iter().zip(&after).take_while(same).count();
         let (before, after) = (&before[start..], &after[start..]);
-        let end = before.iter().rev().zip(after.iter().rev()).take_while(|(old, new)| old == new).count();
+        let end = before.iter().rev().zip(after.iter().rev()).take_while(same).count();
         let (before, after) = (&before[..before.len() - end], &after[..after.len() - end]);
 
         let (mut position, mut old, mut new) = (start, 0, 0);
@@ -103,7 +107,7 @@ impl<'t> Delta<'t> {
 
     /// Patches the elements between two kept ones: paired elements are changed, and the others are
     /// added or removed. Returns the position after them.
-    fn gap(&mut self, position: usize, before: &[&'t str], after: &[&'t str]) -> usize {
+    fn gap(&mut self, position: usize, before: &[Value<'t>], after: &[Value<'t>]) -> usize {
         let pairs = before.len().min(after.len());
         // Removed elements are usually the oldest, so the last ones are paired.
         let (removed, changed) = before.split_at(before.len() - pairs);
@@ -111,10 +115,10 @@ impl<'t> Delta<'t> {
             self.at(Part::Element(position), Self::remove);
         }
         for (offset, (old, new)) in changed.iter().zip(after).enumerate() {
-            self.at(Part::Element(position + offset), |delta| delta.values(old, new));
+            self.at(Part::Element(position + offset), |delta| delta.values(*old, *new));
         }
         for (offset, new) in after.iter().enumerate().skip(pairs) {
-            self.at(Part::Element(position + offset), |delta| delta.add(new));
+            self.at(Part::Element(position + offset), |delta| delta.add(*new));
         }
         position + after.len()
     }
@@ -125,7 +129,7 @@ impl<'t> Delta<'t> {
         self.path.pop();
     }
 
-    fn add(&mut self, value: &'t str) {
+    fn add(&mut self, value: Value<'t>) {
         self.write("add", Some(value));
     }
 
@@ -134,29 +138,29 @@ impl<'t> Delta<'t> {
     }
 
     /// Writes an operation at the current place.
-    fn write(&mut self, op: &'static str, value: Option<&'t str>) {
+    fn write(&mut self, op: &'static str, value: Option<Value<'t>>) {
         let mut path = String::new();
         for part in &self.path {
             match part {
                 Part::Member(name) => {
-                    let name: Cow<'_, str> = serde_json::from_str(name).expect("a name is a string");
+                    let name: String = serde_json::from_str(name).expect("a name is a string");
                     pointer::push(&mut path, &name);
                 }
                 Part::Element(position) => pointer::push(&mut path, &position.to_string()),
             }
         }
-        let value = value.map(|value| serde_json::from_str(value).expect("a part of JSON is JSON"));
+        let value = value.map(|value| serde_json::from_str(value.text()).expect("a part of JSON is JSON"));
         self.operations.push(Operation { op, path, value });
     }
 }
 
 /// Returns the positions of a longest common subsequence, in order.
-fn common(before: &[&str], after: &[&str]) -> Vec<(usize, usize)> {
+fn common(before: &[Value<'_>], after: &[Value<'_>]) -> Vec<(usize, usize)> {
     let (rows, columns) = (before.len(), after.len());
     if rows == 0 || columns == 0 || rows.max(columns) > MAX_ALIGNED {
         return Vec::new();
     }
-    let same: Vec<bool> = before.iter().flat_map(|old| after.iter().map(move |new| old == new)).collect();
+    let same: Vec<bool> = before.iter().flat_map(|old| after.iter().map(move |new| old.text() == new.text())).collect();
     // `longest[row][column]` is the length of a longest common subsequence of `before[row..]` and `after[column..]`.
     let width = columns + 1;
     let mut longest = vec![0u8; (rows + 1) * width];
@@ -188,10 +192,10 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
-    use super::*;
+    use super::{between as between_texts, *};
 
     fn between(before: &Value, after: &Value) -> Value {
-        super::between(&Json::of(before), &Json::of(after)).value()
+        between_texts(&Indexed::of(before), &Indexed::of(after)).value()
     }
 
     /// Generates any value that a checkpoint may hold, with keys that need escaping in a path.
@@ -227,7 +231,7 @@ mod tests {
         let mut after = list[1..].to_vec();
         after[34]["undo"] = json!(false); // it is no longer among the newest
         after.push(json!({ "n": 40, "undo": true }));
-        let delta = super::between(&Json::of(&json!({ "log": list })), &Json::of(&json!({ "log": after })));
+        let delta = between_texts(&Indexed::of(&json!({ "log": list })), &Indexed::of(&json!({ "log": after })));
         insta::assert_snapshot!(delta.text(), @r#"[{"op":"remove","path":"/log/0"},{"op":"replace","path":"/log/34/undo","value":false},{"op":"add","path":"/log/39","value":{"n":40,"undo":true}}]"#);
     }
 }

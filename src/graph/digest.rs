@@ -98,12 +98,11 @@ impl fmt::Display for Digest {
 /// Returns bytes in hexadecimal.
 fn in_hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut text = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        text.push(char::from(DIGITS[usize::from(byte & 15)]));
+    let mut text = vec![0; 2 * bytes.len()];
+    for (digits, byte) in text.chunks_exact_mut(2).zip(bytes) {
+        digits.copy_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
     }
-    text
+    String::from_utf8(text).expect("hexadecimal digits are ASCII")
 }
 
 /// Writes the kind, the length and the content of a value.

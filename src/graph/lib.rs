@@ -32,6 +32,7 @@ pub mod digest;
 pub mod engine;
 mod external;
 mod follow_up;
+mod indexed;
 pub mod json;
 pub mod keyring;
 mod looks;

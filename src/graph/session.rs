@@ -15,7 +15,7 @@ use super::{
     delta,
     digest::Digest,
     engine::Engine,
-    json::Json,
+    indexed::Indexed,
     node::State,
     store::{
         Acquired, AuditDraft, Changes, Error, Lease, Outbound, Outgoing, QueuedMessage, Seq, StepRecord, Then,
@@ -62,9 +62,9 @@ pub(super) struct Session<S: State> {
     decided: Option<ActionRecord>,
     version: Version,
     /// The checkpoint as it is in the store with the steps that are held back. Each delta is relative to it.
-    saved: Json,
+    saved: Indexed,
     /// The checkpoint as it will be in the store when the last step is saved.
-    staged: Json,
+    staged: Indexed,
     snapshot_version: Version,
     /// The steps that are held back, to be written with the next one.
     held: Option<Held>,
@@ -112,7 +112,7 @@ impl<S: State> Session<S> {
             Err(error) => {
                 tracing::error!(thread.id = %lease.thread, error = countersign_core::cause::chain(&error), "A checkpoint cannot be read; its thread starts from an empty one");
                 let checkpoint = Checkpoint::of(lease.graph.clone());
-                (Restored { checkpoint, text: Json::null(), as_saved: false }, true)
+                (Restored { checkpoint, text: Indexed::null(), as_saved: false }, true)
             }
         };
         let newest_seq = messages.iter().map(|message| message.seq).max().unwrap_or(0);
@@ -130,7 +130,7 @@ impl<S: State> Session<S> {
             decided: decided.map(|decided| *decided),
             version,
             saved: text,
-            staged: Json::null(),
+            staged: Indexed::null(),
             snapshot_version,
             held: None,
             anew,
@@ -238,7 +238,7 @@ impl<S: State> Session<S> {
     /// counts as saved only when the store has accepted it ([`Engine::save`]), so a step that was
     /// not stored does not affect the next delta.
     pub(super) fn step(&mut self, step: StepInfo<'_>) -> Changes {
-        let now = Json::of(&self.checkpoint);
+        let now = Indexed::of(&self.checkpoint);
         let delta = delta::between(&self.saved, &now);
         let mut changes = self.changes();
         let version = self.version + self.held_steps() + 1;
@@ -255,7 +255,7 @@ impl<S: State> Session<S> {
             error: step.error,
         });
         if step.pause || self.whole || version - self.snapshot_version >= SNAPSHOT_EVERY {
-            changes.snapshot = Some(now.clone());
+            changes.snapshot = Some(now.json().clone());
         }
         self.staged = now;
         changes
@@ -284,7 +284,7 @@ impl<S: State> Session<S> {
     /// Updates the session after a write was stored or held back, with the last step in it or without.
     fn mark_written(&mut self, changes: &Changes, with_step: bool) {
         if with_step {
-            self.saved = self.staged.clone();
+            self.saved = std::mem::replace(&mut self.staged, Indexed::null());
             self.input = None;
             (self.anew, self.whole) = (false, false);
         }

@@ -344,8 +344,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Returns the action with this approval key, which its buttons carry.
     async fn action_by_approval(&self, approval: &ApprovalId) -> Result<Option<ActionRecord>, Error>;
 
-    /// Returns an open card that this process has written and posted, as it was then, without asking the store. Somebody
-    /// else may have changed it since. A store in the same process has no need to remember any.
+    /// Returns an open card that this process has written and posted, as it was then, without asking the store. It may
+    /// have changed since.
     fn known_card(&self, _approval: &ApprovalId) -> Option<KnownCard> {
         None
     }

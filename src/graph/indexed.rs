@@ -1,0 +1,218 @@
+//! A JSON text with the places of its parts, so that it can be compared part by part without being parsed.
+//!
+//! The places are noted while the library writes the text, by its formatter.
+
+use std::{
+    cell::RefCell,
+    io::{self, Write},
+    ops::Range,
+};
+
+use serde::Serialize;
+use serde_json::{
+    Serializer,
+    ser::{CompactFormatter, Formatter},
+};
+
+use super::json::{Json, Output};
+
+/// A JSON text with the places of its parts.
+#[derive(Clone, Debug)]
+pub(crate) struct Indexed {
+    json: Json,
+    /// The members and elements, each before those that it contains.
+    places: Vec<Place>,
+}
+
+/// The place of a member of an object or an element of a list.
+#[derive(Clone, Debug, Default)]
+struct Place {
+    /// The name of a member, in quotes. Empty for an element.
+    name: Range<usize>,
+    value: Range<usize>,
+    /// The number of members and elements in the value, including those within others.
+    contains: usize,
+}
+
+impl Indexed {
+    /// Writes data as JSON.
+    ///
+    /// # Panics
+    ///
+    /// As [`Json::of`].
+    pub(crate) fn of<T: Serialize + ?Sized>(data: &T) -> Self {
+        let (output, places) = (RefCell::new(Vec::with_capacity(8192)), RefCell::new(Vec::with_capacity(512)));
+        let formatter = IndexFormatter { output: &output, places: &places, open: Vec::new() };
+        let written = data.serialize(&mut Serializer::with_formatter(Output(&output), formatter));
+        written.expect("stored data is plain data with text keys");
+        let text = String::from_utf8(output.into_inner()).expect("JSON is UTF-8");
+        Self { json: Json::written(text), places: places.into_inner() }
+    }
+
+    /// Returns JSON `null`.
+    pub(crate) fn null() -> Self {
+        Self { json: Json::null(), places: Vec::new() }
+    }
+
+    /// Returns the text.
+    pub(crate) fn json(&self) -> &Json {
+        &self.json
+    }
+
+    /// Returns the whole.
+    pub(crate) fn whole(&self) -> Part<'_> {
+        let text = self.json.text();
+        Part { source: text, text, places: &self.places }
+    }
+}
+
+/// A value in a text.
+#[derive(Clone, Copy)]
+pub(crate) struct Part<'t> {
+    /// The whole text.
+    source: &'t str,
+    text: &'t str,
+    /// The places of the members and elements in the value.
+    places: &'t [Place],
+}
+
+/// The kinds of value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Object,
+    List,
+    /// A text, a number, `true`, `false` or `null`.
+    Leaf,
+}
+
+impl<'t> Part<'t> {
+    /// Returns the text of the value.
+    pub(crate) fn text(&self) -> &'t str {
+        self.text
+    }
+
+    /// Returns the kind of the value.
+    pub(crate) fn kind(&self) -> Kind {
+        match self.text.as_bytes().first() {
+            Some(b'{') => Kind::Object,
+            Some(b'[') => Kind::List,
+            _ => Kind::Leaf,
+        }
+    }
+
+    /// Returns the members or elements, each with its name in quotes, which is empty for an element.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (&'t str, Part<'t>)> + use<'t> {
+        let (source, mut rest) = (self.source, self.places);
+        std::iter::from_fn(move || {
+            let (Place { name, value, contains }, following) = rest.split_first()?;
+            let (places, others) = following.split_at(*contains);
+            rest = others;
+            Some((&source[name.clone()], Part { source, text: &source[value.clone()], places }))
+        })
+    }
+}
+
+/// A formatter that notes the places of members and elements.
+struct IndexFormatter<'o> {
+    output: &'o RefCell<Vec<u8>>,
+    places: &'o RefCell<Vec<Place>>,
+    /// The positions in `places` of the members and elements that are being written.
+    open: Vec<usize>,
+}
+
+impl IndexFormatter<'_> {
+    fn position(&self) -> usize {
+        self.output.borrow().len()
+    }
+
+    fn begin(&mut self) {
+        let at = self.position();
+        let mut places = self.places.borrow_mut();
+        self.open.push(places.len());
+        places.push(Place { name: at..at, value: at..at, contains: 0 });
+    }
+
+    fn end(&mut self) {
+        let (at, place) = (self.position(), self.open.pop().expect("a part has begun"));
+        let mut places = self.places.borrow_mut();
+        let contains = places.len() - place - 1;
+        let place = &mut places[place];
+        (place.value.end, place.contains) = (at, contains);
+    }
+}
+
+impl Formatter for IndexFormatter<'_> {
+    fn begin_array_value<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        CompactFormatter.begin_array_value(writer, first)?;
+        self.begin();
+        Ok(())
+    }
+
+    fn end_array_value<W: ?Sized + Write>(&mut self, _: &mut W) -> io::Result<()> {
+        self.end();
+        Ok(())
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        CompactFormatter.begin_object_key(writer, first)?;
+        self.begin();
+        Ok(())
+    }
+
+    fn end_object_key<W: ?Sized + Write>(&mut self, _: &mut W) -> io::Result<()> {
+        let at = self.position();
+        let member = *self.open.last().expect("a member has begun");
+        self.places.borrow_mut()[member].name.end = at;
+        Ok(())
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        CompactFormatter.begin_object_value(writer)?;
+        let at = self.position();
+        let member = *self.open.last().expect("a member has begun");
+        self.places.borrow_mut()[member].value.start = at;
+        Ok(())
+    }
+
+    fn end_object_value<W: ?Sized + Write>(&mut self, _: &mut W) -> io::Result<()> {
+        self.end();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// Puts a value together from its parts.
+    fn put_together(part: Part<'_>) -> Value {
+        match part.kind() {
+            Kind::Leaf => serde_json::from_str(part.text()).unwrap(),
+            Kind::List => part.parts().map(|(_, part)| put_together(part)).collect(),
+            Kind::Object => part
+                .parts()
+                .map(|(name, part)| (serde_json::from_str::<String>(name).unwrap(), put_together(part)))
+                .collect::<Value>(),
+        }
+    }
+
+    #[derive(Serialize)]
+    enum Kinds {
+        Struct { a: u8, list: Vec<(u8, bool)> },
+        Newtype(Value),
+    }
+
+    #[test]
+    fn a_value_is_the_sum_of_its_parts() {
+        let value = json!({
+            "a": "quoted \" and \\", "b\"": [1, "]", { "c": null }, []], "": {}, "d": true, "e": -1.5e300, "ü": ["ä"],
+        });
+        let kinds = [Kinds::Struct { a: 1, list: vec![(1, true), (2, false)] }, Kinds::Newtype(value)];
+        let indexed = Indexed::of(&kinds);
+        assert_eq!(indexed.json().text(), serde_json::to_string(&kinds).unwrap());
+        assert_eq!(put_together(indexed.whole()), serde_json::to_value(&kinds).unwrap());
+        assert_eq!(put_together(Indexed::null().whole()), Value::Null);
+    }
+}
