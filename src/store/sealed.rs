@@ -9,6 +9,7 @@
 //! *Architecture Invariant:* a record that was read with an invalid seal is never sealed again. It
 //! is written with the seal that it has, so an altered record remains recognisable as altered.
 
+mod recent;
 mod sealing;
 
 use std::{fmt, sync::Arc, time::Duration};
@@ -29,7 +30,10 @@ use countersign_graph::{
 };
 use serde_json::Value;
 
-use self::sealing::{INBOX, split_sealed};
+use self::{
+    recent::RecentRecords,
+    sealing::{INBOX, split_sealed},
+};
 
 /// The maximum number of open records of an earlier version that are sealed at the first start.
 const MAX_ADOPTED: usize = 10_000;
@@ -57,6 +61,7 @@ pub struct SealedStore {
     inner: Arc<dyn Store>,
     keys: Arc<Keyring>,
     scope: SealScope,
+    recent: RecentRecords,
 }
 
 impl fmt::Debug for SealedStore {
@@ -68,7 +73,7 @@ impl fmt::Debug for SealedStore {
 impl SealedStore {
     /// Wraps `inner` with the keys to seal and verify with.
     pub fn new(inner: Arc<dyn Store>, keys: Arc<Keyring>, scope: SealScope) -> Self {
-        Self { inner, keys, scope }
+        Self { inner, keys, scope, recent: RecentRecords::default() }
     }
 
     /// Seals the data that an earlier version left unsealed: records of open cards and of changes
@@ -145,7 +150,9 @@ impl Store for SealedStore {
     }
 
     async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error> {
-        self.with_verified_record(self.inner.commit(lease, expected, &self.sealed_changes(changes), then).await)
+        let sealed = self.sealed_changes(changes);
+        let written = self.inner.commit(lease, expected, &sealed, then).await;
+        self.after_write(sealed, written)
     }
 
     async fn commit_and_claim(
@@ -158,11 +165,14 @@ impl Store for SealedStore {
         most: usize,
     ) -> Result<(Version, Vec<Claimed>), Error> {
         let sealed = self.sealed_changes(changes);
-        self.with_verified_record(self.inner.commit_and_claim(lease, expected, &sealed, then, holder, most).await)
+        let written = self.inner.commit_and_claim(lease, expected, &sealed, then, holder, most).await;
+        self.after_write(sealed, written)
     }
 
     async fn apply(&self, changes: &Changes) -> Result<(), Error> {
-        self.with_verified_record(self.inner.apply(&self.sealed_changes(changes)).await)
+        let sealed = self.sealed_changes(changes);
+        let written = self.inner.apply(&sealed).await;
+        self.after_write(sealed, written)
     }
 
     async fn ingest_and_apply(
@@ -172,8 +182,8 @@ impl Store for SealedStore {
         holder: Option<&Holder>,
     ) -> Result<(bool, Option<Acquired>), Error> {
         let (delivery, changes) = (self.sealed_delivery(delivery), self.sealed_changes(changes));
-        let (is_new, acquired) =
-            self.with_verified_record(self.inner.ingest_and_apply(&delivery, &changes, holder).await)?;
+        let written = self.inner.ingest_and_apply(&delivery, &changes, holder).await;
+        let (is_new, acquired) = self.after_write(changes, written)?;
         Ok((is_new, acquired.map(|acquired| self.unsealed(acquired))))
     }
 
