@@ -46,7 +46,6 @@ mod inbox;
 mod ingest;
 mod json;
 mod keys;
-mod known_cards;
 mod labelling;
 mod lease;
 mod outbox;
@@ -79,11 +78,13 @@ use self::{
     durability::OpenError,
     finder::Finder,
     ingest::Deliveries,
-    known_cards::KnownCards,
     scripts::Scripts,
     watch::DurabilityWatch,
 };
-use crate::aside::{StoredPlace, UnreadableEntries};
+use crate::{
+    aside::{StoredPlace, UnreadableEntries},
+    known_cards::KnownCards,
+};
 
 /// A store in Redis.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use super::{
     inbox,
     keys::{int, json, key},
     leases, lists, mailbox,
-    outbox::{self, StoredOutgoing},
+    outbox::{self, StoredClaimed, StoredOutgoing},
     recent,
     record::{self, StoredEvent},
     thread_row::ThreadRow,
@@ -72,6 +72,13 @@ impl From<&Changes> for StoredChanges {
             actions: actions.iter().map(StoredAction::from).collect(),
             events: audit.iter().map(StoredEvent::from).collect(),
         }
+    }
+}
+
+impl StoredChanges {
+    /// Returns the position of the message whose body is that of a claimed one.
+    pub(super) fn position_of(&self, claimed: &StoredClaimed) -> Option<usize> {
+        self.outbox.iter().position(|message| message.body == claimed.outgoing.body)
     }
 }
 

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use countersign_core::clock::Clock;
 
-use crate::aside::UnreadableEntries;
+use crate::{aside::UnreadableEntries, known_cards::KnownCards};
 
 mod actions;
 mod aside;
@@ -33,6 +33,7 @@ mod failure;
 mod files;
 mod forget;
 mod inbox;
+mod joined;
 mod keys;
 mod leases;
 mod lists;
@@ -69,6 +70,7 @@ pub struct SqliteStore {
     name: String,
     /// The entries that this process could not read.
     found: Arc<UnreadableEntries>,
+    cards: KnownCards,
     /// The locks, which are only held; `None` if the store is read-only. This is the last field, so
     /// that the locks are released after the connections are closed.
     _locks: Option<[std::fs::File; 2]>,

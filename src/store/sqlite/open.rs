@@ -13,6 +13,8 @@ use std::{
 use countersign_core::clock::Clock;
 use rusqlite::{Connection, OpenFlags, config::DbConfig};
 
+use crate::known_cards::KnownCards;
+
 use super::{
     SqliteStore,
     files::{self, Files, companion_file},
@@ -177,6 +179,7 @@ impl SqliteStore {
             clock,
             name: format!("SQLite {} ({file})", rusqlite::version()),
             found: Arc::default(),
+            cards: KnownCards::default(),
             _locks: locks,
         })
     }

@@ -12,8 +12,8 @@ use countersign_graph::{
     action::{ActionRecord, Label, Status},
     store::{
         Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
-        Destination, Durability, Error, Forget, Ingested, Lease, Posted, QueuedMessage, Register, Saved, Sent, Seq,
-        StepRecord, Store, Then, ThreadSummary, Unreadable, Version, Waiting,
+        Destination, Durability, Error, Forget, Holder, Ingested, KnownCard, Lease, Posted, QueuedMessage, Register,
+        Saved, Sent, Seq, StepRecord, Store, Then, ThreadSummary, Unreadable, Version, Waiting,
     },
 };
 use serde_json::Value;
@@ -34,7 +34,7 @@ use crate::aside::{StoredPlace, reason_of};
 
 impl SqliteStore {
     /// Parses messages, and sets aside those that cannot be read.
-    async fn read_messages(
+    pub(super) async fn read_messages(
         &self,
         thread: &ThreadId,
         messages: Vec<mailbox::StoredMessage>,
@@ -48,7 +48,7 @@ impl SqliteStore {
     }
 
     /// Parses claimed messages, and sets aside those that cannot be read.
-    async fn read_claimed(&self, claimed: Vec<outbox::StoredClaimed>) -> Result<Vec<Claimed>, Error> {
+    pub(super) async fn read_claimed(&self, claimed: Vec<outbox::StoredClaimed>) -> Result<Vec<Claimed>, Error> {
         let (mut messages, mut unreadable) = (Vec::new(), Vec::new());
         for claimed in claimed {
             let place = StoredPlace::Message(claimed.thread.clone(), claimed.seq);
@@ -61,7 +61,7 @@ impl SqliteStore {
         Ok(messages)
     }
 
-    async fn read_saved(&self, thread: &ThreadId, saved: lists::StoredSaved) -> Saved {
+    pub(super) async fn read_saved(&self, thread: &ThreadId, saved: lists::StoredSaved) -> Saved {
         let mut unreadable = Vec::new();
         let saved = saved.read(|error| {
             unreadable.push((StoredPlace::of_thread("checkpoint", thread, "as it is saved"), reason_of(&error)));
@@ -137,10 +137,10 @@ impl Store for SqliteStore {
                 leases::acquire(connection, &worker, clock + ttl, now, clock, only.as_ref())
             })
             .await?;
-        let Some(leases::StoredAcquired { lease, saved, messages }) = acquired else { return Ok(None) };
-        let saved = self.read_saved(&lease.thread, saved).await;
-        let messages = self.read_messages(&lease.thread, messages).await?;
-        Ok(Some(Acquired { lease, saved, messages, decided: None }))
+        match acquired {
+            Some(acquired) => self.read_acquired(acquired).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<(), Error> {
@@ -169,15 +169,47 @@ impl Store for SqliteStore {
     async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error> {
         debug_assert_eq!(lease.thread, changes.thread, "a lease is only valid for its own thread");
         let sync = changes::sync(changes);
-        let (lease, changes, clock) = (lease.clone(), StoredChanges::from(changes), self.clock.now());
-        let commit = move |connection: &_| changes::commit(connection, &lease, expected, &changes, then, clock);
-        self.writer.run_with(sync, commit).await
+        let (lease, stored, clock) = (lease.clone(), StoredChanges::from(changes), self.clock.now());
+        let commit = move |connection: &_| changes::commit(connection, &lease, expected, &stored, then, clock);
+        let version = self.writer.run_with(sync, commit).await?;
+        self.note_written(changes);
+        Ok(version)
+    }
+
+    async fn commit_and_claim(
+        &self,
+        lease: &Lease,
+        expected: Version,
+        changes: &Changes,
+        then: Then,
+        holder: &Holder,
+        most: usize,
+    ) -> Result<(Version, Vec<Claimed>), Error> {
+        match most {
+            0 => Ok((self.commit(lease, expected, changes, then).await?, Vec::new())),
+            _ => self.commit_then_claim(lease, expected, changes, then, holder).await,
+        }
     }
 
     async fn apply(&self, changes: &Changes) -> Result<(), Error> {
         let sync = changes::sync(changes);
-        let (changes, clock) = (StoredChanges::from(changes), self.clock.now());
-        self.writer.run_with(sync, move |connection| changes::apply(connection, &changes, clock)).await
+        let (stored, clock) = (StoredChanges::from(changes), self.clock.now());
+        self.writer.run_with(sync, move |connection| changes::apply(connection, &stored, clock)).await?;
+        self.note_written(changes);
+        Ok(())
+    }
+
+    async fn ingest_and_apply(
+        &self,
+        delivery: &Delivery,
+        changes: &Changes,
+        holder: Option<&Holder>,
+    ) -> Result<(bool, Option<Acquired>), Error> {
+        self.apply_instead_of(delivery, changes, holder).await
+    }
+
+    fn known_card(&self, approval: &ApprovalId) -> Option<KnownCard> {
+        self.cards.get(approval)
     }
 
     async fn claim_interaction(
@@ -235,6 +267,7 @@ impl Store for SqliteStore {
     }
 
     async fn finish_outbox(&self, claimed: &Claimed, sent: &Sent) -> Result<bool, Error> {
+        self.note_sent(sent);
         let (claim, sent, clock) = (outbox::Claim::from(claimed), sent.clone(), self.clock.now());
         self.writer.run_with(Durable::Later, move |connection| outbox::finish(connection, &claim, &sent, clock)).await
     }
@@ -246,6 +279,7 @@ impl Store for SqliteStore {
         ttl: Duration,
         now: Timestamp,
     ) -> Result<(bool, Option<Claimed>), Error> {
+        self.note_sent(sent);
         let (claim, sent, clock) = (outbox::Claim::from(claimed), sent.clone(), self.clock.now());
         let thread = claimed.thread.clone();
         let both = move |connection: &rusqlite::Connection| {

@@ -30,7 +30,7 @@ pub(super) struct StoredOutgoing {
     progress: bool,
     removes: bool,
     not_before: Timestamp,
-    body: Vec<u8>,
+    pub(super) body: Vec<u8>,
 }
 
 impl From<&Outgoing> for StoredOutgoing {
@@ -67,21 +67,22 @@ pub(super) struct StoredClaimed {
     pub(super) seq: Seq,
     attempts: u32,
     posted: Option<Posted>,
-    outgoing: StoredOutgoing,
+    pub(super) outgoing: StoredOutgoing,
 }
 
 impl StoredClaimed {
     /// Parses the body.
     pub(super) fn read(self) -> Result<Claimed, Error> {
-        let StoredOutgoing { slot, nonce, progress, removes: _, not_before, body } = self.outgoing;
-        let body = parse(&body, "an outgoing message")?;
-        Ok(Claimed {
-            thread: self.thread,
-            seq: self.seq,
-            attempts: self.attempts,
-            posted: self.posted,
-            outgoing: Outgoing { slot, nonce, progress, not_before, body },
-        })
+        let body = parse(&self.outgoing.body, "an outgoing message")?;
+        Ok(self.with_body(body))
+    }
+
+    /// Returns the message with a body that need not be parsed.
+    pub(super) fn with_body(self, body: Outbound) -> Claimed {
+        let Self { thread, seq, attempts, posted, outgoing } = self;
+        let StoredOutgoing { slot, nonce, progress, removes: _, not_before, body: _ } = outgoing;
+        let outgoing = Outgoing { slot, nonce, progress, not_before, body };
+        Claimed { thread, seq, attempts, posted, outgoing }
     }
 }
 

@@ -14,18 +14,18 @@ const MAX_CARDS: usize = 256;
 
 /// The cards, each with the place of its message once it is posted.
 #[derive(Debug, Default)]
-pub(super) struct KnownCards(Mutex<HashMap<ApprovalId, (ActionRecord, Option<Posted>)>>);
+pub(crate) struct KnownCards(Mutex<HashMap<ApprovalId, (ActionRecord, Option<Posted>)>>);
 
 impl KnownCards {
     /// Returns a card that is posted.
-    pub(super) fn get(&self, approval: &ApprovalId) -> Option<KnownCard> {
+    pub(crate) fn get(&self, approval: &ApprovalId) -> Option<KnownCard> {
         let known = self.0.lock().ok()?;
         let (record, posted) = known.get(approval)?;
         Some(KnownCard { record: record.clone(), posted: posted.clone()? })
     }
 
     /// Notes a record as it was written.
-    pub(super) fn on_written(&self, record: &ActionRecord) {
+    pub(crate) fn on_written(&self, record: &ActionRecord) {
         let Ok(mut known) = self.0.lock() else { return };
         if record.status != Status::Pending {
             known.remove(&record.approval);
@@ -40,7 +40,7 @@ impl KnownCards {
     }
 
     /// Notes the place of a message.
-    pub(super) fn on_posted(&self, posted: &Posted) {
+    pub(crate) fn on_posted(&self, posted: &Posted) {
         if let (Some(shown), Ok(mut known)) = (&posted.card, self.0.lock())
             && let Some((_, place)) = known.get_mut(&shown.approval)
         {
