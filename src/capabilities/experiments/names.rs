@@ -79,6 +79,7 @@ impl KnownNames {
 
     /// Reads the names again if they are out of date. A part that cannot be read keeps its last value.
     pub(super) async fn refresh(&self) {
+        self.client.read_ahead();
         if self.is_fresh() {
             return;
         }

@@ -3,7 +3,7 @@
 use countersign::experiments::upgrade::known::MAX_AGE;
 use insta::assert_snapshot;
 
-use crate::support::bot::TestBot;
+use crate::support::bot::{BOUND, TestBot};
 
 /// The calls to the platform since the last time, without ids, each with the length of its answer.
 fn calls(bot: &TestBot) -> Vec<(String, u64)> {
@@ -56,6 +56,20 @@ async fn an_approval_takes_four_calls_to_the_platform() {
     POST /api/experiments/state
     ");
     assert!(card.contains("“*First One*”, running, at SelectSection"), "our own change is known: {card}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_waits_for_the_names_as_long_as_there_are_requests() {
+    let bot = TestBot::start().await;
+    bot.upgrade.has("First One", "inactive");
+    bot.upgrade.has("Second One", "inactive");
+    starts(&bot, "First One").await;
+    bot.clock.advance(MAX_AGE * 5 / 6);
+    let names = bot.upgrade.holds_next_answer("/experiments/names");
+    let (card, _) = starts(&bot, "Second One").await;
+    assert!(card.contains("Start “Second One”?"), "the answer has not arrived yet: {card}");
+    tokio::time::timeout(BOUND, names.arrived()).await.expect("they are read ahead");
+    names.let_go();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,7 +4,8 @@
 //! them were read for each request, it would cost more the more experiments there are. They are read
 //!
 //! - by the first request that needs them,
-//! - by the first that needs them [`MAX_AGE`] after the last read, and
+//! - in the background by the first that needs them [`AHEAD_AGE`] after the last read,
+//! - by the first that needs them [`MAX_AGE`] after the last read, which waits for them, and
 //! - the names also if a look-up in them finds nothing, several experiments, or one that is gone or has another name
 //!   now, and for each change that cannot be undone (`access`).
 //!
@@ -39,6 +40,9 @@ use crate::lookup::NameIndex;
 
 /// The time for which names and overview are used without reading them again.
 pub const MAX_AGE: Duration = Duration::from_secs(30);
+
+/// The age at which names and overview are read ahead, so that nobody waits for them as long as there are requests.
+const AHEAD_AGE: Duration = Duration::from_secs(20);
 
 /// What a change affects.
 #[derive(Clone, Copy, Debug)]
@@ -117,6 +121,8 @@ struct Kept {
     reads: usize,
     /// The changes since the first of these reads began.
     changes: Vec<Change>,
+    /// True while names and overview are read ahead.
+    reads_ahead: bool,
 }
 
 impl Known {
@@ -176,6 +182,19 @@ impl Known {
     fn names(&self) -> Option<Arc<NameIndex>> {
         let kept = self.kept();
         self.is_recent(kept.names_at).then(|| kept.names.clone())
+    }
+
+    /// Begins to read ahead, if what is kept will soon be out of date. Returns which of the names and the overview are to
+    /// be read; `None` if neither, or if they are being read ahead already.
+    fn begin_ahead(&self) -> Option<[bool; 2]> {
+        let mut kept = self.kept();
+        let now = self.clock.now();
+        let is_due =
+            |read: Option<Timestamp>| self.is_recent(read) && read.is_some_and(|at| now.since(at) >= AHEAD_AGE);
+        let due = [is_due(kept.names_at), is_due(kept.overview_at)];
+        let begins = due.contains(&true) && !kept.reads_ahead;
+        kept.reads_ahead |= begins;
+        begins.then_some(due)
     }
 
     fn begin(&self) -> Reading<'_> {
@@ -276,6 +295,15 @@ impl Drop for Reading<'_> {
     }
 }
 
+/// Reading ahead. Dropping it ends it.
+struct ReadingAhead<'k>(&'k Known);
+
+impl Drop for ReadingAhead<'_> {
+    fn drop(&mut self) {
+        self.0.kept().reads_ahead = false;
+    }
+}
+
 impl UpgradeClient {
     /// Reads the names of all experiments.
     ///
@@ -290,6 +318,29 @@ impl UpgradeClient {
             Ok(reading.keep_names(names))
         };
         self.known.names_read.get(read).await
+    }
+
+    /// Reads names and overview in the background, if they will soon be out of date.
+    pub fn read_ahead(self: &Arc<Self>) {
+        let Some([names, overview]) = self.known.begin_ahead() else { return };
+        let client = Arc::clone(self);
+        tokio::spawn(async move {
+            let _ends = ReadingAhead(&client.known);
+            // If one cannot be read, the next request that needs it reports that.
+            if names {
+                let _ = client.names().await;
+            }
+            if overview {
+                let _ = client.read_overview().await;
+            }
+        });
+    }
+
+    async fn read_overview(&self) -> Result<(), Error> {
+        let reading = self.known.begin();
+        let all: Vec<Outline> = self.read(Method::GET, "/experiments", As::Admin, None).await?;
+        reading.keep_overview(all.into_iter().collect());
+        Ok(())
     }
 
     /// Returns the names of all experiments from memory, if they are not out of date there.
@@ -325,10 +376,7 @@ impl UpgradeClient {
             if is_recent() {
                 return Ok(());
             }
-            let reading = self.known.begin();
-            let all: Vec<Outline> = self.read(Method::GET, "/experiments", As::Admin, None).await?;
-            reading.keep_overview(all.into_iter().collect());
-            Ok(())
+            self.read_overview().await
         };
         if !is_recent() {
             self.known.overview_filled.get(fill).await?;
@@ -440,6 +488,22 @@ mod tests {
         assert_eq!(shown(&known), shows("A", "A"));
         clock.advance(MAX_AGE / 2);
         assert_eq!(shown(&known), (None, None));
+    }
+
+    #[test]
+    fn what_will_soon_be_out_of_date_is_read_ahead_once() {
+        let (known, clock) = known();
+        assert_eq!(known.begin_ahead(), None, "nothing was read yet: the first request waits");
+        known.begin().keep_names(Vec::new());
+        clock.advance(AHEAD_AGE / 2);
+        known.begin().keep_overview(Overview::default());
+        assert_eq!(known.begin_ahead(), None);
+        clock.advance(AHEAD_AGE / 2);
+        assert_eq!(known.begin_ahead(), Some([true, false]));
+        assert_eq!(known.begin_ahead(), None, "it is in progress");
+        drop(ReadingAhead(&known));
+        clock.advance(MAX_AGE - AHEAD_AGE);
+        assert_eq!(known.begin_ahead(), Some([false, true]), "the names are out of date: the next request waits");
     }
 
     #[test]
