@@ -10,10 +10,14 @@ use std::{
 
 use anyhow::{Context as _, ensure};
 
-use crate::{quota::Quota, wire::SIGNING_SECRET};
+use crate::{clocks, quota::Quota, wire::SIGNING_SECRET};
 
 /// The name of the SQLite file.
 pub(crate) const STORE: &str = "threads.sqlite";
+
+/// How fast time passes for a bot whose instructions are counted, which is slowed down as much: it then does what it does
+/// otherwise, such as to hold a step back for some milliseconds.
+const SLOWED: &str = "+0 x0.02";
 
 /// The time limit for the bot to stop.
 const DRAIN: Duration = Duration::from_secs(30);
@@ -140,6 +144,9 @@ impl Bot {
         }
         if let Some(url) = around.redis_url {
             command.env("REDIS_URL", url);
+        }
+        if let Some(Under::Callgrind(_)) = around.under {
+            command.env("LD_PRELOAD", clocks::library()?).env("FAKETIME", SLOWED);
         }
         let started = Instant::now();
         let why_not = || around.under.map_or("cannot start the bot", |under| under.why_not());

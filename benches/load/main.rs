@@ -37,6 +37,9 @@
 mod approvals;
 mod bot;
 mod cells;
+#[path = "../../tests/integration/nemesis/harness/clocks.rs"]
+#[allow(dead_code, reason = "the nemesis uses more of it")]
+mod clocks;
 mod commands;
 mod figures;
 mod instructions;
