@@ -8,6 +8,7 @@ const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 /// The parts of the program whose level can be set, as `countersign::<part>`. `tests/integration/deploy.rs` compares
 /// them with `src/`.
 pub const MODULES: &[&str] = &[
+    "addresses",
     "app",
     "assistant",
     "capabilities",
@@ -38,7 +39,7 @@ pub const MODULES: &[&str] = &[
 
 /// The parts that are modules of the crate `core`.
 const CORE_MODULES: &[&str] =
-    &["cause", "clock", "http_log", "ids", "permit", "private_file", "reply", "status_line", "units"];
+    &["addresses", "cause", "clock", "http_log", "ids", "permit", "private_file", "reply", "status_line", "units"];
 
 /// Converts the directives of `server.log` for the logging library: each part is replaced by the path of its crate.
 pub fn directives(log: &str) -> String {

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use countersign_core::addresses;
 use url::Url;
 
 use super::{Additions, Problem};
@@ -69,7 +70,7 @@ fn wrong(name: &str, value: &str) -> Option<String> {
         "SLACK_BOT_TOKEN" => "the bot token (xoxb-…), on the app's page under OAuth & Permissions",
         "SLACK_APP_TOKEN" => "the app-level token (xapp-…), on the app's page under Basic Information",
         "SLACK_SIGNING_SECRET" => "the signing secret, on the app's page under Basic Information",
-        "REDIS_URL" => "an address such as redis://user:password@host:6379/0",
+        "REDIS_URL" => "an address such as redis://user:password@host:6379/0, with commas between several hosts",
         "ANTHROPIC_API_KEY" | "OPENAI_API_KEY" | "GEMINI_API_KEY" => "a key of the language model's provider",
         "COUNTERSIGN_DIGEST_KEYS" => {
             "keys of at least 32 bytes each, in hexadecimal or base64, with commas between them"
@@ -120,11 +121,13 @@ fn wrong(name: &str, value: &str) -> Option<String> {
     }
 }
 
-fn is_redis(address: &str) -> bool {
-    Url::parse(address).is_ok_and(|url| match url.scheme() {
-        "redis" | "rediss" | "valkey" | "valkeys" => url.has_host(),
-        "unix" | "redis+unix" | "valkey+unix" => true,
-        _ => false,
+fn is_redis(text: &str) -> bool {
+    addresses::of_each_server(text).iter().all(|address| {
+        Url::parse(address).is_ok_and(|url| match url.scheme() {
+            "redis" | "rediss" | "valkey" | "valkeys" => url.has_host(),
+            "unix" | "redis+unix" | "valkey+unix" => true,
+            _ => false,
+        })
     })
 }
 
@@ -174,6 +177,8 @@ mod tests {
             ("REDIS_URL", "http://hidden"),
             ("REDIS_URL", "hidden:6379"),
             ("REDIS_URL", "redis://"),
+            ("REDIS_URL", "redis://:hidden@one:6379,"),
+            ("REDIS_URL", "redis://:hidden@one:6379,two:port"),
             ("ANTHROPIC_API_KEY", "xoxb-hidden"),
             ("ANTHROPIC_API_KEY", "sk-proj-hidden"),
             ("OPENAI_API_KEY", "sk-ant-hidden"),
@@ -193,6 +198,8 @@ mod tests {
             ("SLACK_APP_TOKEN", "xapp-1"),
             ("SLACK_SIGNING_SECRET", "8f742231b10e8888abcd99yyyzzz85a5"),
             ("REDIS_URL", "rediss://:secret@127.0.0.1:6379/0"),
+            ("REDIS_URL", "redis://:secret@one:6379,two:6379"),
+            ("REDIS_URL", "redis://:secret@one:6379,redis://:secret@two:6379"),
             ("ANTHROPIC_API_KEY", "sk-ant-1"),
             ("OPENAI_API_KEY", "sk-proj-1"),
             ("GEMINI_API_KEY", "AIza1"),

@@ -15,7 +15,7 @@ pub struct Store {
     pub path: PathBuf,
     /// True to start although the Redis server may lose acknowledged writes.
     pub allow_lossy: bool,
-    /// `REDIS_URL`: `redis://user:password@host:port/0`.
+    /// `REDIS_URL`: `redis://user:password@host:port/0`; for a cluster, several hosts ([`countersign_core::addresses`]).
     #[serde(skip)]
     pub redis_url: Option<SecretString>,
 }

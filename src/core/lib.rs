@@ -2,6 +2,7 @@
 //!
 //! They are independent of Slack, stores, models and platforms. Start reading at [`ids`] and [`permit`].
 
+pub mod addresses;
 pub mod cause;
 pub mod clock;
 pub mod http_log;
