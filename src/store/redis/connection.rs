@@ -20,7 +20,7 @@ use std::{
 
 use countersign_graph::store::Error;
 use redis::{
-    AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult,
+    AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, ServerErrorKind,
     aio::{MultiplexedConnection, PubSub},
 };
 use tokio::{sync::Mutex, time::timeout};
@@ -152,14 +152,34 @@ impl fmt::Debug for Link {
     }
 }
 
-/// Converts an error. A script error or an unexpected type means that the data is corrupt; any other
-/// error may be temporary.
+/// Converts an error, which may be temporary unless the data is corrupt.
 fn store_error(error: RedisError) -> Error {
+    if is_corrupt(&error) { Error::Corrupt { what: error.to_string() } } else { Error::Unavailable(Box::new(error)) }
+}
+
+/// Returns true for a script error or an unexpected type, which mean that the data is corrupt. What a server refuses to
+/// do at the moment, such as `NOREPLICAS` or `OOM`, has a code of its own, also within a script.
+fn is_corrupt(error: &RedisError) -> bool {
     let in_script = error.detail().is_some_and(|detail| detail.contains("user_script"));
-    let wrong_type = error.code() == Some("WRONGTYPE") || error.kind() == ErrorKind::UnexpectedReturnType;
-    if in_script || wrong_type {
-        Error::Corrupt { what: error.to_string() }
-    } else {
-        Error::Unavailable(Box::new(error))
+    let is_plain = error.kind() == ErrorKind::Server(ServerErrorKind::ResponseError);
+    in_script && is_plain || error.code() == Some("WRONGTYPE") || error.kind() == ErrorKind::UnexpectedReturnType
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_refuses_is_not_corrupt() {
+        let corrupt = |line: &str| {
+            let answer = redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap();
+            is_corrupt(&answer.extract_error().unwrap_err())
+        };
+        let place = "script: a0c67e550fe1e52c89d75aedca42c38a09da9783, on @user_script:41.";
+        assert!(corrupt(&format!("ERR user_script:41: attempt to index a nil value {place}")));
+        assert!(corrupt(&format!("WRONGTYPE Operation against a key holding the wrong kind of value {place}")));
+        assert!(!corrupt(&format!("NOREPLICAS Not enough good replicas to write. {place}")));
+        assert!(!corrupt(&format!("OOM command not allowed when used memory > 'maxmemory'. {place}")));
+        assert!(!corrupt("ERR unknown command"));
     }
 }
