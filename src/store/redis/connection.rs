@@ -1,154 +1,132 @@
-//! A connection that is shared by all calls, and replaced after a failure.
+//! The link to the place where everything is stored.
 //!
-//! Every call has a time limit for the response, and one for the whole call, including waiting and
-//! connecting. A connection that fails or does not respond in time is dropped, and the next call
-//! opens a new one. The failed call is not retried here, since it may have taken effect; the caller
-//! retries it with the same commit id.
-//!
-//! The crate's `ConnectionManager` is deliberately not used. It keeps a connection that has stopped
-//! responding without being closed, and its delays before reconnecting hold up callers that need an
-//! error at once.
+//! What the answer to a call promises is kept here: a script that stores something or hands out work, and a write, count
+//! only if the server preserves acknowledged writes ([`super::watch`]). Start reading at [`super::server`], the
+//! connections to it.
 
-use std::{
-    fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::time::Duration;
 
-use countersign_graph::store::Error;
+use countersign_core::clock::{Clock as _, SystemClock};
+use countersign_graph::store::{Durability, Error};
+use futures_util::TryFutureExt as _;
 use redis::{
-    AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, ServerErrorKind,
-    aio::{MultiplexedConnection, PubSub},
+    Cmd, ErrorKind, FromRedisValue, IntoConnectionInfo as _, Pipeline, RedisError, RedisResult, ServerErrorKind,
+    aio::PubSub,
 };
-use tokio::{sync::Mutex, time::timeout};
+use tokio::time::timeout;
 
-use crate::redis::{keys::HINTS, scripts::Call};
+use super::{
+    durability::{OpenError, Settings},
+    keys,
+    scripts::{Call, Effect},
+    server::Server,
+    watch::DurabilityWatch,
+};
 
-/// The time limit for opening a connection.
-const CONNECT_LIMIT: Duration = Duration::from_secs(2);
-/// The time limit for one response, with some allowance for a slow disk.
-const RESPONSE_LIMIT: Duration = Duration::from_secs(3);
 /// The time limit for a whole call.
 const CALL_LIMIT: Duration = Duration::from_secs(5);
-/// The maximum number of commands that wait to be written to the connection.
-const MAX_QUEUED_COMMANDS: usize = 1024;
 
 /// The link to the server.
+#[derive(Debug)]
 pub(super) struct Link {
-    client: Client,
-    current: Mutex<Option<Arc<MultiplexedConnection>>>,
-    /// The number of connections opened so far.
-    made: AtomicU64,
+    server: Server,
+    watch: DurabilityWatch,
 }
 
 impl Link {
-    /// Creates a link to the server at `url`. It connects on the first call.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the URL is invalid. The error does not contain the password.
-    pub(super) fn new(url: &str) -> RedisResult<Self> {
-        Ok(Self { client: Client::open(url)?, current: Mutex::new(None), made: AtomicU64::new(0) })
+    /// Connects to the server at `url`. Unless `allow_lossy` is true, it must be set up to keep acknowledged writes.
+    pub(super) async fn open(url: &str, allow_lossy: bool) -> Result<Self, OpenError> {
+        let server = url.into_connection_info().and_then(Server::new);
+        let server = server.map_err(|error| OpenError::Url(error.category().to_owned()))?;
+        let settings = bounded(Settings::of(&server).map_err(store_error)).await;
+        let address = server.address();
+        let settings = settings.map_err(|source| OpenError::Unavailable { address: address.clone(), source })?;
+        let (watch, found) = (DurabilityWatch::new(allow_lossy), settings.durability(&address));
+        watch.note(&server, &found);
+        if !found.problems.is_empty() && !allow_lossy {
+            return Err(OpenError::Lossy(found));
+        }
+        Ok(Self { server, watch })
+    }
+
+    /// Returns the host and port of the server.
+    pub(super) fn address(&self) -> String {
+        self.server.address()
     }
 
     /// Returns the number of connections opened so far. If it changes, the server at the other end
     /// may be a different one.
     pub(super) fn connections_made(&self) -> u64 {
-        self.made.load(Ordering::SeqCst)
-    }
-
-    /// Returns the server's host and port.
-    pub(super) fn address(&self) -> String {
-        self.client.get_connection_info().addr().to_string()
-    }
-
-    /// Runs a script, and loads it first if the server does not have it.
-    pub(super) async fn script<T: FromRedisValue>(&self, call: &Call<'_>) -> Result<T, Error> {
-        self.bounded(async {
-            let connection = self.connection().await?;
-            let result = call.invoke(&mut MultiplexedConnection::clone(&connection)).await;
-            self.drop_if_failed(&connection, result).await
-        })
-        .await
-    }
-
-    /// Sends one command.
-    pub(super) async fn command<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, Error> {
-        self.bounded(async {
-            let connection = self.connection().await?;
-            let result = command.query_async(&mut MultiplexedConnection::clone(&connection)).await;
-            self.drop_if_failed(&connection, result).await
-        })
-        .await
-    }
-
-    /// Sends several commands in one round trip.
-    pub(super) async fn pipeline<T: FromRedisValue>(&self, pipeline: &Pipeline) -> Result<T, Error> {
-        self.bounded(async {
-            let connection = self.connection().await?;
-            let result = pipeline.query_async(&mut MultiplexedConnection::clone(&connection)).await;
-            self.drop_if_failed(&connection, result).await
-        })
-        .await
+        self.server.connections_made()
     }
 
     /// Opens a connection of its own, which receives the hints of the scripts.
     pub(super) fn subscriber(&self) -> impl Future<Output = RedisResult<PubSub>> + Send + use<> {
-        let client = self.client.clone();
-        async move {
-            let subscribed = timeout(CONNECT_LIMIT, async {
-                let mut connection = client.get_async_pubsub().await?;
-                connection.subscribe(HINTS).await?;
-                Ok(connection)
-            });
-            subscribed.await.unwrap_or_else(|_| Err((ErrorKind::Io, "the server does not answer in time").into()))
-        }
+        self.server.subscriber()
     }
 
-    /// Waits for a call within its time limit, and counts it. Loading a script is not counted: it happens once.
-    async fn bounded<T>(&self, call: impl Future<Output = RedisResult<T>>) -> Result<T, Error> {
-        metrics::counter!("countersign_store_round_trips_total").increment(1);
-        match timeout(CALL_LIMIT, call).await {
-            Ok(result) => result.map_err(store_error),
-            Err(elapsed) => Err(Error::Unavailable(Box::new(elapsed))),
+    /// Runs a script, and loads it first if the server does not have it.
+    pub(super) async fn script<T: FromRedisValue>(&self, call: &Call<'_>) -> Result<T, Error> {
+        let promises = call.effect() == Effect::Promise;
+        if promises {
+            self.check_before().await?;
         }
+        let answer = bounded(self.server.script(call).map_err(store_error)).await?;
+        if promises {
+            self.check_after().await?;
+        }
+        Ok(answer)
     }
 
-    async fn connection(&self) -> RedisResult<Arc<MultiplexedConnection>> {
-        let mut current = self.current.lock().await;
-        if let Some(connection) = &*current {
-            return Ok(connection.clone());
-        }
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(CONNECT_LIMIT))
-            .set_response_timeout(Some(RESPONSE_LIMIT))
-            .set_pipeline_buffer_size(MAX_QUEUED_COMMANDS);
-        let connection = Arc::new(self.client.get_multiplexed_async_connection_with_config(&config).await?);
-        self.made.fetch_add(1, Ordering::SeqCst);
-        *current = Some(connection.clone());
-        Ok(connection)
+    /// Sends one command. It reads, or changes something that may be lost.
+    pub(super) async fn command<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, Error> {
+        bounded(self.server.command(command).map_err(store_error)).await
     }
 
-    /// Drops the connection if the result shows that it has failed.
-    async fn drop_if_failed<T>(&self, used: &Arc<MultiplexedConnection>, result: RedisResult<T>) -> RedisResult<T> {
-        if let Err(error) = &result
-            && (error.is_io_error() || error.is_unrecoverable_error())
-        {
-            let mut current = self.current.lock().await;
-            if current.as_ref().is_some_and(|connection| Arc::ptr_eq(connection, used)) {
-                *current = None;
-            }
-        }
-        result
+    /// Sends several commands in one round trip. They read, or change something that may be lost.
+    pub(super) async fn pipeline<T: FromRedisValue>(&self, pipeline: &Pipeline) -> Result<T, Error> {
+        bounded(self.server.pipeline(pipeline).map_err(store_error)).await
+    }
+
+    /// Sends commands that store something in one partition. Sending them twice does the same as sending them once.
+    pub(super) async fn write(&self, pipeline: &Pipeline) -> Result<(), Error> {
+        self.check_before().await?;
+        self.pipeline::<()>(pipeline).await?;
+        self.check_after().await
+    }
+
+    /// Checks, before work is handed out, that the server is known to preserve acknowledged writes.
+    pub(super) async fn check_before(&self) -> Result<(), Error> {
+        self.watch.check_before(&self.server, || Box::pin(self.durability())).await
+    }
+
+    /// Checks, after work was handed out, that the server that answered preserves acknowledged writes.
+    pub(super) async fn check_after(&self) -> Result<(), Error> {
+        self.watch.check_after(&self.server, || Box::pin(self.durability())).await
+    }
+
+    /// Implements [`countersign_graph::store::Store::probe`].
+    pub(super) async fn probe(&self) -> Result<(), Error> {
+        self.watch.check_now(&self.server, self.durability()).await?;
+        let mut set = redis::pipe();
+        set.set(keys::probe(), SystemClock.now().millis());
+        self.write(&set).await
+    }
+
+    /// Implements [`countersign_graph::store::Store::durability`].
+    pub(super) async fn durability(&self) -> Result<Durability, Error> {
+        let settings = bounded(Settings::of(&self.server).map_err(store_error)).await?;
+        Ok(settings.durability(&self.server.address()))
     }
 }
 
-impl fmt::Debug for Link {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Link").field("address", &self.address()).finish_non_exhaustive()
+/// Waits for a call within the time limit of all calls, and counts it. Loading a script is not counted: it happens
+/// once.
+async fn bounded<T>(call: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    metrics::counter!("countersign_store_round_trips_total").increment(1);
+    match timeout(CALL_LIMIT, call).await {
+        Ok(result) => result,
+        Err(elapsed) => Err(Error::Unavailable(Box::new(elapsed))),
     }
 }
 

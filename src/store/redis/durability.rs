@@ -10,9 +10,12 @@
 use std::{collections::HashMap, fmt};
 
 use countersign_graph::store::{Durability, Error};
-use redis::cmd;
+use redis::{RedisResult, cmd};
 
-use super::connection::Link;
+use super::server::{Server, has_failed};
+
+/// The settings that decide what survives a crash.
+const SETTINGS: [&str; 4] = ["appendonly", "appendfsync", "no-appendfsync-on-rewrite", "maxmemory-policy"];
 
 /// The reason why a store cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -61,19 +64,35 @@ impl fmt::Display for Lossy<'_> {
     }
 }
 
-/// Implements [`countersign_graph::store::Store::durability`].
-pub(super) async fn durability(link: &Link) -> Result<Durability, Error> {
-    let info: String = link.command(&cmd("INFO")).await?;
-    let info = parse_info(&info);
-    let mut settings = HashMap::new();
-    for name in ["appendonly", "appendfsync", "no-appendfsync-on-rewrite", "maxmemory-policy"] {
-        match link.command::<HashMap<String, String>>(cmd("CONFIG").arg("GET").arg(name)).await {
-            Ok(answer) => settings.extend(answer),
-            Err(error) if refused(&error) => break,
-            Err(error) => return Err(error),
+/// The settings of a server that matter for acknowledged writes.
+#[derive(Debug)]
+pub(super) struct Settings {
+    /// The product and its version.
+    pub(super) name: String,
+    /// The problems, each in one line with the right setting.
+    pub(super) problems: Vec<String>,
+}
+
+impl Settings {
+    /// Reads the settings of a server.
+    pub(super) async fn of(server: &Server) -> RedisResult<Self> {
+        let info: String = server.command(&cmd("INFO")).await?;
+        let info = parse_info(&info);
+        let mut settings = HashMap::new();
+        for name in SETTINGS {
+            match server.command::<HashMap<String, String>>(cmd("CONFIG").arg("GET").arg(name)).await {
+                Ok(answer) => settings.extend(answer),
+                Err(error) if !has_failed(&error) => break, // it refused, rather than not answering at all
+                Err(error) => return Err(error),
+            }
         }
+        Ok(Self { name: name_of(&info), problems: problems(&info, &settings) })
     }
-    Ok(Durability { name: name_of(&info, &link.address()), problems: problems(&info, &settings) })
+
+    /// Returns what they mean for the store on the server at `address`.
+    pub(super) fn durability(self, address: &str) -> Durability {
+        Durability { name: format!("{} ({address})", self.name), problems: self.problems }
+    }
 }
 
 /// Returns the problems of the settings, one line each. A setting that cannot be read is also a
@@ -100,26 +119,16 @@ fn problems(info: &HashMap<&str, &str>, settings: &HashMap<String, String>) -> V
     problems
 }
 
-fn name_of(info: &HashMap<&str, &str>, address: &str) -> String {
+fn name_of(info: &HashMap<&str, &str>) -> String {
     match (info.get("valkey_version"), info.get("redis_version")) {
-        (Some(version), _) => format!("Valkey {version} ({address})"),
-        (None, Some(version)) => format!("Redis {version} ({address})"),
-        (None, None) => format!("Redis ({address})"),
+        (Some(version), _) => format!("Valkey {version}"),
+        (None, Some(version)) => format!("Redis {version}"),
+        (None, None) => "Redis".to_owned(),
     }
 }
 
 fn parse_info(info: &str) -> HashMap<&str, &str> {
     info.lines().filter_map(|line| line.trim_end().split_once(':')).collect()
-}
-
-/// Returns true if the server refused a command, rather than not answering at all.
-fn refused(error: &Error) -> bool {
-    match error {
-        Error::Unavailable(source) => source
-            .downcast_ref::<redis::RedisError>()
-            .is_some_and(|error| !error.is_io_error() && !error.is_unrecoverable_error()),
-        _ => false,
-    }
 }
 
 #[cfg(test)]
@@ -145,7 +154,7 @@ mod tests {
     #[test]
     fn a_server_with_safe_settings_has_no_problems() {
         assert!(problems(&info(), &settings(&[])).is_empty());
-        assert_eq!(name_of(&info(), "127.0.0.1:6379"), "Redis 7.0.15 (127.0.0.1:6379)");
+        assert_eq!(name_of(&info()), "Redis 7.0.15");
     }
 
     #[test]

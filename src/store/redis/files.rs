@@ -23,12 +23,12 @@ pub(super) async fn put_file(store: &RedisStore, thread: &ThreadId, bytes: &[u8]
     of_thread.atomic();
     of_thread.srem(PartitionKey::LetGo.of(thread.partition()), keys::let_go(&hash, thread)).ignore();
     of_thread.sadd(ThreadKey::Files.of(thread), &hash).ignore();
-    store.link.pipeline::<()>(&of_thread).await?;
+    store.link.write(&of_thread).await?;
     let mut of_file = redis::pipe();
     of_file.atomic();
     of_file.sadd(keys::shown_in(&hash), thread.to_string()).ignore();
     of_file.set(keys::file(&hash), bytes).ignore();
-    store.link.pipeline::<()>(&of_file).await?;
+    store.link.write(&of_file).await?;
     Ok(hash)
 }
 

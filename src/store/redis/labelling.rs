@@ -67,12 +67,14 @@ async fn label(link: &Link, partition: Partition) -> Result<(), Error> {
         for member in members {
             pipeline.zadd(PartitionKey::ActionLabels.of(partition), member, 0).ignore();
         }
-        link.pipeline::<()>(&pipeline).await?;
+        link.write(&pipeline).await?;
     }
     if names.is_empty() {
         return Ok(()); // later actions are written with their labels
     }
-    link.command::<()>(cmd("SET").arg(keys::labelled(partition)).arg(1)).await
+    let mut done = redis::pipe();
+    done.set(keys::labelled(partition), 1);
+    link.write(&done).await
 }
 
 /// Returns a thread and an id that belong to no action.

@@ -8,10 +8,10 @@
 //! message arrived, or the end of the lease if a worker holds one. Nothing has to detect a dead worker: when its lease
 //! runs out, its thread is ready again. Claims of interactions and of outgoing messages work the same way.
 //!
-//! **Two clocks.** Leases and claims use the server's `TIME`, read inside the script, so the processes' clocks do not
-//! matter. Times that people see (timers, waits before a retry, `not_before`) are compared with the `now` that callers
-//! pass. The two are never compared with each other: a thread that waits for a retry is in a set of its own
-//! (`waiting`), and is ready if *either* set says so. A message makes it ready at once.
+//! **Two clocks.** Leases and claims use the `TIME` of the server, read inside the script, so the
+//! processes' clocks do not matter. Times that people see (timers, waits before a retry, `not_before`) are compared with
+//! the `now` that callers pass. The two are never compared with each other: a thread that waits for a retry is in a set of
+//! its own (`waiting`), and is ready if *either* set says so. A message makes it ready at once.
 //!
 //! **After a lost answer** the write may or may not have happened. The caller repeats it with the same commit id; the
 //! store keeps the answer to each commit id for a day.
@@ -52,13 +52,14 @@ mod outbox;
 mod reading;
 mod remembered;
 mod scripts;
+mod server;
 mod watch;
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 use countersign_core::{
-    clock::{Clock as _, SystemClock, Timestamp},
+    clock::Timestamp,
     ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
 };
 use countersign_graph::{
@@ -79,7 +80,6 @@ use self::{
     finder::Finder,
     ingest::Deliveries,
     scripts::Scripts,
-    watch::DurabilityWatch,
 };
 use crate::{
     aside::{StoredPlace, UnreadableEntries},
@@ -97,7 +97,6 @@ pub struct RedisStore {
     deliveries: Deliveries,
     agenda: Agenda,
     finder: Finder,
-    watch: DurabilityWatch,
     /// The entries that this process could not read.
     unreadable: UnreadableEntries,
 }
@@ -113,13 +112,7 @@ impl RedisStore {
     ///
     /// [`OpenError::Lossy`] lists every unsafe setting with the value it needs; see [`OpenError`] for the others.
     pub async fn open(url: &str, allow_lossy: bool) -> Result<Self, OpenError> {
-        let link = Link::new(url).map_err(|error| OpenError::Url(error.category().to_owned()))?;
-        let durability = durability::durability(&link)
-            .await
-            .map_err(|source| OpenError::Unavailable { address: link.address(), source })?;
-        if !durability.problems.is_empty() && !allow_lossy {
-            return Err(OpenError::Lossy(durability));
-        }
+        let link = Link::open(url, allow_lossy).await?;
         let unavailable = |source| OpenError::Unavailable { address: link.address(), source };
         let get = redis::cmd("GET").arg(keys::layout()).to_owned();
         match link.command::<Option<u32>>(&get).await.map_err(unavailable)? {
@@ -128,12 +121,12 @@ impl RedisStore {
             }
             Some(LAYOUT_VERSION) => {}
             _ => {
-                let set = redis::cmd("SET").arg(keys::layout()).arg(LAYOUT_VERSION).to_owned();
-                link.command::<()>(&set).await.map_err(unavailable)?;
+                let mut set = redis::pipe();
+                set.set(keys::layout(), LAYOUT_VERSION);
+                link.write(&set).await.map_err(unavailable)?;
             }
         }
         labelling::bring_up_to_date(&link).await.map_err(unavailable)?;
-        let watch = DurabilityWatch::new(allow_lossy, &link);
         Ok(Self {
             link,
             scripts: Scripts::new(),
@@ -143,24 +136,15 @@ impl RedisStore {
             deliveries: Deliveries::default(),
             agenda: Agenda::default(),
             finder: Finder::default(),
-            watch,
             unreadable: UnreadableEntries::default(),
         })
-    }
-
-    /// Runs an operation and checks, before and after it, that the server keeps acknowledged writes.
-    async fn with_durability_checks<T>(&self, operation: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-        self.watch.check_before(&self.link).await?;
-        let answer = operation.await?;
-        self.watch.check_after(&self.link).await?;
-        Ok(answer)
     }
 }
 
 #[async_trait]
 impl Store for RedisStore {
     async fn ingest(&self, delivery: &Delivery) -> Result<Ingested, Error> {
-        Ok(self.with_durability_checks(ingest::ingest(self, delivery, None)).await?.0)
+        Ok(ingest::ingest(self, delivery, None).await?.0)
     }
 
     async fn ingest_and_acquire(
@@ -168,7 +152,7 @@ impl Store for RedisStore {
         delivery: &Delivery,
         holder: &Holder,
     ) -> Result<(Ingested, Option<Acquired>), Error> {
-        self.with_durability_checks(ingest::ingest(self, delivery, Some(holder))).await
+        ingest::ingest(self, delivery, Some(holder)).await
     }
 
     async fn acquire(
@@ -178,7 +162,7 @@ impl Store for RedisStore {
         now: Timestamp,
         only: Option<&ThreadId>,
     ) -> Result<Option<Acquired>, Error> {
-        Box::pin(self.with_durability_checks(lease::acquire(self, worker, ttl, now, only))).await
+        Box::pin(lease::acquire(self, worker, ttl, now, only)).await
     }
 
     async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<(), Error> {
@@ -194,7 +178,7 @@ impl Store for RedisStore {
     }
 
     async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error> {
-        Ok(self.with_durability_checks(commit::commit(self, lease, expected, changes, then, None)).await?.0)
+        Ok(commit::commit(self, lease, expected, changes, then, None).await?.0)
     }
 
     async fn commit_and_claim(
@@ -207,11 +191,11 @@ impl Store for RedisStore {
         most: usize,
     ) -> Result<(Version, Vec<Claimed>), Error> {
         let claims = Some((holder, most));
-        self.with_durability_checks(commit::commit(self, lease, expected, changes, then, claims)).await
+        commit::commit(self, lease, expected, changes, then, claims).await
     }
 
     async fn apply(&self, changes: &Changes) -> Result<(), Error> {
-        self.with_durability_checks(commit::apply(self, changes, Joined::default())).await.map(drop)
+        commit::apply(self, changes, Joined::default()).await.map(drop)
     }
 
     async fn ingest_and_apply(
@@ -221,7 +205,7 @@ impl Store for RedisStore {
         holder: Option<&Holder>,
     ) -> Result<(bool, Option<Acquired>), Error> {
         let joined = Joined { delivery: Some(delivery), leases: holder, ..Joined::default() };
-        let written = self.with_durability_checks(commit::apply(self, changes, joined)).await?;
+        let written = commit::apply(self, changes, joined).await?;
         Ok(written.map_or((false, None), |written| (true, written.acquired)))
     }
 
@@ -231,7 +215,7 @@ impl Store for RedisStore {
         ttl: Duration,
         limit: usize,
     ) -> Result<Vec<ClaimedInteraction>, Error> {
-        self.with_durability_checks(inbox::claim(self, ttl, limit)).await
+        inbox::claim(self, ttl, limit).await
     }
 
     async fn finish_interaction(&self, partition: Partition, seq: Seq) -> Result<(), Error> {
@@ -254,7 +238,7 @@ impl Store for RedisStore {
         limit: usize,
         only: Option<&ThreadId>,
     ) -> Result<Vec<Claimed>, Error> {
-        self.with_durability_checks(outbox::claim(self, ttl, now, limit, only)).await
+        outbox::claim(self, ttl, now, limit, only).await
     }
 
     async fn holds_outbox(&self, claimed: &Claimed) -> Result<bool, Error> {
@@ -283,7 +267,7 @@ impl Store for RedisStore {
         holder: &Holder,
     ) -> Result<(Vec<bool>, Option<Claimed>), Error> {
         // The results are recorded in any case; the next message is sent only if the server loses nothing.
-        if self.watch.check_before(&self.link).await.is_err() {
+        if self.link.check_before().await.is_err() {
             let mut ours = Vec::with_capacity(sent.len());
             for (claimed, sent) in sent {
                 ours.push(outbox::finish(self, claimed, sent).await?);
@@ -291,7 +275,7 @@ impl Store for RedisStore {
             return Ok((ours, None));
         }
         let (ours, next) = outbox::finish_all_and_claim(self, sent, holder.ttl, holder.now).await?;
-        let is_safe = self.watch.check_after(&self.link).await.is_ok();
+        let is_safe = self.link.check_after().await.is_ok();
         Ok((ours, next.filter(|_| is_safe)))
     }
 
@@ -325,7 +309,7 @@ impl Store for RedisStore {
     }
 
     async fn forget(&self, forget: &Forget) -> Result<bool, Error> {
-        self.with_durability_checks(forget::forget(self, forget)).await
+        forget::forget(self, forget).await
     }
 
     async fn action_by_approval(&self, approval: &ApprovalId) -> Result<Option<ActionRecord>, Error> {
@@ -393,11 +377,11 @@ impl Store for RedisStore {
     }
 
     async fn put_blob(&self, bytes: &[u8], keep: Option<Duration>) -> Result<String, Error> {
-        self.with_durability_checks(reading::put_blob(self, bytes, keep)).await
+        reading::put_blob(self, bytes, keep).await
     }
 
     async fn put_file(&self, thread: &ThreadId, bytes: &[u8]) -> Result<String, Error> {
-        self.with_durability_checks(files::put_file(self, thread, bytes)).await
+        files::put_file(self, thread, bytes).await
     }
 
     async fn get_blob(&self, hash: &str) -> Result<Option<Vec<u8>>, Error> {
@@ -409,7 +393,7 @@ impl Store for RedisStore {
     }
 
     async fn set_register(&self, key: &str, expected: u64, value: &Value) -> Result<bool, Error> {
-        self.with_durability_checks(reading::set_register(self, key, expected, value)).await
+        reading::set_register(self, key, expected, value).await
     }
 
     async fn set_aside_interaction(&self, partition: Partition, seq: Seq, why: &str) -> Result<(), Error> {
@@ -421,12 +405,10 @@ impl Store for RedisStore {
     }
 
     async fn probe(&self) -> Result<(), Error> {
-        self.watch.check_now(&self.link).await?;
-        let set = redis::cmd("SET").arg(keys::probe()).arg(SystemClock.now().millis()).to_owned();
-        self.with_durability_checks(self.link.command::<()>(&set)).await
+        self.link.probe().await
     }
 
     async fn durability(&self) -> Result<Durability, Error> {
-        durability::durability(&self.link).await
+        self.link.durability().await
     }
 }

@@ -279,7 +279,7 @@ pub(super) async fn put_blob(store: &RedisStore, bytes: &[u8], keep: Option<Dura
             set.cmd("SET").arg(&key).arg(bytes).ignore();
         }
     }
-    store.link.pipeline::<()>(&set).await?;
+    store.link.write(&set).await?;
     Ok(hash)
 }
 

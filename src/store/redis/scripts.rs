@@ -6,7 +6,7 @@
 
 use countersign_core::ids::{Partition, ThreadId};
 use countersign_graph::store::TRIED_OFTEN;
-use redis::{FromRedisValue, RedisResult, ScriptInvocation, ToRedisArgs, aio::ConnectionLike};
+use redis::{Cmd, FromRedisValue, RedisResult, ServerErrorKind, ToRedisArgs, aio::ConnectionLike};
 
 use super::keys::{HINTS, ScriptKeys};
 
@@ -14,20 +14,32 @@ use super::keys::{HINTS, ScriptKeys};
 /// those before it.
 const COMMON: &str = include_str!("scripts/common.lua");
 
+/// The effect of a script, which decides what its answer has to promise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// It changes nothing.
+    Read,
+    /// It records something that has happened in any case. It runs on every server.
+    Record,
+    /// It stores something, or hands out work. It runs only on a server that preserves acknowledged writes.
+    Promise,
+}
+
 /// A script, with the keys that it uses.
 #[derive(Debug)]
 pub(super) struct Script {
     script: redis::Script,
     keys: ScriptKeys,
+    effect: Effect,
 }
 
 impl Script {
     /// Assembles a script from its own file.
-    fn new(body: &str) -> Self {
+    fn new(body: &str, effect: Effect) -> Self {
         let code = with_common_functions(body);
         let keys = ScriptKeys::named_in(&code);
         let constants = format!("local TRIED_OFTEN = {TRIED_OFTEN}\nlocal HINTS = '{HINTS}'\n");
-        Self { script: redis::Script::new(&(keys.lua_names() + &constants + &code)), keys }
+        Self { script: redis::Script::new(&(keys.lua_names() + &constants + &code)), keys, effect }
     }
 }
 
@@ -48,9 +60,9 @@ fn name_of(function: &str) -> Option<&str> {
     Some(rest.split_once('(')?.0)
 }
 
-/// Declares the scripts, each with its file.
+/// Declares the scripts, each with its file and its effect.
 macro_rules! scripts {
-    ($($(#[$doc:meta])* $name:ident,)*) => {
+    ($($(#[$doc:meta])* $name:ident: $effect:ident,)*) => {
         /// All scripts, ready to be called.
         #[derive(Debug)]
         pub(super) struct Scripts {
@@ -60,7 +72,12 @@ macro_rules! scripts {
         impl Scripts {
             /// Assembles the scripts.
             pub(super) fn new() -> Self {
-                Self { $($name: Script::new(include_str!(concat!("scripts/", stringify!($name), ".lua"))),)* }
+                Self {
+                    $($name: Script::new(
+                        include_str!(concat!("scripts/", stringify!($name), ".lua")),
+                        Effect::$effect,
+                    ),)*
+                }
             }
         }
     };
@@ -68,80 +85,80 @@ macro_rules! scripts {
 
 scripts! {
     /// Stores a message for a thread.
-    ingest_message,
+    ingest_message: Promise,
     /// Stores an entry for the inbox.
-    ingest_interaction,
+    ingest_interaction: Promise,
     /// Leases a thread.
-    acquire,
+    acquire: Promise,
     /// Extends a lease.
-    renew,
+    renew: Record,
     /// Reads the mailbox with a lease.
-    messages,
+    messages: Read,
     /// Reads the mailbox without a lease.
-    unread,
+    unread: Read,
     /// Reads the checkpoint without a lease.
-    load,
+    load: Read,
     /// Writes changes, with or without a lease.
-    commit,
+    commit: Promise,
     /// Claims interactions.
-    claim_interaction,
+    claim_interaction: Promise,
     /// Removes an interaction.
-    finish_interaction,
+    finish_interaction: Record,
     /// Postpones an interaction.
-    retry_interaction,
+    retry_interaction: Record,
     /// Moves an interaction to the dead letters.
-    fail_interaction,
+    fail_interaction: Record,
     /// Claims the next message of a thread.
-    claim_outbox,
+    claim_outbox: Promise,
     /// Records the result of sending a message.
-    finish_outbox,
+    finish_outbox: Record,
     /// Checks that the claim of an outgoing message is still valid.
-    holds_outbox,
+    holds_outbox: Read,
     /// Puts a dead letter back.
-    send_again,
+    send_again: Record,
     /// Moves due timers to the inbox.
-    fire_timers,
+    fire_timers: Record,
     /// Deletes the data of a finished thread.
-    forget,
+    forget: Promise,
     /// Releases a file that a thread no longer shows.
-    drop_file,
+    drop_file: Record,
     /// Deletes a parked message.
-    drop_parked,
+    drop_parked: Record,
     /// Sets a register.
-    set_register,
+    set_register: Promise,
     /// Sets an unreadable entry aside.
-    set_aside,
+    set_aside: Record,
     /// Puts an unreadable entry back.
-    put_back,
+    put_back: Record,
 }
 
 /// One call of a script.
-pub(super) struct Call<'a>(ScriptInvocation<'a>);
+pub(super) struct Call<'a> {
+    script: &'a Script,
+    keys: Vec<String>,
+    args: Vec<Vec<u8>>,
+}
 
 impl<'a> Call<'a> {
     /// Prepares a call of `script` with its keys of a partition.
     pub(super) fn on_partition(script: &'a Script, partition: Partition) -> Self {
-        let mut invocation = script.script.prepare_invoke();
-        invocation.key(script.keys.of_partition(partition));
-        Self(invocation)
+        Self { script, keys: script.keys.of_partition(partition), args: Vec::new() }
     }
 
     /// Prepares a call of `script` with its keys of a thread and the thread's partition.
     pub(super) fn on_thread(script: &'a Script, thread: &ThreadId) -> Self {
-        let mut invocation = script.script.prepare_invoke();
-        invocation.key(script.keys.of_thread(thread));
-        Self(invocation)
+        Self { script, keys: script.keys.of_thread(thread), args: Vec::new() }
     }
 
     /// Adds a key after those that the script names.
     pub(super) fn key(mut self, key: String) -> Self {
-        self.0.key(key);
+        self.keys.push(key);
         self
     }
 
     /// Adds an argument.
     pub(super) fn arg(mut self, arg: impl ToRedisArgs) -> Self {
-        self.0.arg(arg);
+        arg.write_redis_args(&mut self.args);
         self
     }
 
@@ -150,9 +167,30 @@ impl<'a> Call<'a> {
         items.iter().fold(self.arg(items.len()), add)
     }
 
+    /// Returns the effect of the script.
+    pub(super) fn effect(&self) -> Effect {
+        self.script.effect
+    }
+
+    /// Returns the command that calls the script by its hash.
+    fn command(&self) -> Cmd {
+        let hash = self.script.script.get_hash();
+        let data = self.keys.iter().map(String::len).chain(self.args.iter().map(Vec::len)).sum::<usize>();
+        let mut command = Cmd::with_capacity(3 + self.keys.len() + self.args.len(), data + hash.len() + 16);
+        command.arg("EVALSHA").arg(hash).arg(self.keys.len()).arg(&*self.keys).arg(&*self.args);
+        command
+    }
+
     /// Calls the script by its hash, and sends its text if the server does not have it.
     pub(super) async fn invoke<T: FromRedisValue>(&self, connection: &mut impl ConnectionLike) -> RedisResult<T> {
-        self.0.invoke_async(connection).await
+        let command = self.command();
+        match command.query_async(connection).await {
+            Err(error) if error.kind() == ServerErrorKind::NoScript.into() => {
+                self.script.script.load_async(connection).await?;
+                command.query_async(connection).await
+            }
+            result => result,
+        }
     }
 }
 

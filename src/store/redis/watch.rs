@@ -8,9 +8,10 @@
 use std::{sync::Mutex, time::Duration};
 
 use countersign_graph::store::{Durability, Error};
+use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
-use super::{connection::Link, durability};
+use super::server::Server;
 
 /// The interval between checks of the settings.
 const CHECK_EVERY: Duration = Duration::from_secs(15);
@@ -18,7 +19,7 @@ const CHECK_EVERY: Duration = Duration::from_secs(15);
 /// The interval between checks while the settings are wrong.
 const CHECK_EVERY_WHILE_LOSSY: Duration = Duration::from_secs(1);
 
-/// A watch on the server's settings, with the result of the last check.
+/// A watch on the settings of a server, with the result of the last check.
 #[derive(Debug)]
 pub(super) struct DurabilityWatch {
     /// True if unsafe settings are accepted.
@@ -42,62 +43,79 @@ struct LastCheck {
 struct LossyServer(Vec<String>);
 
 impl DurabilityWatch {
-    /// Creates a watch. The settings have just been checked on opening the store.
-    pub(super) fn new(allow_lossy: bool, link: &Link) -> Self {
-        let last = LastCheck { at: Some(Instant::now()), connection: link.connections_made(), problems: Vec::new() };
-        Self { allow_lossy, last: Mutex::new(last) }
+    /// Creates a watch. The settings have not been checked.
+    pub(super) fn new(allow_lossy: bool) -> Self {
+        Self { allow_lossy, last: Mutex::default() }
     }
 
-    /// Checks, before an operation, that the server is known to preserve acknowledged writes.
-    pub(super) async fn check_before(&self, link: &Link) -> Result<(), Error> {
+    /// Checks, before an operation, that the server is known to preserve acknowledged writes. `look` reads its settings.
+    pub(super) async fn check_before<'a>(
+        &self,
+        server: &Server,
+        look: impl FnOnce() -> BoxFuture<'a, Result<Durability, Error>>,
+    ) -> Result<(), Error> {
         if self.allow_lossy {
             return Ok(());
         }
-        if self.is_due(link) {
-            Box::pin(self.check_now(link)).await?;
+        if self.is_due(server) {
+            Box::pin(self.check_now(server, look())).await?;
         }
         self.outcome()
     }
 
-    /// Checks, after an operation, that the server that answered preserves acknowledged writes.
-    pub(super) async fn check_after(&self, link: &Link) -> Result<(), Error> {
-        if self.allow_lossy || self.last.lock().is_ok_and(|last| last.connection == link.connections_made()) {
+    /// Checks, after an operation, that the server that answered preserves acknowledged writes. `look` reads its settings.
+    pub(super) async fn check_after<'a>(
+        &self,
+        server: &Server,
+        look: impl FnOnce() -> BoxFuture<'a, Result<Durability, Error>>,
+    ) -> Result<(), Error> {
+        if self.allow_lossy || self.last.lock().is_ok_and(|last| last.connection == server.connections_made()) {
             return Ok(());
         }
-        Box::pin(self.check_now(link)).await?;
+        Box::pin(self.check_now(server, look())).await?;
         self.outcome()
     }
 
-    /// Checks the server now.
+    /// Checks the server now, by what `look` finds.
     ///
     /// # Errors
     ///
     /// [`Error::Unavailable`] if it does not answer.
-    pub(super) async fn check_now(&self, link: &Link) -> Result<Durability, Error> {
-        let checked = durability::durability(link).await;
-        let Ok(mut last) = self.last.lock() else { return checked };
+    pub(super) async fn check_now(
+        &self,
+        server: &Server,
+        look: impl Future<Output = Result<Durability, Error>>,
+    ) -> Result<Durability, Error> {
+        let checked = look.await;
         match &checked {
             Ok(found) => {
-                if found.problems.is_empty() != last.problems.is_empty() && !self.allow_lossy {
+                let before = self.note(server, found);
+                if found.problems.is_empty() != before.is_empty() && !self.allow_lossy {
                     log_change(found);
                 }
-                *last = LastCheck {
-                    at: Some(Instant::now()),
-                    connection: link.connections_made(),
-                    problems: found.problems.clone(),
-                };
             }
-            Err(_) => last.at = None,
+            Err(_) => {
+                if let Ok(mut last) = self.last.lock() {
+                    last.at = None;
+                }
+            }
         }
         checked
     }
 
+    /// Notes what a check of the server has just found. Returns the problems that the check before it found.
+    pub(super) fn note(&self, server: &Server, found: &Durability) -> Vec<String> {
+        let problems = found.problems.clone();
+        let now = LastCheck { at: Some(Instant::now()), connection: server.connections_made(), problems };
+        self.last.lock().map(|mut last| std::mem::replace(&mut *last, now).problems).unwrap_or_default()
+    }
+
     /// Returns true if a check is due. Of several concurrent callers, only one gets this answer.
-    fn is_due(&self, link: &Link) -> bool {
+    fn is_due(&self, server: &Server) -> bool {
         let Ok(mut last) = self.last.lock() else { return true };
         let interval = if last.problems.is_empty() { CHECK_EVERY } else { CHECK_EVERY_WHILE_LOSSY };
-        let due = last.connection != link.connections_made() || last.at.is_none_or(|at| at.elapsed() >= interval);
-        if due && last.connection == link.connections_made() && last.at.is_some() {
+        let due = last.connection != server.connections_made() || last.at.is_none_or(|at| at.elapsed() >= interval);
+        if due && last.connection == server.connections_made() && last.at.is_some() {
             last.at = Some(Instant::now());
         }
         due

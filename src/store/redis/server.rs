@@ -1,0 +1,142 @@
+//! One server, and the connections to it.
+//!
+//! All calls share a connection, which is replaced after a failure. Every call has a time limit for the response, and
+//! one for the whole call, including waiting and connecting. A connection that fails or does not respond in time is
+//! dropped, and the next call opens a new one. The failed call is not retried here, since it may have taken effect; the
+//! caller retries it with the same commit id.
+//!
+//! The crate's `ConnectionManager` is deliberately not used. It keeps a connection that has stopped
+//! responding without being closed, and its delays before reconnecting hold up callers that need an
+//! error at once.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use redis::{
+    AsyncConnectionConfig, Client, Cmd, ConnectionInfo, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult,
+    aio::{MultiplexedConnection, PubSub},
+};
+use tokio::{sync::Mutex, time::timeout};
+
+use super::{keys::HINTS, scripts::Call};
+
+/// The time limit for opening a connection.
+const CONNECT_LIMIT: Duration = Duration::from_secs(2);
+/// The time limit for one response, with some allowance for a slow disk.
+const RESPONSE_LIMIT: Duration = Duration::from_secs(3);
+/// The maximum number of commands that wait to be written to the connection.
+const MAX_QUEUED_COMMANDS: usize = 1024;
+
+/// A server.
+pub(super) struct Server {
+    client: Client,
+    shared: Mutex<Option<Arc<MultiplexedConnection>>>,
+    /// The number of connections opened so far.
+    made: AtomicU64,
+}
+
+impl Server {
+    /// Creates a link to a server. It connects on the first call.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the address is invalid. The error does not contain the password.
+    pub(super) fn new(info: ConnectionInfo) -> RedisResult<Self> {
+        Ok(Self { client: Client::open(info)?, shared: Mutex::new(None), made: AtomicU64::new(0) })
+    }
+
+    /// Returns the number of connections opened so far. If it changes, the server at the other end
+    /// may be a different one.
+    pub(super) fn connections_made(&self) -> u64 {
+        self.made.load(Ordering::SeqCst)
+    }
+
+    /// Returns the server's host and port.
+    pub(super) fn address(&self) -> String {
+        self.client.get_connection_info().addr().to_string()
+    }
+
+    /// Runs a script, and loads it first if the server does not have it.
+    pub(super) async fn script<T: FromRedisValue>(&self, call: &Call<'_>) -> RedisResult<T> {
+        let connection = self.shared().await?;
+        let result = call.invoke(&mut MultiplexedConnection::clone(&connection)).await;
+        self.drop_if_failed(&connection, result).await
+    }
+
+    /// Sends one command.
+    pub(super) async fn command<T: FromRedisValue>(&self, command: &Cmd) -> RedisResult<T> {
+        let connection = self.shared().await?;
+        let result = command.query_async(&mut MultiplexedConnection::clone(&connection)).await;
+        self.drop_if_failed(&connection, result).await
+    }
+
+    /// Sends several commands in one round trip.
+    pub(super) async fn pipeline<T: FromRedisValue>(&self, pipeline: &Pipeline) -> RedisResult<T> {
+        let connection = self.shared().await?;
+        let result = pipeline.query_async(&mut MultiplexedConnection::clone(&connection)).await;
+        self.drop_if_failed(&connection, result).await
+    }
+
+    /// Opens a connection of its own, which receives the hints of the scripts.
+    pub(super) fn subscriber(&self) -> impl Future<Output = RedisResult<PubSub>> + Send + use<> {
+        let client = self.client.clone();
+        async move {
+            let subscribed = timeout(CONNECT_LIMIT, async {
+                let mut connection = client.get_async_pubsub().await?;
+                connection.subscribe(HINTS).await?;
+                Ok(connection)
+            });
+            subscribed.await.unwrap_or_else(|_| Err((ErrorKind::Io, "the server does not answer in time").into()))
+        }
+    }
+
+    /// Opens a connection that nobody else uses.
+    async fn connect(&self) -> RedisResult<MultiplexedConnection> {
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(CONNECT_LIMIT))
+            .set_response_timeout(Some(RESPONSE_LIMIT))
+            .set_pipeline_buffer_size(MAX_QUEUED_COMMANDS);
+        let connection = self.client.get_multiplexed_async_connection_with_config(&config).await?;
+        self.made.fetch_add(1, Ordering::SeqCst);
+        Ok(connection)
+    }
+
+    /// Returns the connection that all calls share, and opens it if there is none.
+    async fn shared(&self) -> RedisResult<Arc<MultiplexedConnection>> {
+        let mut shared = self.shared.lock().await;
+        if let Some(connection) = &*shared {
+            return Ok(connection.clone());
+        }
+        let connection = Arc::new(self.connect().await?);
+        *shared = Some(connection.clone());
+        Ok(connection)
+    }
+
+    /// Drops the connection if the result shows that it has failed.
+    async fn drop_if_failed<T>(&self, used: &Arc<MultiplexedConnection>, result: RedisResult<T>) -> RedisResult<T> {
+        if result.as_ref().is_err_and(has_failed) {
+            let mut shared = self.shared.lock().await;
+            if shared.as_ref().is_some_and(|connection| Arc::ptr_eq(connection, used)) {
+                *shared = None;
+            }
+        }
+        result
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("address", &self.address()).finish_non_exhaustive()
+    }
+}
+
+/// Returns true if an error means that the connection can no longer be used.
+pub(super) fn has_failed(error: &RedisError) -> bool {
+    error.is_io_error() || error.is_unrecoverable_error()
+}
