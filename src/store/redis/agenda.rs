@@ -15,7 +15,12 @@ use countersign_graph::store::Error;
 use redis::Value;
 use tokio::{sync::Mutex, time::Instant};
 
-use super::{connection::Link, hints::Hints, json, keys::PartitionKey};
+use super::{
+    connection::{Link, Look},
+    hints::Hints,
+    json,
+    keys::PartitionKey,
+};
 
 /// The interval between looks at all partitions.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -37,15 +42,13 @@ struct Known {
     firsts: BTreeMap<Partition, First>,
     /// The time of the last look at all partitions; `None` if a look has failed since.
     looked_at: Option<Instant>,
-    /// The server's clock at the last look, in microseconds.
-    server_clock: Option<(i64, Instant)>,
 }
 
 /// The first times at which something is due in a partition, by each of the two clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct First {
-    /// In microseconds of the server's clock.
-    server: Option<i64>,
+    /// By the server's clock, converted to the clock of this process.
+    server: Option<Instant>,
     /// In milliseconds of the people's clock.
     people: Option<i64>,
 }
@@ -62,9 +65,7 @@ impl Agenda {
         };
         if !partitions.is_empty() {
             let looked_at = known.looked_at.take(); // if this look fails, the next one is at all partitions
-            let (server_now, firsts) = look(link, &partitions).await?;
-            known.firsts.extend(firsts);
-            known.server_clock = Some((server_now, Instant::now()));
+            known.firsts.extend(look(link, &partitions).await?);
             known.looked_at = if all { Some(Instant::now()) } else { looked_at };
         }
         Ok(!known.due(now).is_empty())
@@ -74,57 +75,54 @@ impl Agenda {
 impl Known {
     /// Returns the partitions in which something is due.
     fn due(&self, now: Timestamp) -> BTreeSet<Partition> {
-        let server_now = self
-            .server_clock
-            .map(|(then, at)| then.saturating_add(i64::try_from(at.elapsed().as_micros()).unwrap_or(i64::MAX)));
         let is_due = |first: &First| {
-            first.server.zip(server_now).is_some_and(|(from, server_now)| from <= server_now)
+            first.server.is_some_and(|from| from <= Instant::now())
                 || first.people.is_some_and(|from| from <= now.millis())
         };
         self.firsts.iter().filter(|(_, first)| is_due(first)).map(|(partition, _)| *partition).collect()
     }
 }
 
-/// Reads the server's clock, and when something is due first in each of these partitions.
-async fn look(link: &Link, partitions: &BTreeSet<Partition>) -> Result<(i64, BTreeMap<Partition, First>), Error> {
-    let mut pipeline = redis::pipe();
-    pipeline.cmd("TIME");
-    for partition in partitions {
-        pipeline.cmd("EXISTS").arg(WORK.map(|set| set.of(*partition)).as_slice());
-        pipeline.zrange_withscores(PartitionKey::Timers.of(*partition), 0, 0);
-    }
-    let mut answers = link.pipeline::<Vec<Value>>(&pipeline).await?.into_iter();
-    let server_now = json::server_time(answers.next())?;
+/// Reads when something is due first in each of these partitions.
+async fn look(link: &Link, partitions: &BTreeSet<Partition>) -> Result<BTreeMap<Partition, First>, Error> {
+    let looks = link.look(partitions.iter().copied(), |pipeline, partition| {
+        pipeline.cmd("EXISTS").arg(WORK.map(|set| set.of(partition)).as_slice());
+        pipeline.zrange_withscores(PartitionKey::Timers.of(partition), 0, 0);
+    });
     let (mut firsts, mut busy) = (BTreeMap::new(), Vec::new());
-    for partition in partitions {
+    for Look { partition, answers, .. } in looks.await? {
+        let mut answers = answers.into_iter();
         let sets: u32 = json::answer(answers.next().unwrap_or(Value::Nil))?;
         if sets > 0 {
-            busy.push(*partition);
+            busy.push(partition);
         }
-        firsts.insert(*partition, First { server: None, people: first_score(answers.next())? });
+        firsts.insert(partition, First { server: None, people: first_score(answers.next())? });
     }
     if busy.is_empty() {
-        return Ok((server_now, firsts));
+        return Ok(firsts);
     }
 
-    let mut pipeline = redis::pipe();
-    for partition in &busy {
+    let looks = link.look(busy, |pipeline, partition| {
         for set in WORK {
-            pipeline.zrange_withscores(set.of(*partition), 0, 0);
+            pipeline.zrange_withscores(set.of(partition), 0, 0);
         }
-    }
-    let mut answers = link.pipeline::<Vec<Value>>(&pipeline).await?.into_iter();
-    for partition in busy {
+    });
+    for Look { partition, server_now, answers } in looks.await? {
         let first = firsts.entry(partition).or_default();
-        for set in WORK {
-            let from = first_score(answers.next())?;
+        for (set, answer) in WORK.into_iter().zip(answers) {
+            let from = first_score(Some(answer))?;
             match set {
                 PartitionKey::Waiting | PartitionKey::Outbox => first.people = earlier(first.people, from),
-                _ => first.server = earlier(first.server, from),
+                _ => first.server = earlier(first.server, from.and_then(|from| here(from, server_now))),
             }
         }
     }
-    Ok((server_now, firsts))
+    Ok(firsts)
+}
+
+/// Converts a time of the server's clock to the clock of this process. `None` if it is too far ahead.
+fn here(at: i64, server_now: i64) -> Option<Instant> {
+    Instant::now().checked_add(Duration::from_micros(u64::try_from(at.saturating_sub(server_now)).unwrap_or(0)))
 }
 
 /// Returns the score of the only member of an answer, if there is one.
@@ -133,7 +131,7 @@ fn first_score(answer: Option<Value>) -> Result<Option<i64>, Error> {
     Ok(members.first().map(|(_, score)| *score as i64))
 }
 
-fn earlier(a: Option<i64>, b: Option<i64>) -> Option<i64> {
+fn earlier<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
     a.into_iter().chain(b).min()
 }
 
@@ -145,17 +143,14 @@ mod tests {
     async fn a_partition_is_due_by_either_clock() {
         let partitions: Vec<_> = Partition::all().take(3).collect();
         let at = |server, people| First { server, people };
-        let firsts = [at(Some(5_000_000), None), at(None, Some(70)), at(None, None)];
-        let known = Known {
-            firsts: partitions.iter().copied().zip(firsts).collect(),
-            looked_at: None,
-            server_clock: Some((4_000_000, Instant::now())),
-        };
+        let firsts = [at(here(5_000_000, 4_000_000), None), at(None, Some(70)), at(None, None)];
+        let known = Known { firsts: partitions.iter().copied().zip(firsts).collect(), looked_at: None };
         let due = |now| known.due(Timestamp(now)).into_iter().collect::<Vec<_>>();
         assert_eq!(due(69), []);
         assert_eq!(due(70), [partitions[1]]);
         tokio::time::advance(Duration::from_secs(1)).await;
         assert_eq!(due(69), [partitions[0]], "the server's clock goes on between looks");
+        assert!(here(i64::MAX, 0).is_none_or(|at| at > Instant::now()), "it is not due in a lifetime");
         assert_eq!(earlier(None, Some(2)), Some(2));
         assert_eq!(earlier(Some(1), Some(2)), Some(1));
     }

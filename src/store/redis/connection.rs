@@ -6,18 +6,21 @@
 
 use std::time::Duration;
 
-use countersign_core::clock::{Clock as _, SystemClock};
+use countersign_core::{
+    clock::{Clock as _, SystemClock},
+    ids::Partition,
+};
 use countersign_graph::store::{Durability, Error};
 use futures_util::TryFutureExt as _;
 use redis::{
-    Cmd, ErrorKind, FromRedisValue, IntoConnectionInfo as _, Pipeline, RedisError, RedisResult, ServerErrorKind,
+    Cmd, ErrorKind, FromRedisValue, IntoConnectionInfo as _, Pipeline, RedisError, RedisResult, ServerErrorKind, Value,
     aio::PubSub,
 };
 use tokio::time::timeout;
 
 use super::{
     durability::{OpenError, Settings},
-    keys,
+    json, keys,
     scripts::{Call, Effect},
     server::Server,
     watch::DurabilityWatch,
@@ -31,6 +34,17 @@ const CALL_LIMIT: Duration = Duration::from_secs(5);
 pub(super) struct Link {
     server: Server,
     watch: DurabilityWatch,
+}
+
+/// The answers of one partition, and the clock of the server that gave them.
+#[derive(Debug)]
+pub(super) struct Look {
+    /// The partition.
+    pub(super) partition: Partition,
+    /// The server's clock, in microseconds.
+    pub(super) server_now: i64,
+    /// The answers, in the order of the questions.
+    pub(super) answers: Vec<Value>,
 }
 
 impl Link {
@@ -93,6 +107,27 @@ impl Link {
         self.check_before().await?;
         self.pipeline::<()>(pipeline).await?;
         self.check_after().await
+    }
+
+    /// Asks each of these partitions the same questions.
+    pub(super) async fn look(
+        &self,
+        partitions: impl IntoIterator<Item = Partition>,
+        ask: impl Fn(&mut Pipeline, Partition),
+    ) -> Result<Vec<Look>, Error> {
+        let mut pipeline = redis::pipe();
+        pipeline.cmd("TIME");
+        let mut asked = Vec::new();
+        for partition in partitions {
+            let before = pipeline.len();
+            ask(&mut pipeline, partition);
+            asked.push((partition, pipeline.len() - before));
+        }
+        let mut answers = self.pipeline::<Vec<Value>>(&pipeline).await?.into_iter();
+        let server_now = json::server_time(answers.next())?;
+        let asked = asked.into_iter();
+        let look = |(partition, many)| Look { partition, server_now, answers: answers.by_ref().take(many).collect() };
+        Ok(asked.map(look).collect())
     }
 
     /// Checks, before work is handed out, that the server is known to preserve acknowledged writes.

@@ -20,10 +20,13 @@ use countersign_core::{
     ids::{Partition, ThreadId},
 };
 use countersign_graph::store::Error;
-use redis::Value;
 use tokio::{sync::Mutex, time::Instant};
 
-use super::{connection::Link, json, keys::PartitionKey};
+use super::{
+    connection::{Link, Look},
+    json,
+    keys::PartitionKey,
+};
 
 /// The maximum number of ready threads of each partition that a search returns.
 const MAX_PER_PARTITION: isize = 4;
@@ -84,27 +87,24 @@ impl Finder {
 
 /// Returns the ready threads of all partitions, the one that has been ready longest first.
 async fn ready_threads(link: &Link, now: Timestamp) -> Result<VecDeque<ThreadId>, Error> {
-    let mut pipeline = redis::pipe();
-    pipeline.cmd("TIME");
-    for partition in Partition::all() {
+    let looks = link.look(Partition::all(), |pipeline, partition| {
         for index in [PartitionKey::Ready, PartitionKey::Waiting] {
             pipeline.zrange_withscores(index.of(partition), 0, MAX_PER_PARTITION - 1);
         }
-    }
-    let mut answers = link.pipeline::<Vec<Value>>(&pipeline).await?.into_iter();
-    let server_now = json::server_time(answers.next())?;
-
+    });
     // How long each thread has been ready, in microseconds. For a thread that is in both sets, the longer time counts.
     let mut ready_for: BTreeMap<String, i64> = BTreeMap::new();
-    for (n, answer) in answers.enumerate() {
-        for (thread, from) in json::answer::<Vec<(String, f64)>>(answer)? {
-            let since = match n % 2 {
-                0 => server_now.saturating_sub(from as i64),
-                _ => now.millis().saturating_sub(from as i64).saturating_mul(1000),
-            };
-            if since >= 0 {
-                let longest = ready_for.entry(thread).or_insert(since);
-                *longest = since.max(*longest);
+    for Look { server_now, answers, .. } in looks.await? {
+        for (n, answer) in answers.into_iter().enumerate() {
+            for (thread, from) in json::answer::<Vec<(String, f64)>>(answer)? {
+                let since = match n {
+                    0 => server_now.saturating_sub(from as i64),
+                    _ => now.millis().saturating_sub(from as i64).saturating_mul(1000),
+                };
+                if since >= 0 {
+                    let longest = ready_for.entry(thread).or_insert(since);
+                    *longest = since.max(*longest);
+                }
             }
         }
     }

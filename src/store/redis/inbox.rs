@@ -3,7 +3,7 @@
 //! An interaction is claimed by moving the time from which it may be claimed to the end of the
 //! claim, so an unfinished claim expires. The worker is not stored, since it is not needed.
 
-use std::time::Duration;
+use std::{cmp::Reverse, time::Duration};
 
 use countersign_core::{
     clock::Timestamp,
@@ -13,7 +13,9 @@ use countersign_graph::store::{ClaimedInteraction, Error, Seq};
 use redis::Value;
 
 use super::{
-    RedisStore, aside, dead_letters, json,
+    RedisStore, aside,
+    connection::Look,
+    dead_letters, json,
     keys::{self, PartitionKey},
     scripts::Call,
 };
@@ -80,13 +82,14 @@ pub(super) async fn fail(
 
 /// Implements [`countersign_graph::store::Store::fire_timers`].
 pub(super) async fn fire_timers(store: &RedisStore, now: Timestamp) -> Result<usize, Error> {
-    let mut pipeline = redis::pipe();
-    for partition in Partition::all() {
+    let looks = store.link.look(Partition::all(), |pipeline, partition| {
         pipeline.zrangebyscore_limit(PartitionKey::Timers.of(partition), "-inf", now.millis(), 0, 1);
-    }
-    let due: Vec<Vec<String>> = store.link.pipeline(&pipeline).await?;
+    });
     let mut fired = 0;
-    for (partition, _) in Partition::all().zip(due).filter(|(_, due)| !due.is_empty()) {
+    for Look { partition, mut answers, .. } in looks.await? {
+        if json::answer::<Vec<String>>(answers.pop().unwrap_or(Value::Nil))?.is_empty() {
+            continue;
+        }
         loop {
             let call = Call::on_partition(&store.scripts.fire_timers, partition).arg(now.millis()).arg(MAX_TIMERS);
             let count: usize = store.link.script(&call).await?;
@@ -105,22 +108,18 @@ pub(super) async fn sweep(store: &RedisStore, now: Timestamp) -> Result<(), Erro
         let moment = now.millis().saturating_sub(i64::try_from(kept.as_millis()).unwrap_or(i64::MAX));
         format!("({moment}") // exclusive
     };
-    let mut pipeline = redis::pipe();
-    for partition in Partition::all() {
-        pipeline
-            .cmd("ZREMRANGEBYSCORE")
-            .arg(PartitionKey::Dedup.of(partition))
-            .arg("-inf")
-            .arg(before(KEEP_DEDUP))
-            .ignore();
+    let looks = store.link.look(Partition::all(), |pipeline, partition| {
+        let dedup = PartitionKey::Dedup.of(partition);
+        pipeline.cmd("ZREMRANGEBYSCORE").arg(dedup).arg("-inf").arg(before(KEEP_DEDUP));
         let parked = PartitionKey::Parked.of(partition);
         pipeline.zrangebyscore_limit(parked, "-inf", before(KEEP_PARKED), 0, MAX_PARKED);
-    }
-    let parked: Vec<Vec<String>> = store.link.pipeline(&pipeline).await?;
-    for member in parked.into_iter().flatten() {
-        let Some((seq, thread)): Option<(Seq, ThreadId)> = keys::read_parked(&member) else { continue };
-        let call = Call::on_thread(&store.scripts.drop_parked, &thread).arg(seq).arg(&member);
-        store.link.script::<()>(&call).await?;
+    });
+    for Look { mut answers, .. } in looks.await? {
+        for member in json::answer::<Vec<String>>(answers.pop().unwrap_or(Value::Nil))? {
+            let Some((seq, thread)): Option<(Seq, ThreadId)> = keys::read_parked(&member) else { continue };
+            let call = Call::on_thread(&store.scripts.drop_parked, &thread).arg(seq).arg(&member);
+            store.link.script::<()>(&call).await?;
+        }
     }
     dead_letters::drop_old(store, now).await?;
     aside::put_back(store).await
@@ -135,17 +134,14 @@ fn read(place: &StoredPlace, stored: &[u8]) -> Result<(i64, serde_json::Value), 
 
 /// Returns the partitions whose inbox has an entry to claim, the one that has waited longest first.
 async fn due_inboxes(store: &RedisStore) -> Result<Vec<Partition>, Error> {
-    let mut pipeline = redis::pipe();
-    pipeline.cmd("TIME");
-    for partition in Partition::all() {
+    let looks = store.link.look(Partition::all(), |pipeline, partition| {
         pipeline.zrange_withscores(PartitionKey::Inbox.of(partition), 0, 0);
-    }
-    let mut answers = store.link.pipeline::<Vec<Value>>(&pipeline).await?.into_iter();
-    let now = json::server_time(answers.next())?;
+    });
     let mut due = Vec::new();
-    for (partition, answer) in Partition::all().zip(answers) {
-        let first = json::answer::<Vec<(String, f64)>>(answer)?;
-        due.extend(first.first().map(|(_, from)| (*from as i64, partition)).filter(|(from, _)| *from <= now));
+    for Look { partition, server_now, mut answers } in looks.await? {
+        let first = json::answer::<Vec<(String, f64)>>(answers.pop().unwrap_or(Value::Nil))?;
+        let waits_for = first.first().map(|(_, from)| server_now.saturating_sub(*from as i64));
+        due.extend(waits_for.filter(|time| *time >= 0).map(|time| (Reverse(time), partition)));
     }
     due.sort_unstable();
     Ok(due.into_iter().map(|(_, partition)| partition).collect())

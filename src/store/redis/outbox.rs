@@ -17,7 +17,9 @@ use redis::Value;
 use serde::Deserialize;
 
 use super::{
-    RedisStore, aside, json,
+    RedisStore, aside,
+    connection::Look,
+    json,
     keys::{PartitionKey, ThreadKey},
     scripts::Call,
 };
@@ -167,25 +169,22 @@ async fn read_claimed(store: &RedisStore, thread: &ThreadId, claimed: StoredClai
 /// Returns the threads that have a message to send now, the one that has been due longest first.
 async fn due_threads(store: &RedisStore, now: Timestamp, limit: usize) -> Result<Vec<ThreadId>, Error> {
     let limit = isize::try_from(limit).unwrap_or(isize::MAX);
-    let mut pipeline = redis::pipe();
-    pipeline.cmd("TIME");
-    for partition in Partition::all() {
+    let looks = store.link.look(Partition::all(), |pipeline, partition| {
         pipeline.zrangebyscore_limit_withscores(PartitionKey::Outbox.of(partition), "-inf", now.millis(), 0, limit);
         pipeline.zrange_withscores(PartitionKey::Sending.of(partition), 0, limit.saturating_sub(1));
-    }
-    let mut answers = store.link.pipeline::<Vec<Value>>(&pipeline).await?.into_iter();
-    let server_now = json::server_time(answers.next())?;
-
+    });
     // How long each thread has been due, in microseconds.
     let mut due_for: BTreeMap<String, i64> = BTreeMap::new();
-    for (n, answer) in answers.enumerate() {
-        for (thread, from) in json::answer::<Vec<(String, f64)>>(answer)? {
-            let due = match n % 2 {
-                0 => now.millis().saturating_sub(from as i64).saturating_mul(1000),
-                _ => server_now.saturating_sub(from as i64),
-            };
-            if due >= 0 {
-                due_for.insert(thread, due);
+    for Look { server_now, answers, .. } in looks.await? {
+        for (n, answer) in answers.into_iter().enumerate() {
+            for (thread, from) in json::answer::<Vec<(String, f64)>>(answer)? {
+                let due = match n {
+                    0 => now.millis().saturating_sub(from as i64).saturating_mul(1000),
+                    _ => server_now.saturating_sub(from as i64),
+                };
+                if due >= 0 {
+                    due_for.insert(thread, due);
+                }
             }
         }
     }
