@@ -1,24 +1,26 @@
-//! The link to the place where everything is stored.
+//! The link to the place where everything is stored: one server, or a cluster.
 //!
-//! What the answer to a call promises is kept here: a script that stores something or hands out work, and a write, count
-//! only if the server preserves acknowledged writes ([`super::watch`]). Start reading at [`super::server`], the
-//! connections to it.
+//! A call names no server. What its answer promises is kept here: a script that stores something or hands out work, and
+//! a write, count only if the server preserves acknowledged writes ([`super::watch`]). Start reading at
+//! [`super::server`], the connections to one server; [`super::cluster`] is made of these.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use countersign_core::{
+    addresses,
     clock::{Clock as _, SystemClock},
     ids::Partition,
 };
 use countersign_graph::store::{Durability, Error};
-use futures_util::TryFutureExt as _;
+use futures_util::{TryFutureExt as _, future::BoxFuture};
 use redis::{
-    Cmd, ErrorKind, FromRedisValue, IntoConnectionInfo as _, Pipeline, RedisError, RedisResult, ServerErrorKind, Value,
-    aio::PubSub,
+    Cmd, ConnectionInfo, ErrorKind, FromRedisValue, IntoConnectionInfo as _, Pipeline, RedisError, RedisResult,
+    ServerErrorKind, Value, aio::PubSub,
 };
 use tokio::time::timeout;
 
 use super::{
+    cluster::Cluster,
     durability::{OpenError, Settings},
     json, keys,
     scripts::{Call, Effect},
@@ -28,10 +30,21 @@ use super::{
 
 /// The time limit for a whole call.
 const CALL_LIMIT: Duration = Duration::from_secs(5);
+/// The time limit for a call whose caller has other servers to turn to.
+pub(super) const AT_ONCE_LIMIT: Duration = Duration::from_secs(1);
 
-/// The link to the server.
+/// The link to the place where everything is stored.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) enum Link {
+    /// One server.
+    Single(Box<Single>),
+    /// Several servers that share the partitions.
+    Cluster(Arc<Cluster>),
+}
+
+/// The only server, and the watch on its settings.
+#[derive(Debug)]
+pub(super) struct Single {
     server: Server,
     watch: DurabilityWatch,
 }
@@ -48,108 +61,215 @@ pub(super) struct Look {
 }
 
 impl Link {
-    /// Connects to the server at `url`. Unless `allow_lossy` is true, it must be set up to keep acknowledged writes.
-    pub(super) async fn open(url: &str, allow_lossy: bool) -> Result<Self, OpenError> {
-        let server = url.into_connection_info().and_then(Server::new);
-        let server = server.map_err(|error| OpenError::Url(error.category().to_owned()))?;
-        let settings = bounded(Settings::of(&server).map_err(store_error)).await;
-        let address = server.address();
-        let settings = settings.map_err(|source| OpenError::Unavailable { address: address.clone(), source })?;
-        let (watch, found) = (DurabilityWatch::new(allow_lossy), settings.durability(&address));
-        watch.note(&server, &found);
-        if !found.problems.is_empty() && !allow_lossy {
-            return Err(OpenError::Lossy(found));
+    /// Connects to the server at `text`, or to the cluster that it belongs to. Several addresses name servers of one
+    /// cluster. Unless `allow_lossy` is true, the servers must be set up to keep acknowledged writes.
+    pub(super) async fn open(text: &str, allow_lossy: bool) -> Result<Self, OpenError> {
+        let wrong = |error: RedisError| OpenError::Url(error.category().to_owned());
+        let servers: RedisResult<Vec<ConnectionInfo>> =
+            addresses::of_each_server(text).into_iter().map(|url| url.into_connection_info()).collect();
+        let servers = servers.map_err(wrong)?;
+        let mut unavailable = None;
+        for info in &servers {
+            let server = Server::new(info.clone()).map_err(wrong)?;
+            let address = server.address();
+            match bounded(Settings::of(&server).map_err(store_error)).await {
+                Ok(settings) if settings.is_in_cluster => {
+                    let cluster = Cluster::open(servers, allow_lossy).await.map_err(wrong)?;
+                    Box::pin(cluster.check_at_first()).await?;
+                    return Ok(Self::Cluster(cluster));
+                }
+                Ok(_) if servers.len() > 1 => return Err(OpenError::NotInCluster { address }),
+                Ok(settings) => {
+                    let (watch, found) = (DurabilityWatch::new(allow_lossy), settings.durability(&address));
+                    watch.note(&server, &found);
+                    if !found.problems.is_empty() && !allow_lossy {
+                        return Err(OpenError::Lossy(found));
+                    }
+                    return Ok(Self::Single(Box::new(Single { server, watch })));
+                }
+                Err(source) => unavailable = Some(OpenError::Unavailable { address, source }),
+            }
         }
-        Ok(Self { server, watch })
+        Err(unavailable.unwrap_or_else(|| OpenError::Url("it names no server".to_owned())))
     }
 
-    /// Returns the host and port of the server.
+    /// Returns the hosts and ports of the servers.
     pub(super) fn address(&self) -> String {
-        self.server.address()
+        match self {
+            Self::Single(single) => single.server.address(),
+            Self::Cluster(cluster) => cluster.address(),
+        }
     }
 
-    /// Returns the number of connections opened so far. If it changes, the server at the other end
-    /// may be a different one.
-    pub(super) fn connections_made(&self) -> u64 {
-        self.server.connections_made()
+    /// Returns true if some partitions may be served while others are not.
+    pub(super) fn is_cluster(&self) -> bool {
+        matches!(self, Self::Cluster(_))
+    }
+
+    /// Returns a number that changes with each connection for a partition. Another one may lead to another server.
+    pub(super) fn connection_number(&self, partition: Partition) -> u64 {
+        match self {
+            Self::Single(single) => single.server.connections_made(),
+            Self::Cluster(cluster) => cluster.connection_number(partition),
+        }
+    }
+
+    /// Returns a number that changes if a subscription may be dead without having noticed.
+    pub(super) fn subscription_number(&self) -> u64 {
+        match self {
+            Self::Single(single) => single.server.connections_made(),
+            Self::Cluster(cluster) => cluster.losses(),
+        }
     }
 
     /// Opens a connection of its own, which receives the hints of the scripts.
-    pub(super) fn subscriber(&self) -> impl Future<Output = RedisResult<PubSub>> + Send + use<> {
-        self.server.subscriber()
+    pub(super) fn subscriber(&self) -> BoxFuture<'static, RedisResult<PubSub>> {
+        match self {
+            Self::Single(single) => Box::pin(single.server.subscriber()),
+            Self::Cluster(cluster) => Box::pin(cluster.subscriber()),
+        }
     }
 
     /// Runs a script, and loads it first if the server does not have it.
     pub(super) async fn script<T: FromRedisValue>(&self, call: &Call<'_>) -> Result<T, Error> {
-        let promises = call.effect() == Effect::Promise;
-        if promises {
-            self.check_before().await?;
+        match self {
+            Self::Single(single) => {
+                let promises = call.effect() == Effect::Promise;
+                if promises {
+                    single.check_before().await?;
+                }
+                let answer = bounded(single.server.script(call).map_err(store_error)).await?;
+                if promises {
+                    single.check_after().await?;
+                }
+                Ok(answer)
+            }
+            Self::Cluster(cluster) => {
+                let limit = if call.is_patient() { CALL_LIMIT } else { AT_ONCE_LIMIT };
+                let answer = timeout(limit, cluster.script(call).map_err(Error::from));
+                Box::pin(bounded(answer.unwrap_or_else(|elapsed| Err(Error::Unavailable(Box::new(elapsed)))))).await
+            }
         }
-        let answer = bounded(self.server.script(call).map_err(store_error)).await?;
-        if promises {
-            self.check_after().await?;
-        }
-        Ok(answer)
     }
 
     /// Sends one command. It reads, or changes something that may be lost.
     pub(super) async fn command<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, Error> {
-        bounded(self.server.command(command).map_err(store_error)).await
+        match self {
+            Self::Single(single) => bounded(single.server.command(command).map_err(store_error)).await,
+            Self::Cluster(cluster) => {
+                let mut masters = cluster.connection();
+                let answer = Box::pin(bounded(command.query_async(&mut masters).map_err(store_error))).await;
+                answer.map_err(|error| masters.fault.map_or(error, Error::from))
+            }
+        }
     }
 
-    /// Sends several commands in one round trip. They read, or change something that may be lost.
+    /// Sends several commands in one round trip. They read, or change something that may be lost. If they are atomic,
+    /// they are so within each partition.
     pub(super) async fn pipeline<T: FromRedisValue>(&self, pipeline: &Pipeline) -> Result<T, Error> {
-        bounded(self.server.pipeline(pipeline).map_err(store_error)).await
+        match self {
+            Self::Single(single) => bounded(single.server.pipeline(pipeline).map_err(store_error)).await,
+            Self::Cluster(cluster) => {
+                let mut masters = cluster.connection();
+                let answer = Box::pin(bounded(pipeline.query_async(&mut masters).map_err(store_error))).await;
+                answer.map_err(|error| masters.fault.map_or(error, Error::from))
+            }
+        }
     }
 
     /// Sends commands that store something in one partition. Sending them twice does the same as sending them once.
     pub(super) async fn write(&self, pipeline: &Pipeline) -> Result<(), Error> {
-        self.check_before().await?;
-        self.pipeline::<()>(pipeline).await?;
-        self.check_after().await
+        match self {
+            Self::Single(single) => {
+                single.check_before().await?;
+                bounded(single.server.pipeline::<()>(pipeline).map_err(store_error)).await?;
+                single.check_after().await
+            }
+            Self::Cluster(cluster) => Box::pin(bounded(cluster.write(pipeline).map_err(Error::from))).await,
+        }
     }
 
-    /// Asks each of these partitions the same questions.
+    /// Asks each of these partitions the same questions. In a cluster, those whose server does not answer are left out,
+    /// unless none does.
     pub(super) async fn look(
         &self,
         partitions: impl IntoIterator<Item = Partition>,
         ask: impl Fn(&mut Pipeline, Partition),
     ) -> Result<Vec<Look>, Error> {
-        let mut pipeline = redis::pipe();
-        pipeline.cmd("TIME");
-        let mut asked = Vec::new();
-        for partition in partitions {
-            let before = pipeline.len();
-            ask(&mut pipeline, partition);
-            asked.push((partition, pipeline.len() - before));
+        match self {
+            Self::Single(_) => {
+                let mut pipeline = redis::pipe();
+                pipeline.cmd("TIME");
+                let mut asked = Vec::new();
+                for partition in partitions {
+                    let before = pipeline.len();
+                    ask(&mut pipeline, partition);
+                    asked.push((partition, pipeline.len() - before));
+                }
+                let mut answers = self.pipeline::<Vec<Value>>(&pipeline).await?.into_iter();
+                let server_now = json::server_time(answers.next())?;
+                let asked = asked.into_iter();
+                let look = |(partition, many)| {
+                    let answers = answers.by_ref().take(many).collect();
+                    Look { partition, server_now, answers }
+                };
+                Ok(asked.map(look).collect())
+            }
+            Self::Cluster(cluster) => {
+                let looks = bounded(cluster.look(partitions, ask).map_err(Error::from));
+                Box::pin(looks).await
+            }
         }
-        let mut answers = self.pipeline::<Vec<Value>>(&pipeline).await?.into_iter();
-        let server_now = json::server_time(answers.next())?;
-        let asked = asked.into_iter();
-        let look = |(partition, many)| Look { partition, server_now, answers: answers.by_ref().take(many).collect() };
-        Ok(asked.map(look).collect())
     }
 
-    /// Checks, before work is handed out, that the server is known to preserve acknowledged writes.
-    pub(super) async fn check_before(&self) -> Result<(), Error> {
-        self.watch.check_before(&self.server, || Box::pin(self.durability())).await
+    /// Checks, before work of a partition is handed out, that its server is known to preserve acknowledged writes.
+    pub(super) async fn check_before(&self, partition: Partition) -> Result<(), Error> {
+        match self {
+            Self::Single(single) => single.check_before().await,
+            Self::Cluster(cluster) => Ok(cluster.check_partition(partition).await?),
+        }
     }
 
-    /// Checks, after work was handed out, that the server that answered preserves acknowledged writes.
-    pub(super) async fn check_after(&self) -> Result<(), Error> {
-        self.watch.check_after(&self.server, || Box::pin(self.durability())).await
+    /// Checks, after work of a partition was handed out, that the server that answered preserves acknowledged writes.
+    pub(super) async fn check_after(&self, partition: Partition) -> Result<(), Error> {
+        match self {
+            Self::Single(single) => single.check_after().await,
+            Self::Cluster(cluster) => Ok(cluster.check_partition(partition).await?),
+        }
     }
 
     /// Implements [`countersign_graph::store::Store::probe`].
     pub(super) async fn probe(&self) -> Result<(), Error> {
-        self.watch.check_now(&self.server, self.durability()).await?;
-        let mut set = redis::pipe();
-        set.set(keys::probe(), SystemClock.now().millis());
-        self.write(&set).await
+        match self {
+            Self::Single(single) => {
+                single.watch.check_now(&single.server, single.durability()).await?;
+                let mut set = redis::pipe();
+                set.set(keys::probe(Partition::of("probe")), SystemClock.now().millis());
+                self.write(&set).await
+            }
+            Self::Cluster(cluster) => Box::pin(cluster.probe()).await,
+        }
     }
 
     /// Implements [`countersign_graph::store::Store::durability`].
     pub(super) async fn durability(&self) -> Result<Durability, Error> {
+        match self {
+            Self::Single(single) => single.durability().await,
+            Self::Cluster(cluster) => Box::pin(cluster.durability()).await,
+        }
+    }
+}
+
+impl Single {
+    async fn check_before(&self) -> Result<(), Error> {
+        self.watch.check_before(&self.server, || Box::pin(self.durability())).await
+    }
+
+    async fn check_after(&self) -> Result<(), Error> {
+        self.watch.check_after(&self.server, || Box::pin(self.durability())).await
+    }
+
+    async fn durability(&self) -> Result<Durability, Error> {
         let settings = bounded(Settings::of(&self.server).map_err(store_error)).await?;
         Ok(settings.durability(&self.server.address()))
     }
@@ -172,7 +292,7 @@ fn store_error(error: RedisError) -> Error {
 
 /// Returns true for a script error or an unexpected type, which mean that the data is corrupt. What a server refuses to
 /// do at the moment, such as `NOREPLICAS` or `OOM`, has a code of its own, also within a script.
-fn is_corrupt(error: &RedisError) -> bool {
+pub(super) fn is_corrupt(error: &RedisError) -> bool {
     let in_script = error.detail().is_some_and(|detail| detail.contains("user_script"));
     let is_plain = error.kind() == ErrorKind::Server(ServerErrorKind::ResponseError);
     in_script && is_plain || error.code() == Some("WRONGTYPE") || error.kind() == ErrorKind::UnexpectedReturnType

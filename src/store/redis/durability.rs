@@ -16,6 +16,8 @@ use super::server::{Server, has_failed};
 
 /// The settings that decide what survives a crash.
 const SETTINGS: [&str; 4] = ["appendonly", "appendfsync", "no-appendfsync-on-rewrite", "maxmemory-policy"];
+/// The setting that decides which replicas may become the master in a cluster.
+const VALIDITY: &str = "cluster-replica-validity-factor";
 
 /// The reason why a store cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +33,12 @@ pub enum OpenError {
         /// The error.
         #[source]
         source: Error,
+    },
+    /// Several addresses are set, and the server at one of them does not belong to a cluster.
+    #[error("Redis at {address} isn't part of a cluster; name a single address, or the servers of one cluster")]
+    NotInCluster {
+        /// The host and port.
+        address: String,
     },
     /// A later version of this program created the store.
     #[error(
@@ -65,10 +73,12 @@ impl fmt::Display for Lossy<'_> {
 }
 
 /// The settings of a server that matter for acknowledged writes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Settings {
     /// The product and its version.
     pub(super) name: String,
+    /// True if the server belongs to a cluster.
+    pub(super) is_in_cluster: bool,
     /// The problems, each in one line with the right setting.
     pub(super) problems: Vec<String>,
 }
@@ -78,15 +88,22 @@ impl Settings {
     pub(super) async fn of(server: &Server) -> RedisResult<Self> {
         let info: String = server.command(&cmd("INFO")).await?;
         let info = parse_info(&info);
+        let is_in_cluster = info.get("cluster_enabled").is_some_and(|enabled| *enabled == "1");
         let mut settings = HashMap::new();
-        for name in SETTINGS {
+        for name in SETTINGS.into_iter().chain(is_in_cluster.then_some(VALIDITY)) {
             match server.command::<HashMap<String, String>>(cmd("CONFIG").arg("GET").arg(name)).await {
                 Ok(answer) => settings.extend(answer),
                 Err(error) if !has_failed(&error) => break, // it refused, rather than not answering at all
                 Err(error) => return Err(error),
             }
         }
-        Ok(Self { name: name_of(&info), problems: problems(&info, &settings) })
+        Ok(Self { name: name_of(&info), is_in_cluster, problems: problems(&info, &settings) })
+    }
+
+    /// Names the server in each problem.
+    pub(super) fn at(mut self, address: &str) -> Self {
+        self.problems.iter_mut().for_each(|problem| *problem = format!("{address}: {problem}"));
+        self
     }
 
     /// Returns what they mean for the store on the server at `address`.
@@ -113,8 +130,15 @@ fn problems(info: &HashMap<&str, &str>, settings: &HashMap<String, String>) -> V
     if let Some(found) = info.get("aof_last_write_status").filter(|status| **status != "ok") {
         problems.push(format!("aof_last_write_status is `{found}`: the file cannot be written; look at the disk"));
     }
-    if let Some(found) = info.get("role").filter(|role| **role != "master") {
+    let is_in_cluster = info.get("cluster_enabled").is_some_and(|enabled| *enabled == "1");
+    if let Some(found) = info.get("role").filter(|role| **role != "master" && !is_in_cluster) {
         problems.push(format!("role is `{found}`: a replica takes no writes; use the address of the master"));
+    }
+    if is_in_cluster && settings.get(VALIDITY).is_some_and(|factor| factor == "0") {
+        problems.push(format!(
+            "{VALIDITY} is `0`: a replica that was cut off for long may take over without the last writes; \
+             set `{VALIDITY} 10`"
+        ));
     }
     problems
 }
@@ -170,6 +194,13 @@ mod tests {
           - maxmemory-policy is `allkeys-lru`: threads are thrown away when memory is short; set `maxmemory-policy noeviction`
         Set these on the server, or store.allow_lossy = true if losing approvals and messages is acceptable.
         ");
+    }
+
+    #[test]
+    fn in_a_cluster_a_replica_may_answer_but_not_one_that_takes_over_at_any_age() {
+        let info = parse_info("cluster_enabled:1\r\nrole:slave\r\naof_last_write_status:ok\r\n");
+        assert_eq!(problems(&info, &settings(&[(VALIDITY, "10")])), [""; 0]);
+        assert_snapshot!(problems(&info, &settings(&[(VALIDITY, "0")])).join("\n"), @"cluster-replica-validity-factor is `0`: a replica that was cut off for long may take over without the last writes; set `cluster-replica-validity-factor 10`");
     }
 
     #[test]

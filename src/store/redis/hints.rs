@@ -1,5 +1,5 @@
 //! Hints from the scripts: the partitions in which something is to be done, received on a
-//! connection of its own.
+//! connection of its own. The servers of a cluster pass them on to each other.
 //!
 //! A hint may be lost, and there are none while the connection is away or where the server does not
 //! let this user publish or subscribe. [`super::agenda`] therefore looks by itself as well.
@@ -51,7 +51,7 @@ impl Hints {
     /// necessary. `None` if hints may have been missed.
     pub(super) fn take(&self, link: &Link) -> Option<BTreeSet<Partition>> {
         let mut subscription = self.0.lock().ok()?;
-        let connection = link.connections_made();
+        let connection = link.subscription_number();
         match &*subscription {
             Some(current) if current.connection == connection && !current.task.is_finished() => current.take(),
             Some(ended) if ended.begun.elapsed() < SUBSCRIBE_EVERY => None,

@@ -33,17 +33,22 @@ const MAX_PARKED: isize = 1000;
 /// Implements [`countersign_graph::store::Store::claim_interaction`].
 pub(super) async fn claim(store: &RedisStore, ttl: Duration, limit: usize) -> Result<Vec<ClaimedInteraction>, Error> {
     let mut claimed: Vec<(i64, ClaimedInteraction)> = Vec::new();
+    let mut failed = None;
     for partition in due_inboxes(store).await? {
         let wanted = limit - claimed.len();
         if wanted == 0 {
             break;
         }
         let call = Call::on_partition(&store.scripts.claim_interaction, partition).arg(json::micros(ttl)).arg(wanted);
-        let entries: Vec<(Seq, u32, Option<Vec<u8>>)> = match store.link.script(&call).await {
+        let entries: Vec<(Seq, u32, Option<Vec<u8>>)> = match store.link.script(&call.at_once()).await {
             Ok(entries) => entries,
-            // The interactions claimed so far are returned: no other worker gets them before their claims expire.
-            Err(_) if !claimed.is_empty() => break,
-            Err(error) => return Err(error),
+            Err(error) => {
+                failed = Some(error);
+                match store.link.is_cluster() {
+                    true => continue, // another server may answer
+                    false => break,
+                }
+            }
         };
         for (seq, attempts, stored) in entries {
             let place = StoredPlace::Inbox(partition, seq);
@@ -55,7 +60,11 @@ pub(super) async fn claim(store: &RedisStore, ttl: Duration, limit: usize) -> Re
         }
     }
     claimed.sort_by_key(|(arrived, entry)| (*arrived, entry.seq));
-    Ok(claimed.into_iter().map(|(_, entry)| entry).collect())
+    match failed {
+        // The interactions claimed so far are returned: no other worker gets them before their claims expire.
+        Some(error) if claimed.is_empty() => Err(error),
+        _ => Ok(claimed.into_iter().map(|(_, entry)| entry).collect()),
+    }
 }
 
 /// Implements [`countersign_graph::store::Store::finish_interaction`].
@@ -85,21 +94,30 @@ pub(super) async fn fire_timers(store: &RedisStore, now: Timestamp) -> Result<us
     let looks = store.link.look(Partition::all(), |pipeline, partition| {
         pipeline.zrangebyscore_limit(PartitionKey::Timers.of(partition), "-inf", now.millis(), 0, 1);
     });
-    let mut fired = 0;
+    let (mut fired, mut failed) = (0, None);
     for Look { partition, mut answers, .. } in looks.await? {
         if json::answer::<Vec<String>>(answers.pop().unwrap_or(Value::Nil))?.is_empty() {
             continue;
         }
         loop {
             let call = Call::on_partition(&store.scripts.fire_timers, partition).arg(now.millis()).arg(MAX_TIMERS);
-            let count: usize = store.link.script(&call).await?;
-            fired += count;
-            if count < MAX_TIMERS {
-                break;
+            match store.link.script::<usize>(&call.at_once()).await {
+                Ok(count) => {
+                    fired += count;
+                    if count < MAX_TIMERS {
+                        break;
+                    }
+                }
+                // Another server may answer.
+                Err(error) if store.link.is_cluster() => {
+                    failed = Some(error);
+                    break;
+                }
+                Err(error) => return Err(error),
             }
         }
     }
-    Ok(fired)
+    failed.map_or(Ok(fired), Err)
 }
 
 /// Implements [`countersign_graph::store::Store::sweep`].

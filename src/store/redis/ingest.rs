@@ -22,7 +22,11 @@ pub(super) async fn ingest(
     delivery: &Delivery,
     holder: Option<&Holder>,
 ) -> Result<(Ingested, Option<Acquired>), Error> {
-    let connection = store.link.connections_made();
+    let partition = match &delivery.to {
+        Destination::Mailbox { thread, .. } => thread.partition(),
+        Destination::Inbox { partition, .. } => *partition,
+    };
+    let connection = store.link.connection_number(partition);
     if delivery.dedup.iter().any(|key| store.deliveries.get(key) == Some(connection)) {
         return Ok((Ingested::Duplicate, None));
     }

@@ -208,9 +208,14 @@ pub(super) fn layout() -> String {
     format!("{}layout", prefix(Partition::of("layout")))
 }
 
-/// Returns the key for test writes.
-pub(super) fn probe() -> String {
-    format!("{}probe", prefix(Partition::of("probe")))
+/// Returns the key for test writes, of which each partition may have one.
+pub(super) fn probe(partition: Partition) -> String {
+    format!("{}probe", prefix(partition))
+}
+
+/// Returns the key that is written to learn whether the replicas of a cluster have everything before it.
+pub(super) fn confirmed(partition: Partition) -> String {
+    format!("{}confirmed", prefix(partition))
 }
 
 /// Returns the key of a blob.
@@ -283,6 +288,17 @@ fn lua_name(name: &str) -> String {
     upper
 }
 
+/// Returns the hash tag of a partition, by which a cluster finds the server that has its keys.
+pub(super) fn hash_tag(partition: Partition) -> String {
+    format!("p{:02}", partition.number())
+}
+
+/// Returns the partition of a key; `None` if it is none of these keys.
+pub(super) fn partition_of(key: &[u8]) -> Option<Partition> {
+    let number = std::str::from_utf8(key.strip_prefix(b"countersign:{p")?.get(..2)?).ok()?;
+    Partition::all().nth(number.parse().ok()?)
+}
+
 fn prefix(partition: Partition) -> String {
     format!("countersign:{{p{:02}}}:", partition.number())
 }
@@ -312,6 +328,17 @@ mod tests {
         assert_eq!(distinct.len(), PartitionKey::ALL.len() + ThreadKey::ALL.len() + 1);
         assert_eq!(keys[0], PartitionKey::Ready.of(thread().partition()));
         assert_eq!(keys[PartitionKey::ALL.len()], ThreadKey::Meta.of(&thread()));
+    }
+
+    #[test]
+    fn a_key_tells_its_partition() {
+        for partition in Partition::all() {
+            assert_eq!(partition_of(confirmed(partition).as_bytes()), Some(partition));
+            assert!(confirmed(partition).contains(&format!("{{{}}}", hash_tag(partition))));
+        }
+        for other in ["countersign:{p99}:x", "countersign:{p7", "countersign:hints", ""] {
+            assert_eq!(partition_of(other.as_bytes()), None, "{other}");
+        }
     }
 
     #[test]

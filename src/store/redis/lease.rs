@@ -2,7 +2,7 @@
 //!
 //! A script leases a thread if it is ready, and returns all data that is needed to continue it.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use countersign_core::{
     clock::Timestamp,
@@ -36,16 +36,27 @@ pub(super) async fn acquire(
     now: Timestamp,
     only: Option<&ThreadId>,
 ) -> Result<Option<Acquired>, Error> {
+    let call = |thread: &ThreadId| {
+        let call = Call::on_thread(&store.scripts.acquire, thread);
+        call.arg(thread.to_string()).arg(worker.as_str()).arg(json::micros(ttl)).arg(now.millis())
+    };
     if let Some(thread) = only {
-        return acquire_one(store, worker, ttl, now, thread).await;
+        return acquire_by(store, worker, thread, call(thread)).await;
     }
-    let mut search = store.finder.search();
+    let (mut search, mut failed) = (store.finder.search(), BTreeMap::new());
     while let Some(thread) = store.finder.next(&mut search, &store.link, now).await? {
-        if let Some(acquired) = acquire_one(store, worker, ttl, now, &thread).await? {
-            return Ok(Some(acquired));
+        if failed.contains_key(&thread) {
+            break; // nothing else is ready
+        }
+        match acquire_by(store, worker, &thread, call(&thread).at_once()).await {
+            Ok(Some(acquired)) => return Ok(Some(acquired)),
+            Ok(None) => {}
+            // In a cluster, another server may answer.
+            Err(error) if store.link.is_cluster() => drop(failed.insert(thread, error)),
+            Err(error) => return Err(error),
         }
     }
-    Ok(None)
+    failed.into_values().next().map_or(Ok(None), Err)
 }
 
 /// Implements [`countersign_graph::store::Store::renew`].
@@ -87,18 +98,12 @@ pub(super) async fn load(store: &RedisStore, thread: &ThreadId) -> Result<Option
     }
 }
 
-async fn acquire_one(
+async fn acquire_by(
     store: &RedisStore,
     worker: &WorkerId,
-    ttl: Duration,
-    now: Timestamp,
     thread: &ThreadId,
+    call: Call<'_>,
 ) -> Result<Option<Acquired>, Error> {
-    let call = Call::on_thread(&store.scripts.acquire, thread)
-        .arg(thread.to_string())
-        .arg(worker.as_str())
-        .arg(json::micros(ttl))
-        .arg(now.millis());
     match store.link.script::<Option<AcquiredAnswer>>(&call).await? {
         Some(answer) => read_acquired(store, worker, thread, answer).await.map(Some),
         None => Ok(None),

@@ -1,4 +1,4 @@
-//! A store in Redis 7, for several processes that share one server.
+//! A store in Redis 7, for several processes that share a server or a cluster.
 //!
 //! Each operation is one Lua script, atomic within one partition; the central one is `scripts/commit.lua`. Start
 //! reading at [`keys`] (the layout of the keys) and [`commit`] (the parts of a write). A record is a JSON string that
@@ -8,7 +8,7 @@
 //! message arrived, or the end of the lease if a worker holds one. Nothing has to detect a dead worker: when its lease
 //! runs out, its thread is ready again. Claims of interactions and of outgoing messages work the same way.
 //!
-//! **Two clocks.** Leases and claims use the `TIME` of the server, read inside the script, so the
+//! **Two clocks.** Leases and claims use the `TIME` of the server that has the partition, read inside the script, so the
 //! processes' clocks do not matter. Times that people see (timers, waits before a retry, `not_before`) are compared with
 //! the `now` that callers pass. The two are never compared with each other: a thread that waits for a retry is in a set of
 //! its own (`waiting`), and is ready if *either* set says so. A message makes it ready at once.
@@ -25,8 +25,11 @@
 //! blobs have a TTL of their own. Nothing else expires; in particular, no audit entry, no pending action and no
 //! outgoing message does.
 //!
+//! **A cluster** has the partitions on several servers, each in one hash slot. The operations do not know: they call a
+//! [`connection`], which knows one server or a [`cluster`].
+//!
 //! *Architecture Invariant:* scripts never re-encode a record. *Architecture Invariant:* no key is touched outside the
-//! partition of the operation, so the layout works on Redis Cluster (the client here talks to one server).
+//! partition of the operation.
 //!
 //! Streams with consumer groups were rejected as a design for distributing work. When a consumer
 //! dies, another one has to find and claim its entries (`XAUTOCLAIM`), in addition to the lease,
@@ -34,6 +37,7 @@
 
 mod agenda;
 mod aside;
+mod cluster;
 mod commit;
 mod connection;
 mod dead_letters;
@@ -106,7 +110,8 @@ pub struct RedisStore {
 const LAYOUT_VERSION: u32 = 1;
 
 impl RedisStore {
-    /// Connects to a server. Unless `allow_lossy` is true, the server must be set up to keep acknowledged writes.
+    /// Connects to the server at `url`, or to the cluster of the servers at several addresses with commas between them.
+    /// Unless `allow_lossy` is true, each server must be set up to keep acknowledged writes.
     ///
     /// # Errors
     ///
@@ -267,7 +272,9 @@ impl Store for RedisStore {
         holder: &Holder,
     ) -> Result<(Vec<bool>, Option<Claimed>), Error> {
         // The results are recorded in any case; the next message is sent only if the server loses nothing.
-        if self.link.check_before().await.is_err() {
+        let Some((Claimed { thread, .. }, _)) = sent.first() else { return Ok((Vec::new(), None)) };
+        let partition = thread.partition();
+        if self.link.check_before(partition).await.is_err() {
             let mut ours = Vec::with_capacity(sent.len());
             for (claimed, sent) in sent {
                 ours.push(outbox::finish(self, claimed, sent).await?);
@@ -275,7 +282,7 @@ impl Store for RedisStore {
             return Ok((ours, None));
         }
         let (ours, next) = outbox::finish_all_and_claim(self, sent, holder.ttl, holder.now).await?;
-        let is_safe = self.link.check_after().await.is_ok();
+        let is_safe = self.link.check_after(partition).await.is_ok();
         Ok((ours, next.filter(|_| is_safe)))
     }
 

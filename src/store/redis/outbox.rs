@@ -43,7 +43,12 @@ pub(super) async fn claim(
     let mut claimed = Vec::new();
     let mut failed = None;
     // The calls share one connection, so together they take one round trip.
-    for answer in join_all(threads.iter().take(limit).map(|thread| claim_one(store, ttl, now, thread))).await {
+    let calls = threads.iter().take(limit).map(|thread| {
+        let call = Call::on_thread(&store.scripts.claim_outbox, thread);
+        let call = call.arg(thread.to_string()).arg(json::micros(ttl)).arg(now.millis());
+        claim_by(store, thread, if only.is_some() { call } else { call.at_once() })
+    });
+    for answer in join_all(calls).await {
         match answer {
             Ok(message) => claimed.extend(message),
             Err(error) => failed = Some(error),
@@ -115,16 +120,7 @@ pub(super) type StoredClaimed = (Seq, u32, Option<String>, StoredOutgoing);
 /// The slot, the nonce, whether it is a progress message, the time from which it may be sent, and the body.
 type StoredOutgoing = (Option<String>, String, bool, i64, Option<Vec<u8>>);
 
-async fn claim_one(
-    store: &RedisStore,
-    ttl: Duration,
-    now: Timestamp,
-    thread: &ThreadId,
-) -> Result<Option<Claimed>, Error> {
-    let call = Call::on_thread(&store.scripts.claim_outbox, thread)
-        .arg(thread.to_string())
-        .arg(json::micros(ttl))
-        .arg(now.millis());
+async fn claim_by(store: &RedisStore, thread: &ThreadId, call: Call<'_>) -> Result<Option<Claimed>, Error> {
     match store.link.script::<Vec<StoredClaimed>>(&call).await?.pop() {
         Some(claimed) => read_claimed(store, thread, claimed).await,
         None => Ok(None),

@@ -135,19 +135,23 @@ scripts! {
 /// One call of a script.
 pub(super) struct Call<'a> {
     script: &'a Script,
+    partition: Partition,
     keys: Vec<String>,
     args: Vec<Vec<u8>>,
+    is_patient: bool,
 }
 
 impl<'a> Call<'a> {
     /// Prepares a call of `script` with its keys of a partition.
     pub(super) fn on_partition(script: &'a Script, partition: Partition) -> Self {
-        Self { script, keys: script.keys.of_partition(partition), args: Vec::new() }
+        let keys = script.keys.of_partition(partition);
+        Self { script, partition, keys, args: Vec::new(), is_patient: true }
     }
 
     /// Prepares a call of `script` with its keys of a thread and the thread's partition.
     pub(super) fn on_thread(script: &'a Script, thread: &ThreadId) -> Self {
-        Self { script, keys: script.keys.of_thread(thread), args: Vec::new() }
+        let (partition, keys) = (thread.partition(), script.keys.of_thread(thread));
+        Self { script, partition, keys, args: Vec::new(), is_patient: true }
     }
 
     /// Adds a key after those that the script names.
@@ -167,13 +171,28 @@ impl<'a> Call<'a> {
         items.iter().fold(self.arg(items.len()), add)
     }
 
+    /// Gives up at once if the partition is being moved to another server. The caller has others to turn to.
+    pub(super) fn at_once(self) -> Self {
+        Self { is_patient: false, ..self }
+    }
+
+    /// Returns false after [`Self::at_once`].
+    pub(super) fn is_patient(&self) -> bool {
+        self.is_patient
+    }
+
     /// Returns the effect of the script.
     pub(super) fn effect(&self) -> Effect {
         self.script.effect
     }
 
+    /// Returns the partition that the script accesses.
+    pub(super) fn partition(&self) -> Partition {
+        self.partition
+    }
+
     /// Returns the command that calls the script by its hash.
-    fn command(&self) -> Cmd {
+    pub(super) fn command(&self) -> Cmd {
         let hash = self.script.script.get_hash();
         let data = self.keys.iter().map(String::len).chain(self.args.iter().map(Vec::len)).sum::<usize>();
         let mut command = Cmd::with_capacity(3 + self.keys.len() + self.args.len(), data + hash.len() + 16);
@@ -181,12 +200,17 @@ impl<'a> Call<'a> {
         command
     }
 
+    /// Sends the text of the script to a server that does not have it.
+    pub(super) async fn load(&self, connection: &mut impl ConnectionLike) -> RedisResult<()> {
+        self.script.script.load_async(connection).await.map(drop)
+    }
+
     /// Calls the script by its hash, and sends its text if the server does not have it.
     pub(super) async fn invoke<T: FromRedisValue>(&self, connection: &mut impl ConnectionLike) -> RedisResult<T> {
         let command = self.command();
         match command.query_async(connection).await {
             Err(error) if error.kind() == ServerErrorKind::NoScript.into() => {
-                self.script.script.load_async(connection).await?;
+                self.load(connection).await?;
                 command.query_async(connection).await
             }
             result => result,

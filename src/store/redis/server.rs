@@ -27,9 +27,9 @@ use tokio::{sync::Mutex, time::timeout};
 use super::{keys::HINTS, scripts::Call};
 
 /// The time limit for opening a connection.
-const CONNECT_LIMIT: Duration = Duration::from_secs(2);
+pub(super) const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 /// The time limit for one response, with some allowance for a slow disk.
-const RESPONSE_LIMIT: Duration = Duration::from_secs(3);
+pub(super) const RESPONSE_LIMIT: Duration = Duration::from_secs(3);
 /// The maximum number of commands that wait to be written to the connection.
 const MAX_QUEUED_COMMANDS: usize = 1024;
 
@@ -69,6 +69,13 @@ impl Server {
         self.drop_if_failed(&connection, result).await
     }
 
+    /// Sends the text of a script.
+    pub(super) async fn load(&self, call: &Call<'_>) -> RedisResult<()> {
+        let connection = self.shared().await?;
+        let result = call.load(&mut MultiplexedConnection::clone(&connection)).await;
+        self.drop_if_failed(&connection, result).await
+    }
+
     /// Sends one command.
     pub(super) async fn command<T: FromRedisValue>(&self, command: &Cmd) -> RedisResult<T> {
         let connection = self.shared().await?;
@@ -97,7 +104,7 @@ impl Server {
     }
 
     /// Opens a connection that nobody else uses.
-    async fn connect(&self) -> RedisResult<MultiplexedConnection> {
+    pub(super) async fn connect(&self) -> RedisResult<MultiplexedConnection> {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT_LIMIT))
             .set_response_timeout(Some(RESPONSE_LIMIT))

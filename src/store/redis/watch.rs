@@ -110,6 +110,11 @@ impl DurabilityWatch {
         self.last.lock().map(|mut last| std::mem::replace(&mut *last, now).problems).unwrap_or_default()
     }
 
+    /// Returns true if the last check found nothing that may lose acknowledged writes, or if that is accepted.
+    pub(super) fn is_safe(&self) -> bool {
+        self.allow_lossy || self.outcome().is_ok()
+    }
+
     /// Returns true if a check is due. Of several concurrent callers, only one gets this answer.
     fn is_due(&self, server: &Server) -> bool {
         let Ok(mut last) = self.last.lock() else { return true };
