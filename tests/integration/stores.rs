@@ -1,12 +1,15 @@
 //! One suite for every store.
 //!
-//! A store joins by implementing [`fixture::Fixture`] and with one line: `store_suite!(redis, redis::Redis);`.
+//! A store joins by implementing [`fixture::Fixture`] and with one line: `store_suite!(redis, redis::Redis, 24);`. The
+//! number is that of the sequences of random operations.
 //! Each behaviour is an async function over any fixture, in the file of its part of the contract; the list of them is
 //! the macro below. Start reading in `fixture.rs`.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod actions;
+mod cluster;
+mod cluster_load;
 mod commits;
 mod dead_letters;
 mod files;
@@ -28,11 +31,11 @@ mod unreadable;
 
 /// Runs every behaviour against one kind of store.
 macro_rules! store_suite {
-    ($store:ident, $fixture:ty) => {
+    ($store:ident, $fixture:ty, $cases:literal) => {
         mod $store {
             #[test]
             fn random_operations_agree_with_the_model() {
-                $crate::stores::random::agrees_with_the_model::<$fixture>(24);
+                $crate::stores::random::agrees_with_the_model::<$fixture>($cases);
             }
 
             $crate::stores::store_suite! { @tests $fixture,
@@ -204,5 +207,6 @@ macro_rules! store_suite {
 }
 use store_suite;
 
-store_suite!(on_redis, crate::stores::redis::Redis);
-store_suite!(on_sqlite, crate::stores::sqlite::Sqlite);
+store_suite!(on_redis, crate::stores::redis::Redis, 24);
+store_suite!(on_redis_cluster, crate::stores::cluster::Cluster, 12);
+store_suite!(on_sqlite, crate::stores::sqlite::Sqlite, 24);

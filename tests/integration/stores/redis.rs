@@ -59,27 +59,8 @@ impl Fixture for Redis {
         Duration::from_secs(600)
     }
 
-    /// The server's clock cannot be moved forward, so everything that is measured by it is moved back.
     async fn run_out(&self) {
-        let script = redis::Script::new(
-            r"
-            for _, index in ipairs({'ready', 'desk', 'sending'}) do
-              for _, key in ipairs(redis.call('KEYS', 'countersign:*:' .. index)) do
-                for _, member in ipairs(redis.call('ZRANGE', key, 0, -1)) do
-                  redis.call('ZINCRBY', key, -ARGV[1], member)
-                end
-              end
-            end
-            for _, key in ipairs(redis.call('KEYS', 'countersign:*blob:*')) do
-              local left = redis.call('PTTL', key)
-              if left > 0 then
-                redis.call('PEXPIRE', key, left - ARGV[1] / 1000)
-              end
-            end",
-        );
-        let ttl = u64::try_from(self.ttl().as_micros()).unwrap();
-        let mut connection = self.server.connection().await;
-        script.arg(ttl).invoke_async::<()>(&mut connection).await.unwrap();
+        run_out(&self.server, self.ttl()).await;
     }
 
     async fn a_moment(&self) {
@@ -98,35 +79,61 @@ impl Fixture for Redis {
     }
 
     async fn spoil(&self, place: &Place, with: &[u8]) {
-        let of_thread = |thread: &ThreadId, what: &str| {
-            format!("countersign:{{p{:02}}}:thread:{thread}:{what}", thread.partition().number())
-        };
-        let in_hash = |key: String, field: String| redis::cmd("HSET").arg(key).arg(field).arg(with).to_owned();
-        let in_list = |key: String, n: u64| redis::cmd("LSET").arg(key).arg(n).arg(with).to_owned();
-        let command = match place {
-            Place::Mailbox(thread, seq) => in_hash(of_thread(thread, "mailbox"), seq.to_string()),
-            Place::Inbox(partition, seq) => {
-                let mut entry = b"1700000000000000 ".to_vec();
-                entry.extend(with);
-                let key = format!("countersign:{{p{:02}}}:desk_entries", partition.number());
-                redis::cmd("HSET").arg(key).arg(*seq).arg(entry).to_owned()
-            }
-            Place::Outgoing(thread, seq) => in_hash(of_thread(thread, "outbox_bodies"), seq.to_string()),
-            Place::Action(thread, id) => in_hash(of_thread(thread, "actions"), id.to_string()),
-            Place::Audit(thread, seq) => in_list(of_thread(thread, "audit"), seq - 1),
-            Place::Step(thread, version) => in_list(of_thread(thread, "steps"), version - 1),
-            Place::Snapshot(thread) => redis::cmd("SET").arg(of_thread(thread, "snapshot")).arg(with).to_owned(),
-            Place::Aside(partition, name) => {
-                in_hash(format!("countersign:{{p{:02}}}:set_aside", partition.number()), name.clone())
-            }
-        };
         let mut connection = self.server.connection().await;
-        let _: redis::Value = command.query_async(&mut connection).await.unwrap();
+        let _: redis::Value = spoiling(place, with).query_async(&mut connection).await.unwrap();
+    }
+}
+
+/// The server's clock cannot be moved forward, so everything that is measured by it is moved back.
+pub(super) async fn run_out(server: &RedisServer, ttl: Duration) {
+    let script = redis::Script::new(
+        r"
+        for _, index in ipairs({'ready', 'desk', 'sending'}) do
+          for _, key in ipairs(redis.call('KEYS', 'countersign:*:' .. index)) do
+            for _, member in ipairs(redis.call('ZRANGE', key, 0, -1)) do
+              redis.call('ZINCRBY', key, -ARGV[1], member)
+            end
+          end
+        end
+        for _, key in ipairs(redis.call('KEYS', 'countersign:*blob:*')) do
+          local left = redis.call('PTTL', key)
+          if left > 0 then
+            redis.call('PEXPIRE', key, left - ARGV[1] / 1000)
+          end
+        end",
+    );
+    let ttl = u64::try_from(ttl.as_micros()).unwrap();
+    script.arg(ttl).invoke_async::<()>(&mut server.connection().await).await.unwrap();
+}
+
+/// The command that puts other bytes where something is stored.
+pub(super) fn spoiling(place: &Place, with: &[u8]) -> redis::Cmd {
+    let of_thread = |thread: &ThreadId, what: &str| {
+        format!("countersign:{{p{:02}}}:thread:{thread}:{what}", thread.partition().number())
+    };
+    let in_hash = |key: String, field: String| redis::cmd("HSET").arg(key).arg(field).arg(with).to_owned();
+    let in_list = |key: String, n: u64| redis::cmd("LSET").arg(key).arg(n).arg(with).to_owned();
+    match place {
+        Place::Mailbox(thread, seq) => in_hash(of_thread(thread, "mailbox"), seq.to_string()),
+        Place::Inbox(partition, seq) => {
+            let mut entry = b"1700000000000000 ".to_vec();
+            entry.extend(with);
+            let key = format!("countersign:{{p{:02}}}:desk_entries", partition.number());
+            redis::cmd("HSET").arg(key).arg(*seq).arg(entry).to_owned()
+        }
+        Place::Outgoing(thread, seq) => in_hash(of_thread(thread, "outbox_bodies"), seq.to_string()),
+        Place::Action(thread, id) => in_hash(of_thread(thread, "actions"), id.to_string()),
+        Place::Audit(thread, seq) => in_list(of_thread(thread, "audit"), seq - 1),
+        Place::Step(thread, version) => in_list(of_thread(thread, "steps"), version - 1),
+        Place::Snapshot(thread) => redis::cmd("SET").arg(of_thread(thread, "snapshot")).arg(with).to_owned(),
+        Place::Aside(partition, name) => {
+            in_hash(format!("countersign:{{p{:02}}}:set_aside", partition.number()), name.clone())
+        }
     }
 }
 
 /// Calls until the store answers, as the engine does.
-async fn insist<T, F: Future<Output = Result<T, Error>>>(what: &str, call: impl Fn() -> F) -> T {
+pub(super) async fn insist<T, F: Future<Output = Result<T, Error>>>(what: &str, call: impl Fn() -> F) -> T {
     let began = Instant::now();
     loop {
         match call().await {
@@ -579,7 +586,7 @@ async fn a_store_from_before_there_were_labels_gets_them() {
 }
 
 /// The server's settings, changed while a bot runs.
-async fn set(server: &RedisServer, name: &str, value: &str) {
+pub(super) async fn set(server: &RedisServer, name: &str, value: &str) {
     let mut connection = server.connection().await;
     let set = redis::cmd("CONFIG").arg("SET").arg(name).arg(value).to_owned();
     set.query_async::<()>(&mut connection).await.unwrap();

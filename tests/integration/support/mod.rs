@@ -7,6 +7,7 @@ pub(crate) mod postgres;
 pub(crate) mod proxy;
 pub(crate) mod raced_store;
 pub(crate) mod redis;
+pub(crate) mod redis_cluster;
 pub(crate) mod short;
 pub(crate) mod thread;
 pub(crate) mod watched_store;

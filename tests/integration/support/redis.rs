@@ -112,10 +112,13 @@ impl RedisServer {
         counts.collect()
     }
 
-    /// A connection for the test itself.
+    /// A connection for the test itself. It is patient: the machine may have other work as well.
     pub(crate) async fn connection(&self) -> redis::aio::MultiplexedConnection {
         let client = redis::Client::open(self.url()).expect("our own URL");
-        client.get_multiplexed_async_connection().await.expect("the server runs")
+        let patient = redis::AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(START_LIMIT))
+            .set_response_timeout(Some(START_LIMIT));
+        client.get_multiplexed_async_connection_with_config(&patient).await.expect("the server runs")
     }
 
     /// Whether it runs and answers; not if the port is somebody else's.

@@ -1,0 +1,295 @@
+//! A cluster that changes under load: slots move, and masters are killed. Nothing that was acknowledged may be lost, and
+//! nothing may be done twice.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use countersign::{
+    clock::{Clock as _, SystemClock},
+    graph::store::{Changes, Error, Ingested, Sent, Store, Then},
+    ids::{Nonce, Partition},
+};
+use futures_util::future::join_all;
+use tokio::task::JoinSet;
+
+use super::{
+    fixture::*,
+    redis::{insist, open, set},
+};
+use crate::support::redis_cluster::{MASTERS, Node, RedisCluster};
+
+/// The threads in which people write.
+const THREADS: u32 = 6;
+/// How many messages each thread has to have more after each change of the cluster.
+const MORE: u32 = 3;
+/// How many messages of a thread may wait for their answers.
+const AHEAD: u32 = 2;
+/// How long anything may take. Generous: the machine may have other work as well.
+const LIMIT: Duration = Duration::from_secs(60);
+/// How long is left between two looks, where there is nothing to do.
+const PAUSE: Duration = Duration::from_millis(10);
+/// How long leases and claims are held at most. What a change of the cluster leaves behind is free again then.
+const TTL: Duration = Duration::from_secs(3);
+
+/// People who write in threads, workers who answer each message, and senders who post the answers.
+struct Load {
+    stores: Vec<Arc<dyn Store>>,
+    /// How many messages of each thread were acknowledged, and how many answers were posted.
+    acknowledged: Vec<AtomicU32>,
+    answered: Vec<AtomicU32>,
+    enough: AtomicBool,
+    over: AtomicBool,
+    /// The messages in Slack, each with how often it was posted.
+    posted: Mutex<BTreeMap<Nonce, u32>>,
+}
+
+impl Load {
+    /// Begins, with two processes.
+    async fn begin(cluster: &RedisCluster) -> (Arc<Self>, JoinSet<()>) {
+        let load = Arc::new(Self {
+            stores: vec![open(&cluster.url()).await, open(&cluster.url()).await],
+            acknowledged: (0..THREADS).map(|_| AtomicU32::new(0)).collect(),
+            answered: (0..THREADS).map(|_| AtomicU32::new(0)).collect(),
+            enough: AtomicBool::new(false),
+            over: AtomicBool::new(false),
+            posted: Mutex::default(),
+        });
+        let mut work = JoinSet::new();
+        for n in 0..THREADS {
+            work.spawn(Arc::clone(&load).writes(n));
+        }
+        for n in 0..2 {
+            work.spawn(Arc::clone(&load).answers(n));
+            work.spawn(Arc::clone(&load).sends(n));
+        }
+        (load, work)
+    }
+
+    fn store(&self, n: usize) -> &dyn Store {
+        &*self.stores[n % self.stores.len()]
+    }
+
+    /// Calls until there is an answer.
+    async fn insist<T, F: Future<Output = Result<T, Error>>>(&self, call: impl Fn() -> F) -> Result<T, Error> {
+        let began = Instant::now();
+        loop {
+            match call().await {
+                Err(Error::Unavailable(why)) => {
+                    assert!(began.elapsed() < LIMIT, "{why}");
+                    tokio::time::sleep(PAUSE).await;
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    /// Writes one message after the other, each until it is acknowledged, as Slack does.
+    async fn writes(self: Arc<Self>, n: u32) {
+        for k in 0.. {
+            if self.enough.load(Ordering::Relaxed) {
+                return;
+            }
+            let message = delivery(&thread(n), &k.to_string(), true, &[format!("{n}:{k}")], SystemClock.now());
+            let ingested = self.insist(|| self.store((n + k) as usize).ingest(&message)).await.unwrap();
+            assert!(matches!(ingested, Ingested::New(_) | Ingested::Duplicate), "{ingested:?}");
+            self.acknowledged[n as usize].store(k + 1, Ordering::Relaxed);
+            while self.answered[n as usize].load(Ordering::Relaxed) + AHEAD < k + 1 {
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+
+    /// Answers the messages of whichever thread is ready.
+    async fn answers(self: Arc<Self>, n: usize) {
+        let worker = format!("worker {n}").as_str().into();
+        while !self.over.load(Ordering::Relaxed) {
+            let acquired = self.store(n).acquire(&worker, TTL, SystemClock.now(), None).await;
+            let Ok(Some(acquired)) = acquired else {
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            };
+            let said = words(&acquired.messages);
+            let changes = Changes {
+                steps: said.iter().map(|words| step(words)).collect(),
+                acks: acquired.messages.iter().map(|message| message.seq).collect(),
+                audit: said.iter().map(|words| event(words)).collect(),
+                outbox: said.iter().map(|words| reply("", words)).collect(),
+                ..changes(&acquired.lease.thread)
+            };
+            let (lease, version) = (&acquired.lease, acquired.saved.version);
+            match self.insist(|| self.store(n).commit(lease, version, &changes, Then::Release)).await {
+                Ok(_) | Err(Error::Fenced(_) | Error::VersionConflict { .. }) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    /// Posts the answers. One that may have been posted before is looked for first, as in Slack.
+    async fn sends(self: Arc<Self>, n: usize) {
+        let worker = format!("sender {n}").as_str().into();
+        while !self.over.load(Ordering::Relaxed) {
+            let began = Instant::now();
+            let claimed = self.store(n).claim_outbox(&worker, TTL, SystemClock.now(), 4, None).await;
+            let claimed = claimed.unwrap_or_default();
+            if claimed.is_empty() {
+                tokio::time::sleep(PAUSE).await;
+            }
+            for message in claimed {
+                if began.elapsed() >= TTL {
+                    break; // the claims have ended, and others may have them
+                }
+                let (nonce, is_new) = (message.outgoing.nonce.clone(), message.attempts == 0);
+                if is_new || !self.posted.lock().unwrap().contains_key(&nonce) {
+                    *self.posted.lock().unwrap().entry(nonce).or_default() += 1;
+                    let of = (0..THREADS).find(|n| thread(*n) == message.thread).expect("it is one of ours");
+                    self.answered[of as usize].fetch_add(1, Ordering::Relaxed);
+                }
+                self.insist(|| self.store(n).finish_outbox(&message, &Sent::Delivered(None))).await.unwrap();
+            }
+        }
+    }
+
+    /// Waits until every thread has some more messages that were acknowledged.
+    async fn goes_on(&self) {
+        let counts = || self.acknowledged.iter().map(|count| count.load(Ordering::Relaxed)).collect::<Vec<_>>();
+        let (before, began) = (counts(), Instant::now());
+        while counts().iter().zip(&before).any(|(now, before)| *now < before + MORE) {
+            assert!(began.elapsed() < LIMIT, "{:?} after {before:?}", counts());
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Ends, once everything is answered and posted, and judges.
+    async fn ends(&self, mut work: JoinSet<()>) {
+        self.enough.store(true, Ordering::Relaxed);
+        for _ in 0..THREADS {
+            work.join_next().await.expect("those who write end first").unwrap();
+        }
+        let (store, began) = (self.store(0), Instant::now());
+        loop {
+            let backlog = insist("the backlog", || store.backlog()).await;
+            if backlog.threads + backlog.outbox == 0 {
+                break;
+            }
+            assert!(began.elapsed() < LIMIT, "{backlog:?}");
+            tokio::time::sleep(PAUSE).await;
+        }
+        self.over.store(true, Ordering::Relaxed);
+        while let Some(ended) = work.join_next().await {
+            ended.unwrap();
+        }
+
+        let mut total = 0;
+        for n in 0..THREADS {
+            let acknowledged = self.acknowledged[n as usize].load(Ordering::Relaxed);
+            let saved = store.load(&thread(n)).await.unwrap().unwrap();
+            let expected: Vec<_> = (0..acknowledged).map(|k| delta(&k.to_string())).collect();
+            assert_eq!(saved.deltas, expected, "thread {n}: each message is answered once, in order");
+            let (audit, mut previous) = (store.audit(&thread(n)).await.unwrap(), "");
+            assert_eq!(audit.len(), acknowledged as usize, "thread {n}");
+            for entry in &audit {
+                assert!(entry.holds(&thread(n), previous), "the chain of thread {n} at {}", entry.seq);
+                previous = &entry.hash;
+            }
+            total += acknowledged;
+        }
+        let posted = self.posted.lock().unwrap();
+        assert_eq!(posted.values().filter(|times| **times > 1).count(), 0, "answers were posted twice");
+        assert_eq!(posted.len(), total as usize, "each answer is posted");
+    }
+}
+
+/// Moves a slot to another master as `redis-cli --cluster reshard` does: key by key.
+async fn move_slot(cluster: &RedisCluster, slot: u16, from: usize, to: usize) {
+    let slot = slot.to_string();
+    let ids = join_all([from, to].map(|n| cluster.command::<String>(n, &["CLUSTER", "MYID"]))).await;
+    cluster.command::<()>(to, &["CLUSTER", "SETSLOT", &slot, "IMPORTING", &ids[0]]).await;
+    cluster.command::<()>(from, &["CLUSTER", "SETSLOT", &slot, "MIGRATING", &ids[1]]).await;
+    let port = cluster.servers[to].port().to_string();
+    loop {
+        let keys: Vec<String> = cluster.command(from, &["CLUSTER", "GETKEYSINSLOT", &slot, "10"]).await;
+        if keys.is_empty() {
+            break;
+        }
+        let mut migrate = vec!["MIGRATE", "127.0.0.1", &port, "", "0", "5000", "KEYS"];
+        migrate.extend(keys.iter().map(String::as_str));
+        cluster.command::<()>(from, &migrate).await;
+    }
+    for n in [to, from] {
+        cluster.command::<()>(n, &["CLUSTER", "SETSLOT", &slot, "NODE", &ids[1]]).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn slots_that_move_under_load_lose_nothing() {
+    let cluster = RedisCluster::start(0, LIMIT).await;
+    let (load, work) = Load::begin(&cluster).await;
+    load.goes_on().await;
+    let partitions: BTreeSet<Partition> = (0..THREADS).map(|n| thread(n).partition()).collect();
+    // Each partition with a thread goes to the next master, and to the one after it.
+    for _ in 1..MASTERS {
+        for partition in &partitions {
+            let from = cluster.master_of(*partition, 0).await;
+            move_slot(&cluster, cluster.slot_of(*partition).await, from, (from + 1) % MASTERS).await;
+        }
+        load.goes_on().await;
+    }
+    load.ends(work).await;
+}
+
+/// Fills the connection between a master and its replica, which stands still, so that what is written next stays on the
+/// master alone.
+async fn fill(cluster: &RedisCluster, master: usize, partition: Partition) {
+    let key = format!("{{p{:02}}}:filling", partition.number());
+    let filling = "x".repeat(4 << 20);
+    let began = Instant::now();
+    loop {
+        cluster.command::<()>(master, &["SET", &key, &filling]).await;
+        let replicas: String = cluster.command(master, &["CLIENT", "LIST", "TYPE", "replica"]).await;
+        let waits = replicas.split_whitespace().find_map(|word| word.strip_prefix("omem=")?.parse::<usize>().ok());
+        if waits.is_some_and(|waits| waits > filling.len()) {
+            return;
+        }
+        assert!(began.elapsed() < LIMIT, "the replica takes everything: {replicas}");
+    }
+}
+
+/// Kills the master of a partition when it has written what its replica has not, and waits until the replica has taken
+/// over, as another server sees it.
+async fn fail_over(cluster: &mut RedisCluster, partition: Partition, master: usize, replica: usize, other: usize) {
+    cluster.stall(replica);
+    fill(cluster, master, partition).await;
+    cluster.until_info("a write waits for the replica", master, |info| info["blocked_clients"] != "0").await;
+    cluster.servers[master].kill();
+    cluster.resume(replica);
+    let port = cluster.servers[replica].port();
+    let is_master = |nodes: &[Node]| nodes.iter().any(|node| node.port == port && node.flags == "master");
+    cluster.until("the replica has taken over", other, is_master).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn masters_that_are_killed_under_load_lose_nothing() {
+    let mut cluster = RedisCluster::start(1, Duration::from_secs(1)).await;
+    let (load, work) = Load::begin(&cluster).await;
+    load.goes_on().await;
+    let partition = thread(0).partition();
+    let master = cluster.master_of(partition, 0).await;
+    let replica = cluster.replica_of(master).await;
+    let other = (0..MASTERS).find(|n| *n != master).expect("there are three");
+    fail_over(&mut cluster, partition, master, replica, other).await;
+    load.goes_on().await;
+    // The one that took over refuses writes while it is alone, and is killed as soon as the first one is back.
+    set(&cluster.servers[replica], "min-replicas-to-write", "1").await;
+    cluster.servers[master].restart().await;
+    cluster.is_complete(master).await;
+    cluster.is_complete(other).await;
+    fail_over(&mut cluster, partition, replica, master, other).await;
+    load.goes_on().await;
+    load.ends(work).await;
+}
