@@ -164,6 +164,11 @@ impl ScriptKeys {
         }
     }
 
+    /// Returns the number of keys.
+    pub(super) fn count(&self) -> usize {
+        self.of_partition.len() + self.of_thread.len()
+    }
+
     /// Returns Lua code that gives the keys the names that the scripts use.
     pub(super) fn lua_names(&self) -> String {
         let mut lua = String::new();
@@ -216,6 +221,12 @@ pub(super) fn probe(partition: Partition) -> String {
 /// Returns the key that is written to learn whether the replicas of a cluster have everything before it.
 pub(super) fn confirmed(partition: Partition) -> String {
     format!("{}confirmed", prefix(partition))
+}
+
+/// Returns a key that never exists. A server of a cluster refuses a script that names it while the partition is being
+/// moved to another server.
+pub(super) fn absent(partition: Partition) -> String {
+    format!("{}absent", prefix(partition))
 }
 
 /// Returns the key of a blob.
@@ -333,8 +344,8 @@ mod tests {
     #[test]
     fn a_key_tells_its_partition() {
         for partition in Partition::all() {
-            assert_eq!(partition_of(confirmed(partition).as_bytes()), Some(partition));
-            assert!(confirmed(partition).contains(&format!("{{{}}}", hash_tag(partition))));
+            assert_eq!(partition_of(absent(partition).as_bytes()), Some(partition));
+            assert!(absent(partition).contains(&format!("{{{}}}", hash_tag(partition))));
         }
         for other in ["countersign:{p99}:x", "countersign:{p7", "countersign:hints", ""] {
             assert_eq!(partition_of(other.as_bytes()), None, "{other}");

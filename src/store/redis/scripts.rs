@@ -191,12 +191,16 @@ impl<'a> Call<'a> {
         self.partition
     }
 
-    /// Returns the command that calls the script by its hash.
-    pub(super) fn command(&self) -> Cmd {
+    /// Returns the command that calls the script by its hash. `guard` is a key that the script does not use.
+    pub(super) fn command(&self, guard: Option<&str>) -> Cmd {
         let hash = self.script.script.get_hash();
+        // The scripts count the keys that they name from the beginning, and others from the end.
+        let (named, others) = self.keys.split_at(self.script.keys.count().min(self.keys.len()));
+        let keys = self.keys.len() + guard.iter().len();
         let data = self.keys.iter().map(String::len).chain(self.args.iter().map(Vec::len)).sum::<usize>();
-        let mut command = Cmd::with_capacity(3 + self.keys.len() + self.args.len(), data + hash.len() + 16);
-        command.arg("EVALSHA").arg(hash).arg(self.keys.len()).arg(&*self.keys).arg(&*self.args);
+        let guard_length = guard.map_or(0, str::len);
+        let mut command = Cmd::with_capacity(3 + keys + self.args.len(), data + guard_length + hash.len() + 16);
+        command.arg("EVALSHA").arg(hash).arg(keys).arg(named).arg(guard).arg(others).arg(&*self.args);
         command
     }
 
@@ -207,7 +211,7 @@ impl<'a> Call<'a> {
 
     /// Calls the script by its hash, and sends its text if the server does not have it.
     pub(super) async fn invoke<T: FromRedisValue>(&self, connection: &mut impl ConnectionLike) -> RedisResult<T> {
-        let command = self.command();
+        let command = self.command(None);
         match command.query_async(connection).await {
             Err(error) if error.kind() == ServerErrorKind::NoScript.into() => {
                 self.load(connection).await?;

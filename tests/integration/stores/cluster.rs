@@ -308,3 +308,56 @@ async fn a_write_that_no_replica_has_does_not_count() {
     let again = insist("the repeat", || f.store().ingest(&one)).await;
     assert_eq!(again, Ingested::Duplicate, "it was stored, and has a replica now");
 }
+
+/// The names of everything that is stored on a server, with what a script would see of it.
+async fn contents(cluster: &RedisCluster, n: usize) -> Vec<(String, String)> {
+    let keys: Vec<String> = cluster.command(n, &["KEYS", "countersign:*"]).await;
+    let dumped = keys.into_iter().map(async |key| {
+        let dump: redis::Value = cluster.command(n, &["DUMP", &key]).await;
+        (key, format!("{dump:?}"))
+    });
+    let mut dumped = join_all(dumped).await;
+    dumped.sort();
+    dumped
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_script_begins_only_where_it_can_end() {
+    let f = Cluster::fresh().await;
+    let t = threads_of(f.servers()).await[0].clone();
+    // All keys of the script that records the result exist, and the last message of the thread leaves with it.
+    f.says(&t, [reply("turn:1", "one")]).await;
+    let failed = f.claim_one().await.unwrap();
+    let refused = Sent::Failed { reason: "invalid_blocks".into(), at: f.now() };
+    f.store().finish_outbox(&failed, &refused).await.unwrap();
+    f.says(&t, [reply("turn:2", "two")]).await;
+    let posted = Sent::Delivered(Some(countersign::graph::store::Posted::at("C1".into(), "1.1".into())));
+    f.store().finish_outbox(&f.claim_one().await.unwrap(), &posted).await.unwrap();
+    f.says(&thread_beside(&t), [reply("", "beside")]).await;
+    f.says(&t, [reply("turn:3", "three")]).await;
+    let sender = f.holder("sender");
+    let claimed =
+        f.store().claim_outbox(&sender.worker, sender.ttl, sender.now, 1, Some(&t)).await.unwrap().pop().unwrap();
+
+    let slot = f.servers().slot_of(t.partition()).await.to_string();
+    let ids = [
+        f.servers().command::<String>(0, &["CLUSTER", "MYID"]).await,
+        f.servers().command(1, &["CLUSTER", "MYID"]).await,
+    ];
+    f.servers().command::<()>(1, &["CLUSTER", "SETSLOT", &slot, "IMPORTING", &ids[0]]).await;
+    f.servers().command::<()>(0, &["CLUSTER", "SETSLOT", &slot, "MIGRATING", &ids[1]]).await;
+    let before = contents(f.servers(), 0).await;
+    let refused = f.store().finish_outbox(&claimed, &Sent::Delivered(None)).await;
+    assert!(matches!(refused, Err(Error::Unavailable(_))), "{refused:?}");
+    assert_eq!(contents(f.servers(), 0).await, before, "nothing of it was done");
+    for n in [0, 1] {
+        f.servers().command::<()>(n, &["CLUSTER", "SETSLOT", &slot, "STABLE"]).await;
+    }
+    assert!(f.store().finish_outbox(&claimed, &Sent::Delivered(None)).await.unwrap());
+}
+
+/// Another thread of the same partition.
+fn thread_beside(t: &ThreadId) -> ThreadId {
+    let same = |other: &ThreadId| other.partition() == t.partition() && other != t;
+    (1000..).map(thread).find(same).expect("there are more threads than partitions")
+}

@@ -30,7 +30,8 @@ type Sent<'a> = (&'a Arc<Member>, Result<(i64, Vec<Value>), Stop>);
 impl Cluster {
     /// Runs a script on the master of its partition.
     pub(in crate::redis) async fn script<T: FromRedisValue>(self: &Arc<Self>, call: &Call<'_>) -> Result<T, Fault> {
-        let unit = Unit::of(call.partition(), call.command());
+        let guard = keys::absent(call.partition());
+        let unit = Unit::of(call.partition(), call.command(Some(&guard)));
         let mut route = Route::new(self, call.partition(), call.is_patient());
         loop {
             let (member, ask) = route.next().await?;
@@ -273,7 +274,7 @@ mod tests {
     #[test]
     fn a_command_goes_to_the_partition_of_its_first_key() {
         let (one, other) = (Partition::all().nth(7).unwrap(), Partition::all().nth(12).unwrap());
-        let get = cmd("MGET").arg(keys::confirmed(one)).arg(keys::confirmed(other)).to_owned();
+        let get = cmd("MGET").arg(keys::absent(one)).arg(keys::absent(other)).to_owned();
         assert_eq!(partition_of(&get), Some(one));
         assert_eq!(partition_of(&cmd("TIME")), None);
     }

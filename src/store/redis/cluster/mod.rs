@@ -8,6 +8,12 @@
 //! for work leave its partitions out. A list of everything fails, since it would not be one of everything; the error
 //! names the server.
 //!
+//! **A slot that is being moved** is served by neither server. A key may be here or there at that time, and a server
+//! refuses a script only if a key that the script names is missing *at its beginning*: one that removes a key and asks
+//! for it again would stop in the middle. Each script therefore names a key that never exists
+//! ([`super::keys::absent`]), so that none begins before the slot has arrived. Single commands are answered meanwhile,
+//! by whichever server has the key.
+//!
 //! The crate's own client for clusters was rejected: it repeats requests whose answer was lost, though they may have been
 //! executed, and has one connection to each server, on which a write that waits for a replica would hold up the others.
 
