@@ -25,6 +25,7 @@ mod platform_away;
 mod power;
 mod process;
 mod processes;
+mod redis_cluster;
 mod redis_down;
 mod script;
 mod slow_clients;

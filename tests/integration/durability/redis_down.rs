@@ -45,7 +45,7 @@ async fn given() -> Given {
     Given { bot, wire, server }
 }
 
-const START: &str = "@countersign start the Math Hints experiment";
+pub(super) const START: &str = "@countersign start the Math Hints experiment";
 
 /// How the wire breaks.
 const BREAKS: [fn(&Proxy); 3] = [Proxy::cut, Proxy::stall, Proxy::lose_answers];
@@ -56,7 +56,7 @@ fn mend(wire: &Proxy) {
     wire.restore();
 }
 
-async fn is_over(bot: &TestBot, thread: &Thread<'_>) {
+pub(super) async fn is_over(bot: &TestBot, thread: &Thread<'_>) {
     eventually("the answer", || {
         thread.messages().len() >= 2 && thread.messages()[0].button("Start experiment").is_none()
     })
