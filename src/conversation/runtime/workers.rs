@@ -34,7 +34,7 @@ use countersign_graph::{
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast};
 use tokio_util::{
     sync::CancellationToken,
-    task::{TaskTracker, task_tracker::TaskTrackerToken},
+    task::{AbortOnDropHandle, TaskTracker, task_tracker::TaskTrackerToken},
 };
 use tracing::Instrument;
 
@@ -273,9 +273,11 @@ impl Workers {
         let thread = lease.thread.clone();
         let span = tracing::info_span!("advance", thread.id = %thread, fence = lease.fence);
         let work = caught(self.advance_in_its_graph(acquired));
+        // A task of its own: a step that computes for long, such as one that draws a picture, keeps its lease.
+        let keeper = tokio::spawn(self.clone().keep_lease(lease.clone()));
         let result = tokio::select! {
             result = work => result,
-            lost = self.keep_lease(&lease) => Ok(Err(lost)),
+            Ok(lost) = AbortOnDropHandle::new(keeper) => Ok(Err(lost)),
         };
         let awaits = match &result {
             Ok(Ok(awaits)) => Some(Arc::from(&awaits[..])),
@@ -328,10 +330,10 @@ impl Workers {
     }
 
     /// Renews the lease as long as the future is polled. Returns when the lease is lost.
-    async fn keep_lease(&self, lease: &Lease) -> Error {
+    async fn keep_lease(self, lease: Lease) -> Error {
         loop {
             tokio::time::sleep(self.0.lease / 3).await;
-            match self.0.store.renew(lease, self.0.lease).await {
+            match self.0.store.renew(&lease, self.0.lease).await {
                 Ok(()) => {}
                 Err(Error::Fenced(thread)) => return Error::Fenced(thread),
                 Err(error) => tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot renew a lease"),
@@ -452,6 +454,45 @@ pub(super) mod tests {
         }
     }
 
+    /// An engine that computes until its lease is renewed.
+    struct Computes(Arc<CountedClock>);
+
+    #[async_trait]
+    impl Advance for Computes {
+        fn graph(&self) -> GraphName {
+            GraphName::default()
+        }
+
+        async fn advance(&self, _: Acquired) -> Result<Vec<AwaitedEvent>, Error> {
+            let (began, before) = (std::time::Instant::now(), self.0.reads());
+            while self.0.reads() == before {
+                assert!(began.elapsed() < BOUND, "the lease is not renewed");
+                std::thread::sleep(Duration::from_millis(1)); // it blocks, as a computation does
+            }
+            Ok(Vec::new())
+        }
+    }
+
+    /// A clock that counts how often it is read, which the store does for each renewal.
+    #[derive(Debug, Default)]
+    struct CountedClock {
+        clock: ManualClock,
+        reads: AtomicU32,
+    }
+
+    impl CountedClock {
+        fn reads(&self) -> u32 {
+            self.reads.load(Ordering::SeqCst)
+        }
+    }
+
+    impl Clock for CountedClock {
+        fn now(&self) -> Timestamp {
+            self.reads.fetch_add(1, Ordering::SeqCst);
+            self.clock.now()
+        }
+    }
+
     /// Opens a store in a temporary folder, with its clock.
     pub(in crate::runtime) fn open_store() -> (Arc<dyn Store>, ManualClock, tempfile::TempDir) {
         let (folder, clock) = (tempfile::tempdir().unwrap(), ManualClock::default());
@@ -512,6 +553,31 @@ pub(super) mod tests {
         workers.wake(thread);
         timeout(BOUND, engine.called.notified()).await.expect("the thread is advanced again after its lease");
         timeout(BOUND, workers.drain()).await.unwrap();
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_step_that_computes_for_long_keeps_its_lease() {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Arc::new(CountedClock::default());
+        let store = SqliteStore::open(folder.path().join("threads.sqlite"), clock.clone()).unwrap();
+        let store: Arc<dyn Store> = Arc::new(store);
+        let thread = deliver(&store, "1.1", "chat", clock.now()).await;
+        let name = WorkerId::new("w");
+        let acquired = store.acquire(&name, LEASE, clock.now(), Some(&thread)).await.unwrap().unwrap();
+        let workers = Workers::new(WorkersDeps {
+            sender: sender_without_slack(store.clone(), clock.clone(), Vec::new()),
+            store,
+            engines: vec![Arc::new(Computes(clock.clone()))],
+            clock,
+            name,
+            lease: Duration::from_millis(30),
+            threads: 1,
+            stop: CancellationToken::new(),
+        });
+        let mut advanced = workers.advanced();
+        workers.advance(acquired).await;
+        let advanced = advanced.try_recv().unwrap();
+        assert!(advanced.awaits.is_some(), "the work did not break off");
     }
 
     #[tokio::test]
