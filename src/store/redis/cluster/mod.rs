@@ -18,6 +18,7 @@
 //! executed, and has one connection to each server, on which a write that waits for a replica would hold up the others.
 
 mod calls;
+mod checks;
 mod fault;
 mod member;
 mod replicas;
