@@ -16,7 +16,7 @@ use super::mcp::Notes;
 use crate::{
     approvals::windows::{as_read, opens, sends},
     support::{
-        bot::{Setup, TestBot, in_time},
+        bot::{Setup, TestBot, eventually, in_time},
         redis::RedisServer,
         thread::Thread,
     },
@@ -166,7 +166,12 @@ async fn an_answer_reaches_the_process_that_holds_the_call() {
     let second = tokio::spawn(second.run(stop.clone()));
 
     thread.press("ana", "Don't answer").await;
-    in_time(&bot, "the answer", || actions(&notes) == ["decline"]).await;
+    // No faster than the processes work: they wait only so long for each other.
+    let answered = || {
+        bot.clock.advance(Duration::from_millis(5));
+        actions(&notes) == ["decline"]
+    };
+    eventually("the answer", answered).await;
     bot.settled().await;
     assert_eq!(notes.server.notes(), ["— somebody"]);
     let calls = notes.server.calls().iter().filter(|(tool, _)| tool == "sign-board").count();
