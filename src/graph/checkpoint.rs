@@ -180,7 +180,11 @@ impl Saved {
     ///
     /// [`Error::Corrupt`] if a difference cannot be read or does not fit.
     pub fn restore(&self) -> Result<Value, Error> {
-        let mut value = self.snapshot.as_ref().map(Json::value).unwrap_or_default();
+        let unreadable = |error| Error::Corrupt { what: format!("the last full checkpoint: {error}") };
+        let mut value: Value = match &self.snapshot {
+            Some(snapshot) => snapshot.read().map_err(unreadable)?,
+            None => Value::Null,
+        };
         for delta in &self.deltas {
             let patch: json_patch::Patch =
                 delta.read().map_err(|error| Error::Corrupt { what: format!("a step's delta: {error}") })?;
@@ -197,13 +201,13 @@ fn format_of(checkpoint: &Json) -> Option<u32> {
     let digits = checkpoint.text().strip_prefix(r#"{"format":"#).and_then(|rest| rest.split([',', '}']).next());
     match digits.and_then(|digits| digits.parse().ok()) {
         Some(format) => Some(format),
-        None => number(&checkpoint.value()["format"]),
+        None => number(&checkpoint.read::<Value>().ok()?["format"]),
     }
 }
 
 /// Returns the versions of the shape that a difference sets.
 fn format_changed_by(delta: &Json) -> Vec<u32> {
-    let delta = delta.value();
+    let delta: Value = delta.read().unwrap_or_default();
     let changes = delta.as_array().into_iter().flatten();
     let changed = changes.filter_map(|change| match change["path"].as_str() {
         Some("") => number(&change["value"]["format"]),
@@ -244,7 +248,7 @@ impl<S: State> Restored<S> {
                 let value = saved.restore()?;
                 let checkpoint = Checkpoint::deserialize(&value).map_err(corrupt)?;
                 let text = Indexed::of(&checkpoint);
-                let as_saved = text.json().value() == value;
+                let as_saved = text.json().read::<Value>().is_ok_and(|written| written == value);
                 Ok(Self { checkpoint, text, as_saved })
             }
         }
@@ -274,5 +278,14 @@ mod tests {
             check(Some(json!({ "format": 1 })), vec![json!([{ "op": "replace", "path": "/format", "value": 3 }])]),
         ];
         assert!(newer.iter().all(|checked| matches!(checked, Err(Error::Newer { .. }))), "{newer:?}");
+    }
+
+    #[test]
+    fn a_checkpoint_that_is_nested_too_deeply_is_corrupt() {
+        let thread = ThreadId { team: "T1".into(), channel: "C1".into(), root: "1.1".into() };
+        let deep: Json = serde_json::from_str(&format!("{}{}", "[".repeat(200), "]".repeat(200))).unwrap();
+        let saved = Saved { version: 2, snapshot: Some(deep), deltas: vec![Json::from(json!([]))] };
+        assert!(saved.check_format(&thread).is_ok());
+        assert!(matches!(saved.restore(), Err(Error::Corrupt { .. })));
     }
 }

@@ -276,6 +276,7 @@ impl Workers {
         // A task of its own: a step that computes for long, such as one that draws a picture, keeps its lease.
         let keeper = tokio::spawn(self.clone().keep_lease(lease.clone()));
         let result = tokio::select! {
+            biased; // work that has just ended has released the lease itself
             result = work => result,
             Ok(lost) = AbortOnDropHandle::new(keeper) => Ok(Err(lost)),
         };

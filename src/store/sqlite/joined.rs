@@ -5,10 +5,12 @@
 use std::sync::Arc;
 
 use countersign_graph::store::{Acquired, Changes, Claimed, Delivery, Error, Holder, Lease, Sent, Then, Version};
+use rusqlite::Connection;
 
 use super::{
     SqliteStore,
     changes::{self, StoredChanges},
+    failure::Failure,
     leases::{self, StoredAcquired},
     outbox, recent,
 };
@@ -26,10 +28,10 @@ impl SqliteStore {
         let (sync, stored) = (changes::sync(changes), Arc::new(StoredChanges::from(changes)));
         let (clock, now, until) = (self.clock.now(), holder.now, self.clock.now() + holder.ttl);
         let (lease, written) = (lease.clone(), Arc::clone(&stored));
-        let both = move |connection: &rusqlite::Connection| {
+        let both = move |connection: &Connection| {
             let version = changes::commit(connection, &lease, expected, &written, then, clock)?;
             let claimed = outbox::claim(connection, until, now, clock, 1, Some(&lease.thread));
-            Ok((version, claimed.unwrap_or_default()))
+            Ok((version, or_nothing(connection, claimed)?))
         };
         let (version, claimed) = self.writer.run_with(sync, both).await?;
         self.note_written(changes);
@@ -53,14 +55,14 @@ impl SqliteStore {
         let (stored, clock) = (StoredChanges::from(changes), self.clock.now());
         let (dedup, at, thread, holder) =
             (delivery.dedup.clone(), delivery.at, changes.thread.clone(), holder.cloned());
-        let all = move |connection: &rusqlite::Connection| {
+        let all = move |connection: &Connection| {
             if !recent::add_keys(connection, &dedup, at)? {
                 return Ok(None);
             }
             changes::apply(connection, &stored, clock)?;
             let Some(Holder { worker, ttl, now }) = &holder else { return Ok(Some(None)) };
             let acquired = leases::acquire(connection, worker, clock + *ttl, *now, clock, Some(&thread));
-            Ok(Some(acquired.unwrap_or_default()))
+            Ok(Some(or_nothing(connection, acquired)?))
         };
         let Some(acquired) = self.writer.run(all).await? else { return Ok((false, None)) };
         self.note_written(changes);
@@ -79,9 +81,9 @@ impl SqliteStore {
         Ok(Acquired { lease, saved, messages, decided: None })
     }
 
-    /// Notes the place of a message that was sent.
-    pub(super) fn note_sent(&self, sent: &Sent) {
-        if let Sent::Delivered(Some(posted)) = sent {
+    /// Notes the place of a message that was sent, if its claim still held.
+    pub(super) fn note_sent(&self, sent: &Sent, is_ours: bool) {
+        if let (true, Sent::Delivered(Some(posted))) = (is_ours, sent) {
             self.cards.on_posted(posted);
         }
     }
@@ -89,5 +91,14 @@ impl SqliteStore {
     /// Notes the open cards of a write.
     pub(super) fn note_written(&self, changes: &Changes) {
         changes.actions.iter().for_each(|change| self.cards.on_written(&change.record));
+    }
+}
+
+/// Returns nothing instead of an error, unless SQLite has undone the whole transaction because of it, as for an error of
+/// the disk.
+fn or_nothing<T: Default>(connection: &Connection, second: Result<T, Failure>) -> Result<T, Failure> {
+    match second {
+        Err(error) if connection.is_autocommit() => Err(error),
+        second => Ok(second.unwrap_or_default()),
     }
 }

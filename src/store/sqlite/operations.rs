@@ -267,9 +267,11 @@ impl Store for SqliteStore {
     }
 
     async fn finish_outbox(&self, claimed: &Claimed, sent: &Sent) -> Result<bool, Error> {
-        self.note_sent(sent);
-        let (claim, sent, clock) = (outbox::Claim::from(claimed), sent.clone(), self.clock.now());
-        self.writer.run_with(Durable::Later, move |connection| outbox::finish(connection, &claim, &sent, clock)).await
+        let (claim, written, clock) = (outbox::Claim::from(claimed), sent.clone(), self.clock.now());
+        let finish = move |connection: &_| outbox::finish(connection, &claim, &written, clock);
+        let is_ours = self.writer.run_with(Durable::Later, finish).await?;
+        self.note_sent(sent, is_ours);
+        Ok(is_ours)
     }
 
     async fn finish_and_claim(
@@ -279,14 +281,14 @@ impl Store for SqliteStore {
         ttl: Duration,
         now: Timestamp,
     ) -> Result<(bool, Option<Claimed>), Error> {
-        self.note_sent(sent);
-        let (claim, sent, clock) = (outbox::Claim::from(claimed), sent.clone(), self.clock.now());
+        let (claim, written, clock) = (outbox::Claim::from(claimed), sent.clone(), self.clock.now());
         let thread = claimed.thread.clone();
         let both = move |connection: &rusqlite::Connection| {
-            let is_ours = outbox::finish(connection, &claim, &sent, clock)?;
+            let is_ours = outbox::finish(connection, &claim, &written, clock)?;
             Ok((is_ours, outbox::claim(connection, clock + ttl, now, clock, 1, Some(&thread))?))
         };
         let (is_ours, next) = self.writer.run_with(Durable::Later, both).await?;
+        self.note_sent(sent, is_ours);
         // If the next message cannot be set aside, this one was recorded all the same.
         let next = self.read_claimed(next).await.unwrap_or_default();
         Ok((is_ours, next.into_iter().next()))

@@ -92,7 +92,7 @@ impl<'a> Route<'a> {
             Stop::Unreached(fault) => {
                 self.cluster.refresh().await;
                 let another = self.cluster.master_of(self.partition).filter(|master| !Arc::ptr_eq(master, member));
-                another.map(|_| self.references = 0).ok_or(fault)
+                another.map(|_| ()).ok_or(fault)
             }
             Stop::Final(fault) => {
                 self.cluster.refresh_soon();
