@@ -47,12 +47,6 @@ impl Json {
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_str(self.text())
     }
-
-    /// Returns the tree of values that the text stands for.
-    #[cfg(test)]
-    pub(crate) fn value(&self) -> Value {
-        self.read().expect("a JSON text can be read as values")
-    }
 }
 
 impl Serialize for Json {
@@ -115,6 +109,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    impl Json {
+        /// Returns the tree of values that the text stands for.
+        pub(crate) fn value(&self) -> Value {
+            self.read().unwrap()
+        }
+    }
 
     #[test]
     fn the_order_of_members_makes_no_difference() {
