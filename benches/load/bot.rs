@@ -15,8 +15,8 @@ use crate::{clocks, quota::Quota, wire::SIGNING_SECRET};
 /// The name of the SQLite file.
 pub(crate) const STORE: &str = "threads.sqlite";
 
-/// How fast time passes for a bot whose instructions are counted, which is slowed down as much: it then does what it does
-/// otherwise, such as to hold a step back for some milliseconds.
+/// The speed of the clock of a bot that runs under valgrind, which is slowed down by as much: its timers then expire as in
+/// a run without it.
 const SLOWED: &str = "+0 x0.02";
 
 /// The time limit for the bot to stop.

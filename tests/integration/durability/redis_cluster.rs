@@ -13,7 +13,7 @@ use crate::support::{
     thread::Thread,
 };
 
-/// How long a server may be silent until its replica takes over.
+/// The silence after which the replica of a server takes over.
 const SILENT: Duration = Duration::from_secs(1);
 
 #[tokio::test(flavor = "multi_thread")]

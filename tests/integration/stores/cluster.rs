@@ -25,7 +25,7 @@ use crate::support::{
     redis_cluster::{MASTERS, RedisCluster},
 };
 
-/// How long a server may be silent in a cluster in which none fails.
+/// The node timeout of a cluster in which no server fails.
 const LONG: Duration = Duration::from_secs(60);
 
 /// A store on a cluster that no other test uses at the time. It takes seconds to start one, so tests hand it on.
@@ -175,7 +175,7 @@ async fn what_all_servers_have_is_put_together_in_order() {
     assert_eq!(f.store().claim_interaction(&"clerk".into(), f.ttl(), 100).await.unwrap().len(), 40);
 }
 
-/// How many partitions were looked at, on all servers.
+/// The number of partitions that were looked at, on all servers.
 async fn looks(cluster: &RedisCluster) -> u64 {
     let calls = join_all(cluster.servers[..MASTERS].iter().map(RedisServer::calls)).await;
     calls.iter().filter_map(|calls| calls.get("exists")).sum()

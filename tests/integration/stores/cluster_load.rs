@@ -26,7 +26,7 @@ use crate::support::redis_cluster::{MASTERS, Node, RedisCluster};
 
 /// The threads in which people write.
 const THREADS: u32 = 6;
-/// How many messages each thread has to have more after each change of the cluster.
+/// The number of messages that each thread gets after each change of the cluster.
 const MORE: u32 = 3;
 /// How many messages of a thread may wait for their answers.
 const AHEAD: u32 = 2;

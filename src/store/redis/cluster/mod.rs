@@ -61,7 +61,7 @@ const OTHER_VIEWS: Duration = Duration::from_millis(100);
 pub(super) struct Cluster {
     /// The servers of the setting, which are asked if no other answers.
     seeds: Vec<Arc<Member>>,
-    /// How to connect to a server, but for its address.
+    /// The connection settings that all servers share: everything but the address.
     credentials: ConnectionInfo,
     allow_lossy: bool,
     topology: RwLock<Arc<Topology>>,

@@ -3,7 +3,7 @@
 //! Replication is asynchronous: a master answers before its replicas have the write, and if it fails then, one of them
 //! takes over without it. So a write asks in the same request how far the replicas are (`WAIT`), and counts once one of
 //! them has it. A replica confirms what it has written to its own file, if it syncs that file for each write as the
-//! master does. Without a confirmation the write may be lost, and the caller is told that it may not have happened.
+//! master does. Without a confirmation the write may be lost, and the caller gets an error that says so.
 //!
 //! **Which masters have replicas** changes while they run. A master that is believed to have none is therefore asked, in
 //! the request of the write, for the replicas that follow it and for those that the cluster counts on. If there are any

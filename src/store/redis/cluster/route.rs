@@ -21,7 +21,7 @@ use super::{
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The pause before a request is sent again in that time.
 const PAUSE: Duration = Duration::from_millis(20);
-/// The maximum number of references in a row that are followed.
+/// The maximum number of references that are followed without a pause.
 const MAX_REFERENCES: usize = 5;
 
 /// The way of a request.
@@ -92,7 +92,7 @@ impl<'a> Route<'a> {
             Stop::Unreached(fault) => {
                 self.cluster.refresh().await;
                 let another = self.cluster.master_of(self.partition).filter(|master| !Arc::ptr_eq(master, member));
-                another.map(|_| ()).ok_or(fault)
+                another.map(drop).ok_or(fault)
             }
             Stop::Final(fault) => {
                 self.cluster.refresh_soon();

@@ -14,7 +14,7 @@ use super::{super::durability::Settings, Cluster, fault::Fault, member::Member, 
 /// The time limit for reading the settings of a replica, while a write waits for it.
 const REPLICA_LIMIT: Duration = Duration::from_millis(500);
 
-/// What the servers of a cluster answered when they were asked for their settings.
+/// The settings of the servers of a cluster, as far as they answered.
 pub(super) struct Survey {
     topology: Arc<Topology>,
     /// Each master, and its settings with those of its replicas.
