@@ -99,7 +99,8 @@ pub(crate) async fn approvals(
         all: (took.len() + extra) as f64,
         took,
         elapsed: began.elapsed(),
-        processor_time: bot_time()? - bot_before,
+        // A thread that has ended counts no longer, such as the one that starts the metrics.
+        processor_time: bot_time()?.saturating_sub(bot_before),
         own_processor_time: bot::own_processor_time()? - own_before,
         slack_calls: person.slack.calls() - calls,
     })

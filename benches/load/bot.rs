@@ -10,14 +10,10 @@ use std::{
 
 use anyhow::{Context as _, ensure};
 
-use crate::{clocks, quota::Quota, wire::SIGNING_SECRET};
+use crate::{callgrind::Callgrind, clocks, quota::Quota, wire::SIGNING_SECRET};
 
 /// The name of the SQLite file.
 pub(crate) const STORE: &str = "threads.sqlite";
-
-/// The speed of the clock of a bot that runs under valgrind, which is slowed down by as much: its timers then expire as in
-/// a run without it.
-const SLOWED: &str = "+0 x0.02";
 
 /// The time limit for the bot to stop.
 const DRAIN: Duration = Duration::from_secs(30);
@@ -42,8 +38,8 @@ pub(crate) struct Surroundings<'a> {
 pub(crate) enum Under<'a> {
     /// A maximum number of open files and sockets.
     Descriptors(u64),
-    /// A count of the instructions that it executes, in this file, which makes it some fifty times slower.
-    Callgrind(&'a Path),
+    /// A count of the instructions that it executes, which makes it some fifty times slower.
+    Callgrind(&'a Callgrind),
     /// One core of the machine, by its number, and a share of its time.
     Core(usize, &'a Quota),
 }
@@ -57,11 +53,7 @@ impl Under<'_> {
                 command = Command::new("/bin/sh");
                 command.args(["-c", r#"ulimit -n "$0" && exec "$@""#, &descriptors.to_string()]);
             }
-            Self::Callgrind(counts) => {
-                command = Command::new("valgrind");
-                command.args(["--tool=callgrind", "--quiet", "--fair-sched=yes"]);
-                command.arg(format!("--callgrind-out-file={}", counts.display()));
-            }
+            Self::Callgrind(counts) => return counts.command(program),
             Self::Core(core, _) => {
                 command = Command::new("taskset");
                 command.args(["--cpu-list", &core.to_string()]);
@@ -146,7 +138,7 @@ impl Bot {
             command.env("REDIS_URL", url);
         }
         if let Some(Under::Callgrind(_)) = around.under {
-            command.env("LD_PRELOAD", clocks::library()?).env("FAKETIME", SLOWED);
+            command.envs(Callgrind::clock(&clocks::library()?));
         }
         let started = Instant::now();
         let why_not = || around.under.map_or("cannot start the bot", |under| under.why_not());

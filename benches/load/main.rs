@@ -36,6 +36,8 @@
 
 mod approvals;
 mod bot;
+#[path = "../../tests/integration/durability/callgrind.rs"]
+mod callgrind;
 mod cells;
 #[path = "../../tests/integration/nemesis/harness/clocks.rs"]
 #[allow(dead_code, reason = "the nemesis uses more of it")]

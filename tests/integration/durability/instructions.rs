@@ -1,22 +1,16 @@
 //! The instructions that the bot executes for one approval: the one figure of its processor time that depends neither on
 //! the machine nor on what else runs there.
 //!
-//! The bot runs under `valgrind --tool=callgrind`, which counts. After each approval, once nothing is left to do, the count
-//! since the last one is written to a file and begins again at zero. This test has the debug build, so the number is many
-//! times that of the release build, which `cargo bench --bench load -- --instructions` counts; but it grows with it.
-//!
-//! Valgrind makes the bot some fifty times slower, and time passes as much slower for it (libfaketime). So it does what it
-//! does otherwise: it holds steps back that take milliseconds, and does not say that a change is running.
+//! The bot runs under [`callgrind`](super::callgrind). The count is taken after each approval, once nothing is left to do.
+//! This test has the debug build, so the number is many times that of the release build, which
+//! `cargo bench --bench load -- --instructions` counts; but it grows with it.
 
-use std::{
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-    time::Duration,
-};
+use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::{
+    callgrind::Callgrind,
     hot_path::{asked, card_of, is_over, presses},
     process::{Process, serve},
     processes::Page,
@@ -34,8 +28,6 @@ const WITH_REDIS: f64 = 77.0;
 /// The approvals that are counted. Nothing makes one cheaper than it is, so the least is compared.
 const APPROVALS: usize = 3;
 
-/// How fast time passes for the bot.
-const TIME: &str = "+0 x0.02";
 /// How long anything may take. Generous: the machine may have other work as well.
 const LIMIT: Duration = Duration::from_secs(600);
 /// How long is left between two looks, and how long nothing may be left to do until the bot is quiet.
@@ -91,13 +83,13 @@ struct Counted {
     page: Page,
     /// Answers at once, and does nothing else.
     health: String,
-    folder: PathBuf,
+    counts: Callgrind,
 }
 
 impl Counted {
     fn start(world: &World) -> Self {
         let port = free_port();
-        let (listens_on, library) = (port.to_string(), clocks::library().unwrap());
+        let listens_on = port.to_string();
         let mut settings = world.settings();
         let further = [
             ("PORT", listens_on.as_str()),
@@ -106,24 +98,16 @@ impl Counted {
             ("COUNTERSIGN__WORKERS__LEASE", "1h"),
             ("COUNTERSIGN__WORKERS__SWEEP_EVERY", "1h"),
             ("COUNTERSIGN__WATCHES__EVERY", "1h"),
-            ("FAKETIME", TIME),
-            ("LD_PRELOAD", library.to_str().unwrap()),
         ];
         settings.extend(further.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        let folder = world.folder().to_owned();
+        settings.extend(Callgrind::clock(&clocks::library().unwrap()).map(|(name, value)| (name.to_owned(), value)));
         let program = serve(&settings);
-        let mut command = Command::new("valgrind");
-        command
-            .args(["--tool=callgrind", "--quiet", "--fair-sched=yes", "--read-inline-info=no"])
-            .arg(format!("--callgrind-out-file={}", folder.join("counted").display()))
-            .arg(vgdb_files(&folder))
-            .arg(program.get_program())
-            .args(program.get_args())
-            .env_clear()
-            .envs(&settings);
+        let counts = Callgrind::in_folder(world.folder());
+        let mut command = counts.command(program.get_program());
+        command.args(program.get_args()).env_clear().envs(&settings);
         let process = Process::start(command, &world.log());
         let health = format!("http://127.0.0.1:{port}/healthz");
-        Self { process, page: Page::new(&settings), health, folder }
+        Self { process, page: Page::new(&settings), health, counts }
     }
 
     /// Waits until nothing is left to do, and nothing is being done.
@@ -152,39 +136,8 @@ impl Counted {
 
     /// The instructions since this was last asked, or since it began.
     async fn executed(&self) -> u64 {
-        let mut dump = Command::new("vgdb")
-            .arg(format!("--pid={}", self.process.id()))
-            .arg(vgdb_files(&self.folder))
-            // It is told when it does something, and not made to by ptrace, which may be forbidden.
-            .args(["--max-invoke-ms=0", "dump"])
-            .env_clear()
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let deadline = Instant::now() + LIMIT;
-        let ended = loop {
-            if let Some(ended) = dump.try_wait().unwrap() {
-                break ended;
-            }
-            assert!(Instant::now() < deadline, "it does not say what it counted:\n{}", self.process.log());
-            self.page.get(&self.health).await;
-            tokio::time::sleep(LOOK).await;
-        };
-        assert!(ended.success(), "{ended}");
-        let number = |path: &Path| path.extension()?.to_str()?.parse::<u32>().ok();
-        let files = std::fs::read_dir(&self.folder).unwrap().map(|file| file.unwrap().path());
-        let counted = files.filter(|path| path.file_stem().is_some_and(|stem| stem == "counted"));
-        let newest = counted.filter(|path| number(path).is_some()).max_by_key(|path| number(path));
-        let text = std::fs::read_to_string(newest.expect("it was dumped")).unwrap();
-        text.lines().find_map(|line| line.strip_prefix("totals: ")).unwrap().trim().parse().unwrap()
+        self.counts.executed(self.process.id(), async || drop(self.page.get(&self.health).await)).await.unwrap()
     }
-}
-
-/// Where valgrind and vgdb meet.
-fn vgdb_files(folder: &Path) -> String {
-    format!("--vgdb-prefix={}", folder.join("vgdb").display())
 }
 
 async fn until(what: &str, bot: &Counted, fact: impl Fn() -> bool) {

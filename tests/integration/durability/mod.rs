@@ -3,6 +3,7 @@
 mod batches;
 mod beside;
 mod bridge_restarts;
+mod callgrind;
 mod crash_matrix;
 mod crashing_bot;
 mod crashing_store;
