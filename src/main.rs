@@ -134,7 +134,7 @@ fn arguments() -> Result<Arguments, clap::Error> {
 
 async fn run(arguments: Arguments) -> ExitCode {
     let environment = environment();
-    telemetry::count();
+    std::thread::spawn(telemetry::count);
     match arguments.command.unwrap_or(Command::Playground(arguments.playground)) {
         Command::Playground(options) => {
             telemetry::log("warn", LogFormat::Text);

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use backon::{ExponentialBuilder, Retryable as _};
-use countersign_wire::this_machine;
+use countersign_wire::{this_machine, tls};
 use reqwest::{
     Client, Response, StatusCode,
     header::{self, HeaderMap},
@@ -123,11 +123,13 @@ impl Caller {
     ///
     /// [`Error::Unavailable`] if TLS cannot be set up.
     pub(crate) fn new(base_url: &Url, headers: HeaderMap, timeout: Duration, attempts: u32) -> Result<Self, Error> {
-        // Needed once per process, also where `main` has not run, as in tests. A second call has no effect.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        let tls = tls::client_of(base_url).map_err(|error| Error::Unavailable { reason: error.to_string() })?;
         // The client does not retry by itself, since `call` does so with the right waits.
-        let builder =
-            Client::builder().connect_timeout(timeout / 4).redirect(redirect::Policy::none()).retry(retry::never());
+        let builder = Client::builder()
+            .tls_backend_preconfigured(tls)
+            .connect_timeout(timeout / 4)
+            .redirect(redirect::Policy::none())
+            .retry(retry::never());
         let client = if this_machine::is_named_by(base_url) { builder.no_proxy() } else { builder }
             .build()
             .map_err(|error| Error::Unavailable { reason: error.without_url().to_string() })?;

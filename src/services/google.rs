@@ -246,7 +246,7 @@ impl TokenSource {
     async fn ask(&self) -> Result<(SecretString, Duration), Error> {
         // Tokens are fetched about once an hour, so the client and its connection are not kept.
         let client = http::client(self.grant.endpoint(), self.timeout);
-        let client = client.map_err(|error| self.unreachable(&http::describe(&error)))?;
+        let client = client.map_err(|error| self.unreachable(&error.to_string()))?;
         let request = self.grant.request(&client).ok_or_else(|| self.unreachable("the assertion cannot be signed"))?;
         match http::send_unrecorded(request, MAX_ANSWER_BYTES).await {
             Ok(answer) => self.token_in(&answer),

@@ -8,13 +8,13 @@
 //!
 //! Retrying inside the HTTP client was rejected as a design, since it cannot know which requests change something.
 
-use std::time::Duration;
+use std::{io, time::Duration};
 
 use backon::ExponentialBuilder;
 use countersign_core::http_log;
 use countersign_wire::{
     capped::{TooLong, size},
-    this_machine,
+    this_machine, tls,
 };
 use reqwest::{
     Client, Method, RequestBuilder, StatusCode,
@@ -74,16 +74,16 @@ impl From<TooLong> for Lost {
 ///
 /// # Errors
 ///
-/// If the TLS library finds no certificates to trust.
-pub fn client(base: &Url, timeout: Duration) -> Result<Client, reqwest::Error> {
-    // Needed once per process, also where `main` has not run, as in tests. A second call has no effect.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+/// If a connection may use TLS and there are no certificates to trust.
+pub fn client(base: &Url, timeout: Duration) -> io::Result<Client> {
     let builder = Client::builder()
+        .tls_backend_preconfigured(tls::client_of(base)?)
         .timeout(timeout)
         .connect_timeout(timeout / 2) // shorter than `timeout`, so that a dead host is reported as *not sent*
         .redirect(redirect::Policy::none())
         .retry(retry::never());
-    if this_machine::is_named_by(base) { builder.no_proxy() } else { builder }.build()
+    let builder = if this_machine::is_named_by(base) { builder.no_proxy() } else { builder };
+    builder.build().map_err(|error| io::Error::other(error.without_url()))
 }
 
 /// The default limit on the size of an answer, in bytes.

@@ -1,13 +1,19 @@
 //! The TLS configuration of all outgoing connections: `ring`, with the machine's certificates and those of a setting.
 
-use std::{fmt, io, sync::Arc};
+use std::{
+    fmt, io,
+    sync::{Arc, OnceLock},
+};
 
 use rustls::{
     ClientConfig, ConfigBuilder, RootCertStore, WantsVerifier,
     crypto::ring,
     pki_types::{CertificateDer, pem::PemObject as _},
 };
-use rustls_platform_verifier::{BuilderVerifierExt as _, Verifier};
+use rustls_platform_verifier::Verifier;
+use url::Url;
+
+use crate::this_machine;
 
 /// Certificates of authorities that are trusted in addition to those of the machine.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -53,10 +59,31 @@ impl Authorities {
 pub fn client(uses_tls: bool) -> io::Result<ClientConfig> {
     let builder = builder();
     Ok(if uses_tls {
-        builder.with_platform_verifier().map_err(io::Error::other)?.with_no_client_auth()
+        builder.dangerous().with_custom_certificate_verifier(machine_verifier()?).with_no_client_auth()
     } else {
         builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth()
     })
+}
+
+/// Creates a configuration for clients of the service at `base`, directly or through a proxy. The machine's certificates
+/// are loaded only if a connection may use TLS, which is never the case for a service of this machine without TLS.
+///
+/// # Errors
+///
+/// If a connection may use TLS and there are no certificates to trust.
+pub fn client_of(base: &Url) -> io::Result<ClientConfig> {
+    client(base.scheme() == "https" || !this_machine::is_named_by(base))
+}
+
+/// Returns the verifier that trusts the machine's certificates. They are loaded once, since that takes several
+/// milliseconds; a failure is not remembered.
+fn machine_verifier() -> io::Result<Arc<Verifier>> {
+    static VERIFIER: OnceLock<Arc<Verifier>> = OnceLock::new();
+    if let Some(loaded) = VERIFIER.get() {
+        return Ok(loaded.clone());
+    }
+    let verifier = Verifier::new(Arc::new(ring::default_provider())).map_err(io::Error::other)?;
+    Ok(VERIFIER.get_or_init(|| Arc::new(verifier)).clone())
 }
 
 /// Creates a configuration for clients that trust these authorities and those of the machine.

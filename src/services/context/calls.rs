@@ -119,8 +119,7 @@ impl Service {
         timeout: Duration,
         waits: Waits,
     ) -> Result<Self, ContextError> {
-        let client = http::client(base, timeout)
-            .map_err(|error| ContextError::unavailable(what, error.without_url().to_string()))?;
+        let client = http::client(base, timeout).map_err(|error| ContextError::unavailable(what, error.to_string()))?;
         let changes = Changes::to(base, timeout, MAX_ANSWER_BYTES)
             .map_err(|error| ContextError::unavailable(what, error.to_string()))?;
         let base = base.as_str().trim_end_matches('/').to_owned();

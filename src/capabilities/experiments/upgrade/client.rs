@@ -62,8 +62,8 @@ impl UpgradeClient {
     /// Returns [`Error::Unavailable`] if TLS is not available on this machine.
     pub fn new(config: UpgradeConfig) -> Result<Self, Error> {
         let UpgradeConfig { base_url, sign_in, timeout } = config;
-        let client = http::client(&base_url, timeout)
-            .map_err(|error| Error::Unavailable { reason: error.without_url().to_string() })?;
+        let client =
+            http::client(&base_url, timeout).map_err(|error| Error::Unavailable { reason: error.to_string() })?;
         let changes = Changes::to(&base_url, timeout, http::MAX_ANSWER_BYTES)
             .map_err(|error| Error::Unavailable { reason: error.to_string() })?;
         let base = base_url.as_str().trim_end_matches('/').to_owned();

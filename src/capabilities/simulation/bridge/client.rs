@@ -118,7 +118,7 @@ impl BridgeClient {
     pub fn new(config: BridgeConfig, clock: Arc<dyn Clock>) -> Result<Self, Error> {
         let BridgeConfig { url, access, timeout, longest } = config;
         let unavailable = |reason: String| Error::Unavailable { reason };
-        let client = http::client(&url, timeout).map_err(|error| unavailable(error.without_url().to_string()))?;
+        let client = http::client(&url, timeout).map_err(|error| unavailable(error.to_string()))?;
         let changes = |timeout| Changes::to(&url, timeout, longest).map_err(|error| unavailable(error.to_string()));
         let (changes, long_changes) = (changes(timeout)?, changes(LONG)?);
         let streams = Streams::of(&url, timeout).map_err(|error| unavailable(error.to_string()))?;

@@ -132,7 +132,7 @@ impl Calls {
     pub(super) fn new(api: &Url, path: &str, settings: &GmailSettings, timeout: Duration) -> io::Result<Self> {
         Ok(Self {
             base: format!("{}{path}", api.as_str().trim_end_matches('/')),
-            client: http::client(api, timeout).map_err(io::Error::other)?,
+            client: http::client(api, timeout)?,
             changes: Changes::to(api, timeout, MAX_ANSWER_BYTES)?,
             tokens: settings.tokens.clone(),
             timeout,
