@@ -44,7 +44,7 @@ impl Digest {
 
     /// Computes the digest of values that were written with [`encode`] and its neighbors.
     pub(crate) fn of_encoded(bytes: &[u8]) -> Self {
-        Self(in_hex(ring::digest::digest(&SHA256, bytes).as_ref()))
+        Self(Hex::digest(bytes).as_str().to_owned())
     }
 
     /// Computes [`Self::of`] these texts, without making values of them.
@@ -64,7 +64,7 @@ impl Digest {
                 value => encode(&value, &mut bytes),
             },
         }
-        Some(Self(in_hex(hmac::sign(key, &bytes).as_ref())))
+        Some(Self(Hex::of(hmac::sign(key, &bytes).as_ref()).as_str().to_owned()))
     }
 
     /// Compares two digests in constant time.
@@ -95,14 +95,29 @@ impl fmt::Display for Digest {
     }
 }
 
-/// Returns bytes in hexadecimal.
-fn in_hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut text = vec![0; 2 * bytes.len()];
-    for (digits, byte) in text.chunks_exact_mut(2).zip(bytes) {
-        digits.copy_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
+/// 32 bytes in hexadecimal, such as those of SHA-256.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hex([u8; 64]);
+
+impl Hex {
+    /// Computes the SHA-256 of values that were written with [`encode`] and its neighbors.
+    pub(crate) fn digest(bytes: &[u8]) -> Self {
+        Self::of(ring::digest::digest(&SHA256, bytes).as_ref())
     }
-    String::from_utf8(text).expect("hexadecimal digits are ASCII")
+
+    fn of(bytes: &[u8]) -> Self {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let mut text = [b'0'; 64];
+        for (digits, byte) in text.chunks_exact_mut(2).zip(bytes) {
+            digits.copy_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
+        }
+        Self(text)
+    }
+
+    /// Returns the 64 characters.
+    pub(crate) fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).expect("hexadecimal digits are ASCII")
+    }
 }
 
 /// Writes the kind, the length and the content of a value.

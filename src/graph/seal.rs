@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    digest::{self, Digest},
+    digest::{self, Hex},
     pointer,
 };
 
@@ -47,16 +47,29 @@ impl Salt {
 
     /// Returns the salt of one leaf.
     fn of_leaf(&self, place: &str) -> Self {
-        Self(Digest::of_texts(&[&self.0, place]).into_string())
+        Self(leaf_salt(&self.0, place, &mut Vec::new()).as_str().to_owned())
     }
 
     /// Returns the commitment to a value.
     fn commit(&self, value: &Value) -> String {
-        let mut bytes = Vec::with_capacity(256);
-        digest::encode_text(&self.0, &mut bytes);
-        digest::encode(value, &mut bytes);
-        Digest::of_encoded(&bytes).into_string()
+        commitment(&self.0, value, &mut Vec::new()).as_str().to_owned()
     }
+}
+
+/// Returns the salt of one leaf. `space` is reused for each: an entry has dozens of leaves.
+fn leaf_salt(salt: &str, place: &str, space: &mut Vec<u8>) -> Hex {
+    space.clear();
+    digest::encode_text(salt, space);
+    digest::encode_text(place, space);
+    Hex::digest(space)
+}
+
+/// Returns the commitment to a leaf, with its own salt.
+fn commitment(own_salt: &str, leaf: &Value, space: &mut Vec<u8>) -> Hex {
+    space.clear();
+    digest::encode_text(own_salt, space);
+    digest::encode(leaf, space);
+    Hex::digest(space)
 }
 
 /// The hidden parts of an entry, and the proof of the rest.
@@ -102,7 +115,31 @@ fn collect<'a>(value: &'a Value, place: &mut String, found: &mut Vec<Leaf<'a>>) 
 
 /// The commitments to all the leaves of a value, each with its place, in the order of the places.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Commitments(Vec<(String, String)>);
+pub(crate) struct Commitments(Vec<(String, Commitment)>);
+
+/// A commitment, computed or as it is stored.
+#[derive(Clone, Debug)]
+enum Commitment {
+    Computed(Hex),
+    Stored(String),
+}
+
+impl Commitment {
+    fn as_str(&self) -> &str {
+        match self {
+            Self::Computed(hex) => hex.as_str(),
+            Self::Stored(text) => text,
+        }
+    }
+}
+
+impl PartialEq for Commitment {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Commitment {}
 
 impl Commitments {
     /// Computes the commitments with the entry's salt or, if `sealed` is given, takes or computes them from it. `None` if a
@@ -111,11 +148,15 @@ impl Commitments {
         if sealed.is_some_and(|sealed| sealed.hidden.len() + sealed.salts.len() != leaves.len()) {
             return None;
         }
-        let commit = |place: &str, leaf: &Value| match sealed {
-            None => Some(salt.of_leaf(place).commit(leaf)),
+        let mut space = Vec::with_capacity(256);
+        let mut commit = |place: &str, leaf: &Value| match sealed {
+            None => {
+                let own = leaf_salt(&salt.0, place, &mut space);
+                Some(Commitment::Computed(commitment(own.as_str(), leaf, &mut space)))
+            }
             Some(sealed) => match sealed.hidden.get(place) {
-                Some(commitment) => Some(commitment.clone()),
-                None => Some(sealed.salts.get(place)?.commit(leaf)),
+                Some(stored) => Some(Commitment::Stored(stored.clone())),
+                None => Some(Commitment::Computed(commitment(&sealed.salts.get(place)?.0, leaf, &mut space))),
             },
         };
         let all = leaves.into_iter().map(|(place, leaf)| {
@@ -123,7 +164,7 @@ impl Commitments {
             Some((place, commitment))
         });
         let mut all = all.collect::<Option<Vec<_>>>()?;
-        all.sort_unstable();
+        all.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         Some(Self(all))
     }
 
@@ -132,7 +173,7 @@ impl Commitments {
         digest::begin_object(self.0.len(), out);
         for (place, commitment) in &self.0 {
             digest::encode_text(place, out);
-            digest::encode_text(commitment, out);
+            digest::encode_text(commitment.as_str(), out);
         }
     }
 }
@@ -204,7 +245,8 @@ mod tests {
     #[test]
     fn commitments_are_written_like_the_object_that_they_are() {
         let all = commitments(&json!({ "a": { "b": 1 }, "a-b": [null], "": {} }), &Salt::fresh(), None).unwrap();
-        let object: Value = all.0.iter().cloned().map(|(place, commitment)| (place, Value::from(commitment))).collect();
+        let object: Value =
+            all.0.iter().map(|(place, commitment)| (place.clone(), Value::from(commitment.as_str()))).collect();
         let (mut written, mut expected) = (Vec::new(), Vec::new());
         all.encode(&mut written);
         digest::encode(&object, &mut expected);

@@ -157,14 +157,17 @@ impl Mrkdwn {
 
     /// Appends text, mapped and escaped. If `formats` is true, characters that would begin a format become look-alikes.
     fn push_words(&mut self, words: &str, map: impl Fn(char) -> char, formats: bool) {
-        let mut characters = words.chars().filter(|c| is_visible(*c)).map(map).peekable();
         let mut buffer = [0; 4];
         let mut begun = None;
-        while let Some(c) = characters.next() {
-            if self.cut {
-                return;
-            }
-            let begins = formats && begins_format(self.previous, c, characters.peek().copied());
+        let mut rest = words;
+        while !self.cut {
+            rest = self.push_letters(rest);
+            let mut characters = rest.char_indices().filter(|(_, c)| is_visible(*c));
+            let Some((start, c)) = characters.next() else { return };
+            let (c, next) = (map(c), characters.next().map(|(_, next)| map(next)));
+            rest = &rest[start..];
+            rest = &rest[rest.chars().next().map_or(0, char::len_utf8)..];
+            let begins = formats && begins_format(self.previous, c, next);
             let ends = begun == Some(c); // replaced as well, since it would look odd beside a look-alike
             if begins || ends {
                 begun = begins.then_some(c);
@@ -178,7 +181,7 @@ impl Mrkdwn {
             };
             // Unless this is the last character, room is kept for the mark of truncation.
             let size = length(piece);
-            if size + usize::from(characters.peek().is_some()) > self.room() {
+            if size + usize::from(next.is_some()) > self.room() {
                 if self.room() > 0 {
                     self.append(&CUT_MARK.to_string());
                 }
@@ -189,6 +192,21 @@ impl Mrkdwn {
             self.length += size;
             self.previous = Some(c);
         }
+    }
+
+    /// Appends the letters, digits and spaces at the beginning of a text that fit in any case, and returns the rest. They
+    /// mean the same everywhere.
+    fn push_letters<'w>(&mut self, words: &'w str) -> &'w str {
+        let is_letter = |b: &u8| b.is_ascii_alphanumeric() || *b == b' ';
+        let end = words.bytes().take(self.room()).take_while(is_letter).count();
+        if end == 0 || end == self.room() {
+            return words;
+        }
+        let (letters, rest) = words.split_at(end);
+        self.text.push_str(letters);
+        self.length += end;
+        self.previous = letters.chars().next_back();
+        rest
     }
 
     fn append(&mut self, piece: &str) {

@@ -6,7 +6,7 @@ use std::{collections::HashMap, sync::Mutex};
 use countersign_core::ids::ApprovalId;
 use countersign_graph::{
     action::{ActionRecord, Status},
-    store::{KnownCard, Posted},
+    store::{KnownCard, Posted, Sent},
 };
 
 /// The maximum number of cards.
@@ -39,12 +39,24 @@ impl KnownCards {
         }
     }
 
-    /// Notes the place of a message.
-    pub(crate) fn on_posted(&self, posted: &Posted) {
-        if let (Some(shown), Ok(mut known)) = (&posted.card, self.0.lock())
-            && let Some((_, place)) = known.get_mut(&shown.approval)
+    /// Notes the place of a message that was sent under a claim, before that is stored: the first press may arrive in the
+    /// meantime.
+    pub(crate) fn on_sent(&self, sent: &Sent) {
+        self.set_place(sent, Option::Some);
+    }
+
+    /// Forgets the place of a message that was sent, since it is not known that the claim held until that was stored:
+    /// another sender may have posted the card elsewhere.
+    pub(crate) fn on_claim_lost(&self, sent: &Sent) {
+        self.set_place(sent, |_| None);
+    }
+
+    fn set_place(&self, sent: &Sent, place: impl FnOnce(Posted) -> Option<Posted>) {
+        if let Sent::Delivered(Some(posted)) = sent
+            && let (Some(shown), Ok(mut known)) = (&posted.card, self.0.lock())
+            && let Some((_, known_place)) = known.get_mut(&shown.approval)
         {
-            *place = Some(posted.clone());
+            *known_place = place(posted.clone());
         }
     }
 }

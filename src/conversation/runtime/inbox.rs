@@ -166,7 +166,8 @@ impl Inbox {
     /// Starts a task that handles a claimed interaction, and then those that waited for a seat.
     pub fn spawn(&self, claimed: ClaimedInteraction, seat: Seat) {
         let inbox = self.clone();
-        self.0.tasks.spawn(async move {
+        // On the heap, since the future is large, and Tokio moves it several times.
+        self.0.tasks.spawn(Box::pin(async move {
             let Seat(_permit) = seat;
             inbox.process(&claimed).await;
             while inbox.1.behind.load(Ordering::SeqCst) {
@@ -176,7 +177,7 @@ impl Inbox {
                     None => inbox.1.behind.store(false, Ordering::SeqCst),
                 }
             }
-        });
+        }));
     }
 
     /// Handles interactions that no process has claimed, as long as there are seats.

@@ -71,8 +71,8 @@ pub(super) async fn holds(store: &RedisStore, claimed: &Claimed) -> Result<bool,
 pub(super) async fn finish(store: &RedisStore, claimed: &Claimed, sent: &Sent) -> Result<bool, Error> {
     let call = Call::on_thread(&store.scripts.finish_outbox, &claimed.thread);
     let call = with_result(call.arg(claimed.thread.to_string()).arg("").arg(""), claimed, sent);
-    let (ours, _): (Vec<bool>, Value) = store.link.script(&call).await?;
-    note_posted(store, &ours, [sent]);
+    let finished = store.link.script::<(Vec<bool>, Value)>(&call);
+    let (ours, _) = while_noted(store, &[sent], finished).await?;
     Ok(ours.contains(&true))
 }
 
@@ -87,18 +87,27 @@ pub(super) async fn finish_all_and_claim(
     let call = Call::on_thread(&store.scripts.finish_outbox, thread);
     let call = call.arg(thread.to_string()).arg(json::micros(ttl)).arg(now.millis());
     let call = sent.iter().fold(call, |call, (claimed, sent)| with_result(call, claimed, sent));
-    let (ours, next): (Vec<bool>, Vec<StoredClaimed>) = store.link.script(&call).await?;
-    note_posted(store, &ours, sent.iter().map(|(_, sent)| sent));
+    let results: Vec<&Sent> = sent.iter().map(|(_, sent)| sent).collect();
+    let finished = store.link.script::<(Vec<bool>, Vec<StoredClaimed>)>(&call);
+    let (ours, next) = while_noted(store, &results, finished).await?;
     Ok((ours, read_all_claimed(store, thread, next).await.pop()))
 }
 
-/// Notes where cards were posted. If the claim was lost, another sender may have posted the card elsewhere.
-fn note_posted<'a>(store: &RedisStore, ours: &[bool], sent: impl IntoIterator<Item = &'a Sent>) {
-    for (sent, is_ours) in sent.into_iter().zip(ours) {
-        if let (Sent::Delivered(Some(posted)), true) = (sent, is_ours) {
-            store.cards.on_posted(posted);
+/// Notes where cards were posted, and stores it. If a claim was lost, another sender may have posted the card elsewhere.
+async fn while_noted<T>(
+    store: &RedisStore,
+    sent: &[&Sent],
+    finish: impl Future<Output = Result<(Vec<bool>, T), Error>>,
+) -> Result<(Vec<bool>, T), Error> {
+    sent.iter().for_each(|sent| store.cards.on_sent(sent));
+    let finished = finish.await;
+    let ours = finished.as_ref().map(|(ours, _)| ours.as_slice()).unwrap_or_default();
+    for (sent, is_ours) in sent.iter().zip(ours.iter().copied().chain(std::iter::repeat(false))) {
+        if !is_ours {
+            store.cards.on_claim_lost(sent);
         }
     }
+    finished
 }
 
 /// Adds the claim and the result to a call of `finish_outbox`.

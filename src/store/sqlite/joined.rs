@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use countersign_graph::store::{Acquired, Changes, Claimed, Delivery, Error, Holder, Lease, Sent, Then, Version};
+use countersign_graph::store::{Acquired, Changes, Claimed, Delivery, Error, Holder, Lease, Then, Version};
 use rusqlite::Connection;
 
 use super::{
@@ -79,13 +79,6 @@ impl SqliteStore {
         let saved = self.read_saved(&lease.thread, saved).await;
         let messages = self.read_messages(&lease.thread, messages).await?;
         Ok(Acquired { lease, saved, messages, decided: None })
-    }
-
-    /// Notes the place of a message that was sent, if its claim still held.
-    pub(super) fn note_sent(&self, sent: &Sent, is_ours: bool) {
-        if let (true, Sent::Delivered(Some(posted))) = (is_ours, sent) {
-            self.cards.on_posted(posted);
-        }
     }
 
     /// Notes the open cards of a write.

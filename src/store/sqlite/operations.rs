@@ -269,9 +269,12 @@ impl Store for SqliteStore {
     async fn finish_outbox(&self, claimed: &Claimed, sent: &Sent) -> Result<bool, Error> {
         let (claim, written, clock) = (outbox::Claim::from(claimed), sent.clone(), self.clock.now());
         let finish = move |connection: &_| outbox::finish(connection, &claim, &written, clock);
-        let is_ours = self.writer.run_with(Durable::Later, finish).await?;
-        self.note_sent(sent, is_ours);
-        Ok(is_ours)
+        self.cards.on_sent(sent);
+        let finished = self.writer.run_with(Durable::Later, finish).await;
+        if !matches!(finished, Ok(true)) {
+            self.cards.on_claim_lost(sent);
+        }
+        finished
     }
 
     async fn finish_and_claim(
@@ -287,8 +290,12 @@ impl Store for SqliteStore {
             let is_ours = outbox::finish(connection, &claim, &written, clock)?;
             Ok((is_ours, outbox::claim(connection, clock + ttl, now, clock, 1, Some(&thread))?))
         };
-        let (is_ours, next) = self.writer.run_with(Durable::Later, both).await?;
-        self.note_sent(sent, is_ours);
+        self.cards.on_sent(sent);
+        let finished = self.writer.run_with(Durable::Later, both).await;
+        if !matches!(finished, Ok((true, _))) {
+            self.cards.on_claim_lost(sent);
+        }
+        let (is_ours, next) = finished?;
         // If the next message cannot be set aside, this one was recorded all the same.
         let next = self.read_claimed(next).await.unwrap_or_default();
         Ok((is_ours, next.into_iter().next()))
@@ -361,6 +368,26 @@ impl Store for SqliteStore {
         let mut records = self.read_actions(records).await;
         records.retain(|record| record.is_under(labels));
         Ok(records)
+    }
+
+    async fn actions_and_register(
+        &self,
+        labels: &[Label],
+        statuses: &[Status],
+        limit: usize,
+        key: &str,
+    ) -> Result<(Vec<ActionRecord>, Option<Register>), Error> {
+        let (label_texts, wanted): (Vec<_>, Vec<_>) =
+            (labels.iter().map(Label::to_string).collect(), statuses.to_vec());
+        let key = key.to_owned();
+        let both = move |connection: &rusqlite::Connection| {
+            let records = actions::list_under(connection, &label_texts, &wanted, limit)?;
+            Ok((records, registers::get(connection, &key).ok()))
+        };
+        let (records, register) = self.readers.run(both).await?;
+        let mut records = self.read_actions(records).await;
+        records.retain(|record| record.is_under(labels));
+        Ok((records, register.and_then(|stored| registers::read(stored).ok())))
     }
 
     async fn load(&self, thread: &ThreadId) -> Result<Option<Saved>, Error> {

@@ -20,9 +20,8 @@ use super::{
     keys::{self, bytes, int, json, key, parse, seq},
     thread_row::ThreadRow,
 };
-use crate::packed::packed;
 
-/// A message with a packed body.
+/// A message with its body as JSON. It is not packed: it is stored only until it is sent, which takes milliseconds.
 #[derive(Debug)]
 pub(super) struct StoredOutgoing {
     slot: Option<Slot>,
@@ -41,7 +40,7 @@ impl From<&Outgoing> for StoredOutgoing {
             progress: *progress,
             removes: matches!(body, Outbound::Remove),
             not_before: *not_before,
-            body: packed(body),
+            body: serde_json::to_vec(body).expect("messages are plain data with text keys"),
         }
     }
 }
