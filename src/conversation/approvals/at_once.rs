@@ -20,12 +20,12 @@ use super::{
 impl Approvals {
     /// Returns the approval that a press makes, as the record after it and the changes that store it; `None` if the press
     /// has to be handled like every other. The record may be outdated: the changes are refused then.
-    pub fn approval_at_once(&self, click: &Click) -> Option<(ActionRecord, Changes)> {
+    pub async fn approval_at_once(&self, click: &Click) -> Option<(ActionRecord, Changes)> {
         let approval = ApprovalId::try_from(click.key.clone()).ok()?;
         if click.button != CardButton::Approve || click.elsewhere {
             return None;
         }
-        let KnownCard { record, posted } = self.store.known_card(&approval)?;
+        let KnownCard { record, posted } = self.store.known_card(&approval).await?;
         let now = self.clock.now();
         let is_on_its_card = click.message.as_ref() == Some(&posted.ts)
             && click.channel.as_ref() == Some(&posted.channel)

@@ -345,8 +345,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     async fn action_by_approval(&self, approval: &ApprovalId) -> Result<Option<ActionRecord>, Error>;
 
     /// Returns an open card that this process has written and posted, as it was then, without asking the store. It may
-    /// have changed since.
-    fn known_card(&self, _approval: &ApprovalId) -> Option<KnownCard> {
+    /// have changed since. If the card is just being posted, this waits a moment for its place.
+    async fn known_card(&self, _approval: &ApprovalId) -> Option<KnownCard> {
         None
     }
 

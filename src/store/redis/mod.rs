@@ -323,8 +323,8 @@ impl Store for RedisStore {
         reading::action_by_approval(self, approval).await
     }
 
-    fn known_card(&self, approval: &ApprovalId) -> Option<KnownCard> {
-        self.cards.get(approval)
+    async fn known_card(&self, approval: &ApprovalId) -> Option<KnownCard> {
+        self.cards.get(approval).await
     }
 
     async fn action(&self, thread: &ThreadId, id: &ActionId) -> Result<Option<ActionRecord>, Error> {

@@ -208,8 +208,8 @@ impl Store for SqliteStore {
         self.apply_instead_of(delivery, changes, holder).await
     }
 
-    fn known_card(&self, approval: &ApprovalId) -> Option<KnownCard> {
-        self.cards.get(approval)
+    async fn known_card(&self, approval: &ApprovalId) -> Option<KnownCard> {
+        self.cards.get(approval).await
     }
 
     async fn claim_interaction(

@@ -153,15 +153,15 @@ async fn an_open_card_is_known_to_the_process_that_posted_it() {
     let record = action(&thread(1), "a1", f.now());
     let outbox = vec![reply("card:a1", "the card")];
     f.store().apply(&Changes { actions: vec![created(&record)], outbox, ..changes(&thread(1)) }).await.unwrap();
-    assert_eq!(f.store().known_card(&record.approval), None, "nobody sees it yet");
+    assert_eq!(f.store().known_card(&record.approval).await, None, "nobody sees it yet");
     let card = ShownCard { approval: record.approval.clone(), digest: "01234567".to_owned(), since: "1.1".into() };
     let posted = Posted { card: Some(card), ..Posted::at("C1".into(), "1.1".into()) };
     let sent = [(f.claim_one().await.unwrap(), Sent::Delivered(Some(posted.clone())))];
     f.store().finish_all_and_claim(&sent, &f.holder("sender")).await.unwrap();
-    assert_eq!(f.store().known_card(&record.approval), Some(KnownCard { record: record.clone(), posted }));
+    assert_eq!(f.store().known_card(&record.approval).await, Some(KnownCard { record: record.clone(), posted }));
 
     let other = open(&f.server.url()).await;
-    assert_eq!(other.known_card(&record.approval), None);
+    assert_eq!(other.known_card(&record.approval).await, None);
     let press = Delivery {
         to: Destination::Inbox { partition: thread(1).partition(), entry: serde_json::json!("a press"), claim: None },
         dedup: vec!["press:1".into()],
@@ -169,7 +169,7 @@ async fn an_open_card_is_known_to_the_process_that_posted_it() {
     };
     let approves = Changes { actions: vec![moved(&record, Status::Approved)], ..changes(&thread(1)) };
     other.apply(&approves).await.unwrap();
-    assert!(f.store().known_card(&record.approval).is_some(), "it is outdated");
+    assert!(f.store().known_card(&record.approval).await.is_some(), "it is outdated");
     let late = Changes { actions: vec![moved(&record, Status::Approved)], ..changes(&thread(1)) };
     let late = f.store().ingest_and_apply(&press, &late, None).await;
     assert!(matches!(late, Err(Error::ActionMoved { .. })), "{late:?}");

@@ -239,8 +239,8 @@ impl<W: Watch> Store for WatchedStore<W> {
         self.inner.action_by_approval(approval).await
     }
 
-    fn known_card(&self, approval: &ApprovalId) -> Option<KnownCard> {
-        self.inner.known_card(approval)
+    async fn known_card(&self, approval: &ApprovalId) -> Option<KnownCard> {
+        self.inner.known_card(approval).await
     }
 
     async fn action(&self, thread: &ThreadId, id: &ActionId) -> Result<Option<ActionRecord>, Error> {

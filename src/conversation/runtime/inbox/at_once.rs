@@ -15,7 +15,7 @@ impl Inbox {
     /// Writes the approval that a press makes, instead of the press. Returns false if the press has to be stored, and
     /// handled like every other; if the approval was written all the same, the press is a repeat then.
     pub async fn approve_at_once(&self, delivery: &Delivery, click: &Click) -> bool {
-        let Some((record, changes)) = self.0.approvals.approval_at_once(click) else { return false };
+        let Some((record, changes)) = self.0.approvals.approval_at_once(click).await else { return false };
         let (inbox, delivery) = (self.clone(), delivery.clone());
         // A task of its own: if the store answers too late for an acknowledgement, the thread goes on all the same.
         let written =
