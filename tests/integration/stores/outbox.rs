@@ -4,7 +4,10 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use countersign::{
     clock::Timestamp,
-    graph::store::{Changes, Claimed, Outbound, Outgoing, Posted, Sent, TRIED_OFTEN, Then, Waiting},
+    graph::{
+        action::ActionRecord,
+        store::{Changes, Claimed, KnownCard, Outbound, Outgoing, Posted, Sent, ShownCard, TRIED_OFTEN, Then, Waiting},
+    },
     ids::Slot,
     reply::{CardState, Reply},
 };
@@ -85,6 +88,40 @@ pub(crate) async fn what_a_step_says_is_claimed_with_it(f: impl Fixture) {
     assert_eq!(spoken(&next), ["two", "three"][words.len() - 1]);
     delivered(&f, &next, None).await;
     assert!(drained(&f).await.ends_with(&["… working".to_owned()]));
+}
+
+/// Writes an open card with its message and claims the message. Returns the action, and the result of posting it.
+async fn card_that_is_posted(f: &impl Fixture, name: &str) -> (ActionRecord, Claimed, Posted) {
+    let record = action(&thread(1), name, f.now());
+    let outbox = vec![reply(&format!("card:{name}"), "the card")];
+    f.store().apply(&Changes { actions: vec![created(&record)], outbox, ..changes(&thread(1)) }).await.unwrap();
+    let shown = ShownCard { approval: record.approval.clone(), digest: "01234567".to_owned(), since: "1.1".into() };
+    let posted = Posted { card: Some(shown), ..posted("1.1") };
+    (record, f.claim_one().await.unwrap(), posted)
+}
+
+pub(crate) async fn a_card_is_known_as_soon_as_it_is_posted(f: impl Fixture) {
+    let (record, claimed, posted) = card_that_is_posted(&f, "a1").await;
+    let sent = [(claimed, Sent::Delivered(Some(posted.clone())))];
+    let holder = f.holder("sender");
+    // Looked for first: the place becomes known while this waits, before it is stored.
+    let (known, stored) =
+        tokio::join!(f.store().known_card(&record.approval), f.store().finish_all_and_claim(&sent, &holder));
+    assert_eq!(stored.unwrap().0, [true]);
+    let expected = Some(KnownCard { record: record.clone(), posted });
+    assert_eq!(known, expected);
+    assert_eq!(f.store().known_card(&record.approval).await, expected);
+}
+
+pub(crate) async fn a_card_is_not_known_if_the_claim_was_lost(f: impl Fixture) {
+    let (record, claimed, posted) = card_that_is_posted(&f, "a1").await;
+    let lost = Claimed { attempts: claimed.attempts + 1, ..claimed.clone() };
+    let sent = Sent::Delivered(Some(posted));
+    assert!(!f.store().finish_outbox(&lost, &sent).await.unwrap());
+    assert_eq!(f.store().known_card(&record.approval).await, None);
+    let (ours, _) = f.store().finish_all_and_claim(&[(lost, sent)], &f.holder("sender")).await.unwrap();
+    assert_eq!(ours, [false]);
+    assert_eq!(f.store().known_card(&record.approval).await, None);
 }
 
 pub(crate) async fn a_claim_that_is_given_back_was_not_tried(f: impl Fixture) {
