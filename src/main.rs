@@ -4,6 +4,7 @@ use std::{
     path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
+    thread::JoinHandle,
     time::Duration,
 };
 
@@ -134,7 +135,7 @@ fn arguments() -> Result<Arguments, clap::Error> {
 
 async fn run(arguments: Arguments) -> ExitCode {
     let environment = environment();
-    std::thread::spawn(telemetry::count);
+    let counting = std::thread::spawn(telemetry::count);
     match arguments.command.unwrap_or(Command::Playground(arguments.playground)) {
         Command::Playground(options) => {
             telemetry::log("warn", LogFormat::Text);
@@ -165,7 +166,7 @@ async fn run(arguments: Arguments) -> ExitCode {
                 };
             match command {
                 Command::Serve => match check::settings(&config) {
-                    wrong if wrong.is_empty() => finish(serve(config).await),
+                    wrong if wrong.is_empty() => finish(serve(config, counting).await),
                     wrong => settings_are_wrong(&wrong.join("\n")),
                 },
                 Command::Check => report(&check::run(&config).await),
@@ -180,7 +181,8 @@ async fn run(arguments: Arguments) -> ExitCode {
     }
 }
 
-async fn serve(config: Config) -> anyhow::Result<()> {
+/// Runs the bot, once everything can be counted.
+async fn serve(config: Config, counting: JoinHandle<()>) -> anyhow::Result<()> {
     telemetry::log(&config.server.log, config.server.log_format);
     let stop = signalled();
     end_at_last(stop.clone(), config.workers.drain + LAST_MOMENTS);
@@ -188,6 +190,7 @@ async fn serve(config: Config) -> anyhow::Result<()> {
         bot = Bot::start(&config, Arc::new(SystemClock), stop.clone()) => bot?,
         () = stop.cancelled() => return Ok(()),
     };
+    tokio::task::spawn_blocking(|| counting.join()).await?.ok(); // a panic is logged, and only metrics are missing then
     tracing::info!(address = %bot.address()?, "Listening");
     bot.run(stop).await
 }

@@ -63,7 +63,7 @@ pub fn settings(config: &Config) -> Vec<String> {
     note(dependencies::redis_url(config).map(drop));
     note(dependencies::models(config, Arc::default()).map(drop));
     note(dependencies::embeddings(config).map(drop));
-    note(installed::capabilities(config, Arc::new(SystemClock)).map(drop));
+    note(dependencies::capabilities(config, Arc::new(SystemClock)).map(drop));
     note(mail::ensure_complete(config));
     wrong
 }

@@ -198,8 +198,9 @@ impl Mrkdwn {
     /// mean the same everywhere.
     fn push_letters<'w>(&mut self, words: &'w str) -> &'w str {
         let is_letter = |b: &u8| b.is_ascii_alphanumeric() || *b == b' ';
-        let end = words.bytes().take(self.room()).take_while(is_letter).count();
-        if end == 0 || end == self.room() {
+        // Room is left for the mark of truncation, in case it follows.
+        let end = words.bytes().take(self.room().saturating_sub(1)).take_while(is_letter).count();
+        if end == 0 {
             return words;
         }
         let (letters, rest) = words.split_at(end);

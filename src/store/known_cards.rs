@@ -6,15 +6,15 @@ use std::{collections::HashMap, pin::pin, sync::Mutex, time::Duration};
 use countersign_core::ids::ApprovalId;
 use countersign_graph::{
     action::{ActionRecord, Status},
-    store::{KnownCard, Posted, Sent},
+    store::{ActionChange, KnownCard, Posted, Sent},
 };
 use tokio::{sync::Notify, time::timeout};
 
 /// The maximum number of cards.
 const MAX_CARDS: usize = 256;
 
-/// The maximum time to wait for the place of a card that is being posted. A press may arrive before Slack's answer to the
-/// post does, which then takes moments.
+/// The maximum time to wait for the place of a card. A press may arrive before Slack's answer to the post, which then follows
+/// within moments.
 const BEING_POSTED: Duration = Duration::from_millis(50);
 
 /// The cards that this process knows.
@@ -27,7 +27,8 @@ pub(crate) struct KnownCards {
 }
 
 impl KnownCards {
-    /// Returns a card that is posted. Waits a moment if it is known, and its place is not.
+    /// Returns a card that is posted. If it is known, but its place is not, this waits a moment for it, and forgets the card
+    /// if that is in vain: another process has posted it, or nobody.
     pub(crate) async fn get(&self, approval: &ApprovalId) -> Option<KnownCard> {
         if let Some(card) = self.find(approval)? {
             return Some(card);
@@ -42,7 +43,11 @@ impl KnownCards {
                 placed.await;
             }
         };
-        timeout(BEING_POSTED, placed).await.ok().flatten()
+        let Ok(card) = timeout(BEING_POSTED, placed).await else {
+            self.cards.lock().ok()?.remove(approval);
+            return None;
+        };
+        card
     }
 
     /// Returns a card, or `Some(None)` if its place is not known.
@@ -52,14 +57,14 @@ impl KnownCards {
         Some(posted.clone().map(|posted| KnownCard { record: record.clone(), posted }))
     }
 
-    /// Notes a record as it was written.
-    pub(crate) fn on_written(&self, record: &ActionRecord) {
+    /// Notes a record as it was written: a new card, or a change of a known one.
+    pub(crate) fn on_written(&self, ActionChange { expected, record }: &ActionChange) {
         let Ok(mut known) = self.cards.lock() else { return };
         if record.status != Status::Pending {
             known.remove(&record.approval);
         } else if let Some((known, _)) = known.get_mut(&record.approval) {
             known.clone_from(record);
-        } else {
+        } else if expected.is_none() {
             if known.len() >= MAX_CARDS {
                 known.clear();
             }
@@ -67,25 +72,24 @@ impl KnownCards {
         }
     }
 
-    /// Notes the place of a message that was sent under a claim, before that is stored: the first press may arrive in the
-    /// meantime.
-    pub(crate) fn on_sent(&self, sent: &Sent) {
-        self.set_place(sent, Option::Some);
-        self.placed.notify_waiters();
-    }
-
-    /// Forgets the place of a message that was sent, since it is not known that the claim held until that was stored:
-    /// another sender may have posted the card elsewhere.
-    pub(crate) fn on_claim_lost(&self, sent: &Sent) {
-        self.set_place(sent, |_| None);
-    }
-
-    fn set_place(&self, sent: &Sent, place: impl FnOnce(Posted) -> Option<Posted>) {
-        if let Sent::Delivered(Some(posted)) = sent
-            && let (Some(shown), Ok(mut known)) = (&posted.card, self.cards.lock())
-            && let Some((_, known_place)) = known.get_mut(&shown.approval)
+    /// Notes the place of a message.
+    pub(crate) fn on_posted(&self, posted: &Posted) {
+        if let (Some(shown), Ok(mut known)) = (&posted.card, self.cards.lock())
+            && let Some((_, place)) = known.get_mut(&shown.approval)
         {
-            *known_place = place(posted.clone());
+            *place = Some(posted.clone());
+            self.placed.notify_waiters();
+        }
+    }
+
+    /// Notes the result of sending a message. If it was not stored under the claim of its sender, another one may have
+    /// posted the card elsewhere, and the card is forgotten.
+    pub(crate) fn on_finished(&self, sent: &Sent, is_ours: bool) {
+        let Sent::Delivered(Some(posted)) = sent else { return };
+        if is_ours {
+            self.on_posted(posted);
+        } else if let (Some(shown), Ok(mut known)) = (&posted.card, self.cards.lock()) {
+            known.remove(&shown.approval);
         }
     }
 }

@@ -310,6 +310,10 @@ impl Store for SealedStore {
         Ok(found.map(|record| self.verified_match(record, |record| record.approval == *approval)))
     }
 
+    fn note_posted(&self, posted: &Posted) {
+        self.inner.note_posted(posted);
+    }
+
     async fn known_card(&self, approval: &ApprovalId) -> Option<KnownCard> {
         let KnownCard { record, posted } = self.inner.known_card(approval).await?;
         Some(KnownCard { record: self.verified_match(record, |record| record.approval == *approval), posted })

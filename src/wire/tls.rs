@@ -2,7 +2,8 @@
 
 use std::{
     fmt, io,
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
 };
 
 use rustls::{
@@ -14,6 +15,9 @@ use rustls_platform_verifier::Verifier;
 use url::Url;
 
 use crate::this_machine;
+
+/// The time after which the machine's certificates are loaded again for a new configuration.
+const MAX_AGE: Duration = Duration::from_secs(3600);
 
 /// Certificates of authorities that are trusted in addition to those of the machine.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -65,25 +69,32 @@ pub fn client(uses_tls: bool) -> io::Result<ClientConfig> {
     })
 }
 
-/// Creates a configuration for clients of the service at `base`, directly or through a proxy. The machine's certificates
-/// are loaded only if a connection may use TLS, which is never the case for a service of this machine without TLS.
+/// Creates a configuration for clients of the service at `base` that speak HTTP/1.1, directly or through a proxy. The
+/// machine's certificates are loaded only if a connection may use TLS, which is never the case for a service of this machine
+/// without TLS.
 ///
 /// # Errors
 ///
 /// If a connection may use TLS and there are no certificates to trust.
 pub fn client_of(base: &Url) -> io::Result<ClientConfig> {
-    client(base.scheme() == "https" || !this_machine::is_named_by(base))
+    let mut config = client(base.scheme() == "https" || !this_machine::is_named_by(base))?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(config)
 }
 
-/// Returns the verifier that trusts the machine's certificates. They are loaded once, since that takes several
-/// milliseconds; a failure is not remembered.
+/// Returns the verifier that trusts the machine's certificates. Loading them takes several milliseconds, so they are loaded
+/// again only after [`MAX_AGE`], in case they have changed. A failure is not remembered.
 fn machine_verifier() -> io::Result<Arc<Verifier>> {
-    static VERIFIER: OnceLock<Arc<Verifier>> = OnceLock::new();
-    if let Some(loaded) = VERIFIER.get() {
-        return Ok(loaded.clone());
+    static LOADED: Mutex<Option<(Instant, Arc<Verifier>)>> = Mutex::new(None);
+    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((at, verifier)) = &*loaded
+        && at.elapsed() < MAX_AGE
+    {
+        return Ok(verifier.clone());
     }
-    let verifier = Verifier::new(Arc::new(ring::default_provider())).map_err(io::Error::other)?;
-    Ok(VERIFIER.get_or_init(|| Arc::new(verifier)).clone())
+    let verifier = Arc::new(Verifier::new(Arc::new(ring::default_provider())).map_err(io::Error::other)?);
+    *loaded = Some((Instant::now(), verifier.clone()));
+    Ok(verifier)
 }
 
 /// Creates a configuration for clients that trust these authorities and those of the machine.

@@ -98,7 +98,7 @@ macro_rules! store_suite {
                     what_is_said_keeps_its_order,
                     one_message_of_a_thread_is_in_flight,
                     a_card_is_known_as_soon_as_it_is_posted,
-                    a_card_is_not_known_if_the_claim_was_lost,
+                    a_card_is_forgotten_if_the_claim_was_lost,
                     what_a_step_says_is_claimed_with_it,
                     a_claim_that_is_given_back_was_not_tried,
                     what_was_claimed_together_may_arrive_one_by_one,

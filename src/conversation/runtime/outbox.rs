@@ -262,6 +262,11 @@ impl Sender {
                 Some((_, before)) if !may_follow(before, &claim, &*self.0.clock) => Sent::Deferred(self.0.clock.now()),
                 _ => self.send(&mut claim).await,
             };
+            if let Sent::Delivered(Some(posted)) = &sent
+                && claim.term.holds(&*self.0.clock)
+            {
+                self.0.store.note_posted(posted);
+            }
             terms.push(claim.term);
             results.push((claim.message, sent));
         }

@@ -344,8 +344,12 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Returns the action with this approval key, which its buttons carry.
     async fn action_by_approval(&self, approval: &ApprovalId) -> Result<Option<ActionRecord>, Error>;
 
+    /// Notes where this process has posted a message under a claim that holds, before that is stored: the first press on a
+    /// card may arrive in the meantime.
+    fn note_posted(&self, _posted: &Posted) {}
+
     /// Returns an open card that this process has written and posted, as it was then, without asking the store. It may
-    /// have changed since. If the card is just being posted, this waits a moment for its place.
+    /// have changed since. If this process has written the card, but not posted it yet, this waits a moment.
     async fn known_card(&self, _approval: &ApprovalId) -> Option<KnownCard> {
         None
     }

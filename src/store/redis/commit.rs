@@ -111,9 +111,10 @@ async fn write(
                 if !audit.entries.is_empty() {
                     store.audit_heads.set(thread.clone(), (audit.seq, audit.hash));
                 }
-                for record in changes.actions.iter().map(|change| &change.record) {
+                for change in &changes.actions {
+                    let record = &change.record;
                     store.approvals.set(record.approval.clone(), (thread.clone(), record.id.clone()));
-                    store.cards.on_written(record);
+                    store.cards.on_written(change);
                 }
                 let acquired = match (leased, joined.leases) {
                     // If a message cannot be set aside, the thread is leased all the same, until its lease ends.

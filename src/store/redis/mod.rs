@@ -323,6 +323,10 @@ impl Store for RedisStore {
         reading::action_by_approval(self, approval).await
     }
 
+    fn note_posted(&self, posted: &Posted) {
+        self.cards.on_posted(posted);
+    }
+
     async fn known_card(&self, approval: &ApprovalId) -> Option<KnownCard> {
         self.cards.get(approval).await
     }

@@ -71,9 +71,9 @@ pub(super) async fn holds(store: &RedisStore, claimed: &Claimed) -> Result<bool,
 pub(super) async fn finish(store: &RedisStore, claimed: &Claimed, sent: &Sent) -> Result<bool, Error> {
     let call = Call::on_thread(&store.scripts.finish_outbox, &claimed.thread);
     let call = with_result(call.arg(claimed.thread.to_string()).arg("").arg(""), claimed, sent);
-    let finished = store.link.script::<(Vec<bool>, Value)>(&call);
-    let (ours, _) = while_noted(store, &[sent], finished).await?;
-    Ok(ours.contains(&true))
+    let finished = store.link.script::<(Vec<bool>, Value)>(&call).await;
+    note_finished(store, &[sent], &finished);
+    Ok(finished?.0.contains(&true))
 }
 
 /// Implements [`countersign_graph::store::Store::finish_all_and_claim`]. All messages are of the same thread.
@@ -88,26 +88,18 @@ pub(super) async fn finish_all_and_claim(
     let call = call.arg(thread.to_string()).arg(json::micros(ttl)).arg(now.millis());
     let call = sent.iter().fold(call, |call, (claimed, sent)| with_result(call, claimed, sent));
     let results: Vec<&Sent> = sent.iter().map(|(_, sent)| sent).collect();
-    let finished = store.link.script::<(Vec<bool>, Vec<StoredClaimed>)>(&call);
-    let (ours, next) = while_noted(store, &results, finished).await?;
+    let finished = store.link.script::<(Vec<bool>, Vec<StoredClaimed>)>(&call).await;
+    note_finished(store, &results, &finished);
+    let (ours, next) = finished?;
     Ok((ours, read_all_claimed(store, thread, next).await.pop()))
 }
 
-/// Notes where cards were posted, and stores it. If a claim was lost, another sender may have posted the card elsewhere.
-async fn while_noted<T>(
-    store: &RedisStore,
-    sent: &[&Sent],
-    finish: impl Future<Output = Result<(Vec<bool>, T), Error>>,
-) -> Result<(Vec<bool>, T), Error> {
-    sent.iter().for_each(|sent| store.cards.on_sent(sent));
-    let finished = finish.await;
+/// Notes the results of sending messages, once the store has answered or failed.
+fn note_finished<T>(store: &RedisStore, sent: &[&Sent], finished: &Result<(Vec<bool>, T), Error>) {
     let ours = finished.as_ref().map(|(ours, _)| ours.as_slice()).unwrap_or_default();
     for (sent, is_ours) in sent.iter().zip(ours.iter().copied().chain(std::iter::repeat(false))) {
-        if !is_ours {
-            store.cards.on_claim_lost(sent);
-        }
+        store.cards.on_finished(sent, is_ours);
     }
-    finished
 }
 
 /// Adds the claim and the result to a call of `finish_outbox`.

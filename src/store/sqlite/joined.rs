@@ -83,7 +83,7 @@ impl SqliteStore {
 
     /// Notes the open cards of a write.
     pub(super) fn note_written(&self, changes: &Changes) {
-        changes.actions.iter().for_each(|change| self.cards.on_written(&change.record));
+        changes.actions.iter().for_each(|change| self.cards.on_written(change));
     }
 }
 

@@ -208,6 +208,10 @@ impl Store for SqliteStore {
         self.apply_instead_of(delivery, changes, holder).await
     }
 
+    fn note_posted(&self, posted: &Posted) {
+        self.cards.on_posted(posted);
+    }
+
     async fn known_card(&self, approval: &ApprovalId) -> Option<KnownCard> {
         self.cards.get(approval).await
     }
@@ -269,11 +273,8 @@ impl Store for SqliteStore {
     async fn finish_outbox(&self, claimed: &Claimed, sent: &Sent) -> Result<bool, Error> {
         let (claim, written, clock) = (outbox::Claim::from(claimed), sent.clone(), self.clock.now());
         let finish = move |connection: &_| outbox::finish(connection, &claim, &written, clock);
-        self.cards.on_sent(sent);
         let finished = self.writer.run_with(Durable::Later, finish).await;
-        if !matches!(finished, Ok(true)) {
-            self.cards.on_claim_lost(sent);
-        }
+        self.cards.on_finished(sent, matches!(finished, Ok(true)));
         finished
     }
 
@@ -290,11 +291,8 @@ impl Store for SqliteStore {
             let is_ours = outbox::finish(connection, &claim, &written, clock)?;
             Ok((is_ours, outbox::claim(connection, clock + ttl, now, clock, 1, Some(&thread))?))
         };
-        self.cards.on_sent(sent);
         let finished = self.writer.run_with(Durable::Later, both).await;
-        if !matches!(finished, Ok((true, _))) {
-            self.cards.on_claim_lost(sent);
-        }
+        self.cards.on_finished(sent, matches!(finished, Ok((true, _))));
         let (is_ours, next) = finished?;
         // If the next message cannot be set aside, this one was recorded all the same.
         let next = self.read_claimed(next).await.unwrap_or_default();

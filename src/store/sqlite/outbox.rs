@@ -21,7 +21,8 @@ use super::{
     thread_row::ThreadRow,
 };
 
-/// A message with its body as JSON. It is not packed: it is stored only until it is sent, which takes milliseconds.
+/// A message with its body as JSON. The body is not packed, since it is usually sent, and deleted, milliseconds later. Earlier
+/// versions packed it.
 #[derive(Debug)]
 pub(super) struct StoredOutgoing {
     slot: Option<Slot>,
@@ -59,7 +60,7 @@ impl From<&Claimed> for Claim {
     }
 }
 
-/// A claimed message, with its body still packed.
+/// A claimed message, with its body still serialized.
 #[derive(Debug)]
 pub(super) struct StoredClaimed {
     pub(super) thread: ThreadId,

@@ -22,7 +22,7 @@ const MIGRATIONS: &[&str] = &[
 ];
 
 /// Times are in milliseconds. Values that are searched or counted have columns; everything else is
-/// JSON, and packed since [`PACKED`]. In `mailbox`, `steps`, `outbox` and `audit`, `id` is the thread and a position in it, see
+/// JSON, and packed since [`PACKED`] unless it is deleted soon. In `mailbox`, `steps`, `outbox` and `audit`, `id` is the thread and a position in it, see
 /// [`super::keys`].
 const FIRST: &str = "
 -- A thread: who holds it, and since when there is something to do (`ready_at`) or to say (`send_at`).

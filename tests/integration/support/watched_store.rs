@@ -239,6 +239,10 @@ impl<W: Watch> Store for WatchedStore<W> {
         self.inner.action_by_approval(approval).await
     }
 
+    fn note_posted(&self, posted: &Posted) {
+        self.inner.note_posted(posted);
+    }
+
     async fn known_card(&self, approval: &ApprovalId) -> Option<KnownCard> {
         self.inner.known_card(approval).await
     }
