@@ -150,10 +150,8 @@ impl Lines {
         let mut lines = Self::default();
         let mut named: Vec<(&str, String)> = Vec::new();
         for line in written.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
-            let expand = |line: &str| match line.contains('$') {
-                true => named.iter().fold(line.to_owned(), |line, (name, expand)| line.replace(name, expand)),
-                false => line.to_owned(), // as most of them
-            };
+            let names: &[_] = if line.contains('$') { &named } else { &[] };
+            let expand = |line: &str| names.iter().fold(line.to_owned(), |line, (from, to)| line.replace(from, to));
             if let Some((name, written)) = line.split_once(" = ").filter(|_| line.starts_with('$')) {
                 let written = expand(written);
                 let longer = named.partition_point(|(other, _): &(&str, String)| other.len() >= name.len());

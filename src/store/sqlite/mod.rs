@@ -41,6 +41,7 @@ mod mailbox;
 mod open;
 mod operations;
 mod outbox;
+mod parsing;
 mod power;
 mod readers;
 mod recent;
