@@ -18,7 +18,7 @@ use countersign::{
         telemetry,
     },
     clock::SystemClock,
-    config::{Config, LogFormat, Problems, environment},
+    config::{Config, LogFormat, Problems, SlackMode, environment},
     conversation::record::trace::Traces,
     ids::ThreadId,
 };
@@ -181,7 +181,6 @@ async fn run(arguments: Arguments) -> ExitCode {
     }
 }
 
-/// Runs the bot, once everything can be counted.
 async fn serve(config: Config, counting: JoinHandle<()>) -> anyhow::Result<()> {
     telemetry::log(&config.server.log, config.server.log_format);
     let stop = signalled();
@@ -190,7 +189,10 @@ async fn serve(config: Config, counting: JoinHandle<()>) -> anyhow::Result<()> {
         bot = Bot::start(&config, Arc::new(SystemClock), stop.clone()) => bot?,
         () = stop.cancelled() => return Ok(()),
     };
-    tokio::task::spawn_blocking(|| counting.join()).await?.ok(); // a panic is logged, and only metrics are missing then
+    if config.slack_mode() == SlackMode::Socket {
+        // The number of connections is recorded only when it changes. A panic is logged, and only metrics are missing then.
+        tokio::task::spawn_blocking(|| counting.join()).await?.ok();
+    }
     tracing::info!(address = %bot.address()?, "Listening");
     bot.run(stop).await
 }

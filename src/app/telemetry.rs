@@ -73,8 +73,8 @@ pub fn public_part(panic: &(dyn Any + Send)) -> &str {
     message.split([':', '`', '"', '\'', ';', '“']).next().unwrap_or_default().trim()
 }
 
-/// Starts recording metrics. It takes up to 0.2 s, since the library first compares the clocks of the machine. A second call
-/// in the same process has no effect.
+/// Starts recording metrics. It takes up to 0.2 s, since the library first compares the clocks of the machine; until then,
+/// nothing is counted. A second call in the same process has no effect.
 pub fn count() {
     if let Ok(handle) = PrometheusBuilder::new().install_recorder() {
         METRICS.set(handle).ok();
