@@ -1,7 +1,7 @@
 //! A process under `valgrind --tool=callgrind`, which counts the instructions that it executes.
 //!
-//! What the process does at its start depends on the time, so the counts are taken while it runs: each is written to a
-//! file when it is asked for, and the next one begins at zero.
+//! The start takes a varying number of instructions, so they are counted while the process runs: each request writes the
+//! count so far to a file and resets it to zero.
 //!
 //! Valgrind makes the process some fifty times slower, and time passes as much slower for it (libfaketime). So it does
 //! what it does otherwise: it holds steps back that take milliseconds, and does not say that a change is running.
@@ -16,19 +16,19 @@ use std::{
 use anyhow::{Context as _, ensure};
 use tokio::time::{Instant, sleep};
 
-/// How fast time passes for the process.
+/// The speed of the clock of the process.
 const TIME: &str = "+0 x0.02";
 
 /// The name of the files with the counts, before their numbers.
 const COUNTED: &str = "counted";
 
-/// How long is left between two looks at whether a count was written.
+/// The interval at which the end of vgdb is checked.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How long a count may take. Generous: the machine may have other work as well.
+/// The time limit for a count. It is generous, since other programs may be running.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// Where a process under valgrind and those that ask it meet, and where the counts are.
+/// Runs a program under callgrind and asks it for its counts.
 #[derive(Clone, Debug)]
 pub(crate) struct Callgrind {
     folder: PathBuf,
@@ -66,7 +66,7 @@ impl Callgrind {
         let mut dump = Command::new("vgdb")
             .arg(format!("--pid={process}"))
             .arg(self.meeting_place())
-            // It is told when it does something, and not made to by ptrace, which may be forbidden.
+            // Without ptrace, which may be forbidden: the process notices the request by itself.
             .args(["--max-invoke-ms=0", "dump"])
             .env_clear()
             .stdin(Stdio::null())
