@@ -164,9 +164,9 @@ impl Mrkdwn {
             rest = self.push_letters(rest);
             let mut characters = rest.char_indices().filter(|(_, c)| is_visible(*c));
             let Some((start, c)) = characters.next() else { return };
-            let (c, next) = (map(c), characters.next().map(|(_, next)| map(next)));
-            rest = &rest[start..];
-            rest = &rest[rest.chars().next().map_or(0, char::len_utf8)..];
+            let next = characters.next().map(|(_, next)| map(next));
+            rest = &rest[start + c.len_utf8()..];
+            let c = map(c);
             let begins = formats && begins_format(self.previous, c, next);
             let ends = begun == Some(c); // replaced as well, since it would look odd beside a look-alike
             if begins || ends {

@@ -286,14 +286,7 @@ impl Store for SqliteStore {
         statuses: &[Status],
         limit: usize,
     ) -> Result<Vec<ActionRecord>, Error> {
-        let (label_texts, wanted): (Vec<_>, Vec<_>) =
-            (labels.iter().map(Label::to_string).collect(), statuses.to_vec());
-        let found =
-            move |connection: &rusqlite::Connection| actions::list_under(connection, &label_texts, &wanted, limit);
-        let records = self.readers.run(found).await?;
-        let mut records = self.read_actions(records).await;
-        records.retain(|record| record.is_under(labels));
-        Ok(records)
+        Ok(self.find_under(labels, statuses, limit, |_| ()).await?.0)
     }
 
     async fn actions_and_register(
@@ -303,16 +296,9 @@ impl Store for SqliteStore {
         limit: usize,
         key: &str,
     ) -> Result<(Vec<ActionRecord>, Option<Register>), Error> {
-        let (label_texts, wanted): (Vec<_>, Vec<_>) =
-            (labels.iter().map(Label::to_string).collect(), statuses.to_vec());
         let key = key.to_owned();
-        let both = move |connection: &rusqlite::Connection| {
-            let records = actions::list_under(connection, &label_texts, &wanted, limit)?;
-            Ok((records, registers::get(connection, &key).ok()))
-        };
-        let (records, register) = self.readers.run(both).await?;
-        let mut records = self.read_actions(records).await;
-        records.retain(|record| record.is_under(labels));
+        let register = move |connection: &_| registers::get(connection, &key).ok();
+        let (records, register) = self.find_under(labels, statuses, limit, register).await?;
         Ok((records, register.and_then(|stored| registers::read(stored).ok())))
     }
 

@@ -41,7 +41,7 @@ impl From<&Outgoing> for StoredOutgoing {
             progress: *progress,
             removes: matches!(body, Outbound::Remove),
             not_before: *not_before,
-            body: serde_json::to_vec(body).expect("messages are plain data with text keys"),
+            body: json(body).into_bytes(),
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use countersign_core::ids::ThreadId;
 use countersign_graph::{
-    action::ActionRecord,
+    action::{ActionRecord, Label, Status},
     store::{Claimed, Error, QueuedMessage, Saved},
 };
+use rusqlite::Connection;
 
 use super::{SqliteStore, actions, aside, lists, mailbox, outbox};
 use crate::aside::{StoredPlace, reason_of};
@@ -56,6 +57,25 @@ impl SqliteStore {
         records
     }
 
+    /// Returns the actions under any of these labels, and what `also` reads in the same transaction.
+    pub(super) async fn find_under<T: Send + 'static>(
+        &self,
+        labels: &[Label],
+        statuses: &[Status],
+        limit: usize,
+        also: impl FnOnce(&Connection) -> T + Send + 'static,
+    ) -> Result<(Vec<ActionRecord>, T), Error> {
+        let (label_texts, wanted): (Vec<_>, Vec<_>) =
+            (labels.iter().map(Label::to_string).collect(), statuses.to_vec());
+        let found = move |connection: &Connection| {
+            Ok((actions::list_under(connection, &label_texts, &wanted, limit)?, also(connection)))
+        };
+        let (records, other) = self.readers.run(found).await?;
+        let mut records = self.read_actions(records).await;
+        records.retain(|record| record.is_under(labels));
+        Ok((records, other))
+    }
+
     /// Sets unreadable entries aside.
     pub(super) async fn set_aside(&self, unreadable: Vec<(StoredPlace, String)>) -> Result<(), Error> {
         if unreadable.is_empty() {
@@ -65,7 +85,7 @@ impl SqliteStore {
             self.found.note(place, why);
         }
         let clock = self.clock.now();
-        let set = move |connection: &rusqlite::Connection| {
+        let set = move |connection: &Connection| {
             unreadable.iter().try_for_each(|(place, why)| aside::set(connection, place, why, clock))
         };
         self.writer.run(set).await

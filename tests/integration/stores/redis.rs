@@ -153,6 +153,9 @@ async fn an_open_card_is_known_to_the_process_that_posted_it() {
     let record = action(&thread(1), "a1", f.now());
     let outbox = vec![reply("card:a1", "the card")];
     f.store().apply(&Changes { actions: vec![created(&record)], outbox, ..changes(&thread(1)) }).await.unwrap();
+    let unseen = action(&thread(2), "a2", f.now());
+    f.store().apply(&Changes { actions: vec![created(&unseen)], ..changes(&thread(2)) }).await.unwrap();
+    assert_eq!(f.store().known_card(&unseen.approval).await, None, "nobody sees it yet");
     let card = ShownCard { approval: record.approval.clone(), digest: "01234567".to_owned(), since: "1.1".into() };
     let posted = Posted { card: Some(card), ..Posted::at("C1".into(), "1.1".into()) };
     let sent = [(f.claim_one().await.unwrap(), Sent::Delivered(Some(posted.clone())))];
