@@ -89,7 +89,7 @@ mod tests {
             "conditions": [{ "id": "c1", "conditionCode": condition, "assignmentWeight": 100.0, "order": 1 }],
             "partitions": [{ "id": "p1", "site": point.0, "target": point.1, "order": 1 }],
         });
-        Experiment::from_value(raw).unwrap().view
+        Experiment::from_value(&raw).unwrap().view
     }
 
     #[test]

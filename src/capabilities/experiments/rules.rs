@@ -191,7 +191,7 @@ mod tests {
             "id": "d56d271d-a23c-4e9b-a163-b5fd658c5b03", "name": "Math Hints", "state": state,
             "conditions": conditions, "partitions": points,
         });
-        Experiment::from_value(raw).unwrap().view
+        Experiment::from_value(&raw).unwrap().view
     }
 
     #[test]

@@ -181,7 +181,7 @@ mod tests {
     fn recorded(name: &str) -> View {
         let path = format!("{}/../../../tests/fixtures/upgrade/6.5/{name}.json", env!("CARGO_MANIFEST_DIR"));
         let recorded: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
-        Experiment::from_value(recorded["response"]["body"].clone()).unwrap().view
+        Experiment::from_value(&recorded["response"]["body"].clone()).unwrap().view
     }
 
     #[test]
@@ -207,7 +207,7 @@ mod tests {
         let counted: EnrollmentDetail = serde_json::from_value(recorded["response"]["body"].clone()).unwrap();
         let [one, other] = [&counted.conditions[0], &counted.conditions[1]];
         let point = |at: usize| json!({ "id": one.points[at].id, "site": "chat", "target": format!("t{at}") });
-        let view = Experiment::from_value(json!({
+        let view = Experiment::from_value(&json!({
             "id": counted.id, "name": "Client run", "state": "running", "partitions": [point(0), point(1)],
             "conditions": [
                 { "id": one.id, "conditionCode": "control", "assignmentWeight": 50, "order": 1 },

@@ -245,8 +245,9 @@ impl Tool for ExperimentDetails {
         let enrolled = self.0.enrollment_detail(experiment.view.id).await.ok();
         let mut answer = json!(Details::of(&experiment.view, enrolled.as_ref()));
         if form == Form::Raw {
-            let size = experiment.raw.to_string().len();
-            answer["raw"] = if size > MAX_RAW_BYTES { json!({ "left_out": size }) } else { experiment.raw };
+            let raw = experiment.raw();
+            let size = raw.to_string().len();
+            answer["raw"] = if size > MAX_RAW_BYTES { json!({ "left_out": size }) } else { raw };
         }
         match about {
             // The log of who did what is optional, too.

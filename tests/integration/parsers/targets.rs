@@ -185,7 +185,7 @@ fn platform_answers() -> Target {
         }
         let read = understand::<Value>(Kind::Read, answer(StatusCode::OK));
         understand::<Vec<Assignment>>(Kind::Write, answer(StatusCode::OK)).ok();
-        let experiment = read.ok().and_then(|value| Experiment::from_value(value).ok());
+        let experiment = read.ok().and_then(|value| Experiment::from_value(&value).ok());
         experiment.is_some_and(|experiment| {
             std::hint::black_box((
                 experiment.view.context().len(),

@@ -12,7 +12,8 @@ use crate::{
 /// Returns the experiment as a whole object with the changes applied. Everything else stays as the
 /// server sent it.
 pub(super) fn apply(changes: &Changes, experiment: &Experiment) -> Value {
-    let mut raw = experiment.raw.clone();
+    let before = experiment.raw();
+    let mut raw = before.clone();
     let mut set = |key: &str, value: Value| raw[key] = value;
     if let Some(name) = &changes.new_name {
         set("name", json!(name));
@@ -46,7 +47,7 @@ pub(super) fn apply(changes: &Changes, experiment: &Experiment) -> Value {
         set("filterMode", json!(mode));
     }
     if let Some(conditions) = &changes.conditions {
-        let old = list(&experiment.raw, "conditions");
+        let old = list(&before, "conditions");
         let conditions = conditions.iter().enumerate().map(|(i, condition)| {
             let mut object = existing_object(old, &condition.id.to_string());
             object.insert("id".into(), json!(condition.id));
@@ -58,7 +59,7 @@ pub(super) fn apply(changes: &Changes, experiment: &Experiment) -> Value {
         set("conditions", conditions.collect());
     }
     if let Some(points) = &changes.decision_points {
-        let old = list(&experiment.raw, "partitions");
+        let old = list(&before, "partitions");
         let points = points.iter().enumerate().map(|(i, point)| {
             let mut object = existing_object(old, &point.id.to_string());
             object.insert("id".into(), json!(point.id));

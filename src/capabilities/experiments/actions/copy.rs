@@ -205,7 +205,7 @@ mod tests {
                 { "id": "c2", "conditionCode": "variant", "assignmentWeight": 60.0, "order": 2 }],
             "partitions": [{ "id": "p1", "site": "SelectSection", "target": "area_model", "order": 1 }],
         });
-        Experiment::from_value(raw).unwrap().view
+        Experiment::from_value(&raw).unwrap().view
     }
 
     #[test]

@@ -91,7 +91,7 @@ mod tests {
                 { "id": "b", "conditionCode": "variant", "assignmentWeight": weights[1], "order": 2 },
             ],
         });
-        Experiment::from_value(raw).unwrap().view
+        Experiment::from_value(&raw).unwrap().view
     }
 
     fn expects_weights(weights: [f64; 2]) -> Expects {

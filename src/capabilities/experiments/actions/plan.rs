@@ -177,7 +177,7 @@ impl Plan {
     /// Returns the update that sets the post-experiment rule, which the creating request does not set;
     /// `None` if the rule is already set.
     pub(super) fn post_rule_update(&self, experiment: &Experiment) -> Option<Value> {
-        let mut body = experiment.raw.clone();
+        let mut body = experiment.raw();
         (summary::post_rule(&experiment.view) != self.post_rule).then(|| {
             design::write_post_rule(&mut body, &self.post_rule);
             body

@@ -402,7 +402,7 @@ mod tests {
     fn experiments_with_equal_names_are_distinguished() {
         let twin = |id: u128, state: &str| {
             let raw = json!({ "id": Uuid::from_u128(id << 96), "name": "Minimal", "context": ["assign-prog"], "state": state });
-            Experiment::from_value(raw).unwrap().view
+            Experiment::from_value(&raw).unwrap().view
         };
         let request_with = |id: &str| format!("stop {id}");
         assert_snapshot!(read(&several_experiments("Minimal", &[twin(1, "inactive"), twin(2, "running")], request_with)), @r"

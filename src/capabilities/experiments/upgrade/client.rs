@@ -168,7 +168,8 @@ impl UpgradeClient {
     /// Returns [`Error::NotFound`] if no experiment has that id.
     pub async fn single(&self, id: ExperimentId) -> Result<Experiment, Error> {
         let path = format!("/experiments/single/{id}");
-        let experiment = experiment(Kind::Read, self.read(Method::GET, &path, As::Admin, None).await?)?;
+        let text = self.read(Method::GET, &path, As::Admin, None).await?;
+        let experiment = Experiment::read(text).map_err(|error| unreadable(Kind::Read, &error.to_string()))?;
         match experiment.view.id == id {
             true => Ok(experiment),
             false => Err(Error::Decode { reason: ANOTHER.to_owned() }),
@@ -199,7 +200,7 @@ impl UpgradeClient {
     pub async fn create(&self, body: &Value) -> Result<Experiment, Error> {
         let effect = Effect::Design(ExperimentId::deserialize(&body["id"]).ok());
         let answer = self.write(effect, Method::POST, "/experiments", As::Admin, Some(body)).await;
-        let created = experiment(Kind::Write, self.explained(answer, body).await?)?;
+        let created = experiment(&self.explained(answer, body).await?)?;
         confirm(json!(created.view.id) == body["id"] || body["id"].is_null(), ANOTHER)?;
         Ok(created)
     }
@@ -213,7 +214,7 @@ impl UpgradeClient {
         let path = format!("/experiments/{id}");
         let answer = self.write(Effect::Design(Some(id)), Method::PUT, &path, As::Admin, Some(body)).await;
         let answer = self.explained(answer, body).await;
-        let updated = experiment(Kind::Write, self.or_missing(id, answer).await?)?;
+        let updated = experiment(&self.or_missing(id, answer).await?)?;
         confirm(updated.view.id == id, ANOTHER)?;
         Ok(updated)
     }
@@ -258,23 +259,19 @@ impl UpgradeClient {
     /// # Errors
     ///
     /// Returns [`Error::NotFound`] if no experiment has that id.
-    pub async fn set_state(
-        &self,
-        id: ExperimentId,
-        state: Status,
-        start_on: Option<&str>,
-    ) -> Result<Experiment, Error> {
+    pub async fn set_state(&self, id: ExperimentId, state: Status, start_on: Option<&str>) -> Result<View, Error> {
         let mut body = json!({ "experimentId": id, "state": state });
         if let Some(date) = start_on {
             body["scheduleDate"] = json!(date);
         }
         let effect = Effect::Status(id, state);
         let answer = self.write(effect, Method::POST, "/experiments/state", As::Admin, Some(&body)).await;
-        let changed = experiment(Kind::Write, self.or_missing(id, answer).await?)?;
-        confirm(changed.view.id == id, ANOTHER)?;
-        confirm(changed.view.state == state, "it answered with a different status")?;
+        let changed = View::deserialize(&self.or_missing(id, answer).await?)
+            .map_err(|error| unreadable(Kind::Write, &error.to_string()))?;
+        confirm(changed.id == id, ANOTHER)?;
+        confirm(changed.state == state, "it answered with a different status")?;
         confirm(
-            start_on.is_none() || changed.view.start_on.as_deref() == start_on,
+            start_on.is_none() || changed.start_on.as_deref() == start_on,
             "it answered with a different start time",
         )?;
         Ok(changed)
@@ -419,8 +416,8 @@ fn confirm(matches: bool, reason: &str) -> Result<(), Error> {
     if matches { Ok(()) } else { Err(Error::Unclear { reason: reason.to_owned() }) }
 }
 
-fn experiment(kind: Kind, body: Value) -> Result<Experiment, Error> {
-    Experiment::from_value(body).map_err(|error| unreadable(kind, &error.to_string()))
+fn experiment(answer: &Value) -> Result<Experiment, Error> {
+    Experiment::from_value(answer).map_err(|error| unreadable(Kind::Write, &error.to_string()))
 }
 
 fn decode<T: DeserializeOwned>(kind: Kind, body: Value) -> Result<T, Error> {

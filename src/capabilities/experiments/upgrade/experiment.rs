@@ -1,13 +1,16 @@
 //! An experiment as it is received from the server and sent back.
 //!
 //! There is no partial update: an experiment is read, edited and sent back as a whole. [`Experiment`]
-//! therefore keeps the raw object along with the typed view, so that fields unknown to this version
+//! therefore keeps the text of the whole object along with the typed view, so that fields unknown to this version
 //! of the bot survive the round trip.
 
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use serde_json::Value;
+use serde_json::{
+    Value,
+    value::{RawValue, to_raw_value},
+};
 use uuid::Uuid;
 
 use super::{
@@ -44,10 +47,10 @@ pub struct ExperimentName {
 }
 
 /// An experiment.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Experiment {
-    /// The whole object as the server sent it.
-    pub raw: Value,
+    /// The whole object as the server sent it. Most callers only need the view, so it is kept as text.
+    text: Box<RawValue>,
     /// The typed part of it.
     pub view: View,
 }
@@ -58,9 +61,24 @@ impl Experiment {
     /// # Errors
     ///
     /// Fails if a field that every experiment has is missing or of another type.
-    pub fn from_value(raw: Value) -> Result<Self, serde_json::Error> {
-        let view = View::deserialize(&raw)?.in_order();
-        Ok(Self { raw, view })
+    pub fn read(text: Box<RawValue>) -> Result<Self, serde_json::Error> {
+        let view = serde_json::from_str::<View>(text.get())?.in_order();
+        Ok(Self { text, view })
+    }
+
+    /// Reads an experiment from a parsed answer.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::read`].
+    pub fn from_value(raw: &Value) -> Result<Self, serde_json::Error> {
+        let view = View::deserialize(raw)?.in_order();
+        Ok(Self { text: to_raw_value(raw)?, view })
+    }
+
+    /// Returns the whole object as the server sent it.
+    pub fn raw(&self) -> Value {
+        serde_json::from_str(self.text.get()).expect("it was read as JSON")
     }
 }
 

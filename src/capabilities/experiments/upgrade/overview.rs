@@ -246,6 +246,6 @@ mod tests {
         });
         let received: Outline = serde_json::from_value(raw.clone()).unwrap();
         assert_eq!(received, outline(1, "Own", Status::Enrolling));
-        assert_eq!(received, Outline::from(&super::super::experiment::Experiment::from_value(raw).unwrap().view));
+        assert_eq!(received, Outline::from(&super::super::experiment::Experiment::from_value(&raw).unwrap().view));
     }
 }
