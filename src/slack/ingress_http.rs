@@ -31,6 +31,9 @@ use super::{
 /// The maximum size of a request body, in bytes.
 const BODY_LIMIT: usize = 1 << 20;
 
+/// The length of a form, in bytes, from which it is not a check of the certificate: those have a token and no more.
+const MAX_SSL_CHECK: usize = 1024;
+
 /// Returns the routes under `/slack/`. All methods but POST are answered with 405.
 pub fn router(signing_secret: &SecretString, us: Identity, sink: Arc<dyn Sink>) -> Router {
     let secret = SlackSigningSecret(signing_secret.expose_secret().to_owned());
@@ -106,7 +109,9 @@ fn retry(headers: &HeaderMap) -> Option<Retry> {
 }
 
 fn is_ssl_check(body: &[u8]) -> bool {
-    url::form_urlencoded::parse(body).any(|(name, value)| name == "ssl_check" && value == "1")
+    // Only a short form can be one; that of a click has its whole message.
+    body.len() < MAX_SSL_CHECK
+        && url::form_urlencoded::parse(body).any(|(name, value)| name == "ssl_check" && value == "1")
 }
 
 fn read_json(body: &str, us: &Identity) -> Request {

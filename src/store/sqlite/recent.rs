@@ -1,7 +1,8 @@
 //! The keys of recent deliveries and writes, by which a repeat is recognized.
 //!
 //! They are kept by the day on which they were stored. A key is looked up on the present day, the one before and all that
-//! are to come, in case the clock was set back. So it is recognized for at least 24 hours, and whole days are deleted.
+//! are to come, in case the clock was set back. So it is recognized for at least 24 hours, and whole days are deleted. Each
+//! of these is a look-up of its own: for a list of days, SQLite makes a temporary table each time.
 
 use countersign_core::{
     clock::Timestamp,
@@ -26,8 +27,9 @@ pub(super) fn day(at: Timestamp) -> i64 {
 /// Stores the keys of a delivery. Returns false, and stores none, if one of them is already known.
 pub(super) fn add_keys(connection: &Connection, keys: &[DedupKey], at: Timestamp) -> Result<bool, Failure> {
     // Looked up first: Slack delivers each mention twice, and a repeat then writes nothing.
-    const KNOWN: &str = "SELECT 1 FROM recent_keys WHERE day IN (?1 - 1, ?1, ?1 + 1) AND key = ?2 \
-                         UNION ALL SELECT 1 FROM recent_keys WHERE day > ?1 + 1 AND key = ?2";
+    const KNOWN: &str = "SELECT 1 FROM recent_keys WHERE day = ?1 AND key = ?2 \
+                         UNION ALL SELECT 1 FROM recent_keys WHERE day = ?1 - 1 AND key = ?2 \
+                         UNION ALL SELECT 1 FROM recent_keys WHERE day > ?1 AND key = ?2";
     let mut known = connection.prepare_cached(KNOWN)?;
     for key in keys {
         if known.exists(params![day(at), key.as_str()])? {
@@ -60,8 +62,9 @@ pub(super) fn find_commit(
     commit: &CommitId,
     at: Timestamp,
 ) -> Result<Option<Version>, Failure> {
-    const SQL: &str = "SELECT version FROM recent_commits WHERE day IN (?1 - 1, ?1, ?1 + 1) AND thread = ?2 AND commit_id = ?3 \
-         UNION ALL SELECT version FROM recent_commits WHERE day > ?1 + 1 AND thread = ?2 AND commit_id = ?3";
+    const SQL: &str = "SELECT version FROM recent_commits WHERE day = ?1 AND thread = ?2 AND commit_id = ?3 \
+         UNION ALL SELECT version FROM recent_commits WHERE day = ?1 - 1 AND thread = ?2 AND commit_id = ?3 \
+         UNION ALL SELECT version FROM recent_commits WHERE day > ?1 AND thread = ?2 AND commit_id = ?3";
     let mut select = connection.prepare_cached(SQL)?;
     Ok(select.query_row(params![day(at), row.id, commit.as_str()], |row| Ok(uint(row.get(0)?))).optional()?)
 }
