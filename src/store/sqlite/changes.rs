@@ -14,15 +14,16 @@ use super::{
     actions::{self, StoredAction},
     failure::Failure,
     inbox,
-    keys::{int, json, key},
-    leases, lists, mailbox,
+    keys::{int, json},
+    leases, mailbox,
     outbox::{self, StoredClaimed, StoredOutgoing},
     recent,
     record::{self, StoredEvent},
+    steps,
     thread_row::ThreadRow,
     writer::Durable,
 };
-use crate::packed::packed;
+use crate::packed::pack;
 
 /// Returns the time at which a write has to be on disk. That is at once if it has a message to send, a timer or a change
 /// of an action. The rest is steps that only read, which may be repeated.
@@ -44,7 +45,9 @@ pub(super) fn sync(changes: &Changes) -> Durable {
 pub(super) struct StoredChanges {
     commit: CommitId,
     thread: ThreadId,
-    steps: Vec<Vec<u8>>,
+    /// How many there are.
+    steps: u64,
+    packed_steps: Vec<u8>,
     snapshot: Option<Vec<u8>>,
     acks: Vec<Seq>,
     inbox_acks: Vec<Seq>,
@@ -62,8 +65,9 @@ impl From<&Changes> for StoredChanges {
         Self {
             commit: commit.clone(),
             thread: thread.clone(),
-            steps: steps.iter().map(lists::pack_step).collect(),
-            snapshot: snapshot.as_ref().map(packed),
+            steps: steps.len() as u64,
+            packed_steps: steps::pack(steps),
+            snapshot: snapshot.as_ref().map(|snapshot| pack(snapshot.text().as_bytes().to_vec())),
             acks: acks.clone(),
             inbox_acks: inbox_acks.clone(),
             messages: messages.iter().map(json).collect(),
@@ -100,11 +104,9 @@ pub(super) fn commit(
     if row.version != expected {
         return Err(Error::VersionConflict { thread: row.thread, expected, found: row.version }.into());
     }
-    for step in &changes.steps {
-        row.version += 1;
-        connection
-            .prepare_cached("INSERT INTO steps (id, step) VALUES (?1, ?2)")?
-            .execute(params![key(row.id, row.version), step])?;
+    if changes.steps > 0 {
+        row.version += changes.steps;
+        steps::insert(connection, &row, &changes.packed_steps)?;
     }
     if let Some(snapshot) = &changes.snapshot {
         connection
@@ -119,7 +121,7 @@ pub(super) fn commit(
 
 /// Writes without a lease; implements [`countersign_graph::store::Store::apply`].
 pub(super) fn apply(connection: &Connection, changes: &StoredChanges, clock: Timestamp) -> Result<(), Failure> {
-    debug_assert!(changes.steps.is_empty() && changes.snapshot.is_none(), "a step needs a lease");
+    debug_assert!(changes.steps == 0 && changes.snapshot.is_none(), "a step needs a lease");
     let mut row = ThreadRow::find_or_insert(connection, &changes.thread, clock)?;
     if recent::find_commit(connection, &row, &changes.commit, clock)?.is_some() {
         return Ok(());

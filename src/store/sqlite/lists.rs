@@ -1,4 +1,4 @@
-//! Reads that need no lease: checkpoints, steps, threads, blobs and files.
+//! Reads that need no lease: checkpoints, threads, blobs and files.
 
 use countersign_core::{
     clock::Timestamp,
@@ -6,60 +6,35 @@ use countersign_core::{
 };
 use countersign_graph::{
     json::Json,
-    store::{Backlog, Error, Saved, StepRecord, ThreadSummary, Version},
+    store::{Backlog, Error, Saved, ThreadSummary, Version},
 };
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
     failure::Failure,
-    keys::{self, bytes, json, key, parse, seq, uint},
+    keys::{self, bytes, parse, uint},
+    steps::{self, StoredSteps},
     thread_row::ThreadRow,
 };
-use crate::{aside, packed};
-
-/// Packs a step: its difference, which is read alone when a thread is loaded, and the rest of its record, each on a line.
-pub(super) fn pack_step(step: &StepRecord) -> Vec<u8> {
-    let StepRecord { format, run, node, input, delta, next, at, duration_ms, usage, error } = step;
-    let without_delta = StepRecord {
-        format: *format,
-        run: run.clone(),
-        node: node.clone(),
-        input: input.clone(),
-        delta: Json::null(),
-        next: next.clone(),
-        at: *at,
-        duration_ms: *duration_ms,
-        usage: usage.clone(),
-        error: error.clone(),
-    };
-    packed::pack([delta.text(), &json(&without_delta)].join("\n").into_bytes())
-}
-
-/// Calls `read` with the two lines of a packed step.
-fn unpack_step<T>(step: &[u8], read: impl FnOnce(&[u8], &[u8]) -> Result<T, Error>) -> Result<T, Error> {
-    let text = aside::unpack("a step", step)?;
-    let end = text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len());
-    read(&text[..end], text.get(end + 1..).unwrap_or_default())
-}
 
 /// A saved checkpoint, still packed.
 #[derive(Debug)]
 pub(super) struct StoredSaved {
     version: Version,
     snapshot: Option<Vec<u8>>,
-    steps: Vec<Vec<u8>>,
+    /// The version of the snapshot; 0 if there is none.
+    snapshot_version: Version,
+    steps: Vec<StoredSteps>,
 }
 
 impl StoredSaved {
     /// Parses the contents. Unreadable data is reported, and the returned value then cannot be
     /// restored as a checkpoint.
     pub(super) fn read(self, unreadable: impl FnOnce(Error)) -> Saved {
-        let Self { version, snapshot, steps } = self;
+        let Self { version, snapshot, snapshot_version, steps } = self;
         let read = || -> Result<Saved, Error> {
             let snapshot = snapshot.map(|snapshot| parse(&snapshot, "a snapshot")).transpose()?;
-            let delta = |step: &Vec<u8>| unpack_step(step, |delta, _| parse(delta, "a step"));
-            let deltas = steps.iter().map(delta).collect::<Result<_, _>>()?;
-            Ok(Saved { version, snapshot, deltas })
+            Ok(Saved { version, snapshot, deltas: steps::deltas(&steps, snapshot_version)? })
         };
         read().unwrap_or_else(|error| {
             unreadable(error);
@@ -75,57 +50,17 @@ pub(super) fn saved(connection: &Connection, row: &ThreadRow) -> Result<StoredSa
         .query_row([row.id], |row| Ok((uint(row.get(0)?), bytes(row, 1)?)))
         .optional()?;
     let (snapshot_version, snapshot) = snapshot.map_or((0, None), |(version, snapshot)| (version, Some(snapshot)));
-    let mut steps = Vec::new();
-    if row.version > snapshot_version {
-        let mut select = connection.prepare_cached("SELECT step FROM steps WHERE id > ?1 AND id <= ?2 ORDER BY id")?;
-        let rows = select.query_map([key(row.id, snapshot_version), key(row.id, row.version)], |row| bytes(row, 0))?;
-        steps = rows.collect::<Result<_, _>>()?;
-    }
-    Ok(StoredSaved { version: row.version, snapshot, steps })
+    let steps = match row.version > snapshot_version {
+        true => steps::after(connection, row, snapshot_version)?,
+        false => Vec::new(),
+    };
+    Ok(StoredSaved { version: row.version, snapshot, snapshot_version, steps })
 }
 
 /// Returns the saved checkpoint of a thread; `None` if the bot has no such thread.
 pub(super) fn load(connection: &Connection, thread: &ThreadId) -> Result<Option<StoredSaved>, Failure> {
     let row = ThreadRow::find(connection, thread)?.filter(|row| row.known);
     row.map(|row| saved(connection, &row)).transpose()
-}
-
-/// A step: its version, and its record, still packed.
-pub(super) type StoredStep = (Version, Vec<u8>);
-
-/// Returns the steps after a version.
-pub(super) fn steps(
-    connection: &Connection,
-    thread: &ThreadId,
-    after: Version,
-    limit: usize,
-) -> Result<Vec<StoredStep>, Failure> {
-    let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(Vec::new()) };
-    const SQL: &str = "SELECT id, step FROM steps WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3";
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let mut select = connection.prepare_cached(SQL)?;
-    let read = |row: &rusqlite::Row<'_>| Ok((seq(row.get(0)?), bytes(row, 1)?));
-    let rows = select.query_map(params![key(row.id, after), row.keys()[1], limit], read)?;
-    Ok(rows.collect::<Result<_, _>>()?)
-}
-
-/// Parses steps, and reports those that cannot be read.
-pub(super) fn read_steps(
-    steps: Vec<StoredStep>,
-    mut unreadable: impl FnMut(Version, Error),
-) -> Vec<(Version, StepRecord)> {
-    let read = |delta: &[u8], record: &[u8]| -> Result<StepRecord, Error> {
-        let delta: Json = parse(delta, "a step")?;
-        Ok(StepRecord { delta, ..aside::parse_versioned("a step", record, StepRecord::FORMAT)? })
-    };
-    let read = |(version, step): StoredStep| match unpack_step(&step, read) {
-        Ok(step) => Some((version, step)),
-        Err(error) => {
-            unreadable(version, error);
-            None
-        }
-    };
-    steps.into_iter().filter_map(read).collect()
 }
 
 /// Returns the amount of pending work.

@@ -48,6 +48,7 @@ mod recent;
 mod record;
 mod registers;
 mod schema;
+mod steps;
 mod sweep;
 mod thread_row;
 mod writer;

@@ -26,7 +26,7 @@ use super::{
     keys::json,
     leases, lists,
     mailbox::{self, MailboxDelivery},
-    outbox, record, registers, sweep,
+    outbox, record, registers, steps, sweep,
     thread_row::ThreadRow,
     writer::Durable,
 };
@@ -317,9 +317,9 @@ impl Store for SqliteStore {
         limit: usize,
     ) -> Result<Vec<(Version, StepRecord)>, Error> {
         let id = thread.clone();
-        let steps = self.readers.run(move |connection| lists::steps(connection, &id, after, limit)).await?;
+        let steps = self.readers.run(move |connection| steps::list(connection, &id, after, limit)).await?;
         let mut unreadable = Vec::new();
-        let steps = lists::read_steps(steps, |version, error| {
+        let steps = steps::read(&steps, after, limit, |version, error| {
             unreadable.push((StoredPlace::of_thread("step", thread, version), reason_of(&error)));
         });
         self.note(unreadable).await;

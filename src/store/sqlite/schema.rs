@@ -19,6 +19,7 @@ const MIGRATIONS: &[&str] = &[
     GRAPHS,
     PACKED,
     RECENT,
+    STEPS_TOGETHER,
 ];
 
 /// Times are in milliseconds. Values that are searched or counted have columns; everything else is
@@ -296,6 +297,10 @@ CREATE TABLE recent_commits (
 INSERT OR IGNORE INTO recent_commits SELECT at / 86400000, thread, commit_id, version FROM commits;
 DROP TABLE commits;
 ";
+
+/// The steps of one write are one row ([`super::steps`]), and values are packed with another dictionary. Existing values
+/// stay as they are, but earlier programs could not read new ones.
+const STEPS_TOGETHER: &str = "";
 
 /// Returns the newest schema version that this program knows.
 pub(super) fn known() -> u32 {

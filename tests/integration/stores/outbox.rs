@@ -490,7 +490,7 @@ pub(crate) async fn every_kind_of_message_comes_back_as_it_was(f: impl Fixture) 
         because: None,
     };
     let said = [
-        outgoing("card:a1", false, Outbound::Card { card: card("a1"), state }),
+        outgoing("card:a1", false, Outbound::Card { card: card("a1").into(), state }),
         outgoing("", false, Outbound::Reply { reply: Reply::markdown("*you* may not").hint("ask ana") }),
         outgoing("", false, Outbound::Elsewhere { channel: "post".to_owned(), body: json!({ "to": [], "é": null }) }),
         outgoing("turn:1", true, Outbound::Status { text: "“reading” 🦀".to_owned() }),

@@ -38,20 +38,17 @@ fn verifies(thread: &ThreadId, entries: &[AuditEntry]) -> bool {
 
 pub(crate) async fn steps_are_listed_in_order(f: impl Fixture) {
     let lease = f.awake(&thread(1)).await.lease;
-    let mut saved = Vec::new();
-    for n in 0..7_u64 {
+    let numbered = |n: u64| {
         let usage = Usage { model: "m".to_owned(), calls: 1, input_tokens: n, cached_tokens: 2, output_tokens: 3 };
-        let step = StepRecord {
-            input: Some(json!({ "n": n })),
-            usage: Some(usage),
-            error: (n == 3).then(|| "no answer".to_owned()),
-            ..step(&n.to_string())
-        };
-        let snapshot = (n == 4).then(|| json!({ "n": n }).into());
-        saved.push((n + 1, step.clone()));
-        let changes = Changes { steps: vec![step], snapshot, ..changes(&thread(1)) };
-        f.store().commit(&lease, n, &changes, Then::Keep).await.unwrap();
+        let error = (n == 3).then(|| "no answer".to_owned());
+        StepRecord { input: Some(json!({ "n": n })), usage: Some(usage), error, ..step(&n.to_string()) }
+    };
+    for (first, end) in [(0, 1), (1, 4), (4, 5), (5, 7)] {
+        let snapshot = (first == 4).then(|| json!({ "n": first }).into());
+        let changes = Changes { steps: (first..end).map(numbered).collect(), snapshot, ..changes(&thread(1)) };
+        f.store().commit(&lease, first, &changes, Then::Keep).await.unwrap();
     }
+    let saved: Vec<_> = (0..7).map(|n| (n + 1, numbered(n))).collect();
     assert_eq!(f.store().steps(&thread(1), 0, 100).await.unwrap(), saved);
     assert_eq!(f.store().steps(&thread(1), 2, 3).await.unwrap(), saved[2..5]);
     assert_eq!(f.store().steps(&thread(1), 7, 100).await.unwrap(), []);
@@ -249,7 +246,7 @@ pub(crate) async fn of_two_processes_none_spends_what_the_other_did(f: impl Fixt
         .map(|_| Arc::new(GrantRegister::new(f.store().clone(), clock.clone(), Arc::new(Everybody), allowances())));
     let mut asks = action(&thread(1), "spend", f.now());
     asks.name = "test_condition_balance".to_owned();
-    asks.parameters = json!({ "place": { "experiment": "1" } });
+    asks.parameters = json!({ "place": { "experiment": "1" } }).into();
     asks.scope = Scope::default().of_subject("Math Hints").measure("users", 10);
     let within = GrantScope::Thing { id: "1".to_owned(), name: "Math Hints".to_owned() };
     let until = Timestamp(clock.now().0 + 3_600_000);

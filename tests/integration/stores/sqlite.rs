@@ -161,6 +161,7 @@ fn unpack_all(file: &rusqlite::Connection) {
             file.execute(&sql, (id, text(value))).unwrap();
         }
     }
+    one_step_a_row(file);
     let entry = "json_object('seq', id & 4294967295, 'previous', coalesce(lag(hash) OVER (PARTITION BY id >> 32 ORDER BY id), ''), \
                  'event', json(CAST(event AS TEXT)), 'hash', hash)";
     file.execute_batch(&format!(
@@ -169,6 +170,24 @@ fn unpack_all(file: &rusqlite::Connection) {
          DROP TABLE entries;"
     ))
     .unwrap();
+}
+
+/// Takes apart the steps of each write, which are two lines each.
+fn one_step_a_row(file: &rusqlite::Connection) {
+    let mut select = file.prepare("SELECT id, CAST(step AS TEXT) FROM steps").unwrap();
+    let rows: Vec<(i64, String)> =
+        select.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().map(Result::unwrap).collect();
+    for (last, text) in rows {
+        let lines: Vec<&str> = text.split('\n').collect();
+        for (nth, step) in lines.chunks(2).rev().enumerate() {
+            let key = last - i64::try_from(nth).unwrap();
+            file.execute(
+                "INSERT OR REPLACE INTO steps (id, step) VALUES (?1, CAST(?2 AS BLOB))",
+                (key, step.join("\n")),
+            )
+            .unwrap();
+        }
+    }
 }
 
 /// Takes back the packing of values, and the keys by day.
