@@ -75,7 +75,7 @@ impl Log {
             requested_by: record.requested_by.clone(),
             decided_by,
             cut_short: record.cut_short,
-            again: matches!(record.status, Status::Failed | Status::Expired).then(|| record.parameters.clone()),
+            again: matches!(record.status, Status::Failed | Status::Expired).then(|| Value::clone(&record.parameters)),
             undo: record.possible_undo().cloned(),
         });
         let over = self.entries.len().saturating_sub(MAX_ENTRIES);

@@ -437,7 +437,7 @@ impl AgentState {
 
     /// Keeps a change that was turned down, so that saying what should be different is enough.
     pub(super) fn keep_rejected(&mut self, record: &ActionRecord) {
-        let Value::Object(params) = record.parameters.clone() else { return };
+        let Value::Object(params) = Value::clone(&record.parameters) else { return };
         let change = Draft { action: record.name.clone(), params, asked: None };
         self.turned_down = Some(RejectedChange { change, reason: outcomes::reason_of(record).map(str::to_owned) });
         self.turned_down_turn = self.newest_turn();

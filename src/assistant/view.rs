@@ -108,7 +108,7 @@ pub(super) fn situation_for_message(state: &AgentState, by: &UserId, text: &str,
 fn on_card(state: &AgentState, open: &[ActionRecord]) -> Option<Draft> {
     let mut change = state.on_card.clone()?;
     let open = card_to_correct(&change.action, open)?;
-    if let (false, Value::Object(edited)) = (open.edits.is_empty(), &open.parameters) {
+    if let (false, Value::Object(edited)) = (open.edits.is_empty(), &*open.parameters) {
         return Some(Draft { params: edited.clone(), ..change });
     }
     for (key, value) in &mut change.params {

@@ -121,7 +121,7 @@ impl StandingApprovals for AutomaticAnswers {
     async fn spend(&self, record: &ActionRecord) -> Spent {
         let marked = record.scope.measures.get(MEASURE).and_then(|values| values.first());
         let (Some(marked), true) = (marked, record.name == send::NAME) else { return Spent::Nothing { why: None } };
-        let Ok(answer) = serde_json::from_value::<SendParameters>(record.parameters.clone()) else {
+        let Ok(answer) = SendParameters::deserialize(&*record.parameters) else {
             return Spent::Nothing { why: None };
         };
         let class = Class::parse(marked["class"].as_str().unwrap_or_default());

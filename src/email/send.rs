@@ -109,7 +109,7 @@ pub struct SendParameters {
 pub(super) fn on_card(open: &[ActionRecord]) -> Option<SendParameters> {
     let answers = open.iter().filter(|record| record.name == NAME);
     let newest = answers.max_by_key(|record| record.requested_at)?;
-    SendParameters::deserialize(&newest.parameters).ok()
+    SendParameters::deserialize(&*newest.parameters).ok()
 }
 
 /// Returns the target of all changes about a mail.
@@ -157,7 +157,7 @@ impl SendAnswer {
 /// Returns the answer of an action, exactly as it is sent. Every call returns the same key and the same Message-ID.
 pub(super) fn outgoing(record: &ActionRecord) -> Result<Outgoing, serde_json::Error> {
     let SendParameters { mail: _, from, to, subject, in_reply_to, references, thread, text, about: _ } =
-        serde_json::from_value(record.parameters.clone())?;
+        Deserialize::deserialize(&*record.parameters)?;
     let message_id = format!("{}@{}", record.id, from.domain());
     Ok(Outgoing {
         from,

@@ -4,7 +4,7 @@
 //! they come, and moved once all of them are there, unless they came in order.
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     cmp::Ordering,
     io::{self, Write},
     ops::Range,
@@ -14,12 +14,23 @@ use serde::Serialize;
 use serde_json::{
     Serializer,
     ser::{CompactFormatter, Formatter},
+    value::RawValue,
 };
 
 use super::json::Output;
 
 /// The largest integer that all programs read in the same way: RFC 8785 treats numbers as doubles.
 const MAX_INTEGER: u64 = (1 << 53) - 1;
+
+thread_local! {
+    /// True while this thread writes this form. A serializer does not say which form it writes.
+    static IS_WRITTEN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Returns true if this thread is writing the canonical form, so that a part that knows its own can take that.
+pub(crate) fn is_written_here() -> bool {
+    IS_WRITTEN.get()
+}
 
 /// Appends the canonical form of `data` to `out`.
 ///
@@ -29,9 +40,40 @@ const MAX_INTEGER: u64 = (1 << 53) - 1;
 pub(crate) fn write<T: Serialize + ?Sized>(data: &T, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
     let output = RefCell::new(std::mem::take(out));
     let form = CanonicalFormatter { output: &output, members: Vec::new(), objects: Vec::new() };
-    let written = data.serialize(&mut Serializer::with_formatter(Output(&output), form));
+    let written = {
+        let _writing = Writing::begin();
+        data.serialize(&mut Serializer::with_formatter(Output(&output), form))
+    };
     *out = output.into_inner();
     written
+}
+
+/// Returns the canonical form of `data`.
+///
+/// # Errors
+///
+/// As [`write`].
+pub(crate) fn text<T: Serialize + ?Sized>(data: &T) -> Result<Box<RawValue>, serde_json::Error> {
+    let mut out = Vec::with_capacity(1024);
+    write(data, &mut out)?;
+    RawValue::from_string(String::from_utf8(out).expect("JSON is UTF-8"))
+}
+
+/// Marks this thread as writing the form, until it is dropped: also if a panic ends the writing.
+struct Writing {
+    before: bool,
+}
+
+impl Writing {
+    fn begin() -> Self {
+        Self { before: IS_WRITTEN.replace(true) }
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        IS_WRITTEN.set(self.before);
+    }
 }
 
 /// A formatter that sorts the members of objects.

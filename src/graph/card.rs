@@ -56,7 +56,7 @@ impl ActionRecord {
     /// Returns the action that would undo the change; `None` unless the change was made and is still to be undone.
     pub fn possible_undo(&self) -> Option<&Undo> {
         let is_back = matches!(&self.outcome, Some(Outcome::Done { result, .. }) if result[IS_BACK] == true);
-        self.undo.as_ref().filter(|_| self.status == Status::Done && !is_back)
+        self.undo.as_deref().filter(|_| self.status == Status::Done && !is_back)
     }
 
     /// Returns the buttons of the closed card.
@@ -88,7 +88,7 @@ impl ActionRecord {
     /// Returns true if no one can approve it in its conversation: only readers of the conversation
     /// may approve it, the person who asked is the only reader, and their approval is not enough.
     pub fn is_out_of_reach(&self) -> bool {
-        let Policy { approvers, also, own_request, needed, .. } = &self.policy;
+        let Policy { approvers, also, own_request, needed, .. } = &*self.policy;
         let readers = |approver: &Approver| matches!(approver, Approver::Channel | Approver::Requester);
         let of_readers = std::iter::once(approvers).chain(also).any(|list| list.iter().all(readers));
         let alone = self.thread.channel.is_direct() && !approvers.is_empty() && of_readers;
@@ -210,7 +210,7 @@ impl ActionRecord {
     }
 
     fn deciders_of(&self, place: ReaderPlace<'_>) -> Text {
-        let Policy { approvers, also, own_request, apart, .. } = &self.policy;
+        let Policy { approvers, also, own_request, apart, .. } = &*self.policy;
         let usual = ApproverLists { approvers: approvers.iter().collect(), also, apart: apart.as_deref() };
         let more: Vec<_> = match also.as_slice() {
             [] => self.brought_in().iter().filter(|one| !approvers.contains(one)).collect(),
@@ -226,7 +226,7 @@ impl ActionRecord {
 
     /// Returns the people whom the escalation adds and who could not decide before.
     pub fn newcomers(&self) -> Vec<&Approver> {
-        let Policy { approvers, also, escalation, .. } = &self.policy;
+        let Policy { approvers, also, escalation, .. } = &*self.policy;
         let mut new: Vec<&Approver> = Vec::new();
         for approver in escalation.iter().flat_map(|escalation| &escalation.approvers) {
             let known = (also.is_empty() && approvers.contains(approver)) || new.contains(&approver);

@@ -30,7 +30,7 @@ pub enum Form {
 }
 
 /// A SHA-256 or HMAC-SHA-256 digest, in hexadecimal.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Digest(String);
 

@@ -44,6 +44,7 @@ pub mod request;
 pub mod retry;
 pub mod seal;
 mod session;
+pub mod shared;
 pub mod standing;
 mod step;
 mod stop;

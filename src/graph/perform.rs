@@ -108,7 +108,7 @@ impl<S: State> Engine<S> {
         }
         let read = tokio::time::timeout(self.settings.step_timeout, caught(kind.preconditions(record))).await;
         match read.map(|read| read.unwrap_or_else(|Panicked| Err(panicked_before_sending()))) {
-            Ok(Ok(found)) if found == record.preconditions => None,
+            Ok(Ok(found)) if found == *record.preconditions => None,
             Ok(Ok(found)) => Some(match kind.already(record, &found) {
                 Some(summary) => failed(ErrorKind::Already, summary),
                 None => failed(ErrorKind::Execution, describe_differences(&kind.differences(record, &found))),

@@ -60,7 +60,7 @@ impl Request<'_> {
         let Proposal { parameters, preconditions, mut card, undo, scope } = proposal;
         card.irreversible |= kind.irreversible();
         card.editable = kind.is_editable(&parameters);
-        let mut record = ActionRecord::from(NewRecord {
+        let new = NewRecord {
             id: ActionId::fresh(),
             approval: ApprovalId::new(thread, rand::random()),
             thread: thread.clone(),
@@ -77,8 +77,8 @@ impl Request<'_> {
             expires_at: at + times.open_for,
             undo,
             scope,
-        });
-        keys.sign(&mut record);
+        };
+        let mut record = new.signed(keys);
         if record.is_out_of_reach() {
             record.card.warnings.push(Text::from(
                 "Another person has to approve this, and no one else can read our direct messages. Ask me in a channel.",

@@ -54,7 +54,7 @@ impl Confirm {
 fn is_same(open: &ActionRecord, action: &str, proposal: &Proposal) -> bool {
     let card = &proposal.card;
     open.name == action
-        && open.parameters == proposal.parameters
+        && *open.parameters == proposal.parameters
         && (&open.card.title, &open.card.facts) == (&card.title, &card.facts)
 }
 

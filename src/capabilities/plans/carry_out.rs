@@ -150,7 +150,7 @@ impl ActionKind for CarryOutPlan {
 
     /// Ends at once: the graph carries out the steps, each with its own approval.
     async fn perform(&self, record: &ActionRecord) -> Performed {
-        let plan: PlanParameters = serde_json::from_value(record.parameters.clone()).unwrap_or_default();
+        let plan = PlanParameters::deserialize(&*record.parameters).unwrap_or_default();
         Performed::Ended(match self.checked(&plan) {
             Ok((plan, requests)) => Outcome::Done {
                 result: json!({ "steps": requests, "plan": plan }),

@@ -94,7 +94,7 @@ impl ActionKind for AllowStanding {
     }
 
     async fn perform(&self, record: &ActionRecord) -> Performed {
-        let Ok(bounds) = serde_json::from_value::<Bounds>(record.parameters.clone()) else {
+        let Ok(bounds) = Bounds::deserialize(&*record.parameters) else {
             let summary = Text::from("The stored request can't be read, so nothing was granted. Ask again.");
             return Performed::Ended(Outcome::Failed { error: ErrorKind::Execution, summary });
         };

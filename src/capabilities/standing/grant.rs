@@ -283,9 +283,9 @@ pub(super) mod tests {
         let saved: Vec<ActionRecord> = serde_json::from_str(saved).unwrap();
         let mut record = saved[0].clone();
         record.name = "test_condition_balance".to_owned();
-        record.parameters = json!({ "place": { "experiment": experiment }, "users": users });
+        record.parameters = json!({ "place": { "experiment": experiment }, "users": users }).into();
         record.scope = Scope::default().of_subject("Math Hints").in_context("assign-prog").measure("users", users);
-        record.policy = Policy { approvers: vec![Approver::Channel], needed: 1, ..Policy::default() };
+        record.policy = Policy { approvers: vec![Approver::Channel], needed: 1, ..Policy::default() }.into();
         record.decisions.clear();
         record
     }
@@ -326,7 +326,11 @@ pub(super) mod tests {
         let too_few = NotCovered::TooFew { counted: 1, needed: 2 };
         let cases: [Case; 10] = [
             (|_| {}, Some(Ok(50)), "as granted"),
-            (|r| r.parameters = json!({ "place": { "experiment": "2" } }), None, "another experiment of the same name"),
+            (
+                |r| r.parameters = json!({ "place": { "experiment": "2" } }).into(),
+                None,
+                "another experiment of the same name",
+            ),
             (|r| r.name = "update_experiment_status".to_owned(), None, "another change"),
             (|r| r.scope = Scope::default().measure("users", 201), Some(Err(too_much)), "more than is left"),
             (|r| r.scope = Scope::default().measure("users", 0), None, "nobody"),
@@ -435,11 +439,11 @@ pub(super) mod tests {
         let status = |to: &str, undo: bool| {
             let mut record = simulation("1", 1);
             record.name = "update_experiment_status".to_owned();
-            record.parameters = json!({ "experiment": "1", "status": to });
+            record.parameters = json!({ "experiment": "1", "status": to }).into();
             record.scope = Scope::of("experiment:1").of_subject("Math Hints").measure("status", to);
             record.card.irreversible = !undo;
             let back = Undo { name: record.name.clone(), parameters: json!({}), label: "Undo".to_owned() };
-            record.undo = undo.then_some(back);
+            record.undo = undo.then(|| back.into());
             record
         };
         assert_eq!(granted.coverage(&allowances(), &status("enrolling", true), &["bo".into()], NOW), Some(Ok(1)));

@@ -8,7 +8,7 @@ use countersign_graph::{
     action::{ActionRecord, ActionRequest, ErrorKind, Outcome, Settlement, Status, Verdict},
     store::{ActionChange, ActionFollowUp, AuditKind, Changes, Error, Seq, ThreadMessage},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     clicks::{CardButton, Click, Reason},
@@ -37,7 +37,7 @@ impl Approvals {
                 format!("undo: {}", record.card.done.trim()),
             ),
             (CardButton::Again, _) if record.follow_ups().iter().any(|f| matches!(f, FollowUp::Again(_))) => (
-                ActionRequest { action: record.name.clone(), parameters: record.parameters.clone() },
+                ActionRequest { action: record.name.clone(), parameters: Value::clone(&record.parameters) },
                 format!("try again: {}", record.act()),
             ),
             _ => return Ok(InboxAnswer::Refused(self.too_late_reply(record).await)),

@@ -75,8 +75,8 @@ fn personal_policy() -> Policy {
 /// not match its digest is returned unchanged, since its decision will be refused anyway.
 pub fn with_current_policy(policy_for: &PolicyFor, mut record: ActionRecord) -> ActionRecord {
     let policy = policy_for(&PolicyInput::of(&record));
-    if record.proof.holds() {
-        record.policy = policy;
+    if record.proof.holds() && *record.policy != policy {
+        record.policy = policy.into();
     }
     record
 }
@@ -304,7 +304,7 @@ fn is_approver(record: &ActionRecord, by: &UserId, person: &Person) -> bool {
             Approver::Group(group) => person.groups.contains(group),
         })
     };
-    let Policy { approvers, also, .. } = &record.policy;
+    let Policy { approvers, also, .. } = &*record.policy;
     (is_in(approvers) && also.iter().all(|list| is_in(list))) || is_in(record.brought_in())
 }
 
@@ -340,7 +340,7 @@ mod tests {
         let saved: Vec<ActionRecord> = serde_json::from_str(saved).unwrap();
         let mut record = saved[0].clone();
         (record.decisions, record.edits, record.escalated_at) = (Vec::new(), Vec::new(), None);
-        ActionRecord { policy, requested_by: "ana".into(), ..record }
+        ActionRecord { policy: policy.into(), requested_by: "ana".into(), ..record }
     }
 
     #[test]

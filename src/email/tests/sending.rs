@@ -60,7 +60,7 @@ async fn the_title_has_the_subject_without_the_marks_of_replies() {
         let record = world.card(&thread).await;
         assert_eq!((record.card.title.as_str(), &record.parameters["subject"]), (title, &json!(reply)));
         world.says(&thread, "spam").await;
-        let title = world.card(&thread).await.card.title;
+        let title = world.card(&thread).await.card.title.clone();
         assert!(
             ["Mark “Prices” as spam?", "Mark this email (no subject) as spam?"].contains(&title.as_str()),
             "{title}"

@@ -276,7 +276,7 @@ impl World {
 
     /// Has a person press a button that requests the change of a record again.
     pub(crate) async fn requests(&self, thread: &ThreadId, record: &ActionRecord) {
-        let request = ActionRequest { action: record.name.clone(), parameters: record.parameters.clone() };
+        let request = ActionRequest { action: record.name.clone(), parameters: Value::clone(&record.parameters) };
         let message = ThreadMessage::Said {
             by: "ana".into(),
             text: format!("try again: {}", record.act()),

@@ -8,7 +8,11 @@ use countersign_core::{
 use serde_json::Value;
 
 use super::{ActionRecord, Policy, Scope, Status, Undo, record::digest_of};
-use crate::keyring::Proof;
+use crate::{
+    digest::Digest,
+    keyring::{Keyring, Proof},
+    shared::Shared,
+};
 
 /// The contents of a new [`ActionRecord`], which waits for a decision. Its digest and everything that happens later
 /// follow from them.
@@ -48,8 +52,15 @@ pub struct NewRecord {
     pub scope: Scope,
 }
 
-impl From<NewRecord> for ActionRecord {
-    fn from(new: NewRecord) -> Self {
+impl NewRecord {
+    /// Returns the record with a digest that is made with a key.
+    pub fn signed(self, keys: &Keyring) -> ActionRecord {
+        let mut record = self.with_digest(Digest::default());
+        keys.sign(&mut record);
+        record
+    }
+
+    fn with_digest(self, digest: Digest) -> ActionRecord {
         let NewRecord {
             id,
             approval,
@@ -67,10 +78,10 @@ impl From<NewRecord> for ActionRecord {
             expires_at,
             undo,
             scope,
-        } = new;
-        Self {
-            format: Self::FORMAT,
-            digest: digest_of(&name, action_version, &parameters, &preconditions, &policy),
+        } = self;
+        ActionRecord {
+            format: ActionRecord::FORMAT,
+            digest,
             id,
             approval,
             thread,
@@ -80,12 +91,12 @@ impl From<NewRecord> for ActionRecord {
             keyed: None,
             seal: None,
             proof: Proof::Ours,
-            parameters,
-            preconditions,
-            policy,
+            parameters: parameters.into(),
+            preconditions: preconditions.into(),
+            policy: policy.into(),
             status: Status::Pending,
             revision: 1,
-            card,
+            card: card.into(),
             slot,
             requested_by,
             requested_at,
@@ -99,7 +110,7 @@ impl From<NewRecord> for ActionRecord {
             interrupted_at: None,
             waits: None,
             outcome: None,
-            undo,
+            undo: undo.map(Shared::from),
             notified: Vec::new(),
             scope,
             edits: Vec::new(),
@@ -110,5 +121,14 @@ impl From<NewRecord> for ActionRecord {
             under: None,
             settled: None,
         }
+    }
+}
+
+/// With a digest of the first version, which has no key.
+impl From<NewRecord> for ActionRecord {
+    fn from(new: NewRecord) -> Self {
+        let NewRecord { name, action_version, parameters, preconditions, policy, .. } = &new;
+        let digest = digest_of(name, *action_version, parameters, preconditions, policy);
+        new.with_digest(digest)
     }
 }

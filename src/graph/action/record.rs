@@ -12,6 +12,7 @@ use super::{Approver, Decision, IllegalMove, Outcome, Policy, Progress, Scope, S
 use crate::{
     digest::Digest,
     keyring::{Keyed, Proof, RowSeal},
+    shared::Shared,
     standing::Under,
     store::{AuditDraft, AuditKind},
 };
@@ -34,11 +35,11 @@ pub struct ActionRecord {
     /// The [`super::ActionKind::version`].
     pub action_version: u32,
     /// The exact change: validated parameters with defaults filled in.
-    pub parameters: Value,
+    pub parameters: Shared<Value>,
     /// The state of the target when the card was shown. It is read again before execution.
-    pub preconditions: Value,
+    pub preconditions: Shared<Value>,
     /// The people who may decide.
-    pub policy: Policy,
+    pub policy: Shared<Policy>,
     /// The digest of the change. It covers the name, version, parameters, preconditions and policy,
     /// and since version 2 also the action's id, its thread and the person who asked.
     pub digest: Digest,
@@ -56,7 +57,7 @@ pub struct ActionRecord {
     /// The number of status transitions. A write names the revision that it expects.
     pub revision: u64,
     /// The card that people see.
-    pub card: Card,
+    pub card: Shared<Card>,
     /// The message that shows the card.
     pub slot: Slot,
     /// The person who asked.
@@ -102,7 +103,7 @@ pub struct ActionRecord {
     pub settled: Option<Settlement>,
     /// The action that would undo the change, determined before execution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub undo: Option<Undo>,
+    pub undo: Option<Shared<Undo>>,
     /// The people who were notified directly that the action waits for their decision.
     #[serde(rename = "told", default, skip_serializing_if = "Vec::is_empty")]
     pub notified: Vec<UserId>,
@@ -277,7 +278,7 @@ impl ActionRecord {
 
     /// Creates the audit event for showing the card, with the exact contents of the card.
     pub fn shown(&self, at: Timestamp) -> AuditDraft {
-        let Card { title, facts, warnings, notes, approve, reject, irreversible, .. } = &self.card;
+        let Card { title, facts, warnings, notes, approve, reject, irreversible, .. } = &*self.card;
         let words = |texts: &[Text]| texts.iter().map(Text::words).collect::<Vec<_>>();
         let facts = facts.iter().map(|fact| {
             let before = fact.before.as_ref().map(Text::words);
@@ -288,8 +289,8 @@ impl ActionRecord {
             "approve": approve, "reject": reject, "irreversible": irreversible,
         });
         let detail = json!({
-            "action": self.name, "edition": self.edition(), "digest": self.digest, "parameters": self.parameters, "expires_at": self.expires_at,
-            "preconditions": self.preconditions, "policy": self.policy, "undo": self.undo, "card": card, "keyed": self.keyed,
+            "action": self.name, "edition": self.edition(), "digest": self.digest, "parameters": *self.parameters, "expires_at": self.expires_at,
+            "preconditions": *self.preconditions, "policy": *self.policy, "undo": self.undo.as_deref(), "card": card, "keyed": self.keyed,
         });
         self.event(AuditKind::Shown, at, None, detail)
     }

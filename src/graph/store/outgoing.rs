@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Seq;
+use crate::shared::Shared;
 
 /// The number of failed attempts after which a message no longer holds up others: later messages of
 /// its thread, except those for its own slot, are sent before it, and the people concerned are
@@ -50,7 +51,7 @@ pub enum Outbound {
     /// The card of an action.
     Card {
         /// The card.
-        card: Card,
+        card: Shared<Card>,
         /// The state of the card.
         state: CardState,
     },

@@ -244,7 +244,7 @@ impl<'a> Plan<'a> {
             thread: changes.thread.to_string(),
             parked: keys::parked("", &changes.thread),
             steps: changes.steps.iter().map(json::write).collect(),
-            snapshot: changes.snapshot.as_ref().map(json::write).unwrap_or_default(),
+            snapshot: changes.snapshot.as_ref().map(|snapshot| snapshot.text().to_owned()).unwrap_or_default(),
             joined,
             lease,
             acks: &changes.acks,

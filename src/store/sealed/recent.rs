@@ -16,9 +16,10 @@ const MAX_RECORDS: usize = 128;
 pub(super) struct RecentRecords(Mutex<HashMap<ActionId, ActionRecord>>);
 
 impl RecentRecords {
-    /// Returns true if exactly this record was sealed or verified.
-    pub(super) fn contains(&self, record: &ActionRecord) -> bool {
-        self.0.lock().is_ok_and(|known| known.get(&record.id) == Some(record))
+    /// Returns this record as it was sealed or verified, if exactly this one was. It shares its parts with other copies,
+    /// while one that was just read shares none.
+    pub(super) fn find(&self, record: &ActionRecord) -> Option<ActionRecord> {
+        self.0.lock().ok()?.get(&record.id).filter(|known| *known == record).cloned()
     }
 
     /// Notes a record whose seal holds. If there are too many, the others are dropped.

@@ -38,9 +38,8 @@ impl SealedStore {
 
     /// Returns a record that was read, with the result of verifying its seal and its digest.
     pub(super) fn verified(&self, mut record: ActionRecord) -> ActionRecord {
-        if self.recent.contains(&record) {
-            record.proof = Proof::Ours;
-            return record;
+        if let Some(known) = self.recent.find(&record) {
+            return known;
         }
         let seal = record.seal.take(); // it covers everything else
         record.proof = self.keys.proof(ACTION, &record, seal.as_ref());

@@ -122,8 +122,8 @@ impl Bench {
     async fn performs(&self, record: &ActionRecord) -> Performed {
         let action = self.action(&record.name);
         match action.preconditions(record).await {
-            Ok(now) if now == record.preconditions => action.perform(record).await,
-            Ok(now) => panic!("the target changed: {} became {now}", record.preconditions),
+            Ok(now) if now == *record.preconditions => action.perform(record).await,
+            Ok(now) => panic!("the target changed: {:?} became {now}", record.preconditions),
             Err(outcome) => Performed::Ended(outcome),
         }
     }

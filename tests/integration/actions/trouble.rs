@@ -107,7 +107,7 @@ async fn a_target_that_changed_is_noticed() {
     bench.does("update_experiment", json!({ "experiment": "Math Hints", "weights": "60/40" })).await;
     for record in [&update, &start, &delete] {
         let now = bench.action(&record.name).preconditions(record).await.unwrap();
-        assert_ne!(now, record.preconditions, "{}", record.name);
+        assert_ne!(now, *record.preconditions, "{}", record.name);
     }
     assert_snapshot!(
         failure(bench.action("update_experiment").perform(&update).await),
@@ -146,7 +146,10 @@ async fn undo_takes_a_start_back_as_far_as_the_rules_go() {
     bench.performs(&record).await;
     let undo = record.undo.unwrap();
     assert_eq!(undo.label, "Undo: stop experiment");
-    assert_eq!(bench.does(&undo.name, undo.parameters).await, "Stopped “Math Hints”: no new users are enrolled.");
+    assert_eq!(
+        bench.does(&undo.name, undo.parameters.clone()).await,
+        "Stopped “Math Hints”: no new users are enrolled."
+    );
 }
 
 #[tokio::test]

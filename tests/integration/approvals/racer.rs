@@ -118,7 +118,7 @@ fn times() -> Times {
 
 /// What decides, over a store. Slack says who these people are, and nothing else.
 pub(super) async fn approvals(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Approvals {
-    approvals_under(store, clock, card(0).policy, keys()).await
+    approvals_under(store, clock, card(0).policy.into_inner(), keys()).await
 }
 
 /// The same where this is the policy.

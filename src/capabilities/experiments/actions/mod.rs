@@ -54,8 +54,7 @@ use crate::upgrade::{client::UpgradeClient, error::Error, experiment::Experiment
 ///
 /// The outcome of the action if its parameters cannot be parsed.
 pub(super) fn stored_parameters<T: DeserializeOwned>(record: &ActionRecord) -> Result<T, Outcome> {
-    serde_json::from_value(record.parameters.clone())
-        .map_err(|_| failed(ErrorKind::Execution, outcomes::unreadable_record()))
+    T::deserialize(&*record.parameters).map_err(|_| failed(ErrorKind::Execution, outcomes::unreadable_record()))
 }
 
 /// Returns the outcome of a change that did not happen.

@@ -112,7 +112,7 @@ impl ActionKind for UpdateExperiment {
             Err(error) => return not_sent(record, &error),
         };
         // The request replaces the whole experiment, so it must be based on exactly the state on the card.
-        if shown_state_of(record, &changes, &experiment.view) != record.preconditions
+        if shown_state_of(record, &changes, &experiment.view) != *record.preconditions
             && !changes.is_begun(&experiment.view, &record.preconditions["before"])
         {
             if record.sends > 1 {
@@ -181,7 +181,7 @@ impl ActionKind for UpdateExperiment {
         if lacking.is_empty() {
             return Probed::Happened(done(record, result(&changes)));
         }
-        if shown_state_of(record, &changes, &now) == record.preconditions {
+        if shown_state_of(record, &changes, &now) == *record.preconditions {
             return Probed::DidNotHappen;
         }
         let labels = |fields: Vec<Field>| fields.into_iter().map(Field::label).collect::<Vec<_>>();
@@ -246,7 +246,7 @@ impl UpdateExperiment {
         match self.0.single(changes.experiment).await {
             Ok(now) => match changes.lacking(&now.view).as_slice() {
                 [] => done(record, result(changes)),
-                _ if shown_state_of(record, changes, &now.view) == record.preconditions => {
+                _ if shown_state_of(record, changes, &now.view) == *record.preconditions => {
                     failed(access::kind(error), outcomes::refused_and_unchanged(error))
                 }
                 lacking => {

@@ -29,7 +29,7 @@ use super::{
 
 /// Reads the stored parameters as a type.
 fn stored<T: DeserializeOwned>(record: &ActionRecord) -> Result<T, Outcome> {
-    serde_json::from_value(record.parameters.clone())
+    T::deserialize(&*record.parameters)
         .map_err(|_| failed(ErrorKind::Execution, "The stored request can't be read, so nothing was done. Ask again."))
 }
 

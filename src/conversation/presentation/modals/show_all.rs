@@ -79,7 +79,7 @@ mod tests {
     fn invisible_characters_in_parameters_are_shown() {
         let saved = include_str!("../../../../tests/fixtures/shapes/action_record.json");
         let mut record = serde_json::from_str::<Vec<ActionRecord>>(saved).unwrap().remove(0);
-        record.parameters = serde_json::json!({ "users": ["ana\u{200b}", "\u{202e}nimda"] });
+        record.parameters = serde_json::json!({ "users": ["ana\u{200b}", "\u{202e}nimda"] }).into();
         let window = draw(&record, &ResolvedNames::default()).to_string();
         assert!(window.contains(r"ana\\u{200b}") && window.contains(r"\\u{202e}nimda"), "{window}");
     }
