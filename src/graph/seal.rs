@@ -185,7 +185,7 @@ pub fn hide(
     value: &mut Value,
     salt: &Salt,
     earlier: Option<Sealed>,
-    instead: impl Fn(&str, &Value, &str) -> Option<Value>,
+    instead: impl Fn(&str, &Value, &str) -> Option<String>,
 ) -> Option<Sealed> {
     let mut replaced = Vec::new();
     let mut sealed = Sealed::default();
@@ -212,7 +212,7 @@ pub fn hide(
     }
     for (place, replacement) in replaced {
         if let Some(leaf) = value.pointer_mut(&place) {
-            *leaf = replacement;
+            *leaf = replacement.into();
         }
     }
     Some(sealed)
@@ -258,11 +258,12 @@ mod tests {
         let salt = Salt::fresh();
         let whole = commitments(&event(), &salt, None).unwrap();
         let mut hidden = event();
-        let sealed = hide(&mut hidden, &salt, None, |place, _, _| (place == "/detail/text").then(|| json!("…")));
+        let sealed = hide(&mut hidden, &salt, None, |place, _, _| (place == "/detail/text").then(|| "…".to_owned()));
         assert_eq!(hidden["detail"]["text"], "…");
         assert_eq!(commitments(&hidden, &Salt::default(), sealed.as_ref()), Some(whole.clone()));
 
-        let more = hide(&mut hidden, &Salt::default(), sealed, |place, _, _| (place == "/kind").then(|| json!("…")));
+        let more =
+            hide(&mut hidden, &Salt::default(), sealed, |place, _, _| (place == "/kind").then(|| "…".to_owned()));
         assert_eq!(more.as_ref().unwrap().hidden.len(), 2);
         assert_eq!(commitments(&hidden, &Salt::default(), more.as_ref()), Some(whole), "also with two hidden values");
     }
@@ -272,7 +273,7 @@ mod tests {
         let salt = Salt::fresh();
         let whole = commitments(&event(), &salt, None);
         let mut forged = event();
-        let sealed = hide(&mut forged, &salt, None, |place, _, _| (place == "/detail/text").then(|| json!("…")));
+        let sealed = hide(&mut forged, &salt, None, |place, _, _| (place == "/detail/text").then(|| "…".to_owned()));
         forged["detail"]["again"] = json!("stop it");
         assert_ne!(commitments(&forged, &Salt::default(), sealed.as_ref()), whole);
         forged["detail"]["more"] = json!("and this");

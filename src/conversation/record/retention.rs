@@ -19,7 +19,7 @@ use countersign_graph::{
     conversing::Memories,
     store::{ActionChange, ActionFilter, AuditDraft, AuditEntry, AuditKind, Changes, Error, Forget, Store},
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::notebook::redact::{TYPED, placeholder};
 
@@ -125,7 +125,7 @@ fn without_words(record: Vec<AuditEntry>) -> Vec<AuditEntry> {
     let hide = |entry: &AuditEntry| {
         entry.clone().hide(|place, value, commitment| {
             let named = place.rsplit('/').next().is_some_and(|field| WORD_FIELDS.contains(&field));
-            ((named || place == TYPED) && value.is_string()).then(|| Value::String(placeholder(commitment)))
+            ((named || place == TYPED) && value.is_string()).then(|| placeholder(commitment))
         })
     };
     let read = record.iter().filter(|entry| entry.event.kind != AuditKind::Unreadable);

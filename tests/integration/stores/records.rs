@@ -370,7 +370,7 @@ pub(crate) async fn a_forgotten_thread_goes_on_from_what_stays(f: impl Fixture) 
 pub(crate) async fn a_record_can_be_kept_with_its_words_hidden(f: impl Fixture) {
     finished(&f, 1).await;
     let record = f.store().audit(&thread(1)).await.unwrap();
-    let hidden = record[1].clone().hide(|place, _, _| (place == "/detail/why").then(|| json!("[hidden]")));
+    let hidden = record[1].clone().hide(|place, _, _| (place == "/detail/why").then(|| "[hidden]".to_owned()));
     let forged = AuditEntry { hash: "feed".to_owned(), ..record[0].clone() };
     let forget = Forget { record: vec![hidden.clone(), forged], ..forgetting(&f, 1) };
     assert!(f.store().forget(&forget).await.unwrap());

@@ -40,10 +40,10 @@ impl Redaction {
     pub(super) fn apply(&self, entry: AuditEntry, people: &People) -> AuditEntry {
         entry.hide(|place, value, commitment| {
             if self.hides(place, value) {
-                return Some(Value::String(placeholder(commitment)));
+                return Some(placeholder(commitment));
             }
             let shown = value.as_str().filter(|_| self.pseudonyms).map(|text| people.pseudonymized(text))?;
-            (Some(shown.as_str()) != value.as_str()).then_some(Value::String(shown))
+            (Some(shown.as_str()) != value.as_str()).then_some(shown)
         })
     }
 
