@@ -10,9 +10,10 @@
 //!   `1` and `1.0` are the same number, and integers beyond 2⁵³ are not allowed: values with such
 //!   integers use the other form;
 //! - [`Form::Tagged`]: the values one after another, each with its kind and length. It is used for
-//!   changes and seals of version 2, and for all data without a key.
+//!   changes and seals of version 2, and for data without a key. Only audit entries write their values in yet another
+//!   form ([`super::seal`]).
 
-use std::fmt;
+use std::{fmt, io::Write as _};
 
 use ring::{digest::SHA256, hmac};
 use serde::{Deserialize, Serialize};
@@ -102,7 +103,7 @@ pub(crate) struct Hex([u8; 64]);
 impl Hex {
     /// Computes the SHA-256 of values that were written with [`encode`] and its neighbors.
     pub(crate) fn digest(bytes: &[u8]) -> Self {
-        Self::of(ring::digest::digest(&SHA256, bytes).as_ref())
+        Self::of(&sha256(bytes))
     }
 
     fn of(bytes: &[u8]) -> Self {
@@ -118,6 +119,19 @@ impl Hex {
     pub(crate) fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("hexadecimal digits are ASCII")
     }
+}
+
+/// Computes SHA-256.
+pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
+    ring::digest::digest(&SHA256, bytes).as_ref().try_into().expect("SHA-256 has 32 bytes")
+}
+
+/// Reads exactly `N` bytes from hexadecimal. `None` for all other texts, and for capital letters: nothing may be written in
+/// two ways.
+pub(crate) fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    hex::decode_to_slice(text, &mut bytes).ok()?;
+    (!text.bytes().any(|digit| digit.is_ascii_uppercase())).then_some(bytes)
 }
 
 /// Writes the kind, the length and the content of a value.
@@ -153,6 +167,21 @@ pub(crate) fn begin_object(members: usize, out: &mut Vec<u8>) {
 /// Writes a text like [`encode`].
 pub(crate) fn encode_text(text: &str, out: &mut Vec<u8>) {
     write_tagged(b's', text.as_bytes(), out);
+}
+
+/// Writes the kind and the content of a value without parts, but no length. Nothing may follow.
+pub(crate) fn encode_leaf(leaf: &Value, out: &mut Vec<u8>) {
+    match leaf {
+        Value::Null => out.push(b'n'),
+        Value::Bool(b) => out.extend_from_slice(&[b'b', u8::from(*b)]),
+        Value::Number(n) => write!(out, "d{n}").expect("a vector takes everything"),
+        Value::String(text) => {
+            out.push(b's');
+            out.extend_from_slice(text.as_bytes());
+        }
+        Value::Array(_) => out.push(b'a'),
+        Value::Object(_) => out.push(b'o'),
+    }
 }
 
 /// Writes an integer like [`encode`].

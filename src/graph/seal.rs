@@ -1,33 +1,54 @@
 //! Hides parts of an audit entry without breaking the hash chain.
 //!
-//! An entry's hash does not cover its values directly, but *commitments* to them. A value without
-//! parts (a string, a number, an empty list) is a *leaf*, and its commitment is SHA-256 over a salt
-//! and the value. Each entry has a random salt of 16 bytes; a leaf's own salt is SHA-256 over the
-//! entry's salt and the leaf's place. Consequently,
+//! An entry's hash does not cover its values directly, but *commitments* to them. A value without parts (a string, a
+//! number, an empty list) is a *leaf*. Each leaf has a salt of its own, and its commitment is SHA-256 over this salt and
+//! the leaf. The salts of all leaves are derived from the entry's salt, which is 16 random bytes. Consequently,
 //!
-//! - the holder of a complete entry has its salt, and can compute every commitment and, from them,
-//!   the hash;
-//! - a reader who may not see a leaf gets its commitment in the leaf's place, and the individual
-//!   salts of all other leaves instead of the entry's salt. The hash can still be computed, the
-//!   other leaves are still proven, and the hidden one cannot be guessed by trying likely values,
-//!   since its salt is missing;
+//! - the holder of a complete entry has its salt, and can compute every commitment and, from them, the hash;
+//! - a reader who may not see a leaf gets its commitment in the leaf's place, and the individual salts of all other
+//!   leaves instead of the entry's salt. The hash can still be computed, the other leaves are still proven, and the
+//!   hidden one cannot be guessed by trying likely values, since its salt is missing;
 //! - the holder of a copy of a hidden value and its salt can later prove that this was the value.
 //!
-//! The place of a leaf (its JSON Pointer) and the number of leaves are not hidden. The time and the
-//! kind of an event are never hidden.
+//! The place of a leaf (its JSON Pointer) and the number of leaves are not hidden. The time and the kind of an event are
+//! never hidden.
 //!
-//! Two other designs were rejected: hashing the redacted text, since then nothing could be redacted
-//! later, and hashing the bare value, since a status or a name is easily guessed.
+//! # Version 3
+//!
+//! This version is used for all new entries. The leaves are sorted by the bytes of their places and numbered from 0.
+//!
+//! - The salts of the leaves 2k and 2k + 1 are the first and the second half of SHA-256 over the entry's salt (16 bytes)
+//!   and k (4 bytes, big-endian).
+//! - The commitment to a leaf is SHA-256 over its salt (16 bytes), a letter for its kind, and its content: `n` is null,
+//!   `b` a boolean (a byte, 0 or 1), `d` a number (in decimal digits, as in JSON), `s` a text (in UTF-8), `a` an empty
+//!   list and `o` an empty object. The length is not included, since the salt has a fixed length and nothing follows.
+//! - The *root* is SHA-256 over all leaves in their order: for each, the length of its place in bytes (4 bytes,
+//!   big-endian), its place and its commitment (32 bytes). [`super::store::AuditEntry`]'s hash covers the root.
+//!
+//! In an entry that is hidden in part, salts and commitments are in hexadecimal, in lower case.
+//!
+//! # Earlier versions
+//!
+//! They are only verified and hidden. Version 2 takes about twice as many blocks of SHA-256, since everything is hashed in
+//! hexadecimal and with its length: a leaf's salt is SHA-256 over the entry's salt and the leaf's place, each
+//! commitment is SHA-256 over the leaf's salt and the leaf, and there is no root: the entry's hash covers all places and
+//! commitments. All of these are written as in [`super::digest`]. Version 1 has no commitments. Its hash covers the values
+//! themselves, so an entry can only be hidden as a whole.
+//!
+//! # Rejected designs
+//!
+//! Two other designs were rejected: hashing the redacted text, since then nothing could be redacted later, and hashing
+//! the bare value, since a status or a name is easily guessed.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{
-    digest::{self, Hex},
-    pointer,
-};
+use super::{digest, pointer};
+
+pub(crate) mod second;
+pub(crate) mod third;
 
 /// A salt, which prevents guessing the value of a commitment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,39 +58,50 @@ pub struct Salt(String);
 impl Salt {
     /// Creates a salt of 16 random bytes.
     pub fn fresh() -> Self {
-        Self(hex::encode(rand::random::<[u8; 16]>()))
+        Self::of(&rand::random())
     }
 
-    /// Returns true if there is no salt, as in entries of earlier versions and in sealed ones.
+    /// Returns true if there is no salt, as in entries of the first version and in sealed ones.
     pub fn is_none(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns the salt of one leaf.
-    fn of_leaf(&self, place: &str) -> Self {
-        Self(leaf_salt(&self.0, place, &mut Vec::new()).as_str().to_owned())
+    fn of(bytes: &[u8; 16]) -> Self {
+        Self(hex::encode(bytes))
     }
 
-    /// Returns the commitment to a value.
-    fn commit(&self, value: &Value) -> String {
-        commitment(&self.0, value, &mut Vec::new()).as_str().to_owned()
+    /// Returns the bytes. `None` unless there are 16, as everywhere in version 3.
+    fn bytes(&self) -> Option<[u8; 16]> {
+        digest::from_hex(&self.0)
     }
 }
 
-/// Returns the salt of one leaf. `space` is reused for each: an entry has dozens of leaves.
-fn leaf_salt(salt: &str, place: &str, space: &mut Vec<u8>) -> Hex {
-    space.clear();
-    digest::encode_text(salt, space);
-    digest::encode_text(place, space);
-    Hex::digest(space)
+/// The version of an entry's hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Version {
+    First,
+    Second,
+    Third,
 }
 
-/// Returns the commitment to a leaf, with its own salt.
-fn commitment(own_salt: &str, leaf: &Value, space: &mut Vec<u8>) -> Hex {
-    space.clear();
-    digest::encode_text(own_salt, space);
-    digest::encode(leaf, space);
-    Hex::digest(space)
+impl Version {
+    /// Returns the salt of a leaf, if it can be derived from the entry's salt.
+    fn own_salt(self, salt: &Salt, number: usize, place: &str) -> Option<Salt> {
+        match self {
+            Self::First => None,
+            Self::Second => Some(second::own_salt(salt, place)),
+            Self::Third => third::own_salt(salt, number),
+        }
+    }
+
+    /// Returns the commitment to a leaf, if its own salt has the right form.
+    fn commit(self, own: &Salt, leaf: &Value) -> Option<String> {
+        match self {
+            Self::First => None,
+            Self::Second => Some(second::commit(own, leaf)),
+            Self::Third => third::commit(own, leaf),
+        }
+    }
 }
 
 /// The hidden parts of an entry, and the proof of the rest.
@@ -99,104 +131,50 @@ pub(crate) fn leaves_at<'v>(place: &str, value: &'v Value) -> Vec<Leaf<'v>> {
 
 fn collect<'a>(value: &'a Value, place: &mut String, found: &mut Vec<Leaf<'a>>) {
     let length = place.len();
-    let mut visit = |step: &str, part: &'a Value, place: &mut String| {
-        pointer::push(place, step);
-        collect(part, place, found);
-        place.truncate(length);
-    };
     match value {
-        Value::Object(parts) if !parts.is_empty() => parts.iter().for_each(|(name, part)| visit(name, part, place)),
+        Value::Object(parts) if !parts.is_empty() => {
+            for (name, part) in parts {
+                pointer::push(place, name);
+                collect(part, place, found);
+                place.truncate(length);
+            }
+        }
         Value::Array(parts) if !parts.is_empty() => {
-            parts.iter().enumerate().for_each(|(n, part)| visit(&n.to_string(), part, place));
+            for (n, part) in parts.iter().enumerate() {
+                write!(place, "/{n}").expect("a string takes everything");
+                collect(part, place, found);
+                place.truncate(length);
+            }
         }
         leaf => found.push((place.clone(), leaf)),
     }
 }
 
-/// The commitments to all the leaves of a value, each with its place, in the order of the places.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Commitments(Vec<(String, Commitment)>);
+/// An entry that cannot be hidden in part, since a leaf has neither a commitment nor a salt.
+#[derive(Debug)]
+pub(crate) struct NotInPart;
 
-/// A commitment, computed or as it is stored.
-#[derive(Clone, Debug)]
-enum Commitment {
-    Computed(Hex),
-    Stored(String),
-}
-
-impl Commitment {
-    fn as_str(&self) -> &str {
-        match self {
-            Self::Computed(hex) => hex.as_str(),
-            Self::Stored(text) => text,
-        }
-    }
-}
-
-impl PartialEq for Commitment {
-    fn eq(&self, other: &Self) -> bool {
-        self.as_str() == other.as_str()
-    }
-}
-
-impl Eq for Commitment {}
-
-impl Commitments {
-    /// Computes the commitments with the entry's salt or, if `sealed` is given, takes or computes them from it. `None` if a
-    /// leaf has neither a commitment nor a salt, or both.
-    pub(crate) fn to(leaves: Vec<Leaf<'_>>, salt: &Salt, sealed: Option<&Sealed>) -> Option<Self> {
-        if sealed.is_some_and(|sealed| sealed.hidden.len() + sealed.salts.len() != leaves.len()) {
-            return None;
-        }
-        let mut space = Vec::with_capacity(256);
-        let mut commit = |place: &str, leaf: &Value| match sealed {
-            None => {
-                let own = leaf_salt(&salt.0, place, &mut space);
-                Some(Commitment::Computed(commitment(own.as_str(), leaf, &mut space)))
-            }
-            Some(sealed) => match sealed.hidden.get(place) {
-                Some(stored) => Some(Commitment::Stored(stored.clone())),
-                None => Some(Commitment::Computed(commitment(&sealed.salts.get(place)?.0, leaf, &mut space))),
-            },
-        };
-        let all = leaves.into_iter().map(|(place, leaf)| {
-            let commitment = commit(&place, leaf)?;
-            Some((place, commitment))
-        });
-        let mut all = all.collect::<Option<Vec<_>>>()?;
-        all.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        Some(Self(all))
-    }
-
-    /// Writes them as one object, with their places as names, in the form that is hashed.
-    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        digest::begin_object(self.0.len(), out);
-        for (place, commitment) in &self.0 {
-            digest::encode_text(place, out);
-            digest::encode_text(commitment.as_str(), out);
-        }
-    }
-}
-
-/// Hides the leaves for which `instead` returns a replacement; it is called with the place, the
-/// leaf and its commitment. `earlier` holds the leaves that are already hidden. Returns `None` if
-/// nothing is hidden.
-pub fn hide(
+/// Hides the leaves for which `instead` returns a replacement; it is called with the place, the leaf and its commitment.
+/// `earlier` holds the leaves that are already hidden. Returns `None` if nothing more is hidden.
+pub(crate) fn hide(
     value: &mut Value,
+    version: Version,
     salt: &Salt,
-    earlier: Option<Sealed>,
+    earlier: Option<&Sealed>,
     instead: impl Fn(&str, &Value, &str) -> Option<String>,
-) -> Option<Sealed> {
+) -> Result<Option<Sealed>, NotInPart> {
+    let mut leaves = leaves(value);
+    leaves.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
     let mut replaced = Vec::new();
     let mut sealed = Sealed::default();
-    for (place, leaf) in leaves(value) {
-        if let Some(commitment) = earlier.as_ref().and_then(|earlier| earlier.hidden.get(&place)) {
+    for (number, (place, leaf)) in leaves.into_iter().enumerate() {
+        if let Some(commitment) = earlier.and_then(|earlier| earlier.hidden.get(&place)) {
             sealed.hidden.insert(place, commitment.clone());
             continue;
         }
-        let earlier_salt = earlier.as_ref().and_then(|earlier| earlier.salts.get(&place).cloned());
-        let own = earlier_salt.unwrap_or_else(|| salt.of_leaf(&place));
-        let commitment = own.commit(leaf);
+        let earlier_salt = earlier.and_then(|earlier| earlier.salts.get(&place).cloned());
+        let own = earlier_salt.or_else(|| version.own_salt(salt, number, &place)).ok_or(NotInPart)?;
+        let commitment = version.commit(&own, leaf).ok_or(NotInPart)?;
         match instead(&place, leaf, &commitment) {
             Some(replacement) => {
                 replaced.push((place.clone(), replacement));
@@ -208,24 +186,38 @@ pub fn hide(
         }
     }
     if replaced.is_empty() {
-        return earlier;
+        return Ok(None);
     }
     for (place, replacement) in replaced {
         if let Some(leaf) = value.pointer_mut(&place) {
             *leaf = replacement.into();
         }
     }
-    Some(sealed)
+    Ok(Some(sealed))
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
 
-    fn commitments(value: &Value, salt: &Salt, sealed: Option<&Sealed>) -> Option<Commitments> {
-        Commitments::to(leaves(value), salt, sealed)
+    const VERSIONS: [Version; 2] = [Version::Second, Version::Third];
+
+    /// Returns what the entry's hash covers.
+    fn covered(version: Version, value: &Value, salt: &Salt, sealed: Option<&Sealed>) -> Option<Vec<u8>> {
+        match version {
+            Version::First => None,
+            Version::Second => second::encode_commitments(leaves(value), salt, sealed),
+            Version::Third => third::root(leaves(value), salt, sealed).map(|root| root.to_vec()),
+        }
+    }
+
+    /// Hides these places. Panics if that hides nothing.
+    fn hidden(version: Version, value: &mut Value, salt: &Salt, earlier: Option<&Sealed>, places: &[&str]) -> Sealed {
+        let instead = |place: &str, _: &Value, _: &str| places.contains(&place).then(|| "…".to_owned());
+        hide(value, version, salt, earlier, instead).unwrap().unwrap()
     }
 
     fn event() -> Value {
@@ -243,49 +235,113 @@ mod tests {
     }
 
     #[test]
-    fn commitments_are_written_like_the_object_that_they_are() {
-        let all = commitments(&json!({ "a": { "b": 1 }, "a-b": [null], "": {} }), &Salt::fresh(), None).unwrap();
-        let object: Value =
-            all.0.iter().map(|(place, commitment)| (place.clone(), Value::from(commitment.as_str()))).collect();
-        let (mut written, mut expected) = (Vec::new(), Vec::new());
-        all.encode(&mut written);
+    fn commitments_of_version_2_are_written_like_the_object_that_they_are() {
+        let value = json!({ "a": { "b": 1 }, "a-b": [null], "": {} });
+        let salt = Salt::fresh();
+        let all = hide(&mut value.clone(), Version::Second, &salt, None, |_, _, _| Some(String::new()));
+        let object: Value = all
+            .unwrap()
+            .unwrap()
+            .hidden
+            .into_iter()
+            .map(|(place, commitment)| (place, Value::from(commitment)))
+            .collect();
+        let mut expected = Vec::new();
         digest::encode(&object, &mut expected);
-        assert_eq!(written, expected);
+        assert_eq!(covered(Version::Second, &value, &salt, None), Some(expected));
     }
 
     #[test]
-    fn hiding_changes_no_commitment() {
-        let salt = Salt::fresh();
-        let whole = commitments(&event(), &salt, None).unwrap();
-        let mut hidden = event();
-        let sealed = hide(&mut hidden, &salt, None, |place, _, _| (place == "/detail/text").then(|| "…".to_owned()));
-        assert_eq!(hidden["detail"]["text"], "…");
-        assert_eq!(commitments(&hidden, &Salt::default(), sealed.as_ref()), Some(whole.clone()));
+    fn hiding_changes_nothing_that_the_hash_covers() {
+        for version in VERSIONS {
+            let salt = Salt::fresh();
+            let whole = covered(version, &event(), &salt, None);
+            let mut shown = event();
+            let sealed = hidden(version, &mut shown, &salt, None, &["/detail/text"]);
+            assert_eq!(shown["detail"]["text"], "…");
+            assert_eq!(covered(version, &shown, &Salt::default(), Some(&sealed)), whole);
 
-        let more =
-            hide(&mut hidden, &Salt::default(), sealed, |place, _, _| (place == "/kind").then(|| "…".to_owned()));
-        assert_eq!(more.as_ref().unwrap().hidden.len(), 2);
-        assert_eq!(commitments(&hidden, &Salt::default(), more.as_ref()), Some(whole), "also with two hidden values");
+            let more = hidden(version, &mut shown, &Salt::default(), Some(&sealed), &["/kind", "/detail/a~1b/0"]);
+            assert_eq!((more.hidden.len(), more.salts.len()), (3, 3));
+            assert_eq!(covered(version, &shown, &Salt::default(), Some(&more)), whole, "also in two rounds");
+        }
     }
 
     #[test]
     fn what_is_shown_cannot_be_changed() {
-        let salt = Salt::fresh();
-        let whole = commitments(&event(), &salt, None);
-        let mut forged = event();
-        let sealed = hide(&mut forged, &salt, None, |place, _, _| (place == "/detail/text").then(|| "…".to_owned()));
-        forged["detail"]["again"] = json!("stop it");
-        assert_ne!(commitments(&forged, &Salt::default(), sealed.as_ref()), whole);
-        forged["detail"]["more"] = json!("and this");
-        assert_eq!(commitments(&forged, &Salt::default(), sealed.as_ref()), None, "a leaf without a salt");
+        for version in VERSIONS {
+            let salt = Salt::fresh();
+            let whole = covered(version, &event(), &salt, None);
+            let mut forged = event();
+            let sealed = hidden(version, &mut forged, &salt, None, &["/detail/text"]);
+            forged["detail"]["again"] = json!("stop it");
+            assert_ne!(covered(version, &forged, &Salt::default(), Some(&sealed)), whole);
+            forged["detail"]["more"] = json!("and this");
+            assert_eq!(covered(version, &forged, &Salt::default(), Some(&sealed)), None, "a leaf without a salt");
+        }
     }
 
     #[test]
     fn the_same_value_is_hidden_differently_each_time() {
-        let salt = Salt::fresh();
-        let all = commitments(&event(), &salt, None).unwrap();
-        let at = |place: &str| all.0.iter().find(|(at, _)| at == place).map(|(_, commitment)| commitment);
-        assert!(at("/detail/text").is_some() && at("/detail/text") != at("/detail/again"));
-        assert_ne!(all, commitments(&event(), &Salt::fresh(), None).unwrap());
+        for version in VERSIONS {
+            let hide = |salt| hidden(version, &mut event(), salt, None, &["/detail/text", "/detail/again"]).hidden;
+            let salt = Salt::fresh();
+            let once = hide(&salt);
+            assert_ne!(once["/detail/text"], once["/detail/again"]);
+            assert_eq!(once, hide(&salt));
+            assert_ne!(once["/detail/text"], hide(&Salt::fresh())["/detail/text"]);
+        }
+    }
+
+    /// Returns leaves that are alike in some way.
+    fn any_leaf() -> impl Strategy<Value = Value> {
+        const WORDS: [&str; 8] = ["", "n", "1", "-1", "true", "\u{1}", "ä", "[]"];
+        prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            (-1_i64..2).prop_map(Value::from),
+            Just(json!(-0.5)),
+            Just(json!([])),
+            Just(json!({})),
+            prop::sample::select(&WORDS[..]).prop_map(Value::from),
+        ]
+    }
+
+    fn any_event() -> impl Strategy<Value = Value> {
+        any_leaf().prop_recursive(3, 16, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map("[a/~ä0-]{0,3}", inner, 0..4)
+                    .prop_map(|parts| Value::Object(parts.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn any_leaves_can_be_hidden_in_any_order(event in any_event(), chosen in any::<[u8; 64]>()) {
+            let places: Vec<_> = leaves(&event).into_iter().map(|(place, _)| place).collect();
+            let round = |round| places.iter().zip(chosen).filter(move |(_, n)| n % 4 == round).map(|(place, _)| &**place);
+            for version in VERSIONS {
+                let mut salt = Salt::fresh();
+                let whole = covered(version, &event, &salt, None);
+                let (mut shown, mut sealed) = (event.clone(), None);
+                for n in 0..3 {
+                    let places: Vec<_> = round(n).collect();
+                    if !places.is_empty() {
+                        sealed = Some(hidden(version, &mut shown, &salt, sealed.as_ref(), &places));
+                        salt = Salt::default();
+                    }
+                    prop_assert_eq!(&covered(version, &shown, &salt, sealed.as_ref()), &whole);
+                }
+            }
+        }
+
+        #[test]
+        fn different_events_have_different_roots(a in any_event(), b in any_event()) {
+            let salt = Salt::fresh();
+            let root = |event: &Value| covered(Version::Third, event, &salt, None).unwrap();
+            prop_assert_eq!(a == b, root(&a) == root(&b));
+        }
     }
 }

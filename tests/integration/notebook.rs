@@ -97,7 +97,7 @@ fn events(chart: &str) -> Vec<AuditDraft> {
         .enumerate()
         .map(|(n, (kind, by, detail, of_action))| {
             let at = Timestamp(1_767_268_000_000 + 7_000 * n as i64);
-            let salt = serde_json::from_value(json!(format!("5a17{n:02}"))).unwrap();
+            let salt = serde_json::from_value(json!(format!("5a17{n:028}"))).unwrap();
             let event = AuditDraft { salt, ..AuditDraft::new(kind, at, by.map(Into::into), detail) };
             if of_action { about(event) } else { event }
         })
@@ -415,7 +415,7 @@ async fn an_old_record_is_exported_and_hidden_only_as_a_whole() {
     let old = || {
         let mut events = events("");
         events.truncate(3);
-        events.into_iter().map(|event| AuditDraft { salt: Default::default(), ..event }).collect::<Vec<_>>()
+        events.into_iter().map(|event| AuditDraft { format: 2, salt: Default::default(), ..event }).collect::<Vec<_>>()
     };
     let open = exported(old(), Redaction::default()).await;
     assert_eq!(verify(&open.jsonl.bytes).unwrap().withheld, 0);

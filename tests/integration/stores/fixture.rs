@@ -210,7 +210,8 @@ pub(crate) fn event(detail: &str) -> AuditDraft {
         by: Some("ana".into()),
         action: None,
         detail: json!({ "why": detail }),
-        salt: serde_json::from_value(json!("5a17")).unwrap(),
+        format: AuditDraft::FORMAT,
+        salt: serde_json::from_value(json!("5a17".repeat(8))).unwrap(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Formatting shared by several parts of the notebook.
 
 use countersign_core::clock::Timestamp;
-use countersign_graph::store::{AuditEntry, ChainFault};
+use countersign_graph::store::{AuditDraft, AuditEntry, ChainFault};
 use sha2::{Digest as _, Sha256};
 
 /// Returns the SHA-256 hash in hexadecimal.
@@ -19,9 +19,16 @@ pub(super) fn broken(entry: &AuditEntry, wrong: &ChainFault) -> (String, String)
         ChainFault::Hash { expected: Some(expected) } => {
             (format!("it says that its hash is {}", shown(&entry.hash)), format!("its content has hash {expected}"))
         }
+        ChainFault::Hash { expected: None } if entry.sealed.is_none() => {
+            ("its salt is missing or damaged".to_owned(), "16 bytes in hexadecimal, in lower case".to_owned())
+        }
         ChainFault::Hash { expected: None } => (
             "what is hidden of it and what is shown do not fit together".to_owned(),
-            "every value has either a salt or a commitment".to_owned(),
+            "every value has either a salt or a commitment, in hexadecimal".to_owned(),
+        ),
+        ChainFault::Format { found } => (
+            format!("its hash is of version {found}, which this program does not know"),
+            format!("at most {}, or a program that knows {found}", AuditDraft::FORMAT),
         ),
     }
 }
