@@ -330,7 +330,7 @@ fn forged(whole: &[u8], from: &str, to: &str) -> Vec<u8> {
     let (head, body) = text.split_once('\n').unwrap();
     let seal = hash(body);
     let body: String = body.lines().map(|old| line(&bare(old).replace(from, to))).collect();
-    let head = line(&bare(head).replace(&seal, &hash(&body)));
+    let head = line(&bare(head).replace(from, to).replace(&seal, &hash(&body)));
     (head + &body).into_bytes()
 }
 
@@ -374,6 +374,52 @@ async fn a_forger_who_writes_whole_lines_is_found_by_the_chain() {
     assert_snapshot!(broken, @"19 Some(18) it says that its hash is ‹hash›");
     let broken = told(&forged(&whole, "{\"seq\":17,", "{\"seq\":17,\"note\":\"mine\","));
     assert_snapshot!(broken, @"18 Some(17) there is something in it that does not belong there");
+}
+
+#[tokio::test]
+async fn an_entry_of_another_version_is_told_as_such() {
+    let whole = of_everything(Redaction::default()).await.jsonl.bytes;
+    assert!(whole.starts_with(b"{\"countersign_notebook\":2,"));
+    let broken = told(&forged(&whole, "\"countersign_notebook\":2", "\"countersign_notebook\":1"));
+    assert_snapshot!(broken, @"2 Some(1) its hash is of version 3");
+    let salt = |n| format!("\"format\":3,\"salt\":\"5a17{n:028}\"");
+    let broken = told(&forged(&whole, &salt(4), &salt(4).replace('3', "4")));
+    assert_snapshot!(broken, @"6 Some(5) its hash is of version 4, which this program does not know");
+    let broken = told(&forged(&whole, &salt(4), &salt(4).replace("5a17", "5a1")));
+    assert_snapshot!(broken, @"6 Some(5) its salt is missing or damaged");
+    let broken = told(&forged(&whole, &salt(4), &salt(4).replace("\"format\":3,", "")));
+    assert_snapshot!(broken, @"6 Some(5) it says that its hash is ‹hash›");
+
+    let hides = redaction(|record| record.redact = vec!["why".to_owned()]);
+    let whole = String::from_utf8(of_everything(hides).await.jsonl.bytes).unwrap();
+    let (_, salts) = whole.split_once("\"salts\":{\"/action\":\"").unwrap();
+    let broken = told(&forged(whole.as_bytes(), &salts[..32], &salts[..31]));
+    assert_snapshot!(broken, @"6 Some(5) what is hidden of it and what is shown do not fit together");
+}
+
+/// The hash is what the program wrote that knew only versions 1 and 2.
+#[tokio::test]
+async fn a_record_of_version_2_is_exported_as_before_and_can_go_on_in_version_3() {
+    let chart = "4c4b6a3be1314ab86138bef4314dde022e600960d8689a2c8f8631802d20dab6";
+    let earlier = || -> Vec<_> {
+        let with_salt = |(n, event)| {
+            let salt = serde_json::from_value(json!(format!("5a17{n:02}"))).unwrap();
+            AuditDraft { format: 2, salt, ..event }
+        };
+        events(chart).into_iter().enumerate().map(with_salt).collect()
+    };
+    let last = "8d1c91a98529bbf729577471fad3b3a0f45b812c9cbe95965fc13916b8b46465";
+    for (redacted, hidden) in [(vec![], 0), (vec!["text".to_owned()], 4)] {
+        let hides = || redaction(|record| record.redact.clone_from(&redacted));
+        let exported_before = exported(earlier(), hides()).await;
+        assert_eq!(exported_before.last, last);
+        assert!(exported_before.jsonl.bytes.starts_with(b"{\"countersign_notebook\":1,"));
+        assert_eq!(verify(&exported_before.jsonl.bytes).unwrap().hidden, hidden);
+
+        let both = exported(earlier().into_iter().chain(events(chart)).collect(), hides()).await;
+        assert!(both.jsonl.bytes.starts_with(b"{\"countersign_notebook\":2,"));
+        assert_eq!(verify(&both.jsonl.bytes).unwrap().hidden, 2 * hidden);
+    }
 }
 
 #[tokio::test]

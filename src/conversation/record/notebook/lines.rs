@@ -10,8 +10,14 @@ use serde::{Deserialize, Serialize};
 
 use super::words::sha256;
 
-/// The version of this format.
-pub const FORMAT: u32 = 1;
+/// The version of this format. Version 1 contains no entries whose hash is of version 3. A notebook without such entries is
+/// still written in version 1.
+pub const FORMAT: u32 = 2;
+
+/// Returns the earliest version of this format in which the entry can be.
+pub(super) fn format_of(entry: &AuditEntry) -> u32 {
+    if entry.event.format < 3 { 1 } else { 2 }
+}
 
 /// The first line of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,7 +71,7 @@ impl Head {
         files: Vec<FileLine>,
     ) -> Self {
         Self {
-            countersign_notebook: FORMAT,
+            countersign_notebook: record.iter().map(format_of).max().unwrap_or(FORMAT),
             exporter: format!("countersign {}", env!("CARGO_PKG_VERSION")),
             exported_at: at,
             thread: thread.to_string(),
