@@ -4,11 +4,14 @@ use std::time::Duration;
 
 use countersign::{
     config::{Config, ContextRule, Envelope, Rule},
-    sandbox::upgrade::faults::Down,
+    sandbox::{slack::ledger::Attempt, upgrade::faults::Down},
 };
 use insta::assert_snapshot;
 
-use crate::support::{bot::TestBot, short::in_short};
+use crate::support::{
+    bot::{TestBot, eventually},
+    short::in_short,
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_platform_at_a_glance() {
@@ -310,9 +313,14 @@ async fn it_does_not_answer_itself() {
     let (bot, mut thread) = TestBot::hears("ana", "list experiments").await;
     thread.says("ana", "start Math Hints").await;
     thread.clicked("ana", "Start experiment").await;
-    let deliveries = bot.slack.recorded().deliveries;
-    let of_ours = |kind: &str| deliveries.iter().filter(|d| d.payload["event"]["subtype"] == kind).count();
-    assert!(of_ours("message_changed") > 0, "edits of our own messages are delivered to us");
+    // Slack tells of the last edit after it has answered it.
+    eventually("the delivery of an edit of our own message", || {
+        let deliveries = bot.slack.recorded().deliveries;
+        let of_edits = |attempt: &&Attempt| attempt.payload["event"]["subtype"] == "message_changed";
+        deliveries.iter().find(of_edits).is_some_and(|attempt| attempt.acknowledged_after_ms.is_some())
+    })
+    .await;
+    bot.settled().await;
     assert_eq!(thread.messages().len(), 3, "a table, a record, a reply");
 }
 
