@@ -23,7 +23,7 @@ pub struct Fact {
 /// The question to a person who must approve a change, with the exact change.
 ///
 /// It is created by code from validated parameters, never from the text of a model.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Card {
     /// The action and its object as a question: `Start “Math Hints”?`
     pub title: String,

@@ -17,6 +17,7 @@ mod kind;
 mod label;
 mod new_record;
 mod outcome;
+mod parts;
 mod reader;
 mod record;
 mod request;
@@ -33,6 +34,7 @@ pub use self::{
     label::Label,
     new_record::NewRecord,
     outcome::{ErrorKind, IS_BACK, Outcome},
+    parts::Parts,
     reader::Reader,
     record::{ActionRecord, Edit, Replacement, Settlement, Undo},
     request::ActionRequest,

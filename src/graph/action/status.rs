@@ -73,6 +73,11 @@ impl Status {
         }
     }
 
+    /// Returns true if the action waits for a decision or is to be carried out.
+    pub fn is_in_progress(self) -> bool {
+        matches!(self, Self::Pending | Self::Approved | Self::Intent)
+    }
+
     /// Returns true if the action is waiting for a person's decision.
     pub fn is_open(self) -> bool {
         self == Self::Pending

@@ -2,7 +2,7 @@
 
 use countersign_core::ids::{ActionId, ApprovalId, ThreadId};
 use countersign_graph::{
-    action::{ActionRecord, Label, Status},
+    action::{ActionRecord, Label, Parts, Status},
     store::{ActionChange, ActionFilter, Error},
 };
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
@@ -24,11 +24,15 @@ pub(super) struct StoredAction {
     status: Status,
     requested_at: i64,
     labels: Vec<String>,
+    /// The record without its parts.
     record: Vec<u8>,
+    /// The parts; `None` if the action has them already.
+    parts: Option<Vec<u8>>,
 }
 
-impl From<&ActionChange> for StoredAction {
-    fn from(ActionChange { expected, record }: &ActionChange) -> Self {
+impl StoredAction {
+    /// Serializes a change. `has_parts` is true if the action has the parts of the record already.
+    pub(super) fn new(ActionChange { expected, record }: &ActionChange, has_parts: bool) -> Self {
         Self {
             id: record.id.clone(),
             approval: record.approval.clone(),
@@ -37,7 +41,8 @@ impl From<&ActionChange> for StoredAction {
             status: record.status,
             requested_at: record.requested_at.0,
             labels: record.labels().iter().map(Label::to_string).collect(),
-            record: packed(record),
+            record: packed(&record.without_parts()),
+            parts: (!has_parts).then(|| packed(&Parts::of(record))),
         }
     }
 }
@@ -53,8 +58,9 @@ pub(super) fn change(connection: &Connection, row: &ThreadRow, change: &StoredAc
         .optional()?;
     match (change.expected, stored) {
         (None, None) => {
-            const SQL: &str = "INSERT INTO actions (thread, action, approval, status, revision, requested_at, record) \
-                               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+            const SQL: &str = "INSERT INTO actions \
+                               (thread, action, approval, status, revision, requested_at, record, parts) \
+                               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
             connection.prepare_cached(SQL)?.execute(params![
                 row.id,
                 change.id.as_str(),
@@ -63,6 +69,7 @@ pub(super) fn change(connection: &Connection, row: &ThreadRow, change: &StoredAc
                 int(change.revision),
                 change.requested_at,
                 change.record,
+                change.parts,
             ])?;
             label(connection, connection.last_insert_rowid(), change)
         }
@@ -71,6 +78,7 @@ pub(super) fn change(connection: &Connection, row: &ThreadRow, change: &StoredAc
         {
             const KEYS: &str = "UPDATE actions SET approval = ?2, requested_at = ?3 WHERE id = ?1";
             const SQL: &str = "UPDATE actions SET status = ?2, revision = ?3, record = ?4 WHERE id = ?1";
+            const PARTS: &str = "UPDATE actions SET parts = ?2 WHERE id = ?1";
             // A column that is set is written to all of its indexes, even if its value is the same.
             if !has_same_keys {
                 let values = params![id, change.approval.as_str(), change.requested_at];
@@ -78,11 +86,14 @@ pub(super) fn change(connection: &Connection, row: &ThreadRow, change: &StoredAc
             }
             let values = params![id, change.status.as_str(), int(change.revision), change.record];
             connection.prepare_cached(SQL)?.execute(values)?;
+            if let Some(parts) = &change.parts {
+                connection.prepare_cached(PARTS)?.execute(params![id, parts])?;
+            }
             label(connection, id, change)
         }
         (_, stored) => {
             let current = match stored {
-                Some(_) => find(connection, &row.thread, &change.id)?.map(|record| read(&record)).transpose()?,
+                Some(_) => find(connection, &row.thread, &change.id)?.map(|record| record.read()).transpose()?,
                 None => None,
             };
             Err(Error::ActionMoved { id: change.id.clone(), current: current.map(Box::new) }.into())
@@ -101,24 +112,51 @@ fn label(connection: &Connection, id: i64, change: &StoredAction) -> Result<(), 
 }
 
 /// Returns an action of a thread, still serialized.
-pub(super) fn find(connection: &Connection, thread: &ThreadId, id: &ActionId) -> Result<Option<Vec<u8>>, Failure> {
+pub(super) fn find(connection: &Connection, thread: &ThreadId, id: &ActionId) -> Result<Option<StoredRecord>, Failure> {
     let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(None) };
-    const SQL: &str = "SELECT record FROM actions WHERE thread = ?1 AND action = ?2";
+    const SQL: &str = "SELECT record, parts FROM actions WHERE thread = ?1 AND action = ?2";
     let mut select = connection.prepare_cached(SQL)?;
-    Ok(select.query_row(params![row.id, id.as_str()], |row| bytes(row, 0)).optional()?)
+    Ok(select.query_row(params![row.id, id.as_str()], |row| StoredRecord::of(row, 0)).optional()?)
 }
 
 /// Returns the action with this approval key, still serialized.
-pub(super) fn find_by_approval(connection: &Connection, approval: &ApprovalId) -> Result<Option<Vec<u8>>, Failure> {
-    let mut select = connection.prepare_cached("SELECT record FROM actions WHERE approval = ?1")?;
-    Ok(select.query_row([approval.as_str()], |row| bytes(row, 0)).optional()?)
+pub(super) fn find_by_approval(
+    connection: &Connection,
+    approval: &ApprovalId,
+) -> Result<Option<StoredRecord>, Failure> {
+    let mut select = connection.prepare_cached("SELECT record, parts FROM actions WHERE approval = ?1")?;
+    Ok(select.query_row([approval.as_str()], |row| StoredRecord::of(row, 0)).optional()?)
 }
 
-/// An action in a list: its place and its serialized record.
-pub(super) type StoredRecord = (String, Vec<u8>);
+/// An action, still serialized.
+#[derive(Debug)]
+pub(super) struct StoredRecord {
+    record: Vec<u8>,
+    /// The parts of the record; `None` if it is complete, as in earlier versions.
+    parts: Option<Vec<u8>>,
+}
+
+impl StoredRecord {
+    /// Takes a record from two columns.
+    fn of(row: &Row<'_>, first: usize) -> rusqlite::Result<Self> {
+        Ok(Self { record: bytes(row, first)?, parts: row.get(first + 1)? })
+    }
+
+    /// Parses the record.
+    pub(super) fn read(&self) -> Result<ActionRecord, Error> {
+        let record: ActionRecord = aside::parse_versioned("an action", &self.record, ActionRecord::FORMAT)?;
+        match &self.parts {
+            Some(parts) => Ok(record.with_parts(aside::parse("an action", parts)?)),
+            None => Ok(record),
+        }
+    }
+}
+
+/// An action in a list: its place and its record.
+pub(super) type Listed = (String, StoredRecord);
 
 /// Returns the actions selected by a filter, newest first, still serialized.
-pub(super) fn list(connection: &Connection, filter: &ActionFilter) -> Result<Vec<StoredRecord>, Failure> {
+pub(super) fn list(connection: &Connection, filter: &ActionFilter) -> Result<Vec<Listed>, Failure> {
     let mut values: Vec<Box<dyn ToSql>> = Vec::new();
     if let Some(thread) = &filter.thread {
         let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(Vec::new()) };
@@ -130,12 +168,12 @@ pub(super) fn list(connection: &Connection, filter: &ActionFilter) -> Result<Vec
     values.push(Box::new(i64::try_from(filter.limit).unwrap_or(i64::MAX)));
     let mut select = connection.prepare_cached(&list_sql(filter))?;
     let values: Vec<&dyn ToSql> = values.iter().map(AsRef::as_ref).collect();
-    let rows = select.query_map(values.as_slice(), |row| Ok((place(row, 0)?, bytes(row, 2)?)))?;
+    let rows = select.query_map(values.as_slice(), |row| Ok((place(row, 0)?, StoredRecord::of(row, 2)?)))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
 const FROM_ACTIONS: &str = "SELECT (SELECT team || '/' || channel || '/' || root FROM threads WHERE id = thread), \
-                            action, record FROM actions";
+                            action, record, parts FROM actions";
 
 /// Returns the statement for a filter. Its parameters are the thread, the statuses and the limit,
 /// as far as the filter has them.
@@ -163,27 +201,27 @@ pub(super) fn list_under(
     labels: &[String],
     statuses: &[Status],
     limit: usize,
-) -> Result<Vec<StoredRecord>, Failure> {
-    const BY_STATUS: &str = "SELECT a.requested_at, a.id, a.record, \
+) -> Result<Vec<Listed>, Failure> {
+    const BY_STATUS: &str = "SELECT a.requested_at, a.id, a.record, a.parts, \
                              (SELECT team || '/' || channel || '/' || root FROM threads WHERE id = a.thread), a.action FROM actions AS a INDEXED BY actions_by_status \
                              WHERE a.status IN (SELECT value FROM json_each(?2)) \
                              AND EXISTS (SELECT 1 FROM action_labels AS l \
                                          WHERE l.label = ?1 AND l.requested_at = a.requested_at AND l.action = a.id) \
                              ORDER BY a.requested_at DESC, a.id DESC LIMIT ?3";
-    const BY_LABEL: &str = "SELECT a.requested_at, a.id, a.record, \
+    const BY_LABEL: &str = "SELECT a.requested_at, a.id, a.record, a.parts, \
                              (SELECT team || '/' || channel || '/' || root FROM threads WHERE id = a.thread), a.action FROM action_labels AS l \
                             CROSS JOIN actions AS a ON a.id = l.action \
                             WHERE l.label = ?1 AND a.status IN (SELECT value FROM json_each(?2)) \
                             ORDER BY l.requested_at DESC, l.action DESC LIMIT ?3";
-    let is_in_progress = |status: &Status| matches!(status, Status::Pending | Status::Approved | Status::Intent);
-    let sql = if !statuses.is_empty() && statuses.iter().all(is_in_progress) { BY_STATUS } else { BY_LABEL };
+    let all_in_progress = !statuses.is_empty() && statuses.iter().all(|status| status.is_in_progress());
+    let sql = if all_in_progress { BY_STATUS } else { BY_LABEL };
     let statuses = json(&if statuses.is_empty() { Status::ALL.as_slice() } else { statuses });
     let limit_per_label = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut select = connection.prepare_cached(sql)?;
-    let mut found: Vec<(i64, i64, StoredRecord)> = Vec::new();
+    let mut found: Vec<(i64, i64, Listed)> = Vec::new();
     for label in labels {
         let rows = select.query_map(params![label, statuses, limit_per_label], |row| {
-            Ok((row.get(0)?, row.get(1)?, (place(row, 3)?, bytes(row, 2)?)))
+            Ok((row.get(0)?, row.get(1)?, (place(row, 4)?, StoredRecord::of(row, 2)?)))
         })?;
         for row in rows {
             found.push(row?);
@@ -195,14 +233,9 @@ pub(super) fn list_under(
     Ok(found.into_iter().map(|(_, _, record)| record).collect())
 }
 
-/// Parses a record.
-pub(super) fn read(record: &[u8]) -> Result<ActionRecord, Error> {
-    aside::parse_versioned("an action", record, ActionRecord::FORMAT)
-}
-
 /// Parses the records of a list, and reports those that cannot be read.
-pub(super) fn read_list(records: Vec<StoredRecord>, mut unreadable: impl FnMut(String, Error)) -> Vec<ActionRecord> {
-    let read = |(place, record): StoredRecord| match read(&record) {
+pub(super) fn read_list(records: Vec<Listed>, mut unreadable: impl FnMut(String, Error)) -> Vec<ActionRecord> {
+    let read = |(place, record): Listed| match record.read() {
         Ok(record) => Some(record),
         Err(error) => {
             unreadable(place, error);

@@ -6,7 +6,7 @@ use countersign_core::{
 };
 use countersign_graph::{
     action::Status,
-    store::{Changes, Error, Lease, Outbound, Seq, Then, TimerChange, Version},
+    store::{ActionChange, Changes, Error, Lease, Outbound, Seq, Then, TimerChange, Version},
 };
 use rusqlite::{Connection, params};
 
@@ -58,8 +58,9 @@ pub(super) struct StoredChanges {
     events: Vec<StoredEvent>,
 }
 
-impl From<&Changes> for StoredChanges {
-    fn from(changes: &Changes) -> Self {
+impl StoredChanges {
+    /// Serializes a write. `has_parts` returns true for the change of an action that has the parts of the record already.
+    pub(super) fn new(changes: &Changes, has_parts: impl Fn(&ActionChange) -> bool) -> Self {
         let Changes { commit, thread, steps, snapshot, acks, inbox_acks, messages, outbox, timers, actions, audit } =
             changes;
         Self {
@@ -73,13 +74,11 @@ impl From<&Changes> for StoredChanges {
             messages: messages.iter().map(json).collect(),
             outbox: outbox.iter().map(StoredOutgoing::from).collect(),
             timers: timers.clone(),
-            actions: actions.iter().map(StoredAction::from).collect(),
+            actions: actions.iter().map(|change| StoredAction::new(change, has_parts(change))).collect(),
             events: audit.iter().map(StoredEvent::from).collect(),
         }
     }
-}
 
-impl StoredChanges {
     /// Returns the position of the message whose body is that of a claimed one.
     pub(super) fn position_of(&self, claimed: &StoredClaimed) -> Option<usize> {
         self.outbox.iter().position(|message| message.body == claimed.outgoing.body)

@@ -25,7 +25,7 @@ impl SqliteStore {
         then: Then,
         holder: &Holder,
     ) -> Result<(Version, Vec<Claimed>), Error> {
-        let (sync, stored) = (changes::sync(changes), Arc::new(StoredChanges::from(changes)));
+        let (sync, stored) = (changes::sync(changes), Arc::new(self.stored(changes)));
         let (clock, now, until) = (self.clock.now(), holder.now, self.clock.now() + holder.ttl);
         let (lease, written) = (lease.clone(), Arc::clone(&stored));
         let both = move |connection: &Connection| {
@@ -52,7 +52,7 @@ impl SqliteStore {
         changes: &Changes,
         holder: Option<&Holder>,
     ) -> Result<(bool, Option<Acquired>), Error> {
-        let (stored, clock) = (StoredChanges::from(changes), self.clock.now());
+        let (stored, clock) = (self.stored(changes), self.clock.now());
         let (dedup, at, thread, holder) =
             (delivery.dedup.clone(), delivery.at, changes.thread.clone(), holder.cloned());
         let all = move |connection: &Connection| {
@@ -81,9 +81,17 @@ impl SqliteStore {
         Ok(Acquired { lease, saved, messages, decided: None })
     }
 
-    /// Notes the open cards of a write.
+    /// Serializes a write.
+    pub(super) fn stored(&self, changes: &Changes) -> StoredChanges {
+        StoredChanges::new(changes, |change| self.parts.has(change))
+    }
+
+    /// Notes the actions of a write that was made.
     pub(super) fn note_written(&self, changes: &Changes) {
-        changes.actions.iter().for_each(|change| self.cards.on_written(change));
+        for change in &changes.actions {
+            self.cards.on_written(change);
+            self.parts.note(change);
+        }
     }
 }
 

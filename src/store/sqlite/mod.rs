@@ -42,6 +42,7 @@ mod open;
 mod operations;
 mod outbox;
 mod parsing;
+mod parts;
 mod power;
 mod readers;
 mod recent;
@@ -73,6 +74,7 @@ pub struct SqliteStore {
     /// The entries that this process could not read.
     found: Arc<UnreadableEntries>,
     cards: KnownCards,
+    parts: parts::WrittenParts,
     /// The locks, which are only held; `None` if the store is read-only. This is the last field, so
     /// that the locks are released after the connections are closed.
     _locks: Option<[std::fs::File; 2]>,

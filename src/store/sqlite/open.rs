@@ -18,6 +18,7 @@ use crate::known_cards::KnownCards;
 use super::{
     SqliteStore,
     files::{self, Files, companion_file},
+    parts::WrittenParts,
     power,
     readers::Readers,
     schema,
@@ -180,6 +181,7 @@ impl SqliteStore {
             name: format!("SQLite {} ({file})", rusqlite::version()),
             found: Arc::default(),
             cards: KnownCards::default(),
+            parts: WrittenParts::default(),
             _locks: locks,
         })
     }

@@ -20,9 +20,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    SqliteStore, actions, aside,
-    changes::{self, StoredChanges},
-    dead_letters, forget, inbox,
+    SqliteStore, actions, aside, changes, dead_letters, forget, inbox,
     keys::json,
     leases, lists,
     mailbox::{self, MailboxDelivery},
@@ -97,7 +95,7 @@ impl Store for SqliteStore {
     async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error> {
         debug_assert_eq!(lease.thread, changes.thread, "a lease is only valid for its own thread");
         let sync = changes::sync(changes);
-        let (lease, stored, clock) = (lease.clone(), StoredChanges::from(changes), self.clock.now());
+        let (lease, stored, clock) = (lease.clone(), self.stored(changes), self.clock.now());
         let commit = move |connection: &_| changes::commit(connection, &lease, expected, &stored, then, clock);
         let version = self.writer.run_with(sync, commit).await?;
         self.note_written(changes);
@@ -121,7 +119,7 @@ impl Store for SqliteStore {
 
     async fn apply(&self, changes: &Changes) -> Result<(), Error> {
         let sync = changes::sync(changes);
-        let (stored, clock) = (StoredChanges::from(changes), self.clock.now());
+        let (stored, clock) = (self.stored(changes), self.clock.now());
         self.writer.run_with(sync, move |connection| changes::apply(connection, &stored, clock)).await?;
         self.note_written(changes);
         Ok(())
@@ -265,13 +263,13 @@ impl Store for SqliteStore {
     async fn action_by_approval(&self, approval: &ApprovalId) -> Result<Option<ActionRecord>, Error> {
         let approval = approval.clone();
         let record = self.readers.run(move |connection| actions::find_by_approval(connection, &approval)).await?;
-        record.map(|record| actions::read(&record)).transpose()
+        record.map(|record| record.read()).transpose()
     }
 
     async fn action(&self, thread: &ThreadId, id: &ActionId) -> Result<Option<ActionRecord>, Error> {
         let (thread, id) = (thread.clone(), id.clone());
         let record = self.readers.run(move |connection| actions::find(connection, &thread, &id)).await?;
-        record.map(|record| actions::read(&record)).transpose()
+        record.map(|record| record.read()).transpose()
     }
 
     async fn actions(&self, filter: &ActionFilter) -> Result<Vec<ActionRecord>, Error> {

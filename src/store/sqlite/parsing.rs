@@ -48,7 +48,7 @@ impl SqliteStore {
         saved
     }
 
-    pub(super) async fn read_actions(&self, records: Vec<actions::StoredRecord>) -> Vec<ActionRecord> {
+    pub(super) async fn read_actions(&self, records: Vec<actions::Listed>) -> Vec<ActionRecord> {
         let mut unreadable = Vec::new();
         let records = actions::read_list(records, |place, error| {
             unreadable.push((StoredPlace::Other("action", place), reason_of(&error)));

@@ -19,7 +19,7 @@ const MIGRATIONS: &[&str] = &[
     GRAPHS,
     PACKED,
     RECENT,
-    STEPS_TOGETHER,
+    WRITTEN_ONCE,
 ];
 
 /// Times are in milliseconds. Values that are searched or counted have columns; everything else is
@@ -298,9 +298,10 @@ INSERT OR IGNORE INTO recent_commits SELECT at / 86400000, thread, commit_id, ve
 DROP TABLE commits;
 ";
 
-/// The steps of one write are one row ([`super::steps`]), and values are packed with another dictionary. Existing values
-/// stay as they are, but earlier programs could not read new ones.
-const STEPS_TOGETHER: &str = "";
+/// The steps of one write are one row ([`super::steps`]), the parts of an action have a column of their own
+/// ([`super::parts`]), and values are packed with another dictionary. Existing values stay as they are, but earlier
+/// programs could not read new ones.
+const WRITTEN_ONCE: &str = "ALTER TABLE actions ADD COLUMN parts BLOB;";
 
 /// Returns the newest schema version that this program knows.
 pub(super) fn known() -> u32 {

@@ -69,9 +69,15 @@ impl Kept {
     pub(super) async fn read(&self, bot: &TestBot, record: &ActionRecord) -> String {
         match self {
             Self::InSqlite => {
-                let sql = "SELECT record FROM actions WHERE approval = ?1";
-                let packed: Vec<u8> = file(bot).query_row(sql, [record.approval.as_str()], |row| row.get(0)).unwrap();
-                String::from_utf8(packed::unpack(&packed).unwrap().into_owned()).unwrap()
+                let sql = "SELECT record, parts FROM actions WHERE approval = ?1";
+                let columns = |row: &rusqlite::Row<'_>| Ok([row.get(0)?, row.get(1)?]);
+                let [record, parts]: [Vec<u8>; 2] =
+                    file(bot).query_row(sql, [record.approval.as_str()], columns).unwrap();
+                let read =
+                    |packed| serde_json::from_slice::<serde_json::Value>(&packed::unpack(packed).unwrap()).unwrap();
+                let mut record = read(&record);
+                record.as_object_mut().unwrap().extend(read(&parts).as_object().unwrap().clone());
+                record.to_string()
             }
             Self::InRedis(server) => {
                 let (mut connection, place) = place(server, record).await;
@@ -84,7 +90,7 @@ impl Kept {
     pub(super) async fn write(&self, bot: &TestBot, record: &ActionRecord, text: &str) {
         match self {
             Self::InSqlite => {
-                let sql = "UPDATE actions SET record = ?1 WHERE approval = ?2";
+                let sql = "UPDATE actions SET record = ?1, parts = NULL WHERE approval = ?2";
                 assert_eq!(file(bot).execute(sql, (text.as_bytes(), record.approval.as_str())).unwrap(), 1);
             }
             Self::InRedis(server) => {

@@ -93,7 +93,7 @@ impl Fixture for Sqlite {
             }
             Place::Outgoing(thread, seq) => of_key("UPDATE outbox SET body = ?1 WHERE id = ?2", key(thread, *seq)),
             Place::Action(thread, id) => {
-                let sql = "UPDATE actions SET record = ?1 WHERE thread = ?2 AND action = ?3";
+                let sql = "UPDATE actions SET record = ?1, parts = NULL WHERE thread = ?2 AND action = ?3";
                 file.execute(sql, rusqlite::params![with, key(thread, 0) >> 32, id.as_str()]).unwrap()
             }
             Place::Audit(thread, seq) => of_key("UPDATE audit SET event = ?1 WHERE id = ?2", key(thread, *seq)),
@@ -150,6 +150,7 @@ fn unpack_all(file: &rusqlite::Connection) {
         ("steps", "id", "step"),
         ("snapshots", "thread", "snapshot"),
         ("actions", "id", "record"),
+        ("actions", "id", "parts"),
         ("outbox", "id", "body"),
         ("audit", "id", "event"),
     ] {
@@ -162,6 +163,7 @@ fn unpack_all(file: &rusqlite::Connection) {
         }
     }
     one_step_a_row(file);
+    put_parts_back(file);
     let entry = "json_object('seq', id & 4294967295, 'previous', coalesce(lag(hash) OVER (PARTITION BY id >> 32 ORDER BY id), ''), \
                  'event', json(CAST(event AS TEXT)), 'hash', hash)";
     file.execute_batch(&format!(
@@ -188,6 +190,20 @@ fn one_step_a_row(file: &rusqlite::Connection) {
             .unwrap();
         }
     }
+}
+
+/// Makes the records of actions complete.
+fn put_parts_back(file: &rusqlite::Connection) {
+    let mut select = file.prepare("SELECT id, record, parts FROM actions").unwrap();
+    let read = |text: Vec<u8>| serde_json::from_slice::<serde_json::Value>(&text).unwrap();
+    let rows = select.query_map([], |row| Ok((row.get(0)?, read(row.get(1)?), read(row.get(2)?))));
+    let rows: Vec<(i64, serde_json::Value, serde_json::Value)> = rows.unwrap().map(Result::unwrap).collect();
+    for (id, mut record, parts) in rows {
+        record.as_object_mut().unwrap().extend(parts.as_object().unwrap().clone());
+        let sql = "UPDATE actions SET record = CAST(?2 AS BLOB) WHERE id = ?1";
+        file.execute(sql, (id, record.to_string())).unwrap();
+    }
+    file.execute_batch("ALTER TABLE actions DROP COLUMN parts").unwrap();
 }
 
 /// Takes back the packing of values, and the keys by day.
