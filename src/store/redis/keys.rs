@@ -188,12 +188,13 @@ impl ScriptKeys {
     /// them.
     pub(super) fn of_thread(&self, thread: &ThreadId) -> Vec<String> {
         let prefix = prefix(thread.partition());
-        let of_thread = self.of_thread.iter().map(|key| format!("{prefix}thread:{thread}:{}", key.as_str()));
+        let thread = format!("{prefix}thread:{thread}:");
+        let of_thread = self.of_thread.iter().map(|key| [&*thread, key.as_str()].concat());
         self.in_partition(&prefix).chain(of_thread).collect()
     }
 
     fn in_partition(&self, prefix: &str) -> impl Iterator<Item = String> {
-        self.of_partition.iter().map(move |key| format!("{prefix}{}", key.as_str()))
+        self.of_partition.iter().map(move |key| [prefix, key.as_str()].concat())
     }
 }
 

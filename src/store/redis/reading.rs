@@ -1,6 +1,6 @@
 //! Reads of actions, steps, audit trails and lists; also blobs and registers.
 
-use std::time::Duration;
+use std::{fmt::Display, time::Duration};
 
 use countersign_core::{
     clock::Timestamp,
@@ -104,26 +104,19 @@ async fn find_under(
 ) -> Result<(Vec<ActionRecord>, Vec<redis::Value>), Error> {
     let before = pipeline.cmd_iter().count();
     let wanted = if statuses.is_empty() { Status::ALL.as_slice() } else { statuses };
+    let ranges =
+        labels.iter().flat_map(|label| wanted.iter().map(move |status| Words::new(format!("{label} {status}"))));
+    let ranges: Vec<Words> = ranges.collect(); // the same in each partition
     for partition in Partition::all() {
-        for label in labels {
-            for status in wanted {
-                newest_with(
-                    &mut pipeline,
-                    PartitionKey::ActionLabels.of(partition),
-                    &format!("{label} {status}"),
-                    limit,
-                );
-            }
-        }
+        let key = PartitionKey::ActionLabels.of(partition);
+        ranges.iter().for_each(|words| newest_with(&mut pipeline, &key, words, limit));
     }
     let mut answers: Vec<redis::Value> = store.link.pipeline(&pipeline).await?;
     let found =
         answers.split_off(before).into_iter().map(json::answer::<Vec<String>>).collect::<Result<Vec<_>, _>>()?;
-    let ranges = labels.iter().flat_map(|label| wanted.iter().map(move |status| format!("{label} {status} ")));
-    let ranges: Vec<String> = ranges.collect(); // the same in each partition
     let mut named = Vec::new();
-    for (members, range) in found.iter().zip(ranges.iter().cycle()) {
-        named.extend(members.iter().filter_map(|member| member.strip_prefix(range).map(str::to_owned)));
+    for (members, words) in found.iter().zip(ranges.iter().cycle()) {
+        named.extend(members.iter().filter_map(|member| words.strip_from(member).map(str::to_owned)));
     }
     named.sort_unstable_by(|a, b| b.cmp(a));
     named.dedup();
@@ -315,18 +308,16 @@ pub(super) async fn set_register(store: &RedisStore, key: &str, expected: u64, v
 /// Returns the actions of one thread. Any conversation has few open actions, which are found by
 /// their status, so older actions of the thread cost nothing.
 async fn actions_of(store: &RedisStore, thread: &ThreadId, filter: &ActionFilter) -> Result<Vec<ActionRecord>, Error> {
-    let is_in_progress = |status: &Status| matches!(status, Status::Pending | Status::Approved | Status::Intent);
-    let named = if !filter.statuses.is_empty() && filter.statuses.iter().all(is_in_progress) {
+    let all_in_progress = !filter.statuses.is_empty() && filter.statuses.iter().all(|status| status.is_in_progress());
+    let named = if all_in_progress {
         let label = Label::Within(thread.team.clone(), thread.channel.clone());
+        let ranges: Vec<_> = filter.statuses.iter().map(|status| Words::new(format!("{label} {status}"))).collect();
+        let labels = PartitionKey::ActionLabels.of(thread.partition());
         let mut pipeline = redis::pipe();
-        for status in &filter.statuses {
-            let labels = PartitionKey::ActionLabels.of(thread.partition());
-            newest_with(&mut pipeline, labels, &format!("{label} {status}"), usize::MAX);
-        }
+        ranges.iter().for_each(|words| newest_with(&mut pipeline, &labels, words, usize::MAX));
         let found: Vec<Vec<String>> = store.link.pipeline(&pipeline).await?;
-        let named = filter.statuses.iter().zip(found).flat_map(|(status, members)| {
-            let range = format!("{label} {status} ");
-            members.into_iter().filter_map(move |member| member.strip_prefix(&range).map(str::to_owned))
+        let named = ranges.iter().zip(found).flat_map(|(words, members)| {
+            members.into_iter().filter_map(|member| words.strip_from(&member).map(str::to_owned))
         });
         named.filter(|name| keys::read_action(name).is_some_and(|(of, _)| of == *thread)).collect()
     } else {
@@ -369,7 +360,7 @@ async fn newest_actions(store: &RedisStore, filter: &ActionFilter) -> Result<Vec
     let mut pipeline = redis::pipe();
     for partition in Partition::all() {
         for status in statuses {
-            newest_with(&mut pipeline, PartitionKey::ActionIndex.of(partition), status.as_str(), filter.limit);
+            newest_with(&mut pipeline, &PartitionKey::ActionIndex.of(partition), &Words::new(status), filter.limit);
         }
     }
     let found: Vec<Vec<String>> = store.link.pipeline(&pipeline).await?;
@@ -377,12 +368,30 @@ async fn newest_actions(store: &RedisStore, filter: &ActionFilter) -> Result<Vec
     Ok(names.filter_map(|member| member.split_once(' ').map(|(_, name)| name.to_owned())).collect())
 }
 
-/// Adds a command for the last members of a sorted set that begin with `words` and a space.
-fn newest_with(pipeline: &mut redis::Pipeline, key: String, words: &str, limit: usize) {
-    // From the last member with this prefix back to the first; `!` is the character after the space.
-    let (from, to) = (format!("({words}!"), format!("[{words} "));
+/// The words that members of a sorted set begin with, as the bounds of their range.
+struct Words {
+    /// The first member with these words and a space, with `[` before it.
+    first: String,
+    /// The end of those members, with `(` before it: `!` is the character after the space.
+    end: String,
+}
+
+impl Words {
+    fn new(words: impl Display) -> Self {
+        Self { first: format!("[{words} "), end: format!("({words}!") }
+    }
+
+    /// Returns the rest of a member, if it begins with the words.
+    fn strip_from<'m>(&self, member: &'m str) -> Option<&'m str> {
+        member.strip_prefix(&self.first[1..])
+    }
+}
+
+/// Adds a command for the last members of a sorted set that begin with these words and a space.
+fn newest_with(pipeline: &mut redis::Pipeline, key: &str, words: &Words, limit: usize) {
+    // From the last member with this prefix back to the first.
     let limit = limit.min(i64::MAX as usize);
-    pipeline.cmd("ZREVRANGEBYLEX").arg(key).arg(from).arg(to).arg("LIMIT").arg(0).arg(limit);
+    pipeline.cmd("ZREVRANGEBYLEX").arg(key).arg(&words.end).arg(&words.first).arg("LIMIT").arg(0).arg(limit);
 }
 
 /// Returns the records of actions, given their names ([`keys::action`]), in the same order.
