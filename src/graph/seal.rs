@@ -23,7 +23,9 @@
 //!   `b` a boolean (a byte, 0 or 1), `d` a number (in decimal digits, as in JSON), `s` a text (in UTF-8), `a` an empty
 //!   list and `o` an empty object. The length is not included, since the salt has a fixed length and nothing follows.
 //! - The *root* is SHA-256 over all leaves in their order: for each, the length of its place in bytes (4 bytes,
-//!   big-endian), its place and its commitment (32 bytes). [`super::store::AuditEntry`]'s hash covers the root.
+//!   big-endian), its place, a letter for each step of the place, and its commitment (32 bytes). The letter is `a` for a
+//!   step into a list and `o` for a step into an object, which JSON Pointers do not tell apart.
+//!   [`super::store::AuditEntry`]'s hash covers the root.
 //!
 //! In an entry that is hidden in part, salts and commitments are in hexadecimal, in lower case.
 //!
@@ -114,8 +116,23 @@ pub struct Sealed {
     pub salts: BTreeMap<String, Salt>,
 }
 
-/// A value without parts, with its place.
-pub type Leaf<'v> = (String, &'v Value);
+/// A value without parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leaf<'v> {
+    /// The place of the value, as a JSON Pointer.
+    pub place: String,
+    /// The value.
+    pub value: &'v Value,
+    /// The steps of the place that lead into lists: bit *n* stands for step *n*, counted from 0.
+    lists: u128,
+}
+
+impl<'v> Leaf<'v> {
+    /// Returns a leaf that is a member of the outermost object.
+    pub(crate) fn member(place: &str, value: &'v Value) -> Self {
+        Self { place: place.to_owned(), value, lists: 0 }
+    }
+}
 
 /// Returns the leaves of a value.
 pub fn leaves(value: &Value) -> Vec<Leaf<'_>> {
@@ -123,30 +140,34 @@ pub fn leaves(value: &Value) -> Vec<Leaf<'_>> {
 }
 
 /// Returns the leaves of a value that is part of another one, at this place.
+///
+/// All steps of the place lead into objects.
 pub(crate) fn leaves_at<'v>(place: &str, value: &'v Value) -> Vec<Leaf<'v>> {
     let mut found = Vec::new();
-    collect(value, &mut place.to_owned(), &mut found);
+    collect(value, &mut place.to_owned(), (place.matches('/').count(), 0), &mut found);
     found
 }
 
-fn collect<'a>(value: &'a Value, place: &mut String, found: &mut Vec<Leaf<'a>>) {
+/// Adds the leaves of a value at this place, of which the number of steps and [`Leaf::lists`] are given.
+fn collect<'a>(value: &'a Value, place: &mut String, (steps, lists): (usize, u128), found: &mut Vec<Leaf<'a>>) {
     let length = place.len();
     match value {
         Value::Object(parts) if !parts.is_empty() => {
             for (name, part) in parts {
                 pointer::push(place, name);
-                collect(part, place, found);
+                collect(part, place, (steps + 1, lists), found);
                 place.truncate(length);
             }
         }
         Value::Array(parts) if !parts.is_empty() => {
             for (n, part) in parts.iter().enumerate() {
                 write!(place, "/{n}").expect("a string takes everything");
-                collect(part, place, found);
+                let lists = lists | u32::try_from(steps).ok().and_then(|steps| 1_u128.checked_shl(steps)).unwrap_or(0);
+                collect(part, place, (steps + 1, lists), found);
                 place.truncate(length);
             }
         }
-        leaf => found.push((place.clone(), leaf)),
+        value => found.push(Leaf { place: place.clone(), value, lists }),
     }
 }
 
@@ -164,10 +185,10 @@ pub(crate) fn hide(
     instead: impl Fn(&str, &Value, &str) -> Option<String>,
 ) -> Result<Option<Sealed>, NotInPart> {
     let mut leaves = leaves(value);
-    leaves.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+    leaves.sort_unstable_by(|a, b| a.place.cmp(&b.place));
     let mut replaced = Vec::new();
     let mut sealed = Sealed::default();
-    for (number, (place, leaf)) in leaves.into_iter().enumerate() {
+    for (number, Leaf { place, value: leaf, .. }) in leaves.into_iter().enumerate() {
         if let Some(commitment) = earlier.and_then(|earlier| earlier.hidden.get(&place)) {
             sealed.hidden.insert(place, commitment.clone());
             continue;
@@ -227,7 +248,7 @@ mod tests {
     #[test]
     fn every_leaf_has_its_place() {
         let event = event();
-        let places: Vec<_> = leaves(&event).into_iter().map(|(place, _)| place).collect();
+        let places: Vec<_> = leaves(&event).into_iter().map(|leaf| leaf.place).collect();
         assert_eq!(
             places,
             ["/detail/a~1b/0", "/detail/a~1b/1", "/detail/a~1b/2", "/detail/again", "/detail/text", "/kind"]
@@ -293,6 +314,17 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_list_and_an_object_with_numbers_for_names_have_different_roots() {
+        let salt = Salt::fresh();
+        let root = |event: &Value| covered(Version::Third, event, &salt, None).unwrap();
+        let list = json!({ "card": { "facts": [{ "label": "Users", "after": "10" }] } });
+        let object = json!({ "card": { "facts": { "0": { "label": "Users", "after": "10" } } } });
+        assert_ne!(root(&list), root(&object));
+        assert_ne!(root(&json!([[1]])), root(&json!({ "0": [1] })));
+        assert_ne!(root(&json!([[1]])), root(&json!([{ "0": 1 }])));
+    }
+
     /// Returns leaves that are alike in some way.
     fn any_leaf() -> impl Strategy<Value = Value> {
         const WORDS: [&str; 8] = ["", "n", "1", "-1", "true", "\u{1}", "ä", "[]"];
@@ -320,7 +352,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_leaves_can_be_hidden_in_any_order(event in any_event(), chosen in any::<[u8; 64]>()) {
-            let places: Vec<_> = leaves(&event).into_iter().map(|(place, _)| place).collect();
+            let places: Vec<_> = leaves(&event).into_iter().map(|leaf| leaf.place).collect();
             let round = |round| places.iter().zip(chosen).filter(move |(_, n)| n % 4 == round).map(|(place, _)| &**place);
             for version in VERSIONS {
                 let mut salt = Salt::fresh();

@@ -14,7 +14,8 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::canonical;
 
-/// Data that its copies share. It can be edited: a copy then becomes one of its own.
+/// Data that its copies share. It can be edited: a copy then becomes one of its own. As JSON it is always written compactly,
+/// also by a serializer that indents.
 pub struct Shared<T>(Arc<Written<T>>);
 
 /// Data, with its texts as far as it was written.

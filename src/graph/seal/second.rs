@@ -37,11 +37,11 @@ pub(crate) fn encode_commitments(mut leaves: Vec<Leaf<'_>>, salt: &Salt, sealed:
     if sealed.is_some_and(|sealed| sealed.hidden.len() + sealed.salts.len() != leaves.len()) {
         return None;
     }
-    leaves.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+    leaves.sort_unstable_by(|a, b| a.place.cmp(&b.place));
     let mut space = Vec::with_capacity(256);
     let mut out = Vec::with_capacity(4096);
     digest::begin_object(leaves.len(), &mut out);
-    for (place, leaf) in leaves {
+    for Leaf { place, value: leaf, .. } in leaves {
         digest::encode_text(&place, &mut out);
         let Some(sealed) = sealed else {
             let own = leaf_salt(&salt.0, &place, &mut space);

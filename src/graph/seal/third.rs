@@ -21,7 +21,7 @@ pub(super) fn commit(own: &Salt, leaf: &Value) -> Option<String> {
 
 /// Returns the hash of all leaves. `None` unless there is a salt or a commitment for each leaf, and never both.
 pub(crate) fn root(mut leaves: Vec<Leaf<'_>>, salt: &Salt, sealed: Option<&Sealed>) -> Option<[u8; 32]> {
-    leaves.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+    leaves.sort_unstable_by(|a, b| a.place.cmp(&b.place));
     let mut listed = Vec::with_capacity(64 * leaves.len());
     let mut space = Vec::with_capacity(256);
     match sealed {
@@ -29,8 +29,8 @@ pub(crate) fn root(mut leaves: Vec<Leaf<'_>>, salt: &Salt, sealed: Option<&Seale
             let salt = salt.bytes()?;
             for (number, two) in (0..).zip(leaves.chunks(2)) {
                 let salts = pair_of_salts(&salt, number);
-                for ((place, leaf), own) in two.iter().zip(&salts) {
-                    list(place, &commitment(own, leaf, &mut space), &mut listed)?;
+                for (leaf, own) in two.iter().zip(&salts) {
+                    list(leaf, &commitment(own, leaf.value, &mut space), &mut listed)?;
                 }
             }
         }
@@ -38,12 +38,12 @@ pub(crate) fn root(mut leaves: Vec<Leaf<'_>>, salt: &Salt, sealed: Option<&Seale
             if !salt.is_none() || sealed.hidden.len() + sealed.salts.len() != leaves.len() {
                 return None;
             }
-            for (place, leaf) in &leaves {
-                let commitment = match sealed.hidden.get(place) {
+            for leaf in &leaves {
+                let commitment = match sealed.hidden.get(&leaf.place) {
                     Some(stored) => digest::from_hex(stored)?,
-                    None => commitment(&sealed.salts.get(place)?.bytes()?, leaf, &mut space),
+                    None => commitment(&sealed.salts.get(&leaf.place)?.bytes()?, leaf.value, &mut space),
                 };
-                list(place, &commitment, &mut listed)?;
+                list(leaf, &commitment, &mut listed)?;
             }
         }
     }
@@ -68,10 +68,15 @@ fn commitment(own: &[u8; SALT], leaf: &Value, space: &mut Vec<u8>) -> [u8; 32] {
     sha256(space)
 }
 
-/// Adds a leaf to the list whose hash is the root.
-fn list(place: &str, commitment: &[u8; 32], listed: &mut Vec<u8>) -> Option<()> {
+/// Adds a leaf to the list whose hash is the root. `None` if it lies too deep to be read again.
+fn list(Leaf { place, lists, .. }: &Leaf<'_>, commitment: &[u8; 32], listed: &mut Vec<u8>) -> Option<()> {
+    let steps = u32::try_from(place.bytes().filter(|byte| *byte == b'/').count()).ok()?;
+    if steps > u128::BITS {
+        return None;
+    }
     listed.extend_from_slice(&u32::try_from(place.len()).ok()?.to_be_bytes());
     listed.extend_from_slice(place.as_bytes());
+    listed.extend((0..steps).map(|step| if lists >> step & 1 == 1 { b'a' } else { b'o' }));
     listed.extend_from_slice(commitment);
     Some(())
 }
@@ -106,7 +111,7 @@ mod tests {
         }
         assert_eq!(
             hex::encode(root(leaves(&json!({ "a": [1], "ä": "" })), &salt, None).unwrap()),
-            "add48d96dcbfc4d572bdd364bc30893f4ee014d8d17f3b3d8404201f7af27b15"
+            "37186eab4d2978a4bfdc8ea377c59c54c7790428938bc85e733ed7abf360a0b6"
         );
     }
 

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::{
     digest::{self, Digest},
-    seal::{self, NotInPart, Salt, Sealed, Version},
+    seal::{self, Leaf, NotInPart, Salt, Sealed, Version},
 };
 
 /// The place of an event's detail.
@@ -278,7 +278,7 @@ impl AuditEntry {
                 }
             }
             Err(NotInPart) => {
-                let hides = seal::leaves(&event).iter().any(|(place, value)| replacement(place, value, "").is_some());
+                let hides = seal::leaves(&event).iter().any(|leaf| replacement(&leaf.place, leaf.value, "").is_some());
                 if hides && !self.withheld {
                     let (detail, salt) = (Value::Null, Salt::default());
                     self.event = AuditDraft { by: None, action: None, detail, salt, ..self.event };
@@ -317,7 +317,7 @@ impl Unchained {
         let own = event.own_leaves();
         let leaves = || {
             let mut leaves = seal::leaves_at(DETAIL, &event.detail);
-            leaves.extend(own.iter().map(|(place, leaf)| ((*place).to_owned(), leaf)));
+            leaves.extend(own.iter().map(|(place, leaf)| Leaf::member(place, leaf)));
             leaves
         };
         let hashed = match version {
@@ -424,7 +424,7 @@ mod tests {
             let mut own = event.own_leaves();
             own.push((DETAIL, Value::Null));
             own.sort_unstable_by_key(|(place, _)| *place);
-            let own: Vec<_> = own.iter().map(|(place, leaf)| ((*place).to_owned(), leaf)).collect();
+            let own: Vec<_> = own.iter().map(|(place, leaf)| Leaf::member(place, leaf)).collect();
             assert_eq!(seal::leaves(&value), own);
         }
     }
@@ -442,7 +442,7 @@ mod tests {
         });
         let event: AuditDraft = serde_json::from_value(event).unwrap();
         let entry = AuditEntry::chain(&thread(), 7, &"ab".repeat(32), event);
-        assert_eq!(entry.hash, "ca99587d037afdacac4b6e7846efa36ea3dd5a8395ee482489ec78eebbddd442");
+        assert_eq!(entry.hash, "0ae0f458310b7eff7bc33e843c229a2fa150caed6ef6c4e9b344668e8090d299");
     }
 
     /// The expected entry was stored by a program that knew only versions 1 and 2.

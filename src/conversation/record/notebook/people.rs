@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use countersign_core::ids::UserId;
-use countersign_graph::{seal, store::AuditEntry};
+use countersign_graph::{
+    seal::{self, Leaf},
+    store::AuditEntry,
+};
 use countersign_slack::client::SlackClient;
 use serde_json::Value;
 
@@ -100,7 +103,7 @@ fn ids(record: &[AuditEntry]) -> Vec<String> {
     };
     for entry in record {
         entry.event.by.iter().for_each(|by| add(by.as_str()));
-        for (place, value) in seal::leaves(&entry.event.detail) {
+        for Leaf { place, value, .. } in seal::leaves(&entry.event.detail) {
             let field = place.rsplit('/').next().unwrap_or_default();
             let Value::String(text) = value else { continue };
             if PERSON_FIELDS.contains(&field) && !text.contains(char::is_whitespace) {
