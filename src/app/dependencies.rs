@@ -71,7 +71,10 @@ pub async fn store(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc
             let store = SqliteStore::open(path, clock);
             Ok(Arc::new(store.with_context(|| format!("cannot open the store {}", path.display()))?))
         }
-        StoreKind::Redis => redis(config).await,
+        StoreKind::Redis => {
+            let store = RedisStore::open(redis_address(config)?, config.store.allow_lossy).await;
+            Ok(Arc::new(store.context(NO_REDIS)?))
+        }
     }
 }
 
@@ -79,7 +82,10 @@ pub async fn store(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc
 pub async fn store_to_read(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<dyn Store>> {
     match config.store_kind() {
         StoreKind::Sqlite => Ok(Arc::new(SqliteStore::open_to_read(&config.store.path, clock)?)),
-        StoreKind::Redis => redis(config).await,
+        StoreKind::Redis => {
+            let store = RedisStore::open_to_read(redis_address(config)?, config.store.allow_lossy).await;
+            Ok(Arc::new(store.context(NO_REDIS)?))
+        }
     }
 }
 
@@ -92,10 +98,12 @@ pub fn redis_url(config: &Config) -> anyhow::Result<Option<&SecretString>> {
     }
 }
 
-async fn redis(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
-    let url = redis_url(config)?.expect("called only if Redis is the store");
-    let store = RedisStore::open(url.expose_secret(), config.store.allow_lossy).await;
-    Ok(Arc::new(store.context("cannot open the Redis store")?))
+/// The error if Redis is the store and cannot be opened.
+const NO_REDIS: &str = "cannot open the Redis store";
+
+/// Returns the address of Redis, which is the configured store.
+fn redis_address(config: &Config) -> anyhow::Result<&str> {
+    Ok(redis_url(config)?.expect("called only if Redis is the store").expose_secret())
 }
 
 /// Returns a client for the configured workspace.

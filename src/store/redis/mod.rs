@@ -119,20 +119,29 @@ impl RedisStore {
     pub async fn open(url: &str, allow_lossy: bool) -> Result<Self, OpenError> {
         let link = Link::open(url, allow_lossy).await?;
         let unavailable = |source| OpenError::Unavailable { address: link.address(), source };
-        let get = redis::cmd("GET").arg(keys::layout()).to_owned();
-        match link.command::<Option<u32>>(&get).await.map_err(unavailable)? {
-            Some(found) if found > LAYOUT_VERSION => {
-                return Err(OpenError::Newer { address: link.address(), found, known: LAYOUT_VERSION });
-            }
-            Some(LAYOUT_VERSION) => {}
-            _ => {
-                let mut set = redis::pipe();
-                set.set(keys::layout(), LAYOUT_VERSION);
-                link.write(&set).await.map_err(unavailable)?;
-            }
+        if check_layout(&link).await? != Some(LAYOUT_VERSION) {
+            let mut set = redis::pipe();
+            set.set(keys::layout(), LAYOUT_VERSION);
+            link.write(&set).await.map_err(unavailable)?;
         }
         labelling::bring_up_to_date(&link).await.map_err(unavailable)?;
-        Ok(Self {
+        Ok(Self::with(link))
+    }
+
+    /// Connects as [`Self::open`] does, to look at a store that other processes use. They may be of an earlier version, which
+    /// could not open the store again if it got a new layout.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open`].
+    pub async fn open_to_read(url: &str, allow_lossy: bool) -> Result<Self, OpenError> {
+        let link = Link::open(url, allow_lossy).await?;
+        check_layout(&link).await?;
+        Ok(Self::with(link))
+    }
+
+    fn with(link: Link) -> Self {
+        Self {
             link,
             scripts: Scripts::new(),
             audit_heads: AuditHeads::default(),
@@ -142,7 +151,19 @@ impl RedisStore {
             agenda: Agenda::default(),
             finder: Finder::default(),
             unreadable: UnreadableEntries::default(),
-        })
+        }
+    }
+}
+
+/// Returns the version of a store's layout; `None` if it is empty. Refuses a newer one.
+async fn check_layout(link: &Link) -> Result<Option<u32>, OpenError> {
+    let get = redis::cmd("GET").arg(keys::layout()).to_owned();
+    let found = link.command::<Option<u32>>(&get).await;
+    match found.map_err(|source| OpenError::Unavailable { address: link.address(), source })? {
+        Some(found) if found > LAYOUT_VERSION => {
+            Err(OpenError::Newer { address: link.address(), found, known: LAYOUT_VERSION })
+        }
+        found => Ok(found),
     }
 }
 

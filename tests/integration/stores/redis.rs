@@ -677,6 +677,21 @@ async fn sent_by(server: &RedisServer) -> u64 {
 }
 
 #[tokio::test]
+async fn a_store_of_an_earlier_layout_gets_the_new_one_only_from_a_process_that_writes() {
+    let server = RedisServer::start().await;
+    drop(open(&server.url()).await);
+    let mut connection = server.connection().await;
+    let keys: Vec<String> = redis::cmd("KEYS").arg("countersign:*:layout").query_async(&mut connection).await.unwrap();
+    redis::cmd("SET").arg(&keys[0]).arg(1).query_async::<()>(&mut connection).await.unwrap();
+    let mut layout = async || redis::cmd("GET").arg(&keys[0]).query_async::<u32>(&mut connection).await.unwrap();
+    let to_read = RedisStore::open_to_read(&server.url(), false).await.unwrap();
+    assert_eq!(to_read.threads(10).await.unwrap(), []);
+    assert_eq!(layout().await, 1);
+    drop(open(&server.url()).await);
+    assert_eq!(layout().await, 2);
+}
+
+#[tokio::test]
 async fn a_layout_from_the_future_is_left_alone() {
     let server = RedisServer::start().await;
     drop(open(&server.url()).await);
@@ -684,6 +699,9 @@ async fn a_layout_from_the_future_is_left_alone() {
     let keys: Vec<String> = redis::cmd("KEYS").arg("countersign:*:layout").query_async(&mut connection).await.unwrap();
     assert_eq!(keys.len(), 1, "it says which layout it has");
     redis::cmd("SET").arg(&keys[0]).arg(99).query_async::<()>(&mut connection).await.unwrap();
-    let refused = RedisStore::open(&server.url(), false).await.unwrap_err();
-    assert!(refused.to_string().contains("run the newer program"), "{refused}");
+    let (url, allow_lossy) = (server.url(), false);
+    let to_read = RedisStore::open_to_read(&url, allow_lossy).await.unwrap_err();
+    for refused in [RedisStore::open(&url, allow_lossy).await.unwrap_err(), to_read] {
+        assert!(refused.to_string().contains("run the newer program"), "{refused}");
+    }
 }
