@@ -245,7 +245,7 @@ impl Tool for ExperimentDetails {
         let enrolled = self.0.enrollment_detail(experiment.view.id).await.ok();
         let mut answer = json!(Details::of(&experiment.view, enrolled.as_ref()));
         if form == Form::Raw {
-            let raw = experiment.raw();
+            let raw = experiment.raw().map_err(|error| access::tool_error(&error))?;
             let size = raw.to_string().len();
             answer["raw"] = if size > MAX_RAW_BYTES { json!({ "left_out": size }) } else { raw };
         }

@@ -29,7 +29,7 @@ async fn a_renamed_experiment_is_only_found_under_its_new_name() {
         bench.proposes("update_experiment_status", start("Math Hints")).await;
 
         let other = other_process(&bench);
-        let mut raw = other.single(id).await.unwrap().raw();
+        let mut raw = other.single(id).await.unwrap().raw().unwrap();
         raw["name"] = json!("Algebra");
         other.update(id, &raw).await.unwrap();
         let refused = bench.refuses("update_experiment_status", start("Math Hints")).await;

@@ -35,7 +35,7 @@ use futures_util::StreamExt as _;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use reqwest::StatusCode;
 use secrecy::SecretString;
-use serde_json::{Value, json};
+use serde_json::{Value, json, value::RawValue};
 use tokio::runtime::Runtime;
 use tower::ServiceExt as _;
 
@@ -183,11 +183,13 @@ fn platform_answers() -> Target {
         {
             understand::<Value>(Kind::Write, answer(status)).expect_err("it is no success");
         }
-        let read = understand::<Value>(Kind::Read, answer(StatusCode::OK));
+        understand::<Value>(Kind::Read, answer(StatusCode::OK)).ok();
         understand::<Vec<Assignment>>(Kind::Write, answer(StatusCode::OK)).ok();
-        let experiment = read.ok().and_then(|value| Experiment::from_value(&value).ok());
+        let read = understand::<Box<RawValue>>(Kind::Read, answer(StatusCode::OK));
+        let experiment = read.ok().and_then(|text| Experiment::read(text).ok());
         experiment.is_some_and(|experiment| {
             std::hint::black_box((
+                experiment.raw().ok(),
                 experiment.view.context().len(),
                 experiment.view.is_factorial(),
                 experiment.view.condition("x").is_some(),

@@ -6,13 +6,20 @@ use uuid::Uuid;
 use super::{design, fields::Changes};
 use crate::{
     inputs::PayloadInput,
-    upgrade::experiment::{Ending, Experiment},
+    upgrade::{
+        error::Error,
+        experiment::{Ending, Experiment},
+    },
 };
 
 /// Returns the experiment as a whole object with the changes applied. Everything else stays as the
 /// server sent it.
-pub(super) fn apply(changes: &Changes, experiment: &Experiment) -> Value {
-    let before = experiment.raw();
+///
+/// # Errors
+///
+/// As [`Experiment::raw`].
+pub(super) fn apply(changes: &Changes, experiment: &Experiment) -> Result<Value, Error> {
+    let before = experiment.raw()?;
     let mut raw = before.clone();
     let mut set = |key: &str, value: Value| raw[key] = value;
     if let Some(name) = &changes.new_name {
@@ -80,7 +87,7 @@ pub(super) fn apply(changes: &Changes, experiment: &Experiment) -> Value {
     if let Some(payloads) = &changes.payloads {
         write_payloads(&mut raw, payloads);
     }
-    raw
+    Ok(raw)
 }
 
 fn write_payloads(raw: &mut Value, payloads: &[PayloadInput]) {

@@ -296,7 +296,7 @@ impl CreateExperiment {
             return Ok(Some(created)); // the creating request contained everything
         }
         let experiment = self.0.single(plan.id).await.map_err(error_after_creation)?;
-        let rule_update = plan.post_rule_update(&experiment);
+        let rule_update = plan.post_rule_update(&experiment)?;
         if rule_update.is_none() && (version.is_below_6_3() || plan.lists().next().is_none()) {
             return Ok(Some(experiment));
         }

@@ -52,7 +52,7 @@ pub(super) async fn set(client: &UpgradeClient, id: ExperimentId, end_on: &str) 
         return Ok(());
     }
     let version = client.version().await?;
-    let mut body = experiment.raw();
+    let mut body = experiment.raw()?;
     body["endOn"] = json!(end_on);
     client.update(id, &design::with_lists_for(&version, body)).await.map(|_| ())
 }

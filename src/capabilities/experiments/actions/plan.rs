@@ -28,6 +28,7 @@ use crate::{
     testing::split::Design,
     upgrade::{
         context::ContextMetadata,
+        error::Error,
         experiment::{Ending, Experiment, ExperimentId, View},
         lists::Side,
         status::Status,
@@ -176,12 +177,17 @@ impl Plan {
 
     /// Returns the update that sets the post-experiment rule, which the creating request does not set;
     /// `None` if the rule is already set.
-    pub(super) fn post_rule_update(&self, experiment: &Experiment) -> Option<Value> {
-        let mut body = experiment.raw();
-        (summary::post_rule(&experiment.view) != self.post_rule).then(|| {
-            design::write_post_rule(&mut body, &self.post_rule);
-            body
-        })
+    ///
+    /// # Errors
+    ///
+    /// As [`Experiment::raw`].
+    pub(super) fn post_rule_update(&self, experiment: &Experiment) -> Result<Option<Value>, Error> {
+        if summary::post_rule(&experiment.view) == self.post_rule {
+            return Ok(None);
+        }
+        let mut body = experiment.raw()?;
+        design::write_post_rule(&mut body, &self.post_rule);
+        Ok(Some(body))
     }
 
     /// Returns true if the experiment exists completely and as planned.

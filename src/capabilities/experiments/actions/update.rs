@@ -130,7 +130,11 @@ impl ActionKind for UpdateExperiment {
         let mut answered = None;
         let includes_lists = version.is_below_6_3();
         if changes.lacking(&experiment.view).iter().any(|field| includes_lists || field.side().is_none()) {
-            let mut body = design::with_lists_for(&version, apply(&changes, &experiment));
+            let changed = match apply(&changes, &experiment) {
+                Ok(changed) => changed,
+                Err(error) => return not_sent(record, &error),
+            };
+            let mut body = design::with_lists_for(&version, changed);
             for (side, members) in changes.lists().filter(|_| includes_lists) {
                 lists::write(&mut body, side, members);
             }

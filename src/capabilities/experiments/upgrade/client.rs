@@ -169,7 +169,7 @@ impl UpgradeClient {
     pub async fn single(&self, id: ExperimentId) -> Result<Experiment, Error> {
         let path = format!("/experiments/single/{id}");
         let text = self.read(Method::GET, &path, As::Admin, None).await?;
-        let experiment = Experiment::read(text).map_err(|error| unreadable(Kind::Read, &error.to_string()))?;
+        let experiment = Experiment::read(text)?;
         match experiment.view.id == id {
             true => Ok(experiment),
             false => Err(Error::Decode { reason: ANOTHER.to_owned() }),

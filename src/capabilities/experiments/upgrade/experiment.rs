@@ -9,11 +9,13 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{
     Value,
+    error::Category,
     value::{RawValue, to_raw_value},
 };
 use uuid::Uuid;
 
 use super::{
+    error::Error,
     lists::{MemberList, Side, lists},
     status::Status,
 };
@@ -60,26 +62,43 @@ impl Experiment {
     ///
     /// # Errors
     ///
-    /// Fails if a field that every experiment has is missing or of another type.
-    pub fn read(text: Box<RawValue>) -> Result<Self, serde_json::Error> {
-        let view = serde_json::from_str::<View>(text.get())?.in_order();
-        Ok(Self { text, view })
+    /// [`Error::Decode`] if a field that every experiment has is missing or of another type.
+    pub fn read(text: Box<RawValue>) -> Result<Self, Error> {
+        match serde_json::from_str::<View>(text.get()) {
+            Ok(view) => Ok(Self { text, view: view.in_order() }),
+            Err(error) => Err(decode_error(&error)),
+        }
     }
 
     /// Reads an experiment from a parsed answer.
     ///
     /// # Errors
     ///
-    /// As [`Self::read`].
+    /// If a field that every experiment has is missing or of another type.
     pub fn from_value(raw: &Value) -> Result<Self, serde_json::Error> {
         let view = View::deserialize(raw)?.in_order();
         Ok(Self { text: to_raw_value(raw)?, view })
     }
 
     /// Returns the whole object as the server sent it.
-    pub fn raw(&self) -> Value {
-        serde_json::from_str(self.text.get()).expect("it was read as JSON")
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Decode`] if a field that the view does not have cannot be kept as it is, such as a number that is too large.
+    pub fn raw(&self) -> Result<Value, Error> {
+        serde_json::from_str(self.text.get()).map_err(|error| decode_error(&error))
     }
+}
+
+/// Returns the error for an experiment that cannot be read. It does not name the place in the text, which nobody sees.
+fn decode_error(error: &serde_json::Error) -> Error {
+    let reason = error.to_string();
+    let reason = match (error.classify(), reason.rsplit_once(" at line ")) {
+        (Category::Data, Some((reason, _place))) => reason.to_owned(),
+        (Category::Data, None) => reason,
+        (Category::Io | Category::Syntax | Category::Eof, _) => "not JSON".to_owned(),
+    };
+    Error::Decode { reason }
 }
 
 /// The fields of an experiment that the bot reads.
@@ -361,4 +380,35 @@ where
 {
     let Value::Array(entries) = Value::deserialize(deserializer)? else { return Ok(Vec::new()) };
     Ok(entries.into_iter().filter_map(|entry| serde_json::from_value(entry).ok()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(more: &str) -> Result<Experiment, Error> {
+        let text = format!(r#"{{"id":"a0092b36-7dc8-4a28-b576-87ea191cf88b","name":"A","state":"inactive"{more}}}"#);
+        Experiment::read(RawValue::from_string(text).unwrap())
+    }
+
+    #[test]
+    fn what_the_bot_does_not_know_is_kept() {
+        let experiment = read(r#","later":{"b":[1.50,null]},"a":"ä""#).unwrap();
+        assert_eq!(experiment.raw().unwrap()["later"], serde_json::json!({ "b": [1.5, null] }));
+    }
+
+    #[test]
+    fn what_cannot_be_sent_back_as_it_is_is_an_error() {
+        let deep = format!(r#","x":{}{}"#, "[".repeat(200), "]".repeat(200));
+        for more in [r#","x":1e999"#, r#","x":"\ud83d""#, &deep] {
+            let experiment = read(more).unwrap();
+            assert!(matches!(experiment.raw(), Err(Error::Decode { .. })), "{more}");
+        }
+    }
+
+    #[test]
+    fn an_error_names_what_is_wrong_and_no_place() {
+        let Err(Error::Decode { reason }) = read(r#","tags":7"#) else { panic!("7 is no list") };
+        assert_eq!(reason, "invalid type: integer `7`, expected a sequence");
+    }
 }
