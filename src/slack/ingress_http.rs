@@ -31,7 +31,7 @@ use super::{
 /// The maximum size of a request body, in bytes.
 const BODY_LIMIT: usize = 1 << 20;
 
-/// The length of a form, in bytes, from which it is not a check of the certificate: those have a token and no more.
+/// The maximum length of a check of the certificate, in bytes: it has a token and no more.
 const MAX_SSL_CHECK: usize = 1024;
 
 /// Returns the routes under `/slack/`. All methods but POST are answered with 405.
@@ -110,7 +110,7 @@ fn retry(headers: &HeaderMap) -> Option<Retry> {
 
 fn is_ssl_check(body: &[u8]) -> bool {
     // Only a short form can be one; that of a click has its whole message.
-    body.len() < MAX_SSL_CHECK
+    body.len() <= MAX_SSL_CHECK
         && url::form_urlencoded::parse(body).any(|(name, value)| name == "ssl_check" && value == "1")
 }
 

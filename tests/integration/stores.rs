@@ -85,6 +85,7 @@ macro_rules! store_suite {
                 actions: [
                     an_action_is_found_by_each_of_its_names,
                     an_action_moves_one_way,
+                    every_part_of_an_action_may_change,
                     a_wrong_revision_writes_nothing,
                     an_illegal_move_writes_nothing,
                     an_action_is_created_once,

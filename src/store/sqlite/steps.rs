@@ -34,6 +34,7 @@ pub(super) fn pack(steps: &[StepRecord]) -> Vec<u8> {
             usage: usage.clone(),
             error: error.clone(),
         };
+        debug_assert!(!delta.text().contains('\n'), "JSON is written without line ends");
         lines.extend([delta.text().to_owned(), json(&without_delta)]);
     }
     packed::pack(lines.join("\n").into_bytes())
@@ -110,7 +111,8 @@ pub(super) fn list(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Parses at most `limit` steps after a version, and reports those that cannot be read.
+/// Parses at most `limit` steps after a version, and reports those that cannot be read: a whole row by the version of its
+/// last step.
 pub(super) fn read(
     stored: &[StoredSteps],
     after: Version,

@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use countersign::{
     clock::Timestamp,
     graph::{
-        action::{ActionRecord, Approver, Decision, Label, Status, Verdict},
-        store::{ActionChange, ActionFilter, Changes, Error, Register, Then, TimerChange},
+        action::{ActionRecord, Approver, Decision, Label, Parts, Status, Undo, Verdict},
+        store::{ActionChange, ActionFilter, Changes, Error, Register, Store, Then, TimerChange},
     },
 };
 use serde_json::json;
@@ -61,6 +61,48 @@ pub(crate) async fn an_action_moves_one_way(f: impl Fixture) {
         assert_eq!(f.store().action(&thread(1), &"a1".into()).await.unwrap(), Some(record.clone()));
         assert_eq!(f.store().action_by_approval(&record.approval).await.unwrap(), Some(record.clone()));
     }
+}
+
+pub(crate) async fn every_part_of_an_action_may_change(f: impl Fixture) {
+    let first = pending(&f, 1, "a1").await;
+    let write = async |f: &dyn Store, record: &ActionRecord, expected: u64| {
+        let change = ActionChange { expected: Some(expected), record: record.clone() };
+        f.apply(&Changes { actions: vec![change], ..changes(&thread(1)) }).await
+    };
+    let stored = async |f: &dyn Store| f.action(&thread(1), &"a1".into()).await.unwrap().unwrap();
+    let undo = Undo { name: "stop".to_owned(), parameters: json!({}), label: "Undo".to_owned() };
+
+    let mut second = moved(&first, Status::Pending).record;
+    second.card.title.push('!');
+    second.parameters = json!({ "users": 7 }).into();
+    second.undo = Some(undo.into());
+    let refused = write(&**f.store(), &second, first.revision + 1).await;
+    assert!(matches!(refused, Err(Error::ActionMoved { .. })), "{refused:?}");
+    assert_eq!(stored(&**f.store()).await, first);
+    write(&**f.store(), &second, first.revision).await.unwrap();
+    assert_eq!(stored(&**f.store()).await, second);
+
+    let outdated = moved(&first, Status::Approved).record;
+    let refused = write(&**f.store(), &outdated, first.revision).await;
+    assert!(matches!(refused, Err(Error::ActionMoved { .. })), "{refused:?}");
+    let parts_of_first = second.moved(Status::Pending).unwrap().with_parts(Parts::of(&first));
+    write(&**f.store(), &parts_of_first, second.revision).await.unwrap();
+    assert_eq!(stored(&**f.store()).await, parts_of_first, "those of two revisions ago");
+
+    let approved = moved(&parts_of_first, Status::Approved).record;
+    write(&**f.store(), &approved, parts_of_first.revision).await.unwrap();
+    let f = f.reopen().await;
+    assert_eq!(stored(&**f.store()).await, approved);
+    let intent = moved(&approved, Status::Intent).record;
+    write(&**f.store(), &intent, approved.revision).await.unwrap();
+    let mut last = moved(&intent, Status::Intent).record;
+    last.policy.needed += 1;
+    last.preconditions = json!([1]).into();
+    write(&**f.store(), &last, intent.revision).await.unwrap();
+    assert_eq!(stored(&**f.store()).await, last);
+    assert_eq!(f.store().action_by_approval(&last.approval).await.unwrap(), Some(last.clone()));
+    let all = ActionFilter { thread: None, statuses: vec![Status::Intent], limit: 10 };
+    assert_eq!(f.store().actions(&all).await.unwrap(), [last]);
 }
 
 pub(crate) async fn a_wrong_revision_writes_nothing(f: impl Fixture) {

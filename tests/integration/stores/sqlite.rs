@@ -8,7 +8,10 @@ use std::{
 
 use countersign::{
     clock::{Clock as _, ManualClock, Timestamp},
-    graph::store::{Acquired, AuditDraft, AuditKind, Changes, Forget, Ingested, Store, Then},
+    graph::{
+        action::Status,
+        store::{Acquired, AuditDraft, AuditKind, Changes, Forget, Ingested, Store, Then},
+    },
     ids::ThreadId,
     store::{packed, sqlite::SqliteStore},
 };
@@ -268,6 +271,10 @@ async fn a_file_from_before_there_were_labels_gets_them() {
             assert!(found.contains(record), "{label}: {}", record.id);
         }
     }
+    let open = records.iter().find(|record| record.status.is_open()).expect("one is open");
+    let change = moved(open, Status::Approved);
+    f.store().apply(&Changes { actions: vec![change.clone()], ..changes(&open.thread) }).await.unwrap();
+    assert_eq!(f.store().action(&open.thread, &open.id).await.unwrap(), Some(change.record), "it goes on");
 }
 
 #[tokio::test]

@@ -48,7 +48,7 @@ pub fn draw(record: &ActionRecord, resolved: &ResolvedNames) -> Value {
             needed => format!("; {needed} different people must approve."),
         });
     blocks.extend(sections(&[deciders]));
-    let exact = serde_json::to_string_pretty(&record.parameters).unwrap_or_default();
+    let exact = serde_json::to_string_pretty(&*record.parameters).unwrap_or_default();
     blocks.push(blocks::section("*Exactly what is approved:*"));
     let mut exact = render::code(&mrkdwn::spelled_out(&exact));
     let left_out = exact.len().saturating_sub(MAX_CODE_BLOCKS);
@@ -82,5 +82,6 @@ mod tests {
         record.parameters = serde_json::json!({ "users": ["ana\u{200b}", "\u{202e}nimda"] }).into();
         let window = draw(&record, &ResolvedNames::default()).to_string();
         assert!(window.contains(r"ana\\u{200b}") && window.contains(r"\\u{202e}nimda"), "{window}");
+        assert!(window.contains(r#"{\n  \"users\": [\n"#), "a line for each value: {window}");
     }
 }
