@@ -267,7 +267,8 @@ impl UpgradeClient {
         let effect = Effect::Status(id, state);
         let answer = self.write(effect, Method::POST, "/experiments/state", As::Admin, Some(&body)).await;
         let changed = View::deserialize(&self.or_missing(id, answer).await?)
-            .map_err(|error| unreadable(Kind::Write, &error.to_string()))?;
+            .map_err(|error| unreadable(Kind::Write, &error.to_string()))?
+            .in_order();
         confirm(changed.id == id, ANOTHER)?;
         confirm(changed.state == state, "it answered with a different status")?;
         confirm(

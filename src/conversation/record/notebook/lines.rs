@@ -14,9 +14,12 @@ use super::words::sha256;
 /// still written in version 1.
 pub const FORMAT: u32 = 2;
 
+/// The version of an entry's hash since which it needs version 2 of this format.
+const HASH_OF_FORMAT_2: u32 = 3;
+
 /// Returns the earliest version of this format in which the entry can be.
 pub(super) fn format_of(entry: &AuditEntry) -> u32 {
-    if entry.event.format < 3 { 1 } else { 2 }
+    if entry.event.format < HASH_OF_FORMAT_2 { 1 } else { 2 }
 }
 
 /// The first line of the file.
