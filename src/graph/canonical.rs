@@ -23,7 +23,7 @@ use super::json::Output;
 const MAX_INTEGER: u64 = (1 << 53) - 1;
 
 thread_local! {
-    /// True while this thread writes this form. A serializer does not say which form it writes.
+    // True while this thread writes this form. A serializer does not say which form it writes.
     static IS_WRITTEN: Cell<bool> = const { Cell::new(false) };
 }
 
