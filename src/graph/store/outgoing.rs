@@ -36,7 +36,6 @@ pub struct Outgoing {
 /// The kinds of outgoing message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
-#[expect(clippy::large_enum_variant, reason = "few exist at a time, and each is written out at once")]
 pub enum Outbound {
     /// The status line.
     Status {
