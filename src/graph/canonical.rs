@@ -52,7 +52,7 @@ pub(crate) fn write<T: Serialize + ?Sized>(data: &T, out: &mut Vec<u8>) -> Resul
 ///
 /// # Errors
 ///
-/// As [`write`].
+/// As [`write()`].
 pub(crate) fn text<T: Serialize + ?Sized>(data: &T) -> Result<Box<RawValue>, serde_json::Error> {
     let mut out = Vec::with_capacity(1024);
     write(data, &mut out)?;
