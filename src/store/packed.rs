@@ -1,4 +1,4 @@
-//! The packed form of stored values, which is about a fifth of their length as text.
+//! The packed form of stored values, which is about a quarter of their length as text.
 //!
 //! A packed value is either JSON text, or a byte that names a [`Dictionary`] and a
 //! [zstd](https://www.rfc-editor.org/rfc/rfc8878) frame that contains JSON text. No JSON text begins with such a byte. A
