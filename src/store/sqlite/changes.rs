@@ -45,7 +45,7 @@ pub(super) fn sync(changes: &Changes) -> Durable {
 pub(super) struct StoredChanges {
     commit: CommitId,
     thread: ThreadId,
-    /// How many there are.
+    /// The number of steps.
     steps: u64,
     packed_steps: Vec<u8>,
     snapshot: Option<Vec<u8>>,
