@@ -16,7 +16,7 @@ use rusqlite::{Connection, OpenFlags, config::DbConfig};
 use crate::known_cards::KnownCards;
 
 use super::{
-    SqliteStore,
+    SqliteStore, create,
     files::{self, Files, companion_file},
     parts::WrittenParts,
     power,
@@ -119,6 +119,7 @@ impl SqliteStore {
         let lock = lock(given_path)?;
         let path = &*files::canonical_path(given_path).map_err(failed)?;
         let refused = |source| OpenError::Sqlite { path: path.to_owned(), source };
+        create::if_missing(path).map_err(failed)?;
         let held = lock_database(path, given_path)?;
 
         let mut connection = Connection::open(path).map_err(refused)?;

@@ -321,6 +321,9 @@ pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<Result<()
     if applied > known() {
         return Ok(Err(applied));
     }
+    if applied == known() {
+        return Ok(Ok(()));
+    }
     for migration in MIGRATIONS.iter().skip(applied as usize) {
         transaction.execute_batch(migration)?;
     }
