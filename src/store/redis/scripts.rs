@@ -124,6 +124,8 @@ scripts! {
     drop_file: Record,
     /// Deletes a parked message.
     drop_parked: Record,
+    /// Finds actions by their labels in all partitions. Servers of a cluster do not run it.
+    newest_labelled: Read,
     /// Sets a register.
     set_register: Promise,
     /// Sets an unreadable entry aside.
