@@ -179,11 +179,12 @@ impl Stopping {
                 continue;
             }
             let person = self.groups.person(record, by, true).await;
-            if policy::may_reject(record, by, &person).is_err() {
+            let may = |record: &ActionRecord| policy::may_reject(record, by, &person).is_ok();
+            if !may(record) {
                 kept.push(record);
                 continue;
             }
-            if withdraw(&*self.store, record, by, self.clock.now()).await? {
+            if withdraw(&*self.store, record, by, self.clock.now(), may).await? {
                 closed += 1;
             }
         }

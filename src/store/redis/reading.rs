@@ -133,7 +133,7 @@ async fn newest_at_once(
     let call = Call::on_partition(&store.scripts.newest_labelled, Partition::of(""));
     let sets = Partition::all().map(|partition| PartitionKey::ActionLabels.of(partition));
     let call = sets.chain(register.map(keys::register)).fold(call, Call::key);
-    let call = call.arg(PARTITIONS).arg(at_most(limit));
+    let call = call.arg(PARTITIONS).arg(register.iter().len()).arg(at_most(limit));
     let call = ranges.iter().fold(call, |call, Words { first, end }| call.arg(end).arg(first));
     let mut answers: Vec<redis::Value> = store.link.script(&call).await?;
     let register = register.and_then(|_| answers.pop());

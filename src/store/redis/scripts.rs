@@ -1,4 +1,4 @@
-//! The Lua scripts: one for each operation, each atomic within one partition.
+//! The Lua scripts: one for each operation, each atomic within one partition. Only `newest_labelled` reads all of them.
 //!
 //! A script consists of the names of its keys (from [`super::keys`]), its constants, the functions of
 //! `common.lua` that it uses, and its own file. It is called by its hash. A server that does not

@@ -5,16 +5,20 @@
 
 use std::{
     fs::{self, File},
-    io::{self, Write as _},
+    io::{self, ErrorKind::NotFound, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
     path::Path,
 };
 
 use rusqlite::Connection;
 
 use super::{
-    files::{self, companion_file},
+    files::{PRIVATE_MODE, companion_file},
     power, schema,
 };
+
+/// The ending of the file that is being written. It is no longer than that of the lock.
+const UNFINISHED: &str = ".init";
 
 /// The bytes of a database's header that name its journal mode, <https://www.sqlite.org/fileformat2.html>.
 const JOURNAL_MODE: std::ops::Range<usize> = 18..20;
@@ -28,21 +32,26 @@ const WAL: u8 = 2;
 ///
 /// If the file cannot be written.
 pub(super) fn if_missing(path: &Path) -> io::Result<()> {
-    let exists = |path: &Path| fs::symlink_metadata(path).is_ok();
+    // Whatever cannot be looked at may be there.
+    let exists = |path: &Path| !fs::symlink_metadata(path).is_err_and(|error| error.kind() == NotFound);
     if exists(path) || ["-wal", "-journal"].into_iter().any(|ending| exists(&companion_file(path, ending))) {
         return Ok(());
     }
     let database = empty().map_err(io::Error::other)?;
-    let unfinished = companion_file(path, "-new");
-    let mut file = files::open_private(&unfinished)?;
-    file.set_len(0)?; // of an earlier attempt
+    let unfinished = companion_file(path, UNFINISHED);
+    match fs::remove_file(&unfinished) {
+        Err(error) if error.kind() != NotFound => return Err(error),
+        _ => {} // of an earlier attempt
+    }
+    let mut file = File::options().write(true).create_new(true).mode(PRIVATE_MODE).open(&unfinished)?;
     file.write_all(&database)?;
     file.sync_all()?;
     fs::rename(&unfinished, path)?;
-    match path.parent() {
-        Some(folder) => File::open(folder)?.sync_all(),
-        None => Ok(()),
+    // The first write to the log syncs the folder again, so a folder that cannot be synced is no error here either.
+    if let Some(folder) = path.parent().and_then(|folder| File::open(folder).ok()) {
+        let _ = folder.sync_all();
     }
+    Ok(())
 }
 
 /// Returns the contents of the file of a store without threads.
@@ -57,16 +66,21 @@ fn empty() -> rusqlite::Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
     use super::*;
 
     #[test]
     fn a_new_file_is_a_store_with_a_log() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("countersign.sqlite");
-        fs::write(companion_file(&path, "-new"), vec![7; 1 << 20]).unwrap(); // a machine that stopped here
+        fs::write(folder.path().join("other"), "kept").unwrap();
+        symlink(folder.path().join("other"), companion_file(&path, UNFINISHED)).unwrap();
         if_missing(&path).unwrap();
-        let names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        assert_eq!(names, ["countersign.sqlite"]);
+        assert!(fs::symlink_metadata(&path).unwrap().is_file());
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, PRIVATE_MODE);
+        assert_eq!(fs::read(folder.path().join("other")).unwrap(), b"kept");
+        assert!(!companion_file(&path, UNFINISHED).exists());
         let connection = Connection::open(&path).unwrap();
         assert_eq!(schema::applied(&connection).unwrap(), schema::known());
         let text = |sql| connection.query_row(sql, [], |row| row.get::<_, String>(0)).unwrap();

@@ -14,7 +14,7 @@ use std::{
 };
 
 /// The mode of a file that only its owner may access.
-const PRIVATE_MODE: u32 = 0o600;
+pub(super) const PRIVATE_MODE: u32 = 0o600;
 
 /// The identity of a file: its device and its inode.
 type Identity = (u64, u64);
