@@ -4,7 +4,7 @@ use std::{fmt::Display, time::Duration};
 
 use countersign_core::{
     clock::Timestamp,
-    ids::{ActionId, ApprovalId, GraphName, PARTITIONS, Partition, Slot, ThreadId},
+    ids::{ActionId, ApprovalId, GraphName, Partition, Slot, ThreadId},
 };
 use countersign_graph::{
     action::{ActionRecord, Label, Status},
@@ -76,7 +76,7 @@ pub(super) async fn actions_under(
     if labels.is_empty() || limit == 0 {
         return Ok(Vec::new());
     }
-    find_under(store, labels, statuses, limit, None).await.map(|(records, _)| records)
+    find_under(store, labels, statuses, limit, redis::pipe()).await.map(|(records, _)| records)
 }
 
 /// Implements [`countersign_graph::store::Store::actions_and_register`].
@@ -87,26 +87,33 @@ pub(super) async fn actions_and_register(
     limit: usize,
     key: &str,
 ) -> Result<(Vec<ActionRecord>, Option<Register>), Error> {
-    let (records, register) = find_under(store, labels, statuses, limit, Some(key)).await?;
-    Ok((records, register.and_then(|stored| read_register(json::answer(stored).ok()?).ok())))
+    let mut pipeline = redis::pipe();
+    pipeline.add_command(get_register(key));
+    let (records, answers) = find_under(store, labels, statuses, limit, pipeline).await?;
+    let register = answers.into_iter().next().and_then(|stored| read_register(json::answer(stored).ok()?).ok());
+    Ok((records, register))
 }
 
-/// Returns the actions under these labels, and the register that is stored under a key.
+/// Returns the actions under these labels, and the answers to the commands that are sent before.
 async fn find_under(
     store: &RedisStore,
     labels: &[Label],
     statuses: &[Status],
     limit: usize,
-    register: Option<&str>,
-) -> Result<(Vec<ActionRecord>, Option<redis::Value>), Error> {
+    mut pipeline: redis::Pipeline,
+) -> Result<(Vec<ActionRecord>, Vec<redis::Value>), Error> {
+    let before = pipeline.cmd_iter().count();
     let wanted = if statuses.is_empty() { Status::ALL.as_slice() } else { statuses };
     let ranges =
         labels.iter().flat_map(|label| wanted.iter().map(move |status| Words::new(format!("{label} {status}"))));
-    let ranges: Vec<Words> = ranges.collect();
-    let (found, register) = match store.link.is_cluster() {
-        true => newest_of_each_partition(store, &ranges, limit, register).await?,
-        false => newest_at_once(store, &ranges, limit, register).await?,
-    };
+    let ranges: Vec<Words> = ranges.collect(); // the same in each partition
+    for partition in Partition::all() {
+        let key = PartitionKey::ActionLabels.of(partition);
+        ranges.iter().for_each(|words| newest_with(&mut pipeline, &key, words, limit));
+    }
+    let mut answers: Vec<redis::Value> = store.link.pipeline(&pipeline).await?;
+    let found =
+        answers.split_off(before).into_iter().map(json::answer::<Vec<String>>).collect::<Result<Vec<_>, _>>()?;
     let mut named = Vec::new();
     for (members, words) in found.iter().zip(ranges.iter().cycle()) {
         named.extend(members.iter().filter_map(|member| words.strip_from(member).map(str::to_owned)));
@@ -117,49 +124,7 @@ async fn find_under(
     let mut records = records_of(store, &named).await?;
     // An action may have changed between the two reads.
     records.retain(|record| wanted.contains(&record.status) && record.is_under(labels));
-    Ok((records, register))
-}
-
-/// The labelled actions in each of several ranges, and a register as it is stored.
-type Found = (Vec<Vec<String>>, Option<redis::Value>);
-
-/// Returns what is in each range, in one script: a server that has all partitions is asked once.
-async fn newest_at_once(
-    store: &RedisStore,
-    ranges: &[Words],
-    limit: usize,
-    register: Option<&str>,
-) -> Result<Found, Error> {
-    let call = Call::on_partition(&store.scripts.newest_labelled, Partition::of(""));
-    let sets = Partition::all().map(|partition| PartitionKey::ActionLabels.of(partition));
-    let call = sets.chain(register.map(keys::register)).fold(call, Call::key);
-    let call = call.arg(PARTITIONS).arg(register.iter().len()).arg(at_most(limit));
-    let call = ranges.iter().fold(call, |call, Words { first, end }| call.arg(end).arg(first));
-    let mut answers: Vec<redis::Value> = store.link.script(&call).await?;
-    let register = register.and_then(|_| answers.pop());
-    let found = answers.into_iter().map(json::answer).collect::<Result<_, _>>()?;
-    Ok((found, register))
-}
-
-/// Returns what is in each range of each partition, which may be on different servers.
-async fn newest_of_each_partition(
-    store: &RedisStore,
-    ranges: &[Words],
-    limit: usize,
-    register: Option<&str>,
-) -> Result<Found, Error> {
-    let mut pipeline = redis::pipe();
-    for partition in Partition::all() {
-        let key = PartitionKey::ActionLabels.of(partition);
-        ranges.iter().for_each(|words| newest_with(&mut pipeline, &key, words, limit));
-    }
-    if let Some(key) = register {
-        pipeline.add_command(get_register(key));
-    }
-    let mut answers: Vec<redis::Value> = store.link.pipeline(&pipeline).await?;
-    let register = register.and_then(|_| answers.pop());
-    let found = answers.into_iter().map(json::answer).collect::<Result<_, _>>()?;
-    Ok((found, register))
+    Ok((records, answers))
 }
 
 /// Implements [`countersign_graph::store::Store::steps`].
@@ -425,13 +390,8 @@ impl Words {
 /// Adds a command for the last members of a sorted set that begin with these words and a space.
 fn newest_with(pipeline: &mut redis::Pipeline, key: &str, words: &Words, limit: usize) {
     // From the last member with this prefix back to the first.
-    let range = [&words.end, &words.first];
-    pipeline.cmd("ZREVRANGEBYLEX").arg(key).arg(&range).arg("LIMIT").arg(0).arg(at_most(limit));
-}
-
-/// Returns a limit in the numbers of Redis.
-fn at_most(limit: usize) -> usize {
-    limit.min(i64::MAX as usize)
+    let limit = limit.min(i64::MAX as usize);
+    pipeline.cmd("ZREVRANGEBYLEX").arg(key).arg(&words.end).arg(&words.first).arg("LIMIT").arg(0).arg(limit);
 }
 
 /// Returns the records of actions, given their names ([`keys::action`]), in the same order.

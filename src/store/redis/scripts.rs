@@ -1,4 +1,4 @@
-//! The Lua scripts: one for each operation, each atomic within one partition. Only `newest_labelled` reads all of them.
+//! The Lua scripts: one for each operation, each atomic within one partition.
 //!
 //! A script consists of the names of its keys (from [`super::keys`]), its constants, the functions of
 //! `common.lua` that it uses, and its own file. It is called by its hash. A server that does not
@@ -124,8 +124,6 @@ scripts! {
     drop_file: Record,
     /// Deletes a parked message.
     drop_parked: Record,
-    /// Finds actions by their labels in all partitions. Servers of a cluster do not run it.
-    newest_labelled: Read,
     /// Sets a register.
     set_register: Promise,
     /// Sets an unreadable entry aside.
