@@ -37,7 +37,7 @@ pub(crate) async fn measure(program: &Path) -> anyhow::Result<()> {
         table.push_str(&format!("| {} | {each:.2} |\n", kept.name()));
     }
     let note = format!(
-        "The mean of {COUNTED} approvals, one after another, counted by `valgrind --tool=callgrind`; about 0.5 million are those of the slowed clock."
+        "The mean of {COUNTED} approvals, one after another, counted by `valgrind --tool=callgrind`; about 0.2 million are those of the slowed clock."
     );
     measured::write("instructions", &table, &note)
 }
