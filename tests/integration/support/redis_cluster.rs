@@ -110,8 +110,13 @@ impl RedisCluster {
         })
         .await;
         let began = Instant::now();
-        while !self.command::<String>(n, &["CLUSTER", "INFO"]).await.contains("cluster_state:ok") {
-            assert!(began.elapsed() < LIMIT, "the cluster of server {n} is never up");
+        loop {
+            // A server is up before it has heard which slots the others have.
+            let info = self.command::<String>(n, &["CLUSTER", "INFO"]).await;
+            if ["cluster_state:ok", "cluster_slots_ok:16384"].iter().all(|fact| info.contains(fact)) {
+                return;
+            }
+            assert!(began.elapsed() < LIMIT, "the cluster of server {n} is never up: {info}");
             tokio::time::sleep(LOOK).await;
         }
     }
