@@ -8,10 +8,7 @@
 //! therefore aligned first: common elements are kept, and only the others are written. As a result, a
 //! step in an old thread costs no more than one in a new thread.
 
-use std::collections::BTreeMap;
-
-use serde::Serialize;
-use serde_json::value::RawValue;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 use super::{
     indexed::{self, Indexed, Kind},
@@ -25,9 +22,10 @@ const MAX_ALIGNED: usize = 128;
 
 /// Returns the patch that turns `before` into `after`.
 pub(super) fn between(before: &Indexed, after: &Indexed) -> Json {
-    let mut delta = Delta { path: Vec::new(), operations: Vec::new() };
+    let mut delta = Delta { path: Vec::new(), patch: "[".to_owned() };
     delta.values(before.whole(), after.whole());
-    Json::of(&delta.operations)
+    delta.patch.push(']');
+    Json::written(delta.patch)
 }
 
 /// A value in one of the checkpoints.
@@ -36,16 +34,8 @@ type Value<'t> = indexed::Part<'t>;
 struct Delta<'t> {
     /// The place of the values that are compared. Most places have no difference, so it is written only for an operation.
     path: Vec<Part<'t>>,
-    operations: Vec<Operation<'t>>,
-}
-
-/// An operation of a patch.
-#[derive(Serialize)]
-struct Operation<'t> {
-    op: &'static str,
-    path: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    value: Option<&'t RawValue>,
+    /// The patch as far as it is written, without its end.
+    patch: String,
 }
 
 /// A part of a path.
@@ -137,20 +127,24 @@ impl<'t> Delta<'t> {
         self.write("remove", None);
     }
 
-    /// Writes an operation at the current place.
-    fn write(&mut self, op: &'static str, value: Option<Value<'t>>) {
-        let mut path = String::new();
-        for part in &self.path {
+    /// Writes an operation at the current place. Names and values are parts of JSON texts, so they are written as they are.
+    fn write(&mut self, op: &str, value: Option<Value<'t>>) {
+        let Self { path, patch } = self;
+        if patch.len() > 1 {
+            patch.push(',');
+        }
+        patch.extend([r#"{"op":""#, op, r#"","path":""#]);
+        for part in path {
             match part {
-                Part::Member(name) => {
-                    let name: String = serde_json::from_str(name).expect("a name is a string");
-                    pointer::push(&mut path, &name);
-                }
-                Part::Element(position) => pointer::push(&mut path, &position.to_string()),
+                Part::Member(name) => pointer::push(patch, &name[1..name.len() - 1]),
+                Part::Element(position) => write!(patch, "/{position}").expect("a string takes everything"),
             }
         }
-        let value = value.map(|value| serde_json::from_str(value.text()).expect("a part of JSON is JSON"));
-        self.operations.push(Operation { op, path, value });
+        patch.push('"');
+        if let Some(value) = value {
+            patch.extend([r#","value":"#, value.text()]);
+        }
+        patch.push('}');
     }
 }
 
@@ -204,7 +198,7 @@ mod tests {
         leaf.prop_recursive(4, 48, 6, |inner| {
             prop_oneof![
                 prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
-                prop::collection::btree_map("[ab/~0-]{0,2}", inner, 0..4)
+                prop::collection::btree_map("[a/~0\"\\\\\u{1}ä-]{0,2}", inner, 0..4)
                     .prop_map(|map| Value::Object(map.into_iter().collect())),
             ]
         })
