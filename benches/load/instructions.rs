@@ -4,8 +4,7 @@
 //! A few approvals come first, which open connections and fill caches. The bot does not look for unannounced work
 //! meanwhile, since what that takes depends on the time. Only instructions of the bot itself are counted, not those of the
 //! kernel. Valgrind simulates a processor without some newer instructions, such as those for SHA-2, so a bot by itself
-//! executes rather fewer. The library that slows the bot's clock down as much as valgrind slows the bot executes about half a
-//! million, which are included.
+//! executes rather fewer.
 
 use std::path::Path;
 
@@ -36,9 +35,7 @@ pub(crate) async fn measure(program: &Path) -> anyhow::Result<()> {
         eprintln!("  {}: {each:.2} million instructions", kept.name());
         table.push_str(&format!("| {} | {each:.2} |\n", kept.name()));
     }
-    let note = format!(
-        "The mean of {COUNTED} approvals, one after another, counted by `valgrind --tool=callgrind`; about 0.2 million are those of the slowed clock."
-    );
+    let note = format!("The mean of {COUNTED} approvals, one after another, counted by `valgrind --tool=callgrind`.");
     measured::write("instructions", &table, &note)
 }
 

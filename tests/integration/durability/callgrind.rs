@@ -4,7 +4,8 @@
 //! count so far to a file and resets it to zero.
 //!
 //! Valgrind makes the process some fifty times slower, and time passes as much slower for it (libfaketime). So it does
-//! what it does otherwise: it holds steps back that take milliseconds, and does not say that a change is running.
+//! what it does otherwise: it holds steps back that take milliseconds, and does not say that a change is running. The
+//! instructions of this library are not counted, since without valgrind the process has the system's clock.
 
 use std::{
     fs,
@@ -24,6 +25,9 @@ const COUNTED: &str = "counted";
 
 /// The interval at which the end of vgdb is checked.
 const LOOK: Duration = Duration::from_millis(20);
+
+/// A part of the file name of the library that slows the clock.
+const CLOCK: &str = "libfaketime";
 
 /// The time limit for a count. It is generous, since other programs may be running.
 const LIMIT: Duration = Duration::from_secs(600);
@@ -93,12 +97,54 @@ impl Callgrind {
             }
         }
         let (_, newest) = newest.context("valgrind wrote no count")?;
-        let text = fs::read_to_string(newest)?;
-        let total = text.lines().find_map(|line| line.strip_prefix("totals: ")).context("a count without a total")?;
-        Ok(total.trim().parse()?)
+        let profile = fs::read(newest)?;
+        // Names of functions need not be UTF-8.
+        counted(&String::from_utf8_lossy(&profile))
     }
 
     fn meeting_place(&self) -> String {
         format!("--vgdb-prefix={}", self.folder.join("vgdb").display())
+    }
+}
+
+/// Returns the total of a profile, without the instructions of the clock. The format is that of
+/// <https://valgrind.org/docs/manual/cl-format.html>.
+fn counted(profile: &str) -> anyhow::Result<u64> {
+    let (mut clock, mut in_clock, mut is_inclusive, mut of_clock) = (None, false, false, 0);
+    for line in profile.lines() {
+        if let Some(object) = line.strip_prefix("ob=").or_else(|| line.strip_prefix("cob=")) {
+            // A number in parentheses, and after it, the first time, the name.
+            let number = object.split(' ').next();
+            if object.contains(CLOCK) {
+                clock = number;
+            }
+            if line.starts_with("ob=") {
+                in_clock = number == clock;
+            }
+        } else if line.starts_with("calls=") {
+            is_inclusive = true;
+        } else if line.starts_with(|first: char| first.is_ascii_digit() || "+-*".contains(first)) {
+            if in_clock && !is_inclusive {
+                of_clock += line.split(' ').nth(1).context("a line without a count")?.parse::<u64>()?;
+            }
+            is_inclusive = false;
+        }
+    }
+    let total = profile.lines().find_map(|line| line.strip_prefix("totals: ")).context("a count without a total")?;
+    Ok(total.trim().parse::<u64>()? - of_clock)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::counted;
+
+    #[test]
+    fn the_clock_is_not_counted() {
+        let profile = "version: 1\nsummary: 1107\n\n\
+                       ob=(4) /usr/bin/bot\nfn=(1) main\n31 1000\ncob=(7) /usr/lib/libfaketime.so.1\ncfn=(2) now\ncalls=3 +35\n* 67\n\
+                       ob=(7)\nfn=(2)\n7 20\n+1 40\ncob=(9) /lib/libc.so\ncfn=(3) lock\ncalls=1 2\n* 7\n\
+                       ob=(9)\nfn=(3)\n+2 7\n\ntotals: 1067\n";
+        assert_eq!(counted(profile).unwrap(), 1007);
+        assert!(counted("version: 1\n").is_err());
     }
 }
