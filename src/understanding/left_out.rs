@@ -5,7 +5,7 @@
 //! so that they can be reported to the person. It compares words only and knows no platform. In
 //! doubt it returns a word: a needless line on a card costs less than a lost restriction.
 
-use std::collections::BTreeSet;
+use std::{cell::OnceCell, collections::BTreeSet};
 
 use countersign_core::clock::{MONTHS, WEEKDAYS};
 
@@ -103,11 +103,11 @@ struct Word<'a> {
     ends: bool,
 }
 
-/// The text, words and dates of `proposal`, in lower case.
+/// The text, words and dates of `proposal`, in lower case. Most messages need only the text.
 struct ProposalText {
     text: String,
-    words: BTreeSet<String>,
-    dates: Vec<(i64, usize, i64)>,
+    words: OnceCell<BTreeSet<String>>,
+    dates: OnceCell<Vec<(i64, usize, i64)>>,
 }
 
 /// Returns the pieces of the message `said` that do not appear in `proposal`, in order and as they
@@ -247,9 +247,18 @@ fn names(words: &[Word<'_>], said: &str) -> Vec<(usize, usize)> {
 
 impl ProposalText {
     fn of(proposal: &str) -> Self {
-        let text = proposal.to_lowercase();
-        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_owned);
-        Self { words: words.collect(), dates: dates(&text), text }
+        Self { text: proposal.to_lowercase(), words: OnceCell::new(), dates: OnceCell::new() }
+    }
+
+    fn words(&self) -> &BTreeSet<String> {
+        self.words.get_or_init(|| {
+            let words = self.text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+            words.map(str::to_owned).collect()
+        })
+    }
+
+    fn dates(&self) -> &[(i64, usize, i64)] {
+        self.dates.get_or_init(|| dates(&self.text))
     }
 
     /// Returns true if the word at this index appears here, or a date or number that it stands for.
@@ -274,10 +283,10 @@ impl ProposalText {
             short.chars().count() >= 4 && long.starts_with(short)
         };
         let parts = word.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
-        self.words.contains(word)
-            || self.words.iter().any(like)
-            || parts.clone().count() > 1 && parts.clone().all(|part| self.words.contains(part))
-            || word.strip_suffix('s').is_some_and(|one| self.words.contains(one))
+        self.words().contains(word)
+            || self.words().iter().any(like)
+            || parts.clone().count() > 1 && parts.clone().all(|part| self.words().contains(part))
+            || word.strip_suffix('s').is_some_and(|one| self.words().contains(one))
     }
 
     /// Returns true if the number appears here in some form. The parts of `70/30`, a date or a time
@@ -302,32 +311,32 @@ impl ProposalText {
 
     fn holds_plain(&self, part: &str) -> bool {
         let same = |known: &String| known.trim_start_matches('0') == part.trim_start_matches('0');
-        self.words.contains(part)
-            || part.chars().all(|c| c.is_ascii_digit()) && self.words.iter().any(same)
+        self.words().contains(part)
+            || part.chars().all(|c| c.is_ascii_digit()) && self.words().iter().any(same)
             || !part.chars().any(|c| c.is_ascii_digit())
     }
 
     /// Returns true if the word at this index is a time that does not appear here.
     fn lacks_moment(&self, words: &[Word<'_>], at: usize) -> bool {
         let word = words[at].lower.as_str();
-        if self.words.contains(word) {
+        let may_be_one = WEEKDAYS.contains(&word) || MONTHS.contains(&word) || MOMENTS.contains(&word);
+        if !may_be_one || self.words().contains(word) {
             return false;
         }
         let beside = |at: Option<usize>| at.and_then(|at| words.get(at));
         if let Some(day) = WEEKDAYS.iter().position(|day| *day == word) {
-            return !self.dates.iter().any(|date| weekday(*date) == day);
+            return !self.dates().iter().any(|date| weekday(*date) == day);
         }
         if let Some(month) = MONTHS.iter().position(|month| *month == word) {
             let numbered =
                 |word: Option<&Word<'_>>| word.is_some_and(|word| word.bare.starts_with(|c: char| c.is_ascii_digit()));
             let is_meant = word != "may" || numbered(beside(at.checked_sub(1))) || numbered(beside(Some(at + 1)));
-            return is_meant && !self.dates.iter().any(|date| date.1 == month + 1);
+            return is_meant && !self.dates().iter().any(|date| date.1 == month + 1);
         }
         let next = || {
             beside(at.checked_sub(1)).is_some_and(|word| ["next", "this", "following"].contains(&word.lower.as_str()))
         };
-        let is_moment = MOMENTS.contains(&word) && (!["week", "month"].contains(&word) || next());
-        is_moment && self.dates.is_empty()
+        (!["week", "month"].contains(&word) || next()) && self.dates().is_empty()
     }
 
     fn holds_name(&self, words: &[Word<'_>]) -> bool {
