@@ -7,9 +7,8 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
-use crate::clock::Timestamp;
+use crate::{clock::Timestamp, hash::sha256};
 
 /// Declares a string type for the ids of one kind of thing. The caller imports [`fmt`] and the traits of serde.
 #[macro_export]
@@ -170,7 +169,7 @@ impl Partition {
 
     /// Returns the partition of a text: always the same one, and evenly distributed over texts.
     pub fn of(text: &str) -> Self {
-        Self(Sha256::digest(text.as_bytes())[0] % PARTITIONS)
+        Self(sha256(text.as_bytes())[0] % PARTITIONS)
     }
 }
 

@@ -15,7 +15,8 @@
 
 use std::{fmt, io::Write as _};
 
-use ring::{digest::SHA256, hmac};
+use countersign_core::hash::sha256;
+use ring::hmac;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -119,11 +120,6 @@ impl Hex {
     pub(crate) fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("hexadecimal digits are ASCII")
     }
-}
-
-/// Computes SHA-256.
-pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
-    ring::digest::digest(&SHA256, bytes).as_ref().try_into().expect("SHA-256 has 32 bytes")
 }
 
 /// Reads exactly `N` bytes from hexadecimal. `None` for all other texts, and for capital letters: nothing may be written in

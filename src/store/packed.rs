@@ -100,7 +100,7 @@ pub fn unpack(stored: &[u8]) -> io::Result<Cow<'_, [u8]>> {
 
 #[cfg(test)]
 mod tests {
-    use sha2::{Digest as _, Sha256};
+    use countersign_core::hash::sha256;
 
     use super::*;
 
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn the_dictionaries_are_never_edited() {
-        let hash = |dictionary: Dictionary| hex::encode(Sha256::digest(dictionary.contents));
+        let hash = |dictionary: Dictionary| hex::encode(sha256(dictionary.contents));
         assert_eq!(hash(FIRST), "14e983d67f56d91455cc87047a1b1bd2ca3410f4c3f5033ffbce75cc32a11680");
         assert_eq!(hash(SECOND), "0af921a6463e5e8bbefc719cb3ab8d15489ec1692d2c4167e84c8fe78aee1da6");
     }

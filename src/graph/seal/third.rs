@@ -1,9 +1,10 @@
 //! The commitments of version 3.
 
+use countersign_core::hash::sha256;
 use serde_json::Value;
 
 use super::{Leaf, Salt, Sealed};
-use crate::digest::{self, sha256};
+use crate::digest;
 
 /// The length of a leaf's salt.
 const SALT: usize = 16;

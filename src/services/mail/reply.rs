@@ -4,14 +4,13 @@
 mod tests;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use countersign_core::clock::Timestamp;
+use countersign_core::{clock::Timestamp, hash::sha256};
 use mail_builder::{
     MessageBuilder,
     headers::{HeaderType, address::Address as Mailbox, date::Date, message_id::MessageId, raw::Raw, text::Text},
     mime::{BodyPart, MimePart},
 };
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 use url::Host;
 
 use super::{
@@ -159,12 +158,12 @@ fn references(mail: &Mail) -> Vec<String> {
 }
 
 fn message_id(key: &str, from: &Address) -> String {
-    let hash = Sha256::new().chain_update(from.address.as_bytes()).chain_update([0]).chain_update(key.as_bytes());
+    let hash = sha256(&[from.address.as_bytes(), &[0], key.as_bytes()].concat());
     let domain = match Host::parse(from.domain()) {
         Ok(Host::Domain(domain)) => domain,
         _ => "localhost".to_owned(),
     };
-    format!("{}@{domain}", &hex::encode(hash.finalize())[..40])
+    format!("{}@{domain}", &hex::encode(hash)[..40])
 }
 
 /// Returns an address for a header. A name that looks like an encoded word would be read as another name.

@@ -103,8 +103,9 @@ async fn write(
     let mut head = store.audit_heads.get(thread).unwrap_or_default();
     for _ in 0..CHAINING_ATTEMPTS {
         let audit = AuditPlan::new(thread, head, &changes.audit);
-        let commit = keys::commit(thread, &changes.commit);
-        let call = plan.call(Call::on_thread(&store.scripts.commit, thread).key(commit), &audit);
+        let call = Call::on_thread(&store.scripts.commit, thread);
+        let commit = keys::commit(thread, call.partition(), &changes.commit);
+        let call = plan.call(call.key(commit), &audit);
         match CommitAnswer::read(store.link.script(&call).await?)? {
             CommitAnswer::Repeat => return Ok(None),
             CommitAnswer::Written(version, claimed, leased) => {

@@ -5,10 +5,12 @@
 //! releases. Then each file is updated, and deleted if no thread shows it any more. Work that one
 //! process leaves unfinished is completed by the next one.
 
-use countersign_core::ids::{Partition, ThreadId};
+use countersign_core::{
+    hash::sha256,
+    ids::{Partition, ThreadId},
+};
 use countersign_graph::store::Error;
 use redis::cmd;
-use sha2::{Digest as _, Sha256};
 
 use super::{
     RedisStore,
@@ -18,7 +20,7 @@ use super::{
 
 /// Implements [`countersign_graph::store::Store::put_file`].
 pub(super) async fn put_file(store: &RedisStore, thread: &ThreadId, bytes: &[u8]) -> Result<String, Error> {
-    let hash = hex::encode(Sha256::digest(bytes));
+    let hash = hex::encode(sha256(bytes));
     let mut of_thread = redis::pipe();
     of_thread.atomic();
     of_thread.srem(PartitionKey::LetGo.of(thread.partition()), keys::let_go(&hash, thread)).ignore();

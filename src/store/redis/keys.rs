@@ -185,9 +185,9 @@ impl ScriptKeys {
     }
 
     /// Returns the keys of a thread and its partition, in the order in which the script receives
-    /// them.
-    pub(super) fn of_thread(&self, thread: &ThreadId) -> Vec<String> {
-        let prefix = prefix(thread.partition());
+    /// them. The partition is computed by the caller, since it is a hash.
+    pub(super) fn of_thread(&self, thread: &ThreadId, partition: Partition) -> Vec<String> {
+        let prefix = prefix(partition);
         let thread = format!("{prefix}thread:{thread}:");
         let of_thread = self.of_thread.iter().map(|key| [&*thread, key.as_str()].concat());
         self.in_partition(&prefix).chain(of_thread).collect()
@@ -198,9 +198,9 @@ impl ScriptKeys {
     }
 }
 
-/// Returns the key of the stored answer to a write.
-pub(super) fn commit(thread: &ThreadId, commit: &CommitId) -> String {
-    format!("{}commit:{thread}:{commit}", prefix(thread.partition()))
+/// Returns the key of the stored answer to a write in a thread, which is in this partition.
+pub(super) fn commit(thread: &ThreadId, partition: Partition, commit: &CommitId) -> String {
+    format!("{}commit:{thread}:{commit}", prefix(partition))
 }
 
 /// Returns the key that marks a partition all of whose actions are in
@@ -331,8 +331,8 @@ mod tests {
     #[test]
     fn all_keys_of_a_thread_share_a_slot() {
         let tag = format!("countersign:{{p{:02}}}:", thread().partition().number());
-        let mut keys = all().of_thread(&thread());
-        keys.push(commit(&thread(), &CommitId::from("c1")));
+        let mut keys = all().of_thread(&thread(), thread().partition());
+        keys.push(commit(&thread(), thread().partition(), &CommitId::from("c1")));
         for key in &keys {
             assert!(key.starts_with(&tag), "{key}");
         }
@@ -374,7 +374,7 @@ mod tests {
         assert_eq!(keys.lua_names(), "local INBOX_ENTRIES = KEYS[1]\nlocal META = KEYS[2]\n");
         let partition = thread().partition();
         assert_eq!(
-            keys.of_thread(&thread()),
+            keys.of_thread(&thread(), partition),
             [PartitionKey::InboxEntries.of(partition), ThreadKey::Meta.of(&thread())]
         );
         assert_eq!(keys.of_partition(partition), [PartitionKey::InboxEntries.of(partition)]);

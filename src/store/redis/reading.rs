@@ -4,6 +4,7 @@ use std::{fmt::Display, time::Duration};
 
 use countersign_core::{
     clock::Timestamp,
+    hash::sha256,
     ids::{ActionId, ApprovalId, GraphName, Partition, Slot, ThreadId},
 };
 use countersign_graph::{
@@ -14,7 +15,6 @@ use countersign_graph::{
 };
 use redis::cmd;
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 
 use super::{
     RedisStore, aside, json,
@@ -257,7 +257,7 @@ pub(super) async fn threads(store: &RedisStore, limit: usize) -> Result<Vec<Thre
 
 /// Implements [`countersign_graph::store::Store::put_blob`].
 pub(super) async fn put_blob(store: &RedisStore, bytes: &[u8], keep: Option<Duration>) -> Result<String, Error> {
-    let hash = hex::encode(Sha256::digest(bytes));
+    let hash = hex::encode(sha256(bytes));
     let key = keys::blob(&hash);
     let mut set = redis::pipe();
     set.atomic();

@@ -150,7 +150,8 @@ impl<'a> Call<'a> {
 
     /// Prepares a call of `script` with its keys of a thread and the thread's partition.
     pub(super) fn on_thread(script: &'a Script, thread: &ThreadId) -> Self {
-        let (partition, keys) = (thread.partition(), script.keys.of_thread(thread));
+        let partition = thread.partition();
+        let keys = script.keys.of_thread(thread, partition);
         Self { script, partition, keys, args: Vec::new(), is_patient: true }
     }
 

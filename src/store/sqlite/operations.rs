@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use countersign_core::{
     clock::Timestamp,
+    hash::sha256,
     ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
 };
 use countersign_graph::{
@@ -17,7 +18,6 @@ use countersign_graph::{
     },
 };
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 
 use super::{
     SqliteStore, actions, aside, changes, dead_letters, forget, inbox,
@@ -354,14 +354,14 @@ impl Store for SqliteStore {
     }
 
     async fn put_blob(&self, bytes: &[u8], keep: Option<Duration>) -> Result<String, Error> {
-        let (hash, bytes) = (hex::encode(Sha256::digest(bytes)), bytes.to_owned());
+        let (hash, bytes) = (hex::encode(sha256(bytes)), bytes.to_owned());
         let (key, until) = (hash.clone(), keep.map(|keep| self.clock.now() + keep));
         self.writer.run(move |connection| lists::put_blob(connection, &key, &bytes, until)).await?;
         Ok(hash)
     }
 
     async fn put_file(&self, thread: &ThreadId, bytes: &[u8]) -> Result<String, Error> {
-        let (hash, bytes) = (hex::encode(Sha256::digest(bytes)), bytes.to_owned());
+        let (hash, bytes) = (hex::encode(sha256(bytes)), bytes.to_owned());
         let (key, thread) = (hash.clone(), thread.clone());
         self.writer.run(move |connection| lists::put_file(connection, &thread, &key, &bytes)).await?;
         Ok(hash)

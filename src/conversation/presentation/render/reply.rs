@@ -1,6 +1,9 @@
 //! Draws a [`Reply`].
 
-use countersign_core::reply::{Choice, Part, Reply, Text};
+use countersign_core::{
+    hash::sha256,
+    reply::{Choice, Part, Reply, Text},
+};
 use countersign_slack::{
     blocks::{
         self, MAX_ACTIONS, MAX_BUTTON_VALUE_CHARS, MAX_FIELD_CHARS, MAX_FIELDS, MAX_HEADER_CHARS, MAX_TEXT_CHARS,
@@ -9,7 +12,6 @@ use countersign_slack::{
     markdown::{self, harmless},
     mrkdwn::{Mrkdwn, length},
 };
-use sha2::{Digest as _, Sha256};
 
 use super::{
     RATE, SAY, SEND_AGAIN,
@@ -26,7 +28,7 @@ pub(super) fn draw(reply: &Reply) -> Message {
     }
     let words = reply.words();
     if !shown.is_empty() {
-        let id = format!("{SAY}{}", &hex::encode(Sha256::digest(words.as_bytes()))[..12]);
+        let id = format!("{SAY}{}", &hex::encode(sha256(words.as_bytes()))[..12]);
         let buttons = shown.iter().enumerate();
         let buttons: Vec<_> =
             buttons.map(|(n, choice)| blocks::button(&format!("{SAY}{n}"), &choice.label, &choice.says)).collect();
@@ -37,7 +39,7 @@ pub(super) fn draw(reply: &Reply) -> Message {
         let buttons: Vec<_> = buttons
             .map(|(n, resend)| blocks::button(&format!("{SEND_AGAIN}{n}"), &resend.label, &resend.key))
             .collect();
-        let id = format!("{SEND_AGAIN}{}", &hex::encode(Sha256::digest(reply.resends[0].key.as_bytes()))[..12]);
+        let id = format!("{SEND_AGAIN}{}", &hex::encode(sha256(reply.resends[0].key.as_bytes()))[..12]);
         canvas.add_reserved(blocks::actions(&id, &buttons));
     }
     if let Some(run) = &reply.rates {

@@ -1,12 +1,12 @@
 //! Formatting shared by several parts of the notebook.
 
 use countersign_core::clock::Timestamp;
+use countersign_core::hash;
 use countersign_graph::store::{AuditDraft, AuditEntry, ChainFault};
-use sha2::{Digest as _, Sha256};
 
 /// Returns the SHA-256 hash in hexadecimal.
 pub(super) fn sha256(bytes: &[u8]) -> String {
-    hex::encode(Sha256::digest(bytes))
+    hex::encode(hash::sha256(bytes))
 }
 
 /// Returns the fault of an entry, and the correct content.
