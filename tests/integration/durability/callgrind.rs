@@ -136,15 +136,13 @@ fn counted(profile: &str) -> anyhow::Result<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::counted;
-
     #[test]
     fn the_clock_is_not_counted() {
         let profile = "version: 1\nsummary: 1107\n\n\
                        ob=(4) /usr/bin/bot\nfn=(1) main\n31 1000\ncob=(7) /usr/lib/libfaketime.so.1\ncfn=(2) now\ncalls=3 +35\n* 67\n\
                        ob=(7)\nfn=(2)\n7 20\n+1 40\ncob=(9) /lib/libc.so\ncfn=(3) lock\ncalls=1 2\n* 7\n\
                        ob=(9)\nfn=(3)\n+2 7\n\ntotals: 1067\n";
-        assert_eq!(counted(profile).unwrap(), 1007);
-        assert!(counted("version: 1\n").is_err());
+        assert_eq!(super::counted(profile).unwrap(), 1007);
+        assert!(super::counted("version: 1\n").is_err());
     }
 }

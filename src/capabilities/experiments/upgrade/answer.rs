@@ -37,10 +37,7 @@ pub enum Kind {
 pub fn understand<T: DeserializeOwned>(kind: Kind, answer: Answer) -> Result<T, Error> {
     let Answer { status, body, request_id, .. } = answer;
     if status.is_success() {
-        return serde_json::from_slice(&body).map_err(|error| match error.classify() {
-            Category::Data => unreadable(kind, &error.to_string()),
-            Category::Io | Category::Syntax | Category::Eof => unreadable(kind, "not JSON"),
-        });
+        return serde_json::from_slice(&body).map_err(|error| unreadable(kind, &fault(&error)));
     }
     let json = serde_json::from_slice::<Value>(&body).ok();
     tracing::info!(
@@ -99,6 +96,16 @@ pub fn unreadable(kind: Kind, why: &str) -> Error {
     match kind {
         Kind::Read => Error::Decode { reason: why.to_owned() },
         Kind::Write => Error::Unclear { reason: format!("its answer couldn't be read ({why})") },
+    }
+}
+
+/// Describes the fault of a text that cannot be read. It does not name the place in the text, which nobody sees.
+pub fn fault(error: &serde_json::Error) -> String {
+    let reason = error.to_string();
+    match (error.classify(), reason.rsplit_once(" at line ")) {
+        (Category::Data, Some((reason, _place))) => reason.to_owned(),
+        (Category::Data, None) => reason,
+        (Category::Io | Category::Syntax | Category::Eof, _) => "not JSON".to_owned(),
     }
 }
 

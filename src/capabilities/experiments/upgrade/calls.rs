@@ -18,7 +18,7 @@ use super::{
     answer::{Kind, unanswered, understand},
     client::UpgradeClient,
     error::Error,
-    known::Effect,
+    known::{Confirms, Effect},
 };
 
 /// The identity that makes a call.
@@ -53,14 +53,14 @@ impl UpgradeClient {
     }
 
     /// Sends a change with this effect, once.
-    pub(super) async fn write(
+    pub(super) async fn write<T: DeserializeOwned + Confirms>(
         &self,
         effect: Effect,
         method: Method,
         path: &str,
         who: As<'_>,
         body: Option<&Value>,
-    ) -> Result<Value, Error> {
+    ) -> Result<T, Error> {
         let sending = self.known.sending(effect);
         let answer = self.send(Kind::Write, method, path, who, body).await;
         sending.note(&answer);

@@ -226,7 +226,7 @@ impl UpgradeClient {
     /// Returns [`Error::NotFound`] if no experiment has that id.
     pub async fn add_list(&self, id: ExperimentId, side: Side, list: &Value) -> Result<(), Error> {
         let body = json!({ "experimentId": id, "list": list });
-        let answer = self.write(Effect::Unkept, Method::POST, side.path(), As::Admin, Some(&body)).await;
+        let answer = self.write::<Value>(Effect::Unkept, Method::POST, side.path(), As::Admin, Some(&body)).await;
         self.or_missing(id, answer).await.map(|_| ())
     }
 
@@ -238,7 +238,7 @@ impl UpgradeClient {
     pub async fn replace_list(&self, id: ExperimentId, side: Side, segment: &str, list: &Value) -> Result<(), Error> {
         let body = json!({ "experimentId": id, "list": list });
         let path = format!("{}/{segment}", side.path());
-        let answer = self.write(Effect::Unkept, Method::PUT, &path, As::Admin, Some(&body)).await;
+        let answer = self.write::<Value>(Effect::Unkept, Method::PUT, &path, As::Admin, Some(&body)).await;
         self.or_missing(id, answer).await.map(|_| ())
     }
 
@@ -249,7 +249,7 @@ impl UpgradeClient {
     /// Returns [`Error::NotFound`] if no experiment has that id.
     pub async fn remove_list(&self, id: ExperimentId, side: Side, segment: &str) -> Result<(), Error> {
         let path = format!("{}/{segment}", side.path());
-        let answer = self.write(Effect::Unkept, Method::DELETE, &path, As::Admin, None).await;
+        let answer = self.write::<Value>(Effect::Unkept, Method::DELETE, &path, As::Admin, None).await;
         self.or_missing(id, answer).await.map(|_| ())
     }
 
@@ -266,9 +266,8 @@ impl UpgradeClient {
         }
         let effect = Effect::Status(id, state);
         let answer = self.write(effect, Method::POST, "/experiments/state", As::Admin, Some(&body)).await;
-        let changed = View::deserialize(&self.or_missing(id, answer).await?)
-            .map_err(|error| unreadable(Kind::Write, &error.to_string()))?
-            .in_order();
+        let changed: View = self.or_missing(id, answer).await?;
+        let changed = changed.in_order();
         confirm(changed.id == id, ANOTHER)?;
         confirm(changed.state == state, "it answered with a different status")?;
         confirm(
@@ -329,7 +328,7 @@ impl UpgradeClient {
     /// Returns [`Error`], like every change.
     pub async fn init_user(&self, user: &str, introduction: &Introduction) -> Result<(), Error> {
         let body = json!(introduction);
-        let answer = self.write(Effect::Unkept, Method::POST, "/v6/init", As::User(user), Some(&body)).await?;
+        let answer: Value = self.write(Effect::Unkept, Method::POST, "/v6/init", As::User(user), Some(&body)).await?;
         confirm(answer["id"] == user, "its answer doesn't name the user")?;
         let stored: Introduction = decode(Kind::Write, answer)?;
         confirm(introduction.is_part_of(&stored), "it answered with different groups")

@@ -9,12 +9,12 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{
     Value,
-    error::Category,
     value::{RawValue, to_raw_value},
 };
 use uuid::Uuid;
 
 use super::{
+    answer::fault,
     error::Error,
     lists::{MemberList, Side, lists},
     status::Status,
@@ -90,15 +90,9 @@ impl Experiment {
     }
 }
 
-/// Returns the error for an experiment that cannot be read. It does not name the place in the text, which nobody sees.
+/// Returns the error for an experiment that cannot be read.
 fn decode_error(error: &serde_json::Error) -> Error {
-    let reason = error.to_string();
-    let reason = match (error.classify(), reason.rsplit_once(" at line ")) {
-        (Category::Data, Some((reason, _place))) => reason.to_owned(),
-        (Category::Data, None) => reason,
-        (Category::Io | Category::Syntax | Category::Eof, _) => "not JSON".to_owned(),
-    };
-    Error::Decode { reason }
+    Error::Decode { reason: fault(error) }
 }
 
 /// The fields of an experiment that the bot reads.

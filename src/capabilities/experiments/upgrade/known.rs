@@ -32,7 +32,7 @@ use super::{
     calls::As,
     client::UpgradeClient,
     error::Error,
-    experiment::{ExperimentId, ExperimentName},
+    experiment::{ExperimentId, ExperimentName, View},
     overview::{Outline, Overview},
     status::Status,
 };
@@ -59,7 +59,7 @@ pub(super) enum Effect {
 
 /// A change of what is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Change {
+pub(super) enum Change {
     Design(Outline),
     Status(ExperimentId, Status),
     Deleted(ExperimentId),
@@ -69,27 +69,43 @@ enum Change {
 
 impl Effect {
     /// Returns the change that an answer confirms; `None` if nothing that is kept has changed.
-    fn change(self, answer: &Result<Value, Error>) -> Option<Change> {
-        let answer = match (self, answer) {
-            (Self::Unkept, _) | (_, Err(Error::SignIn(_) | Error::Unavailable { .. })) => return None,
-            (_, Err(_)) => return Some(Change::Unknown),
-            (_, Ok(answer)) => answer,
-        };
-        let confirmed = match self {
-            Self::Unkept => None,
-            Self::Design(id) => {
-                let is_whole = answer["partitions"].is_array() && answer["context"].is_array();
-                let outline = Outline::deserialize(answer).ok().filter(|_| is_whole);
+    fn change(self, answer: &Result<impl Confirms, Error>) -> Option<Change> {
+        match (self, answer) {
+            (Self::Unkept, _) | (_, Err(Error::SignIn(_) | Error::Unavailable { .. })) => None,
+            (_, Err(_)) => Some(Change::Unknown),
+            (_, Ok(answer)) => Some(answer.confirmed(self).unwrap_or(Change::Unknown)),
+        }
+    }
+}
+
+/// An answer to a change.
+pub(super) trait Confirms {
+    /// Returns the change that the answer confirms; `None` unless it is the one with this effect.
+    fn confirmed(&self, effect: Effect) -> Option<Change>;
+}
+
+/// An answer to any other change.
+impl Confirms for Value {
+    fn confirmed(&self, effect: Effect) -> Option<Change> {
+        match effect {
+            Effect::Unkept | Effect::Status(..) => None,
+            Effect::Design(id) => {
+                let is_whole = self["partitions"].is_array() && self["context"].is_array();
+                let outline = Outline::deserialize(self).ok().filter(|_| is_whole);
                 outline.filter(|outline| id.is_none_or(|id| id == outline.id)).map(Change::Design)
             }
-            Self::Status(id, state) => {
-                let is_its = ExperimentId::deserialize(&answer["id"]).is_ok_and(|named| named == id);
-                let is_new = Status::deserialize(&answer["state"]).is_ok_and(|now| now == state);
-                (is_its && is_new).then_some(Change::Status(id, state))
-            }
-            Self::Deletion(id) => deletes(answer, id).then_some(Change::Deleted(id)),
-        };
-        Some(confirmed.unwrap_or(Change::Unknown))
+            Effect::Deletion(id) => deletes(self, id).then_some(Change::Deleted(id)),
+        }
+    }
+}
+
+/// An answer to a change of the status.
+impl Confirms for View {
+    fn confirmed(&self, effect: Effect) -> Option<Change> {
+        match effect {
+            Effect::Status(id, state) if self.id == id && self.state == state => Some(Change::Status(id, state)),
+            _ => None,
+        }
     }
 }
 
@@ -147,7 +163,7 @@ impl Known {
     }
 
     /// Applies a change that this process has sent, as far as the answer confirms it.
-    fn note(&self, effect: Effect, answer: &Result<Value, Error>) {
+    fn note(&self, effect: Effect, answer: &Result<impl Confirms, Error>) {
         if let Some(change) = effect.change(answer) {
             self.apply(change);
         }
@@ -214,7 +230,7 @@ pub(super) struct Sending<'a> {
 
 impl Sending<'_> {
     /// Applies the change as far as the answer confirms it.
-    pub(super) fn note(mut self, answer: &Result<Value, Error>) {
+    pub(super) fn note(mut self, answer: &Result<impl Confirms, Error>) {
         if let Some(effect) = self.effect.take() {
             self.known.note(effect, answer);
         }
@@ -406,6 +422,11 @@ mod tests {
         json!({ "id": id(number), "name": name, "context": ["qa"], "state": state, "partitions": points })
     }
 
+    /// Returns the answer to a change of the status.
+    fn changed(number: u128, state: &str) -> View {
+        View::deserialize(sent(number, "A", state)).unwrap()
+    }
+
     fn known() -> (Known, ManualClock) {
         let clock = ManualClock::default();
         (Known::new(Arc::new(clock.clone())), clock)
@@ -438,7 +459,7 @@ mod tests {
         assert_eq!(shown(&known), (None, None), "nothing was read yet");
         reads(&known, &[sent(1, "A", "inactive"), sent(2, "B", "enrolling")], |_| {});
         assert_eq!(shown(&known), shows("A, B", "B"));
-        known.note(STARTED, &Ok(sent(1, "A", "enrolling")));
+        known.note(STARTED, &Ok(changed(1, "enrolling")));
         assert_eq!(shown(&known), shows("A, B", "A, B"));
         known.note(Effect::Design(None), &Ok(sent(3, "C", "inactive")));
         known.note(Effect::Design(Some(id(2))), &Ok(sent(2, "Z", "enrolling")));
@@ -452,13 +473,15 @@ mod tests {
         let (known, _) = known();
         let before = [sent(1, "A", "inactive"), sent(2, "B", "enrolling")];
         reads(&known, &before, |known| {
-            known.note(STARTED, &Ok(sent(1, "A", "enrolling")));
+            known.note(STARTED, &Ok(changed(1, "enrolling")));
             known.note(Effect::Deletion(id(2)), &Ok(json!([{ "id": id(2) }])));
         });
         assert_eq!(shown(&known), shows("A", "A"));
         reads(&known, &before, |_| {});
         assert_eq!(shown(&known), shows("A, B", "B"), "a later read is not affected by them");
-        reads(&known, &before, |known| known.note(STARTED, &Err(Error::NoAnswer { reason: "late".into() })));
+        reads(&known, &before, |known| {
+            known.note(STARTED, &Err::<Value, _>(Error::NoAnswer { reason: "late".into() }))
+        });
         assert_eq!(shown(&known), (None, None), "it may have changed after it was read");
     }
 
@@ -472,9 +495,7 @@ mod tests {
             shown(&known) == (None, None)
         };
         assert!(forgets(STARTED, Err(Error::NoAnswer { reason: "late".into() })));
-        assert!(forgets(STARTED, Ok(json!({ "id": id(1) }))), "it does not say the status");
-        assert!(forgets(STARTED, Ok(sent(2, "B", "enrolling"))), "it is about another experiment");
-        assert!(forgets(STARTED, Ok(sent(1, "A", "inactive"))), "it has another status");
+        assert!(forgets(STARTED, Err(Error::Unclear { reason: "not the status".into() })));
         assert!(forgets(Effect::Design(Some(id(2))), Ok(sent(1, "A", "enrolling"))));
         assert!(
             forgets(Effect::Design(None), Ok(json!({ "id": id(1), "name": "A", "state": "enrolling" }))),
@@ -484,6 +505,15 @@ mod tests {
         assert!(!forgets(STARTED, Err(Error::Unavailable { reason: "refused".into() })), "nothing was sent");
         assert!(!forgets(Effect::Unkept, Err(Error::NoAnswer { reason: "late".into() })), "nothing of it is kept");
 
+        for (answer, why) in
+            [(changed(2, "enrolling"), "another experiment"), (changed(1, "inactive"), "another status")]
+        {
+            fill();
+            known.note(STARTED, &Ok(answer));
+            assert_eq!(shown(&known), (None, None), "{why}");
+        }
+
+        fill();
         clock.advance(MAX_AGE / 2);
         assert_eq!(shown(&known), shows("A", "A"));
         clock.advance(MAX_AGE / 2);
@@ -513,7 +543,7 @@ mod tests {
         fill();
         let first = known.names().unwrap();
         fill();
-        known.note(STARTED, &Ok(sent(1, "A", "enrolling")));
+        known.note(STARTED, &Ok(changed(1, "enrolling")));
         known.note(Effect::Design(None), &Ok(sent(1, "A", "inactive")));
         assert!(Arc::ptr_eq(&first, &known.names().unwrap()));
     }
@@ -537,11 +567,11 @@ mod tests {
     fn changes_are_only_remembered_for_reads_in_progress() {
         let (known, _) = known();
         let reading = known.begin();
-        known.note(STARTED, &Ok(sent(1, "A", "enrolling")));
+        known.note(STARTED, &Ok(changed(1, "enrolling")));
         assert_eq!(known.kept().changes.len(), 1);
         drop(reading); // given up
         assert!(known.kept().changes.is_empty());
-        known.note(STARTED, &Ok(sent(1, "A", "enrolling")));
+        known.note(STARTED, &Ok(changed(1, "enrolling")));
         assert!(known.kept().changes.is_empty());
     }
 }
