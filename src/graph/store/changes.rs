@@ -42,6 +42,42 @@ pub struct StepRecord {
 impl StepRecord {
     /// The version of the stored shape.
     pub const FORMAT: u32 = 1;
+
+    /// Writes the record as JSON, with `null` in place of the change of the checkpoint, which is JSON already. It comes
+    /// last.
+    pub fn without_delta(&self) -> String {
+        #[derive(Serialize)]
+        struct Record<'a> {
+            format: u32,
+            run: &'a RunId,
+            node: &'a str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            input: Option<&'a Value>,
+            next: &'a str,
+            at: Timestamp,
+            duration_ms: u64,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            usage: Option<&'a Usage>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            error: Option<&'a str>,
+            delta: (),
+        }
+        let Self { format, run, node, input, delta: _, next, at, duration_ms, usage, error } = self;
+        let (format, at, duration_ms, delta) = (*format, *at, *duration_ms, ());
+        let (input, usage, error) = (input.as_ref(), usage.as_ref(), error.as_deref());
+        let record = Record { format, run, node, input, next, at, duration_ms, usage, error, delta };
+        serde_json::to_string(&record).expect("a step is plain data with text keys")
+    }
+
+    /// Writes the record as JSON.
+    pub fn json(&self) -> String {
+        const END: &str = "null}";
+        let mut text = self.without_delta();
+        debug_assert!(text.ends_with(END), "the change of the checkpoint comes last");
+        text.truncate(text.len() - END.len());
+        text.extend([self.delta.text(), "}"]);
+        text
+    }
 }
 
 /// The usage of model calls.
@@ -159,4 +195,22 @@ pub enum TimerChange {
         /// The key.
         key: String,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_is_written_with_its_difference_and_without() {
+        let stored = include_str!("../../../tests/fixtures/shapes/step_record.json");
+        let stored: Vec<StepRecord> = serde_json::from_str(stored).unwrap();
+        assert!(!stored.is_empty());
+        for step in stored {
+            assert_eq!(serde_json::from_str::<StepRecord>(&step.json()).unwrap(), step);
+            let without: StepRecord = serde_json::from_str(&step.without_delta()).unwrap();
+            assert_eq!(StepRecord { delta: step.delta.clone(), ..without.clone() }, step);
+            assert_eq!(without.delta, Json::null());
+        }
+    }
 }

@@ -14,7 +14,7 @@ use countersign_graph::{
     action::{Label, Status},
     store::{
         Acquired, ActionChange, AuditDraft, AuditEntry, Changes, Claimed, Delivery, Error, Holder, Lease, Outbound,
-        Outgoing, Then, TimerChange, Version,
+        Outgoing, StepRecord, Then, TimerChange, Version,
     },
 };
 use redis::Value;
@@ -244,7 +244,7 @@ impl<'a> Plan<'a> {
         Self {
             thread: changes.thread.to_string(),
             parked: keys::parked("", &changes.thread),
-            steps: changes.steps.iter().map(json::write).collect(),
+            steps: changes.steps.iter().map(StepRecord::json).collect(),
             snapshot: changes.snapshot.as_ref().map(|snapshot| snapshot.text().to_owned()).unwrap_or_default(),
             joined,
             lease,

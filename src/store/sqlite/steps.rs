@@ -13,7 +13,7 @@ use rusqlite::{Connection, Row, params};
 
 use super::{
     failure::Failure,
-    keys::{bytes, json, key, parse, seq},
+    keys::{bytes, key, parse, seq},
     thread_row::ThreadRow,
 };
 use crate::{aside, packed};
@@ -21,21 +21,9 @@ use crate::{aside, packed};
 /// Packs the steps of one write.
 pub(super) fn pack(steps: &[StepRecord]) -> Vec<u8> {
     let mut lines = Vec::with_capacity(2 * steps.len());
-    for StepRecord { format, run, node, input, delta, next, at, duration_ms, usage, error } in steps {
-        let without_delta = StepRecord {
-            format: *format,
-            run: run.clone(),
-            node: node.clone(),
-            input: input.clone(),
-            delta: Json::null(),
-            next: next.clone(),
-            at: *at,
-            duration_ms: *duration_ms,
-            usage: usage.clone(),
-            error: error.clone(),
-        };
-        debug_assert!(!delta.text().contains('\n'), "JSON is written without line ends");
-        lines.extend([delta.text().to_owned(), json(&without_delta)]);
+    for step in steps {
+        debug_assert!(!step.delta.text().contains('\n'), "JSON is written without line ends");
+        lines.extend([step.delta.text().to_owned(), step.without_delta()]);
     }
     packed::pack(lines.join("\n").into_bytes())
 }
