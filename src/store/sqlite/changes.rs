@@ -6,7 +6,7 @@ use countersign_core::{
 };
 use countersign_graph::{
     action::Status,
-    store::{ActionChange, Changes, Error, Lease, Outbound, Seq, Then, TimerChange, Version},
+    store::{Changes, Error, Lease, Outbound, Seq, Then, TimerChange, Version},
 };
 use rusqlite::{Connection, params};
 
@@ -22,6 +22,7 @@ use super::{
     steps,
     thread_row::ThreadRow,
     writer::Durable,
+    written::WrittenActions,
 };
 use crate::packed::pack;
 
@@ -59,8 +60,8 @@ pub(super) struct StoredChanges {
 }
 
 impl StoredChanges {
-    /// Serializes a write. `has_parts` returns true for the change of an action that has the parts of the record already.
-    pub(super) fn new(changes: &Changes, has_parts: impl Fn(&ActionChange) -> bool) -> Self {
+    /// Serializes a write.
+    pub(super) fn new(changes: &Changes, written: &WrittenActions) -> Self {
         let Changes { commit, thread, steps, snapshot, acks, inbox_acks, messages, outbox, timers, actions, audit } =
             changes;
         Self {
@@ -74,7 +75,7 @@ impl StoredChanges {
             messages: messages.iter().map(json).collect(),
             outbox: outbox.iter().map(StoredOutgoing::from).collect(),
             timers: timers.clone(),
-            actions: actions.iter().map(|change| StoredAction::new(change, has_parts(change))).collect(),
+            actions: actions.iter().map(|change| StoredAction::new(change, &written.before(change))).collect(),
             events: audit.iter().map(StoredEvent::from).collect(),
         }
     }
@@ -85,7 +86,8 @@ impl StoredChanges {
     }
 }
 
-/// Writes with a lease; implements [`countersign_graph::store::Store::commit`].
+/// Writes with a lease; implements [`countersign_graph::store::Store::commit`]. Returns the version after the write, and
+/// the thread's row, which has to be saved.
 pub(super) fn commit(
     connection: &Connection,
     lease: &Lease,
@@ -93,11 +95,11 @@ pub(super) fn commit(
     changes: &StoredChanges,
     then: Then,
     clock: Timestamp,
-) -> Result<Version, Failure> {
+) -> Result<(Version, ThreadRow), Failure> {
     let fenced = || Error::Fenced(lease.thread.clone());
     let mut row = ThreadRow::find(connection, &lease.thread)?.ok_or_else(fenced)?;
     if let Some(version) = recent::find_commit(connection, &row, &changes.commit, clock)? {
-        return Ok(version);
+        return Ok((version, row));
     }
     row.check(lease)?;
     if row.version != expected {
@@ -114,19 +116,19 @@ pub(super) fn commit(
     }
     write(connection, &mut row, changes, clock)?;
     leases::settle(connection, &mut row, then, clock)?;
-    row.save(connection, clock)?;
-    Ok(row.version)
+    Ok((row.version, row))
 }
 
-/// Writes without a lease; implements [`countersign_graph::store::Store::apply`].
-pub(super) fn apply(connection: &Connection, changes: &StoredChanges, clock: Timestamp) -> Result<(), Failure> {
+/// Writes without a lease; implements [`countersign_graph::store::Store::apply`]. Returns the thread's row, which has to be
+/// saved.
+pub(super) fn apply(connection: &Connection, changes: &StoredChanges, clock: Timestamp) -> Result<ThreadRow, Failure> {
     debug_assert!(changes.steps == 0 && changes.snapshot.is_none(), "a step needs a lease");
     let mut row = ThreadRow::find_or_insert(connection, &changes.thread, clock)?;
     if recent::find_commit(connection, &row, &changes.commit, clock)?.is_some() {
-        return Ok(());
+        return Ok(row);
     }
     write(connection, &mut row, changes, clock)?;
-    row.save(connection, clock)
+    Ok(row)
 }
 
 /// Writes the changes that [`commit`] and [`apply`] have in common. Actions come first, since they

@@ -1,18 +1,27 @@
-//! Operations that follow each other in any case, in one transaction of the writing thread.
+//! Operations that follow each other in any case, in one transaction of the writing thread. The thread's row is read and
+//! saved once for both.
 //!
 //! If the second one fails, the first one counts all the same: what it would have claimed or leased is found later.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use countersign_graph::store::{Acquired, Changes, Claimed, Delivery, Error, Holder, Lease, Then, Version};
+use countersign_core::clock::Timestamp;
+use countersign_graph::store::{
+    Acquired, Changes, Claimed, Delivery, Destination, Error, Holder, Ingested, Lease, Sent, Then, Version,
+};
 use rusqlite::Connection;
 
 use super::{
     SqliteStore,
     changes::{self, StoredChanges},
     failure::Failure,
+    inbox,
+    keys::json,
     leases::{self, StoredAcquired},
+    mailbox::{self, MailboxDelivery},
     outbox, recent,
+    thread_row::ThreadRow,
+    writer::Durable,
 };
 
 impl SqliteStore {
@@ -29,20 +38,80 @@ impl SqliteStore {
         let (clock, now, until) = (self.clock.now(), holder.now, self.clock.now() + holder.ttl);
         let (lease, written) = (lease.clone(), Arc::clone(&stored));
         let both = move |connection: &Connection| {
-            let version = changes::commit(connection, &lease, expected, &written, then, clock)?;
-            let claimed = outbox::claim(connection, until, now, clock, 1, Some(&lease.thread));
-            Ok((version, or_nothing(connection, claimed)?))
+            let (version, mut row) = changes::commit(connection, &lease, expected, &written, then, clock)?;
+            let claimed = outbox::claim_of_row(connection, &mut row, until, now, clock);
+            let claimed = or_nothing(connection, claimed)?;
+            row.save(connection, clock)?;
+            Ok((version, claimed))
         };
         let (version, claimed) = self.writer.run_with(sync, both).await?;
         self.note_written(changes);
         let mut messages = Vec::with_capacity(1);
-        for claimed in claimed {
+        if let Some(claimed) = claimed {
             match stored.position_of(&claimed) {
                 Some(position) => messages.push(claimed.with_body(changes.outbox[position].body.clone())),
                 None => messages.extend(self.read_claimed(vec![claimed]).await.unwrap_or_default()),
             }
         }
         Ok((version, messages))
+    }
+
+    /// Implements [`countersign_graph::store::Store::ingest_and_acquire`] and, without a holder,
+    /// [`countersign_graph::store::Store::ingest`].
+    pub(super) async fn ingest_then_acquire(
+        &self,
+        delivery: &Delivery,
+        holder: Option<&Holder>,
+    ) -> Result<(Ingested, Option<Acquired>), Error> {
+        let (clock, holder) = (self.clock.now(), holder.cloned());
+        let Delivery { dedup, at, to } = delivery.clone();
+        let delivery = match to {
+            Destination::Mailbox { thread, addressed, message, graph } => {
+                MailboxDelivery { thread, addressed, message: json(&message), graph, dedup, at }
+            }
+            Destination::Inbox { partition, entry, claim } => {
+                let (entry, until) = (json(&entry), claim.map_or(Timestamp(0), |(_, ttl)| clock + ttl));
+                let ingest = move |connection: &_| inbox::ingest(connection, partition, &entry, until, &dedup, at);
+                return Ok((self.writer.run(ingest).await?, None));
+            }
+        };
+        let both = move |connection: &Connection| {
+            let (ingested, row) = mailbox::ingest(connection, &delivery, clock)?;
+            let Some(mut row) = row else { return Ok((ingested, None)) };
+            let acquired = lease(connection, &mut row, holder.as_ref(), clock)?;
+            row.save(connection, clock)?;
+            Ok((ingested, acquired))
+        };
+        let (ingested, acquired) = self.writer.run(both).await?;
+        let acquired = match acquired {
+            Some(acquired) => self.read_acquired(acquired).await.ok(),
+            None => None,
+        };
+        Ok((ingested, acquired)) // without a lease, the delivery is stored all the same
+    }
+
+    /// Implements [`countersign_graph::store::Store::finish_and_claim`].
+    pub(super) async fn finish_then_claim(
+        &self,
+        claimed: &Claimed,
+        sent: &Sent,
+        ttl: Duration,
+        now: Timestamp,
+    ) -> Result<(bool, Option<Claimed>), Error> {
+        let (claim, written, clock) = (outbox::Claim::from(claimed), sent.clone(), self.clock.now());
+        let both = move |connection: &Connection| {
+            let (is_ours, row) = outbox::finish(connection, &claim, &written)?;
+            let Some(mut row) = row else { return Ok((is_ours, None)) };
+            let next = outbox::claim_of_row(connection, &mut row, clock + ttl, now, clock)?;
+            row.save(connection, clock)?;
+            Ok((is_ours, next))
+        };
+        let finished = self.writer.run_with(Durable::Later, both).await;
+        self.cards.on_finished(sent, matches!(finished, Ok((true, _))));
+        let (is_ours, next) = finished?;
+        // If the next message cannot be set aside, this one was recorded all the same.
+        let next = self.read_claimed(next.into_iter().collect()).await.unwrap_or_default();
+        Ok((is_ours, next.into_iter().next()))
     }
 
     /// Implements [`countersign_graph::store::Store::ingest_and_apply`].
@@ -53,16 +122,15 @@ impl SqliteStore {
         holder: Option<&Holder>,
     ) -> Result<(bool, Option<Acquired>), Error> {
         let (stored, clock) = (self.stored(changes), self.clock.now());
-        let (dedup, at, thread, holder) =
-            (delivery.dedup.clone(), delivery.at, changes.thread.clone(), holder.cloned());
+        let (dedup, at, holder) = (delivery.dedup.clone(), delivery.at, holder.cloned());
         let all = move |connection: &Connection| {
             if !recent::add_keys(connection, &dedup, at)? {
                 return Ok(None);
             }
-            changes::apply(connection, &stored, clock)?;
-            let Some(Holder { worker, ttl, now }) = &holder else { return Ok(Some(None)) };
-            let acquired = leases::acquire(connection, worker, clock + *ttl, *now, clock, Some(&thread));
-            Ok(Some(or_nothing(connection, acquired)?))
+            let mut row = changes::apply(connection, &stored, clock)?;
+            let acquired = lease(connection, &mut row, holder.as_ref(), clock)?;
+            row.save(connection, clock)?;
+            Ok(Some(acquired))
         };
         let Some(acquired) = self.writer.run(all).await? else { return Ok((false, None)) };
         self.note_written(changes);
@@ -83,16 +151,28 @@ impl SqliteStore {
 
     /// Serializes a write.
     pub(super) fn stored(&self, changes: &Changes) -> StoredChanges {
-        StoredChanges::new(changes, |change| self.parts.has(change))
+        StoredChanges::new(changes, &self.written)
     }
 
     /// Notes the actions of a write that was made.
     pub(super) fn note_written(&self, changes: &Changes) {
         for change in &changes.actions {
             self.cards.on_written(change);
-            self.parts.note(change);
+            self.written.note(change);
         }
     }
+}
+
+/// Leases a thread for the holder, if there is one.
+fn lease(
+    connection: &Connection,
+    row: &mut ThreadRow,
+    holder: Option<&Holder>,
+    clock: Timestamp,
+) -> Result<Option<StoredAcquired>, Failure> {
+    let Some(Holder { worker, ttl, now }) = holder else { return Ok(None) };
+    let acquired = leases::acquire_row(connection, row, worker, clock + *ttl, *now, clock);
+    or_nothing(connection, acquired)
 }
 
 /// Returns nothing instead of an error, unless SQLite has undone the whole transaction because of it, as for an error of

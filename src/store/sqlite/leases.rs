@@ -27,22 +27,38 @@ pub(super) fn acquire(
     clock: Timestamp,
     only: Option<&ThreadId>,
 ) -> Result<Option<StoredAcquired>, Failure> {
-    let now = now.max(clock);
     let row = match only {
-        Some(thread) => ThreadRow::find(connection, thread)?
-            .filter(|row| row.ready_at.is_some_and(|since| since <= now) && !row.leased(clock)),
-        None => longest_ready(connection, now, clock)?,
+        Some(thread) => ThreadRow::find(connection, thread)?,
+        None => longest_ready(connection, now.max(clock), clock)?,
     };
     let Some(mut row) = row else { return Ok(None) };
+    let acquired = acquire_row(connection, &mut row, worker, until, now, clock)?;
+    if acquired.is_some() {
+        row.save(connection, clock)?;
+    }
+    Ok(acquired)
+}
+
+/// Leases a thread if it is ready. The row then has to be saved.
+pub(super) fn acquire_row(
+    connection: &Connection,
+    row: &mut ThreadRow,
+    worker: &WorkerId,
+    until: Timestamp,
+    now: Timestamp,
+    clock: Timestamp,
+) -> Result<Option<StoredAcquired>, Failure> {
+    let now = now.max(clock);
+    if row.ready_at.is_none_or(|since| since > now) || row.leased(clock) {
+        return Ok(None);
+    }
+    let (saved, messages) = (lists::saved(connection, row)?, mailbox::messages(connection, row, 0)?);
     row.fence += 1;
     row.lease_until = until;
     row.worker = Some(worker.as_str().to_owned());
-    row.save(connection, clock)?;
-    Ok(Some(StoredAcquired {
-        saved: lists::saved(connection, &row)?,
-        messages: mailbox::messages(connection, &row, 0)?,
-        lease: Lease { thread: row.thread, worker: worker.clone(), graph: row.graph, fence: row.fence },
-    }))
+    let lease =
+        Lease { thread: row.thread.clone(), worker: worker.clone(), graph: row.graph.clone(), fence: row.fence };
+    Ok(Some(StoredAcquired { lease, saved, messages }))
 }
 
 fn longest_ready(connection: &Connection, now: Timestamp, clock: Timestamp) -> Result<Option<ThreadRow>, Failure> {

@@ -28,10 +28,15 @@ pub(super) struct MailboxDelivery {
 /// A message with its position, still serialized.
 pub(super) type StoredMessage = (Seq, Vec<u8>);
 
-/// Stores a delivery, unless it is a repeat, and wakes its thread.
-pub(super) fn ingest(connection: &Connection, delivery: &MailboxDelivery, now: Timestamp) -> Result<Ingested, Failure> {
+/// Stores a delivery, unless it is a repeat, and wakes its thread. Returns the thread's row as well, which has to be saved,
+/// unless the delivery is a repeat.
+pub(super) fn ingest(
+    connection: &Connection,
+    delivery: &MailboxDelivery,
+    now: Timestamp,
+) -> Result<(Ingested, Option<ThreadRow>), Failure> {
     if !recent::add_keys(connection, &delivery.dedup, delivery.at)? {
-        return Ok(Ingested::Duplicate);
+        return Ok((Ingested::Duplicate, None));
     }
     let mut row = ThreadRow::find_or_insert(connection, &delivery.thread, now)?;
     let seq = put(connection, &mut row, &delivery.message, delivery.at)?;
@@ -42,8 +47,7 @@ pub(super) fn ingest(connection: &Connection, delivery: &MailboxDelivery, now: T
     if row.known {
         row.wake(now);
     }
-    row.save(connection, now)?;
-    Ok(if row.known { Ingested::New(seq) } else { Ingested::Parked(seq) })
+    Ok((if row.known { Ingested::New(seq) } else { Ingested::Parked(seq) }, Some(row)))
 }
 
 /// Puts a message into the mailbox of a thread.

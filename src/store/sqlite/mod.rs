@@ -43,7 +43,6 @@ mod open;
 mod operations;
 mod outbox;
 mod parsing;
-mod parts;
 mod power;
 mod readers;
 mod recent;
@@ -54,6 +53,7 @@ mod steps;
 mod sweep;
 mod thread_row;
 mod writer;
+mod written;
 
 pub use open::{OpenError, file_beside, lock, lock_of};
 
@@ -75,7 +75,7 @@ pub struct SqliteStore {
     /// The entries that this process could not read.
     found: Arc<UnreadableEntries>,
     cards: KnownCards,
-    parts: parts::WrittenParts,
+    written: written::WrittenActions,
     /// The locks, which are only held; `None` if the store is read-only. This is the last field, so
     /// that the locks are released after the connections are closed.
     _locks: Option<[std::fs::File; 2]>,

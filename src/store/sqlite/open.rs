@@ -18,11 +18,11 @@ use crate::known_cards::KnownCards;
 use super::{
     SqliteStore, create,
     files::{self, Files, companion_file},
-    parts::WrittenParts,
     power,
     readers::Readers,
     schema,
     writer::Writer,
+    written::WrittenActions,
 };
 
 /// The time for which a connection waits while another tool locks the file.
@@ -182,7 +182,7 @@ impl SqliteStore {
             name: format!("SQLite {} ({file})", rusqlite::version()),
             found: Arc::default(),
             cards: KnownCards::default(),
-            parts: WrittenParts::default(),
+            written: WrittenActions::default(),
             _locks: locks,
         })
     }

@@ -13,40 +13,30 @@ use countersign_graph::{
     action::{ActionRecord, Label, Status},
     store::{
         Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
-        Destination, Durability, Error, Forget, Holder, Ingested, KnownCard, Lease, Posted, QueuedMessage, Register,
-        Saved, Sent, Seq, StepRecord, Store, Then, ThreadSummary, Unreadable, Version, Waiting,
+        Durability, Error, Forget, Holder, Ingested, KnownCard, Lease, Posted, QueuedMessage, Register, Saved, Sent,
+        Seq, StepRecord, Store, Then, ThreadSummary, Unreadable, Version, Waiting,
     },
 };
 use serde_json::Value;
 
 use super::{
-    SqliteStore, actions, aside, changes, dead_letters, forget, inbox,
-    keys::json,
-    leases, lists,
-    mailbox::{self, MailboxDelivery},
-    outbox, record, registers, steps, sweep,
-    thread_row::ThreadRow,
-    writer::Durable,
+    SqliteStore, actions, aside, changes, dead_letters, forget, inbox, keys::json, leases, lists, mailbox, outbox,
+    record, registers, steps, sweep, thread_row::ThreadRow, writer::Durable,
 };
 use crate::aside::{StoredPlace, reason_of};
 
 #[async_trait]
 impl Store for SqliteStore {
     async fn ingest(&self, delivery: &Delivery) -> Result<Ingested, Error> {
-        let clock = self.clock.now();
-        let (dedup, at) = (delivery.dedup.clone(), delivery.at);
-        match &delivery.to {
-            Destination::Mailbox { thread, addressed, message, graph } => {
-                let (thread, addressed, message, graph) = (thread.clone(), *addressed, json(message), graph.clone());
-                let delivery = MailboxDelivery { thread, addressed, message, graph, dedup, at };
-                self.writer.run(move |connection| mailbox::ingest(connection, &delivery, clock)).await
-            }
-            Destination::Inbox { partition, entry, claim } => {
-                let (partition, entry) = (*partition, json(entry));
-                let until = claim.as_ref().map_or(Timestamp(0), |(_, ttl)| clock + *ttl);
-                self.writer.run(move |connection| inbox::ingest(connection, partition, &entry, until, &dedup, at)).await
-            }
-        }
+        Ok(self.ingest_then_acquire(delivery, None).await?.0)
+    }
+
+    async fn ingest_and_acquire(
+        &self,
+        delivery: &Delivery,
+        holder: &Holder,
+    ) -> Result<(Ingested, Option<Acquired>), Error> {
+        self.ingest_then_acquire(delivery, Some(holder)).await
     }
 
     async fn acquire(
@@ -96,7 +86,11 @@ impl Store for SqliteStore {
         debug_assert_eq!(lease.thread, changes.thread, "a lease is only valid for its own thread");
         let sync = changes::sync(changes);
         let (lease, stored, clock) = (lease.clone(), self.stored(changes), self.clock.now());
-        let commit = move |connection: &_| changes::commit(connection, &lease, expected, &stored, then, clock);
+        let commit = move |connection: &rusqlite::Connection| {
+            let (version, row) = changes::commit(connection, &lease, expected, &stored, then, clock)?;
+            row.save(connection, clock)?;
+            Ok(version)
+        };
         let version = self.writer.run_with(sync, commit).await?;
         self.note_written(changes);
         Ok(version)
@@ -120,7 +114,8 @@ impl Store for SqliteStore {
     async fn apply(&self, changes: &Changes) -> Result<(), Error> {
         let sync = changes::sync(changes);
         let (stored, clock) = (self.stored(changes), self.clock.now());
-        self.writer.run_with(sync, move |connection| changes::apply(connection, &stored, clock)).await?;
+        let apply = move |connection: &_| changes::apply(connection, &stored, clock)?.save(connection, clock);
+        self.writer.run_with(sync, apply).await?;
         self.note_written(changes);
         Ok(())
     }
@@ -198,7 +193,11 @@ impl Store for SqliteStore {
 
     async fn finish_outbox(&self, claimed: &Claimed, sent: &Sent) -> Result<bool, Error> {
         let (claim, written, clock) = (outbox::Claim::from(claimed), sent.clone(), self.clock.now());
-        let finish = move |connection: &_| outbox::finish(connection, &claim, &written, clock);
+        let finish = move |connection: &rusqlite::Connection| {
+            let (is_ours, row) = outbox::finish(connection, &claim, &written)?;
+            row.map_or(Ok(()), |row| row.save(connection, clock))?;
+            Ok(is_ours)
+        };
         let finished = self.writer.run_with(Durable::Later, finish).await;
         self.cards.on_finished(sent, matches!(finished, Ok(true)));
         finished
@@ -211,18 +210,7 @@ impl Store for SqliteStore {
         ttl: Duration,
         now: Timestamp,
     ) -> Result<(bool, Option<Claimed>), Error> {
-        let (claim, written, clock) = (outbox::Claim::from(claimed), sent.clone(), self.clock.now());
-        let thread = claimed.thread.clone();
-        let both = move |connection: &rusqlite::Connection| {
-            let is_ours = outbox::finish(connection, &claim, &written, clock)?;
-            Ok((is_ours, outbox::claim(connection, clock + ttl, now, clock, 1, Some(&thread))?))
-        };
-        let finished = self.writer.run_with(Durable::Later, both).await;
-        self.cards.on_finished(sent, matches!(finished, Ok((true, _))));
-        let (is_ours, next) = finished?;
-        // If the next message cannot be set aside, this one was recorded all the same.
-        let next = self.read_claimed(next).await.unwrap_or_default();
-        Ok((is_ours, next.into_iter().next()))
+        self.finish_then_claim(claimed, sent, ttl, now).await
     }
 
     async fn waiting(&self, before: Timestamp, limit: usize) -> Result<Vec<Waiting>, Error> {

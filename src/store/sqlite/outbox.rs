@@ -17,7 +17,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use super::{
     dead_letters,
     failure::Failure,
-    keys::{self, bytes, int, json, key, parse, seq},
+    keys::{self, bytes, json, key, parse, seq},
     thread_row::ThreadRow,
 };
 
@@ -171,10 +171,7 @@ pub(super) fn claim(
 ) -> Result<Vec<StoredClaimed>, Failure> {
     let mut rows = Vec::new();
     match only {
-        Some(thread) if limit > 0 => rows.extend(
-            ThreadRow::find(connection, thread)?
-                .filter(|row| row.send_at.is_some_and(|at| at <= now) && row.sending_until <= clock),
-        ),
+        Some(thread) if limit > 0 => rows.extend(ThreadRow::find(connection, thread)?),
         Some(_) => {}
         None => {
             const SQL: &str = "SELECT id FROM threads WHERE send_at <= ?1 AND sending_until <= ?2 \
@@ -188,29 +185,42 @@ pub(super) fn claim(
         }
     }
     let mut claimed = Vec::with_capacity(rows.len());
-    for row in rows {
-        claimed.extend(claim_next(connection, row, until, now, clock)?);
+    for mut row in rows.into_iter().filter(|row| may_send(row, now, clock)) {
+        claimed.extend(claim_next(connection, &mut row, until, now)?);
+        row.save(connection, clock)?;
     }
     Ok(claimed)
 }
 
-fn claim_next(
+/// Claims the next message of a thread, if it has one to send now. The row then has to be saved.
+pub(super) fn claim_of_row(
     connection: &Connection,
-    mut row: ThreadRow,
+    row: &mut ThreadRow,
     until: Timestamp,
     now: Timestamp,
     clock: Timestamp,
 ) -> Result<Option<StoredClaimed>, Failure> {
-    let Some(Next { id, .. }) = candidates(connection, &row)?.into_iter().find(|next| next.not_before <= now) else {
-        schedule(connection, &mut row)?;
-        row.save(connection, clock)?;
+    if may_send(row, now, clock) { claim_next(connection, row, until, now) } else { Ok(None) }
+}
+
+/// Returns true if the thread has a message that is due, and none is being sent.
+fn may_send(row: &ThreadRow, now: Timestamp, clock: Timestamp) -> bool {
+    row.send_at.is_some_and(|at| at <= now) && row.sending_until <= clock
+}
+
+/// Claims the next message of the row's thread, or notes when there will be one.
+fn claim_next(
+    connection: &Connection,
+    row: &mut ThreadRow,
+    until: Timestamp,
+    now: Timestamp,
+) -> Result<Option<StoredClaimed>, Failure> {
+    let candidates = candidates(connection, row)?;
+    let Some(Next { id, .. }) = candidates.iter().find(|next| next.not_before <= now) else {
+        row.send_at = candidates.iter().map(|next| next.not_before).min();
         return Ok(None);
     };
-    connection.prepare_cached("UPDATE threads SET sending = ?2, sending_until = ?3 WHERE id = ?1")?.execute([
-        row.id,
-        int(seq(id)),
-        until.0,
-    ])?;
+    let id = *id;
     const SQL: &str = "UPDATE outbox SET attempts = attempts + 1 WHERE id = ?1 \
                        RETURNING attempts - 1, slot, nonce, progress, removes, not_before, body";
     let (attempts, outgoing) = connection.prepare_cached(SQL)?.query_row([id], |row| {
@@ -228,7 +238,8 @@ fn claim_next(
         Some(slot) => posted(connection, row.id, slot)?,
         None => None,
     };
-    Ok(Some(StoredClaimed { thread: row.thread, seq: seq(id), attempts, posted, outgoing }))
+    (row.sending, row.sending_until) = (seq(id), until);
+    Ok(Some(StoredClaimed { thread: row.thread.clone(), seq: seq(id), attempts, posted, outgoing }))
 }
 
 /// Returns true if the claim has not expired and the message has not been claimed again.
@@ -248,22 +259,27 @@ pub(super) fn remove(connection: &Connection, thread: &ThreadId, seq: Seq, clock
         .optional()?;
     let Some(attempts) = attempts else { return Ok(()) };
     let claim = Claim { thread: thread.clone(), seq, attempts: attempts.saturating_sub(1) };
-    finish(connection, &claim, &Sent::Dropped, clock).map(drop)
+    let (_, row) = finish(connection, &claim, &Sent::Dropped)?;
+    row.map_or(Ok(()), |row| row.save(connection, clock))
 }
 
 /// Records the result of sending a message. A second report about the same message changes nothing.
-/// Returns false if the claim is no longer valid.
-pub(super) fn finish(connection: &Connection, claimed: &Claim, sent: &Sent, clock: Timestamp) -> Result<bool, Failure> {
-    let Some(mut row) = ThreadRow::find(connection, &claimed.thread)? else { return Ok(false) };
+/// Returns false if the claim is no longer valid. The thread's row, if there is one, has to be saved.
+pub(super) fn finish(
+    connection: &Connection,
+    claimed: &Claim,
+    sent: &Sent,
+) -> Result<(bool, Option<ThreadRow>), Failure> {
+    let Some(mut row) = ThreadRow::find(connection, &claimed.thread)? else { return Ok((false, None)) };
     let id = key(row.id, claimed.seq);
     let entry: Option<(Option<String>, bool, u32)> = connection
         .prepare_cached("SELECT slot, removes, attempts FROM outbox WHERE id = ?1")?
         .query_row([id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
         .optional()?;
-    let Some((slot, removes, attempts)) = entry else { return Ok(false) };
+    let Some((slot, removes, attempts)) = entry else { return Ok((false, Some(row))) };
     let is_ours = attempts == claimed.attempts + 1;
     if !is_ours && !matches!(sent, Sent::Delivered(_)) {
-        return Ok(false);
+        return Ok((false, Some(row)));
     }
     match sent {
         Sent::Retry(at) => {
@@ -312,8 +328,7 @@ pub(super) fn finish(connection: &Connection, claimed: &Claim, sent: &Sent, cloc
         row.sending_until = Timestamp(0);
     }
     schedule(connection, &mut row)?;
-    row.save(connection, clock)?;
-    Ok(is_ours)
+    Ok((is_ours, Some(row)))
 }
 
 /// Returns the place of the message that was posted for a slot.

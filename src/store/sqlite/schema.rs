@@ -299,7 +299,7 @@ DROP TABLE commits;
 ";
 
 /// The steps of one write are one row ([`super::steps`]), the parts of an action have a column of their own
-/// ([`super::parts`]), and values are packed with another dictionary. Existing values stay as they are, but earlier
+/// ([`super::written`]), and values are packed with another dictionary. Existing values stay as they are, but earlier
 /// programs could not read new ones.
 const WRITTEN_ONCE: &str = "ALTER TABLE actions ADD COLUMN parts BLOB;";
 

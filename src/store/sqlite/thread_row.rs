@@ -1,5 +1,5 @@
 //! The row of a thread: read at the start of an operation, changed in memory, and written once at
-//! its end.
+//! its end. Operations that follow each other in any case share it ([`super::joined`]).
 
 use countersign_core::{
     clock::Timestamp,

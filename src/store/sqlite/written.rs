@@ -1,0 +1,64 @@
+//! What this process wrote of actions in progress, so that only what has changed since is written again: the parts of an
+//! action are most of it and hardly ever change, and its labels are only added to.
+
+use std::{collections::HashMap, sync::Mutex};
+
+use countersign_core::{clock::Timestamp, ids::ActionId};
+use countersign_graph::{
+    action::{Label, Parts},
+    store::ActionChange,
+};
+
+/// The maximum number of actions that are remembered.
+const MAX_ACTIONS: usize = 256;
+
+/// What the store has of an action.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    /// True if it has the parts of the new record.
+    pub(super) parts: bool,
+    /// Labels that it has.
+    pub(super) labels: Vec<Label>,
+}
+
+/// The actions in progress as this process wrote them last.
+#[derive(Debug, Default)]
+pub(super) struct WrittenActions(Mutex<HashMap<ActionId, Action>>);
+
+#[derive(Debug)]
+struct Action {
+    revision: u64,
+    requested_at: Timestamp,
+    parts: Parts,
+    labels: Vec<Label>,
+}
+
+impl WrittenActions {
+    /// Returns what the store has of an action at the revision that the change expects. If it has another revision, the
+    /// change is refused.
+    pub(super) fn before(&self, change: &ActionChange) -> Written {
+        let ActionChange { expected, record } = change;
+        let Ok(written) = self.0.lock() else { return Written::default() };
+        let Some(action) = written.get(&record.id).filter(|action| Some(action.revision) == *expected) else {
+            return Written::default();
+        };
+        // The time is part of where a label is stored.
+        let labels = if action.requested_at == record.requested_at { action.labels.clone() } else { Vec::new() };
+        Written { parts: action.parts.are_same(&Parts::of(record)), labels }
+    }
+
+    /// Notes a change that was written.
+    pub(super) fn note(&self, ActionChange { record, .. }: &ActionChange) {
+        let Ok(mut written) = self.0.lock() else { return };
+        if !record.status.is_in_progress() {
+            written.remove(&record.id);
+            return;
+        }
+        if written.len() >= MAX_ACTIONS {
+            written.clear();
+        }
+        let (revision, requested_at) = (record.revision, record.requested_at);
+        let action = Action { revision, requested_at, parts: Parts::of(record), labels: record.labels() };
+        written.insert(record.id.clone(), action);
+    }
+}
