@@ -26,6 +26,7 @@ use super::{
     keyring::Keyring,
     node::{Said, State},
     outlet::{Outbox, Outlet},
+    paused::Paused,
     retry::RetryPolicy,
     session::{Session, StepInfo, outgoing},
     standing::StandingApprovals,
@@ -118,6 +119,8 @@ pub struct Engine<S: State> {
     pub(super) admission: Arc<dyn Admission>,
     pub(super) settings: Settings,
     pub(super) stopping: CancellationToken,
+    /// The threads that wait for a person.
+    paused: Paused<S>,
 }
 
 impl<S: State> fmt::Debug for Engine<S> {
@@ -156,7 +159,8 @@ impl<S: State> Engine<S> {
         let EngineDeps { graph, actions, store, clock, policy_for, standing, keys, admission, settings, stopping } =
             deps;
         let outlet = Arc::new(Outbox(store.clone()));
-        Self { graph, actions, store, outlet, clock, policy_for, standing, keys, admission, settings, stopping }
+        let paused = Paused::default();
+        Self { graph, actions, store, outlet, clock, policy_for, standing, keys, admission, settings, stopping, paused }
     }
 
     /// Has the messages of steps sent through this outlet. By default they are left in the outbox.
@@ -192,7 +196,7 @@ impl<S: State> Engine<S> {
         if let Err(newer) = acquired.saved.check_format(&lease.thread) {
             return Err(release_to_another(&*self.store, &*self.clock, &acquired, newer).await);
         }
-        let mut session = Session::open(acquired);
+        let mut session = Session::open(acquired, &self.paused);
         if session.begins_anew() {
             self.report_lost_memory(&mut session).await?;
         }
@@ -212,7 +216,9 @@ impl<S: State> Engine<S> {
                 Cursor::Performing { action, node } => Box::pin(self.carry_out(&mut session, &action, &node)).await?,
             };
             if lease == LeaseState::Released {
-                return Ok(session.checkpoint.awaited_events());
+                let awaited = session.checkpoint.awaited_events();
+                session.keep_if_paused(&self.paused);
+                return Ok(awaited);
             }
         }
     }

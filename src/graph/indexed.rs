@@ -49,6 +49,12 @@ impl Indexed {
         Self { json: Json::written(text), places: places.into_inner() }
     }
 
+    /// Returns the same without room for further places, to be kept.
+    pub(crate) fn without_room(mut self) -> Self {
+        self.places.shrink_to_fit();
+        self
+    }
+
     /// Returns JSON `null`.
     pub(crate) fn null() -> Self {
         Self { json: Json::null(), places: Vec::new() }

@@ -38,6 +38,7 @@ pub mod keyring;
 mod looks;
 pub mod node;
 pub mod outlet;
+mod paused;
 mod perform;
 mod pointer;
 pub mod request;

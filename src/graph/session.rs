@@ -17,6 +17,7 @@ use super::{
     engine::Engine,
     indexed::Indexed,
     node::State,
+    paused::Paused,
     store::{
         Acquired, AuditDraft, Changes, Error, Lease, Outbound, Outgoing, QueuedMessage, Seq, StepRecord, Then,
         ThreadMessage, Usage, Version,
@@ -68,6 +69,8 @@ pub(super) struct Session<S: State> {
     snapshot_version: Version,
     /// The steps that are held back, to be written with the next one.
     held: Option<Held>,
+    /// True if the last write was a pause: the full checkpoint was stored, and the lease was released.
+    is_paused: bool,
     /// True if the saved checkpoint could not be read.
     anew: bool,
     /// True if the next step must store the full checkpoint, because the saved one could not be
@@ -95,11 +98,16 @@ impl<S: State> Session<S> {
     /// Opens a session with the saved checkpoint. If that cannot be read, the session starts from
     /// an empty one, and [`Self::begins_anew`] returns true. Otherwise the thread would never
     /// answer again.
-    pub(super) fn open(acquired: Acquired) -> Self {
+    pub(super) fn open(acquired: Acquired, paused: &Paused<S>) -> Self {
         let Acquired { lease, saved, messages, decided } = acquired;
         let version = saved.version;
         let snapshot_version = version - saved.deltas.len() as Version;
-        let read = Restored::<S>::read(&saved, &lease.graph).and_then(|restored| {
+        let whole = saved.snapshot.as_ref().filter(|_| saved.deltas.is_empty());
+        let read = match whole.and_then(|snapshot| paused.take(&lease.thread, snapshot)) {
+            Some((checkpoint, text)) => Ok(Restored { checkpoint, text, as_saved: true }),
+            None => Restored::<S>::read(&saved, &lease.graph),
+        };
+        let read = read.and_then(|restored| {
             if restored.checkpoint.graph != lease.graph {
                 let (found, graph) = (&restored.checkpoint.graph, &lease.graph);
                 let what = format!("the checkpoint at version {version} is of the graph `{found}`, not of `{graph}`");
@@ -133,10 +141,18 @@ impl<S: State> Session<S> {
             staged: Indexed::null(),
             snapshot_version,
             held: None,
+            is_paused: false,
             anew,
             whole: !as_saved,
             newest_seq,
             messages: in_order(messages),
+        }
+    }
+
+    /// Ends the session. If the thread is left in a pause, its checkpoint is kept.
+    pub(super) fn keep_if_paused(self, paused: &Paused<S>) {
+        if self.is_paused {
+            paused.keep(self.lease.thread, self.checkpoint, self.saved);
         }
     }
 
@@ -355,6 +371,7 @@ impl<S: State> Engine<S> {
             session.snapshot_version = version;
         }
         session.held = None;
+        session.is_paused = with_step && changes.snapshot.is_some() && then != Then::Keep;
         session.mark_written(&changes, with_step);
         session.remember_decided(&changes);
         session.released = then != Then::Keep;

@@ -6,7 +6,7 @@ use countersign_core::{
     ids::{ChannelId, GraphName, MessageTs, TeamId, ThreadId},
 };
 use countersign_graph::store::{Error, Lease, Seq, Version};
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
 use super::{
     failure::Failure,
@@ -29,6 +29,17 @@ pub(super) struct ThreadRow {
     pub(super) send_at: Option<Timestamp>,
     pub(super) sending: Seq,
     pub(super) sending_until: Timestamp,
+    /// The values of the columns with indexes, as they are in the file.
+    stored: Indexed,
+}
+
+/// The values of columns with indexes, by index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Indexed {
+    /// `ready_at` and `lease_until`.
+    ready: (Option<i64>, i64),
+    /// `send_at` and `sending_until`.
+    send: (Option<i64>, i64),
 }
 
 macro_rules! select_where {
@@ -71,27 +82,45 @@ impl ThreadRow {
         Self::get(connection, connection.last_insert_rowid())
     }
 
-    /// Writes the row.
-    pub(super) fn save(&self, connection: &Connection, now: Timestamp) -> Result<(), Failure> {
-        const SQL: &str = "UPDATE threads SET known = ?2, version = ?3, last_seq = ?4, fence = ?5, lease_worker = ?6, \
-                           lease_until = ?7, ready_at = ?8, send_at = ?9, sending = ?10, sending_until = ?11, \
-                           updated_at = ?12, graph = ?13 WHERE id = ?1";
-        connection.prepare_cached(SQL)?.execute(params![
-            self.id,
-            self.known,
-            int(self.version),
-            int(self.last_seq),
-            int(self.fence),
-            self.worker,
-            self.lease_until.0,
-            self.ready_at.map(Timestamp::millis),
-            self.send_at.map(Timestamp::millis),
-            int(self.sending),
-            self.sending_until.0,
-            now.0,
-            self.graph.as_str(),
-        ])?;
+    /// Writes the row. A column that is set is written to all of its indexes, even if its value is the same, so those of an
+    /// index are set only if one of them has changed.
+    pub(super) fn save(self, connection: &Connection, now: Timestamp) -> Result<(), Failure> {
+        macro_rules! update {
+            ($($indexed:literal)?) => {
+                concat!(
+                    "UPDATE threads SET known = ?2, version = ?3, last_seq = ?4, fence = ?5, lease_worker = ?6, ",
+                    "sending = ?7, updated_at = ?8, graph = ?9", $(", ", $indexed,)? " WHERE id = ?1"
+                )
+            };
+        }
+        let [version, last_seq, fence] = [self.version, self.last_seq, self.fence].map(int);
+        let (sending, graph, worker) = (int(self.sending), self.graph.as_str(), self.worker.as_deref());
+        let mut values: Vec<&dyn ToSql> =
+            vec![&self.id, &self.known, &version, &last_seq, &fence, &worker, &sending, &now.0, &graph];
+        let Indexed { ready, send } = self.indexed();
+        let (sets_ready, sets_send) = (ready != self.stored.ready, send != self.stored.send);
+        if sets_ready {
+            values.extend([&ready.0 as &dyn ToSql, &ready.1]);
+        }
+        if sets_send {
+            values.extend([&send.0 as &dyn ToSql, &send.1]);
+        }
+        let sql = match (sets_ready, sets_send) {
+            (false, false) => update!(),
+            (true, false) => update!("ready_at = ?10, lease_until = ?11"),
+            (false, true) => update!("send_at = ?10, sending_until = ?11"),
+            (true, true) => update!("ready_at = ?10, lease_until = ?11, send_at = ?12, sending_until = ?13"),
+        };
+        connection.prepare_cached(sql)?.execute(values.as_slice())?;
         Ok(())
+    }
+
+    fn indexed(&self) -> Indexed {
+        let millis = |at: Option<Timestamp>| at.map(Timestamp::millis);
+        Indexed {
+            ready: (millis(self.ready_at), self.lease_until.0),
+            send: (millis(self.send_at), self.sending_until.0),
+        }
     }
 
     /// Returns the next position in the mailbox or the outbox.
@@ -127,7 +156,7 @@ impl ThreadRow {
 
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         let text = |column| name(row, column);
-        Ok(Self {
+        let mut read = Self {
             id: row.get(0)?,
             thread: ThreadId {
                 team: TeamId::new(text(1)?),
@@ -145,6 +174,9 @@ impl ThreadRow {
             sending: uint(row.get(12)?),
             sending_until: Timestamp(row.get(13)?),
             graph: GraphName::new(row.get::<_, String>(14)?),
-        })
+            stored: Indexed::default(),
+        };
+        read.stored = read.indexed();
+        Ok(read)
     }
 }
