@@ -281,8 +281,11 @@ impl ActionRecord {
         let Card { title, facts, warnings, notes, approve, reject, irreversible, .. } = &*self.card;
         let words = |texts: &[Text]| texts.iter().map(Text::words).collect::<Vec<_>>();
         let facts = facts.iter().map(|fact| {
-            let before = fact.before.as_ref().map(Text::words);
-            json!({ "label": fact.label, "before": before, "after": fact.after.words() })
+            let mut shown = json!({ "label": fact.label, "after": fact.after.words() });
+            if let Some(before) = &fact.before {
+                shown["before"] = before.words().into();
+            }
+            shown
         });
         let card = json!({
             "title": title, "facts": facts.collect::<Vec<_>>(), "warnings": words(warnings), "notes": words(notes),

@@ -9,7 +9,7 @@
 //! Clocks: scores marked “server” are microseconds of the server's own `TIME`; scores marked
 //! “people” are the milliseconds that callers pass as `now`.
 
-use std::{collections::HashSet, fmt::Write as _};
+use std::{collections::HashSet, fmt::Write as _, sync::LazyLock};
 
 use countersign_core::ids::{ActionId, CommitId, Partition, ThreadId};
 
@@ -129,7 +129,7 @@ places! {
 impl PartitionKey {
     /// Returns the key in one partition.
     pub(super) fn of(self, partition: Partition) -> String {
-        format!("{}{}", prefix(partition), self.as_str())
+        [prefix(partition), self.as_str()].concat()
     }
 }
 
@@ -181,7 +181,7 @@ impl ScriptKeys {
 
     /// Returns the keys of a partition, in the order in which the script receives them.
     pub(super) fn of_partition(&self, partition: Partition) -> Vec<String> {
-        self.in_partition(&prefix(partition)).collect()
+        self.in_partition(prefix(partition)).collect()
     }
 
     /// Returns the keys of a thread and its partition, in the order in which the script receives
@@ -190,7 +190,7 @@ impl ScriptKeys {
         let prefix = prefix(partition);
         let thread = format!("{prefix}thread:{thread}:");
         let of_thread = self.of_thread.iter().map(|key| [&*thread, key.as_str()].concat());
-        self.in_partition(&prefix).chain(of_thread).collect()
+        self.in_partition(prefix).chain(of_thread).collect()
     }
 
     fn in_partition(&self, prefix: &str) -> impl Iterator<Item = String> {
@@ -311,8 +311,13 @@ pub(super) fn partition_of(key: &[u8]) -> Option<Partition> {
     Partition::all().nth(number.parse().ok()?)
 }
 
-fn prefix(partition: Partition) -> String {
-    format!("countersign:{{p{:02}}}:", partition.number())
+/// Returns the beginning of all keys of a partition. There are not many, and each look at the labels of all partitions needs
+/// all of them.
+fn prefix(partition: Partition) -> &'static str {
+    static PREFIXES: LazyLock<Vec<String>> = LazyLock::new(|| {
+        Partition::all().map(|partition| format!("countersign:{{{}}}:", hash_tag(partition))).collect()
+    });
+    &PREFIXES[usize::from(partition.number())]
 }
 
 #[cfg(test)]

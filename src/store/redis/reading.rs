@@ -13,7 +13,7 @@ use countersign_graph::{
         ActionFilter, AuditEntry, Backlog, Error, Posted, Register, StepRecord, ThreadSummary, Version, read_versioned,
     },
 };
-use redis::cmd;
+use redis::{Cmd, cmd};
 use serde_json::Value;
 
 use super::{
@@ -391,7 +391,9 @@ impl Words {
 fn newest_with(pipeline: &mut redis::Pipeline, key: &str, words: &Words, limit: usize) {
     // From the last member with this prefix back to the first.
     let limit = limit.min(i64::MAX as usize);
-    pipeline.cmd("ZREVRANGEBYLEX").arg(key).arg(&words.end).arg(&words.first).arg("LIMIT").arg(0).arg(limit);
+    let mut command = Cmd::with_capacity(7, key.len() + words.end.len() + words.first.len() + 48);
+    command.arg("ZREVRANGEBYLEX").arg(key).arg(&words.end).arg(&words.first).arg("LIMIT").arg(0).arg(limit);
+    pipeline.add_command(command);
 }
 
 /// Returns the records of actions, given their names ([`keys::action`]), in the same order.
