@@ -18,6 +18,7 @@ pub const MODULES: &[&str] = &[
     "conversation",
     "email",
     "graph",
+    "hash",
     "http_log",
     "ids",
     "model",
@@ -38,8 +39,19 @@ pub const MODULES: &[&str] = &[
 ];
 
 /// The parts that are modules of the crate `core`.
-const CORE_MODULES: &[&str] =
-    &["addresses", "cause", "clock", "http_log", "ids", "permit", "private_file", "reply", "status_line", "units"];
+const CORE_MODULES: &[&str] = &[
+    "addresses",
+    "cause",
+    "clock",
+    "hash",
+    "http_log",
+    "ids",
+    "permit",
+    "private_file",
+    "reply",
+    "status_line",
+    "units",
+];
 
 /// Converts the directives of `server.log` for the logging library: each part is replaced by the path of its crate.
 pub fn directives(log: &str) -> String {
