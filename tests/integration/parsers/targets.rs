@@ -35,7 +35,7 @@ use futures_util::StreamExt as _;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use reqwest::StatusCode;
 use secrecy::SecretString;
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tower::ServiceExt as _;
 
@@ -185,9 +185,8 @@ fn platform_answers() -> Target {
         }
         understand::<Value>(Kind::Read, answer(StatusCode::OK)).ok();
         understand::<Vec<Assignment>>(Kind::Write, answer(StatusCode::OK)).ok();
-        let read = understand::<Box<RawValue>>(Kind::Read, answer(StatusCode::OK));
-        let experiment = read.ok().and_then(|text| Experiment::read(text).ok());
-        experiment.is_some_and(|experiment| {
+        let experiment = understand::<Experiment>(Kind::Read, answer(StatusCode::OK));
+        experiment.is_ok_and(|experiment| {
             std::hint::black_box((
                 experiment.raw().ok(),
                 experiment.view.context().len(),

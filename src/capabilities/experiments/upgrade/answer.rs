@@ -28,16 +28,32 @@ pub enum Kind {
     Write,
 }
 
+/// What the body of an answer is read as.
+pub trait FromAnswer: Sized {
+    /// Reads the body.
+    ///
+    /// # Errors
+    ///
+    /// If it is not JSON, or not of this kind.
+    fn from_answer(body: &[u8]) -> Result<Self, serde_json::Error>;
+}
+
+impl<T: DeserializeOwned> FromAnswer for T {
+    fn from_answer(body: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(body)
+    }
+}
+
 /// Parses the answer to a call of `kind`: returns the body of a success as its final type, or the
 /// error.
 ///
 /// # Errors
 ///
 /// [`Error`], by status and body.
-pub fn understand<T: DeserializeOwned>(kind: Kind, answer: Answer) -> Result<T, Error> {
+pub fn understand<T: FromAnswer>(kind: Kind, answer: Answer) -> Result<T, Error> {
     let Answer { status, body, request_id, .. } = answer;
     if status.is_success() {
-        return serde_json::from_slice(&body).map_err(|error| unreadable(kind, &fault(&error)));
+        return T::from_answer(&body).map_err(|error| unreadable(kind, &fault(&error)));
     }
     let json = serde_json::from_slice::<Value>(&body).ok();
     tracing::info!(

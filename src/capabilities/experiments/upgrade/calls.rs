@@ -11,11 +11,10 @@ use countersign_core::{
 use countersign_services::http::{self, Lost};
 use reqwest::Method;
 use secrecy::{ExposeSecret as _, SecretString};
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{
-    answer::{Kind, unanswered, understand},
+    answer::{FromAnswer, Kind, unanswered, understand},
     client::UpgradeClient,
     error::Error,
     known::{Confirms, Effect},
@@ -35,7 +34,7 @@ pub(super) enum As<'a> {
 impl UpgradeClient {
     /// Makes a read, and retries it if the platform cannot be reached or fails. The status line
     /// reports retries.
-    pub(super) async fn read<T: DeserializeOwned>(
+    pub(super) async fn read<T: FromAnswer>(
         &self,
         method: Method,
         path: &str,
@@ -53,7 +52,7 @@ impl UpgradeClient {
     }
 
     /// Sends a change with this effect, once.
-    pub(super) async fn write<T: DeserializeOwned + Confirms>(
+    pub(super) async fn write<T: FromAnswer + Confirms>(
         &self,
         effect: Effect,
         method: Method,
@@ -68,7 +67,7 @@ impl UpgradeClient {
     }
 
     /// Makes one attempt, signed in if needed.
-    async fn send<T: DeserializeOwned>(
+    async fn send<T: FromAnswer>(
         &self,
         kind: Kind,
         method: Method,
@@ -106,7 +105,7 @@ impl UpgradeClient {
     }
 
     /// Makes one request.
-    async fn call<T: DeserializeOwned>(
+    async fn call<T: FromAnswer>(
         &self,
         kind: Kind,
         method: Method,

@@ -168,8 +168,7 @@ impl UpgradeClient {
     /// Returns [`Error::NotFound`] if no experiment has that id.
     pub async fn single(&self, id: ExperimentId) -> Result<Experiment, Error> {
         let path = format!("/experiments/single/{id}");
-        let text = self.read(Method::GET, &path, As::Admin, None).await?;
-        let experiment = Experiment::read(text)?;
+        let experiment: Experiment = self.read(Method::GET, &path, As::Admin, None).await?;
         match experiment.view.id == id {
             true => Ok(experiment),
             false => Err(Error::Decode { reason: ANOTHER.to_owned() }),

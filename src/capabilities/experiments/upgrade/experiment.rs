@@ -6,15 +6,15 @@
 
 use std::{fmt, str::FromStr};
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use serde_json::{
-    Value,
-    value::{RawValue, to_raw_value},
+use serde::{
+    Deserialize, Serialize,
+    de::{DeserializeOwned, Error as _},
 };
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::{
-    answer::fault,
+    answer::{FromAnswer, fault},
     error::Error,
     lists::{MemberList, Side, lists},
     status::Status,
@@ -52,24 +52,12 @@ pub struct ExperimentName {
 #[derive(Clone, Debug)]
 pub struct Experiment {
     /// The whole object as the server sent it. Most callers only need the view, so it is kept as text.
-    text: Box<RawValue>,
+    text: Box<str>,
     /// The typed part of it.
     pub view: View,
 }
 
 impl Experiment {
-    /// Reads an experiment from the server's JSON.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Decode`] if a field that every experiment has is missing or of another type.
-    pub fn read(text: Box<RawValue>) -> Result<Self, Error> {
-        match serde_json::from_str::<View>(text.get()) {
-            Ok(view) => Ok(Self { text, view: view.in_order() }),
-            Err(error) => Err(decode_error(&error)),
-        }
-    }
-
     /// Reads an experiment from a parsed answer.
     ///
     /// # Errors
@@ -77,7 +65,7 @@ impl Experiment {
     /// If a field that every experiment has is missing or of another type.
     pub fn from_value(raw: &Value) -> Result<Self, serde_json::Error> {
         let view = View::deserialize(raw)?.in_order();
-        Ok(Self { text: to_raw_value(raw)?, view })
+        Ok(Self { text: raw.to_string().into(), view })
     }
 
     /// Returns the whole object as the server sent it.
@@ -86,13 +74,17 @@ impl Experiment {
     ///
     /// [`Error::Decode`] if a field that the view does not have cannot be kept as it is, such as a number that is too large.
     pub fn raw(&self) -> Result<Value, Error> {
-        serde_json::from_str(self.text.get()).map_err(|error| decode_error(&error))
+        serde_json::from_str(&self.text).map_err(|error| Error::Decode { reason: fault(&error) })
     }
 }
 
-/// Returns the error for an experiment that cannot be read.
-fn decode_error(error: &serde_json::Error) -> Error {
-    Error::Decode { reason: fault(error) }
+/// Fails if a field that every experiment has is missing or of another type.
+impl FromAnswer for Experiment {
+    fn from_answer(body: &[u8]) -> Result<Self, serde_json::Error> {
+        let text = str::from_utf8(body).map_err(serde_json::Error::custom)?;
+        let view = serde_json::from_str::<View>(text)?.in_order();
+        Ok(Self { text: text.into(), view })
+    }
 }
 
 /// The fields of an experiment that the bot reads.
@@ -382,7 +374,7 @@ mod tests {
 
     fn read(more: &str) -> Result<Experiment, Error> {
         let text = format!(r#"{{"id":"a0092b36-7dc8-4a28-b576-87ea191cf88b","name":"A","state":"inactive"{more}}}"#);
-        Experiment::read(RawValue::from_string(text).unwrap())
+        Experiment::from_answer(text.as_bytes()).map_err(|error| Error::Decode { reason: fault(&error) })
     }
 
     #[test]
