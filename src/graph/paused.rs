@@ -1,7 +1,6 @@
-//! The threads that this process left in a pause, so that the answer of a person need not read them again.
+//! The checkpoints of threads that this process left in a pause, so that they need not be parsed again when a person answers.
 //!
-//! The store is asked all the same. What is kept is used only for the very text that the store returns, in place of reading
-//! that text.
+//! The checkpoint is still fetched from the store. Only if its text is the one that was kept, it is not parsed again.
 
 use std::{collections::HashMap, sync::Mutex};
 
@@ -29,7 +28,7 @@ impl<S: State> Paused<S> {
             "the checkpoint was changed after it was saved"
         );
         let Ok(mut kept) = self.0.lock() else { return };
-        if kept.len() >= MAX_THREADS {
+        if kept.len() >= MAX_THREADS && !kept.contains_key(&thread) {
             kept.clear();
         }
         kept.insert(thread, (checkpoint, text.without_room()));

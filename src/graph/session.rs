@@ -150,8 +150,9 @@ impl<S: State> Session<S> {
     }
 
     /// Ends the session. If the thread is left in a pause, its checkpoint is kept.
-    pub(super) fn keep_if_paused(self, paused: &Paused<S>) {
+    pub(super) fn keep_if_paused(mut self, paused: &Paused<S>) {
         if self.is_paused {
+            self.checkpoint.state.take_events(); // they are not saved, so no other process would report them
             paused.keep(self.lease.thread, self.checkpoint, self.saved);
         }
     }

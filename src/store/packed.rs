@@ -35,8 +35,8 @@ const SECOND: Dictionary = Dictionary { first_byte: 2, contents: include_bytes!(
 /// to half as long again and saves a twentieth.
 const LEVEL: i32 = 1;
 
-/// The length of the shortest text that is compressed, in bytes. Of shorter ones, such as most entries of the audit trail,
-/// a frame saves some hundred bytes, and takes as long to make as one of a kilobyte.
+/// The length of the shortest text that is compressed, in bytes. Compressing a shorter one, such as most entries of the
+/// audit trail, saves about a hundred bytes and takes about as long as compressing a kilobyte.
 const MIN_LENGTH: usize = 320;
 
 /// The maximum length of a text, in bytes, as protection against a frame that claims a larger one.

@@ -51,6 +51,19 @@ struct Notes {
     /// What became of actions after their end, as it was told.
     #[serde(default)]
     follow_up: Vec<String>,
+    /// Marks notes that were not parsed since a change was asked for.
+    #[serde(skip)]
+    unparsed: Unparsed,
+}
+
+/// A mark that is not saved, and makes no difference in comparisons.
+#[derive(Clone, Debug, Default)]
+struct Unparsed(bool);
+
+impl PartialEq for Unparsed {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 impl State for Notes {
@@ -149,6 +162,7 @@ impl Node<Notes> for Listen {
             return Ok(Step::end(state).say(Reply::text("Hello.")));
         }
         state.asked = Some(said.clone());
+        state.unparsed = Unparsed(true);
         let card = Card {
             title: format!("Do {said}?"),
             facts: Vec::new(),
@@ -173,8 +187,10 @@ impl Node<Notes> for Listen {
     }
 }
 
-/// Notes how it ended.
-struct Report;
+/// Notes how it ended, and whether the notes were parsed since it was asked for.
+struct Report {
+    unparsed: Arc<Mutex<Vec<bool>>>,
+}
 
 #[async_trait]
 impl Node<Notes> for Report {
@@ -190,6 +206,7 @@ impl Node<Notes> for Report {
         let ended = context.ended.as_ref().expect("it is led here by an action");
         assert_eq!(state.asked.as_deref(), ended.parameters["what"].as_str(), "the turn that asked is back");
         state.ended.push(ended.status);
+        self.unparsed.lock().unwrap().push(state.unparsed.0);
         Ok(Step::end(state).say(Reply::text(format!("It is {}.", ended.status))))
     }
 }
@@ -257,6 +274,7 @@ struct Bench {
     engine: Engine<Notes>,
     change: Arc<Change>,
     failures: Arc<Mutex<u32>>,
+    unparsed: Arc<Mutex<Vec<bool>>>,
     clock: ManualClock,
     _folder: tempfile::TempDir,
 }
@@ -315,11 +333,12 @@ impl Bench {
         let raw: Arc<dyn Store> = Arc::new(store);
         let store = Arc::new(RacedStore::raced(Arc::new(SealedStore::new(raw.clone(), keys.clone(), scope))));
         let failures = Arc::new(Mutex::new(0));
-        let graph =
-            Graph::builder("chat", "listen", Hears).node(Listen { failures: failures.clone() }).node(Report).build();
+        let unparsed = Arc::new(Mutex::default());
+        let (listen, report) = (Listen { failures: failures.clone() }, Report { unparsed: unparsed.clone() });
+        let graph = Graph::builder("chat", "listen", Hears).node(listen).node(report).build();
         let settings = Settings { settle_within, ..Settings::default() };
         let engine = engine_of(graph.unwrap(), kind, store.clone(), keys, &clock, settings);
-        Self { store, raw, engine, change, failures, clock, _folder: folder }
+        Self { store, raw, engine, change, failures, unparsed, clock, _folder: folder }
     }
 
     async fn hears(&self, text: &str) {
@@ -389,6 +408,22 @@ fn decided(record: &ActionRecord, verdict: Verdict, at: Timestamp, alter: impl F
     });
     changes.actions.push(ActionChange { expected: Some(record.revision), record: decided });
     changes
+}
+
+#[tokio::test]
+async fn a_checkpoint_that_was_left_in_a_pause_is_not_parsed_again() {
+    let bench = Bench::new();
+    bench.hears("the thing").await;
+    bench.decides(Verdict::Approved, |_| {}).await;
+    assert_eq!(*bench.unparsed.lock().unwrap(), [true]);
+
+    bench.hears("another thing").await;
+    let mut changes = Changes::new(CommitId::fresh(), thread());
+    changes.messages.push(ThreadMessage::Overheard { by: "cy".into(), ts: "1.2".into() });
+    bench.store.apply(&changes).await.unwrap();
+    bench.advances().await; // it writes a step after the pause
+    bench.decides(Verdict::Approved, |_| {}).await;
+    assert_eq!(*bench.unparsed.lock().unwrap(), [true, false]);
 }
 
 #[tokio::test]

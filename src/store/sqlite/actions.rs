@@ -26,7 +26,7 @@ pub(super) struct StoredAction {
     requested_at: i64,
     /// The labels that the action does not have yet.
     labels: Vec<String>,
-    /// The record without its parts. It is packed once it is final: until then it is soon replaced.
+    /// The record without its parts. It is packed once it is final: until then, the next status replaces it.
     record: Vec<u8>,
     /// The parts; `None` if the action has them already.
     parts: Option<Vec<u8>>,

@@ -98,7 +98,9 @@ pub(super) fn commit(
 ) -> Result<(Version, ThreadRow), Failure> {
     let fenced = || Error::Fenced(lease.thread.clone());
     let mut row = ThreadRow::find(connection, &lease.thread)?.ok_or_else(fenced)?;
-    if let Some(version) = recent::find_commit(connection, &row, &changes.commit, clock)? {
+    // A write with steps that was made has moved the thread to another version.
+    let may_be_repeat = changes.steps == 0 || row.version != expected;
+    if may_be_repeat && let Some(version) = recent::find_commit(connection, &row, &changes.commit, clock)? {
         return Ok((version, row));
     }
     row.check(lease)?;

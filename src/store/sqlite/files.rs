@@ -113,8 +113,9 @@ pub(super) fn companion_file(path: &Path, ending: &str) -> PathBuf {
 /// Returns the canonical path of a file, without links and relative parts, whether or not the file
 /// exists.
 pub(super) fn canonical_path(path: &Path) -> io::Result<PathBuf> {
-    if let Ok(name) = fs::canonicalize(path) {
-        return Ok(name);
+    match fs::canonicalize(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        found_or_failed => return found_or_failed, // such as links that lead to each other
     }
     // A link may lead to a file that does not exist yet.
     if let Ok(to) = fs::read_link(path) {

@@ -102,7 +102,8 @@ impl SqliteStore {
         let both = move |connection: &Connection| {
             let (is_ours, row) = outbox::finish(connection, &claim, &written)?;
             let Some(mut row) = row else { return Ok((is_ours, None)) };
-            let next = outbox::claim_of_row(connection, &mut row, clock + ttl, now, clock)?;
+            let next = outbox::claim_of_row(connection, &mut row, clock + ttl, now, clock);
+            let next = or_nothing(connection, next)?;
             row.save(connection, clock)?;
             Ok((is_ours, next))
         };

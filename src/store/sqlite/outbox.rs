@@ -91,6 +91,7 @@ pub(super) fn put(connection: &Connection, row: &mut ThreadRow, messages: &[Stor
     if messages.is_empty() {
         return Ok(());
     }
+    let was_empty = row.send_at.is_none();
     for message in messages {
         if let Some(slot) = &message.slot
             && replace_obsolete(connection, row, message, slot)?
@@ -111,7 +112,8 @@ pub(super) fn put(connection: &Connection, row: &mut ThreadRow, messages: &[Stor
         ])?;
         row.send_at.get_or_insert(message.not_before); // for the next iteration: the outbox is not empty
     }
-    schedule(connection, row)
+    // The only message is the next one.
+    if was_empty && messages.len() == 1 { Ok(()) } else { schedule(connection, row) }
 }
 
 /// Replaces or drops the entries that a message for this slot makes obsolete. Returns true if the
@@ -234,11 +236,11 @@ fn claim_next(
         };
         Ok((row.get(0)?, outgoing))
     })?;
+    (row.sending, row.sending_until) = (seq(id), until); // claimed, even if what follows cannot be read
     let posted = match &outgoing.slot {
         Some(slot) => posted(connection, row.id, slot)?,
         None => None,
     };
-    (row.sending, row.sending_until) = (seq(id), until);
     Ok(Some(StoredClaimed { thread: row.thread.clone(), seq: seq(id), attempts, posted, outgoing }))
 }
 

@@ -82,8 +82,9 @@ impl ThreadRow {
         Self::get(connection, connection.last_insert_rowid())
     }
 
-    /// Writes the row. A column that is set is written to all of its indexes, even if its value is the same, so those of an
-    /// index are set only if one of them has changed.
+    /// Writes the row. A column that is set is written to all of its indexes, even if its value is the same. So the columns
+    /// of each of the two large indexes are set only if one of them has changed. `threads_overheard` has no threads that
+    /// are known.
     pub(super) fn save(self, connection: &Connection, now: Timestamp) -> Result<(), Failure> {
         macro_rules! update {
             ($($indexed:literal)?) => {

@@ -107,6 +107,16 @@ async fn a_link_that_points_elsewhere_is_noticed() {
 }
 
 #[test]
+fn links_that_lead_to_each_other_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let (one, other) = (dir.path().join("one"), dir.path().join("other"));
+    symlink(&one, &other).unwrap();
+    symlink(&other, &one).unwrap();
+    let refused = open(&one).unwrap_err();
+    assert!(refused.to_string().contains("one"), "{refused}");
+}
+
+#[test]
 fn one_file_has_one_process_whatever_it_is_called() {
     let Given { store: _store, path, dir } = given();
     let link = dir.path().join("link.sqlite");

@@ -78,10 +78,10 @@ impl Experiment {
     }
 }
 
-/// Fails if a field that every experiment has is missing or of another type.
+/// Reads an experiment. Fails if a field that every experiment has is missing or of another type.
 impl FromAnswer for Experiment {
     fn from_answer(body: &[u8]) -> Result<Self, serde_json::Error> {
-        let text = str::from_utf8(body).map_err(serde_json::Error::custom)?;
+        let text = str::from_utf8(body).map_err(|_| serde_json::Error::custom("not UTF-8"))?;
         let view = serde_json::from_str::<View>(text)?.in_order();
         Ok(Self { text: text.into(), view })
     }

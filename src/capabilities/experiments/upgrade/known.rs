@@ -84,7 +84,7 @@ pub(super) trait Confirms {
     fn confirmed(&self, effect: Effect) -> Option<Change>;
 }
 
-/// An answer to any other change.
+/// An answer to a change of anything but the status.
 impl Confirms for Value {
     fn confirmed(&self, effect: Effect) -> Option<Change> {
         match effect {
