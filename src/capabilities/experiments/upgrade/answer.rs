@@ -28,7 +28,7 @@ pub enum Kind {
     Write,
 }
 
-/// What the body of an answer is read as.
+/// A type that the body of an answer can be read as.
 pub trait FromAnswer: Sized {
     /// Reads the body.
     ///
