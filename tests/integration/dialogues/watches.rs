@@ -51,10 +51,13 @@ async fn a_number_of_users_is_told_once_when_it_is_reached() {
     assert!(heard.contains("I'll tell you here when *Trial* reaches 30 users. It has 0 now."), "{heard}");
     assert!(bot.upgrade.effects().is_empty(), "it only reads");
 
+    // Once for the answer, and once for the first look, which would otherwise come while they enrol.
+    let counts =
+        || bot.upgrade.ledger().iter().filter(|entry| entry.path.ends_with("/stats/enrollment/detail")).count();
+    eventually("the first look", || counts() >= 2).await;
     enrols(&bot, 40, "Trial").await;
     bot.clock.advance(2 * MINUTE);
-    // A look may come while they enrol.
-    speaks_up(&bot, &thread, "reached 30 users (").await;
+    speaks_up(&bot, &thread, "reached 30 users (40 enrolled").await;
     assert!(thread.last().contains("Asked for by @ana"), "{}", thread.last());
     for _ in 0..5 {
         bot.clock.advance(2 * MINUTE);

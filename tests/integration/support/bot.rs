@@ -300,6 +300,16 @@ impl TestBot {
         }
     }
 
+    /// Lets waits pass until every message was sent: those that Slack or a mail server refused are tried again later.
+    pub(crate) async fn sends_everything(&self) {
+        let deadline = tokio::time::Instant::now() + BOUND;
+        while self.store().backlog().await.unwrap().outbox > 0 {
+            assert!(tokio::time::Instant::now() < deadline, "messages that are not delivered");
+            self.clock.advance(Duration::from_millis(250));
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
     /// Waits until nothing is being done. A thread may wait for a moment that has not come.
     pub(crate) async fn rests(&self) {
         let store = self.store();
@@ -443,13 +453,18 @@ impl<'a> Person<'a> {
 
     /// Presses something in the Home tab; what it says once it is drawn again.
     pub(crate) async fn presses_at_home(self, label: &str) -> String {
+        self.clicks_at_home(label).await;
+        self.bot.settled().await;
+        self.home()
+    }
+
+    /// Presses a button in the Home tab, and waits only until the tab is drawn again.
+    pub(crate) async fn clicks_at_home(self, label: &str) {
         let user = self.bot.slack.user(self.name);
         let view = self.bot.slack.look(|world| world.homes[&user].id.clone());
         let before = self.published();
         self.bot.slack.clicks_in_view(self.name, &view, label).await.unwrap();
         eventually("a Home tab", || self.published() > before).await;
-        self.bot.settled().await;
-        self.home()
     }
 
     /// How often this person's Home tab was drawn: those of others are drawn meanwhile.
