@@ -19,28 +19,33 @@ use super::{
     keys::json,
     leases::{self, StoredAcquired},
     mailbox::{self, MailboxDelivery},
-    outbox, recent,
+    outbox::{self, StoredClaimed},
+    recent,
     thread_row::ThreadRow,
     writer::Durable,
 };
 
+/// The time for which a message is claimed, and the caller's time.
+pub(super) type ClaimTerm = (Duration, Timestamp);
+
 impl SqliteStore {
-    /// Implements [`countersign_graph::store::Store::commit_and_claim`]. At most one message is claimed.
+    /// Implements [`countersign_graph::store::Store::commit_and_claim`] and, without a holder,
+    /// [`countersign_graph::store::Store::commit`]. At most one message is claimed.
     pub(super) async fn commit_then_claim(
         &self,
         lease: &Lease,
         expected: Version,
         changes: &Changes,
         then: Then,
-        holder: &Holder,
+        holder: Option<&Holder>,
     ) -> Result<(Version, Vec<Claimed>), Error> {
-        let (sync, stored) = (changes::sync(changes), Arc::new(self.stored(changes)));
-        let (clock, now, until) = (self.clock.now(), holder.now, self.clock.now() + holder.ttl);
+        debug_assert_eq!(lease.thread, changes.thread, "a lease is only valid for its own thread");
+        let (sync, stored, clock) = (changes::sync(changes), Arc::new(self.stored(changes)), self.clock.now());
+        let term = holder.map(|holder| (holder.ttl, holder.now));
         let (lease, written) = (lease.clone(), Arc::clone(&stored));
         let both = move |connection: &Connection| {
             let (version, mut row) = changes::commit(connection, &lease, expected, &written, then, clock)?;
-            let claimed = outbox::claim_of_row(connection, &mut row, until, now, clock);
-            let claimed = or_nothing(connection, claimed)?;
+            let claimed = claim(connection, &mut row, term, clock)?;
             row.save(connection, clock)?;
             Ok((version, claimed))
         };
@@ -83,27 +88,22 @@ impl SqliteStore {
             Ok((ingested, acquired))
         };
         let (ingested, acquired) = self.writer.run(both).await?;
-        let acquired = match acquired {
-            Some(acquired) => self.read_acquired(acquired).await.ok(),
-            None => None,
-        };
-        Ok((ingested, acquired)) // without a lease, the delivery is stored all the same
+        Ok((ingested, self.read_leased(acquired).await))
     }
 
-    /// Implements [`countersign_graph::store::Store::finish_and_claim`].
+    /// Implements [`countersign_graph::store::Store::finish_and_claim`] and, without a term,
+    /// [`countersign_graph::store::Store::finish_outbox`].
     pub(super) async fn finish_then_claim(
         &self,
         claimed: &Claimed,
         sent: &Sent,
-        ttl: Duration,
-        now: Timestamp,
+        term: Option<ClaimTerm>,
     ) -> Result<(bool, Option<Claimed>), Error> {
-        let (claim, written, clock) = (outbox::Claim::from(claimed), sent.clone(), self.clock.now());
+        let (ours, written, clock) = (outbox::Claim::from(claimed), sent.clone(), self.clock.now());
         let both = move |connection: &Connection| {
-            let (is_ours, row) = outbox::finish(connection, &claim, &written)?;
+            let (is_ours, row) = outbox::finish(connection, &ours, &written)?;
             let Some(mut row) = row else { return Ok((is_ours, None)) };
-            let next = outbox::claim_of_row(connection, &mut row, clock + ttl, now, clock);
-            let next = or_nothing(connection, next)?;
+            let next = claim(connection, &mut row, term, clock)?;
             row.save(connection, clock)?;
             Ok((is_ours, next))
         };
@@ -135,11 +135,12 @@ impl SqliteStore {
         };
         let Some(acquired) = self.writer.run(all).await? else { return Ok((false, None)) };
         self.note_written(changes);
-        let acquired = match acquired {
-            Some(acquired) => self.read_acquired(acquired).await.ok(),
-            None => None,
-        };
-        Ok((true, acquired))
+        Ok((true, self.read_leased(acquired).await))
+    }
+
+    /// Parses a thread that was leased together with another operation, which counts even if there is no lease.
+    async fn read_leased(&self, acquired: Option<StoredAcquired>) -> Option<Acquired> {
+        self.read_acquired(acquired?).await.ok()
     }
 
     /// Parses a leased thread.
@@ -162,6 +163,17 @@ impl SqliteStore {
             self.written.note(change);
         }
     }
+}
+
+/// Claims the next message of a thread, if there is a term for it.
+fn claim(
+    connection: &Connection,
+    row: &mut ThreadRow,
+    term: Option<ClaimTerm>,
+    clock: Timestamp,
+) -> Result<Option<StoredClaimed>, Failure> {
+    let Some((ttl, now)) = term else { return Ok(None) };
+    or_nothing(connection, outbox::claim_of_row(connection, row, clock + ttl, now, clock))
 }
 
 /// Leases a thread for the holder, if there is one.

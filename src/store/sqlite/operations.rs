@@ -83,17 +83,7 @@ impl Store for SqliteStore {
     }
 
     async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error> {
-        debug_assert_eq!(lease.thread, changes.thread, "a lease is only valid for its own thread");
-        let sync = changes::sync(changes);
-        let (lease, stored, clock) = (lease.clone(), self.stored(changes), self.clock.now());
-        let commit = move |connection: &rusqlite::Connection| {
-            let (version, row) = changes::commit(connection, &lease, expected, &stored, then, clock)?;
-            row.save(connection, clock)?;
-            Ok(version)
-        };
-        let version = self.writer.run_with(sync, commit).await?;
-        self.note_written(changes);
-        Ok(version)
+        Ok(self.commit_then_claim(lease, expected, changes, then, None).await?.0)
     }
 
     async fn commit_and_claim(
@@ -105,10 +95,7 @@ impl Store for SqliteStore {
         holder: &Holder,
         most: usize,
     ) -> Result<(Version, Vec<Claimed>), Error> {
-        match most {
-            0 => Ok((self.commit(lease, expected, changes, then).await?, Vec::new())),
-            _ => self.commit_then_claim(lease, expected, changes, then, holder).await,
-        }
+        self.commit_then_claim(lease, expected, changes, then, Some(holder).filter(|_| most > 0)).await
     }
 
     async fn apply(&self, changes: &Changes) -> Result<(), Error> {
@@ -192,15 +179,7 @@ impl Store for SqliteStore {
     }
 
     async fn finish_outbox(&self, claimed: &Claimed, sent: &Sent) -> Result<bool, Error> {
-        let (claim, written, clock) = (outbox::Claim::from(claimed), sent.clone(), self.clock.now());
-        let finish = move |connection: &rusqlite::Connection| {
-            let (is_ours, row) = outbox::finish(connection, &claim, &written)?;
-            row.map_or(Ok(()), |row| row.save(connection, clock))?;
-            Ok(is_ours)
-        };
-        let finished = self.writer.run_with(Durable::Later, finish).await;
-        self.cards.on_finished(sent, matches!(finished, Ok(true)));
-        finished
+        Ok(self.finish_then_claim(claimed, sent, None).await?.0)
     }
 
     async fn finish_and_claim(
@@ -210,7 +189,7 @@ impl Store for SqliteStore {
         ttl: Duration,
         now: Timestamp,
     ) -> Result<(bool, Option<Claimed>), Error> {
-        self.finish_then_claim(claimed, sent, ttl, now).await
+        self.finish_then_claim(claimed, sent, Some((ttl, now))).await
     }
 
     async fn waiting(&self, before: Timestamp, limit: usize) -> Result<Vec<Waiting>, Error> {

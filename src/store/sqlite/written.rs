@@ -1,5 +1,5 @@
-//! What this process wrote of actions in progress, so that only what has changed since is written again: the parts of an
-//! action are most of it and hardly ever change, and its labels are only added to.
+//! Remembers what this process last wrote about each action in progress, so that only changes are written again. The parts
+//! of an action are most of it and hardly ever change, and labels are only ever added.
 
 use std::{collections::HashMap, sync::Mutex};
 
@@ -12,12 +12,12 @@ use countersign_graph::{
 /// The maximum number of actions that are remembered.
 const MAX_ACTIONS: usize = 256;
 
-/// What the store has of an action.
+/// The parts and labels of an action that are already in the store.
 #[derive(Debug, Default)]
 pub(super) struct Written {
-    /// True if it has the parts of the new record.
+    /// True if the parts are those of the new record.
     pub(super) parts: bool,
-    /// Labels that it has.
+    /// The labels.
     pub(super) labels: Vec<Label>,
 }
 
@@ -34,8 +34,8 @@ struct Action {
 }
 
 impl WrittenActions {
-    /// Returns what the store has of an action at the revision that the change expects. If it has another revision, the
-    /// change is refused.
+    /// Returns what is already stored of an action at the revision that the change expects. If the stored revision is
+    /// another, the change is refused.
     pub(super) fn before(&self, change: &ActionChange) -> Written {
         let ActionChange { expected, record } = change;
         let Ok(written) = self.0.lock() else { return Written::default() };
