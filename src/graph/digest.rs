@@ -1,14 +1,17 @@
 //! The digest of a change, which ensures that the change made is the change shown.
 //!
 //! It is SHA-256 or, for changes, HMAC-SHA-256 with a key that is not in the store
-//! ([`super::keyring`]), over the values in one of two forms. In both forms, two different changes
-//! are never written the same way, and the same change is always written the same way, regardless
-//! of the order of its keys:
+//! ([`super::keyring`]), over the values in one of three forms. In each form, two different changes
+//! are never written the same way, and the same change is always written the same way:
 //!
 //! - [`Form::Canonical`]: the values as a JSON array in the canonical form of RFC 8785, which other
-//!   programs can produce as well. It is used for changes and seals since version 3. In this form,
-//!   `1` and `1.0` are the same number, and integers beyond 2⁵³ are not allowed: values with such
-//!   integers use the other form;
+//!   programs can produce as well. It is used for changes since version 3, and for seals of version 3.
+//!   In this form, `1` and `1.0` are the same number, and integers beyond 2⁵³ are not allowed: values
+//!   with such integers use the last form;
+//! - [`Form::HashedParts`]: the values as a compact JSON array, in which a record is written as it is
+//!   stored, and has hashes in place of its large parts: the parameters, preconditions, policy, card and
+//!   undo, which rarely change. So a record that is sealed at each of its statuses has them hashed once,
+//!   and nothing is sorted. It is used for seals since version 4;
 //! - [`Form::Tagged`]: the values one after another, each with its kind and length. It is used for
 //!   changes and seals of version 2, and for data without a key. Only audit entries write their values in yet another
 //!   form ([`super::seal`]).
@@ -20,7 +23,7 @@ use ring::hmac;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::canonical;
+use super::{canonical, shared};
 
 /// The form in which values are written before they are hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +32,9 @@ pub enum Form {
     Tagged,
     /// The values as a JSON array in the canonical form of RFC 8785.
     Canonical,
+    /// The values as a compact JSON array, as they are stored. In place of each part that copies share ([`super::shared`]),
+    /// there is the SHA-256 of its text.
+    HashedParts,
 }
 
 /// A SHA-256 or HMAC-SHA-256 digest, in hexadecimal.
@@ -61,6 +67,7 @@ impl Digest {
         let mut bytes = Vec::with_capacity(4096);
         match form {
             Form::Canonical => canonical::write(list, &mut bytes).ok()?,
+            Form::HashedParts => shared::write_with_hashes(list, &mut bytes).ok()?,
             Form::Tagged => match serde_json::to_value(list).ok()? {
                 Value::Array(values) => values.iter().for_each(|value| encode(value, &mut bytes)),
                 value => encode(&value, &mut bytes),

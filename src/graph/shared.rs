@@ -1,10 +1,12 @@
 //! Data that its copies share, and that is written as JSON only once.
 //!
 //! An action record is stored, sealed and shown several times while hardly any of it changes. Its large parts are therefore
-//! [`Shared`]: a copy of one is a pointer, and the text of each form, once written, is kept.
+//! [`Shared`]: a copy of one is a pointer, and the text of each form, once written, is kept. So is its hash, which stands
+//! for it in seals ([`super::keyring`]).
 
 use std::{
-    fmt,
+    cell::Cell,
+    fmt::{self, Display},
     ops::{Deref, DerefMut},
     sync::{Arc, OnceLock},
 };
@@ -12,7 +14,7 @@ use std::{
 use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::canonical;
+use super::{canonical, digest::Hex};
 
 /// Data that its copies share. It can be edited: a copy then becomes one of its own. As JSON it is always written compactly,
 /// also by a serializer that indents.
@@ -23,11 +25,13 @@ struct Written<T> {
     data: T,
     json: OnceLock<Box<RawValue>>,
     canonical: OnceLock<Box<RawValue>>,
+    /// The SHA-256 of the JSON.
+    hash: OnceLock<Hex>,
 }
 
 impl<T> Written<T> {
     fn new(data: T) -> Self {
-        Self { data, json: OnceLock::new(), canonical: OnceLock::new() }
+        Self { data, json: OnceLock::new(), canonical: OnceLock::new(), hash: OnceLock::new() }
     }
 }
 
@@ -81,7 +85,7 @@ impl<T> Deref for Shared<T> {
 impl<T: Clone> DerefMut for Shared<T> {
     fn deref_mut(&mut self) -> &mut T {
         let written = Arc::make_mut(&mut self.0);
-        (written.json, written.canonical) = (OnceLock::new(), OnceLock::new());
+        (written.json, written.canonical, written.hash) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         &mut written.data
     }
 }
@@ -102,17 +106,65 @@ impl<T: Eq> Eq for Shared<T> {}
 
 impl<T: Serialize> Serialize for Shared<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Written { data, json, canonical } = &*self.0;
-        let (known, write): (_, fn(&T) -> _) = match canonical::is_written_here() {
-            true => (canonical, canonical::text),
-            false => (json, to_raw_value),
-        };
-        match known.get() {
-            Some(text) => text.serialize(serializer),
-            None => {
-                let text = write(data).map_err(ser::Error::custom)?;
-                known.get_or_init(|| text).serialize(serializer)
-            }
+        let Written { data, json, canonical, hash } = &*self.0;
+        if canonical::is_written_here() {
+            return known(canonical, || canonical::text(data))?.serialize(serializer);
+        }
+        let json = || known(json, || whole(|| to_raw_value(data)));
+        if ARE_HASHED.get() {
+            let hash = known(hash, || json().map(|text| Hex::digest(text.get().as_bytes())));
+            return serializer.serialize_str(hash?.as_str());
+        }
+        json()?.serialize(serializer)
+    }
+}
+
+thread_local! {
+    // True while this thread writes hashes instead of shared parts. A serializer does not say what it writes.
+    static ARE_HASHED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Appends `data` to `out` as compact JSON. Instead of each shared part, the SHA-256 of its text is written, as a string of
+/// hexadecimal digits.
+///
+/// # Errors
+///
+/// If the data cannot be written as JSON.
+pub(crate) fn write_with_hashes<T: Serialize + ?Sized>(data: &T, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
+    let _hashed = Parts::are_hashed(true);
+    serde_json::to_writer(out, data)
+}
+
+/// Writes a part with the parts in it.
+fn whole<R>(write: impl FnOnce() -> R) -> R {
+    let _whole = Parts::are_hashed(false);
+    write()
+}
+
+/// Sets whether this thread writes hashes, until it is dropped: also if a panic ends the writing.
+struct Parts {
+    were_hashed: bool,
+}
+
+impl Parts {
+    fn are_hashed(now: bool) -> Self {
+        Self { were_hashed: ARE_HASHED.replace(now) }
+    }
+}
+
+impl Drop for Parts {
+    fn drop(&mut self) {
+        ARE_HASHED.set(self.were_hashed);
+    }
+}
+
+/// Returns what is kept, and makes it before that if it is not there.
+fn known<K, E: ser::Error, M: Display>(kept: &OnceLock<K>, make: impl FnOnce() -> Result<K, M>) -> Result<&K, E> {
+    match kept.get() {
+        Some(known) => Ok(known),
+        None => {
+            let made = make().map_err(E::custom)?;
+            Ok(kept.get_or_init(|| made))
         }
     }
 }
@@ -140,6 +192,27 @@ mod tests {
         let mut canonical = Vec::new();
         canonical::write(&holder, &mut canonical).unwrap();
         [serde_json::to_string(&holder).unwrap(), String::from_utf8(canonical).unwrap()]
+    }
+
+    fn with_hashes<V: Serialize>(data: V) -> String {
+        let mut text = Vec::new();
+        write_with_hashes(&data, &mut text).unwrap();
+        String::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn its_hash_is_that_of_the_data_as_it_is_now() {
+        let hash = |text: &str| format!("\"{}\"", Hex::digest(text.as_bytes()).as_str());
+        let holder = |z: &Shared<Value>| with_hashes(Holder { z, a: 1 });
+        let mut shared = Shared::from(json!({ "b": 1.0, "a": "ä" }));
+        for _ in 0..2 {
+            assert_eq!(holder(&shared), format!("{{\"z\":{},\"a\":1}}", hash(r#"{"a":"ä","b":1.0}"#)));
+            let _ = both_texts(&shared);
+        }
+        shared["b"] = json!(2);
+        assert_eq!(with_hashes(&shared), hash(r#"{"a":"ä","b":2}"#));
+        assert_eq!(with_hashes(Shared::from([Shared::from(1)])), hash("[1]"), "a part has its own parts in it");
+        assert_eq!(both_texts(&shared)[0], r#"{"z":{"a":"ä","b":2},"a":1}"#);
     }
 
     #[test]
