@@ -379,15 +379,15 @@ async fn a_forger_who_writes_whole_lines_is_found_by_the_chain() {
 #[tokio::test]
 async fn an_entry_of_another_version_is_told_as_such() {
     let whole = of_everything(Redaction::default()).await.jsonl.bytes;
-    assert!(whole.starts_with(b"{\"countersign_notebook\":2,"));
-    let broken = told(&forged(&whole, "\"countersign_notebook\":2", "\"countersign_notebook\":1"));
-    assert_snapshot!(broken, @"2 Some(1) its hash is of version 3");
-    let salt = |n| format!("\"format\":3,\"salt\":\"5a17{n:028}\"");
-    let broken = told(&forged(&whole, &salt(4), &salt(4).replace('3', "4")));
-    assert_snapshot!(broken, @"6 Some(5) its hash is of version 4, which this program does not know");
+    assert!(whole.starts_with(b"{\"countersign_notebook\":3,"));
+    let broken = told(&forged(&whole, "\"countersign_notebook\":3", "\"countersign_notebook\":2"));
+    assert_snapshot!(broken, @"2 Some(1) its hash is of version 4");
+    let salt = |n| format!("\"format\":4,\"salt\":\"5a17{n:028}\"");
+    let broken = told(&forged(&whole, &salt(4), &salt(4).replace("\"format\":4", "\"format\":5")));
+    assert_snapshot!(broken, @"6 Some(5) its hash is of version 5, which this program does not know");
     let broken = told(&forged(&whole, &salt(4), &salt(4).replace("5a17", "5a1")));
     assert_snapshot!(broken, @"6 Some(5) its salt is missing or damaged");
-    let broken = told(&forged(&whole, &salt(4), &salt(4).replace("\"format\":3,", "")));
+    let broken = told(&forged(&whole, &salt(4), &salt(4).replace("\"format\":4,", "")));
     assert_snapshot!(broken, @"6 Some(5) it says that its hash is ‹hash›");
 
     let hides = redaction(|record| record.redact = vec!["why".to_owned()]);
@@ -399,7 +399,7 @@ async fn an_entry_of_another_version_is_told_as_such() {
 
 /// The hash is what the program wrote that knew only versions 1 and 2.
 #[tokio::test]
-async fn a_record_of_version_2_is_exported_as_before_and_can_go_on_in_version_3() {
+async fn a_record_of_version_2_is_exported_as_before_and_can_go_on_in_the_latest() {
     let chart = "4c4b6a3be1314ab86138bef4314dde022e600960d8689a2c8f8631802d20dab6";
     let earlier = || -> Vec<_> {
         let with_salt = |(n, event)| {
@@ -417,7 +417,7 @@ async fn a_record_of_version_2_is_exported_as_before_and_can_go_on_in_version_3(
         assert_eq!(verify(&exported_before.jsonl.bytes).unwrap().hidden, hidden);
 
         let both = exported(earlier().into_iter().chain(events(chart)).collect(), hides()).await;
-        assert!(both.jsonl.bytes.starts_with(b"{\"countersign_notebook\":2,"));
+        assert!(both.jsonl.bytes.starts_with(b"{\"countersign_notebook\":3,"));
         assert_eq!(verify(&both.jsonl.bytes).unwrap().hidden, 2 * hidden);
     }
 }

@@ -95,7 +95,7 @@ impl Traces {
 /// Returns the events of plans, in the form of [`events::lists`].
 fn plan_events(audit: &[AuditEntry]) -> Value {
     let of_plans = audit.iter().map(|entry| &entry.event).filter(|event| event.kind == AuditKind::Progress);
-    let read = of_plans.filter_map(|event| Some((event.at, StreamEvent::deserialize(&event.detail).ok()?)));
+    let read = of_plans.filter_map(|event| Some((event.at, StreamEvent::deserialize(&*event.detail).ok()?)));
     events::lists(&read.collect::<Vec<_>>())
 }
 

@@ -52,7 +52,7 @@ pub(crate) fn root(mut leaves: Vec<Leaf<'_>>, salt: &Salt, sealed: Option<&Seale
 }
 
 /// Returns the salts of the leaves `2 * number` and `2 * number + 1`.
-fn pair_of_salts(salt: &[u8; SALT], number: u32) -> [[u8; SALT]; 2] {
+pub(super) fn pair_of_salts(salt: &[u8; SALT], number: u32) -> [[u8; SALT]; 2] {
     let mut hashed = [0; SALT + 4];
     hashed[..SALT].copy_from_slice(salt);
     hashed[SALT..].copy_from_slice(&number.to_be_bytes());
@@ -62,7 +62,7 @@ fn pair_of_salts(salt: &[u8; SALT], number: u32) -> [[u8; SALT]; 2] {
 }
 
 /// Returns the commitment to a leaf. `space` is reused for each: an entry has dozens of leaves.
-fn commitment(own: &[u8; SALT], leaf: &Value, space: &mut Vec<u8>) -> [u8; 32] {
+pub(super) fn commitment(own: &[u8; SALT], leaf: &Value, space: &mut Vec<u8>) -> [u8; 32] {
     space.clear();
     space.extend_from_slice(own);
     digest::encode_leaf(leaf, space);

@@ -1,14 +1,14 @@
 //! The audit trail of a thread: an append-only hash chain of events, in which each entry includes the hash of the one
 //! before it.
 //!
-//! An entry's hash is SHA-256 over the version, the thread, the entry's number, the hash of the previous entry (all four
-//! written as in [`crate::digest`]), and the root of the event's commitments (32 bytes). [`crate::seal`] describes the
-//! commitments. Values can therefore be hidden in an export, or when their retention period ends, without breaking the
-//! chain.
+//! An entry's hash is SHA-256 over the version, the thread, the entry's number, the hash of the previous entry, the time, the
+//! kind (all six written as in [`crate::digest`]), and the root of the event's commitments (32 bytes). [`crate::seal`]
+//! describes the commitments. Values can therefore be hidden in an export, or when their retention period ends, without
+//! breaking the chain.
 //!
-//! This is version 3, and the event says so in its `format`. Entries of earlier versions have no such field. In version 2,
-//! the hash covers all places and commitments instead of their root. An event of version 1 has no salt either; the hash
-//! covers the event itself, and no version.
+//! This is version 4, and the event says so in its `format`. In version 3, the time and the kind are among the values with
+//! commitments. In version 2, the hash covers all places and commitments instead of their root. An event of version 1 has no
+//! salt either; the hash covers the event itself, and no version. Entries of these two versions have no `format`.
 
 use countersign_core::{
     clock::Timestamp,
@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use crate::{
     digest::{self, Digest},
     seal::{self, Leaf, NotInPart, Salt, Sealed, Version},
+    shared::Shared,
 };
 
 /// The place of an event's detail.
@@ -28,8 +29,14 @@ const DETAIL: &str = "/detail";
 /// The maximum length of a message's text in the audit trail, in characters. A digest of the full text covers the rest.
 const MAX_TEXT_CHARS: usize = 4000;
 
+/// The members of an event that have no commitments since version 4, as they are never hidden.
+const UNSALTED: [&str; 2] = ["at", "kind"];
+
 /// The format of events that do not name theirs.
 const UNNAMED_FORMAT: u32 = 2;
+
+/// The format of events of version 3.
+const THIRD_FORMAT: u32 = 3;
 
 /// An event for the audit trail, before it is chained.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,7 +52,7 @@ pub struct AuditDraft {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<ActionId>,
     /// The details: digests, names, reasons.
-    pub detail: Value,
+    pub detail: Shared<Value>,
     /// The version of the entry's hash, stored since version 3. For version 1, which has no salt, this is 2 as well.
     #[serde(default = "unnamed_format", skip_serializing_if = "is_unnamed")]
     pub format: u32,
@@ -56,11 +63,11 @@ pub struct AuditDraft {
 
 impl AuditDraft {
     /// The version of the hash of new entries.
-    pub const FORMAT: u32 = 3;
+    pub const FORMAT: u32 = 4;
 
     /// Creates an event that is not about an action.
     pub fn new(kind: AuditKind, at: Timestamp, by: Option<UserId>, detail: Value) -> Self {
-        Self { at, kind, by, action: None, detail, format: Self::FORMAT, salt: Salt::fresh() }
+        Self { at, kind, by, action: None, detail: detail.into(), format: Self::FORMAT, salt: Salt::fresh() }
     }
 
     /// Returns an event detail that holds a text. A text that is too long is cut, with a digest of the full text.
@@ -83,6 +90,16 @@ impl AuditDraft {
         serde_json::to_value(event).expect("an audit event is plain data")
     }
 
+    /// Returns the part of the event that its root covers in this version, as JSON.
+    fn with_commitments(&self, version: Version) -> Value {
+        let mut event = self.hashed_part();
+        if version == Version::Fourth {
+            let members = event.as_object_mut().expect("an event is an object");
+            members.retain(|name, _| !UNSALTED.contains(&name.as_str()));
+        }
+        event
+    }
+
     /// Returns the leaves of [`Self::hashed_part`] outside the detail.
     fn own_leaves(&self) -> Vec<(&'static str, Value)> {
         let Self { at, kind, by, action, detail: _, format: _, salt: _ } = self;
@@ -92,12 +109,30 @@ impl AuditDraft {
         leaves
     }
 
+    /// Returns all leaves of [`Self::hashed_part`]; `own` are those outside the detail.
+    fn leaves<'v>(&'v self, own: &'v [(&'static str, Value)]) -> Vec<Leaf<'v>> {
+        let mut leaves = seal::leaves_at(DETAIL, &self.detail);
+        leaves.extend(own.iter().map(|(place, leaf)| Leaf::member(place, leaf)));
+        leaves
+    }
+
+    /// Returns the root of the commitments in version 4. `None` unless each value has either a salt or a commitment.
+    fn root(&self, sealed: Option<&Sealed>) -> Option<[u8; 32]> {
+        let text = |text: Option<&str>| text.map(Value::from);
+        let (action, by) =
+            (text(self.action.as_ref().map(ActionId::as_str)), text(self.by.as_ref().map(UserId::as_str)));
+        let own = [("action", action.as_ref()), ("by", by.as_ref()), ("detail", Some(&self.detail))];
+        let members: Vec<_> = own.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+        seal::fourth::root(&members, &self.salt, sealed)
+    }
+
     /// Returns the version of the hash, if this program knows it.
     fn version(&self, sealed: Option<&Sealed>) -> Option<Version> {
         match self.format {
             UNNAMED_FORMAT if self.salt.is_none() && sealed.is_none() => Some(Version::First),
             UNNAMED_FORMAT => Some(Version::Second),
-            Self::FORMAT => Some(Version::Third),
+            THIRD_FORMAT => Some(Version::Third),
+            Self::FORMAT => Some(Version::Fourth),
             _ => None,
         }
     }
@@ -221,7 +256,7 @@ impl AuditEntry {
             kind: AuditKind::Unreadable,
             by: None,
             action: None,
-            detail: Value::Null,
+            detail: Value::Null.into(),
             format: UNNAMED_FORMAT,
             salt: Salt::default(),
         };
@@ -259,13 +294,14 @@ impl AuditEntry {
     /// commitment; a value is hidden if it returns `Some`. The kind and the time are never hidden. An entry that cannot be
     /// hidden in part is withheld as a whole instead; for such an entry, the commitment is empty.
     pub fn hide(mut self, replacement: impl Fn(&str, &Value, &str) -> Option<String>) -> Self {
-        let mut event = self.event.hashed_part();
+        let version = self.event.version(self.sealed.as_ref());
+        let mut event = self.event.with_commitments(version.unwrap_or(Version::First));
         let replacement = |place: &str, value: &Value, commitment: &str| match place {
             "/kind" | "/at" => None,
             place => replacement(place, value, commitment),
         };
-        let AuditDraft { format, ref salt, .. } = self.event;
-        let in_part = match self.event.version(self.sealed.as_ref()) {
+        let AuditDraft { at, kind, format, ref salt, .. } = self.event;
+        let in_part = match version {
             Some(version) => seal::hide(&mut event, version, salt, self.sealed.as_ref(), replacement),
             None => Err(NotInPart),
         };
@@ -273,6 +309,7 @@ impl AuditEntry {
             Ok(None) => {}
             Ok(sealed) => {
                 self.sealed = sealed;
+                (event["at"], event["kind"]) = (json!(at), json!(kind));
                 if let Ok(shown) = serde_json::from_value::<AuditDraft>(event) {
                     self.event = AuditDraft { format, ..shown };
                 }
@@ -280,7 +317,7 @@ impl AuditEntry {
             Err(NotInPart) => {
                 let hides = seal::leaves(&event).iter().any(|leaf| replacement(&leaf.place, leaf.value, "").is_some());
                 if hides && !self.withheld {
-                    let (detail, salt) = (Value::Null, Salt::default());
+                    let (detail, salt) = (Value::Null.into(), Salt::default());
                     self.event = AuditDraft { by: None, action: None, detail, salt, ..self.event };
                     self.sealed = None;
                     self.withheld = true;
@@ -300,7 +337,8 @@ impl AuditEntry {
 #[derive(Debug)]
 pub struct Unchained {
     version: Version,
-    /// The root of the commitments, as it is hashed. In earlier versions, the commitments or the event itself.
+    /// What is hashed of the event: the time, the kind and the root. In earlier versions, the root alone, the commitments,
+    /// or the event itself.
     hashed: Vec<u8>,
 }
 
@@ -308,26 +346,29 @@ impl Unchained {
     /// Computes the commitments to the values of an event. If that is impossible, since the event's salt or format is
     /// wrong, the entry can be stored, but [`AuditEntry::check`] will find the fault.
     pub fn of(event: &AuditDraft) -> Self {
-        Self::new(event, None).unwrap_or(Self { version: Version::Third, hashed: Vec::new() })
+        Self::new(event, None).unwrap_or(Self { version: Version::Fourth, hashed: Vec::new() })
     }
 
     /// Returns `None` unless each value has either a salt or a commitment, and the version is known.
     fn new(event: &AuditDraft, sealed: Option<&Sealed>) -> Option<Self> {
         let version = event.version(sealed)?;
-        let own = event.own_leaves();
-        let leaves = || {
-            let mut leaves = seal::leaves_at(DETAIL, &event.detail);
-            leaves.extend(own.iter().map(|(place, leaf)| Leaf::member(place, leaf)));
-            leaves
-        };
         let hashed = match version {
             Version::First => {
                 let mut hashed = Vec::with_capacity(4096);
                 digest::encode(&event.hashed_part(), &mut hashed);
                 hashed
             }
-            Version::Second => seal::second::encode_commitments(leaves(), &event.salt, sealed)?,
-            Version::Third => seal::third::root(leaves(), &event.salt, sealed)?.to_vec(),
+            Version::Second => {
+                seal::second::encode_commitments(event.leaves(&event.own_leaves()), &event.salt, sealed)?
+            }
+            Version::Third => seal::third::root(event.leaves(&event.own_leaves()), &event.salt, sealed)?.to_vec(),
+            Version::Fourth => {
+                let mut hashed = Vec::with_capacity(128);
+                digest::encode(&json!(event.at), &mut hashed);
+                digest::encode(&json!(event.kind), &mut hashed);
+                hashed.extend_from_slice(&event.root(sealed)?);
+                hashed
+            }
         };
         Some(Self { version, hashed })
     }
@@ -339,6 +380,7 @@ impl Unchained {
             Version::First => {}
             Version::Second => digest::encode_integer(2, &mut bytes),
             Version::Third => digest::encode_integer(3, &mut bytes),
+            Version::Fourth => digest::encode_integer(4, &mut bytes),
         }
         digest::encode_text(&thread.to_string(), &mut bytes);
         digest::encode_integer(seq, &mut bytes);
@@ -368,7 +410,8 @@ mod tests {
     #[test]
     fn hiding_a_value_keeps_the_chain_valid() {
         let second = AuditDraft { format: UNNAMED_FORMAT, ..said("start it") };
-        for event in [second, said("start it")] {
+        let third = AuditDraft { format: THIRD_FORMAT, ..said("start it") };
+        for event in [second, third, said("start it")] {
             let whole = AuditEntry::chain(&thread(), 1, "", event);
             let hidden = whole.clone().hide(|place, _, _| hidden_text(place));
             assert_eq!((&hidden.hash, hidden.holds(&thread(), "")), (&whole.hash, true));
@@ -391,10 +434,12 @@ mod tests {
         let whole = AuditEntry::chain(&thread(), 1, "", said("start it"));
         for entry in [whole.clone(), whole.hide(|place, _, _| hidden_text(place))] {
             let mut other = entry.clone();
-            other.event.format = UNNAMED_FORMAT;
-            assert!(matches!(other.check(&thread(), ""), Err(ChainFault::Hash { expected: Some(_) })));
-            other.event.format = 4;
-            assert_eq!(other.check(&thread(), ""), Err(ChainFault::Format { found: 4 }));
+            for format in [UNNAMED_FORMAT, THIRD_FORMAT] {
+                other.event.format = format;
+                assert!(matches!(other.check(&thread(), ""), Err(ChainFault::Hash { .. })));
+            }
+            other.event.format = 5;
+            assert_eq!(other.check(&thread(), ""), Err(ChainFault::Format { found: 5 }));
         }
     }
 
@@ -405,7 +450,7 @@ mod tests {
         for (event, fault) in [
             (AuditDraft { salt: salt("5a17"), ..said("start it") }, expected.clone()),
             (AuditDraft { salt: Salt::default(), ..said("start it") }, expected),
-            (AuditDraft { format: 4, ..said("start it") }, ChainFault::Format { found: 4 }),
+            (AuditDraft { format: 5, ..said("start it") }, ChainFault::Format { found: 5 }),
         ] {
             let entry = AuditEntry::chain(&thread(), 1, "", event);
             assert_eq!(entry.check(&thread(), ""), Err(fault));
@@ -420,7 +465,7 @@ mod tests {
     fn the_leaves_outside_the_detail_are_those_of_the_event() {
         let with_action = AuditDraft { action: Some("a1".into()), ..said("start it") };
         for event in [AuditDraft { by: None, ..said("start it") }, with_action] {
-            let value = AuditDraft { detail: Value::Null, ..event.clone() }.hashed_part();
+            let value = AuditDraft { detail: Value::Null.into(), ..event.clone() }.hashed_part();
             let mut own = event.own_leaves();
             own.push((DETAIL, Value::Null));
             own.sort_unstable_by_key(|(place, _)| *place);
@@ -429,20 +474,25 @@ mod tests {
         }
     }
 
-    /// The hash was computed without this program, from the description of the version.
+    /// The hashes were computed without this program, from the descriptions of the versions.
     #[test]
-    fn a_vector_of_version_3_holds() {
+    fn vectors_of_the_latest_versions_hold() {
         let detail = json!({
             "text": "ä start\nit", "a/b": [1, -2.5, [], {}], "a-b": null, "a": { "~": true, "no": false },
             "list": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
         });
-        let event = json!({
-            "at": 1_700_000_000_000_i64, "kind": "said", "by": "U1", "action": "a1", "detail": detail,
-            "format": 3, "salt": "000102030405060708090a0b0c0d0e0f",
-        });
-        let event: AuditDraft = serde_json::from_value(event).unwrap();
-        let entry = AuditEntry::chain(&thread(), 7, &"ab".repeat(32), event);
-        assert_eq!(entry.hash, "0ae0f458310b7eff7bc33e843c229a2fa150caed6ef6c4e9b344668e8090d299");
+        for (format, hash) in [
+            (THIRD_FORMAT, "0ae0f458310b7eff7bc33e843c229a2fa150caed6ef6c4e9b344668e8090d299"),
+            (AuditDraft::FORMAT, "0b8d4c777b2b2605ff75992661be985b6fcc2cd3abcc55b10e7ef6c5ec23f4e8"),
+        ] {
+            let event = json!({
+                "at": 1_700_000_000_000_i64, "kind": "said", "by": "U1", "action": "a1", "detail": detail,
+                "format": format, "salt": "000102030405060708090a0b0c0d0e0f",
+            });
+            let event: AuditDraft = serde_json::from_value(event).unwrap();
+            let entry = AuditEntry::chain(&thread(), 7, &"ab".repeat(32), event);
+            assert_eq!(entry.hash, hash);
+        }
     }
 
     /// The expected entry was stored by a program that knew only versions 1 and 2.

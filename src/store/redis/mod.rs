@@ -106,8 +106,9 @@ pub struct RedisStore {
 }
 
 /// The version of the keys and of what is stored under them. A store with a newer layout is not opened, since this program
-/// could misread it. In version 2, entries of the record have a hash of version 3; everything else is as in version 1.
-const LAYOUT_VERSION: u32 = 2;
+/// could misread it. In version 2, entries of the record have a hash of version 3; in version 3, they have one of version 4,
+/// and seals are of version 4. Everything else is as in version 1.
+const LAYOUT_VERSION: u32 = 3;
 
 impl RedisStore {
     /// Connects to the server at `url`, or to the cluster of the servers at several addresses with commas between them.

@@ -20,6 +20,7 @@ const MIGRATIONS: &[&str] = &[
     PACKED,
     RECENT,
     WRITTEN_ONCE,
+    HASHED_PARTS,
 ];
 
 /// Times are in milliseconds. Values that are searched or counted have columns; everything else is
@@ -302,6 +303,10 @@ DROP TABLE commits;
 /// ([`super::written`]), and values are packed with another dictionary. Existing values stay as they are, but earlier
 /// programs could not read new ones.
 const WRITTEN_ONCE: &str = "ALTER TABLE actions ADD COLUMN parts BLOB;";
+
+/// Seals and the hashes of the record's entries are of version 4, which earlier programs do not know. Existing ones stay as
+/// they are, and no table changes.
+const HASHED_PARTS: &str = "";
 
 /// Returns the newest schema version that this program knows.
 pub(super) fn known() -> u32 {

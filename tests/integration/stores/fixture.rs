@@ -209,7 +209,7 @@ pub(crate) fn event(detail: &str) -> AuditDraft {
         kind: AuditKind::Asked,
         by: Some("ana".into()),
         action: None,
-        detail: json!({ "why": detail }),
+        detail: json!({ "why": detail }).into(),
         format: AuditDraft::FORMAT,
         salt: serde_json::from_value(json!("5a17".repeat(8))).unwrap(),
     }

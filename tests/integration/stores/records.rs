@@ -85,7 +85,7 @@ pub(crate) async fn a_forged_record_shows(f: impl Fixture) {
     };
     assert!(!forge(|r| r[1].event.by = Some("bo".into())), "another name");
     assert!(!forge(|r| r[1].event.at.0 += 1), "another time");
-    assert!(!forge(|r| r[1].event.detail = json!({ "why": "decideD" })), "one message");
+    assert!(!forge(|r| r[1].event.detail = json!({ "why": "decideD" }).into()), "one message");
     assert!(!forge(|r| drop(r.remove(1))), "a line less");
     assert!(!forge(|r| r.swap(0, 1)), "another order");
     let rewritten = AuditEntry::chain(&thread(1), 2, &record[0].hash, event("forged"));

@@ -688,7 +688,7 @@ async fn a_store_of_an_earlier_layout_gets_the_new_one_only_from_a_process_that_
     assert_eq!(to_read.threads(10).await.unwrap(), []);
     assert_eq!(layout().await, 1);
     drop(open(&server.url()).await);
-    assert_eq!(layout().await, 2);
+    assert_eq!(layout().await, 3);
 }
 
 #[tokio::test]

@@ -10,16 +10,19 @@ use serde::{Deserialize, Serialize};
 
 use super::words::sha256;
 
-/// The version of this format. Version 1 contains no entries whose hash is of version 3. A notebook without such entries is
-/// still written in version 1.
-pub const FORMAT: u32 = 2;
+/// The version of this format. Version 1 contains only entries whose hash is of version 1 or 2, and each later version one
+/// more version of the hash. A notebook is written in the earliest version in which all of its entries can be.
+pub const FORMAT: u32 = 3;
 
-/// The version of an entry's hash since which it needs version 2 of this format.
-const HASH_OF_FORMAT_2: u32 = 3;
-
-/// Returns the earliest version of this format in which the entry can be.
+/// Returns the earliest version of this format in which the entry can be, if this program knows the version of its hash.
+/// Otherwise returns the latest.
 pub(super) fn format_of(entry: &AuditEntry) -> u32 {
-    if entry.event.format < HASH_OF_FORMAT_2 { 1 } else { 2 }
+    (1..FORMAT).find(|format| entry.event.format <= latest_hash_in(*format)).unwrap_or(FORMAT)
+}
+
+/// Returns the latest version of an entry's hash that can be in this version of the format.
+pub(super) fn latest_hash_in(format: u32) -> u32 {
+    format + 1
 }
 
 /// The first line of the file.

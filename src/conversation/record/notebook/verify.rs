@@ -91,7 +91,9 @@ pub fn verify(bytes: &[u8]) -> Result<Verified, Fault> {
         let entry = read_entry(line, seq, text)?;
         if lines::format_of(&entry) > head.countersign_notebook {
             let wrong = format!("its hash is of version {}", entry.event.format);
-            let right = format!("version 1 or 2, as in every notebook of format {}", head.countersign_notebook);
+            let format = head.countersign_notebook;
+            let right =
+                format!("version 1 to {}, as in every notebook of format {format}", lines::latest_hash_in(format));
             return Err(fault(line, Some(seq), wrong, right));
         }
         entry.check(&thread, &previous).map_err(|wrong| {
