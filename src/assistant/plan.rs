@@ -429,8 +429,8 @@ impl AgentState {
     }
 
     pub(super) fn begin_step(&mut self, number: u64, said: String, now: Timestamp) {
-        let Turn { by, without_model, plans_created, .. } = std::mem::take(&mut self.turn);
-        self.turn = Turn { number, said, by, at: now, without_model, plans_created, ..Turn::default() };
+        let Turn { by, without_model, plans_created, .. } = std::mem::take(&mut *self.turn);
+        *self.turn = Turn { number, said, by, at: now, without_model, plans_created, ..Turn::default() };
     }
 
     /// Counts a node that runs for the plan, and shows the current step in the status line.

@@ -144,8 +144,8 @@ pub struct AgentState {
     /// The number of plans that were made for the request that was turned down last, if that was a plan.
     #[serde(skip_serializing_if = "is_none")]
     pub turned_down_plans: u32,
-    /// The data of the current turn.
-    pub turn: Turn,
+    /// The data of the current turn. On the heap, since the state is moved from step to step.
+    pub turn: Box<Turn>,
     /// The events of plans since the last save.
     #[serde(skip)]
     pub events: Vec<StreamEvent>,
@@ -291,7 +291,7 @@ impl State for AgentState {
         let text = forget_means.unwrap_or(text);
         let text = offered::picked_words(&offered, self.turn.final_response.as_deref(), &text).unwrap_or(text);
         let declines_offer = !offered.is_empty() && self.draft.is_none() && understanding::drops_any(&text);
-        self.turn = Turn {
+        *self.turn = Turn {
             number,
             said: text,
             cut_from: Some(length).filter(|length| *length > MAX_MESSAGE_LENGTH),
@@ -316,7 +316,7 @@ impl State for AgentState {
         let rest = self.end_plan(Some(STOPPED)).map(|plan| plan.lines_when_stopped(&in_hand));
         let rest = rest.map(|lines| replies::stopped_plan(&lines));
         self.draft = None;
-        self.turn = Turn { number: self.turn.number, ..Turn::default() };
+        *self.turn = Turn { number: self.turn.number, ..Turn::default() };
         rest
     }
 

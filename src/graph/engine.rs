@@ -234,7 +234,7 @@ impl<S: State> Engine<S> {
         }
         session.input = serde_json::to_value(&message.message).ok();
         if let (ThreadMessage::Stop { .. }, Some(waiting)) = (&message.message, session.checkpoint.waiting()) {
-            return self.wake_to_stop(session, message, &waiting).await;
+            return Box::pin(self.wake_to_stop(session, message, &waiting)).await;
         }
         let is_meant = match &message.message {
             ThreadMessage::Said { by, text, addressed: false, request: None, .. } => {
@@ -273,8 +273,8 @@ impl<S: State> Engine<S> {
                 Box::pin(self.take_follow_up(session, &action, &by, follow_up)).await?;
                 Ok(LeaseState::Held)
             }
-            ThreadMessage::External(arrived) => self.take_external(session, arrived).await,
-            ThreadMessage::Overdue { action, until } => self.take_overdue(session, &action, until).await,
+            ThreadMessage::External(arrived) => Box::pin(self.take_external(session, arrived)).await,
+            ThreadMessage::Overdue { action, until } => Box::pin(self.take_overdue(session, &action, until)).await,
             ThreadMessage::Stop { by, asks } => self.nothing_to_stop(session, message.seq, &by, asks).await,
         }
     }

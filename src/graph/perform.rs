@@ -91,7 +91,7 @@ impl<S: State> Engine<S> {
                 Some(batches) => {
                     Box::pin(self.take_over_batches(session, batches, record, Attempt { node, began })).await
                 }
-                None => self.settle(session, &*kind, record, Attempt { node, began }).await,
+                None => Box::pin(self.settle(session, &*kind, record, Attempt { node, began })).await,
             },
             _ => {
                 session.checkpoint.cursor = Cursor::At { node: node.to_owned(), attempt: 0, ended: Some(id.clone()) };
@@ -148,7 +148,7 @@ impl<S: State> Engine<S> {
         self.save_step(session, info, changes, None).await?;
 
         if let Some(batches) = kind.batches() {
-            return self.make_batches(session, batches, intent, attempt, false).await;
+            return Box::pin(self.make_batches(session, batches, intent, attempt, false)).await;
         }
         let began = self.clock.now();
         if permit.check().is_err() && kind.recovery() != Recovery::Ask {
@@ -167,7 +167,7 @@ impl<S: State> Engine<S> {
             Performed::NoAnswer { detail } => {
                 tracing::warn!(action.id = %intent.id, action.name = %intent.name, detail, "No answer to an action");
                 let answers = [intent.answers.as_slice(), &[detail]].concat();
-                self.settle(session, kind, ActionRecord { answers, ..intent }, attempt).await
+                Box::pin(self.settle(session, kind, ActionRecord { answers, ..intent }, attempt)).await
             }
         }
     }

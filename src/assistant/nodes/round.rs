@@ -194,7 +194,7 @@ impl Rounds {
         if round.is_first {
             return defer_calls(round);
         }
-        self.run_calls(round, calls).await
+        Box::pin(self.run_calls(round, calls)).await
     }
 
     /// Handles requests that leave out a part of their message: the model is asked once to correct

@@ -201,7 +201,7 @@ impl Dispatch {
             Kind::Shortcut { callback_id } if self.inbox.creates(callback_id) => {
                 self.on_creation_shortcut(&interaction, callback_id).await?;
             }
-            Kind::ViewSubmission { view } => return self.on_submission(&interaction, view).await,
+            Kind::ViewSubmission { view } => return Box::pin(self.on_submission(&interaction, view)).await,
             _ => self.on_button(&interaction).await?,
         }
         Ok(SinkAnswer::default())
@@ -394,7 +394,7 @@ impl Dispatch {
             by: interaction.user.clone(),
             label: action.label.clone().unwrap_or_else(|| text.to_owned()),
             says: text.to_owned(),
-            answered: AnsweredQuestion::of(&interaction.blocks, &action.block_id),
+            answered: AnsweredQuestion::of(&interaction.blocks(), &action.block_id),
         };
         let entry = Interaction::Choice(choice);
         self.put_in_inbox(thread.partition(), &entry, vec![interaction.dedup.clone()]).await

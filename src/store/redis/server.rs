@@ -120,7 +120,7 @@ impl Server {
         if let Some(connection) = &*shared {
             return Ok(connection.clone());
         }
-        let connection = Arc::new(self.connect().await?);
+        let connection = Arc::new(Box::pin(self.connect()).await?); // rare, so not in the futures of all calls
         *shared = Some(connection.clone());
         Ok(connection)
     }

@@ -133,7 +133,8 @@ impl ActionKind for UpdateStatus {
         let change = match stored_parameters(record)? {
             StoredParameters::Single(change) => change,
             StoredParameters::Bulk(several) => {
-                return several::current_statuses(&self.0, &several).await.map_err(|error| read_failed(&error));
+                let statuses = Box::pin(several::current_statuses(&self.0, &several)).await;
+                return statuses.map_err(|error| read_failed(&error));
             }
         };
         match self.0.single(change.experiment).await {
@@ -157,11 +158,13 @@ impl ActionKind for UpdateStatus {
     async fn perform(&self, record: &ActionRecord) -> Performed {
         let change = match stored_parameters(record) {
             Ok(StoredParameters::Single(change)) => change,
-            Ok(StoredParameters::Bulk(several)) => return several::perform(&self.0, record, &several).await,
+            Ok(StoredParameters::Bulk(several)) => {
+                return Box::pin(several::perform(&self.0, record, &several)).await;
+            }
             Err(outcome) => return Performed::Ended(outcome),
         };
         if let Some(end) = &change.end_on
-            && let Err(error) = end_date::set(&self.0, change.experiment, end).await
+            && let Err(error) = Box::pin(end_date::set(&self.0, change.experiment, end)).await
         {
             return match is_gone(&self.0, change.experiment, &error).await {
                 true => Performed::Ended(failed(
@@ -194,7 +197,7 @@ impl ActionKind for UpdateStatus {
         let change = match stored_parameters(record) {
             Ok(StoredParameters::Single(change)) => change,
             Ok(StoredParameters::Bulk(several)) => {
-                let probed = several::probe(&self.0, record, &several).await;
+                let probed = Box::pin(several::probe(&self.0, record, &several)).await;
                 return probed.unwrap_or_else(|error| cannot_read_back(&error));
             }
             Err(_) => return Probed::CannotTell { evidence: outcomes::unreadable_record() },
@@ -243,18 +246,13 @@ impl UpdateStatus {
             let verb = rules::verb(Status::Inactive, to);
             match (&asked.experiments, &asked.all) {
                 (Some(names), _) => {
-                    let named = several::find_named(&self.0, names, verb, to).await?;
-                    return several::propose(&self.0, named, to, asked.expects.as_ref()).await;
+                    let named = Box::pin(several::find_named(&self.0, names, verb, to)).await?;
+                    return Box::pin(several::propose(&self.0, named, to, asked.expects.as_ref())).await;
                 }
                 (None, Some(which)) => {
                     let all = self.0.all().await.map_err(access::unavailable)?;
-                    return several::propose(
-                        &self.0,
-                        several::matching_experiments(&all, which, self.1.now())?,
-                        to,
-                        None,
-                    )
-                    .await;
+                    let matching = several::matching_experiments(&all, which, self.1.now())?;
+                    return Box::pin(several::propose(&self.0, matching, to, None)).await;
                 }
                 (None, None) => {}
             }

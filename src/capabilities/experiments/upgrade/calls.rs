@@ -48,7 +48,7 @@ impl UpgradeClient {
             let of = http::MAX_RETRIES + 1;
             status_line::say(format!("UpGrade isn't answering. Asking again ({attempts} of {of})…"));
         });
-        answer.await
+        Box::pin(answer).await // on the heap, so that the futures of all that wait for a read are small
     }
 
     /// Sends a change with this effect, once.
@@ -61,7 +61,7 @@ impl UpgradeClient {
         body: Option<&Value>,
     ) -> Result<T, Error> {
         let sending = self.known.sending(effect);
-        let answer = self.send(Kind::Write, method, path, who, body).await;
+        let answer = Box::pin(self.send(Kind::Write, method, path, who, body)).await;
         sending.note(&answer);
         answer
     }
@@ -75,7 +75,7 @@ impl UpgradeClient {
         who: As<'_>,
         body: Option<&Value>,
     ) -> Result<T, Error> {
-        let call = |token| self.call(kind, method.clone(), path, who, token, body);
+        let call = |token| Box::pin(self.call(kind, method.clone(), path, who, token, body));
         if !matches!(who, As::Admin) {
             return call(None).await;
         }

@@ -398,7 +398,7 @@ impl UpgradeClient {
     /// then fail on `null`, with a message that differs between versions.
     async fn or_missing<T>(&self, id: ExperimentId, answer: Result<T, Error>) -> Result<T, Error> {
         match answer {
-            Err(Error::Faulted { reason }) => match self.single(id).await {
+            Err(Error::Faulted { reason }) => match Box::pin(self.single(id)).await {
                 Err(Error::NotFound { reason }) => Err(Error::NotFound { reason }),
                 _ => Err(Error::Faulted { reason }),
             },
