@@ -23,6 +23,7 @@ pub struct History {
     /// The newest messages, newest last.
     pub lines: Vec<HistoryMessage>,
     /// A line about each older turn, newest last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub summary: Vec<String>,
 }
 

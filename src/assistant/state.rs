@@ -71,17 +71,21 @@ const STOPPED: planner::events::EndsEarly<'static> = planner::events::EndsEarly:
 /// Buttons that answer no question, in addition to the registry's suggestions.
 const NO_ANSWERS: &[&str] = &["never mind", "what can you do?", "what concepts can you explain?"];
 
-/// The state of a thread.
+/// The state of a thread. A field that is empty is not stored: the state is written after each step and compared with the one
+/// before, and most of its fields are empty most of the time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentState {
     /// The newest messages and a summary of older ones.
     pub conversation: History,
     /// The entries that tools returned.
+    #[serde(skip_serializing_if = "is_default")]
     pub context: ContextData,
     /// The change that lacks something, until it is complete or dropped.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub draft: Option<Draft>,
     /// The turn in which the draft was last touched.
+    #[serde(skip_serializing_if = "is_default")]
     pub draft_turn: u64,
     /// The parts of messages about the draft that are not in it so far.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -90,18 +94,19 @@ pub struct AgentState {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused_value: Option<RefusedValue>,
     /// The number of answers in a row that were not understood.
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub misunderstood: u32,
     /// The change on the newest card, so that “no, at 60/40” can make a new version of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub on_card: Option<Draft>,
     /// The turn that showed that card.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub on_card_turn: u64,
     /// The change that was turned down last, until anything else is asked for, so that it can be corrected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turned_down: Option<RejectedChange>,
     /// The turn in which it was turned down.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub turned_down_turn: u64,
     /// The choices of the last answer, from which the next message may pick.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -113,7 +118,7 @@ pub struct AgentState {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub draft_notes: Vec<String>,
     /// The name of the thing that “it” means.
-    #[serde(rename = "last_experiment")]
+    #[serde(rename = "last_experiment", skip_serializing_if = "Option::is_none")]
     pub last_subject: Option<String>,
     /// The last subject of each capability, by its name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -140,9 +145,10 @@ pub struct AgentState {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rest_of_plan: Vec<String>,
     /// The changes that were asked for.
+    #[serde(skip_serializing_if = "is_default")]
     pub log: Log,
     /// The number of plans that were made for the request that was turned down last, if that was a plan.
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub turned_down_plans: u32,
     /// The data of the current turn. On the heap, since the state is moved from step to step.
     pub turn: Box<Turn>,
@@ -151,7 +157,7 @@ pub struct AgentState {
     pub events: Vec<StreamEvent>,
 }
 
-/// A turn: from one message to its answer.
+/// A turn: from one message to its answer. As in [`AgentState`], empty fields are not stored.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Turn {
@@ -163,6 +169,7 @@ pub struct Turn {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut_from: Option<usize>,
     /// The person who wrote it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<UserId>,
     /// The time of the message.
     pub at: Timestamp,
@@ -173,7 +180,7 @@ pub struct Turn {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<Mention>,
     /// The number of plans that were made in this turn.
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub plans_created: u32,
     /// True if the person wants to see the plan of several requests before it begins.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -187,8 +194,10 @@ pub struct Turn {
     /// The phase of the turn.
     pub phase: Phase,
     /// The analysis of the message.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub analysis: Option<Analysis>,
     /// The change that is being worked out.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<Draft>,
     /// True if the change was given as data, so that no words have to be understood.
     #[serde(rename = "wished", skip_serializing_if = "std::ops::Not::not")]
@@ -200,38 +209,43 @@ pub struct Turn {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub declines_offer: bool,
     /// The parameters that the change still lacks, as the model sees it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
     /// The answers of tools, by key, in the order of [`Self::reads`].
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub gathered: BTreeMap<String, Value>,
     /// The calls of reading tools, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<ToolRead>,
     /// The problems of the turn.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<Problem>,
     /// The families whose tools a model asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub families: Vec<String>,
     /// The number of calls of the gathering model.
+    #[serde(skip_serializing_if = "is_default")]
     pub rounds: u32,
     /// The gathering model's messages and the results of its calls so far; empty when the gathering ends.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exchange: Vec<Message>,
     /// The change that waits for its card.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub proposal: Option<Proposal>,
     /// The answer in a model's words, until it is sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reply: Option<Reply>,
     /// True if the language model did not answer and the grammar was used instead.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub without_model: bool,
     /// The final reply, shortened.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub final_response: Option<String>,
 }
 
-/// Returns true for turn 0, which is not stored.
-fn is_zero(turn: &u64) -> bool {
-    *turn == 0
-}
-
-/// Returns true for a count of zero, which is not stored.
-fn is_none(count: &u32) -> bool {
-    *count == 0
+/// Returns true for the value of a field that is not stored, since it is read for a field that is not there.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// The phase of a turn.

@@ -20,6 +20,9 @@ use super::{
 /// compared position by position.
 const MAX_ALIGNED: usize = 128;
 
+/// The maximum number of members among which one is found faster by looking at each than in a map.
+const MAX_FEW: usize = 32;
+
 /// Returns the patch that turns `before` into `after`.
 pub(super) fn between(before: &Indexed, after: &Indexed) -> Json {
     let mut delta = Delta { path: Vec::new(), patch: "[".to_owned() };
@@ -65,13 +68,14 @@ impl<'t> Delta<'t> {
             }
             return;
         }
-        let (old, new): (BTreeMap<_, _>, BTreeMap<_, _>) = (before.parts().collect(), after.parts().collect());
-        for (name, _) in before.parts().filter(|(name, _)| !new.contains_key(name)) {
+        let (old, new): (Vec<_>, Vec<_>) = (before.parts().collect(), after.parts().collect());
+        let (old, new) = (Members::of(&old), Members::of(&new));
+        for (name, _) in before.parts().filter(|(name, _)| new.get(name).is_none()) {
             self.at(Part::Member(name), Self::remove);
         }
         for (name, value) in after.parts() {
             match old.get(name) {
-                Some(old) => self.at(Part::Member(name), |delta| delta.values(*old, value)),
+                Some(old) => self.at(Part::Member(name), |delta| delta.values(old, value)),
                 None => self.at(Part::Member(name), |delta| delta.add(value)),
             }
         }
@@ -145,6 +149,28 @@ impl<'t> Delta<'t> {
             patch.extend([r#","value":"#, value.text()]);
         }
         patch.push('}');
+    }
+}
+
+/// The members of an object, to be found by name.
+enum Members<'m, 't> {
+    Few(&'m [(&'t str, Value<'t>)]),
+    Many(BTreeMap<&'t str, Value<'t>>),
+}
+
+impl<'m, 't> Members<'m, 't> {
+    fn of(members: &'m [(&'t str, Value<'t>)]) -> Self {
+        match members.len() {
+            0..=MAX_FEW => Self::Few(members),
+            _ => Self::Many(members.iter().copied().collect()),
+        }
+    }
+
+    fn get(&self, name: &str) -> Option<Value<'t>> {
+        match self {
+            Self::Few(members) => members.iter().find(|(other, _)| *other == name).map(|(_, value)| *value),
+            Self::Many(members) => members.get(name).copied(),
+        }
     }
 }
 
