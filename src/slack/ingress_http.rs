@@ -25,6 +25,7 @@ use tracing::warn;
 
 use super::{
     Identity, Inbound, UnreadableDelivery, command, event, field, interaction,
+    payload::Payload,
     sink::{Retry, Sink, Transport, Verdict, deliver},
 };
 
@@ -128,8 +129,8 @@ fn read_form(body: &str, us: &Identity) -> Request {
     let fields: Map<String, Value> =
         url::form_urlencoded::parse(body.as_bytes()).map(|(name, value)| (name.into_owned(), json!(value))).collect();
     Request::Delivery(Box::new(match fields.get("payload").and_then(Value::as_str) {
-        Some(payload) => match serde_json::from_str(payload) {
-            Ok(payload) => interaction::read(&payload, us),
+        Some(payload) => match Payload::parse(payload) {
+            Ok(payload) => interaction::read(payload, us),
             Err(_) => Err(UnreadableDelivery("payload")),
         },
         None => command::read(&Value::Object(fields), us),

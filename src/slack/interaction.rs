@@ -9,6 +9,7 @@ use super::{
     Identity, Inbound, UnreadableDelivery,
     field::{first, required, text},
     origin::ANOTHER_APP,
+    payload::Payload,
     plain,
 };
 
@@ -27,8 +28,8 @@ pub struct Interaction {
     pub channel: Option<ChannelId>,
     /// The message.
     pub message_ts: Option<MessageTs>,
-    /// The blocks of the message, if there is a message.
-    pub blocks: Vec<Value>,
+    /// The blocks of the message as JSON, if there is a message with blocks.
+    blocks: Option<Box<str>>,
     /// The root of the message's thread. May be missing for an ephemeral message.
     pub thread_ts: Option<MessageTs>,
     /// True if only this person sees the message.
@@ -117,12 +118,20 @@ impl View {
     }
 }
 
-/// Parses the payload of an interaction.
+impl Interaction {
+    /// Returns the blocks of the message. Empty if there is no message, or it has none.
+    pub fn blocks(&self) -> Vec<Value> {
+        self.blocks.as_deref().and_then(|blocks| serde_json::from_str(blocks).ok()).unwrap_or_default()
+    }
+}
+
+/// Reads the payload of an interaction.
 ///
 /// # Errors
 ///
 /// [`UnreadableDelivery`] if a required field is missing.
-pub fn read(payload: &Value, us: &Identity) -> Result<Inbound, UnreadableDelivery> {
+pub fn read(Payload { rest, blocks }: Payload, us: &Identity) -> Result<Inbound, UnreadableDelivery> {
+    let payload = &rest;
     let refused = us.refuses_interaction(payload);
     let is_press = text(payload, "/type") == Some("block_actions");
     if let Some(why) = refused.filter(|why| *why == ANOTHER_APP || !is_press) {
@@ -170,7 +179,7 @@ pub fn read(payload: &Value, us: &Identity) -> Result<Inbound, UnreadableDeliver
         elsewhere: refused.is_some(),
         channel: first(payload, &["/channel/id", "/container/channel_id"]).map(ChannelId::from),
         message_ts: first(payload, &["/container/message_ts", "/message/ts", "/message_ts"]).map(MessageTs::from),
-        blocks: payload.pointer("/message/blocks").and_then(Value::as_array).cloned().unwrap_or_default(),
+        blocks,
         thread_ts: first(payload, &["/message/thread_ts", "/container/thread_ts"]).map(MessageTs::from),
         is_ephemeral: payload.pointer("/container/is_ephemeral").and_then(Value::as_bool).unwrap_or_default(),
         response_url: first(payload, &["/response_url", "/response_urls/0/response_url"]).map(str::to_owned),
@@ -240,7 +249,7 @@ mod tests {
     use super::*;
 
     fn interaction(payload: Value) -> Interaction {
-        match read(&payload, &Identity::of("U0BOT")) {
+        match read(payload.into(), &Identity::of("U0BOT")) {
             Ok(Inbound::Interaction(interaction)) => interaction,
             other => panic!("no interaction: {other:?}"),
         }
@@ -255,7 +264,7 @@ mod tests {
                 "is_ephemeral": false, "thread_ts": "1767225600.000100" },
             "channel": { "id": "C1", "name": "general" },
             "message": { "type": "message", "user": "U0BOT", "bot_id": "B0BOT", "ts": "1767225700.000200",
-                "thread_ts": "1767225600.000100", "metadata": { "event_type": "countersign", "event_payload": { "n": 1 } } },
+                "thread_ts": "1767225600.000100", "blocks": [{ "type": "divider" }], "metadata": { "event_type": "countersign", "event_payload": { "n": 1 } } },
             "state": { "values": {} }, "response_url": "https://hooks.example.org/actions/1",
             "actions": [{ "action_id": "approve", "block_id": "b1", "type": "button", "value": "0a11",
                 "text": { "type": "plain_text", "text": "Start experiment", "emoji": true },
@@ -270,6 +279,7 @@ mod tests {
         assert_eq!((actions[0].action_id.as_str(), actions[0].value()), ("approve", Some("0a11")));
         assert_eq!(click.message_ts, Some("1767225700.000200".into()));
         assert_eq!(click.thread_ts, Some("1767225600.000100".into()));
+        assert_eq!(click.blocks(), [json!({ "type": "divider" })]);
         assert_eq!(click.dedup.as_str(), "click:U0BO:1767225711.123456:b1/approve");
     }
 
@@ -338,9 +348,9 @@ mod tests {
         assert_eq!(shortcut.kind, Kind::MessageAction { callback_id: "status".into(), text: "a & b".into() });
         assert_eq!(shortcut.thread_ts, Some("0.9".into()));
         let unknown = json!({ "type": "from_the_future", "user": by });
-        assert_eq!(read(&unknown, &Identity::of("U0BOT")), Ok(Inbound::Ignored("interaction_type")));
+        assert_eq!(read(unknown.into(), &Identity::of("U0BOT")), Ok(Inbound::Ignored("interaction_type")));
         assert_eq!(
-            read(&json!({ "type": "block_actions" }), &Identity::of("U0BOT")),
+            read(json!({ "type": "block_actions" }).into(), &Identity::of("U0BOT")),
             Err(UnreadableDelivery("/user/id"))
         );
     }

@@ -28,6 +28,7 @@ pub mod markdown;
 pub mod missing_scopes;
 pub mod mrkdwn;
 pub mod origin;
+pub mod payload;
 pub mod plain;
 mod post;
 pub mod refusal;

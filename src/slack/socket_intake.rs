@@ -134,7 +134,7 @@ fn parse(envelope: &Value, identity: &Identity) -> Result<Inbound, UnreadableDel
     let payload = &envelope["payload"];
     match field::text(envelope, "/type") {
         Some("events_api") => event::read(payload, identity),
-        Some("interactive") => interaction::read(payload, identity),
+        Some("interactive") => interaction::read(payload.clone().into(), identity),
         Some("slash_commands") => command::read(payload, identity),
         _ => Err(UnreadableDelivery("envelope type")),
     }

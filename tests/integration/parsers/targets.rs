@@ -165,7 +165,7 @@ fn entered_values() -> Target {
     let seeds = vec![serde_json::to_vec(&corpus::submission()).expect("it is JSON")];
     target("values of a modal", seeds, move |input| {
         let Ok(payload) = serde_json::from_slice::<Value>(input) else { return false };
-        let Ok(Inbound::Interaction(sent)) = interaction::read(&payload, &us) else { return false };
+        let Ok(Inbound::Interaction(sent)) = interaction::read(payload.clone().into(), &us) else { return false };
         let Interacted::ViewSubmission { view } = sent.kind else { return false };
         let entered = form::read(&form, &view);
         let filled = form.fill(&parameters, &entered);
