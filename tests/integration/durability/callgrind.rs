@@ -5,7 +5,8 @@
 //!
 //! Valgrind makes the process some fifty times slower, and time passes as much slower for it (libfaketime). So it does
 //! what it does otherwise: it holds steps back that take milliseconds, and does not say that a change is running. The
-//! instructions of this library are not counted, since without valgrind the process has the system's clock.
+//! instructions that its calls of this library take are not counted, since without valgrind the process has the system's
+//! clock.
 
 use std::{
     fs,
@@ -107,10 +108,10 @@ impl Callgrind {
     }
 }
 
-/// Returns the total of a profile, without the instructions of the clock. The format is that of
-/// <https://valgrind.org/docs/manual/cl-format.html>.
+/// Returns the total of a profile, without what the program's calls of the clock take: the clock calls functions of the C
+/// library as well. The format is that of <https://valgrind.org/docs/manual/cl-format.html>.
 fn counted(profile: &str) -> anyhow::Result<u64> {
-    let (mut clock, mut in_clock, mut is_inclusive, mut of_clock) = (None, false, false, 0);
+    let (mut clock, mut in_clock, mut is_call, mut called, mut of_clock) = (None, false, false, None, 0);
     for line in profile.lines() {
         if let Some(object) = line.strip_prefix("ob=").or_else(|| line.strip_prefix("cob=")) {
             // A number in parentheses, and after it, the first time, the name.
@@ -118,16 +119,17 @@ fn counted(profile: &str) -> anyhow::Result<u64> {
             if object.contains(CLOCK) {
                 clock = number;
             }
-            if line.starts_with("ob=") {
-                in_clock = number == clock;
+            match line.starts_with("ob=") {
+                true => in_clock = number == clock,
+                false => called = number, // otherwise, the called function is in the same object
             }
         } else if line.starts_with("calls=") {
-            is_inclusive = true;
+            is_call = true;
         } else if line.starts_with(|first: char| first.is_ascii_digit() || "+-*".contains(first)) {
-            if in_clock && !is_inclusive {
+            if is_call && !in_clock && called.take().is_some_and(|called| Some(called) == clock) {
                 of_clock += line.split(' ').nth(1).context("a line without a count")?.parse::<u64>()?;
             }
-            is_inclusive = false;
+            is_call = false;
         }
     }
     let total = profile.lines().find_map(|line| line.strip_prefix("totals: ")).context("a count without a total")?;
@@ -138,11 +140,13 @@ fn counted(profile: &str) -> anyhow::Result<u64> {
 mod tests {
     #[test]
     fn the_clock_is_not_counted() {
-        let profile = "version: 1\nsummary: 1107\n\n\
+        let profile = "version: 1\nsummary: 1079\n\n\
                        ob=(4) /usr/bin/bot\nfn=(1) main\n31 1000\ncob=(7) /usr/lib/libfaketime.so.1\ncfn=(2) now\ncalls=3 +35\n* 67\n\
-                       ob=(7)\nfn=(2)\n7 20\n+1 40\ncob=(9) /lib/libc.so\ncfn=(3) lock\ncalls=1 2\n* 7\n\
-                       ob=(9)\nfn=(3)\n+2 7\n\ntotals: 1067\n";
-        assert_eq!(super::counted(profile).unwrap(), 1007);
+                       cfn=(4) say\ncalls=1 40\n* 5\ncob=(9) /lib/libc.so\ncfn=(3) lock\ncalls=1 2\n* 7\n\
+                       fn=(4)\n40 5\n\
+                       ob=(7)\nfn=(2)\n7 20\n+1 40\ncob=(9)\ncfn=(3)\ncalls=1 2\n* 7\n\
+                       ob=(9)\nfn=(3)\n+2 14\n\ntotals: 1079\n";
+        assert_eq!(super::counted(profile).unwrap(), 1012, "also without what the clock calls");
         assert!(super::counted("version: 1\n").is_err());
     }
 }
