@@ -246,6 +246,20 @@ mod tests {
     }
 
     #[test]
+    fn members_of_large_objects_are_found_as_well() {
+        let object = |names: std::ops::Range<usize>| -> Value {
+            names.map(|n| (format!("member {n}"), json!({ "n": n.min(50) }))).collect()
+        };
+        for (before, after) in [(0..60, 3..62), (0..MAX_FEW, 1..MAX_FEW + 1), (0..2, 1..90)] {
+            let (before, after) = (object(before), object(after));
+            let mut value = before.clone();
+            let patch: json_patch::Patch = serde_json::from_value(between(&before, &after)).unwrap();
+            json_patch::patch(&mut value, &patch).unwrap();
+            assert_eq!(value, after);
+        }
+    }
+
+    #[test]
     fn a_full_list_that_drops_its_oldest_element_is_not_rewritten() {
         let list: Vec<Value> = (0..40).map(|n| json!({ "n": n, "undo": n >= 35 })).collect();
         let mut after = list[1..].to_vec();
