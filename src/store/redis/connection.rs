@@ -130,6 +130,11 @@ impl Link {
         }
     }
 
+    /// Returns true if all partitions are on one server, so that a script may access several.
+    pub(super) fn is_one_server(&self) -> bool {
+        matches!(self, Self::Single(_))
+    }
+
     /// Runs a script, and loads it first if the server does not have it.
     pub(super) async fn script<T: FromRedisValue>(&self, call: &Call<'_>) -> Result<T, Error> {
         match self {

@@ -87,11 +87,20 @@ pub(super) async fn actions_and_register(
     limit: usize,
     key: &str,
 ) -> Result<(Vec<ActionRecord>, Option<Register>), Error> {
+    if store.link.is_one_server() {
+        let ranges = ranges(labels, statuses);
+        let mut call = Call::on_partition(&store.scripts.find_labels, Partition::of(key)).arg(limit_of(limit));
+        call = Partition::all().fold(call, |call, partition| call.key(PartitionKey::ActionLabels.of(partition)));
+        call = ranges.iter().fold(call.key(keys::register(key)), |call, words| call.arg(&words.end).arg(&words.first));
+        let (register, members): (redis::Value, Vec<String>) = store.link.script(&call).await?;
+        let names = members.iter().filter_map(|member| ranges.iter().find_map(|words| words.strip_from(member)));
+        let records = newest_named(store, names.map(str::to_owned).collect(), labels, statuses, limit).await?;
+        return Ok((records, readable_register(register)));
+    }
     let mut pipeline = redis::pipe();
     pipeline.add_command(get_register(key));
     let (records, answers) = find_under(store, labels, statuses, limit, pipeline).await?;
-    let register = answers.into_iter().next().and_then(|stored| read_register(json::answer(stored).ok()?).ok());
-    Ok((records, register))
+    Ok((records, answers.into_iter().next().and_then(readable_register)))
 }
 
 /// Returns the actions under these labels, and the answers to the commands that are sent before.
@@ -103,10 +112,7 @@ async fn find_under(
     mut pipeline: redis::Pipeline,
 ) -> Result<(Vec<ActionRecord>, Vec<redis::Value>), Error> {
     let before = pipeline.cmd_iter().count();
-    let wanted = if statuses.is_empty() { Status::ALL.as_slice() } else { statuses };
-    let ranges =
-        labels.iter().flat_map(|label| wanted.iter().map(move |status| Words::new(format!("{label} {status}"))));
-    let ranges: Vec<Words> = ranges.collect(); // the same in each partition
+    let ranges = ranges(labels, statuses); // the same in each partition
     for partition in Partition::all() {
         let key = PartitionKey::ActionLabels.of(partition);
         ranges.iter().for_each(|words| newest_with(&mut pipeline, &key, words, limit));
@@ -118,13 +124,35 @@ async fn find_under(
     for (members, words) in found.iter().zip(ranges.iter().cycle()) {
         named.extend(members.iter().filter_map(|member| words.strip_from(member).map(str::to_owned)));
     }
+    Ok((newest_named(store, named, labels, statuses, limit).await?, answers))
+}
+
+/// Returns what members of the labels of actions begin with, for each label and status.
+fn ranges(labels: &[Label], statuses: &[Status]) -> Vec<Words> {
+    let of = |label| wanted(statuses).iter().map(move |status| Words::new(format!("{label} {status}")));
+    labels.iter().flat_map(of).collect()
+}
+
+/// Returns the statuses to look for. None stands for all.
+fn wanted(statuses: &[Status]) -> &[Status] {
+    if statuses.is_empty() { &Status::ALL } else { statuses }
+}
+
+/// Returns the newest of the actions with these names, if they are still under one of the labels.
+async fn newest_named(
+    store: &RedisStore,
+    mut named: Vec<String>,
+    labels: &[Label],
+    statuses: &[Status],
+    limit: usize,
+) -> Result<Vec<ActionRecord>, Error> {
     named.sort_unstable_by(|a, b| b.cmp(a));
     named.dedup();
     named.truncate(limit);
     let mut records = records_of(store, &named).await?;
     // An action may have changed between the two reads.
-    records.retain(|record| wanted.contains(&record.status) && record.is_under(labels));
-    Ok((records, answers))
+    records.retain(|record| wanted(statuses).contains(&record.status) && record.is_under(labels));
+    Ok(records)
 }
 
 /// Implements [`countersign_graph::store::Store::steps`].
@@ -292,6 +320,11 @@ fn get_register(key: &str) -> redis::Cmd {
     cmd("HMGET").arg(keys::register(key)).arg("revision").arg("value").to_owned()
 }
 
+/// Returns a register, if it can be read.
+fn readable_register(stored: redis::Value) -> Option<Register> {
+    read_register(json::answer(stored).ok()?).ok()
+}
+
 fn read_register((revision, value): (Option<u64>, Option<String>)) -> Result<Register, Error> {
     match (revision, value) {
         (Some(revision), Some(value)) => Ok(Register { revision, value: json::read("a register", &value)? }),
@@ -390,10 +423,15 @@ impl Words {
 /// Adds a command for the last members of a sorted set that begin with these words and a space.
 fn newest_with(pipeline: &mut redis::Pipeline, key: &str, words: &Words, limit: usize) {
     // From the last member with this prefix back to the first.
-    let limit = limit.min(i64::MAX as usize);
+    let limit = limit_of(limit);
     let mut command = Cmd::with_capacity(7, key.len() + words.end.len() + words.first.len() + 48);
     command.arg("ZREVRANGEBYLEX").arg(key).arg(&words.end).arg(&words.first).arg("LIMIT").arg(0).arg(limit);
     pipeline.add_command(command);
+}
+
+/// Returns a limit that the server can read.
+fn limit_of(limit: usize) -> usize {
+    limit.min(i64::MAX as usize)
 }
 
 /// Returns the records of actions, given their names ([`keys::action`]), in the same order.

@@ -100,6 +100,8 @@ scripts! {
     load: Read,
     /// Writes changes, with or without a lease.
     commit: Promise,
+    /// Looks for actions by their labels in all partitions, and reads a register.
+    find_labels: Read,
     /// Claims interactions.
     claim_interaction: Promise,
     /// Removes an interaction.

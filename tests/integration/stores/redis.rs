@@ -12,7 +12,7 @@ use std::{
 use countersign::{
     clock::{Clock as _, SystemClock, Timestamp},
     graph::{
-        action::{ActionRecord, Status},
+        action::{ActionRecord, Label, Status},
         store::{
             ActionFilter, Changes, Delivery, Destination, Error, Ingested, KnownCard, Posted, Saved, Sent, ShownCard,
             Store, Then,
@@ -689,6 +689,20 @@ async fn a_store_of_an_earlier_layout_gets_the_new_one_only_from_a_process_that_
     assert_eq!(layout().await, 1);
     drop(open(&server.url()).await);
     assert_eq!(layout().await, 3);
+}
+
+#[tokio::test]
+async fn a_register_that_cannot_be_read_does_not_keep_actions_from_being_found() {
+    let server = RedisServer::start().await;
+    let store = open(&server.url()).await;
+    assert!(store.set_register("numbers", 0, &serde_json::json!([1])).await.unwrap());
+    let mut connection = server.connection().await;
+    let keys: Vec<String> = redis::cmd("KEYS").arg("countersign:*numbers").query_async(&mut connection).await.unwrap();
+    assert_eq!(keys.len(), 1);
+    redis::cmd("SET").arg(&keys[0]).arg("of another kind").query_async::<()>(&mut connection).await.unwrap();
+    let label = Label::AskedBy("ana".into());
+    let (found, register) = store.actions_and_register(&[label], &[], 2, "numbers").await.unwrap();
+    assert_eq!((found, register), (Vec::new(), None));
 }
 
 #[tokio::test]
