@@ -109,7 +109,7 @@ impl Callgrind {
 }
 
 /// Returns the total of a profile, without what the program's calls of the clock take: the clock calls functions of the C
-/// library as well. The format is that of <https://valgrind.org/docs/manual/cl-format.html>.
+/// library as well. Those that it stands in for, such as waiting for a socket, are left out too; they are mostly the kernel's. The format is that of <https://valgrind.org/docs/manual/cl-format.html>.
 fn counted(profile: &str) -> anyhow::Result<u64> {
     let (mut clock, mut in_clock, mut is_call, mut called, mut of_clock) = (None, false, false, None, 0);
     for line in profile.lines() {
@@ -126,14 +126,15 @@ fn counted(profile: &str) -> anyhow::Result<u64> {
         } else if line.starts_with("calls=") {
             is_call = true;
         } else if line.starts_with(|first: char| first.is_ascii_digit() || "+-*".contains(first)) {
-            if is_call && !in_clock && called.take().is_some_and(|called| Some(called) == clock) {
+            let calls_clock = is_call && called.take().is_some_and(|called| Some(called) == clock);
+            if calls_clock && !in_clock {
                 of_clock += line.split(' ').nth(1).context("a line without a count")?.parse::<u64>()?;
             }
             is_call = false;
         }
     }
     let total = profile.lines().find_map(|line| line.strip_prefix("totals: ")).context("a count without a total")?;
-    Ok(total.trim().parse::<u64>()? - of_clock)
+    total.trim().parse::<u64>()?.checked_sub(of_clock).context("the clock takes more than there is")
 }
 
 #[cfg(test)]
