@@ -71,8 +71,8 @@ const STOPPED: planner::events::EndsEarly<'static> = planner::events::EndsEarly:
 /// Buttons that answer no question, in addition to the registry's suggestions.
 const NO_ANSWERS: &[&str] = &["never mind", "what can you do?", "what concepts can you explain?"];
 
-/// The state of a thread. A field that is empty is not stored: the state is written after each step and compared with the one
-/// before, and most of its fields are empty most of the time.
+/// The state of a thread. The state is written after each step and compared with the one before, and most of its fields are
+/// empty most of the time, so those are not stored while they are.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentState {
@@ -161,7 +161,8 @@ pub struct AgentState {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Turn {
-    /// The number of the turn: a count of the messages of the thread.
+    /// The number of the turn: a count of the messages of the thread. It is always stored, since suspended turns are told
+    /// apart by it.
     pub number: u64,
     /// The message, within [`MAX_MESSAGE_LENGTH`].
     pub said: String,

@@ -1,8 +1,8 @@
 //! The digest of a change, which ensures that the change made is the change shown.
 //!
 //! It is SHA-256 or, for changes, HMAC-SHA-256 with a key that is not in the store
-//! ([`super::keyring`]), over the values in one of three forms. In each form, two different changes
-//! are never written the same way, and the same change is always written the same way:
+//! ([`super::keyring`]), over the values in one of three forms. In each form, two different values of
+//! one type are never written the same way, and the same value is always written the same way:
 //!
 //! - [`Form::Canonical`]: the values as a JSON array in the canonical form of RFC 8785, which other
 //!   programs can produce as well. It is used for changes since version 3, and for seals of version 3.
@@ -11,7 +11,8 @@
 //! - [`Form::HashedParts`]: the values as a compact JSON array, in which a record is written as it is
 //!   stored, and has hashes in place of its large parts: the parameters, preconditions, policy, card and
 //!   undo, which rarely change. So a record that is sealed at each of its statuses has them hashed once,
-//!   and nothing is sorted. It is used for seals since version 4;
+//!   and nothing is sorted. It is used for seals since version 4. A value of another type could look like
+//!   a record with hashes in it, so each purpose of a seal is for one type;
 //! - [`Form::Tagged`]: the values one after another, each with its kind and length. It is used for
 //!   changes and seals of version 2, and for data without a key. Only audit entries write their values in yet another
 //!   form ([`super::seal`]).
@@ -109,7 +110,7 @@ impl fmt::Display for Digest {
 pub(crate) struct Hex([u8; 64]);
 
 impl Hex {
-    /// Computes the SHA-256 of values that were written with [`encode`] and its neighbors.
+    /// Computes a SHA-256.
     pub(crate) fn digest(bytes: &[u8]) -> Self {
         Self::of(&sha256(bytes))
     }

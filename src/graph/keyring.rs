@@ -219,7 +219,7 @@ impl Keyring {
         }
     }
 
-    /// Seals a value for a purpose; the seal is invalid for any other purpose.
+    /// Seals a value for a purpose; the seal is invalid for any other purpose. All values for a purpose must be of one type.
     pub fn seal<T: Serialize + ?Sized>(&self, purpose: &str, value: &T) -> RowSeal {
         let key = self.signing();
         let (version, mac) = preferred(&SEALS, |version| mac(key, version, purpose, value));
@@ -291,8 +291,7 @@ mod tests {
     #[test]
     fn a_seal_is_bound_to_its_version() {
         let keys = ring(&[1]);
-        let (plain, large) = (json!({ "a": 1 }), json!({ "a": (1_u64 << 53) + 1 }));
-        for value in [&plain, &large] {
+        for value in [&json!({ "a": 1 }), &json!({ "a": (1_u64 << 53) + 1 })] {
             let seal = keys.seal("action", value);
             assert_eq!(seal.by.version, SEALS[0].0);
             assert!(keys.proof("action", value, Some(&seal)).holds());

@@ -379,6 +379,14 @@ mod tests {
             .prop_map(|value| json!({ "": value }))
     }
 
+    #[test]
+    fn a_value_that_lies_too_deep_to_be_read_again_has_no_root() {
+        let nested = |steps: usize| (0..steps).fold(json!(1), |value, _| json!({ "in": value }));
+        for (steps, has_root) in [(120, true), (130, false)] {
+            assert_eq!(covered(Version::Fourth, &nested(steps), &Salt::fresh(), None).is_some(), has_root, "{steps}");
+        }
+    }
+
     proptest! {
         #[test]
         fn any_leaves_can_be_hidden_in_any_order(event in any_event(), chosen in any::<[u8; 64]>()) {

@@ -18,6 +18,9 @@ use crate::{
 };
 
 /// A change in the outside world. The version of its stored shape is [`ActionRecord::FORMAT`].
+///
+/// Seals cover the record as it is stored ([`crate::keyring`]): the order of its fields, and of those in them, is part of
+/// every seal, and so is which of them are [`Shared`]. A new field is added at the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActionRecord {
     /// The version of this shape.

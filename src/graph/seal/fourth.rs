@@ -8,11 +8,14 @@ use serde_json::{Map, Value};
 use super::{Salt, Sealed, leaves_at, third};
 use crate::digest;
 
+/// The maximum number of steps to a leaf. A value that lies deeper could not be read again.
+const MAX_STEPS: usize = 124;
+
 /// Returns the root of an event whose members are given, sorted by name. `None` unless there is a salt or a commitment for
 /// each leaf, and never both.
 pub(crate) fn root(members: &[(&str, &Value)], salt: &Salt, sealed: Option<&Sealed>) -> Option<[u8; 32]> {
     let (mut hashed, mut leaves) = (Vec::with_capacity(2048), Vec::with_capacity(32));
-    object(members.iter().copied(), &mut hashed, &mut leaves)?;
+    object(members.iter().copied(), MAX_STEPS, &mut hashed, &mut leaves)?;
     let mut space = Vec::with_capacity(256);
     match sealed {
         None => {
@@ -39,14 +42,16 @@ pub(crate) fn root(members: &[(&str, &Value)], salt: &Salt, sealed: Option<&Seal
     Some(sha256(&hashed))
 }
 
-/// Writes the structure of a value, and collects its leaves. `None` if it has too many parts to be described.
-fn structure<'v>(value: &'v Value, out: &mut Vec<u8>, leaves: &mut Vec<&'v Value>) -> Option<()> {
+/// Writes the structure of a value, and collects its leaves. `None` if it has too many parts to be described, or one of them
+/// is more than `steps` steps away.
+fn structure<'v>(value: &'v Value, steps: usize, out: &mut Vec<u8>, leaves: &mut Vec<&'v Value>) -> Option<()> {
     match value {
-        Value::Object(members) if !members.is_empty() => object(sorted(members), out, leaves),
+        Value::Object(members) if !members.is_empty() => object(sorted(members), steps, out, leaves),
         Value::Array(elements) if !elements.is_empty() => {
             out.push(b'a');
             length(elements.len(), out)?;
-            elements.iter().try_for_each(|element| structure(element, out, leaves))
+            let steps = steps.checked_sub(1)?;
+            elements.iter().try_for_each(|element| structure(element, steps, out, leaves))
         }
         leaf => {
             out.push(b'l');
@@ -58,15 +63,17 @@ fn structure<'v>(value: &'v Value, out: &mut Vec<u8>, leaves: &mut Vec<&'v Value
 
 fn object<'v>(
     members: impl ExactSizeIterator<Item = (&'v str, &'v Value)>,
+    steps: usize,
     out: &mut Vec<u8>,
     leaves: &mut Vec<&'v Value>,
 ) -> Option<()> {
+    let steps = steps.checked_sub(1)?;
     out.push(b'o');
     length(members.len(), out)?;
     for (name, value) in members {
         length(name.len(), out)?;
         out.extend_from_slice(name.as_bytes());
-        structure(value, out, leaves)?;
+        structure(value, steps, out, leaves)?;
     }
     Some(())
 }

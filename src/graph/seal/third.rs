@@ -1,4 +1,4 @@
-//! The commitments of version 3.
+//! The commitments of version 3. The salts of leaves and the commitments to them are the same in version 4.
 
 use countersign_core::hash::sha256;
 use serde_json::Value;

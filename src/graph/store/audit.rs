@@ -30,7 +30,7 @@ const DETAIL: &str = "/detail";
 const MAX_TEXT_CHARS: usize = 4000;
 
 /// The members of an event that have no commitments since version 4, as they are never hidden.
-const UNSALTED: [&str; 2] = ["at", "kind"];
+const NEVER_HIDDEN: [&str; 2] = ["at", "kind"];
 
 /// The format of events that do not name theirs.
 const UNNAMED_FORMAT: u32 = 2;
@@ -84,10 +84,11 @@ impl AuditDraft {
     /// Returns the event as JSON without its format and salt. The hash covers the leaves of this value.
     fn hashed_part(&self) -> Value {
         let Self { at, kind, by, action, detail, format: _, salt: _ } = self;
-        let (by, action, detail) = (by.clone(), action.clone(), detail.clone());
-        let (format, salt) = (UNNAMED_FORMAT, Salt::default());
-        let event = Self { at: *at, kind: *kind, by, action, detail, format, salt };
-        serde_json::to_value(event).expect("an audit event is plain data")
+        let (by, action, format, salt) = (by.clone(), action.clone(), UNNAMED_FORMAT, Salt::default());
+        let without_detail = Self { at: *at, kind: *kind, by, action, detail: Value::Null.into(), format, salt };
+        let mut event = serde_json::to_value(without_detail).expect("an audit event is plain data");
+        event["detail"] = (**detail).clone();
+        event
     }
 
     /// Returns the part of the event that its root covers in this version, as JSON.
@@ -95,7 +96,7 @@ impl AuditDraft {
         let mut event = self.hashed_part();
         if version == Version::Fourth {
             let members = event.as_object_mut().expect("an event is an object");
-            members.retain(|name, _| !UNSALTED.contains(&name.as_str()));
+            members.retain(|name, _| !NEVER_HIDDEN.contains(&name.as_str()));
         }
         event
     }
@@ -118,12 +119,12 @@ impl AuditDraft {
 
     /// Returns the root of the commitments in version 4. `None` unless each value has either a salt or a commitment.
     fn root(&self, sealed: Option<&Sealed>) -> Option<[u8; 32]> {
-        let text = |text: Option<&str>| text.map(Value::from);
-        let (action, by) =
-            (text(self.action.as_ref().map(ActionId::as_str)), text(self.by.as_ref().map(UserId::as_str)));
-        let own = [("action", action.as_ref()), ("by", by.as_ref()), ("detail", Some(&self.detail))];
-        let members: Vec<_> = own.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
-        seal::fourth::root(&members, &self.salt, sealed)
+        let Self { at: _, kind: _, by, action, detail, format: _, salt } = self;
+        let action = action.as_ref().map(|action| Value::from(action.as_str()));
+        let by = by.as_ref().map(|by| Value::from(by.as_str()));
+        let members = [("action", action.as_ref()), ("by", by.as_ref()), ("detail", Some(&**detail))];
+        let members: Vec<_> = members.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+        seal::fourth::root(&members, salt, sealed)
     }
 
     /// Returns the version of the hash, if this program knows it.
@@ -436,7 +437,9 @@ mod tests {
             let mut other = entry.clone();
             for format in [UNNAMED_FORMAT, THIRD_FORMAT] {
                 other.event.format = format;
-                assert!(matches!(other.check(&thread(), ""), Err(ChainFault::Hash { .. })));
+                let Err(ChainFault::Hash { expected }) = other.check(&thread(), "") else { panic!("{format}") };
+                // In these versions, the time and the kind need salts of their own.
+                assert_eq!(expected.is_some(), other.sealed.is_none());
             }
             other.event.format = 5;
             assert_eq!(other.check(&thread(), ""), Err(ChainFault::Format { found: 5 }));
@@ -471,6 +474,10 @@ mod tests {
             own.sort_unstable_by_key(|(place, _)| *place);
             let own: Vec<_> = own.iter().map(|(place, leaf)| Leaf::member(place, leaf)).collect();
             assert_eq!(seal::leaves(&value), own);
+
+            let covered = event.with_commitments(Version::Fourth);
+            let members: Vec<_> = covered.as_object().unwrap().iter().map(|(name, value)| (&**name, value)).collect();
+            assert_eq!(event.root(None), seal::fourth::root(&members, &event.salt, None));
         }
     }
 

@@ -77,7 +77,7 @@ impl Head {
         files: Vec<FileLine>,
     ) -> Self {
         Self {
-            countersign_notebook: record.iter().map(format_of).max().unwrap_or(FORMAT),
+            countersign_notebook: record.iter().map(format_of).max().unwrap_or(1),
             exporter: format!("countersign {}", env!("CARGO_PKG_VERSION")),
             exported_at: at,
             thread: thread.to_string(),
