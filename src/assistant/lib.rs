@@ -52,6 +52,7 @@ mod spoken_to;
 pub mod state;
 mod subjects;
 mod tools;
+mod turn;
 mod view;
 
 pub use countersign_understanding::{StopRequest, drops_any, forbidden_change, says_forget, stop_request, withdraws};

@@ -1,0 +1,146 @@
+//! The turn of an [`super::state::AgentState`]: what is known of the message in hand.
+
+use std::collections::BTreeMap;
+
+use countersign_core::{clock::Timestamp, ids::UserId, reply::Reply};
+use countersign_graph::action::Proposal;
+use countersign_model::Message;
+use countersign_understanding::{
+    lexicon::Mention,
+    situation::{Analysis, Draft, Replan},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A turn: from one message to its answer. As in [`super::state::AgentState`], empty fields are not stored.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Turn {
+    /// The number of the turn: a count of the messages of the thread. It is always stored, since suspended turns are told
+    /// apart by it.
+    pub number: u64,
+    /// The message, within [`super::state::MAX_MESSAGE_LENGTH`].
+    pub said: String,
+    /// The length of the message in characters, if it was longer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cut_from: Option<usize>,
+    /// The person who wrote it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<UserId>,
+    /// The time of the message.
+    pub at: Timestamp,
+    /// The person's time zone, such as `Europe/Berlin`, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
+    /// The names of existing things in the message.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<Mention>,
+    /// The number of plans that were made in this turn.
+    #[serde(skip_serializing_if = "is_default")]
+    pub plans_created: u32,
+    /// True if the person wants to see the plan of several requests before it begins.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub plan_first: bool,
+    /// The plan that ended early, if this turn makes another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replan: Option<Replan>,
+    /// The person's notes that gave the change a value.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub from_notes: Vec<String>,
+    /// The phase of the turn.
+    pub phase: Phase,
+    /// The analysis of the message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub analysis: Option<Analysis>,
+    /// The change that is being worked out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub change: Option<Draft>,
+    /// True if the change was given as data, so that no words have to be understood.
+    #[serde(rename = "wished", skip_serializing_if = "std::ops::Not::not")]
+    pub is_explicit: bool,
+    /// True if the change is a correction of the change on an open card.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub corrects: bool,
+    /// True if the message takes none of the choices that were offered: “never mind”.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub declines_offer: bool,
+    /// The parameters that the change still lacks, as the model sees it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+    /// The answers of tools, by key, in the order of [`Self::reads`].
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub gathered: BTreeMap<String, Value>,
+    /// The calls of reading tools, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reads: Vec<ToolRead>,
+    /// The problems of the turn.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<Problem>,
+    /// The families whose tools a model asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub families: Vec<String>,
+    /// The number of calls of the gathering model.
+    #[serde(skip_serializing_if = "is_default")]
+    pub rounds: u32,
+    /// The gathering model's messages and the results of its calls so far; empty when the gathering ends.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub exchange: Vec<Message>,
+    /// The change that waits for its card.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proposal: Option<Proposal>,
+    /// The answer in a model's words, until it is sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reply: Option<Reply>,
+    /// True if the language model did not answer and the grammar was used instead.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub without_model: bool,
+    /// The final reply, shortened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub final_response: Option<String>,
+}
+
+/// The phase of a turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Phase {
+    /// The meaning of the message is being found.
+    #[default]
+    Analyzing,
+    /// Facts and parameters are being gathered.
+    GatheringInfo,
+    /// A card is shown.
+    Confirming,
+    /// The answer is being written.
+    Responding,
+}
+
+/// One call of a reading tool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolRead {
+    /// The name of the tool.
+    pub tool: String,
+    /// The arguments.
+    pub arguments: Value,
+    /// The key of the answer in [`Turn::gathered`].
+    pub key: String,
+    /// The reply if the call failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<Reply>,
+    /// The time of reading, if that was in an earlier turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_at: Option<Timestamp>,
+}
+
+/// A problem in a turn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Problem {
+    /// The kind, such as `not_found`.
+    pub kind: String,
+    /// The problem in words.
+    pub message: String,
+}
+
+/// Returns true for the value of a field that is not stored, since it is read for a field that is not there.
+pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
