@@ -28,12 +28,11 @@ impl Payload {
         let mut parser = serde_json::Deserializer::from_str(text);
         let rest = Without { path: &["message", "blocks"], taken: &mut blocks }.deserialize(&mut parser)?;
         parser.end()?;
-        match rest.is_object() {
-            true => {
-                Ok(Self { rest, blocks: blocks.map(Into::into).filter(|blocks: &Box<str>| blocks.starts_with('[')) })
-            }
-            false => Err(de::Error::custom("it is not an object")),
+        if !rest.is_object() {
+            return Err(de::Error::custom("it is not an object"));
         }
+        let is_list = |blocks: &RawValue| blocks.get().starts_with('[');
+        Ok(Self { rest, blocks: blocks.filter(|blocks| is_list(blocks)).map(Into::into) })
     }
 }
 
