@@ -71,8 +71,8 @@ const STOPPED: planner::events::EndsEarly<'static> = planner::events::EndsEarly:
 /// Buttons that answer no question, in addition to the registry's suggestions.
 const NO_ANSWERS: &[&str] = &["never mind", "what can you do?", "what concepts can you explain?"];
 
-/// The state of a thread. The state is written after each step and compared with the one before, and most of its fields are
-/// empty most of the time, so those are not stored while they are.
+/// The state of a thread. It is written after each step and compared with the one before. Most of its fields are usually
+/// empty, and empty ones are not stored.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentState {

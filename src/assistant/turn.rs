@@ -16,8 +16,8 @@ use serde_json::Value;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Turn {
-    /// The number of the turn: a count of the messages of the thread. It is always stored, since suspended turns are told
-    /// apart by it.
+    /// The number of the turn: a count of the messages of the thread. It is always stored, because it identifies a
+    /// suspended turn.
     pub number: u64,
     /// The message, within [`super::state::MAX_MESSAGE_LENGTH`].
     pub said: String,
@@ -140,7 +140,7 @@ pub struct Problem {
     pub message: String,
 }
 
-/// Returns true for the value of a field that is not stored, since it is read for a field that is not there.
+/// Returns true for a default value. Such a field need not be stored: a missing field is read as its default.
 pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

@@ -338,8 +338,8 @@ impl AuditEntry {
 #[derive(Debug)]
 pub struct Unchained {
     version: Version,
-    /// What is hashed of the event: the time, the kind and the root. In earlier versions, the root alone, the commitments,
-    /// or the event itself.
+    /// The event's contribution to the hash: the time, the kind and the root. In version 3, the root; in version 2, the
+    /// commitments; in version 1, the event itself.
     hashed: Vec<u8>,
 }
 
