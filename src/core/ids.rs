@@ -1,12 +1,13 @@
 //! Identifiers, each with a type of its own.
 //!
 //! Slack's ids are opaque strings: a timestamp would lose digits as a number, and adjacent arguments of the same type
-//! are easily swapped. So ids get these types where they arrive, and their text is never changed. The format of keys in
-//! a store is up to the store.
+//! are easily swapped. So ids get these types where they arrive, and their text is never changed. It is
+//! short or shared by all copies of an id, so ids are cheap to copy. The format of keys in a store is up to the store.
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
+use smol_str::SmolStr;
 
 use crate::{clock::Timestamp, hash::sha256};
 
@@ -17,11 +18,11 @@ macro_rules! string_id {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(transparent)]
-        pub struct $name(String);
+        pub struct $name($crate::SmolStr);
 
         impl $name {
             /// Wraps the text unchanged.
-            pub fn new(text: impl Into<String>) -> Self {
+            pub fn new(text: impl Into<$crate::SmolStr>) -> Self {
                 Self(text.into())
             }
 
@@ -39,7 +40,7 @@ macro_rules! string_id {
 
         impl From<&str> for $name {
             fn from(text: &str) -> Self {
-                Self(text.to_owned())
+                Self(text.into())
             }
         }
     };
@@ -56,7 +57,7 @@ macro_rules! fresh_id {
         impl $name {
             /// Creates a random id that was never used before.
             pub fn fresh() -> Self {
-                Self(uuid::Uuid::new_v4().to_string())
+                Self::new(uuid::Uuid::new_v4().to_string())
             }
         }
     };
@@ -215,14 +216,14 @@ impl std::str::FromStr for ThreadId {
 ///
 /// It consists of two hexadecimal digits for the partition of its record, since a click in the App Home or on an
 /// ephemeral message carries no thread, and a random part, so that it cannot be guessed.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct ApprovalId(String);
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(try_from = "SmolStr")]
+pub struct ApprovalId(SmolStr);
 
 impl ApprovalId {
     /// Creates an id for a question in `thread`. `random` must come from a cryptographically secure source.
     pub fn new(thread: &ThreadId, random: u128) -> Self {
-        Self(format!("{:02x}{random:032x}", thread.partition().number()))
+        Self(format!("{:02x}{random:032x}", thread.partition().number()).into())
     }
 
     /// Returns the id as in the value of a button.
@@ -236,10 +237,24 @@ impl ApprovalId {
     }
 }
 
+impl Serialize for ApprovalId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
 impl TryFrom<String> for ApprovalId {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
+        SmolStr::from(text).try_into()
+    }
+}
+
+impl TryFrom<SmolStr> for ApprovalId {
+    type Error = String;
+
+    fn try_from(text: SmolStr) -> Result<Self, String> {
         let hexadecimal = text.len() == 34 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
         let known = hexadecimal && u8::from_str_radix(&text[..2], 16).is_ok_and(|p| p < PARTITIONS);
         if known { Ok(Self(text)) } else { Err("not the key of an approval".to_owned()) }
@@ -248,7 +263,7 @@ impl TryFrom<String> for ApprovalId {
 
 impl From<ApprovalId> for String {
     fn from(id: ApprovalId) -> Self {
-        id.0
+        id.0.into()
     }
 }
 

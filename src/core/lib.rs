@@ -13,3 +13,6 @@ pub mod private_file;
 pub mod reply;
 pub mod status_line;
 pub mod units;
+
+/// A text that never changes. It is short or shared by its copies, so it is cheap to copy.
+pub use smol_str::SmolStr;

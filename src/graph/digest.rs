@@ -19,7 +19,7 @@
 
 use std::{fmt, io::Write as _};
 
-use countersign_core::hash::sha256;
+use countersign_core::{SmolStr, hash::sha256};
 use ring::hmac;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -41,7 +41,7 @@ pub enum Form {
 /// A SHA-256 or HMAC-SHA-256 digest, in hexadecimal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Digest(String);
+pub struct Digest(SmolStr);
 
 impl Digest {
     /// Computes the digest of the values, in this order.
@@ -53,7 +53,7 @@ impl Digest {
 
     /// Computes the digest of values that were written with [`encode`] and its neighbors.
     pub(crate) fn of_encoded(bytes: &[u8]) -> Self {
-        Self(Hex::digest(bytes).as_str().to_owned())
+        Self(Hex::digest(bytes).as_str().into())
     }
 
     /// Computes [`Self::of`] these texts, without making values of them.
@@ -74,7 +74,7 @@ impl Digest {
                 value => encode(&value, &mut bytes),
             },
         }
-        Some(Self(Hex::of(hmac::sign(key, &bytes).as_ref()).as_str().to_owned()))
+        Some(Self(Hex::of(hmac::sign(key, &bytes).as_ref()).as_str().into()))
     }
 
     /// Compares two digests in constant time.
@@ -90,7 +90,7 @@ impl Digest {
 
     /// Returns all 64 characters, as a text of its own.
     pub(crate) fn into_string(self) -> String {
-        self.0
+        self.0.into()
     }
 
     /// Returns the first 8 characters, which are enough for people to compare.

@@ -19,6 +19,7 @@
 
 use std::fmt;
 
+use countersign_core::SmolStr;
 use ring::{
     digest::{Context, SHA256},
     hmac,
@@ -42,7 +43,7 @@ pub const MIN_KEY_BYTES: usize = 32;
 /// The name of a key: the first 8 hexadecimal digits of its hash. It is not secret.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct KeyId(String);
+pub struct KeyId(SmolStr);
 
 impl KeyId {
     /// Returns the name as a string.
@@ -170,7 +171,7 @@ impl Keyring {
             let mut hash = Context::new(&SHA256);
             hash.update(b"countersign digest key");
             hash.update(&secret);
-            let id = KeyId(hex::encode(&hash.finish().as_ref()[..4]));
+            let id = KeyId(hex::encode(&hash.finish().as_ref()[..4]).into());
             Ok(Key { id, secret: hmac::Key::new(hmac::HMAC_SHA256, &secret) })
         });
         keys.collect::<Result<_, _>>().map(Self)

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use countersign_core::{
+    SmolStr,
     clock::Timestamp,
     ids::{ActionId, ApprovalId, Nonce, RunId, Slot, ThreadId, UserId},
     reply::{Reply, Text},
@@ -224,7 +225,7 @@ impl ActionRecord {
 }
 
 /// Creates a reply in the thread of a request, as a separate message.
-pub fn reply_in_thread(slot: impl Into<String>, at: Timestamp, reply: Reply) -> Outgoing {
+pub fn reply_in_thread(slot: impl Into<SmolStr>, at: Timestamp, reply: Reply) -> Outgoing {
     Outgoing {
         slot: Some(Slot::new(slot)),
         nonce: Nonce::fresh(),
