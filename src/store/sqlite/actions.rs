@@ -5,9 +5,10 @@ use countersign_graph::{
     action::{ActionRecord, Label, Parts, Status},
     store::{ActionChange, ActionFilter, Error},
 };
-use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
+use rusqlite::{OptionalExtension as _, Row, ToSql, params};
 
 use super::{
+    connection::Connection,
     failure::Failure,
     keys::{bytes, int, json, name},
     thread_row::ThreadRow,
@@ -59,20 +60,20 @@ impl StoredAction {
 }
 
 /// Inserts or updates an action, if it is in the state that the change assumes.
-pub(super) fn change(connection: &Connection, row: &ThreadRow, change: &StoredAction) -> Result<(), Failure> {
+pub(super) fn change(connection: &Connection<'_>, row: &ThreadRow, change: &StoredAction) -> Result<(), Failure> {
     const STORED: &str = "SELECT id, status, revision, approval = ?3 AND requested_at = ?4 FROM actions \
                           WHERE thread = ?1 AND action = ?2";
     let values = params![row.id, change.id.as_str(), change.approval.as_str(), change.requested_at];
     let stored: Option<(i64, String, i64, bool)> = connection
-        .prepare_cached(STORED)?
+        .statement(STORED)?
         .query_row(values, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
         .optional()?;
     match (change.expected, stored) {
         (None, None) => {
             const SQL: &str = "INSERT INTO actions \
-                               (thread, action, approval, status, revision, requested_at, record, parts) \
-                               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
-            connection.prepare_cached(SQL)?.execute(params![
+                               (thread, action, approval, status, revision, requested_at, record, parts, ended) \
+                               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+            connection.statement(SQL)?.execute(params![
                 row.id,
                 change.id.as_str(),
                 change.approval.as_str(),
@@ -81,24 +82,30 @@ pub(super) fn change(connection: &Connection, row: &ThreadRow, change: &StoredAc
                 change.requested_at,
                 change.record,
                 change.parts,
+                !change.status.is_in_progress(),
             ])?;
             label(connection, connection.last_insert_rowid(), change)
         }
         (Some(expected), Some((id, status, revision, has_same_keys)))
             if revision == int(expected) && read_status(&status)?.may_become(change.status) =>
         {
+            let was_in_progress = read_status(&status)?.is_in_progress();
             const KEYS: &str = "UPDATE actions SET approval = ?2, requested_at = ?3 WHERE id = ?1";
             const SQL: &str = "UPDATE actions SET status = ?2, revision = ?3, record = ?4 WHERE id = ?1";
             const PARTS: &str = "UPDATE actions SET parts = ?2 WHERE id = ?1";
+            const ENDED: &str = "UPDATE actions SET ended = ?2 WHERE id = ?1";
             // A column that is set is written to all of its indexes, even if its value is the same.
             if !has_same_keys {
                 let values = params![id, change.approval.as_str(), change.requested_at];
-                connection.prepare_cached(KEYS)?.execute(values)?;
+                connection.statement(KEYS)?.execute(values)?;
             }
             let values = params![id, change.status.as_str(), int(change.revision), change.record];
-            connection.prepare_cached(SQL)?.execute(values)?;
+            connection.statement(SQL)?.execute(values)?;
             if let Some(parts) = &change.parts {
-                connection.prepare_cached(PARTS)?.execute(params![id, parts])?;
+                connection.statement(PARTS)?.execute(params![id, parts])?;
+            }
+            if change.status.is_in_progress() != was_in_progress {
+                connection.statement(ENDED)?.execute(params![id, was_in_progress])?;
             }
             label(connection, id, change)
         }
@@ -113,9 +120,9 @@ pub(super) fn change(connection: &Connection, row: &ThreadRow, change: &StoredAc
 }
 
 /// Adds an action's labels. Outdated labels remain, and are ignored by readers.
-fn label(connection: &Connection, id: i64, change: &StoredAction) -> Result<(), Failure> {
+fn label(connection: &Connection<'_>, id: i64, change: &StoredAction) -> Result<(), Failure> {
     const SQL: &str = "INSERT OR IGNORE INTO action_labels (label, requested_at, action) VALUES (?1, ?2, ?3)";
-    let mut insert = connection.prepare_cached(SQL)?;
+    let mut insert = connection.statement(SQL)?;
     for label in &change.labels {
         insert.execute(params![label, change.requested_at, id])?;
     }
@@ -123,19 +130,19 @@ fn label(connection: &Connection, id: i64, change: &StoredAction) -> Result<(), 
 }
 
 /// Returns an action of a thread, still serialized.
-pub(super) fn find(connection: &Connection, thread: &ThreadId, id: &ActionId) -> Result<Option<StoredRecord>, Failure> {
+pub(super) fn find(connection: &Connection<'_>, thread: &ThreadId, id: &ActionId) -> Result<Option<StoredRecord>, Failure> {
     let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(None) };
     const SQL: &str = "SELECT record, parts FROM actions WHERE thread = ?1 AND action = ?2";
-    let mut select = connection.prepare_cached(SQL)?;
+    let mut select = connection.statement(SQL)?;
     Ok(select.query_row(params![row.id, id.as_str()], |row| StoredRecord::of(row, 0)).optional()?)
 }
 
 /// Returns the action with this approval key, still serialized.
 pub(super) fn find_by_approval(
-    connection: &Connection,
+    connection: &Connection<'_>,
     approval: &ApprovalId,
 ) -> Result<Option<StoredRecord>, Failure> {
-    let mut select = connection.prepare_cached("SELECT record, parts FROM actions WHERE approval = ?1")?;
+    let mut select = connection.statement("SELECT record, parts FROM actions WHERE approval = ?1")?;
     Ok(select.query_row([approval.as_str()], |row| StoredRecord::of(row, 0)).optional()?)
 }
 
@@ -167,7 +174,7 @@ impl StoredRecord {
 pub(super) type Listed = (String, StoredRecord);
 
 /// Returns the actions selected by a filter, newest first, still serialized.
-pub(super) fn list(connection: &Connection, filter: &ActionFilter) -> Result<Vec<Listed>, Failure> {
+pub(super) fn list(connection: &Connection<'_>, filter: &ActionFilter) -> Result<Vec<Listed>, Failure> {
     let mut values: Vec<Box<dyn ToSql>> = Vec::new();
     if let Some(thread) = &filter.thread {
         let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(Vec::new()) };
@@ -188,12 +195,24 @@ const FROM_ACTIONS: &str = "SELECT (SELECT team || '/' || channel || '/' || root
 /// as far as the filter has them.
 fn list_sql(filter: &ActionFilter) -> String {
     let mut sql = FROM_ACTIONS.to_owned();
-    // The index avoids reading actions with other statuses, however many there are.
-    sql += if filter.thread.is_some() { " INDEXED BY actions_of_thread WHERE actions.thread = ?" } else { " WHERE 1" };
+    // These indexes avoid reading actions that have ended, however many there are. The sign keeps SQLite from reading the
+    // actions of all threads in their order.
+    sql += match (filter.thread.is_some(), are_in_progress(&filter.statuses)) {
+        (true, true) => " INDEXED BY actions_of_thread WHERE ended = 0 AND actions.thread = ?",
+        (true, false) => " WHERE actions.thread = ?",
+        (false, true) => " INDEXED BY actions_in_progress WHERE ended = 0",
+        (false, false) => " WHERE 1",
+    };
     if !filter.statuses.is_empty() {
         sql += &format!(" AND status IN ({})", question_marks(filter.statuses.len()));
     }
-    sql + " ORDER BY requested_at DESC, id DESC LIMIT ?"
+    sql += if filter.thread.is_some() { " ORDER BY +requested_at DESC" } else { " ORDER BY requested_at DESC" };
+    sql + ", id DESC LIMIT ?"
+}
+
+/// Returns true if only actions in progress have one of these statuses. No statuses stand for all.
+fn are_in_progress(statuses: &[Status]) -> bool {
+    !statuses.is_empty() && statuses.iter().all(|status| status.is_in_progress())
 }
 
 /// Returns parameters for a list, which costs less than a table of them made from JSON.
@@ -209,21 +228,21 @@ fn place(row: &Row<'_>, first: usize) -> rusqlite::Result<String> {
 
 /// Returns the actions with any of the labels, newest first, each once, still serialized.
 ///
-/// There are few open actions, so they are found by their status; others are found by their labels.
+/// There are few actions in progress, so all of them are looked at; others are found by their labels.
 pub(super) fn list_under(
-    connection: &Connection,
+    connection: &Connection<'_>,
     labels: &[String],
     statuses: &[Status],
     limit: usize,
 ) -> Result<Vec<Listed>, Failure> {
     const COLUMNS: &str = "a.requested_at, a.id, a.record, a.parts, \
                            (SELECT team || '/' || channel || '/' || root FROM threads WHERE id = a.thread), a.action";
-    let all_in_progress = !statuses.is_empty() && statuses.iter().all(|status| status.is_in_progress());
+    let all_in_progress = are_in_progress(statuses);
     let statuses = if statuses.is_empty() { Status::ALL.as_slice() } else { statuses };
     let any = question_marks(statuses.len());
     let sql = match all_in_progress {
         true => format!(
-            "SELECT {COLUMNS} FROM actions AS a INDEXED BY actions_by_status WHERE a.status IN ({any}) \
+            "SELECT {COLUMNS} FROM actions AS a INDEXED BY actions_in_progress WHERE a.ended = 0 AND a.status IN ({any}) \
              AND EXISTS (SELECT 1 FROM action_labels AS l \
                          WHERE l.label = ? AND l.requested_at = a.requested_at AND l.action = a.id) \
              ORDER BY a.requested_at DESC, a.id DESC LIMIT ?"
@@ -286,12 +305,12 @@ mod tests {
 
     #[test]
     fn old_actions_of_a_thread_do_not_slow_down_a_query() {
-        let mut connection = Connection::open_in_memory().unwrap();
+        let mut connection = rusqlite::Connection::open_in_memory().unwrap();
         crate::sqlite::schema::migrate(&mut connection).unwrap().unwrap();
         let insert = |n: i64, status: Status| {
-            const SQL: &str = "INSERT INTO actions (thread, action, approval, status, revision, requested_at, record) \
-                               VALUES (1, ?1, ?1, ?2, 1, ?3, x'7b7d')";
-            connection.execute(SQL, params![format!("a{n}"), status.as_str(), n]).unwrap();
+            const SQL: &str = "INSERT INTO actions (thread, action, approval, status, revision, requested_at, record, ended) \
+                               VALUES (1, ?1, ?1, ?2, 1, ?3, x'7b7d', ?4)";
+            connection.execute(SQL, params![format!("a{n}"), status.as_str(), n, !status.is_in_progress()]).unwrap();
         };
         let thread = ThreadId { team: "T1".into(), channel: "C1".into(), root: "1.1".into() };
         let filter = ActionFilter { thread: Some(thread), statuses: vec![Status::Pending], limit: 20 };

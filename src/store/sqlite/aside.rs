@@ -2,9 +2,10 @@
 
 use countersign_core::clock::Timestamp;
 use countersign_graph::store::Unreadable;
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{OptionalExtension as _, params};
 
 use super::{
+    connection::Connection,
     failure::Failure,
     inbox,
     keys::{int, key, name},
@@ -17,7 +18,7 @@ use crate::aside::{StoredPlace, UnreadableEntries};
 const MAX_ROWS: i64 = 500;
 
 /// Sets an unreadable entry aside. An entry that stays where it is, is only recorded.
-pub(super) fn set(connection: &Connection, place: &StoredPlace, why: &str, clock: Timestamp) -> Result<(), Failure> {
+pub(super) fn set(connection: &Connection<'_>, place: &StoredPlace, why: &str, clock: Timestamp) -> Result<(), Failure> {
     const MAILBOX: &str = "INSERT OR REPLACE INTO set_aside (place, at, why, columns, content) \
         SELECT ?2, ?3, ?4, json_object('at', at), CAST(mail AS BLOB) FROM mailbox WHERE id = ?1";
     const MESSAGE: &str = "INSERT OR REPLACE INTO set_aside (place, at, why, columns, content) \
@@ -26,15 +27,15 @@ pub(super) fn set(connection: &Connection, place: &StoredPlace, why: &str, clock
     const INBOX: &str = "INSERT OR REPLACE INTO set_aside (place, at, why, columns, content) \
         SELECT ?2, ?3, ?4, json_object('partition', partition), CAST(entry AS BLOB) FROM desk WHERE seq = ?1";
     const OTHER: &str = "INSERT OR IGNORE INTO set_aside (place, at, why) VALUES (?1, ?2, ?3)";
-    let keep = |sql: &str, id: i64| -> Result<(), Failure> {
-        connection.prepare_cached(sql)?.execute(params![id, place.to_string(), clock.0, why])?;
+    let keep = |sql: &'static str, id: i64| -> Result<(), Failure> {
+        connection.statement(sql)?.execute(params![id, place.to_string(), clock.0, why])?;
         Ok(())
     };
     match place {
         StoredPlace::Mailbox(thread, seq) => {
             let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(()) };
             keep(MAILBOX, key(row.id, *seq))?;
-            connection.prepare_cached("DELETE FROM mailbox WHERE id = ?1")?.execute([key(row.id, *seq)])?;
+            connection.statement("DELETE FROM mailbox WHERE id = ?1")?.execute([key(row.id, *seq)])?;
         }
         StoredPlace::Message(thread, seq) => {
             let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(()) };
@@ -46,15 +47,15 @@ pub(super) fn set(connection: &Connection, place: &StoredPlace, why: &str, clock
             inbox::finish(connection, *partition, *seq)?;
         }
         StoredPlace::Other(..) => {
-            connection.prepare_cached(OTHER)?.execute(params![place.to_string(), clock.0, why])?;
+            connection.statement(OTHER)?.execute(params![place.to_string(), clock.0, why])?;
         }
     }
     Ok(())
 }
 
 /// Returns the entries that were set aside or recorded, oldest first.
-pub(super) fn list(connection: &Connection, limit: usize) -> Result<Vec<Unreadable>, Failure> {
-    let mut select = connection.prepare_cached("SELECT place, why, at FROM set_aside ORDER BY at, place LIMIT ?1")?;
+pub(super) fn list(connection: &Connection<'_>, limit: usize) -> Result<Vec<Unreadable>, Failure> {
+    let mut select = connection.statement("SELECT place, why, at FROM set_aside ORDER BY at, place LIMIT ?1")?;
     let rows = select.query_map([i64::try_from(limit).unwrap_or(i64::MAX)], |row| {
         Ok(Unreadable { place: name(row, 0)?, why: name(row, 1)?, since: Timestamp(row.get(2)?) })
     })?;
@@ -62,9 +63,9 @@ pub(super) fn list(connection: &Connection, limit: usize) -> Result<Vec<Unreadab
 }
 
 /// Puts back the entries that this process can read and did not set aside itself.
-pub(super) fn put_back(connection: &Connection, found: &UnreadableEntries, clock: Timestamp) -> Result<(), Failure> {
+pub(super) fn put_back(connection: &Connection<'_>, found: &UnreadableEntries, clock: Timestamp) -> Result<(), Failure> {
     const SQL: &str = "SELECT place, content FROM set_aside WHERE content IS NOT NULL ORDER BY at LIMIT ?1";
-    let mut select = connection.prepare_cached(SQL)?;
+    let mut select = connection.statement(SQL)?;
     let rows = select.query_map([MAX_ROWS], |row| Ok((name(row, 0)?, row.get::<_, Vec<u8>>(1)?)))?;
     for row in rows.collect::<Result<Vec<_>, _>>()? {
         let Ok(place) = row.0.parse::<StoredPlace>() else { continue };
@@ -75,7 +76,7 @@ pub(super) fn put_back(connection: &Connection, found: &UnreadableEntries, clock
     Ok(())
 }
 
-fn restore(connection: &Connection, place: &StoredPlace, clock: Timestamp) -> Result<(), Failure> {
+fn restore(connection: &Connection<'_>, place: &StoredPlace, clock: Timestamp) -> Result<(), Failure> {
     const MAILBOX: &str = "INSERT OR IGNORE INTO mailbox (id, at, mail) \
         SELECT ?1, columns ->> '$.at', CAST(content AS TEXT) FROM set_aside WHERE place = ?2";
     const MESSAGE: &str = "INSERT OR IGNORE INTO outbox (id, slot, nonce, progress, removes, not_before, attempts, since, body) \
@@ -85,8 +86,8 @@ fn restore(connection: &Connection, place: &StoredPlace, clock: Timestamp) -> Re
     const INBOX: &str = "INSERT OR IGNORE INTO desk (seq, partition, claimed_until, entry) \
         SELECT ?1, columns ->> '$.partition', 0, CAST(content AS TEXT) FROM set_aside WHERE place = ?2";
     let text = place.to_string();
-    let reinsert = |sql: &str, id: i64| -> Result<(), Failure> {
-        connection.prepare_cached(sql)?.execute(params![id, text])?;
+    let reinsert = |sql: &'static str, id: i64| -> Result<(), Failure> {
+        connection.statement(sql)?.execute(params![id, text])?;
         Ok(())
     };
     match place {
@@ -105,15 +106,15 @@ fn restore(connection: &Connection, place: &StoredPlace, clock: Timestamp) -> Re
         StoredPlace::Inbox(_, seq) => reinsert(INBOX, int(*seq))?,
         StoredPlace::Other(..) => return Ok(()),
     }
-    connection.prepare_cached("DELETE FROM set_aside WHERE place = ?1")?.execute([text])?;
+    connection.statement("DELETE FROM set_aside WHERE place = ?1")?.execute([text])?;
     tracing::info!(place = %place, "An entry that was unreadable before can be read now and is put back");
     Ok(())
 }
 
 /// Returns true if an entry of a thread was set aside.
-pub(super) fn any_of(connection: &Connection, row: &ThreadRow) -> Result<bool, Failure> {
+pub(super) fn any_of(connection: &Connection<'_>, row: &ThreadRow) -> Result<bool, Failure> {
     const SQL: &str = "SELECT 1 FROM set_aside WHERE place LIKE 'letter ' || ?1 || ' %' OR place LIKE 'message ' || ?1 || ' %' LIMIT 1";
-    let mut select = connection.prepare_cached(SQL)?;
+    let mut select = connection.statement(SQL)?;
     let found: Option<i64> = select.query_row([row.thread.to_string()], |row| row.get(0)).optional()?;
     Ok(found.is_some())
 }

@@ -8,9 +8,10 @@ use countersign_graph::{
     action::Status,
     store::{Changes, Error, Lease, Outbound, Seq, Then, TimerChange, Version},
 };
-use rusqlite::{Connection, params};
+use rusqlite::params;
 
 use super::{
+    connection::Connection,
     actions::{self, StoredAction},
     failure::Failure,
     inbox,
@@ -89,7 +90,7 @@ impl StoredChanges {
 /// Writes with a lease; implements [`countersign_graph::store::Store::commit`]. Returns the version after the write, and
 /// the thread's row, which has to be saved.
 pub(super) fn commit(
-    connection: &Connection,
+    connection: &Connection<'_>,
     lease: &Lease,
     expected: Version,
     changes: &StoredChanges,
@@ -98,9 +99,7 @@ pub(super) fn commit(
 ) -> Result<(Version, ThreadRow), Failure> {
     let fenced = || Error::Fenced(lease.thread.clone());
     let mut row = ThreadRow::find(connection, &lease.thread)?.ok_or_else(fenced)?;
-    // A write with steps that was made has moved the thread to another version.
-    let may_be_repeat = changes.steps == 0 || row.version != expected;
-    if may_be_repeat && let Some(version) = recent::find_commit(connection, &row, &changes.commit, clock)? {
+    if let Some(version) = find_repeat(connection, &row, expected, changes, clock)? {
         return Ok((version, row));
     }
     row.check(lease)?;
@@ -109,11 +108,11 @@ pub(super) fn commit(
     }
     if changes.steps > 0 {
         row.version += changes.steps;
-        steps::insert(connection, &row, &changes.packed_steps)?;
+        steps::insert(connection, &row, &changes.packed_steps, &changes.commit)?;
     }
     if let Some(snapshot) = &changes.snapshot {
         connection
-            .prepare_cached("INSERT OR REPLACE INTO snapshots (thread, version, snapshot) VALUES (?1, ?2, ?3)")?
+            .statement("INSERT OR REPLACE INTO snapshots (thread, version, snapshot) VALUES (?1, ?2, ?3)")?
             .execute(params![row.id, int(row.version), snapshot])?;
     }
     write(connection, &mut row, changes, clock)?;
@@ -121,9 +120,28 @@ pub(super) fn commit(
     Ok((row.version, row))
 }
 
+/// Returns the version after a write if it was already made.
+fn find_repeat(
+    connection: &Connection<'_>,
+    row: &ThreadRow,
+    expected: Version,
+    changes: &StoredChanges,
+    clock: Timestamp,
+) -> Result<Option<Version>, Failure> {
+    match changes.steps {
+        0 => recent::find_commit(connection, row, &changes.commit, clock),
+        // A write with steps moves the thread to another version.
+        _ if row.version == expected => Ok(None),
+        steps => {
+            let after = expected + steps;
+            Ok(steps::are_of(connection, row, after, &changes.commit)?.then_some(after))
+        }
+    }
+}
+
 /// Writes without a lease; implements [`countersign_graph::store::Store::apply`]. Returns the thread's row, which has to be
 /// saved.
-pub(super) fn apply(connection: &Connection, changes: &StoredChanges, clock: Timestamp) -> Result<ThreadRow, Failure> {
+pub(super) fn apply(connection: &Connection<'_>, changes: &StoredChanges, clock: Timestamp) -> Result<ThreadRow, Failure> {
     debug_assert!(changes.steps == 0 && changes.snapshot.is_none(), "a step needs a lease");
     let mut row = ThreadRow::find_or_insert(connection, &changes.thread, clock)?;
     if recent::find_commit(connection, &row, &changes.commit, clock)?.is_some() {
@@ -136,7 +154,7 @@ pub(super) fn apply(connection: &Connection, changes: &StoredChanges, clock: Tim
 /// Writes the changes that [`commit`] and [`apply`] have in common. Actions come first, since they
 /// may be refused.
 fn write(
-    connection: &Connection,
+    connection: &Connection<'_>,
     row: &mut ThreadRow,
     changes: &StoredChanges,
     clock: Timestamp,
@@ -156,5 +174,8 @@ fn write(
     outbox::put(connection, row, &changes.outbox)?;
     inbox::set_timers(connection, row, &changes.timers)?;
     record::append(connection, row, &changes.events)?;
-    recent::add_commit(connection, row, &changes.commit, clock)
+    match changes.steps {
+        0 => recent::add_commit(connection, row, &changes.commit, clock),
+        _ => Ok(()), // the steps have the id
+    }
 }

@@ -5,9 +5,10 @@ use countersign_core::{
     ids::{Nonce, Partition, Slot, ThreadId},
 };
 use countersign_graph::store::{DeadLetter, Error, Outgoing, Seq, Undelivered};
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{OptionalExtension as _, params};
 
 use super::{
+    connection::Connection,
     failure::Failure,
     inbox,
     keys::{int, json, parse, uint},
@@ -61,14 +62,14 @@ const COLUMNS: &str = "id, partition, thread, at, attempts, reason, entry";
 
 /// Copies the outgoing message with this id to the dead letters.
 pub(super) fn keep_message(
-    connection: &Connection,
+    connection: &Connection<'_>,
     thread: &ThreadId,
     id: i64,
     reason: &str,
     at: Timestamp,
 ) -> Result<(), Failure> {
     const SQL: &str = "SELECT slot, nonce, progress, not_before, body, attempts FROM outbox WHERE id = ?1";
-    let (outgoing, body, attempts): (_, Vec<u8>, u32) = connection.prepare_cached(SQL)?.query_row([id], |row| {
+    let (outgoing, body, attempts): (_, Vec<u8>, u32) = connection.statement(SQL)?.query_row([id], |row| {
         let slot = row.get::<_, Option<String>>(0)?.map(Slot::new);
         let nonce = Nonce::new(row.get::<_, String>(1)?);
         Ok(((slot, nonce, row.get::<_, bool>(2)?, Timestamp(row.get(3)?)), row.get(4)?, row.get(5)?))
@@ -80,13 +81,13 @@ pub(super) fn keep_message(
                         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     let slot = slot.as_ref().map(Slot::as_str);
     let values = params![thread.partition().number(), thread.to_string(), slot, at.0, attempts, reason, entry];
-    connection.prepare_cached(KEEP)?.execute(values)?;
+    connection.statement(KEEP)?.execute(values)?;
     Ok(())
 }
 
 /// Copies an entry of the inbox to the dead letters.
 pub(super) fn keep_interaction(
-    connection: &Connection,
+    connection: &Connection<'_>,
     partition: Partition,
     seq: Seq,
     reason: &str,
@@ -94,30 +95,30 @@ pub(super) fn keep_interaction(
 ) -> Result<(), Failure> {
     const KEEP: &str = "INSERT INTO dead_letters (partition, at, attempts, reason, entry) \
                         SELECT partition, ?3, attempts, ?4, entry FROM desk WHERE seq = ?1 AND partition = ?2";
-    connection.prepare_cached(KEEP)?.execute(params![int(seq), partition.number(), at.0, reason])?;
+    connection.statement(KEEP)?.execute(params![int(seq), partition.number(), at.0, reason])?;
     Ok(())
 }
 
 /// Deletes the dead letters of a slot for which there is a newer message.
-pub(super) fn drop_for_slot(connection: &Connection, thread: &ThreadId, slot: &Slot) -> Result<(), Failure> {
+pub(super) fn drop_for_slot(connection: &Connection<'_>, thread: &ThreadId, slot: &Slot) -> Result<(), Failure> {
     const SQL: &str = "DELETE FROM dead_letters WHERE thread = ?1 AND slot = ?2";
-    connection.prepare_cached(SQL)?.execute(params![thread.to_string(), slot.as_str()])?;
+    connection.statement(SQL)?.execute(params![thread.to_string(), slot.as_str()])?;
     Ok(())
 }
 
 /// Deletes the dead letters of a thread whose steps are deleted.
-pub(super) fn forget(connection: &Connection, thread: &ThreadId) -> Result<(), Failure> {
-    connection.prepare_cached("DELETE FROM dead_letters WHERE thread = ?1")?.execute([thread.to_string()])?;
+pub(super) fn forget(connection: &Connection<'_>, thread: &ThreadId) -> Result<(), Failure> {
+    connection.statement("DELETE FROM dead_letters WHERE thread = ?1")?.execute([thread.to_string()])?;
     Ok(())
 }
 
 /// Deletes the dead letters that were given up before this time. Returns their number.
-pub(super) fn drop_before(connection: &Connection, before: Timestamp) -> Result<usize, Failure> {
-    Ok(connection.prepare_cached("DELETE FROM dead_letters WHERE at < ?1")?.execute([before.0])?)
+pub(super) fn drop_before(connection: &Connection<'_>, before: Timestamp) -> Result<usize, Failure> {
+    Ok(connection.statement("DELETE FROM dead_letters WHERE at < ?1")?.execute([before.0])?)
 }
 
 /// Returns the oldest dead letters.
-pub(super) fn list(connection: &Connection, limit: usize) -> Result<Vec<StoredDeadLetter>, Failure> {
+pub(super) fn list(connection: &Connection<'_>, limit: usize) -> Result<Vec<StoredDeadLetter>, Failure> {
     let sql = format!("SELECT {COLUMNS} FROM dead_letters ORDER BY id LIMIT ?1");
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut select = connection.prepare_cached(&sql)?;
@@ -126,7 +127,7 @@ pub(super) fn list(connection: &Connection, limit: usize) -> Result<Vec<StoredDe
 }
 
 /// Puts a dead letter back, to be sent or handled again.
-pub(super) fn send_again(connection: &Connection, id: i64, now: Timestamp, clock: Timestamp) -> Result<bool, Failure> {
+pub(super) fn send_again(connection: &Connection<'_>, id: i64, now: Timestamp, clock: Timestamp) -> Result<bool, Failure> {
     let sql = format!("DELETE FROM dead_letters WHERE id = ?1 RETURNING {COLUMNS}");
     let letter = connection.prepare_cached(&sql)?.query_row([id], StoredDeadLetter::read_row).optional()?;
     let Some(letter) = letter else { return Ok(false) };
@@ -143,7 +144,7 @@ pub(super) fn send_again(connection: &Connection, id: i64, now: Timestamp, clock
     outbox::put(connection, &mut row, &[StoredOutgoing::from(&outgoing)])?;
     const TRIED: &str = "UPDATE outbox SET attempts = 1 WHERE id BETWEEN ?1 AND ?2 AND nonce = ?3";
     let [first, last] = row.keys();
-    connection.prepare_cached(TRIED)?.execute(params![first, last, outgoing.nonce.as_str()])?;
+    connection.statement(TRIED)?.execute(params![first, last, outgoing.nonce.as_str()])?;
     row.save(connection, clock)?;
     Ok(true)
 }

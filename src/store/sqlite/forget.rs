@@ -2,9 +2,10 @@
 
 use countersign_core::{clock::Timestamp, ids::ThreadId};
 use countersign_graph::store::{Forget, UNFINISHED};
-use rusqlite::{Connection, params};
+use rusqlite::params;
 
 use super::{
+    connection::Connection,
     aside, dead_letters,
     failure::Failure,
     keys::{int, json},
@@ -23,7 +24,7 @@ const FINISHED: &str = "known = 1 AND updated_at < ?1 AND lease_until <= ?2 AND 
 
 /// Implements [`countersign_graph::store::Store::finished`].
 pub(super) fn finished(
-    connection: &Connection,
+    connection: &Connection<'_>,
     before: Timestamp,
     clock: Timestamp,
     limit: usize,
@@ -44,7 +45,7 @@ pub(super) fn finished(
 }
 
 /// Implements [`countersign_graph::store::Store::forget`].
-pub(super) fn forget(connection: &Connection, forget: &Forget, clock: Timestamp) -> Result<bool, Failure> {
+pub(super) fn forget(connection: &Connection<'_>, forget: &Forget, clock: Timestamp) -> Result<bool, Failure> {
     let Some(row) = ThreadRow::find(connection, &forget.thread)? else { return Ok(false) };
     let sql = format!("SELECT EXISTS (SELECT 1 FROM threads AS t WHERE id = ?4 AND {FINISHED})");
     let mut select = connection.prepare_cached(&sql)?;
@@ -55,7 +56,7 @@ pub(super) fn forget(connection: &Connection, forget: &Forget, clock: Timestamp)
     if aside::any_of(connection, &row)? {
         return Ok(false); // an unreadable entry is kept for a program that can read it
     }
-    connection.prepare_cached("DELETE FROM steps WHERE id BETWEEN ?1 AND ?2")?.execute(row.keys())?;
+    connection.statement("DELETE FROM steps WHERE id BETWEEN ?1 AND ?2")?.execute(row.keys())?;
     dead_letters::forget(connection, &forget.thread)?;
     if forget.drops_files() {
         drop_files(connection, &forget.thread)?;
@@ -63,14 +64,14 @@ pub(super) fn forget(connection: &Connection, forget: &Forget, clock: Timestamp)
     match &forget.checkpoint {
         Some(checkpoint) => {
             connection
-                .prepare_cached("INSERT OR REPLACE INTO snapshots (thread, version, snapshot) VALUES (?1, ?2, ?3)")?
+                .statement("INSERT OR REPLACE INTO snapshots (thread, version, snapshot) VALUES (?1, ?2, ?3)")?
                 .execute(params![row.id, int(row.version), packed(checkpoint)])?;
             for entry in &forget.record {
                 record::replace(connection, &row, entry)?;
             }
         }
         None => {
-            connection.prepare_cached("DELETE FROM audit WHERE id BETWEEN ?1 AND ?2")?.execute(row.keys())?;
+            connection.statement("DELETE FROM audit WHERE id BETWEEN ?1 AND ?2")?.execute(row.keys())?;
             recent::forget(connection, &row, clock)?;
             for sql in [
                 "DELETE FROM snapshots WHERE thread = ?1",
@@ -80,7 +81,7 @@ pub(super) fn forget(connection: &Connection, forget: &Forget, clock: Timestamp)
                 "DELETE FROM timers WHERE thread = ?1",
                 "DELETE FROM threads WHERE id = ?1",
             ] {
-                connection.prepare_cached(sql)?.execute([row.id])?;
+                connection.statement(sql)?.execute([row.id])?;
             }
         }
     }
@@ -88,11 +89,11 @@ pub(super) fn forget(connection: &Connection, forget: &Forget, clock: Timestamp)
 }
 
 /// Deletes the thread's files, except those that another thread shows.
-fn drop_files(connection: &Connection, thread: &ThreadId) -> Result<(), Failure> {
+fn drop_files(connection: &Connection<'_>, thread: &ThreadId) -> Result<(), Failure> {
     const FILES: &str = "DELETE FROM files WHERE hash IN (SELECT hash FROM shown_files WHERE thread = ?1) \
             AND NOT EXISTS (SELECT 1 FROM shown_files WHERE hash = files.hash AND thread <> ?1)";
     for sql in [FILES, "DELETE FROM shown_files WHERE thread = ?1"] {
-        connection.prepare_cached(sql)?.execute([thread.to_string()])?;
+        connection.statement(sql)?.execute([thread.to_string()])?;
     }
     Ok(())
 }

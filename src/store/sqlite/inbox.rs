@@ -5,9 +5,10 @@ use countersign_core::{
     ids::{DedupKey, Partition},
 };
 use countersign_graph::store::{ClaimedInteraction, Error, Ingested, Seq, TimerChange};
-use rusqlite::{Connection, params};
+use rusqlite::params;
 
 use super::{
+    connection::Connection,
     dead_letters,
     failure::Failure,
     keys::{bytes, int, json, name, parse, uint},
@@ -20,7 +21,7 @@ pub(super) type StoredInteraction = (u8, Seq, u32, Vec<u8>);
 
 /// Adds an entry to the inbox, unless it is a duplicate.
 pub(super) fn ingest(
-    connection: &Connection,
+    connection: &Connection<'_>,
     partition: Partition,
     entry: &str,
     claimed_until: Timestamp,
@@ -36,20 +37,20 @@ pub(super) fn ingest(
 
 /// Adds an entry to the inbox. It is claimed until `claimed_until`, or unclaimed if that is zero.
 pub(super) fn put(
-    connection: &Connection,
+    connection: &Connection<'_>,
     partition: Partition,
     entry: &str,
     claimed_until: Timestamp,
 ) -> Result<(), Failure> {
     connection
-        .prepare_cached("INSERT INTO desk (partition, claimed_until, attempts, entry) VALUES (?1, ?2, ?3, ?4)")?
+        .statement("INSERT INTO desk (partition, claimed_until, attempts, entry) VALUES (?1, ?2, ?3, ?4)")?
         .execute(params![partition.number(), claimed_until.0, claimed_until > Timestamp(0), entry])?;
     Ok(())
 }
 
 /// Claims the oldest unclaimed entries.
 pub(super) fn claim(
-    connection: &Connection,
+    connection: &Connection<'_>,
     until: Timestamp,
     clock: Timestamp,
     limit: usize,
@@ -57,12 +58,12 @@ pub(super) fn claim(
     const SQL: &str =
         "SELECT partition, seq, attempts, entry FROM desk WHERE claimed_until <= ?1 ORDER BY seq LIMIT ?2";
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let mut select = connection.prepare_cached(SQL)?;
+    let mut select = connection.statement(SQL)?;
     let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, uint(row.get(1)?), row.get(2)?, bytes(row, 3)?));
     let rows = select.query_map([clock.0, limit], read)?;
     let claimed: Vec<StoredInteraction> = rows.collect::<Result<_, _>>()?;
     const CLAIM: &str = "UPDATE desk SET claimed_until = ?2, attempts = attempts + 1 WHERE seq = ?1";
-    let mut update = connection.prepare_cached(CLAIM)?;
+    let mut update = connection.statement(CLAIM)?;
     for (_, seq, _, _) in &claimed {
         update.execute([int(*seq), until.0])?;
     }
@@ -86,29 +87,29 @@ pub(super) fn read(
 }
 
 /// Removes an entry.
-pub(super) fn finish(connection: &Connection, partition: Partition, seq: Seq) -> Result<(), Failure> {
+pub(super) fn finish(connection: &Connection<'_>, partition: Partition, seq: Seq) -> Result<(), Failure> {
     connection
-        .prepare_cached("DELETE FROM desk WHERE seq = ?1 AND partition = ?2")?
+        .statement("DELETE FROM desk WHERE seq = ?1 AND partition = ?2")?
         .execute(params![int(seq), partition.number()])?;
     Ok(())
 }
 
 /// Postpones a claimed entry until a given time.
-pub(super) fn retry(connection: &Connection, seq: Seq, attempts: u32, until: Timestamp) -> Result<(), Failure> {
+pub(super) fn retry(connection: &Connection<'_>, seq: Seq, attempts: u32, until: Timestamp) -> Result<(), Failure> {
     const SQL: &str = "UPDATE desk SET claimed_until = ?3 WHERE seq = ?1 AND attempts = ?2";
-    connection.prepare_cached(SQL)?.execute(params![int(seq), attempts + 1, until.0])?;
+    connection.statement(SQL)?.execute(params![int(seq), attempts + 1, until.0])?;
     Ok(())
 }
 
 /// Moves a claimed entry to the dead letters.
 pub(super) fn fail(
-    connection: &Connection,
+    connection: &Connection<'_>,
     (partition, seq, attempts): (Partition, Seq, u32),
     reason: &str,
     at: Timestamp,
 ) -> Result<(), Failure> {
     const STILL_CLAIMED: &str = "SELECT 1 FROM desk WHERE seq = ?1 AND partition = ?2 AND attempts = ?3";
-    if connection.prepare_cached(STILL_CLAIMED)?.exists(params![int(seq), partition.number(), attempts + 1])? {
+    if connection.statement(STILL_CLAIMED)?.exists(params![int(seq), partition.number(), attempts + 1])? {
         dead_letters::keep_interaction(connection, partition, seq, reason, at)?;
         finish(connection, partition, seq)?;
     }
@@ -116,14 +117,14 @@ pub(super) fn fail(
 }
 
 /// Sets and clears timers.
-pub(super) fn set_timers(connection: &Connection, row: &ThreadRow, timers: &[TimerChange]) -> Result<(), Failure> {
+pub(super) fn set_timers(connection: &Connection<'_>, row: &ThreadRow, timers: &[TimerChange]) -> Result<(), Failure> {
     for timer in timers {
         match timer {
             TimerChange::Set { key, due, entry } => connection
-                .prepare_cached("INSERT OR REPLACE INTO timers (thread, key, due, entry) VALUES (?1, ?2, ?3, ?4)")?
+                .statement("INSERT OR REPLACE INTO timers (thread, key, due, entry) VALUES (?1, ?2, ?3, ?4)")?
                 .execute(params![row.id, key, due.0, json(entry)])?,
             TimerChange::Clear { key } => connection
-                .prepare_cached("DELETE FROM timers WHERE thread = ?1 AND key = ?2")?
+                .statement("DELETE FROM timers WHERE thread = ?1 AND key = ?2")?
                 .execute(params![row.id, key])?,
         };
     }
@@ -131,19 +132,19 @@ pub(super) fn set_timers(connection: &Connection, row: &ThreadRow, timers: &[Tim
 }
 
 /// Adds the entries of due timers to the inbox, earliest first.
-pub(super) fn fire_timers(connection: &Connection, now: Timestamp) -> Result<usize, Failure> {
+pub(super) fn fire_timers(connection: &Connection<'_>, now: Timestamp) -> Result<usize, Failure> {
     const SQL: &str = "SELECT thread, key FROM timers WHERE due <= ?1 ORDER BY due, thread, key";
     const PUT: &str = "INSERT INTO desk (partition, claimed_until, entry) \
                        SELECT ?1, 0, entry FROM timers WHERE thread = ?2 AND key = ?3";
-    let mut select = connection.prepare_cached(SQL)?;
+    let mut select = connection.statement(SQL)?;
     let due: Vec<(i64, String)> =
         select.query_map([now.0], |row| Ok((row.get(0)?, name(row, 1)?)))?.collect::<Result<_, _>>()?;
     for (thread, key) in &due {
         let Some(row) = ThreadRow::try_get(connection, *thread)? else { continue }; // a timer of a deleted thread
-        connection.prepare_cached(PUT)?.execute(params![row.thread.partition().number(), thread, key])?;
+        connection.statement(PUT)?.execute(params![row.thread.partition().number(), thread, key])?;
     }
     if !due.is_empty() {
-        connection.prepare_cached("DELETE FROM timers WHERE due <= ?1")?.execute([now.0])?;
+        connection.statement("DELETE FROM timers WHERE due <= ?1")?.execute([now.0])?;
     }
     Ok(due.len())
 }

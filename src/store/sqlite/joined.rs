@@ -9,9 +9,9 @@ use countersign_core::clock::Timestamp;
 use countersign_graph::store::{
     Acquired, Changes, Claimed, Delivery, Destination, Error, Holder, Ingested, Lease, Sent, Then, Version,
 };
-use rusqlite::Connection;
 
 use super::{
+    connection::Connection,
     SqliteStore,
     changes::{self, StoredChanges},
     failure::Failure,
@@ -43,7 +43,7 @@ impl SqliteStore {
         let (sync, stored, clock) = (changes::sync(changes), Arc::new(self.stored(changes)), self.clock.now());
         let term = holder.map(|holder| (holder.ttl, holder.now));
         let (lease, written) = (lease.clone(), Arc::clone(&stored));
-        let both = move |connection: &Connection| {
+        let both = move |connection: &Connection<'_>| {
             let (version, mut row) = changes::commit(connection, &lease, expected, &written, then, clock)?;
             let claimed = claim(connection, &mut row, term, clock)?;
             row.save(connection, clock)?;
@@ -76,11 +76,11 @@ impl SqliteStore {
             }
             Destination::Inbox { partition, entry, claim } => {
                 let (entry, until) = (json(&entry), claim.map_or(Timestamp(0), |(_, ttl)| clock + ttl));
-                let ingest = move |connection: &_| inbox::ingest(connection, partition, &entry, until, &dedup, at);
+                let ingest = move |connection: &Connection<'_>| inbox::ingest(connection, partition, &entry, until, &dedup, at);
                 return Ok((self.writer.run(ingest).await?, None));
             }
         };
-        let both = move |connection: &Connection| {
+        let both = move |connection: &Connection<'_>| {
             let (ingested, row) = mailbox::ingest(connection, &delivery, clock)?;
             let Some(mut row) = row else { return Ok((ingested, None)) };
             let acquired = lease(connection, &mut row, holder.as_ref(), clock)?;
@@ -100,7 +100,7 @@ impl SqliteStore {
         term: Option<ClaimTerm>,
     ) -> Result<(bool, Option<Claimed>), Error> {
         let (ours, written, clock) = (outbox::Claim::from(claimed), sent.clone(), self.clock.now());
-        let both = move |connection: &Connection| {
+        let both = move |connection: &Connection<'_>| {
             let (is_ours, row) = outbox::finish(connection, &ours, &written)?;
             let Some(mut row) = row else { return Ok((is_ours, None)) };
             let next = claim(connection, &mut row, term, clock)?;
@@ -124,7 +124,7 @@ impl SqliteStore {
     ) -> Result<(bool, Option<Acquired>), Error> {
         let (stored, clock) = (self.stored(changes), self.clock.now());
         let (dedup, at, holder) = (delivery.dedup.clone(), delivery.at, holder.cloned());
-        let all = move |connection: &Connection| {
+        let all = move |connection: &Connection<'_>| {
             if !recent::add_keys(connection, &dedup, at)? {
                 return Ok(None);
             }
@@ -167,7 +167,7 @@ impl SqliteStore {
 
 /// Claims the next message of a thread, if there is a term for it.
 fn claim(
-    connection: &Connection,
+    connection: &Connection<'_>,
     row: &mut ThreadRow,
     term: Option<ClaimTerm>,
     clock: Timestamp,
@@ -178,7 +178,7 @@ fn claim(
 
 /// Leases a thread for the holder, if there is one.
 fn lease(
-    connection: &Connection,
+    connection: &Connection<'_>,
     row: &mut ThreadRow,
     holder: Option<&Holder>,
     clock: Timestamp,
@@ -190,7 +190,7 @@ fn lease(
 
 /// Returns nothing instead of an error, unless SQLite has undone the whole transaction because of it, as for an error of
 /// the disk.
-fn or_nothing<T: Default>(connection: &Connection, second: Result<T, Failure>) -> Result<T, Failure> {
+fn or_nothing<T: Default>(connection: &Connection<'_>, second: Result<T, Failure>) -> Result<T, Failure> {
     match second {
         Err(error) if connection.is_autocommit() => Err(error),
         second => Ok(second.unwrap_or_default()),

@@ -5,9 +5,9 @@ use countersign_core::{
     ids::{ThreadId, WorkerId},
 };
 use countersign_graph::store::{Error, Lease, Then};
-use rusqlite::{Connection, OptionalExtension as _};
+use rusqlite::OptionalExtension as _;
 
-use super::{failure::Failure, lists, lists::StoredSaved, mailbox, thread_row::ThreadRow};
+use super::{connection::Connection, failure::Failure, lists, lists::StoredSaved, mailbox, thread_row::ThreadRow};
 
 /// A leased thread, with its contents still serialized.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(super) struct StoredAcquired {
 /// Leases the thread that has been ready longest, or the thread `only`. `now` is the caller's time,
 /// `clock` the store's; a wait is over when either of them has reached its end.
 pub(super) fn acquire(
-    connection: &Connection,
+    connection: &Connection<'_>,
     worker: &WorkerId,
     until: Timestamp,
     now: Timestamp,
@@ -41,7 +41,7 @@ pub(super) fn acquire(
 
 /// Leases a thread if it is ready. The row then has to be saved.
 pub(super) fn acquire_row(
-    connection: &Connection,
+    connection: &Connection<'_>,
     row: &mut ThreadRow,
     worker: &WorkerId,
     until: Timestamp,
@@ -61,21 +61,21 @@ pub(super) fn acquire_row(
     Ok(Some(StoredAcquired { lease, saved, messages }))
 }
 
-fn longest_ready(connection: &Connection, now: Timestamp, clock: Timestamp) -> Result<Option<ThreadRow>, Failure> {
+fn longest_ready(connection: &Connection<'_>, now: Timestamp, clock: Timestamp) -> Result<Option<ThreadRow>, Failure> {
     const SQL: &str = "SELECT id FROM threads WHERE ready_at <= ?1 AND lease_until <= ?2 ORDER BY ready_at LIMIT 1";
-    let id = connection.prepare_cached(SQL)?.query_row([now.0, clock.0], |row| row.get(0)).optional()?;
+    let id = connection.statement(SQL)?.query_row([now.0, clock.0], |row| row.get(0)).optional()?;
     id.map(|id| ThreadRow::get(connection, id)).transpose()
 }
 
 /// Extends a lease.
-pub(super) fn renew(connection: &Connection, lease: &Lease, until: Timestamp) -> Result<(), Failure> {
+pub(super) fn renew(connection: &Connection<'_>, lease: &Lease, until: Timestamp) -> Result<(), Failure> {
     let row = leased_row(connection, lease)?;
-    connection.prepare_cached("UPDATE threads SET lease_until = ?2 WHERE id = ?1")?.execute([row.id, until.0])?;
+    connection.statement("UPDATE threads SET lease_until = ?2 WHERE id = ?1")?.execute([row.id, until.0])?;
     Ok(())
 }
 
 /// Returns the row of a leased thread.
-pub(super) fn leased_row(connection: &Connection, lease: &Lease) -> Result<ThreadRow, Failure> {
+pub(super) fn leased_row(connection: &Connection<'_>, lease: &Lease) -> Result<ThreadRow, Failure> {
     let row = ThreadRow::find(connection, &lease.thread)?.ok_or_else(|| Error::Fenced(lease.thread.clone()))?;
     row.check(lease)?;
     Ok(row)
@@ -83,7 +83,7 @@ pub(super) fn leased_row(connection: &Connection, lease: &Lease) -> Result<Threa
 
 /// Keeps or releases the lease.
 pub(super) fn settle(
-    connection: &Connection,
+    connection: &Connection<'_>,
     row: &mut ThreadRow,
     then: Then,
     clock: Timestamp,

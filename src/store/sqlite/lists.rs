@@ -8,9 +8,10 @@ use countersign_graph::{
     json::Json,
     store::{Backlog, Error, Saved, ThreadSummary, Version},
 };
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{OptionalExtension as _, params};
 
 use super::{
+    connection::Connection,
     failure::Failure,
     keys::{self, bytes, parse, uint},
     steps::{self, StoredSteps},
@@ -44,9 +45,9 @@ impl StoredSaved {
 }
 
 /// Returns the last full checkpoint of a thread and the differences since.
-pub(super) fn saved(connection: &Connection, row: &ThreadRow) -> Result<StoredSaved, Failure> {
+pub(super) fn saved(connection: &Connection<'_>, row: &ThreadRow) -> Result<StoredSaved, Failure> {
     let snapshot = connection
-        .prepare_cached("SELECT version, snapshot FROM snapshots WHERE thread = ?1")?
+        .statement("SELECT version, snapshot FROM snapshots WHERE thread = ?1")?
         .query_row([row.id], |row| Ok((uint(row.get(0)?), bytes(row, 1)?)))
         .optional()?;
     let (snapshot_version, snapshot) = snapshot.map_or((0, None), |(version, snapshot)| (version, Some(snapshot)));
@@ -58,27 +59,27 @@ pub(super) fn saved(connection: &Connection, row: &ThreadRow) -> Result<StoredSa
 }
 
 /// Returns the saved checkpoint of a thread; `None` if the bot has no such thread.
-pub(super) fn load(connection: &Connection, thread: &ThreadId) -> Result<Option<StoredSaved>, Failure> {
+pub(super) fn load(connection: &Connection<'_>, thread: &ThreadId) -> Result<Option<StoredSaved>, Failure> {
     let row = ThreadRow::find(connection, thread)?.filter(|row| row.known);
     row.map(|row| saved(connection, &row)).transpose()
 }
 
 /// Returns the amount of pending work.
-pub(super) fn backlog(connection: &Connection) -> Result<Backlog, Failure> {
+pub(super) fn backlog(connection: &Connection<'_>) -> Result<Backlog, Failure> {
     const SQL: &str = "SELECT (SELECT count(*) FROM threads WHERE ready_at IS NOT NULL), (SELECT count(*) FROM desk), \
                               (SELECT count(DISTINCT id >> 32) FROM outbox)";
-    Ok(connection.prepare_cached(SQL)?.query_row([], |row| {
+    Ok(connection.statement(SQL)?.query_row([], |row| {
         Ok(Backlog { threads: uint(row.get(0)?), inbox: uint(row.get(1)?), outbox: uint(row.get(2)?) })
     })?)
 }
 
 /// Returns the bot's threads, the most recently changed first.
-pub(super) fn threads(connection: &Connection, limit: usize, clock: Timestamp) -> Result<Vec<ThreadSummary>, Failure> {
+pub(super) fn threads(connection: &Connection<'_>, limit: usize, clock: Timestamp) -> Result<Vec<ThreadSummary>, Failure> {
     const SQL: &str = "SELECT team, channel, root, version, updated_at, \
                        lease_until > ?1 OR coalesce(ready_at <= ?1, FALSE), graph \
                        FROM threads WHERE known ORDER BY updated_at DESC, id DESC LIMIT ?2";
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let mut select = connection.prepare_cached(SQL)?;
+    let mut select = connection.statement(SQL)?;
     let rows = select.query_map([clock.0, limit], |row| {
         let thread = keys::thread(row)?;
         let (version, updated_at) = (uint(row.get(3)?), Timestamp(row.get(4)?));
@@ -90,7 +91,7 @@ pub(super) fn threads(connection: &Connection, limit: usize, clock: Timestamp) -
 
 /// Stores bytes under their hash, until a given time or permanently.
 pub(super) fn put_blob(
-    connection: &Connection,
+    connection: &Connection<'_>,
     hash: &str,
     bytes: &[u8],
     until: Option<Timestamp>,
@@ -98,25 +99,25 @@ pub(super) fn put_blob(
     // The later time wins: `max` of any value and NULL, which means permanently, is NULL.
     const SQL: &str = "INSERT INTO blobs (hash, bytes, until) VALUES (?1, ?2, ?3) \
             ON CONFLICT (hash) DO UPDATE SET until = max(until, excluded.until)";
-    connection.prepare_cached(SQL)?.execute(params![hash, bytes, until.map(Timestamp::millis)])?;
+    connection.statement(SQL)?.execute(params![hash, bytes, until.map(Timestamp::millis)])?;
     Ok(())
 }
 
 /// Stores a file that a thread shows.
-pub(super) fn put_file(connection: &Connection, thread: &ThreadId, hash: &str, bytes: &[u8]) -> Result<(), Failure> {
+pub(super) fn put_file(connection: &Connection<'_>, thread: &ThreadId, hash: &str, bytes: &[u8]) -> Result<(), Failure> {
     connection
-        .prepare_cached("INSERT OR IGNORE INTO files (hash, bytes) VALUES (?1, ?2)")?
+        .statement("INSERT OR IGNORE INTO files (hash, bytes) VALUES (?1, ?2)")?
         .execute(params![hash, bytes])?;
     connection
-        .prepare_cached("INSERT OR IGNORE INTO shown_files (thread, hash) VALUES (?1, ?2)")?
+        .statement("INSERT OR IGNORE INTO shown_files (thread, hash) VALUES (?1, ?2)")?
         .execute([&thread.to_string(), hash])?;
     Ok(())
 }
 
 /// Returns the blob or file stored under a hash.
-pub(super) fn get_blob(connection: &Connection, hash: &str) -> Result<Option<Vec<u8>>, Failure> {
+pub(super) fn get_blob(connection: &Connection<'_>, hash: &str) -> Result<Option<Vec<u8>>, Failure> {
     const SQL: &str =
         "SELECT bytes FROM blobs WHERE hash = ?1 UNION ALL SELECT bytes FROM files WHERE hash = ?1 LIMIT 1";
-    let mut select = connection.prepare_cached(SQL)?;
+    let mut select = connection.statement(SQL)?;
     Ok(select.query_row([hash], |row| row.get(0)).optional()?)
 }

@@ -5,9 +5,10 @@ use countersign_core::{
     ids::{DedupKey, GraphName, ThreadId},
 };
 use countersign_graph::store::{Error, Ingested, QueuedMessage, Seq};
-use rusqlite::{Connection, params};
+use rusqlite::params;
 
 use super::{
+    connection::Connection,
     failure::Failure,
     keys::{bytes, key, parse, seq},
     recent,
@@ -31,7 +32,7 @@ pub(super) type StoredMessage = (Seq, Vec<u8>);
 /// Stores a delivery, unless it is a repeat, and wakes its thread. Returns the thread's row as well, which has to be saved,
 /// unless the delivery is a repeat.
 pub(super) fn ingest(
-    connection: &Connection,
+    connection: &Connection<'_>,
     delivery: &MailboxDelivery,
     now: Timestamp,
 ) -> Result<(Ingested, Option<ThreadRow>), Failure> {
@@ -51,9 +52,9 @@ pub(super) fn ingest(
 }
 
 /// Puts a message into the mailbox of a thread.
-pub(super) fn put(connection: &Connection, row: &mut ThreadRow, message: &str, at: Timestamp) -> Result<Seq, Failure> {
+pub(super) fn put(connection: &Connection<'_>, row: &mut ThreadRow, message: &str, at: Timestamp) -> Result<Seq, Failure> {
     let seq = row.next_seq();
-    connection.prepare_cached("INSERT INTO mailbox (id, at, mail) VALUES (?1, ?2, ?3)")?.execute(params![
+    connection.statement("INSERT INTO mailbox (id, at, mail) VALUES (?1, ?2, ?3)")?.execute(params![
         key(row.id, seq),
         at.0,
         message
@@ -62,8 +63,8 @@ pub(super) fn put(connection: &Connection, row: &mut ThreadRow, message: &str, a
 }
 
 /// Removes messages.
-pub(super) fn acknowledge(connection: &Connection, row: &ThreadRow, messages: &[Seq]) -> Result<(), Failure> {
-    let mut delete = connection.prepare_cached("DELETE FROM mailbox WHERE id = ?1")?;
+pub(super) fn acknowledge(connection: &Connection<'_>, row: &ThreadRow, messages: &[Seq]) -> Result<(), Failure> {
+    let mut delete = connection.statement("DELETE FROM mailbox WHERE id = ?1")?;
     for seq in messages {
         delete.execute([key(row.id, *seq)])?;
     }
@@ -71,15 +72,15 @@ pub(super) fn acknowledge(connection: &Connection, row: &ThreadRow, messages: &[
 }
 
 /// Returns true if the mailbox is empty.
-pub(super) fn is_empty(connection: &Connection, row: &ThreadRow) -> Result<bool, Failure> {
-    let mut select = connection.prepare_cached("SELECT 1 FROM mailbox WHERE id BETWEEN ?1 AND ?2")?;
+pub(super) fn is_empty(connection: &Connection<'_>, row: &ThreadRow) -> Result<bool, Failure> {
+    let mut select = connection.statement("SELECT 1 FROM mailbox WHERE id BETWEEN ?1 AND ?2")?;
     Ok(!select.exists(row.keys())?)
 }
 
 /// Returns the messages after a position, still serialized.
-pub(super) fn messages(connection: &Connection, row: &ThreadRow, after: Seq) -> Result<Vec<StoredMessage>, Failure> {
+pub(super) fn messages(connection: &Connection<'_>, row: &ThreadRow, after: Seq) -> Result<Vec<StoredMessage>, Failure> {
     const SQL: &str = "SELECT id, mail FROM mailbox WHERE id > ?1 AND id <= ?2 ORDER BY id";
-    let mut select = connection.prepare_cached(SQL)?;
+    let mut select = connection.statement(SQL)?;
     let rows = select.query_map([key(row.id, after), row.keys()[1]], |row| Ok((seq(row.get(0)?), bytes(row, 1)?)))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }

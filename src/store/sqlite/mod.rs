@@ -28,6 +28,7 @@ use crate::{aside::UnreadableEntries, known_cards::KnownCards};
 mod actions;
 mod aside;
 mod changes;
+mod connection;
 mod create;
 mod dead_letters;
 mod failure;

@@ -20,6 +20,7 @@ use countersign_graph::{
 use serde_json::Value;
 
 use super::{
+    connection::Connection,
     SqliteStore, actions, aside, changes, dead_letters, forget, inbox, keys::json, leases, lists, mailbox, outbox,
     record, registers, steps, sweep, thread_row::ThreadRow, writer::Durable,
 };
@@ -101,7 +102,7 @@ impl Store for SqliteStore {
     async fn apply(&self, changes: &Changes) -> Result<(), Error> {
         let sync = changes::sync(changes);
         let (stored, clock) = (self.stored(changes), self.clock.now());
-        let apply = move |connection: &_| changes::apply(connection, &stored, clock)?.save(connection, clock);
+        let apply = move |connection: &Connection<'_>| changes::apply(connection, &stored, clock)?.save(connection, clock);
         self.writer.run_with(sync, apply).await?;
         self.note_written(changes);
         Ok(())
@@ -131,7 +132,7 @@ impl Store for SqliteStore {
         limit: usize,
     ) -> Result<Vec<ClaimedInteraction>, Error> {
         let clock = self.clock.now();
-        let claim = move |connection: &_| inbox::claim(connection, clock + ttl, clock, limit);
+        let claim = move |connection: &Connection<'_>| inbox::claim(connection, clock + ttl, clock, limit);
         let claimed = self.writer.run_with(Durable::Later, claim);
         let mut unreadable = Vec::new();
         let entries = inbox::read(claimed.await?, |partition, seq, error| {
@@ -262,7 +263,7 @@ impl Store for SqliteStore {
         key: &str,
     ) -> Result<(Vec<ActionRecord>, Option<Register>), Error> {
         let key = key.to_owned();
-        let register = move |connection: &_| registers::get(connection, &key).ok();
+        let register = move |connection: &Connection<'_>| registers::get(connection, &key).ok();
         let (records, register) = self.find_under(labels, statuses, limit, register).await?;
         Ok((records, register.and_then(|stored| registers::read(stored).ok())))
     }
@@ -363,15 +364,15 @@ impl Store for SqliteStore {
 
     async fn probe(&self) -> Result<(), Error> {
         let clock = self.clock.now();
-        let write = move |connection: &rusqlite::Connection| {
+        let write = move |connection: &Connection<'_>| {
             const SQL: &str = "INSERT OR REPLACE INTO probe (id, at) VALUES (1, ?1)";
-            connection.prepare_cached(SQL)?.execute([clock.0])?;
+            connection.statement(SQL)?.execute([clock.0])?;
             Ok(())
         };
         self.writer.run(write).await?;
         // Read back through another connection, since a file that was truncated in place can still be written to.
-        let read = |connection: &rusqlite::Connection| {
-            connection.prepare_cached("SELECT at FROM probe WHERE id = 1")?.query_row([], |row| row.get::<_, i64>(0))
+        let read = |connection: &Connection<'_>| {
+            connection.statement("SELECT at FROM probe WHERE id = 1")?.query_row([], |row| row.get::<_, i64>(0))
         };
         match self.readers.run(move |connection| Ok(read(connection)?)).await? {
             found if found >= clock.0 => Ok(()),
@@ -380,7 +381,7 @@ impl Store for SqliteStore {
     }
 
     async fn durability(&self) -> Result<Durability, Error> {
-        let settings = |connection: &rusqlite::Connection| {
+        let settings = |connection: &Connection<'_>| {
             let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
             let synchronous: i64 = connection.pragma_query_value(None, "synchronous", |row| row.get(0))?;
             Ok((mode, synchronous))

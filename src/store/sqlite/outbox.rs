@@ -12,9 +12,10 @@ use countersign_core::{
     ids::{ChannelId, MessageTs, Nonce, Slot, ThreadId},
 };
 use countersign_graph::store::{Claimed, Error, Outbound, Outgoing, Posted, Sent, Seq, TRIED_OFTEN, Waiting};
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{OptionalExtension as _, params};
 
 use super::{
+    connection::Connection,
     dead_letters,
     failure::Failure,
     keys::{self, bytes, json, key, parse, seq},
@@ -87,7 +88,7 @@ impl StoredClaimed {
 }
 
 /// Adds messages to a thread's outbox, and drops those that they make obsolete.
-pub(super) fn put(connection: &Connection, row: &mut ThreadRow, messages: &[StoredOutgoing]) -> Result<(), Failure> {
+pub(super) fn put(connection: &Connection<'_>, row: &mut ThreadRow, messages: &[StoredOutgoing]) -> Result<(), Failure> {
     if messages.is_empty() {
         return Ok(());
     }
@@ -101,7 +102,7 @@ pub(super) fn put(connection: &Connection, row: &mut ThreadRow, messages: &[Stor
         const SQL: &str = "INSERT INTO outbox (id, slot, nonce, progress, removes, not_before, since, body) \
                            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7)";
         let id = key(row.id, row.next_seq());
-        connection.prepare_cached(SQL)?.execute(params![
+        connection.statement(SQL)?.execute(params![
             id,
             message.slot.as_ref().map(Slot::as_str),
             message.nonce.as_str(),
@@ -119,7 +120,7 @@ pub(super) fn put(connection: &Connection, row: &mut ThreadRow, messages: &[Stor
 /// Replaces or drops the entries that a message for this slot makes obsolete. Returns true if the
 /// message itself need not be inserted.
 fn replace_obsolete(
-    connection: &Connection,
+    connection: &Connection<'_>,
     row: &ThreadRow,
     message: &StoredOutgoing,
     slot: &Slot,
@@ -128,13 +129,13 @@ fn replace_obsolete(
     dead_letters::drop_for_slot(connection, &row.thread, slot)?;
     if row.send_at.is_some() {
         const PROGRESS: &str = "DELETE FROM outbox WHERE id BETWEEN ?1 AND ?2 AND progress AND attempts = 0";
-        connection.prepare_cached(PROGRESS)?.execute([first, last])?;
+        connection.statement(PROGRESS)?.execute([first, last])?;
     }
     if message.removes && posted(connection, row.id, slot)?.is_none() {
         const TRIED: &str = "SELECT 1 FROM outbox WHERE id BETWEEN ?1 AND ?2 AND slot = ?3 AND attempts > 0";
-        if !connection.prepare_cached(TRIED)?.exists(params![first, last, slot.as_str()])? {
+        if !connection.statement(TRIED)?.exists(params![first, last, slot.as_str()])? {
             const CANCEL: &str = "DELETE FROM outbox WHERE id BETWEEN ?1 AND ?2 AND slot = ?3";
-            connection.prepare_cached(CANCEL)?.execute(params![first, last, slot.as_str()])?;
+            connection.statement(CANCEL)?.execute(params![first, last, slot.as_str()])?;
             return Ok(true);
         }
     }
@@ -145,7 +146,7 @@ fn replace_obsolete(
                            not_before = iif(not_before = since, min(since, ?6), not_before), \
                            since = iif(not_before = since, min(since, ?6), since) \
                            WHERE id BETWEEN ?1 AND ?2 AND slot = ?3 AND attempts = 0";
-    let replaced = connection.prepare_cached(REPLACE)?.execute(params![
+    let replaced = connection.statement(REPLACE)?.execute(params![
         first,
         last,
         slot.as_str(),
@@ -157,14 +158,14 @@ fn replace_obsolete(
         // One was put back while the other was written. Both now have the same text, so the first is enough.
         const OTHERS: &str = "DELETE FROM outbox WHERE id BETWEEN ?1 AND ?2 AND slot = ?3 AND attempts = 0 \
                               AND id > (SELECT min(id) FROM outbox WHERE id BETWEEN ?1 AND ?2 AND slot = ?3 AND attempts = 0)";
-        connection.prepare_cached(OTHERS)?.execute(params![first, last, slot.as_str()])?;
+        connection.statement(OTHERS)?.execute(params![first, last, slot.as_str()])?;
     }
     Ok(replaced > 0)
 }
 
 /// Claims the next message of each thread that has one to send now.
 pub(super) fn claim(
-    connection: &Connection,
+    connection: &Connection<'_>,
     until: Timestamp,
     now: Timestamp,
     clock: Timestamp,
@@ -179,7 +180,7 @@ pub(super) fn claim(
             const SQL: &str = "SELECT id FROM threads WHERE send_at <= ?1 AND sending_until <= ?2 \
                                ORDER BY send_at LIMIT ?3";
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-            let mut select = connection.prepare_cached(SQL)?;
+            let mut select = connection.statement(SQL)?;
             let ids = select.query_map([now.0, clock.0, limit], |row| row.get(0))?;
             for id in ids.collect::<Result<Vec<i64>, _>>()? {
                 rows.push(ThreadRow::get(connection, id)?);
@@ -196,7 +197,7 @@ pub(super) fn claim(
 
 /// Claims the next message of a thread, if it has one to send now. The row then has to be saved.
 pub(super) fn claim_of_row(
-    connection: &Connection,
+    connection: &Connection<'_>,
     row: &mut ThreadRow,
     until: Timestamp,
     now: Timestamp,
@@ -212,7 +213,7 @@ fn may_send(row: &ThreadRow, now: Timestamp, clock: Timestamp) -> bool {
 
 /// Claims the next message of the row's thread, or notes when there will be one.
 fn claim_next(
-    connection: &Connection,
+    connection: &Connection<'_>,
     row: &mut ThreadRow,
     until: Timestamp,
     now: Timestamp,
@@ -223,9 +224,9 @@ fn claim_next(
         return Ok(None);
     };
     let id = *id;
-    const SQL: &str = "UPDATE outbox SET attempts = attempts + 1 WHERE id = ?1 \
-                       RETURNING attempts - 1, slot, nonce, progress, removes, not_before, body";
-    let (attempts, outgoing) = connection.prepare_cached(SQL)?.query_row([id], |row| {
+    // Not with RETURNING, for which SQLite makes a temporary table each time.
+    const SQL: &str = "SELECT attempts, slot, nonce, progress, removes, not_before, body FROM outbox WHERE id = ?1";
+    let (attempts, outgoing) = connection.statement(SQL)?.query_row([id], |row| {
         let outgoing = StoredOutgoing {
             slot: row.get::<_, Option<String>>(1)?.map(Slot::new),
             nonce: Nonce::new(row.get::<_, String>(2)?),
@@ -236,6 +237,7 @@ fn claim_next(
         };
         Ok((row.get(0)?, outgoing))
     })?;
+    connection.statement("UPDATE outbox SET attempts = attempts + 1 WHERE id = ?1")?.execute([id])?;
     (row.sending, row.sending_until) = (seq(id), until); // claimed, even if what follows cannot be read
     let posted = match &outgoing.slot {
         Some(slot) => posted(connection, row.id, slot)?,
@@ -245,18 +247,18 @@ fn claim_next(
 }
 
 /// Returns true if the claim has not expired and the message has not been claimed again.
-pub(super) fn holds(connection: &Connection, claimed: &Claim, clock: Timestamp) -> Result<bool, Failure> {
+pub(super) fn holds(connection: &Connection<'_>, claimed: &Claim, clock: Timestamp) -> Result<bool, Failure> {
     let Some(row) = ThreadRow::find(connection, &claimed.thread)? else { return Ok(false) };
     const SQL: &str = "SELECT 1 FROM outbox WHERE id = ?1 AND attempts = ?2";
-    let is_ours = connection.prepare_cached(SQL)?.exists(params![key(row.id, claimed.seq), claimed.attempts + 1])?;
+    let is_ours = connection.statement(SQL)?.exists(params![key(row.id, claimed.seq), claimed.attempts + 1])?;
     Ok(is_ours && row.sending == claimed.seq && row.sending_until > clock)
 }
 
 /// Removes a message, even if it is claimed.
-pub(super) fn remove(connection: &Connection, thread: &ThreadId, seq: Seq, clock: Timestamp) -> Result<(), Failure> {
+pub(super) fn remove(connection: &Connection<'_>, thread: &ThreadId, seq: Seq, clock: Timestamp) -> Result<(), Failure> {
     let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(()) };
     let attempts: Option<u32> = connection
-        .prepare_cached("SELECT attempts FROM outbox WHERE id = ?1")?
+        .statement("SELECT attempts FROM outbox WHERE id = ?1")?
         .query_row([key(row.id, seq)], |row| row.get(0))
         .optional()?;
     let Some(attempts) = attempts else { return Ok(()) };
@@ -268,14 +270,14 @@ pub(super) fn remove(connection: &Connection, thread: &ThreadId, seq: Seq, clock
 /// Records the result of sending a message. A second report about the same message changes nothing.
 /// Returns false if the claim is no longer valid. The thread's row, if there is one, has to be saved.
 pub(super) fn finish(
-    connection: &Connection,
+    connection: &Connection<'_>,
     claimed: &Claim,
     sent: &Sent,
 ) -> Result<(bool, Option<ThreadRow>), Failure> {
     let Some(mut row) = ThreadRow::find(connection, &claimed.thread)? else { return Ok((false, None)) };
     let id = key(row.id, claimed.seq);
     let entry: Option<(Option<String>, bool, u32)> = connection
-        .prepare_cached("SELECT slot, removes, attempts FROM outbox WHERE id = ?1")?
+        .statement("SELECT slot, removes, attempts FROM outbox WHERE id = ?1")?
         .query_row([id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
         .optional()?;
     let Some((slot, removes, attempts)) = entry else { return Ok((false, Some(row))) };
@@ -285,43 +287,43 @@ pub(super) fn finish(
     }
     match sent {
         Sent::Retry(at) => {
-            connection.prepare_cached("UPDATE outbox SET not_before = ?2 WHERE id = ?1")?.execute([id, at.0])?
+            connection.statement("UPDATE outbox SET not_before = ?2 WHERE id = ?1")?.execute([id, at.0])?
         }
         Sent::Deferred(at) => {
             const SQL: &str = "UPDATE outbox SET not_before = ?2, attempts = max(attempts - 1, 0) WHERE id = ?1";
-            connection.prepare_cached(SQL)?.execute([id, at.0])?;
+            connection.statement(SQL)?.execute([id, at.0])?;
             const OUTDATED: &str = "DELETE FROM outbox WHERE id = ?1 AND progress AND attempts = 0 \
                                     AND EXISTS (SELECT 1 FROM outbox WHERE id > ?1 AND id <= ?2 AND slot IS NOT NULL)";
-            connection.prepare_cached(OUTDATED)?.execute([id, row.keys()[1]])?
+            connection.statement(OUTDATED)?.execute([id, row.keys()[1]])?
         }
         Sent::Postponed(at) => {
             const SQL: &str = "UPDATE outbox SET not_before = ?2, attempts = max(attempts, ?3) WHERE id = ?1";
-            connection.prepare_cached(SQL)?.execute(params![id, at.0, TRIED_OFTEN])?
+            connection.statement(SQL)?.execute(params![id, at.0, TRIED_OFTEN])?
         }
         Sent::Failed { reason, at } => {
             const NEWER: &str = "SELECT 1 FROM outbox WHERE id > ?1 AND id <= ?2 AND slot = ?3";
             let is_outdated = slot.is_some()
-                && connection.prepare_cached(NEWER)?.exists(params![id, row.keys()[1], slot.as_deref()])?;
+                && connection.statement(NEWER)?.exists(params![id, row.keys()[1], slot.as_deref()])?;
             if !is_outdated {
                 dead_letters::keep_message(connection, &row.thread, id, reason, *at)?;
             }
-            connection.prepare_cached("DELETE FROM outbox WHERE id = ?1")?.execute([id])?
+            connection.statement("DELETE FROM outbox WHERE id = ?1")?.execute([id])?
         }
         Sent::Delivered(_) | Sent::Dropped => {
-            connection.prepare_cached("DELETE FROM outbox WHERE id = ?1")?.execute([id])?
+            connection.statement("DELETE FROM outbox WHERE id = ?1")?.execute([id])?
         }
     };
     match (slot, sent) {
         (Some(slot), Sent::Delivered(_)) if removes => {
             const SQL: &str = "DELETE FROM slots WHERE thread = ?1 AND slot = ?2";
-            connection.prepare_cached(SQL)?.execute(params![row.id, slot])?;
+            connection.statement(SQL)?.execute(params![row.id, slot])?;
         }
         (Some(slot), Sent::Delivered(Some(at))) => {
             const SQL: &str =
                 "INSERT OR REPLACE INTO slots (thread, slot, channel, ts, card) VALUES (?1, ?2, ?3, ?4, ?5)";
             let card = at.card.as_ref().map(json);
             let values = params![row.id, slot, at.channel.as_str(), at.ts.as_str(), card];
-            connection.prepare_cached(SQL)?.execute(values)?;
+            connection.statement(SQL)?.execute(values)?;
         }
         _ => {}
     }
@@ -334,9 +336,9 @@ pub(super) fn finish(
 }
 
 /// Returns the place of the message that was posted for a slot.
-pub(super) fn posted(connection: &Connection, thread: i64, slot: &Slot) -> Result<Option<Posted>, Failure> {
+pub(super) fn posted(connection: &Connection<'_>, thread: i64, slot: &Slot) -> Result<Option<Posted>, Failure> {
     let mut select =
-        connection.prepare_cached("SELECT channel, ts, card FROM slots WHERE thread = ?1 AND slot = ?2")?;
+        connection.statement("SELECT channel, ts, card FROM slots WHERE thread = ?1 AND slot = ?2")?;
     let read = |row: &rusqlite::Row<'_>| {
         let at = Posted::at(ChannelId::new(row.get::<_, String>(0)?), MessageTs::new(row.get::<_, String>(1)?));
         Ok((at, row.get::<_, Option<String>>(2)?))
@@ -347,7 +349,7 @@ pub(super) fn posted(connection: &Connection, thread: i64, slot: &Slot) -> Resul
 }
 
 /// Sets the time at which the thread's next message may be sent.
-pub(super) fn schedule(connection: &Connection, row: &mut ThreadRow) -> Result<(), Failure> {
+pub(super) fn schedule(connection: &Connection<'_>, row: &mut ThreadRow) -> Result<(), Failure> {
     row.send_at = candidates(connection, row)?.into_iter().map(|next| next.not_before).min();
     Ok(())
 }
@@ -367,11 +369,11 @@ struct Next {
 /// progress message. However, a progress message that was already tried is sent before other
 /// messages of the same slot: if its post arrived unnoticed, it would otherwise remain visible
 /// forever.
-fn candidates(connection: &Connection, row: &ThreadRow) -> Result<Vec<Next>, Failure> {
+fn candidates(connection: &Connection<'_>, row: &ThreadRow) -> Result<Vec<Next>, Failure> {
     // The choice is made here because SQLite would recompile the query for every thread.
     const SQL: &str =
         "SELECT id, not_before, progress, attempts, slot FROM outbox WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
-    let mut select = connection.prepare_cached(SQL)?;
+    let mut select = connection.statement(SQL)?;
     let mut entries = select.query(row.keys())?;
     let mut progress: Vec<(Next, bool, Option<String>)> = Vec::new();
     let (mut first, mut tried_often, mut held_up) = (None, Vec::new(), HashSet::new());
@@ -397,12 +399,12 @@ fn candidates(connection: &Connection, row: &ThreadRow) -> Result<Vec<Next>, Fai
 
 /// Returns the messages, except progress messages, that were due before a given time and are still
 /// waiting.
-pub(super) fn waiting(connection: &Connection, before: Timestamp, limit: usize) -> Result<Vec<Waiting>, Failure> {
+pub(super) fn waiting(connection: &Connection<'_>, before: Timestamp, limit: usize) -> Result<Vec<Waiting>, Failure> {
     const SQL: &str = "SELECT team, channel, root, slot, since, attempts \
                        FROM outbox JOIN threads ON threads.id = outbox.id >> 32 \
                        WHERE since < ?1 AND NOT progress ORDER BY since, outbox.id LIMIT ?2";
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let mut select = connection.prepare_cached(SQL)?;
+    let mut select = connection.statement(SQL)?;
     let found = select.query_map([before.0, limit], |row| {
         let thread = keys::thread(row)?;
         let slot = row.get::<_, Option<String>>(3)?.map(Slot::new);

@@ -5,9 +5,8 @@ use countersign_graph::{
     action::{ActionRecord, Label, Status},
     store::{Claimed, Error, QueuedMessage, Saved},
 };
-use rusqlite::Connection;
 
-use super::{SqliteStore, actions, aside, lists, mailbox, outbox};
+use super::{connection::Connection, SqliteStore, actions, aside, lists, mailbox, outbox};
 use crate::aside::{StoredPlace, reason_of};
 
 impl SqliteStore {
@@ -63,11 +62,11 @@ impl SqliteStore {
         labels: &[Label],
         statuses: &[Status],
         limit: usize,
-        also: impl FnOnce(&Connection) -> T + Send + 'static,
+        also: impl FnOnce(&Connection<'_>) -> T + Send + 'static,
     ) -> Result<(Vec<ActionRecord>, T), Error> {
         let (label_texts, wanted): (Vec<_>, Vec<_>) =
             (labels.iter().map(Label::to_string).collect(), statuses.to_vec());
-        let found = move |connection: &Connection| {
+        let found = move |connection: &Connection<'_>| {
             Ok((actions::list_under(connection, &label_texts, &wanted, limit)?, also(connection)))
         };
         let (records, other) = self.readers.run(found).await?;
@@ -85,7 +84,7 @@ impl SqliteStore {
             self.found.note(place, why);
         }
         let clock = self.clock.now();
-        let set = move |connection: &Connection| {
+        let set = move |connection: &Connection<'_>| {
             unreadable.iter().try_for_each(|(place, why)| aside::set(connection, place, why, clock))
         };
         self.writer.run(set).await

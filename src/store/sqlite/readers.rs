@@ -7,12 +7,11 @@ use std::{
 };
 
 use countersign_graph::store::Error;
-use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use super::failure::Failure;
+use super::{connection::Connection, failure::Failure};
 
-type Job = Box<dyn FnOnce(&Connection) + Send>;
+type Job = Box<dyn FnOnce(&Connection<'_>) + Send>;
 
 /// The channels to the reading threads.
 pub(super) struct Readers {
@@ -28,13 +27,14 @@ impl fmt::Debug for Readers {
 
 impl Readers {
     /// Starts a thread for each connection.
-    pub(super) fn start(connections: impl IntoIterator<Item = Connection>) -> io::Result<Self> {
+    pub(super) fn start(connections: impl IntoIterator<Item = rusqlite::Connection>) -> io::Result<Self> {
         let (jobs, waiting) = mpsc::channel::<Job>();
         let waiting = Arc::new(Mutex::new(waiting));
         let mut threads = Vec::new();
         for connection in connections {
             let waiting = Arc::clone(&waiting);
             let serve = move || {
+                let connection = Connection::new(&connection);
                 loop {
                     let next = waiting.lock().expect("no thread panics while it holds the lock").recv();
                     let Ok(job) = next else { return };
@@ -49,7 +49,7 @@ impl Readers {
     /// Runs a read. Everything that `work` reads is from the same snapshot of the database.
     pub(super) async fn run<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
+        work: impl FnOnce(&Connection<'_>) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Error> {
         let (reply, answer) = oneshot::channel();
         let job: Job = Box::new(move |connection| {
@@ -75,11 +75,11 @@ fn stopped() -> Error {
 }
 
 fn in_transaction<T>(
-    connection: &Connection,
-    work: impl FnOnce(&Connection) -> Result<T, Failure>,
+    connection: &Connection<'_>,
+    work: impl FnOnce(&Connection<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    connection.prepare_cached("BEGIN")?.execute([])?;
+    connection.statement("BEGIN")?.execute([])?;
     let result = work(connection);
-    connection.prepare_cached("COMMIT")?.execute([])?;
+    connection.statement("COMMIT")?.execute([])?;
     result
 }

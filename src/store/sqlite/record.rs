@@ -2,9 +2,10 @@
 
 use countersign_core::{clock::Timestamp, ids::ThreadId};
 use countersign_graph::store::{AuditDraft, AuditEntry, Error, Unchained};
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{OptionalExtension as _, params};
 
 use super::{
+    connection::Connection,
     failure::Failure,
     keys::{bytes, key, name, parse, seq},
     thread_row::ThreadRow,
@@ -25,17 +26,17 @@ impl From<&AuditDraft> for StoredEvent {
 }
 
 /// Appends events to the audit trail.
-pub(super) fn append(connection: &Connection, row: &ThreadRow, events: &[StoredEvent]) -> Result<(), Failure> {
+pub(super) fn append(connection: &Connection<'_>, row: &ThreadRow, events: &[StoredEvent]) -> Result<(), Failure> {
     if events.is_empty() {
         return Ok(());
     }
     const LAST: &str = "SELECT id, hash FROM audit WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT 1";
     let last = connection
-        .prepare_cached(LAST)?
+        .statement(LAST)?
         .query_row(row.keys(), |row| Ok((seq(row.get(0)?), row.get::<_, String>(1)?)))
         .optional()?;
     let (mut seq, mut previous) = last.unwrap_or_default();
-    let mut insert = connection.prepare_cached("INSERT INTO audit (id, hash, event) VALUES (?1, ?2, ?3)")?;
+    let mut insert = connection.statement("INSERT INTO audit (id, hash, event) VALUES (?1, ?2, ?3)")?;
     for StoredEvent { event, unchained } in events {
         seq += 1;
         previous = unchained.hash(&row.thread, seq, &previous);
@@ -79,11 +80,11 @@ impl StoredEntry {
 }
 
 /// Returns the audit trail of a thread, still packed.
-pub(super) fn entries(connection: &Connection, thread: &ThreadId) -> Result<Vec<StoredEntry>, Failure> {
+pub(super) fn entries(connection: &Connection<'_>, thread: &ThreadId) -> Result<Vec<StoredEntry>, Failure> {
     let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(Vec::new()) };
     const SQL: &str = "SELECT id, hash, event IS NOT NULL, coalesce(event, entry, x'') FROM audit \
                        WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
-    let mut select = connection.prepare_cached(SQL)?;
+    let mut select = connection.statement(SQL)?;
     let rows = select.query_map(row.keys(), |row| {
         let content = if row.get(2)? { Content::Event(bytes(row, 3)?) } else { Content::Entry(bytes(row, 3)?) };
         Ok(StoredEntry { seq: seq(row.get(0)?), hash: name(row, 1)?, content })
@@ -107,8 +108,8 @@ pub(super) fn read(entries: Vec<StoredEntry>, mut unreadable: impl FnMut(u64, Er
 }
 
 /// Replaces an entry, in which something was hidden.
-pub(super) fn replace(connection: &Connection, row: &ThreadRow, entry: &AuditEntry) -> Result<(), Failure> {
+pub(super) fn replace(connection: &Connection<'_>, row: &ThreadRow, entry: &AuditEntry) -> Result<(), Failure> {
     const SQL: &str = "UPDATE audit SET event = NULL, entry = ?3 WHERE id = ?1 AND hash = ?2";
-    connection.prepare_cached(SQL)?.execute(params![key(row.id, entry.seq), entry.hash, packed(entry)])?;
+    connection.statement(SQL)?.execute(params![key(row.id, entry.seq), entry.hash, packed(entry)])?;
     Ok(())
 }

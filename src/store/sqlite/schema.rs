@@ -21,6 +21,7 @@ const MIGRATIONS: &[&str] = &[
     RECENT,
     WRITTEN_ONCE,
     HASHED_PARTS,
+    IN_PROGRESS,
 ];
 
 /// Times are in milliseconds. Values that are searched or counted have columns; everything else is
@@ -307,6 +308,18 @@ const WRITTEN_ONCE: &str = "ALTER TABLE actions ADD COLUMN parts BLOB;";
 /// Seals and the hashes of the record's entries are of version 4, which earlier programs do not know. Existing ones stay as
 /// they are, and no table changes.
 const HASHED_PARTS: &str = "";
+
+/// Actions that have ended are in no index that depends on the status, so a status that follows another one changes none.
+/// A write with steps is recognized by the id in their row ([`super::steps`]).
+const IN_PROGRESS: &str = "
+ALTER TABLE actions ADD COLUMN ended INTEGER NOT NULL DEFAULT 0;
+UPDATE actions SET ended = 1 WHERE status NOT IN ('pending', 'approved', 'intent');
+DROP INDEX actions_by_status;
+DROP INDEX actions_of_thread;
+CREATE INDEX actions_in_progress ON actions (requested_at) WHERE ended = 0;
+CREATE INDEX actions_of_thread ON actions (thread) WHERE ended = 0;
+ALTER TABLE steps ADD COLUMN commit_id TEXT;
+";
 
 /// Returns the newest schema version that this program knows.
 pub(super) fn known() -> u32 {

@@ -1,17 +1,18 @@
 //! The steps of a thread. Those that were written together are one row, which is packed as a whole: steps that follow each
 //! other have much in common.
 //!
-//! The key of a row is the version after its last step. A step is two lines: its difference, which is read alone when a
+//! The key of a row is the version after its last step, and the row has the id of the write, by which a repeat is recognized. A step is two lines: its difference, which is read alone when a
 //! thread is loaded, and the rest of its record.
 
-use countersign_core::ids::ThreadId;
+use countersign_core::ids::{CommitId, ThreadId};
 use countersign_graph::{
     json::Json,
     store::{Error, StepRecord, Version},
 };
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Row, params};
 
 use super::{
+    connection::Connection,
     failure::Failure,
     keys::{bytes, key, parse, seq},
     thread_row::ThreadRow,
@@ -29,10 +30,26 @@ pub(super) fn pack(steps: &[StepRecord]) -> Vec<u8> {
 }
 
 /// Writes steps that were packed, after which the thread has the version of the row.
-pub(super) fn insert(connection: &Connection, row: &ThreadRow, steps: &[u8]) -> Result<(), Failure> {
-    let mut insert = connection.prepare_cached("INSERT INTO steps (id, step) VALUES (?1, ?2)")?;
-    insert.execute(params![key(row.id, row.version), steps])?;
+pub(super) fn insert(
+    connection: &Connection<'_>,
+    row: &ThreadRow,
+    steps: &[u8],
+    commit: &CommitId,
+) -> Result<(), Failure> {
+    let mut insert = connection.statement("INSERT INTO steps (id, step, commit_id) VALUES (?1, ?2, ?3)")?;
+    insert.execute(params![key(row.id, row.version), steps, commit.as_str()])?;
     Ok(())
+}
+
+/// Returns true if a write with this id added the steps after which the thread had this version.
+pub(super) fn are_of(
+    connection: &Connection<'_>,
+    row: &ThreadRow,
+    version: Version,
+    commit: &CommitId,
+) -> Result<bool, Failure> {
+    let mut select = connection.statement("SELECT 1 FROM steps WHERE id = ?1 AND commit_id = ?2")?;
+    Ok(select.exists(params![key(row.id, version), commit.as_str()])?)
 }
 
 /// Steps that were written together, still packed.
@@ -66,8 +83,8 @@ impl StoredSteps {
 }
 
 /// Returns the steps after a version, up to that of the row.
-pub(super) fn after(connection: &Connection, row: &ThreadRow, version: Version) -> Result<Vec<StoredSteps>, Failure> {
-    let mut select = connection.prepare_cached("SELECT id, step FROM steps WHERE id > ?1 AND id <= ?2 ORDER BY id")?;
+pub(super) fn after(connection: &Connection<'_>, row: &ThreadRow, version: Version) -> Result<Vec<StoredSteps>, Failure> {
+    let mut select = connection.statement("SELECT id, step FROM steps WHERE id > ?1 AND id <= ?2 ORDER BY id")?;
     let rows = select.query_map([key(row.id, version), key(row.id, row.version)], StoredSteps::read)?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
@@ -86,7 +103,7 @@ pub(super) fn deltas(steps: &[StoredSteps], after: Version) -> Result<Vec<Json>,
 
 /// Returns the steps after a version: at least `limit` of them, if there are as many.
 pub(super) fn list(
-    connection: &Connection,
+    connection: &Connection<'_>,
     thread: &ThreadId,
     after: Version,
     limit: usize,
@@ -94,7 +111,7 @@ pub(super) fn list(
     let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(Vec::new()) };
     const SQL: &str = "SELECT id, step FROM steps WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3";
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let mut select = connection.prepare_cached(SQL)?;
+    let mut select = connection.statement(SQL)?;
     let rows = select.query_map(params![key(row.id, after), row.keys()[1], limit], StoredSteps::read)?;
     Ok(rows.collect::<Result<_, _>>()?)
 }

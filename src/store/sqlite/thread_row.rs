@@ -6,9 +6,10 @@ use countersign_core::{
     ids::{ChannelId, GraphName, MessageTs, TeamId, ThreadId},
 };
 use countersign_graph::store::{Error, Lease, Seq, Version};
-use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
+use rusqlite::{OptionalExtension as _, Row, ToSql, params};
 
 use super::{
+    connection::Connection,
     failure::Failure,
     keys::{int, key, last, name, uint},
 };
@@ -45,8 +46,8 @@ struct Indexed {
 macro_rules! select_where {
     ($condition:literal) => {
         concat!(
-            "SELECT id, team, channel, root, known, version, last_seq, fence, lease_worker, lease_until, ready_at, ",
-            "send_at, sending, sending_until, graph FROM threads WHERE ",
+            "SELECT id, known, version, last_seq, fence, lease_worker, lease_until, ready_at, send_at, sending, ",
+            "sending_until, graph, team, channel, root FROM threads WHERE ",
             $condition
         )
     };
@@ -54,38 +55,53 @@ macro_rules! select_where {
 
 impl ThreadRow {
     /// Returns the row of a thread, if there is one.
-    pub(super) fn find(connection: &Connection, thread: &ThreadId) -> Result<Option<Self>, Failure> {
-        let mut select = connection.prepare_cached(select_where!("root = ?1 AND channel = ?2 AND team = ?3"))?;
+    pub(super) fn find(connection: &Connection<'_>, thread: &ThreadId) -> Result<Option<Self>, Failure> {
+        let mut select = connection.statement(select_where!("root = ?1 AND channel = ?2 AND team = ?3"))?;
         let values = [thread.root.as_str(), thread.channel.as_str(), thread.team.as_str()];
-        Ok(select.query_row(values, Self::read).optional()?)
+        Ok(select.query_row(values, |row| Self::read(row, thread.clone())).optional()?)
     }
 
     /// Returns the row with this id, which must exist.
-    pub(super) fn get(connection: &Connection, id: i64) -> Result<Self, Failure> {
-        Ok(connection.prepare_cached(select_where!("id = ?1"))?.query_row([id], Self::read)?)
+    pub(super) fn get(connection: &Connection<'_>, id: i64) -> Result<Self, Failure> {
+        Ok(connection.statement(select_where!("id = ?1"))?.query_row([id], Self::read_all)?)
     }
 
     /// Returns the row with this id, if there is one.
-    pub(super) fn try_get(connection: &Connection, id: i64) -> Result<Option<Self>, Failure> {
-        Ok(connection.prepare_cached(select_where!("id = ?1"))?.query_row([id], Self::read).optional()?)
+    pub(super) fn try_get(connection: &Connection<'_>, id: i64) -> Result<Option<Self>, Failure> {
+        Ok(connection.statement(select_where!("id = ?1"))?.query_row([id], Self::read_all).optional()?)
     }
 
     /// Returns the row of a thread, and inserts it if there is none. A new row is not `known`: the
     /// thread is not one of the bot's threads yet.
-    pub(super) fn find_or_insert(connection: &Connection, thread: &ThreadId, now: Timestamp) -> Result<Self, Failure> {
+    pub(super) fn find_or_insert(connection: &Connection<'_>, thread: &ThreadId, now: Timestamp) -> Result<Self, Failure> {
         if let Some(row) = Self::find(connection, thread)? {
             return Ok(row);
         }
         const SQL: &str = "INSERT INTO threads (team, channel, root, known, updated_at) VALUES (?1, ?2, ?3, 0, ?4)";
         let values = params![thread.team.as_str(), thread.channel.as_str(), thread.root.as_str(), now.0];
-        connection.prepare_cached(SQL)?.execute(values)?;
-        Self::get(connection, connection.last_insert_rowid())
+        connection.statement(SQL)?.execute(values)?;
+        Ok(Self {
+            id: connection.last_insert_rowid(),
+            thread: thread.clone(),
+            known: false,
+            graph: GraphName::default(),
+            version: 0,
+            last_seq: 0,
+            fence: 0,
+            worker: None,
+            lease_until: Timestamp(0),
+            ready_at: None,
+            send_at: None,
+            sending: 0,
+            sending_until: Timestamp(0),
+            stored: Indexed::default(),
+        })
     }
 
     /// Writes the row. A column that is set is written to all of its indexes, even if its value is the same. So the columns
     /// of each of the two large indexes are set only if one of them has changed. `threads_overheard` has no threads that
     /// are known.
-    pub(super) fn save(self, connection: &Connection, now: Timestamp) -> Result<(), Failure> {
+    pub(super) fn save(self, connection: &Connection<'_>, now: Timestamp) -> Result<(), Failure> {
         macro_rules! update {
             ($($indexed:literal)?) => {
                 concat!(
@@ -112,7 +128,7 @@ impl ThreadRow {
             (false, true) => update!("send_at = ?10, sending_until = ?11"),
             (true, true) => update!("ready_at = ?10, lease_until = ?11, send_at = ?12, sending_until = ?13"),
         };
-        connection.prepare_cached(sql)?.execute(values.as_slice())?;
+        connection.statement(sql)?.execute(values.as_slice())?;
         Ok(())
     }
 
@@ -155,26 +171,28 @@ impl ThreadRow {
         [key(self.id, 0), last(self.id)]
     }
 
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    fn read_all(row: &Row<'_>) -> rusqlite::Result<Self> {
         let text = |column| name(row, column);
+        let (team, channel, root) = (TeamId::new(text(12)?), ChannelId::new(text(13)?), MessageTs::new(text(14)?));
+        Self::read(row, ThreadId { team, channel, root })
+    }
+
+    /// Reads the row of this thread.
+    fn read(row: &Row<'_>, thread: ThreadId) -> rusqlite::Result<Self> {
         let mut read = Self {
             id: row.get(0)?,
-            thread: ThreadId {
-                team: TeamId::new(text(1)?),
-                channel: ChannelId::new(text(2)?),
-                root: MessageTs::new(text(3)?),
-            },
-            known: row.get(4)?,
-            version: uint(row.get(5)?),
-            last_seq: uint(row.get(6)?),
-            fence: uint(row.get(7)?),
-            worker: row.get(8)?,
-            lease_until: Timestamp(row.get(9)?),
-            ready_at: row.get::<_, Option<i64>>(10)?.map(Timestamp),
-            send_at: row.get::<_, Option<i64>>(11)?.map(Timestamp),
-            sending: uint(row.get(12)?),
-            sending_until: Timestamp(row.get(13)?),
-            graph: GraphName::new(row.get::<_, String>(14)?),
+            thread,
+            known: row.get(1)?,
+            version: uint(row.get(2)?),
+            last_seq: uint(row.get(3)?),
+            fence: uint(row.get(4)?),
+            worker: row.get(5)?,
+            lease_until: Timestamp(row.get(6)?),
+            ready_at: row.get::<_, Option<i64>>(7)?.map(Timestamp),
+            send_at: row.get::<_, Option<i64>>(8)?.map(Timestamp),
+            sending: uint(row.get(9)?),
+            sending_until: Timestamp(row.get(10)?),
+            graph: GraphName::new(row.get::<_, String>(11)?),
             stored: Indexed::default(),
         };
         read.stored = read.indexed();

@@ -24,10 +24,10 @@
 use std::{fmt, io, sync::Arc, thread::JoinHandle};
 
 use countersign_graph::store::Error;
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::ErrorCode;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{failure::Failure, files::Files};
+use super::{connection::Connection, failure::Failure, files::Files};
 
 /// The maximum number of operations that share a commit.
 const MAX_BATCH: usize = 256;
@@ -58,10 +58,10 @@ impl fmt::Debug for Writer {
 
 impl Writer {
     /// Starts the thread. `files` are watched; `None` if the store is read-only.
-    pub(super) fn start(connection: Connection, files: Option<Files>) -> io::Result<Self> {
+    pub(super) fn start(connection: rusqlite::Connection, files: Option<Files>) -> io::Result<Self> {
         let (jobs, waiting) = mpsc::channel(MAX_WAITING);
         let thread = std::thread::Builder::new().name("sqlite-writer".to_owned()).spawn(move || {
-            serve(&connection, files.as_ref(), waiting);
+            serve(&Connection::new(&connection), files.as_ref(), waiting);
         })?;
         Ok(Self { jobs: Some(jobs), thread: Some(thread) })
     }
@@ -70,7 +70,7 @@ impl Writer {
     /// The operation may be run more than once; the writes of earlier runs are rolled back.
     pub(super) async fn run<T: Send + 'static>(
         &self,
-        work: impl Fn(&Connection) -> Result<T, Failure> + Send + 'static,
+        work: impl Fn(&Connection<'_>) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Error> {
         self.run_with(Durable::Now, work).await
     }
@@ -79,7 +79,7 @@ impl Writer {
     pub(super) async fn run_with<T: Send + 'static>(
         &self,
         sync: Durable,
-        work: impl Fn(&Connection) -> Result<T, Failure> + Send + 'static,
+        work: impl Fn(&Connection<'_>) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Error> {
         let (reply, answer) = oneshot::channel();
         let job = Box::new(Task { work, sync, result: None, reply });
@@ -108,7 +108,7 @@ type Committed = Result<(), Arc<dyn std::error::Error + Send + Sync>>;
 /// A queued operation.
 trait Job: Send {
     /// Runs the operation. Returns false if its writes must be rolled back.
-    fn run(&mut self, connection: &Connection) -> bool;
+    fn run(&mut self, connection: &Connection<'_>) -> bool;
 
     /// Returns the time at which its writes have to be on disk.
     fn sync(&self) -> Durable;
@@ -126,10 +126,10 @@ struct Task<W, T> {
 
 impl<W, T> Job for Task<W, T>
 where
-    W: Fn(&Connection) -> Result<T, Failure> + Send,
+    W: Fn(&Connection<'_>) -> Result<T, Failure> + Send,
     T: Send,
 {
-    fn run(&mut self, connection: &Connection) -> bool {
+    fn run(&mut self, connection: &Connection<'_>) -> bool {
         self.result.insert((self.work)(connection)).is_ok()
     }
 
@@ -146,7 +146,7 @@ where
     }
 }
 
-fn serve(connection: &Connection, files: Option<&Files>, mut waiting: mpsc::Receiver<Box<dyn Job>>) {
+fn serve(connection: &Connection<'_>, files: Option<&Files>, mut waiting: mpsc::Receiver<Box<dyn Job>>) {
     let check = || files.map_or(Ok(()), Files::check);
     let mut batch = Vec::with_capacity(MAX_BATCH);
     let mut log = Log::default();
@@ -172,7 +172,7 @@ struct Log {
     in_doubt: bool,
 }
 
-fn commit(connection: &Connection, log: &mut Log, batch: &mut [Box<dyn Job>]) -> Committed {
+fn commit(connection: &Connection<'_>, log: &mut Log, batch: &mut [Box<dyn Job>]) -> Committed {
     let written = if log.in_doubt { write_log_again(connection) } else { Ok(()) };
     let committed = written.and_then(|()| {
         log.in_doubt = false;
@@ -198,7 +198,7 @@ fn is_of_the_disk(error: &rusqlite::Error) -> bool {
 }
 
 /// Writes everything that is in the log to the database, syncs that, and begins a new log.
-fn write_log_again(connection: &Connection) -> rusqlite::Result<()> {
+fn write_log_again(connection: &Connection<'_>) -> rusqlite::Result<()> {
     let is_read: bool = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
     match is_read {
         false => Ok(()),
@@ -211,7 +211,7 @@ fn write_log_again(connection: &Connection) -> rusqlite::Result<()> {
 
 /// Runs a batch in one transaction. `setting` is what the connection is set to.
 fn transact(
-    connection: &Connection,
+    connection: &Connection<'_>,
     setting: &mut Option<Durable>,
     batch: &mut [Box<dyn Job>],
 ) -> rusqlite::Result<()> {
@@ -242,7 +242,7 @@ fn transact(
 }
 
 /// Runs each operation in a savepoint of its own, in one transaction.
-fn transact_each(connection: &Connection, batch: &mut [Box<dyn Job>], durable: Durable) -> rusqlite::Result<()> {
+fn transact_each(connection: &Connection<'_>, batch: &mut [Box<dyn Job>], durable: Durable) -> rusqlite::Result<()> {
     let changes_before = connection.total_changes();
     run(connection, "BEGIN IMMEDIATE")?;
     for job in batch {
@@ -256,7 +256,7 @@ fn transact_each(connection: &Connection, batch: &mut [Box<dyn Job>], durable: D
 }
 
 /// Commits, and counts the commit if it wrote something and was synced.
-fn end(connection: &Connection, changes_before: u64, durable: Durable) -> rusqlite::Result<()> {
+fn end(connection: &Connection<'_>, changes_before: u64, durable: Durable) -> rusqlite::Result<()> {
     run(connection, "COMMIT")?;
     if durable == Durable::Now && connection.total_changes() > changes_before {
         metrics::counter!("countersign_store_synced_writes_total").increment(1);
@@ -264,8 +264,8 @@ fn end(connection: &Connection, changes_before: u64, durable: Durable) -> rusqli
     Ok(())
 }
 
-fn run(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
-    connection.prepare_cached(sql)?.execute([]).map(drop)
+fn run(connection: &Connection<'_>, sql: &'static str) -> rusqlite::Result<()> {
+    connection.statement(sql)?.execute([]).map(drop)
 }
 
 #[cfg(test)]
@@ -283,7 +283,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_operation_that_fails_rolls_back_only_its_own_changes() {
-        let connection = Connection::open_in_memory().unwrap();
+        let connection = rusqlite::Connection::open_in_memory().unwrap();
         connection.execute_batch("CREATE TABLE t (n INTEGER PRIMARY KEY)").unwrap();
         let writer = Writer::start(connection, None).unwrap();
         let (one, two, three, again) = tokio::join!(
@@ -301,8 +301,8 @@ mod tests {
 
     #[tokio::test]
     async fn the_log_is_written_to_the_database_only_after_a_synced_commit() {
-        let writer = Writer::start(Connection::open_in_memory().unwrap(), None).unwrap();
-        let pages = |c: &Connection| Ok(c.query_row("PRAGMA wal_autocheckpoint", [], |row| row.get::<_, i64>(0))?);
+        let writer = Writer::start(rusqlite::Connection::open_in_memory().unwrap(), None).unwrap();
+        let pages = |c: &Connection<'_>| Ok(c.query_row("PRAGMA wal_autocheckpoint", [], |row| row.get::<_, i64>(0))?);
         assert_eq!(writer.run_with(Durable::Later, pages).await.unwrap(), 0);
         assert_eq!(writer.run(pages).await.unwrap(), 4000);
     }
@@ -311,13 +311,13 @@ mod tests {
     async fn what_was_not_synced_is_written_again_after_a_commit_that_failed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("store");
-        let connection = Connection::open(&path).unwrap();
+        let connection = rusqlite::Connection::open(&path).unwrap();
         connection.pragma_update(None, "journal_mode", "wal").unwrap();
         let tables = "PRAGMA foreign_keys = ON; CREATE TABLE t (n INTEGER PRIMARY KEY); \
                       CREATE TABLE later (n REFERENCES t DEFERRABLE INITIALLY DEFERRED)";
         connection.execute_batch(tables).unwrap();
         let writer = Writer::start(connection, None).unwrap();
-        let add = |c: &Connection| Ok(c.execute("INSERT INTO t VALUES (1)", [])?);
+        let add = |c: &Connection<'_>| Ok(c.execute("INSERT INTO t VALUES (1)", [])?);
         writer.run_with(Durable::Later, add).await.unwrap();
 
         // The commit itself fails, as it does if the disk cannot sync.
@@ -326,7 +326,7 @@ mod tests {
         insert(&writer, 2, false).await.unwrap();
 
         std::fs::copy(&path, dir.path().join("without-log")).unwrap();
-        let on_disk = Connection::open(dir.path().join("without-log")).unwrap();
+        let on_disk = rusqlite::Connection::open(dir.path().join("without-log")).unwrap();
         let sum: i64 = on_disk.query_row("SELECT sum(n) FROM t", [], |row| row.get(0)).unwrap();
         assert_eq!(sum, 1, "the first is in the database, and the log has only what came later");
         let sum: i64 = writer.run(|c| Ok(c.query_row("SELECT sum(n) FROM t", [], |row| row.get(0))?)).await.unwrap();
