@@ -211,7 +211,7 @@ impl<S: State> Engine<S> {
                 },
                 Cursor::At { node, attempt, ended } => match self.stop_between(&mut session, ended.as_ref()).await? {
                     Some(by) => self.end_stopped(&mut session, &node, self.clock.now(), by).await?,
-                    None => self.run_node(&mut session, &node, attempt, ended).await?,
+                    None => Box::pin(self.run_node(&mut session, &node, attempt, ended)).await?,
                 },
                 Cursor::Performing { action, node } => Box::pin(self.carry_out(&mut session, &action, &node)).await?,
             };

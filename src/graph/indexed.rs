@@ -3,7 +3,7 @@
 //! The places are noted while the library writes the text, by its formatter.
 
 use std::{
-    cell::RefCell,
+    cell::Cell,
     io::{self, Write},
     ops::Range,
 };
@@ -14,7 +14,7 @@ use serde_json::{
     ser::{CompactFormatter, Formatter},
 };
 
-use super::json::{Json, Output};
+use super::json::Json;
 
 /// A JSON text with the places of its parts.
 #[derive(Clone, Debug)]
@@ -41,12 +41,13 @@ impl Indexed {
     ///
     /// As [`Json::of`].
     pub(crate) fn of<T: Serialize + ?Sized>(data: &T) -> Self {
-        let (output, places) = (RefCell::new(Vec::with_capacity(8192)), RefCell::new(Vec::with_capacity(512)));
-        let formatter = IndexFormatter { output: &output, places: &places, open: Vec::new() };
-        let written = data.serialize(&mut Serializer::with_formatter(Output(&output), formatter));
-        written.expect("stored data is plain data with text keys");
-        let text = String::from_utf8(output.into_inner()).expect("JSON is UTF-8");
-        Self { json: Json::written(text), places: places.into_inner() }
+        let (length, mut places) = (Cell::new(0), Vec::with_capacity(512));
+        let output = Measured { bytes: Vec::with_capacity(8192), length: &length };
+        let formatter = IndexFormatter { length: &length, places: &mut places, open: Vec::with_capacity(16) };
+        let mut serializer = Serializer::with_formatter(output, formatter);
+        data.serialize(&mut serializer).expect("stored data is plain data with text keys");
+        let text = String::from_utf8(serializer.into_inner().bytes).expect("JSON is UTF-8");
+        Self { json: Json::written(text), places }
     }
 
     /// Returns the same without room for further places, to be kept.
@@ -118,32 +119,57 @@ impl<'t> Part<'t> {
     }
 }
 
+/// An output whose length its formatter knows.
+struct Measured<'o> {
+    bytes: Vec<u8>,
+    length: &'o Cell<usize>,
+}
+
+impl Write for Measured<'_> {
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_all(bytes).map(|()| bytes.len())
+    }
+
+    #[inline]
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.bytes.extend_from_slice(bytes);
+        self.length.set(self.bytes.len());
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// A formatter that notes the places of members and elements.
 struct IndexFormatter<'o> {
-    output: &'o RefCell<Vec<u8>>,
-    places: &'o RefCell<Vec<Place>>,
+    /// The length of what is written.
+    length: &'o Cell<usize>,
+    places: &'o mut Vec<Place>,
     /// The positions in `places` of the members and elements that are being written.
     open: Vec<usize>,
 }
 
 impl IndexFormatter<'_> {
-    fn position(&self) -> usize {
-        self.output.borrow().len()
-    }
-
     fn begin(&mut self) {
-        let at = self.position();
-        let mut places = self.places.borrow_mut();
-        self.open.push(places.len());
-        places.push(Place { name: at..at, value: at..at, contains: 0 });
+        let at = self.length.get();
+        self.open.push(self.places.len());
+        self.places.push(Place { name: at..at, value: at..at, contains: 0 });
     }
 
     fn end(&mut self) {
-        let (at, place) = (self.position(), self.open.pop().expect("a part has begun"));
-        let mut places = self.places.borrow_mut();
-        let contains = places.len() - place - 1;
-        let place = &mut places[place];
-        (place.value.end, place.contains) = (at, contains);
+        let place = self.open.pop().expect("a part has begun");
+        let contains = self.places.len() - place - 1;
+        let place = &mut self.places[place];
+        (place.value.end, place.contains) = (self.length.get(), contains);
+    }
+
+    /// Returns the member that is being written.
+    fn member(&mut self) -> &mut Place {
+        let member = *self.open.last().expect("a member has begun");
+        &mut self.places[member]
     }
 }
 
@@ -166,17 +192,13 @@ impl Formatter for IndexFormatter<'_> {
     }
 
     fn end_object_key<W: ?Sized + Write>(&mut self, _: &mut W) -> io::Result<()> {
-        let at = self.position();
-        let member = *self.open.last().expect("a member has begun");
-        self.places.borrow_mut()[member].name.end = at;
+        self.member().name.end = self.length.get();
         Ok(())
     }
 
     fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
         CompactFormatter.begin_object_value(writer)?;
-        let at = self.position();
-        let member = *self.open.last().expect("a member has begun");
-        self.places.borrow_mut()[member].value.start = at;
+        self.member().value.start = self.length.get();
         Ok(())
     }
 

@@ -1,5 +1,7 @@
 //! The parts of a record that hardly ever change, so that a store can keep them apart.
 
+use std::sync::LazyLock;
+
 use countersign_core::reply::Card;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -17,6 +19,15 @@ pub struct Parts {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     undo: Option<Shared<Undo>>,
 }
+
+/// Parts without content, which are written as JSON only once.
+static NOTHING: LazyLock<Parts> = LazyLock::new(|| Parts {
+    parameters: Shared::default(),
+    preconditions: Shared::default(),
+    policy: Shared::default(),
+    card: Shared::default(),
+    undo: None,
+});
 
 impl Parts {
     /// Returns the parts of a record.
@@ -51,14 +62,7 @@ impl ActionRecord {
     /// Returns the record with nothing in place of its [`Parts`].
     #[must_use]
     pub fn without_parts(&self) -> Self {
-        Self {
-            parameters: Shared::default(),
-            preconditions: Shared::default(),
-            policy: Shared::default(),
-            card: Shared::default(),
-            undo: None,
-            ..self.clone()
-        }
+        self.clone().with_parts(NOTHING.clone())
     }
 
     /// Returns the record with these parts.
