@@ -10,7 +10,7 @@ use serde::{
     Deserialize, Serialize,
     de::{DeserializeOwned, Error as _},
 };
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 use uuid::Uuid;
 
 use super::{
@@ -355,7 +355,7 @@ where
     D: serde::Deserializer<'de>,
     T: Default + DeserializeOwned,
 {
-    Ok(serde_json::from_value(Value::deserialize(deserializer)?).unwrap_or_default())
+    Ok(serde_json::from_str(Box::<RawValue>::deserialize(deserializer)?.get()).unwrap_or_default())
 }
 
 /// Reads the entries of a list that can be parsed, and leaves the others out.
@@ -364,8 +364,9 @@ where
     D: serde::Deserializer<'de>,
     T: DeserializeOwned,
 {
-    let Value::Array(entries) = Value::deserialize(deserializer)? else { return Ok(Vec::new()) };
-    Ok(entries.into_iter().filter_map(|entry| serde_json::from_value(entry).ok()).collect())
+    let list = Box::<RawValue>::deserialize(deserializer)?;
+    let entries: Vec<&RawValue> = serde_json::from_str(list.get()).unwrap_or_default();
+    Ok(entries.into_iter().filter_map(|entry| serde_json::from_str(entry.get()).ok()).collect())
 }
 
 #[cfg(test)]
