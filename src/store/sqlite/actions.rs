@@ -130,7 +130,11 @@ fn label(connection: &Connection<'_>, id: i64, change: &StoredAction) -> Result<
 }
 
 /// Returns an action of a thread, still serialized.
-pub(super) fn find(connection: &Connection<'_>, thread: &ThreadId, id: &ActionId) -> Result<Option<StoredRecord>, Failure> {
+pub(super) fn find(
+    connection: &Connection<'_>,
+    thread: &ThreadId,
+    id: &ActionId,
+) -> Result<Option<StoredRecord>, Failure> {
     let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(None) };
     const SQL: &str = "SELECT record, parts FROM actions WHERE thread = ?1 AND action = ?2";
     let mut select = connection.statement(SQL)?;

@@ -18,7 +18,12 @@ use crate::aside::{StoredPlace, UnreadableEntries};
 const MAX_ROWS: i64 = 500;
 
 /// Sets an unreadable entry aside. An entry that stays where it is, is only recorded.
-pub(super) fn set(connection: &Connection<'_>, place: &StoredPlace, why: &str, clock: Timestamp) -> Result<(), Failure> {
+pub(super) fn set(
+    connection: &Connection<'_>,
+    place: &StoredPlace,
+    why: &str,
+    clock: Timestamp,
+) -> Result<(), Failure> {
     const MAILBOX: &str = "INSERT OR REPLACE INTO set_aside (place, at, why, columns, content) \
         SELECT ?2, ?3, ?4, json_object('at', at), CAST(mail AS BLOB) FROM mailbox WHERE id = ?1";
     const MESSAGE: &str = "INSERT OR REPLACE INTO set_aside (place, at, why, columns, content) \
@@ -63,7 +68,11 @@ pub(super) fn list(connection: &Connection<'_>, limit: usize) -> Result<Vec<Unre
 }
 
 /// Puts back the entries that this process can read and did not set aside itself.
-pub(super) fn put_back(connection: &Connection<'_>, found: &UnreadableEntries, clock: Timestamp) -> Result<(), Failure> {
+pub(super) fn put_back(
+    connection: &Connection<'_>,
+    found: &UnreadableEntries,
+    clock: Timestamp,
+) -> Result<(), Failure> {
     const SQL: &str = "SELECT place, content FROM set_aside WHERE content IS NOT NULL ORDER BY at LIMIT ?1";
     let mut select = connection.statement(SQL)?;
     let rows = select.query_map([MAX_ROWS], |row| Ok((name(row, 0)?, row.get::<_, Vec<u8>>(1)?)))?;
@@ -92,13 +101,13 @@ fn restore(connection: &Connection<'_>, place: &StoredPlace, clock: Timestamp) -
     };
     match place {
         StoredPlace::Mailbox(thread, seq) => {
-            let mut row = ThreadRow::find_or_insert(connection, thread, clock)?;
+            let mut row = ThreadRow::find_or_insert(connection, thread, None, clock)?;
             reinsert(MAILBOX, key(row.id, *seq))?;
             row.wake(clock);
             row.save(connection, clock)?;
         }
         StoredPlace::Message(thread, seq) => {
-            let mut row = ThreadRow::find_or_insert(connection, thread, clock)?;
+            let mut row = ThreadRow::find_or_insert(connection, thread, None, clock)?;
             reinsert(MESSAGE, key(row.id, *seq))?;
             outbox::schedule(connection, &mut row)?;
             row.save(connection, clock)?;

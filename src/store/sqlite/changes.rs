@@ -11,8 +11,8 @@ use countersign_graph::{
 use rusqlite::params;
 
 use super::{
-    connection::Connection,
     actions::{self, StoredAction},
+    connection::Connection,
     failure::Failure,
     inbox,
     keys::{int, json},
@@ -141,9 +141,13 @@ fn find_repeat(
 
 /// Writes without a lease; implements [`countersign_graph::store::Store::apply`]. Returns the thread's row, which has to be
 /// saved.
-pub(super) fn apply(connection: &Connection<'_>, changes: &StoredChanges, clock: Timestamp) -> Result<ThreadRow, Failure> {
+pub(super) fn apply(
+    connection: &Connection<'_>,
+    changes: &StoredChanges,
+    clock: Timestamp,
+) -> Result<ThreadRow, Failure> {
     debug_assert!(changes.steps == 0 && changes.snapshot.is_none(), "a step needs a lease");
-    let mut row = ThreadRow::find_or_insert(connection, &changes.thread, clock)?;
+    let mut row = ThreadRow::find_or_insert(connection, &changes.thread, None, clock)?;
     if recent::find_commit(connection, &row, &changes.commit, clock)?.is_some() {
         return Ok(row);
     }

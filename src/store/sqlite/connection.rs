@@ -5,7 +5,7 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::HashMap,
+    collections::BTreeMap,
     ops::{Deref, DerefMut},
 };
 
@@ -15,7 +15,7 @@ use rusqlite::{PrepFlags, Statement};
 pub(super) struct Connection<'c> {
     raw: &'c rusqlite::Connection,
     /// The position of each statement, by the address and the length of its text.
-    positions: RefCell<HashMap<(usize, usize), usize>>,
+    positions: RefCell<BTreeMap<(usize, usize), usize>>,
     /// The statements; one that is in use is not there.
     statements: RefCell<Vec<Cell<Option<Statement<'c>>>>>,
 }

@@ -127,7 +127,12 @@ pub(super) fn list(connection: &Connection<'_>, limit: usize) -> Result<Vec<Stor
 }
 
 /// Puts a dead letter back, to be sent or handled again.
-pub(super) fn send_again(connection: &Connection<'_>, id: i64, now: Timestamp, clock: Timestamp) -> Result<bool, Failure> {
+pub(super) fn send_again(
+    connection: &Connection<'_>,
+    id: i64,
+    now: Timestamp,
+    clock: Timestamp,
+) -> Result<bool, Failure> {
     let sql = format!("DELETE FROM dead_letters WHERE id = ?1 RETURNING {COLUMNS}");
     let letter = connection.prepare_cached(&sql)?.query_row([id], StoredDeadLetter::read_row).optional()?;
     let Some(letter) = letter else { return Ok(false) };
@@ -140,7 +145,7 @@ pub(super) fn send_again(connection: &Connection<'_>, id: i64, now: Timestamp, c
     };
     let outgoing: Outgoing = parse(&letter.entry, "an undelivered message")?;
     let outgoing = Outgoing { not_before: now, ..outgoing };
-    let mut row = ThreadRow::find_or_insert(connection, &thread, clock)?;
+    let mut row = ThreadRow::find_or_insert(connection, &thread, None, clock)?;
     outbox::put(connection, &mut row, &[StoredOutgoing::from(&outgoing)])?;
     const TRIED: &str = "UPDATE outbox SET attempts = 1 WHERE id BETWEEN ?1 AND ?2 AND nonce = ?3";
     let [first, last] = row.keys();

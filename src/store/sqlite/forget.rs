@@ -5,8 +5,9 @@ use countersign_graph::store::{Forget, UNFINISHED};
 use rusqlite::params;
 
 use super::{
+    aside,
     connection::Connection,
-    aside, dead_letters,
+    dead_letters,
     failure::Failure,
     keys::{int, json},
     recent, record,

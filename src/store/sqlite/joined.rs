@@ -11,9 +11,9 @@ use countersign_graph::store::{
 };
 
 use super::{
-    connection::Connection,
     SqliteStore,
     changes::{self, StoredChanges},
+    connection::Connection,
     failure::Failure,
     inbox,
     keys::json,
@@ -76,7 +76,8 @@ impl SqliteStore {
             }
             Destination::Inbox { partition, entry, claim } => {
                 let (entry, until) = (json(&entry), claim.map_or(Timestamp(0), |(_, ttl)| clock + ttl));
-                let ingest = move |connection: &Connection<'_>| inbox::ingest(connection, partition, &entry, until, &dedup, at);
+                let ingest =
+                    move |connection: &Connection<'_>| inbox::ingest(connection, partition, &entry, until, &dedup, at);
                 return Ok((self.writer.run(ingest).await?, None));
             }
         };

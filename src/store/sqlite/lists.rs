@@ -74,7 +74,11 @@ pub(super) fn backlog(connection: &Connection<'_>) -> Result<Backlog, Failure> {
 }
 
 /// Returns the bot's threads, the most recently changed first.
-pub(super) fn threads(connection: &Connection<'_>, limit: usize, clock: Timestamp) -> Result<Vec<ThreadSummary>, Failure> {
+pub(super) fn threads(
+    connection: &Connection<'_>,
+    limit: usize,
+    clock: Timestamp,
+) -> Result<Vec<ThreadSummary>, Failure> {
     const SQL: &str = "SELECT team, channel, root, version, updated_at, \
                        lease_until > ?1 OR coalesce(ready_at <= ?1, FALSE), graph \
                        FROM threads WHERE known ORDER BY updated_at DESC, id DESC LIMIT ?2";
@@ -104,10 +108,13 @@ pub(super) fn put_blob(
 }
 
 /// Stores a file that a thread shows.
-pub(super) fn put_file(connection: &Connection<'_>, thread: &ThreadId, hash: &str, bytes: &[u8]) -> Result<(), Failure> {
-    connection
-        .statement("INSERT OR IGNORE INTO files (hash, bytes) VALUES (?1, ?2)")?
-        .execute(params![hash, bytes])?;
+pub(super) fn put_file(
+    connection: &Connection<'_>,
+    thread: &ThreadId,
+    hash: &str,
+    bytes: &[u8],
+) -> Result<(), Failure> {
+    connection.statement("INSERT OR IGNORE INTO files (hash, bytes) VALUES (?1, ?2)")?.execute(params![hash, bytes])?;
     connection
         .statement("INSERT OR IGNORE INTO shown_files (thread, hash) VALUES (?1, ?2)")?
         .execute([&thread.to_string(), hash])?;

@@ -39,7 +39,8 @@ pub(super) fn ingest(
     if !recent::add_keys(connection, &delivery.dedup, delivery.at)? {
         return Ok((Ingested::Duplicate, None));
     }
-    let mut row = ThreadRow::find_or_insert(connection, &delivery.thread, now)?;
+    let graph = delivery.addressed.then_some(&delivery.graph);
+    let mut row = ThreadRow::find_or_insert(connection, &delivery.thread, graph, now)?;
     let seq = put(connection, &mut row, &delivery.message, delivery.at)?;
     if delivery.addressed && !row.known {
         row.known = true;
@@ -52,7 +53,12 @@ pub(super) fn ingest(
 }
 
 /// Puts a message into the mailbox of a thread.
-pub(super) fn put(connection: &Connection<'_>, row: &mut ThreadRow, message: &str, at: Timestamp) -> Result<Seq, Failure> {
+pub(super) fn put(
+    connection: &Connection<'_>,
+    row: &mut ThreadRow,
+    message: &str,
+    at: Timestamp,
+) -> Result<Seq, Failure> {
     let seq = row.next_seq();
     connection.statement("INSERT INTO mailbox (id, at, mail) VALUES (?1, ?2, ?3)")?.execute(params![
         key(row.id, seq),
@@ -78,7 +84,11 @@ pub(super) fn is_empty(connection: &Connection<'_>, row: &ThreadRow) -> Result<b
 }
 
 /// Returns the messages after a position, still serialized.
-pub(super) fn messages(connection: &Connection<'_>, row: &ThreadRow, after: Seq) -> Result<Vec<StoredMessage>, Failure> {
+pub(super) fn messages(
+    connection: &Connection<'_>,
+    row: &ThreadRow,
+    after: Seq,
+) -> Result<Vec<StoredMessage>, Failure> {
     const SQL: &str = "SELECT id, mail FROM mailbox WHERE id > ?1 AND id <= ?2 ORDER BY id";
     let mut select = connection.statement(SQL)?;
     let rows = select.query_map([key(row.id, after), row.keys()[1]], |row| Ok((seq(row.get(0)?), bytes(row, 1)?)))?;

@@ -20,9 +20,8 @@ use countersign_graph::{
 use serde_json::Value;
 
 use super::{
-    connection::Connection,
-    SqliteStore, actions, aside, changes, dead_letters, forget, inbox, keys::json, leases, lists, mailbox, outbox,
-    record, registers, steps, sweep, thread_row::ThreadRow, writer::Durable,
+    SqliteStore, actions, aside, changes, connection::Connection, dead_letters, forget, inbox, keys::json, leases,
+    lists, mailbox, outbox, record, registers, steps, sweep, thread_row::ThreadRow, writer::Durable,
 };
 use crate::aside::{StoredPlace, reason_of};
 
@@ -102,7 +101,8 @@ impl Store for SqliteStore {
     async fn apply(&self, changes: &Changes) -> Result<(), Error> {
         let sync = changes::sync(changes);
         let (stored, clock) = (self.stored(changes), self.clock.now());
-        let apply = move |connection: &Connection<'_>| changes::apply(connection, &stored, clock)?.save(connection, clock);
+        let apply =
+            move |connection: &Connection<'_>| changes::apply(connection, &stored, clock)?.save(connection, clock);
         self.writer.run_with(sync, apply).await?;
         self.note_written(changes);
         Ok(())

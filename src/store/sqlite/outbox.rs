@@ -88,7 +88,11 @@ impl StoredClaimed {
 }
 
 /// Adds messages to a thread's outbox, and drops those that they make obsolete.
-pub(super) fn put(connection: &Connection<'_>, row: &mut ThreadRow, messages: &[StoredOutgoing]) -> Result<(), Failure> {
+pub(super) fn put(
+    connection: &Connection<'_>,
+    row: &mut ThreadRow,
+    messages: &[StoredOutgoing],
+) -> Result<(), Failure> {
     if messages.is_empty() {
         return Ok(());
     }
@@ -255,7 +259,12 @@ pub(super) fn holds(connection: &Connection<'_>, claimed: &Claim, clock: Timesta
 }
 
 /// Removes a message, even if it is claimed.
-pub(super) fn remove(connection: &Connection<'_>, thread: &ThreadId, seq: Seq, clock: Timestamp) -> Result<(), Failure> {
+pub(super) fn remove(
+    connection: &Connection<'_>,
+    thread: &ThreadId,
+    seq: Seq,
+    clock: Timestamp,
+) -> Result<(), Failure> {
     let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(()) };
     let attempts: Option<u32> = connection
         .statement("SELECT attempts FROM outbox WHERE id = ?1")?
@@ -302,8 +311,8 @@ pub(super) fn finish(
         }
         Sent::Failed { reason, at } => {
             const NEWER: &str = "SELECT 1 FROM outbox WHERE id > ?1 AND id <= ?2 AND slot = ?3";
-            let is_outdated = slot.is_some()
-                && connection.statement(NEWER)?.exists(params![id, row.keys()[1], slot.as_deref()])?;
+            let is_outdated =
+                slot.is_some() && connection.statement(NEWER)?.exists(params![id, row.keys()[1], slot.as_deref()])?;
             if !is_outdated {
                 dead_letters::keep_message(connection, &row.thread, id, reason, *at)?;
             }
@@ -337,8 +346,7 @@ pub(super) fn finish(
 
 /// Returns the place of the message that was posted for a slot.
 pub(super) fn posted(connection: &Connection<'_>, thread: i64, slot: &Slot) -> Result<Option<Posted>, Failure> {
-    let mut select =
-        connection.statement("SELECT channel, ts, card FROM slots WHERE thread = ?1 AND slot = ?2")?;
+    let mut select = connection.statement("SELECT channel, ts, card FROM slots WHERE thread = ?1 AND slot = ?2")?;
     let read = |row: &rusqlite::Row<'_>| {
         let at = Posted::at(ChannelId::new(row.get::<_, String>(0)?), MessageTs::new(row.get::<_, String>(1)?));
         Ok((at, row.get::<_, Option<String>>(2)?))

@@ -6,7 +6,7 @@ use countersign_graph::{
     store::{Claimed, Error, QueuedMessage, Saved},
 };
 
-use super::{connection::Connection, SqliteStore, actions, aside, lists, mailbox, outbox};
+use super::{SqliteStore, actions, aside, connection::Connection, lists, mailbox, outbox};
 use crate::aside::{StoredPlace, reason_of};
 
 impl SqliteStore {

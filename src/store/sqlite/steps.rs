@@ -83,7 +83,11 @@ impl StoredSteps {
 }
 
 /// Returns the steps after a version, up to that of the row.
-pub(super) fn after(connection: &Connection<'_>, row: &ThreadRow, version: Version) -> Result<Vec<StoredSteps>, Failure> {
+pub(super) fn after(
+    connection: &Connection<'_>,
+    row: &ThreadRow,
+    version: Version,
+) -> Result<Vec<StoredSteps>, Failure> {
     let mut select = connection.statement("SELECT id, step FROM steps WHERE id > ?1 AND id <= ?2 ORDER BY id")?;
     let rows = select.query_map([key(row.id, version), key(row.id, row.version)], StoredSteps::read)?;
     Ok(rows.collect::<Result<_, _>>()?)

@@ -71,20 +71,28 @@ impl ThreadRow {
         Ok(connection.statement(select_where!("id = ?1"))?.query_row([id], Self::read_all).optional()?)
     }
 
-    /// Returns the row of a thread, and inserts it if there is none. A new row is not `known`: the
-    /// thread is not one of the bot's threads yet.
-    pub(super) fn find_or_insert(connection: &Connection<'_>, thread: &ThreadId, now: Timestamp) -> Result<Self, Failure> {
+    /// Returns the row of a thread, and inserts it if there is none. If `graph` is given, a new row is `known`: the thread is
+    /// one of the bot's threads.
+    pub(super) fn find_or_insert(
+        connection: &Connection<'_>,
+        thread: &ThreadId,
+        graph: Option<&GraphName>,
+        now: Timestamp,
+    ) -> Result<Self, Failure> {
         if let Some(row) = Self::find(connection, thread)? {
             return Ok(row);
         }
-        const SQL: &str = "INSERT INTO threads (team, channel, root, known, updated_at) VALUES (?1, ?2, ?3, 0, ?4)";
-        let values = params![thread.team.as_str(), thread.channel.as_str(), thread.root.as_str(), now.0];
+        const SQL: &str =
+            "INSERT INTO threads (team, channel, root, known, graph, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        let ThreadId { team, channel, root } = thread;
+        let (known, graph) = (graph.is_some(), graph.cloned().unwrap_or_default());
+        let values = params![team.as_str(), channel.as_str(), root.as_str(), known, graph.as_str(), now.0];
         connection.statement(SQL)?.execute(values)?;
         Ok(Self {
             id: connection.last_insert_rowid(),
             thread: thread.clone(),
-            known: false,
-            graph: GraphName::default(),
+            known,
+            graph,
             version: 0,
             last_seq: 0,
             fence: 0,

@@ -21,10 +21,17 @@
 //! changes. A batch therefore runs without savepoints at first. If an operation in it fails, the
 //! batch is rolled back and run again with savepoints.
 
-use std::{fmt, io, sync::Arc, thread::JoinHandle};
+use std::{
+    fmt, io,
+    sync::{
+        Arc,
+        atomic::{AtomicI32, Ordering},
+    },
+    thread::JoinHandle,
+};
 
 use countersign_graph::store::Error;
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, hooks::Wal};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{connection::Connection, failure::Failure, files::Files};
@@ -34,6 +41,9 @@ const MAX_BATCH: usize = 256;
 
 /// The maximum number of queued operations; beyond it, callers wait to enqueue theirs.
 const MAX_WAITING: usize = 1024;
+
+/// The number of pages in SQLite's log from which on they are written to the database.
+const MAX_LOG: i32 = 1000;
 
 /// The time at which the writes of an operation have to be on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,10 +68,11 @@ impl fmt::Debug for Writer {
 
 impl Writer {
     /// Starts the thread. `files` are watched; `None` if the store is read-only.
-    pub(super) fn start(connection: rusqlite::Connection, files: Option<Files>) -> io::Result<Self> {
+    pub(super) fn start(mut connection: rusqlite::Connection, files: Option<Files>) -> io::Result<Self> {
         let (jobs, waiting) = mpsc::channel(MAX_WAITING);
+        let log = Log::of(&mut connection)?;
         let thread = std::thread::Builder::new().name("sqlite-writer".to_owned()).spawn(move || {
-            serve(&Connection::new(&connection), files.as_ref(), waiting);
+            serve(&Connection::new(&connection), log, files.as_ref(), waiting);
         })?;
         Ok(Self { jobs: Some(jobs), thread: Some(thread) })
     }
@@ -146,10 +157,9 @@ where
     }
 }
 
-fn serve(connection: &Connection<'_>, files: Option<&Files>, mut waiting: mpsc::Receiver<Box<dyn Job>>) {
+fn serve(connection: &Connection<'_>, mut log: Log, files: Option<&Files>, mut waiting: mpsc::Receiver<Box<dyn Job>>) {
     let check = || files.map_or(Ok(()), Files::check);
     let mut batch = Vec::with_capacity(MAX_BATCH);
-    let mut log = Log::default();
     while waiting.blocking_recv_many(&mut batch, MAX_BATCH) > 0 {
         let committed = match check() {
             Ok(()) => {
@@ -164,19 +174,35 @@ fn serve(connection: &Connection<'_>, files: Option<&Files>, mut waiting: mpsc::
 }
 
 /// What is known of SQLite's log.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Log {
     /// What the connection is set to.
     setting: Option<Durable>,
+    /// The number of pages in it after the last commit.
+    pages: Arc<AtomicI32>,
     /// True if a part of it may never get to the disk.
     in_doubt: bool,
+}
+
+impl Log {
+    /// Takes over from SQLite to write the log to the database.
+    fn of(connection: &mut rusqlite::Connection) -> io::Result<Self> {
+        let pages = Arc::<AtomicI32>::default();
+        let noted = Arc::clone(&pages);
+        let note = move |_: &mut Wal, pages| {
+            noted.store(pages, Ordering::Relaxed);
+            Ok(())
+        };
+        connection.wal_hook(Some(note)).map_err(io::Error::other)?;
+        Ok(Self { setting: None, pages, in_doubt: false })
+    }
 }
 
 fn commit(connection: &Connection<'_>, log: &mut Log, batch: &mut [Box<dyn Job>]) -> Committed {
     let written = if log.in_doubt { write_log_again(connection) } else { Ok(()) };
     let committed = written.and_then(|()| {
         log.in_doubt = false;
-        transact(connection, &mut log.setting, batch).inspect_err(|error| log.in_doubt = is_of_the_disk(error))
+        transact(connection, log, batch).inspect_err(|error| log.in_doubt = is_of_the_disk(error))
     });
     committed.map_err(|error| {
         tracing::error!(
@@ -209,40 +235,39 @@ fn write_log_again(connection: &Connection<'_>) -> rusqlite::Result<()> {
     }
 }
 
-/// Runs a batch in one transaction. `setting` is what the connection is set to.
-fn transact(
-    connection: &Connection<'_>,
-    setting: &mut Option<Durable>,
-    batch: &mut [Box<dyn Job>],
-) -> rusqlite::Result<()> {
+/// Runs a batch in one transaction.
+fn transact(connection: &Connection<'_>, log: &mut Log, batch: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
     let durable = match batch.iter().any(|job| job.sync() == Durable::Now) {
         true => Durable::Now,
         false => Durable::Later,
     };
-    if *setting != Some(durable) {
-        *setting = None; // until all of it is set
-        // The settings apply from the next transaction on. SQLite syncs the log before it writes its pages into the
-        // database, and does not tell if that fails; after a synced commit there is nothing left to sync.
+    if log.setting != Some(durable) {
+        log.setting = None; // until it is set
         connection.execute_batch(match durable {
-            Durable::Now => "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000", // pages
-            Durable::Later => "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0",
+            Durable::Now => "PRAGMA synchronous = FULL",
+            Durable::Later => "PRAGMA synchronous = NORMAL",
         })?;
-        *setting = Some(durable);
+        log.setting = Some(durable);
     }
     let changes_before = connection.total_changes();
     run(connection, "BEGIN IMMEDIATE")?;
     if batch.iter_mut().all(|job| job.run(connection)) {
-        return end(connection, changes_before, durable);
+        return end(connection, changes_before, durable, log);
     }
     run(connection, "ROLLBACK")?;
     match batch {
         [_] => Ok(()), // the single operation was rolled back
-        several => transact_each(connection, several, durable),
+        several => transact_each(connection, several, durable, log),
     }
 }
 
 /// Runs each operation in a savepoint of its own, in one transaction.
-fn transact_each(connection: &Connection<'_>, batch: &mut [Box<dyn Job>], durable: Durable) -> rusqlite::Result<()> {
+fn transact_each(
+    connection: &Connection<'_>,
+    batch: &mut [Box<dyn Job>],
+    durable: Durable,
+    log: &Log,
+) -> rusqlite::Result<()> {
     let changes_before = connection.total_changes();
     run(connection, "BEGIN IMMEDIATE")?;
     for job in batch {
@@ -252,14 +277,23 @@ fn transact_each(connection: &Connection<'_>, batch: &mut [Box<dyn Job>], durabl
         }
         run(connection, "RELEASE operation")?;
     }
-    end(connection, changes_before, durable)
+    end(connection, changes_before, durable, log)
 }
 
 /// Commits, and counts the commit if it wrote something and was synced.
-fn end(connection: &Connection<'_>, changes_before: u64, durable: Durable) -> rusqlite::Result<()> {
+///
+/// SQLite syncs the log before it writes its pages into the database, and does not tell if that fails. After a synced commit
+/// there is nothing left to sync, so the log is written only then.
+fn end(connection: &Connection<'_>, changes_before: u64, durable: Durable, log: &Log) -> rusqlite::Result<()> {
     run(connection, "COMMIT")?;
-    if durable == Durable::Now && connection.total_changes() > changes_before {
-        metrics::counter!("countersign_store_synced_writes_total").increment(1);
+    if durable == Durable::Now {
+        if connection.total_changes() > changes_before {
+            metrics::counter!("countersign_store_synced_writes_total").increment(1);
+        }
+        if log.pages.load(Ordering::Relaxed) >= MAX_LOG {
+            // What cannot be written now, because it is being read, is written after another commit.
+            let _ = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        }
     }
     Ok(())
 }
@@ -301,10 +335,19 @@ mod tests {
 
     #[tokio::test]
     async fn the_log_is_written_to_the_database_only_after_a_synced_commit() {
-        let writer = Writer::start(rusqlite::Connection::open_in_memory().unwrap(), None).unwrap();
-        let pages = |c: &Connection<'_>| Ok(c.query_row("PRAGMA wal_autocheckpoint", [], |row| row.get::<_, i64>(0))?);
-        assert_eq!(writer.run_with(Durable::Later, pages).await.unwrap(), 0);
-        assert_eq!(writer.run(pages).await.unwrap(), 4000);
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("store");
+        let connection = rusqlite::Connection::open(&path).unwrap();
+        connection.pragma_update(None, "journal_mode", "wal").unwrap();
+        connection.execute_batch("CREATE TABLE t (n); PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+        let writer = Writer::start(connection, None).unwrap();
+        let length = || std::fs::metadata(&path).unwrap().len();
+        let before = length();
+        let add = |c: &Connection<'_>| Ok(c.execute("INSERT INTO t VALUES (zeroblob(5000000))", [])?);
+        writer.run_with(Durable::Later, add).await.unwrap();
+        assert_eq!(length(), before);
+        insert(&writer, 1, false).await.unwrap();
+        assert!(length() > before + 5_000_000);
     }
 
     #[tokio::test]
