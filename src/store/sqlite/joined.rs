@@ -30,7 +30,7 @@ pub(super) type ClaimTerm = (Duration, Timestamp);
 
 impl SqliteStore {
     /// Implements [`countersign_graph::store::Store::commit_and_claim`] and, without a holder,
-    /// [`countersign_graph::store::Store::commit`]. At most one message is claimed.
+    /// [`countersign_graph::store::Store::commit`]. At most `most` messages are claimed.
     pub(super) async fn commit_then_claim(
         &self,
         lease: &Lease,
@@ -38,6 +38,7 @@ impl SqliteStore {
         changes: &Changes,
         then: Then,
         holder: Option<&Holder>,
+        most: usize,
     ) -> Result<(Version, Vec<Claimed>), Error> {
         debug_assert_eq!(lease.thread, changes.thread, "a lease is only valid for its own thread");
         let (sync, stored, clock) = (changes::sync(changes), Arc::new(self.stored(changes)), self.clock.now());
@@ -45,14 +46,14 @@ impl SqliteStore {
         let (lease, written) = (lease.clone(), Arc::clone(&stored));
         let both = move |connection: &Connection<'_>| {
             let (version, mut row) = changes::commit(connection, &lease, expected, &written, then, clock)?;
-            let claimed = claim(connection, &mut row, term, clock)?;
+            let claimed = claim(connection, &mut row, term, clock, most)?;
             row.save(connection, clock)?;
             Ok((version, claimed))
         };
         let (version, claimed) = self.writer.run_with(sync, both).await?;
         self.note_written(changes);
-        let mut messages = Vec::with_capacity(1);
-        if let Some(claimed) = claimed {
+        let mut messages = Vec::with_capacity(claimed.len());
+        for claimed in claimed {
             match stored.position_of(&claimed) {
                 Some(position) => messages.push(claimed.with_body(changes.outbox[position].body.clone())),
                 None => messages.extend(self.read_claimed(vec![claimed]).await.unwrap_or_default()),
@@ -92,28 +93,35 @@ impl SqliteStore {
         Ok((ingested, self.read_leased(acquired).await))
     }
 
-    /// Implements [`countersign_graph::store::Store::finish_and_claim`] and, without a term,
-    /// [`countersign_graph::store::Store::finish_outbox`].
+    /// Implements [`countersign_graph::store::Store::finish_all_and_claim`] and, without a term,
+    /// [`countersign_graph::store::Store::finish_outbox`]. All messages are of one thread.
     pub(super) async fn finish_then_claim(
         &self,
-        claimed: &Claimed,
-        sent: &Sent,
+        sent: &[(&Claimed, &Sent)],
         term: Option<ClaimTerm>,
-    ) -> Result<(bool, Option<Claimed>), Error> {
-        let (ours, written, clock) = (outbox::Claim::from(claimed), sent.clone(), self.clock.now());
+    ) -> Result<(Vec<bool>, Option<Claimed>), Error> {
+        let Some((first, _)) = sent.first() else { return Ok((Vec::new(), None)) };
+        let (thread, clock) = (first.thread.clone(), self.clock.now());
+        let written: Vec<_> =
+            sent.iter().map(|(claimed, sent)| (outbox::Claim::from(*claimed), (*sent).clone())).collect();
         let both = move |connection: &Connection<'_>| {
-            let (is_ours, row) = outbox::finish(connection, &ours, &written)?;
-            let Some(mut row) = row else { return Ok((is_ours, None)) };
-            let next = claim(connection, &mut row, term, clock)?;
+            let Some(mut row) = ThreadRow::find(connection, &thread)? else {
+                return Ok((vec![false; written.len()], Vec::new()));
+            };
+            let finish = |(claim, sent): &(_, _)| outbox::finish(connection, &mut row, claim, sent);
+            let ours = written.iter().map(finish).collect::<Result<Vec<_>, _>>()?;
+            let next = claim(connection, &mut row, term, clock, 1)?;
             row.save(connection, clock)?;
-            Ok((is_ours, next))
+            Ok((ours, next))
         };
         let finished = self.writer.run_with(Durable::Later, both).await;
-        self.cards.on_finished(sent, matches!(finished, Ok((true, _))));
-        let (is_ours, next) = finished?;
-        // If the next message cannot be set aside, this one was recorded all the same.
-        let next = self.read_claimed(next.into_iter().collect()).await.unwrap_or_default();
-        Ok((is_ours, next.into_iter().next()))
+        for (position, (_, sent)) in sent.iter().enumerate() {
+            self.cards.on_finished(sent, finished.as_ref().is_ok_and(|(ours, _)| ours[position]));
+        }
+        let (ours, next) = finished?;
+        // If the next message cannot be set aside, these were recorded all the same.
+        let next = self.read_claimed(next).await.unwrap_or_default();
+        Ok((ours, next.into_iter().next()))
     }
 
     /// Implements [`countersign_graph::store::Store::ingest_and_apply`].
@@ -166,15 +174,16 @@ impl SqliteStore {
     }
 }
 
-/// Claims the next message of a thread, if there is a term for it.
+/// Claims the next messages of a thread, at most `most`, if there is a term for them.
 fn claim(
     connection: &Connection<'_>,
     row: &mut ThreadRow,
     term: Option<ClaimTerm>,
     clock: Timestamp,
-) -> Result<Option<StoredClaimed>, Failure> {
-    let Some((ttl, now)) = term else { return Ok(None) };
-    or_nothing(connection, outbox::claim_of_row(connection, row, clock + ttl, now, clock))
+    most: usize,
+) -> Result<Vec<StoredClaimed>, Failure> {
+    let Some((ttl, now)) = term else { return Ok(Vec::new()) };
+    or_nothing(connection, outbox::claim_of_row(connection, row, clock + ttl, now, clock, most))
 }
 
 /// Leases a thread for the holder, if there is one.

@@ -83,7 +83,7 @@ impl Store for SqliteStore {
     }
 
     async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error> {
-        Ok(self.commit_then_claim(lease, expected, changes, then, None).await?.0)
+        Ok(self.commit_then_claim(lease, expected, changes, then, None, 0).await?.0)
     }
 
     async fn commit_and_claim(
@@ -95,7 +95,7 @@ impl Store for SqliteStore {
         holder: &Holder,
         most: usize,
     ) -> Result<(Version, Vec<Claimed>), Error> {
-        self.commit_then_claim(lease, expected, changes, then, Some(holder).filter(|_| most > 0)).await
+        self.commit_then_claim(lease, expected, changes, then, Some(holder).filter(|_| most > 0), most).await
     }
 
     async fn apply(&self, changes: &Changes) -> Result<(), Error> {
@@ -180,7 +180,8 @@ impl Store for SqliteStore {
     }
 
     async fn finish_outbox(&self, claimed: &Claimed, sent: &Sent) -> Result<bool, Error> {
-        Ok(self.finish_then_claim(claimed, sent, None).await?.0)
+        let (ours, _) = self.finish_then_claim(&[(claimed, sent)], None).await?;
+        Ok(ours[0])
     }
 
     async fn finish_and_claim(
@@ -190,7 +191,17 @@ impl Store for SqliteStore {
         ttl: Duration,
         now: Timestamp,
     ) -> Result<(bool, Option<Claimed>), Error> {
-        self.finish_then_claim(claimed, sent, Some((ttl, now))).await
+        let (ours, next) = self.finish_then_claim(&[(claimed, sent)], Some((ttl, now))).await?;
+        Ok((ours[0], next))
+    }
+
+    async fn finish_all_and_claim(
+        &self,
+        sent: &[(Claimed, Sent)],
+        holder: &Holder,
+    ) -> Result<(Vec<bool>, Option<Claimed>), Error> {
+        let sent: Vec<_> = sent.iter().map(|(claimed, sent)| (claimed, sent)).collect();
+        self.finish_then_claim(&sent, Some((holder.ttl, holder.now))).await
     }
 
     async fn waiting(&self, before: Timestamp, limit: usize) -> Result<Vec<Waiting>, Error> {

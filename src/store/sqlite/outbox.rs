@@ -5,8 +5,6 @@
 //! Slack, so it keeps its text and its nonce. Before that, its text can be replaced, or the entry
 //! can be dropped.
 
-use std::collections::HashSet;
-
 use countersign_core::{
     clock::Timestamp,
     ids::{ChannelId, MessageTs, Nonce, Slot, ThreadId},
@@ -193,21 +191,22 @@ pub(super) fn claim(
     }
     let mut claimed = Vec::with_capacity(rows.len());
     for mut row in rows.into_iter().filter(|row| may_send(row, now, clock)) {
-        claimed.extend(claim_next(connection, &mut row, until, now)?);
+        claimed.extend(claim_next(connection, &mut row, until, now, 1)?);
         row.save(connection, clock)?;
     }
     Ok(claimed)
 }
 
-/// Claims the next message of a thread, if it has one to send now. The row then has to be saved.
+/// Claims the next messages of a thread, at most `most`, if it has any to send now. The row then has to be saved.
 pub(super) fn claim_of_row(
     connection: &Connection<'_>,
     row: &mut ThreadRow,
     until: Timestamp,
     now: Timestamp,
     clock: Timestamp,
-) -> Result<Option<StoredClaimed>, Failure> {
-    if may_send(row, now, clock) { claim_next(connection, row, until, now) } else { Ok(None) }
+    most: usize,
+) -> Result<Vec<StoredClaimed>, Failure> {
+    if may_send(row, now, clock) { claim_next(connection, row, until, now, most) } else { Ok(Vec::new()) }
 }
 
 /// Returns true if the thread has a message that is due, and none is being sent.
@@ -215,19 +214,26 @@ fn may_send(row: &ThreadRow, now: Timestamp, clock: Timestamp) -> bool {
     row.send_at.is_some_and(|at| at <= now) && row.sending_until <= clock
 }
 
-/// Claims the next message of the row's thread, or notes when there will be one.
+/// Claims the next messages of the row's thread, or notes when there will be one.
 fn claim_next(
     connection: &Connection<'_>,
     row: &mut ThreadRow,
     until: Timestamp,
     now: Timestamp,
-) -> Result<Option<StoredClaimed>, Failure> {
-    let candidates = candidates(connection, row)?;
-    let Some(Next { id, .. }) = candidates.iter().find(|next| next.not_before <= now) else {
-        row.send_at = candidates.iter().map(|next| next.not_before).min();
-        return Ok(None);
-    };
-    let id = *id;
+    most: usize,
+) -> Result<Vec<StoredClaimed>, Failure> {
+    let waiting = Waiters::of(connection, row)?;
+    let next = waiting.next(now, most);
+    if next.is_empty() {
+        row.send_at = waiting.first_time();
+        return Ok(Vec::new());
+    }
+    // Claimed, even if what follows cannot be read.
+    (row.in_flight, row.sending_until) = (next.iter().map(|waiter| seq(waiter.id)).collect(), until);
+    next.into_iter().map(|waiter| claim_one(connection, row, waiter.id)).collect()
+}
+
+fn claim_one(connection: &Connection<'_>, row: &ThreadRow, id: i64) -> Result<StoredClaimed, Failure> {
     // Not with RETURNING, for which SQLite makes a temporary table each time.
     const SQL: &str = "SELECT attempts, slot, nonce, progress, removes, not_before, body FROM outbox WHERE id = ?1";
     let (attempts, outgoing) = connection.statement(SQL)?.query_row([id], |row| {
@@ -242,12 +248,11 @@ fn claim_next(
         Ok((row.get(0)?, outgoing))
     })?;
     connection.statement("UPDATE outbox SET attempts = attempts + 1 WHERE id = ?1")?.execute([id])?;
-    (row.sending, row.sending_until) = (seq(id), until); // claimed, even if what follows cannot be read
     let posted = match &outgoing.slot {
         Some(slot) => posted(connection, row.id, slot)?,
         None => None,
     };
-    Ok(Some(StoredClaimed { thread: row.thread.clone(), seq: seq(id), attempts, posted, outgoing }))
+    Ok(StoredClaimed { thread: row.thread.clone(), seq: seq(id), attempts, posted, outgoing })
 }
 
 /// Returns true if the claim has not expired and the message has not been claimed again.
@@ -255,7 +260,7 @@ pub(super) fn holds(connection: &Connection<'_>, claimed: &Claim, clock: Timesta
     let Some(row) = ThreadRow::find(connection, &claimed.thread)? else { return Ok(false) };
     const SQL: &str = "SELECT 1 FROM outbox WHERE id = ?1 AND attempts = ?2";
     let is_ours = connection.statement(SQL)?.exists(params![key(row.id, claimed.seq), claimed.attempts + 1])?;
-    Ok(is_ours && row.sending == claimed.seq && row.sending_until > clock)
+    Ok(is_ours && row.in_flight.contains(&claimed.seq) && row.sending_until > clock)
 }
 
 /// Removes a message, even if it is claimed.
@@ -265,34 +270,34 @@ pub(super) fn remove(
     seq: Seq,
     clock: Timestamp,
 ) -> Result<(), Failure> {
-    let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(()) };
+    let Some(mut row) = ThreadRow::find(connection, thread)? else { return Ok(()) };
     let attempts: Option<u32> = connection
         .statement("SELECT attempts FROM outbox WHERE id = ?1")?
         .query_row([key(row.id, seq)], |row| row.get(0))
         .optional()?;
     let Some(attempts) = attempts else { return Ok(()) };
     let claim = Claim { thread: thread.clone(), seq, attempts: attempts.saturating_sub(1) };
-    let (_, row) = finish(connection, &claim, &Sent::Dropped)?;
-    row.map_or(Ok(()), |row| row.save(connection, clock))
+    finish(connection, &mut row, &claim, &Sent::Dropped)?;
+    row.save(connection, clock)
 }
 
-/// Records the result of sending a message. A second report about the same message changes nothing.
-/// Returns false if the claim is no longer valid. The thread's row, if there is one, has to be saved.
+/// Records the result of sending a message. A second report about the same message changes nothing. Returns false if the
+/// claim is no longer valid. The thread's row has to be saved.
 pub(super) fn finish(
     connection: &Connection<'_>,
+    row: &mut ThreadRow,
     claimed: &Claim,
     sent: &Sent,
-) -> Result<(bool, Option<ThreadRow>), Failure> {
-    let Some(mut row) = ThreadRow::find(connection, &claimed.thread)? else { return Ok((false, None)) };
+) -> Result<bool, Failure> {
     let id = key(row.id, claimed.seq);
     let entry: Option<(Option<String>, bool, u32)> = connection
         .statement("SELECT slot, removes, attempts FROM outbox WHERE id = ?1")?
         .query_row([id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
         .optional()?;
-    let Some((slot, removes, attempts)) = entry else { return Ok((false, Some(row))) };
+    let Some((slot, removes, attempts)) = entry else { return Ok(false) };
     let is_ours = attempts == claimed.attempts + 1;
     if !is_ours && !matches!(sent, Sent::Delivered(_)) {
-        return Ok((false, Some(row)));
+        return Ok(false);
     }
     match sent {
         Sent::Retry(at) => {
@@ -336,12 +341,9 @@ pub(super) fn finish(
         }
         _ => {}
     }
-    if row.sending == claimed.seq {
-        row.sending = 0;
-        row.sending_until = Timestamp(0);
-    }
-    schedule(connection, &mut row)?;
-    Ok((is_ours, Some(row)))
+    row.land(claimed.seq);
+    schedule(connection, row)?;
+    Ok(is_ours)
 }
 
 /// Returns the place of the message that was posted for a slot.
@@ -358,51 +360,90 @@ pub(super) fn posted(connection: &Connection<'_>, thread: i64, slot: &Slot) -> R
 
 /// Sets the time at which the thread's next message may be sent.
 pub(super) fn schedule(connection: &Connection<'_>, row: &mut ThreadRow) -> Result<(), Failure> {
-    row.send_at = candidates(connection, row)?.into_iter().map(|next| next.not_before).min();
+    row.send_at = Waiters::of(connection, row)?.first_time();
     Ok(())
 }
 
-/// A message that may be sent next.
-#[derive(Clone, Copy, Debug)]
-struct Next {
+/// The messages of a thread that wait, in order.
+struct Waiters(Vec<Waiter>);
+
+/// A message that waits.
+#[derive(Debug)]
+struct Waiter {
     id: i64,
     not_before: Timestamp,
+    progress: bool,
+    attempts: u32,
+    slot: Option<String>,
 }
 
-/// Returns the messages that may be sent next, in order of preference: the next regular message,
-/// then those with many failed attempts, the one that has waited longest first. No message is sent
-/// before one with many failed attempts for the same slot.
-///
-/// The next regular message is the oldest one that is not a progress message, or else the oldest
-/// progress message. However, a progress message that was already tried is sent before other
-/// messages of the same slot: if its post arrived unnoticed, it would otherwise remain visible
-/// forever.
-fn candidates(connection: &Connection<'_>, row: &ThreadRow) -> Result<Vec<Next>, Failure> {
-    // The choice is made here because SQLite would recompile the query for every thread.
-    const SQL: &str =
-        "SELECT id, not_before, progress, attempts, slot FROM outbox WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
-    let mut select = connection.statement(SQL)?;
-    let mut entries = select.query(row.keys())?;
-    let mut progress: Vec<(Next, bool, Option<String>)> = Vec::new();
-    let (mut first, mut tried_often, mut held_up) = (None, Vec::new(), HashSet::new());
-    while let Some(entry) = entries.next()? {
-        let next = Next { id: entry.get(0)?, not_before: Timestamp(entry.get(1)?) };
-        let (attempts, slot) = (entry.get::<_, u32>(3)?, entry.get::<_, Option<String>>(4)?);
-        if slot.as_ref().is_some_and(|slot| held_up.contains(slot)) {
-            continue;
-        }
-        if attempts >= TRIED_OFTEN {
-            tried_often.push(next);
-            held_up.extend(slot);
-        } else if entry.get(2)? {
-            progress.push((next, attempts > 0, slot));
-        } else if first.is_none() {
-            let before = progress.iter().find(|(_, tried, of)| *tried && slot.is_some() && *of == slot);
-            first = Some(before.map_or(next, |(before, ..)| *before));
-        }
+impl Waiters {
+    fn of(connection: &Connection<'_>, row: &ThreadRow) -> Result<Self, Failure> {
+        // The choice is made here because SQLite would recompile the query for every thread.
+        const SQL: &str =
+            "SELECT id, not_before, progress, attempts, slot FROM outbox WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
+        let mut select = connection.statement(SQL)?;
+        let waiters = select.query_map(row.keys(), |row| {
+            let not_before = Timestamp(row.get(1)?);
+            Ok(Waiter { id: row.get(0)?, not_before, progress: row.get(2)?, attempts: row.get(3)?, slot: row.get(4)? })
+        })?;
+        Ok(Self(waiters.collect::<Result<_, _>>()?))
     }
-    tried_often.sort_by_key(|next| (next.not_before, next.id));
-    Ok(first.or(progress.first().map(|(next, ..)| *next)).into_iter().chain(tried_often).collect())
+
+    /// Returns the time at which one of them may be sent.
+    fn first_time(&self) -> Option<Timestamp> {
+        self.candidates().into_iter().map(|next| next.not_before).min()
+    }
+
+    /// Returns those that may be sent next, in order of preference: the next regular message,
+    /// then those with many failed attempts, the one that has waited longest first. No message is sent
+    /// before one with many failed attempts for the same slot.
+    ///
+    /// The next regular message is the oldest one that is not a progress message, or else the oldest
+    /// progress message. However, a progress message that was already tried is sent before other
+    /// messages of the same slot: if its post arrived unnoticed, it would otherwise remain visible
+    /// forever.
+    fn candidates(&self) -> Vec<&Waiter> {
+        let mut progress: Vec<&Waiter> = Vec::new();
+        let (mut first, mut tried_often, mut held_up) = (None, Vec::new(), Vec::new());
+        for next in &self.0 {
+            let slot = next.slot.as_deref();
+            if slot.is_some() && held_up.contains(&slot) {
+                continue;
+            }
+            if next.attempts >= TRIED_OFTEN {
+                tried_often.push(next);
+                held_up.push(slot);
+            } else if next.progress {
+                progress.push(next);
+            } else if first.is_none() {
+                let of_slot =
+                    |before: &&&Waiter| before.attempts > 0 && slot.is_some() && before.slot.as_deref() == slot;
+                first = Some(progress.iter().find(of_slot).map_or(next, |before| *before));
+            }
+        }
+        tried_often.sort_by_key(|next| (next.not_before, next.id));
+        first.or(progress.first().copied()).into_iter().chain(tried_often).collect()
+    }
+
+    /// Returns those that may be sent now, one after another, at most `most`: the next one and, if none was tried before,
+    /// those that follow it. None of these reports progress, or is for the slot of an earlier one, which it may edit.
+    fn next(&self, now: Timestamp, most: usize) -> Vec<&Waiter> {
+        let Some(first) = self.candidates().into_iter().find(|next| next.not_before <= now) else { return Vec::new() };
+        let mut next = vec![first];
+        if first.progress || self.0.iter().any(|waiter| waiter.id <= first.id && waiter.attempts > 0) {
+            return next;
+        }
+        for waiter in self.0.iter().filter(|waiter| waiter.id > first.id) {
+            let follows = |earlier: &&Waiter| waiter.slot.is_some() && earlier.slot == waiter.slot;
+            let is_other = waiter.progress || waiter.attempts > 0 || waiter.not_before > now;
+            if next.len() >= most || is_other || next.iter().any(follows) {
+                break;
+            }
+            next.push(waiter);
+        }
+        next
+    }
 }
 
 /// Returns the messages, except progress messages, that were due before a given time and are still

@@ -310,7 +310,8 @@ const WRITTEN_ONCE: &str = "ALTER TABLE actions ADD COLUMN parts BLOB;";
 const HASHED_PARTS: &str = "";
 
 /// Actions that have ended are in no index that depends on the status, so a status that follows another one changes none.
-/// A write with steps is recognized by the id in their row ([`super::steps`]).
+/// A write with steps is recognized by the id in their row ([`super::steps`]). Several messages of a thread can be claimed
+/// together: `in_flight` has their positions, separated by spaces, in place of the only one.
 const IN_PROGRESS: &str = "
 ALTER TABLE actions ADD COLUMN ended INTEGER NOT NULL DEFAULT 0;
 UPDATE actions SET ended = 1 WHERE status NOT IN ('pending', 'approved', 'intent');
@@ -319,6 +320,9 @@ DROP INDEX actions_of_thread;
 CREATE INDEX actions_in_progress ON actions (requested_at) WHERE ended = 0;
 CREATE INDEX actions_of_thread ON actions (thread) WHERE ended = 0;
 ALTER TABLE steps ADD COLUMN commit_id TEXT;
+ALTER TABLE threads ADD COLUMN in_flight TEXT NOT NULL DEFAULT '';
+UPDATE threads SET in_flight = sending WHERE sending > 0;
+ALTER TABLE threads DROP COLUMN sending;
 ";
 
 /// Returns the newest schema version that this program knows.

@@ -28,7 +28,8 @@ pub(super) struct ThreadRow {
     pub(super) lease_until: Timestamp,
     pub(super) ready_at: Option<Timestamp>,
     pub(super) send_at: Option<Timestamp>,
-    pub(super) sending: Seq,
+    /// The positions of the messages that are claimed.
+    pub(super) in_flight: Vec<Seq>,
     pub(super) sending_until: Timestamp,
     /// The values of the columns with indexes, as they are in the file.
     stored: Indexed,
@@ -46,7 +47,7 @@ struct Indexed {
 macro_rules! select_where {
     ($condition:literal) => {
         concat!(
-            "SELECT id, known, version, last_seq, fence, lease_worker, lease_until, ready_at, send_at, sending, ",
+            "SELECT id, known, version, last_seq, fence, lease_worker, lease_until, ready_at, send_at, in_flight, ",
             "sending_until, graph, team, channel, root FROM threads WHERE ",
             $condition
         )
@@ -100,7 +101,7 @@ impl ThreadRow {
             lease_until: Timestamp(0),
             ready_at: None,
             send_at: None,
-            sending: 0,
+            in_flight: Vec::new(),
             sending_until: Timestamp(0),
             stored: Indexed::default(),
         })
@@ -114,14 +115,14 @@ impl ThreadRow {
             ($($indexed:literal)?) => {
                 concat!(
                     "UPDATE threads SET known = ?2, version = ?3, last_seq = ?4, fence = ?5, lease_worker = ?6, ",
-                    "sending = ?7, updated_at = ?8, graph = ?9", $(", ", $indexed,)? " WHERE id = ?1"
+                    "in_flight = ?7, updated_at = ?8, graph = ?9", $(", ", $indexed,)? " WHERE id = ?1"
                 )
             };
         }
         let [version, last_seq, fence] = [self.version, self.last_seq, self.fence].map(int);
-        let (sending, graph, worker) = (int(self.sending), self.graph.as_str(), self.worker.as_deref());
+        let (in_flight, graph, worker) = (self.in_flight_text(), self.graph.as_str(), self.worker.as_deref());
         let mut values: Vec<&dyn ToSql> =
-            vec![&self.id, &self.known, &version, &last_seq, &fence, &worker, &sending, &now.0, &graph];
+            vec![&self.id, &self.known, &version, &last_seq, &fence, &worker, &in_flight, &now.0, &graph];
         let Indexed { ready, send } = self.indexed();
         let (sets_ready, sets_send) = (ready != self.stored.ready, send != self.stored.send);
         if sets_ready {
@@ -138,6 +139,19 @@ impl ThreadRow {
         };
         connection.statement(sql)?.execute(values.as_slice())?;
         Ok(())
+    }
+
+    /// Notes that a message is no longer claimed. The next ones may be claimed once none is.
+    pub(super) fn land(&mut self, seq: Seq) {
+        let before = self.in_flight.len();
+        self.in_flight.retain(|other| *other != seq);
+        if self.in_flight.is_empty() && before > 0 {
+            self.sending_until = Timestamp(0);
+        }
+    }
+
+    fn in_flight_text(&self) -> String {
+        self.in_flight.iter().map(Seq::to_string).collect::<Vec<_>>().join(" ")
     }
 
     fn indexed(&self) -> Indexed {
@@ -198,7 +212,7 @@ impl ThreadRow {
             lease_until: Timestamp(row.get(6)?),
             ready_at: row.get::<_, Option<i64>>(7)?.map(Timestamp),
             send_at: row.get::<_, Option<i64>>(8)?.map(Timestamp),
-            sending: uint(row.get(9)?),
+            in_flight: in_flight(row.get_ref(9)?.as_str()?),
             sending_until: Timestamp(row.get(10)?),
             graph: GraphName::new(row.get::<_, String>(11)?),
             stored: Indexed::default(),
@@ -206,4 +220,9 @@ impl ThreadRow {
         read.stored = read.indexed();
         Ok(read)
     }
+}
+
+/// Reads positions that are separated by spaces.
+fn in_flight(text: &str) -> Vec<Seq> {
+    text.split_ascii_whitespace().filter_map(|seq| seq.parse().ok()).collect()
 }

@@ -242,6 +242,7 @@ fn take_back_packing(file: &rusqlite::Connection) {
             version INTEGER NOT NULL, at INTEGER NOT NULL, UNIQUE (thread, commit_id)) STRICT;
         INSERT INTO commits (thread, commit_id, version, at) SELECT thread, commit_id, version, day * 86400000 FROM recent_commits;
         DROP TABLE recent_keys; DROP TABLE recent_commits;
+        ALTER TABLE threads DROP COLUMN in_flight; ALTER TABLE threads ADD COLUMN sending INTEGER NOT NULL DEFAULT 0;
     ";
     unpack_all(file);
     file.execute_batch(BEFORE).unwrap();
