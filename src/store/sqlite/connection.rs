@@ -26,7 +26,8 @@ impl<'c> Connection<'c> {
         Self { raw, positions: RefCell::default(), statements: RefCell::default() }
     }
 
-    /// Returns a statement, and prepares it if it has not been prepared. What was bound to it the last time stays bound.
+    /// Returns a statement, and prepares it if it has not been prepared. If the same text is there twice in the program, it
+    /// may be prepared twice.
     pub(super) fn statement(&self, sql: &'static str) -> rusqlite::Result<Prepared<'_, 'c>> {
         let mut statements = self.statements.borrow_mut();
         let position = *self.positions.borrow_mut().entry((sql.as_ptr().addr(), sql.len())).or_insert_with(|| {
@@ -72,6 +73,42 @@ impl DerefMut for Prepared<'_, '_> {
 
 impl Drop for Prepared<'_, '_> {
     fn drop(&mut self) {
-        self.of.statements.borrow()[self.position].set(self.statement.take());
+        let mut statement = self.statement.take();
+        if let Some(statement) = &mut statement {
+            statement.clear_bindings(); // they may be large, and deleted from the store meanwhile
+        }
+        self.of.statements.borrow()[self.position].set(statement);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_can_be_used_again_also_while_it_is_in_use() {
+        const SUM: &str = "SELECT ?1 + 1";
+        let raw = rusqlite::Connection::open_in_memory().unwrap();
+        let connection = Connection::new(&raw);
+        let sum = |n: i64| connection.statement(SUM)?.query_row([n], |row| row.get::<_, i64>(0));
+        assert_eq!(sum(1), Ok(2));
+        let mut outer = connection.statement(SUM).unwrap();
+        let mut rows = outer.query([10]).unwrap();
+        assert_eq!((sum(20), sum(30)), (Ok(21), Ok(31)));
+        assert_eq!(rows.next().unwrap().unwrap().get(0), Ok(11));
+        drop(rows);
+        drop(outer);
+        assert_eq!(sum(3), Ok(4));
+        assert_eq!(connection.statements.borrow().len(), 1, "they share a place");
+    }
+
+    #[test]
+    fn a_statement_that_cannot_be_prepared_is_an_error_each_time() {
+        let raw = rusqlite::Connection::open_in_memory().unwrap();
+        let connection = Connection::new(&raw);
+        let select = || connection.statement("SELECT n FROM t").map(drop);
+        assert!(select().is_err() && select().is_err());
+        raw.execute_batch("CREATE TABLE t (n)").unwrap();
+        assert_eq!(select(), Ok(()));
     }
 }

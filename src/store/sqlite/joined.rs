@@ -102,6 +102,7 @@ impl SqliteStore {
     ) -> Result<(Vec<bool>, Option<Claimed>), Error> {
         let Some((first, _)) = sent.first() else { return Ok((Vec::new(), None)) };
         let (thread, clock) = (first.thread.clone(), self.clock.now());
+        debug_assert!(sent.iter().all(|(claimed, _)| claimed.thread == thread), "they were claimed together");
         let written: Vec<_> =
             sent.iter().map(|(claimed, sent)| (outbox::Claim::from(*claimed), (*sent).clone())).collect();
         let both = move |connection: &Connection<'_>| {

@@ -1,5 +1,5 @@
-//! The outbox. The messages of a thread are sent in order, one at a time, progress messages last. A
-//! message with many failed attempts holds up only its own slot.
+//! The outbox. The messages of a thread are sent in order, one after another, progress messages last. Several can be claimed
+//! together. A message with many failed attempts holds up only its own slot.
 //!
 //! An entry counts as *tried* as soon as it is claimed: from then on its message may exist in
 //! Slack, so it keeps its text and its nonce. Before that, its text can be replaced, or the entry
@@ -209,7 +209,7 @@ pub(super) fn claim_of_row(
     if may_send(row, now, clock) { claim_next(connection, row, until, now, most) } else { Ok(Vec::new()) }
 }
 
-/// Returns true if the thread has a message that is due, and none is being sent.
+/// Returns true if the thread has a message that is due, and no claim is in force.
 fn may_send(row: &ThreadRow, now: Timestamp, clock: Timestamp) -> bool {
     row.send_at.is_some_and(|at| at <= now) && row.sending_until <= clock
 }
@@ -230,12 +230,25 @@ fn claim_next(
     }
     // Claimed, even if what follows cannot be read.
     (row.in_flight, row.sending_until) = (next.iter().map(|waiter| seq(waiter.id)).collect(), until);
-    next.into_iter().map(|waiter| claim_one(connection, row, waiter.id)).collect()
+    let mut claimed = Vec::with_capacity(next.len());
+    for waiter in next {
+        match claim_one(connection, row, waiter.id) {
+            Ok(message) => claimed.push(message),
+            Err(error) if claimed.is_empty() || connection.is_autocommit() => return Err(error),
+            Err(_) => {
+                // those before it can be sent
+                row.in_flight.truncate(claimed.len());
+                break;
+            }
+        }
+    }
+    Ok(claimed)
 }
 
 fn claim_one(connection: &Connection<'_>, row: &ThreadRow, id: i64) -> Result<StoredClaimed, Failure> {
     // Not with RETURNING, for which SQLite makes a temporary table each time.
-    const SQL: &str = "SELECT attempts, slot, nonce, progress, removes, not_before, body FROM outbox WHERE id = ?1";
+    connection.statement("UPDATE outbox SET attempts = attempts + 1 WHERE id = ?1")?.execute([id])?;
+    const SQL: &str = "SELECT attempts - 1, slot, nonce, progress, removes, not_before, body FROM outbox WHERE id = ?1";
     let (attempts, outgoing) = connection.statement(SQL)?.query_row([id], |row| {
         let outgoing = StoredOutgoing {
             slot: row.get::<_, Option<String>>(1)?.map(Slot::new),
@@ -247,7 +260,6 @@ fn claim_one(connection: &Connection<'_>, row: &ThreadRow, id: i64) -> Result<St
         };
         Ok((row.get(0)?, outgoing))
     })?;
-    connection.statement("UPDATE outbox SET attempts = attempts + 1 WHERE id = ?1")?.execute([id])?;
     let posted = match &outgoing.slot {
         Some(slot) => posted(connection, row.id, slot)?,
         None => None,

@@ -1,8 +1,8 @@
 //! The steps of a thread. Those that were written together are one row, which is packed as a whole: steps that follow each
 //! other have much in common.
 //!
-//! The key of a row is the version after its last step, and the row has the id of the write, by which a repeat is recognized. A step is two lines: its difference, which is read alone when a
-//! thread is loaded, and the rest of its record.
+//! The key of a row is the version after its last step, and the row has the id of the write, by which a repeat is recognized.
+//! A step is two lines: its difference, which is read alone when a thread is loaded, and the rest of its record.
 
 use countersign_core::ids::{CommitId, ThreadId};
 use countersign_graph::{

@@ -28,7 +28,7 @@ pub(super) struct ThreadRow {
     pub(super) lease_until: Timestamp,
     pub(super) ready_at: Option<Timestamp>,
     pub(super) send_at: Option<Timestamp>,
-    /// The positions of the messages that are claimed.
+    /// The positions of the messages that are claimed until `sending_until`.
     pub(super) in_flight: Vec<Seq>,
     pub(super) sending_until: Timestamp,
     /// The values of the columns with indexes, as they are in the file.

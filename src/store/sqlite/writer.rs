@@ -178,7 +178,7 @@ fn serve(connection: &Connection<'_>, mut log: Log, files: Option<&Files>, mut w
 struct Log {
     /// What the connection is set to.
     setting: Option<Durable>,
-    /// The number of pages in it after the last commit.
+    /// The number of pages in it after the last commit; 0 if that wrote none.
     pages: Arc<AtomicI32>,
     /// True if a part of it may never get to the disk.
     in_doubt: bool,
@@ -266,7 +266,7 @@ fn transact_each(
     connection: &Connection<'_>,
     batch: &mut [Box<dyn Job>],
     durable: Durable,
-    log: &Log,
+    log: &mut Log,
 ) -> rusqlite::Result<()> {
     let changes_before = connection.total_changes();
     run(connection, "BEGIN IMMEDIATE")?;
@@ -282,17 +282,19 @@ fn transact_each(
 
 /// Commits, and counts the commit if it wrote something and was synced.
 ///
-/// SQLite syncs the log before it writes its pages into the database, and does not tell if that fails. After a synced commit
-/// there is nothing left to sync, so the log is written only then.
-fn end(connection: &Connection<'_>, changes_before: u64, durable: Durable, log: &Log) -> rusqlite::Result<()> {
+/// To write its log to the database, SQLite syncs the log first. If that fails, the log is in doubt as well. After a synced
+/// commit there is nothing left to sync, so the log is written to the database only then.
+fn end(connection: &Connection<'_>, changes_before: u64, durable: Durable, log: &mut Log) -> rusqlite::Result<()> {
+    log.pages.store(0, Ordering::Relaxed);
     run(connection, "COMMIT")?;
     if durable == Durable::Now {
         if connection.total_changes() > changes_before {
             metrics::counter!("countersign_store_synced_writes_total").increment(1);
         }
         if log.pages.load(Ordering::Relaxed) >= MAX_LOG {
-            // What cannot be written now, because it is being read, is written after another commit.
-            let _ = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+            // What is still being read is written after another commit.
+            let written = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+            log.in_doubt = written.is_err_and(|error| is_of_the_disk(&error));
         }
     }
     Ok(())
@@ -345,6 +347,7 @@ mod tests {
         let before = length();
         let add = |c: &Connection<'_>| Ok(c.execute("INSERT INTO t VALUES (zeroblob(5000000))", [])?);
         writer.run_with(Durable::Later, add).await.unwrap();
+        writer.run(|_| Ok(())).await.unwrap(); // a commit without changes syncs nothing
         assert_eq!(length(), before);
         insert(&writer, 1, false).await.unwrap();
         assert!(length() > before + 5_000_000);

@@ -1,6 +1,7 @@
 //! SQLite under test: a file of its own, and a clock that can be pushed.
 
 use std::{
+    collections::BTreeSet,
     path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
@@ -10,7 +11,7 @@ use countersign::{
     clock::{Clock as _, ManualClock, Timestamp},
     graph::{
         action::Status,
-        store::{Acquired, AuditDraft, AuditKind, Changes, Forget, Ingested, Store, Then},
+        store::{Acquired, ActionFilter, AuditDraft, AuditKind, Changes, Forget, Ingested, Sent, Store, Then},
     },
     ids::ThreadId,
     store::{packed, sqlite::SqliteStore},
@@ -276,6 +277,46 @@ async fn a_file_from_before_there_were_labels_gets_them() {
     let change = moved(open, Status::Approved);
     f.store().apply(&Changes { actions: vec![change.clone()], ..changes(&open.thread) }).await.unwrap();
     assert_eq!(f.store().action(&open.thread, &open.id).await.unwrap(), Some(change.record), "it goes on");
+}
+
+/// Makes of the newest schema the one from before several messages could be claimed together.
+const BEFORE_IN_FLIGHT: &str = "
+    DROP INDEX actions_in_progress; DROP INDEX actions_of_thread; ALTER TABLE actions DROP COLUMN ended;
+    CREATE INDEX actions_by_status ON actions (status, requested_at);
+    CREATE INDEX actions_of_thread ON actions (thread, status, requested_at);
+    ALTER TABLE steps DROP COLUMN commit_id;
+    ALTER TABLE threads ADD COLUMN sending INTEGER NOT NULL DEFAULT 0; UPDATE threads SET sending = CAST(in_flight AS INTEGER);
+    ALTER TABLE threads DROP COLUMN in_flight;
+    PRAGMA user_version = 14;
+";
+
+#[tokio::test]
+async fn a_file_from_before_several_messages_were_claimed_keeps_its_claim_and_its_open_actions() {
+    let f = Sqlite::fresh().await;
+    let mut records = super::actions::labelled(&f).await;
+    let rejected = moved(&records[0], Status::Rejected);
+    f.store().apply(&Changes { actions: vec![rejected.clone()], ..changes(&records[0].thread) }).await.unwrap();
+    records[0] = rejected.record;
+    f.says(&thread(1), [reply("", "one"), reply("", "two")]).await;
+    let claimed = f.claim_one().await.unwrap();
+    let Sqlite { store, clock, path, dir } = f;
+    drop(store);
+    rusqlite::Connection::open(&path).unwrap().execute_batch(BEFORE_IN_FLIGHT).unwrap();
+    let f = Sqlite::open(dir, clock);
+    assert!(f.store().holds_outbox(&claimed).await.unwrap());
+    assert!(f.store().finish_outbox(&claimed, &Sent::Delivered(None)).await.unwrap());
+    assert_eq!(spoken(&f.claim_one().await.unwrap()), "two");
+
+    let with = async |statuses: Vec<Status>| {
+        let found = f.store().actions(&ActionFilter { thread: None, statuses, limit: 100 }).await.unwrap();
+        found.into_iter().map(|record| record.id).collect::<BTreeSet<_>>()
+    };
+    let of = |is: fn(Status) -> bool| {
+        records.iter().filter(|record| is(record.status)).map(|record| record.id.clone()).collect::<BTreeSet<_>>()
+    };
+    let (in_progress, ended): (Vec<_>, Vec<_>) = Status::ALL.into_iter().partition(|status| status.is_in_progress());
+    assert_eq!(with(in_progress).await, of(Status::is_in_progress));
+    assert_eq!(with(ended).await, of(|status| !status.is_in_progress()));
 }
 
 #[tokio::test]
