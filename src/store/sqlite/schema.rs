@@ -309,7 +309,8 @@ const WRITTEN_ONCE: &str = "ALTER TABLE actions ADD COLUMN parts BLOB;";
 /// they are, and no table changes.
 const HASHED_PARTS: &str = "";
 
-/// Actions that have ended are in no index that depends on the status, so a status that follows another one changes none.
+/// Actions that have ended are in no index that depends on the status. `actions_of_thread` does not depend on it at all, since
+/// few actions of a thread are in progress.
 /// A write with steps is recognized by the id in their row ([`super::steps`]). Several messages of a thread can be claimed
 /// together: `in_flight` has their positions, separated by spaces, in place of the only one.
 const IN_PROGRESS: &str = "
@@ -317,7 +318,7 @@ ALTER TABLE actions ADD COLUMN ended INTEGER NOT NULL DEFAULT 0;
 UPDATE actions SET ended = 1 WHERE status NOT IN ('pending', 'approved', 'intent');
 DROP INDEX actions_by_status;
 DROP INDEX actions_of_thread;
-CREATE INDEX actions_in_progress ON actions (requested_at) WHERE ended = 0;
+CREATE INDEX actions_in_progress ON actions (status, requested_at) WHERE ended = 0;
 CREATE INDEX actions_of_thread ON actions (thread) WHERE ended = 0;
 ALTER TABLE steps ADD COLUMN commit_id TEXT;
 ALTER TABLE threads ADD COLUMN in_flight TEXT NOT NULL DEFAULT '';
