@@ -1,8 +1,8 @@
 //! Identifiers, each with a type of its own.
 //!
 //! Slack's ids are opaque strings: a timestamp would lose digits as a number, and adjacent arguments of the same type
-//! are easily swapped. So ids get these types where they arrive, and their text is never changed. It is
-//! short or shared by all copies of an id, so ids are cheap to copy. The format of keys in a store is up to the store.
+//! are easily swapped. So ids get these types where they arrive, and their text is never changed. Copies of
+//! an id share its text unless it is short, so an id is cheap to copy. The format of keys in a store is up to the store.
 
 use std::fmt;
 
