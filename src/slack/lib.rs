@@ -32,6 +32,7 @@ pub mod payload;
 pub mod plain;
 mod post;
 pub mod refusal;
+mod signature;
 pub mod sink;
 pub mod socket_health;
 pub mod socket_intake;
