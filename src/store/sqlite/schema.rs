@@ -22,6 +22,7 @@ const MIGRATIONS: &[&str] = &[
     WRITTEN_ONCE,
     HASHED_PARTS,
     IN_PROGRESS,
+    THIRD_DICTIONARY,
 ];
 
 /// Times are in milliseconds. Values that are searched or counted have columns; everything else is
@@ -325,6 +326,10 @@ ALTER TABLE threads ADD COLUMN in_flight TEXT NOT NULL DEFAULT '';
 UPDATE threads SET in_flight = sending WHERE sending > 0;
 ALTER TABLE threads DROP COLUMN sending;
 ";
+
+/// Values are packed with a third dictionary ([`crate::packed`]), which earlier programs do not have. Existing values stay as
+/// they are, and no table changes.
+const THIRD_DICTIONARY: &str = "";
 
 /// Returns the newest schema version that this program knows.
 pub(super) fn known() -> u32 {
