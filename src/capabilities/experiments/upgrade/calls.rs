@@ -114,7 +114,9 @@ impl UpgradeClient {
         token: Option<SecretString>,
         body: Option<&Value>,
     ) -> Result<T, Error> {
-        let mut request = self.client.request(method, format!("{}{path}", self.base));
+        let url = self.base.join(path.trim_start_matches('/'));
+        let url = url.map_err(|error| Error::Unavailable { reason: format!("the address of {path}: {error}") })?;
+        let mut request = self.client.request(method, url);
         if let As::User(user) = who {
             request = request.header("User-Id", user);
         }

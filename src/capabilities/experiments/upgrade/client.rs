@@ -15,6 +15,7 @@ use countersign_services::{changes::Changes, http, shared_read::SharedRead};
 use reqwest::{Client, Method};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
+use url::Url;
 
 use super::{
     UpgradeConfig,
@@ -37,7 +38,8 @@ pub struct UpgradeClient {
     pub(super) client: Client,
     pub(super) changes: Changes,
     pub(super) longest: usize,
-    pub(super) base: String,
+    /// The base address, with a slash at its end.
+    pub(super) base: Url,
     pub(super) sign_in: SignIn,
     pub(super) timeout: std::time::Duration,
     pub(super) version: Mutex<Option<Version>>,
@@ -66,7 +68,8 @@ impl UpgradeClient {
             http::client(&base_url, timeout).map_err(|error| Error::Unavailable { reason: error.to_string() })?;
         let changes = Changes::to(&base_url, timeout, http::MAX_ANSWER_BYTES)
             .map_err(|error| Error::Unavailable { reason: error.to_string() })?;
-        let base = base_url.as_str().trim_end_matches('/').to_owned();
+        let mut base = base_url;
+        base.set_path(&format!("{}/", base.path().trim_end_matches('/')));
         let (version, all, known) = (Mutex::default(), SharedRead::default(), Known::new(Arc::new(SystemClock)));
         Ok(Self { client, changes, longest: http::MAX_ANSWER_BYTES, base, sign_in, timeout, version, known, all })
     }
