@@ -193,7 +193,7 @@ mod tests {
 
     fn record(mail: &str, to: &str, run: &str, class: Class, confidence: f64) -> ActionRecord {
         let mut record = send_record(mail, to, run);
-        record.scope = marked(record.scope.clone(), class, confidence);
+        record.scope = marked(Scope::clone(&record.scope), class, confidence).into();
         record
     }
 

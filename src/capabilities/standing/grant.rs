@@ -265,6 +265,8 @@ fn claim(record: &ActionRecord) -> String {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use std::sync::Arc;
+
     use serde_json::json;
 
     use super::*;
@@ -284,7 +286,8 @@ pub(super) mod tests {
         let mut record = saved[0].clone();
         record.name = "test_condition_balance".to_owned();
         record.parameters = json!({ "place": { "experiment": experiment }, "users": users }).into();
-        record.scope = Scope::default().of_subject("Math Hints").in_context("assign-prog").measure("users", users);
+        record.scope =
+            Scope::default().of_subject("Math Hints").in_context("assign-prog").measure("users", users).into();
         record.policy = Policy { approvers: vec![Approver::Channel], needed: 1, ..Policy::default() }.into();
         record.decisions.clear();
         record
@@ -332,9 +335,9 @@ pub(super) mod tests {
                 "another experiment of the same name",
             ),
             (|r| r.name = "update_experiment_status".to_owned(), None, "another change"),
-            (|r| r.scope = Scope::default().measure("users", 201), Some(Err(too_much)), "more than is left"),
-            (|r| r.scope = Scope::default().measure("users", 0), None, "nobody"),
-            (|r| r.scope = Scope::default(), None, "nobody knows how many"),
+            (|r| r.scope = Scope::default().measure("users", 201).into(), Some(Err(too_much)), "more than is left"),
+            (|r| r.scope = Scope::default().measure("users", 0).into(), None, "nobody"),
+            (|r| r.scope = Arc::default(), None, "nobody knows how many"),
             (|r| r.thread.channel = "C2".into(), None, "another channel"),
             (
                 |r| r.policy.because = Some("outside the envelope".to_owned()),
@@ -440,7 +443,7 @@ pub(super) mod tests {
             let mut record = simulation("1", 1);
             record.name = "update_experiment_status".to_owned();
             record.parameters = json!({ "experiment": "1", "status": to }).into();
-            record.scope = Scope::of("experiment:1").of_subject("Math Hints").measure("status", to);
+            record.scope = Scope::of("experiment:1").of_subject("Math Hints").measure("status", to).into();
             record.card.irreversible = !undo;
             let back = Undo { name: record.name.clone(), parameters: json!({}), label: "Undo".to_owned() };
             record.undo = undo.then(|| back.into());
@@ -461,7 +464,7 @@ pub(super) mod tests {
         granted.bounds.within = GrantScope::Context("assign-prog".to_owned());
         assert_eq!(granted.coverage(&allowances(), &simulation("7", 50), &["bo".into()], NOW), Some(Ok(50)));
         let mut elsewhere = simulation("7", 50);
-        elsewhere.scope.contexts = vec!["assign-prog".to_owned(), "other".to_owned()];
+        Arc::make_mut(&mut elsewhere.scope).contexts = vec!["assign-prog".to_owned(), "other".to_owned()];
         assert_eq!(granted.coverage(&allowances(), &elsewhere, &["bo".into()], NOW), None);
     }
 

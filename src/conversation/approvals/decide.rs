@@ -73,6 +73,8 @@ pub fn decide(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -116,7 +118,7 @@ mod tests {
     fn a_no_withdraws_ones_own_request_but_rejects_an_email() {
         let mut record = open(1, true);
         assert!(!record.is_judged_by(&"ana".into()) && record.is_judged_by(&"bo".into()));
-        record.scope = record.scope.from_outside();
+        record.scope = Arc::new((*record.scope).clone().from_outside());
         assert!(record.is_judged_by(&"ana".into()), "the email asked, not the person who wanted another draft");
     }
 

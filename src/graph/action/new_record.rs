@@ -112,7 +112,7 @@ impl NewRecord {
             outcome: None,
             undo: undo.map(Shared::from),
             notified: Vec::new(),
-            scope,
+            scope: scope.into(),
             edits: Vec::new(),
             origin: None,
             escalated_at: None,

@@ -1,5 +1,7 @@
 //! An action as it is stored.
 
+use std::sync::Arc;
+
 use countersign_core::{
     clock::Timestamp,
     ids::{ActionId, ApprovalId, RunId, Slot, ThreadId, UserId},
@@ -110,9 +112,9 @@ pub struct ActionRecord {
     /// The people who were notified directly that the action waits for their decision.
     #[serde(rename = "told", default, skip_serializing_if = "Vec::is_empty")]
     pub notified: Vec<UserId>,
-    /// The things that the change concerns.
-    #[serde(default, skip_serializing_if = "Scope::is_empty")]
-    pub scope: Scope,
+    /// The things that the change concerns. Copies share it.
+    #[serde(default, skip_serializing_if = "is_empty")]
+    pub scope: Arc<Scope>,
     /// The edits of the request, in order. Each edit created a new record with a new key; this
     /// record is the latest of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -130,6 +132,10 @@ pub struct ActionRecord {
     /// The standing approval under which the action was approved, if no person was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub under: Option<Under>,
+}
+
+fn is_empty(scope: &Arc<Scope>) -> bool {
+    scope.is_empty()
 }
 
 /// Returns true if the count is zero; zero is not stored.

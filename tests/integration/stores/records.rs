@@ -247,7 +247,7 @@ pub(crate) async fn of_two_processes_none_spends_what_the_other_did(f: impl Fixt
     let mut asks = action(&thread(1), "spend", f.now());
     asks.name = "test_condition_balance".to_owned();
     asks.parameters = json!({ "place": { "experiment": "1" } }).into();
-    asks.scope = Scope::default().of_subject("Math Hints").measure("users", 10);
+    asks.scope = Scope::default().of_subject("Math Hints").measure("users", 10).into();
     let within = GrantScope::Thing { id: "1".to_owned(), name: "Math Hints".to_owned() };
     let until = Timestamp(clock.now().0 + 3_600_000);
     let grant = Grant {
@@ -284,7 +284,7 @@ pub(crate) async fn of_two_processes_none_spends_what_the_other_did(f: impl Fixt
 
     books[0].revoke("sa-1", &"cy".into()).await.unwrap();
     asks.slot = "turn:99".into();
-    asks.scope = Scope::default().of_subject("Math Hints").measure("users", 5);
+    asks.scope = Scope::default().of_subject("Math Hints").measure("users", 5).into();
     assert_eq!(books[1].spend(&asks).await, Spent::Nothing { why: None }, "it is revoked");
     assert!(matches!(books[1].revoke("sa-2", &"cy".into()).await, Err(GrantRegisterError::Unknown)));
 }
