@@ -139,7 +139,7 @@ impl<S: State> Engine<S> {
             let to = Replacement { action: newer.id.clone(), slot: newer.slot.clone(), edited: false };
             let older = open.supersede_with(changes, to, Some(newer.requested_by.clone()), at).map_err(illegal)?;
             session.checkpoint.suspended.remove(older.question());
-            session.checkpoint.state.superseded(&older, at);
+            session.checkpoint.state_mut().superseded(&older, at);
             let note = Text::from("Replaces the open card: ").plain(older.act()).plain(".");
             newer.card.notes.push(note);
             superseded.push(older.id);

@@ -4,10 +4,13 @@
 //! 16th step and every pause, the full checkpoint is stored as well. The differences are also the
 //! trace that people read.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Weak},
+};
 
 use countersign_core::ids::{ActionId, ApprovalId, GraphName, MessageTs, RunId, Slot, ThreadId};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap};
 use serde_json::Value;
 
 use super::{
@@ -21,19 +24,22 @@ use super::{
 /// The version of the stored shape.
 const FORMAT: u32 = 1;
 
+/// The name of the member with the state, which is the last one.
+const STATE: &str = "state";
+
 /// The position of a thread in its graph, and its memory.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(bound = "S: State")]
 pub struct Checkpoint<S: State> {
     /// The version of this shape.
     pub format: u32,
     /// The graph that the thread belongs to.
-    #[serde(default, skip_serializing_if = "GraphName::is_default")]
+    #[serde(default)]
     pub graph: GraphName,
     /// The position in the graph.
     pub cursor: Cursor,
     /// The run in progress, or the last one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub run: Option<RunId>,
     /// The number of turns that began in this thread.
     pub turns: u64,
@@ -41,17 +47,17 @@ pub struct Checkpoint<S: State> {
     #[serde(default, rename = "voice")]
     pub reply_slots: ReplySlots,
     /// Slack's time stamp of the newest message from a person, to any addressee.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub said_at: Option<MessageTs>,
     /// The replies with buttons that something waits for, oldest first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub with_buttons: Vec<ReplyWithButtons>,
     /// The open questions, and the actions that wait for an event. Each entry holds the exact state
     /// of the turn that asked.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default)]
     pub suspended: BTreeMap<ApprovalId, Suspended>,
-    /// The agent's memory.
-    pub state: S,
+    /// The agent's memory. Copies share it until one of them is changed.
+    pub state: Arc<S>,
 }
 
 impl<S: State> Checkpoint<S> {
@@ -62,6 +68,86 @@ impl<S: State> Checkpoint<S> {
     /// Creates an empty checkpoint for a thread of this graph.
     pub fn of(graph: GraphName) -> Self {
         Self { graph, ..Self::default() }
+    }
+
+    /// Returns the agent's memory, to change it.
+    pub(super) fn state_mut(&mut self) -> &mut S {
+        Arc::make_mut(&mut self.state)
+    }
+
+    /// Serializes all members but the state, as far as they are not empty.
+    fn serialize_position<M: SerializeMap>(&self, members: &mut M) -> Result<(), M::Error> {
+        let Self { format, graph, cursor, run, turns, reply_slots, said_at, with_buttons, suspended, state: _ } = self;
+        members.serialize_entry("format", format)?;
+        if !graph.is_default() {
+            members.serialize_entry("graph", graph)?;
+        }
+        members.serialize_entry("cursor", cursor)?;
+        if let Some(run) = run {
+            members.serialize_entry("run", run)?;
+        }
+        members.serialize_entry("turns", turns)?;
+        members.serialize_entry("voice", reply_slots)?;
+        if let Some(said_at) = said_at {
+            members.serialize_entry("said_at", said_at)?;
+        }
+        if !with_buttons.is_empty() {
+            members.serialize_entry("with_buttons", with_buttons)?;
+        }
+        if !suspended.is_empty() {
+            members.serialize_entry("suspended", suspended)?;
+        }
+        Ok(())
+    }
+}
+
+impl<S: State> Serialize for Checkpoint<S> {
+    fn serialize<R: Serializer>(&self, serializer: R) -> Result<R::Ok, R::Error> {
+        let mut members = serializer.serialize_map(None)?;
+        self.serialize_position(&mut members)?;
+        members.serialize_entry(STATE, &*self.state)?;
+        members.end()
+    }
+}
+
+/// A checkpoint without its state.
+struct Position<'c, S: State>(&'c Checkpoint<S>);
+
+impl<S: State> Serialize for Position<'_, S> {
+    fn serialize<R: Serializer>(&self, serializer: R) -> Result<R::Ok, R::Error> {
+        let mut members = serializer.serialize_map(None)?;
+        self.0.serialize_position(&mut members)?;
+        members.end()
+    }
+}
+
+/// A checkpoint as text.
+#[derive(Clone, Debug)]
+pub(super) struct Written<S> {
+    pub(super) text: Indexed,
+    /// The state in it.
+    state: Weak<S>,
+}
+
+impl<S: State> Written<S> {
+    /// Takes the text of a checkpoint.
+    pub(super) fn of(checkpoint: &Checkpoint<S>, text: Indexed) -> Self {
+        Self { text, state: Arc::downgrade(&checkpoint.state) }
+    }
+
+    /// Returns JSON `null`, the text of no checkpoint.
+    pub(super) fn nothing() -> Self {
+        Self { text: Indexed::null(), state: Weak::new() }
+    }
+
+    /// Writes a checkpoint. If the state is still the one in this text, its part of the text is used again.
+    pub(super) fn next(&self, checkpoint: &Checkpoint<S>) -> Self {
+        let same_state = std::ptr::eq(self.state.as_ptr(), Arc::as_ptr(&checkpoint.state));
+        let text = match self.text.whole().last_part().filter(|_| same_state) {
+            Some((_, state)) => Indexed::of_object(&Position(checkpoint), STATE, state),
+            None => Indexed::of(checkpoint),
+        };
+        Self::of(checkpoint, text)
     }
 }
 
@@ -77,7 +163,7 @@ impl<S: State> Default for Checkpoint<S> {
             said_at: None,
             with_buttons: Vec::new(),
             suspended: BTreeMap::new(),
-            state: S::default(),
+            state: Arc::default(),
         }
     }
 }

@@ -251,7 +251,7 @@ impl<S: State> Engine<S> {
                     Admits::Later => return self.leave_for_later(session).await,
                 }
                 self.note_click_on_question(session, &ts).await?;
-                session.checkpoint.state.present(&by, false);
+                session.checkpoint.state_mut().present(&by, false);
                 let zone = self.admission.zone(&by).await;
                 let said = Said { by, text, at: self.clock.now(), zone, request };
                 session.note(AuditDraft::new(
@@ -260,7 +260,7 @@ impl<S: State> Engine<S> {
                     Some(said.by.clone()),
                     AuditDraft::text_detail(&said.text),
                 ));
-                session.checkpoint.state.begin_turn(&said);
+                session.checkpoint.state_mut().begin_turn(&said);
                 self.begin_run(session);
                 Ok(LeaseState::Held)
             }
@@ -315,7 +315,7 @@ impl<S: State> Engine<S> {
         by: UserId,
         to_another: bool,
     ) -> Result<LeaseState, Error> {
-        session.checkpoint.state.present(&by, to_another);
+        session.checkpoint.state_mut().present(&by, to_another);
         session.input = Some(json!({ "kind": OVERHEARD, "by": by }));
         self.save_empty_step(session, OVERHEARD).await
     }
@@ -344,7 +344,7 @@ impl<S: State> Engine<S> {
         };
         let checkpoint = &mut session.checkpoint;
         checkpoint.suspended.remove(record.question());
-        checkpoint.state.resume(suspended.turn).map_err(|error| Error::Corrupt {
+        checkpoint.state_mut().resume(suspended.turn).map_err(|error| Error::Corrupt {
             what: format!("the turn that asked for action {action} cannot be read: {error}"),
         })?;
         checkpoint.run = Some(suspended.run);

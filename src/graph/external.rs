@@ -68,7 +68,7 @@ impl<S: State> Engine<S> {
             let end = WaitEnd::Arrived(arrived.into_body());
             return self.end_wait(session, &action, Some(end), EXTERNAL).await;
         }
-        if arrived.is_of_unknown_origin() || !session.checkpoint.state.begin_with(&arrived, now) {
+        if arrived.is_of_unknown_origin() || !session.checkpoint.state_mut().begin_with(&arrived, now) {
             tracing::info!(thread.id = %session.lease.thread, source, "An external event arrived that nothing waits for");
             return self.save_empty_step(session, EXTERNAL).await;
         }
@@ -216,7 +216,7 @@ impl<S: State> Engine<S> {
     fn restore_turn(&self, session: &mut Session<S>, suspended: Suspended) -> Result<(), Error> {
         let Suspended { action, run, node, turn, waits_for: _ } = suspended;
         let checkpoint = &mut session.checkpoint;
-        checkpoint.state.resume(turn).map_err(|error| Error::Corrupt {
+        checkpoint.state_mut().resume(turn).map_err(|error| Error::Corrupt {
             what: format!("the turn that asked for action {action} cannot be read: {error}"),
         })?;
         checkpoint.run = Some(run);

@@ -74,7 +74,7 @@ impl<S: State> Engine<S> {
         began: Timestamp,
     ) -> Result<(), Error> {
         let now = self.clock.now();
-        let reply = self.graph.listener().heard(&mut session.checkpoint.state, record, follow_up, by, now);
+        let reply = self.graph.listener().heard(session.checkpoint.state_mut(), record, follow_up, by, now);
         if let Some(reply) = reply {
             let reply_slots = std::mem::replace(
                 &mut session.checkpoint.reply_slots,
@@ -83,7 +83,7 @@ impl<S: State> Engine<S> {
             self.say(session, changes, reply).await?;
             session.checkpoint.reply_slots = reply_slots;
         }
-        let goes_on = self.graph.listener().goes_on(&mut session.checkpoint.state, record, follow_up, now);
+        let goes_on = self.graph.listener().goes_on(session.checkpoint.state_mut(), record, follow_up, now);
         if goes_on {
             self.begin_run(session);
         }

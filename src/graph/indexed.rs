@@ -41,12 +41,34 @@ impl Indexed {
     ///
     /// As [`Json::of`].
     pub(crate) fn of<T: Serialize + ?Sized>(data: &T) -> Self {
-        let (length, mut places) = (Cell::new(0), Vec::with_capacity(512));
-        let output = Measured { bytes: Vec::with_capacity(8192), length: &length };
-        let formatter = IndexFormatter { length: &length, places: &mut places, open: Vec::with_capacity(16) };
-        let mut serializer = Serializer::with_formatter(output, formatter);
-        data.serialize(&mut serializer).expect("stored data is plain data with text keys");
-        let text = String::from_utf8(serializer.into_inner().bytes).expect("JSON is UTF-8");
+        let (text, places) = write(data);
+        Self { json: Json::written(text), places }
+    }
+
+    /// Writes an object that has the members of `head` and, as the last one, a value that is written already.
+    ///
+    /// # Panics
+    ///
+    /// As [`Json::of`], and if `head` is not an object with members.
+    pub(crate) fn of_object<T: Serialize + ?Sized>(head: &T, name: &str, last: Part<'_>) -> Self {
+        let (mut text, mut places) = write(head);
+        assert_eq!(text.pop().filter(|_| !places.is_empty()), Some('}'), "an object with members");
+        text.push(',');
+        let begin = text.len();
+        text.extend(["\"", name, "\""]);
+        let end = text.len();
+        text.push(':');
+        let value = text.len();
+        text.push_str(last.text);
+        places.push(Place { name: begin..end, value: value..text.len(), contains: last.places.len() });
+        text.push('}');
+        let old_value = last.text.as_ptr().addr() - last.source.as_ptr().addr();
+        let moved = |range: &Range<usize>| range.start - old_value + value..range.end - old_value + value;
+        places.extend(last.places.iter().map(|place| Place {
+            name: moved(&place.name),
+            value: moved(&place.value),
+            contains: place.contains,
+        }));
         Self { json: Json::written(text), places }
     }
 
@@ -71,6 +93,16 @@ impl Indexed {
         let text = self.json.text();
         Part { source: text, text, places: &self.places }
     }
+}
+
+fn write<T: Serialize + ?Sized>(data: &T) -> (String, Vec<Place>) {
+    let (length, mut places) = (Cell::new(0), Vec::with_capacity(512));
+    let output = Measured { bytes: Vec::with_capacity(8192), length: &length };
+    let formatter = IndexFormatter { length: &length, places: &mut places, open: Vec::with_capacity(16) };
+    let mut serializer = Serializer::with_formatter(output, formatter);
+    data.serialize(&mut serializer).expect("stored data is plain data with text keys");
+    let text = String::from_utf8(serializer.into_inner().bytes).expect("JSON is UTF-8");
+    (text, places)
 }
 
 /// A value in a text.
@@ -116,6 +148,11 @@ impl<'t> Part<'t> {
             rest = others;
             Some((&source[name.clone()], Part { source, text: &source[value.clone()], places }))
         })
+    }
+
+    /// Returns the last member or element, with its name as above.
+    pub(crate) fn last_part(&self) -> Option<(&'t str, Part<'t>)> {
+        self.parts().last()
     }
 }
 
@@ -230,6 +267,20 @@ mod tests {
     enum Kinds {
         Struct { a: u8, list: Vec<(u8, bool)> },
         Newtype(Value),
+    }
+
+    #[test]
+    fn a_part_can_be_the_last_member_of_another_object() {
+        let value = json!({ "a": 1, "z": { "list": [1, { "b": "ü" }], "text": "t" } });
+        let earlier = Indexed::of(&value);
+        for part in [earlier.whole(), earlier.whole().last_part().unwrap().1, earlier.whole().parts().next().unwrap().1]
+        {
+            let whole = Indexed::of_object(&json!({ "head": ["h"], "longer": true }), "state", part);
+            let state = put_together(part);
+            let expected = json!({ "head": ["h"], "longer": true, "state": state });
+            assert_eq!(whole.json().read::<Value>().unwrap(), expected);
+            assert_eq!(put_together(whole.whole()), expected);
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::{
     action::{ActionRecord, Status},
-    checkpoint::{Checkpoint, Restored},
+    checkpoint::{Checkpoint, Restored, Written},
     delta,
     digest::Digest,
     engine::Engine,
@@ -63,9 +63,9 @@ pub(super) struct Session<S: State> {
     decided: Option<ActionRecord>,
     version: Version,
     /// The checkpoint as it is in the store with the steps that are held back. Each delta is relative to it.
-    saved: Indexed,
+    saved: Written<S>,
     /// The checkpoint as it will be in the store when the last step is saved.
-    staged: Indexed,
+    staged: Written<S>,
     snapshot_version: Version,
     /// The steps that are held back, to be written with the next one.
     held: Option<Held>,
@@ -128,7 +128,6 @@ impl<S: State> Session<S> {
             if checkpoint.turns == 0 { since_addressed(messages) } else { (messages, Vec::new()) };
         Self {
             lease,
-            checkpoint,
             acks: not_for_us,
             input: None,
             audit: Vec::new(),
@@ -137,8 +136,9 @@ impl<S: State> Session<S> {
             status_due: None,
             decided: decided.map(|decided| *decided),
             version,
-            saved: text,
-            staged: Indexed::null(),
+            saved: Written::of(&checkpoint, text),
+            staged: Written::nothing(),
+            checkpoint,
             snapshot_version,
             held: None,
             is_paused: false,
@@ -152,8 +152,8 @@ impl<S: State> Session<S> {
     /// Ends the session. If the thread is left in a pause, its checkpoint is kept.
     pub(super) fn keep_if_paused(mut self, paused: &Paused<S>) {
         if self.is_paused {
-            self.checkpoint.state.take_events(); // they are not saved, so no other process would report them
-            paused.keep(self.lease.thread, self.checkpoint, self.saved);
+            self.checkpoint.state_mut().take_events(); // they are not saved, so no other process would report them
+            paused.keep(self.lease.thread, self.checkpoint, self.saved.text);
         }
     }
 
@@ -255,8 +255,8 @@ impl<S: State> Session<S> {
     /// counts as saved only when the store has accepted it ([`Engine::save`]), so a step that was
     /// not stored does not affect the next delta.
     pub(super) fn step(&mut self, step: StepInfo<'_>) -> Changes {
-        let now = Indexed::of(&self.checkpoint);
-        let delta = delta::between(&self.saved, &now);
+        let now = self.saved.next(&self.checkpoint);
+        let delta = delta::between(&self.saved.text, &now.text);
         let mut changes = self.changes();
         let version = self.version + self.held_steps() + 1;
         changes.steps.push(StepRecord {
@@ -272,7 +272,7 @@ impl<S: State> Session<S> {
             error: step.error,
         });
         if step.pause || self.whole || version - self.snapshot_version >= SNAPSHOT_EVERY {
-            changes.snapshot = Some(now.json().clone());
+            changes.snapshot = Some(now.text.json().clone());
         }
         self.staged = now;
         changes
@@ -301,7 +301,7 @@ impl<S: State> Session<S> {
     /// Updates the session after a write was stored or held back, with the last step in it or without.
     fn mark_written(&mut self, changes: &Changes, with_step: bool) {
         if with_step {
-            self.saved = std::mem::replace(&mut self.staged, Indexed::null());
+            self.saved = std::mem::replace(&mut self.staged, Written::nothing());
             self.input = None;
             (self.anew, self.whole) = (false, false);
         }

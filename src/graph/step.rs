@@ -38,7 +38,7 @@ impl<S: State> Engine<S> {
             return self.give_up(session, Failure { node: name, began, reply, cause: "no such node".to_owned() }).await;
         };
         let context = self.context(session, attempt, ended.clone()).await?;
-        let run = caught(node.run(session.checkpoint.state.clone(), &context));
+        let run = caught(node.run(S::clone(&session.checkpoint.state), &context));
         let run = tokio::time::timeout(self.settings.step_timeout, run);
         let has_status_line = node.status().is_some();
         let (mut line, run) = status_line::during(node.status().unwrap_or_default(), run);
@@ -147,7 +147,7 @@ impl<S: State> Engine<S> {
     ) -> Result<LeaseState, Error> {
         let Step { state, next, says, posts, usage } = step;
         let now = self.clock.now();
-        session.checkpoint.state = state;
+        session.checkpoint.state = state.into();
         let mut extra = session.changes();
         for reply in says {
             self.say(session, &mut extra, reply).await?;
@@ -319,7 +319,7 @@ impl<S: State> Engine<S> {
 
 /// Adds to the record what the nodes have noted of the run.
 pub(super) fn record_events<S: State>(session: &mut Session<S>, changes: &mut Changes, now: Timestamp) {
-    for mut event in session.checkpoint.state.take_events() {
+    for mut event in session.checkpoint.state_mut().take_events() {
         event["run"] = json!(session.checkpoint.run);
         changes.audit.push(AuditDraft::new(AuditKind::Progress, now, None, event));
     }

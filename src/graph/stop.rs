@@ -82,7 +82,7 @@ impl<S: State> Engine<S> {
         let mut extra = session.changes();
         let detail = json!({ "run": session.checkpoint.run, "node": node });
         extra.audit.push(AuditDraft::new(AuditKind::Stopped, now, Some(by.clone()), detail));
-        let rest = session.checkpoint.state.stopped();
+        let rest = session.checkpoint.state_mut().stopped();
         let rest = rest.unwrap_or_else(|| " Steps that hadn't started were not run.".to_owned());
         let text = Text::from("Stopped, as ").person(by).plain(format!(" asked.{rest}"));
         self.say(session, &mut extra, Reply::text(text)).await?;
@@ -103,7 +103,7 @@ impl<S: State> Engine<S> {
         asks: bool,
     ) -> Result<LeaseState, Error> {
         let not_begun = session.drop_stopped(seq);
-        let waiting = session.checkpoint.state.stopped_waiting();
+        let waiting = session.checkpoint.state_mut().stopped_waiting();
         if not_begun == 0 && !asks && waiting.is_none() {
             self.save(session, session.changes(), Then::Keep).await?;
             return Ok(LeaseState::Held);
