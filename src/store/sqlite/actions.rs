@@ -31,12 +31,17 @@ pub(super) struct StoredAction {
     record: Vec<u8>,
     /// The parts; `None` if the action has them already.
     parts: Option<Vec<u8>>,
+    /// The status that the change replaces, if it is known and nothing but the status and the record changes.
+    replaces: Option<Status>,
 }
 
 impl StoredAction {
     /// Serializes a change of an action of which this is in the store.
     pub(super) fn new(ActionChange { expected, record }: &ActionChange, written: &Written) -> Self {
         let without_parts = record.without_parts();
+        let is_new = |label: &&Label| !written.labels.contains(label);
+        let labels: Vec<_> = record.labels().iter().filter(is_new).map(Label::to_string).collect();
+        let only_status = written.parts && labels.is_empty();
         Self {
             id: record.id.clone(),
             approval: record.approval.clone(),
@@ -44,12 +49,8 @@ impl StoredAction {
             revision: record.revision,
             status: record.status,
             requested_at: record.requested_at.0,
-            labels: record
-                .labels()
-                .iter()
-                .filter(|label| !written.labels.contains(label))
-                .map(Label::to_string)
-                .collect(),
+            replaces: written.status.filter(|before| only_status && before.may_become(record.status)),
+            labels,
             record: match record.status.is_in_progress() {
                 true => json(&without_parts).into_bytes(),
                 false => packed(&without_parts),
@@ -61,6 +62,9 @@ impl StoredAction {
 
 /// Inserts or updates an action, if it is in the state that the change assumes.
 pub(super) fn change(connection: &Connection<'_>, row: &ThreadRow, change: &StoredAction) -> Result<(), Failure> {
+    if replace_status(connection, row, change)? {
+        return Ok(());
+    }
     const STORED: &str = "SELECT id, status, revision, approval = ?3 AND requested_at = ?4 FROM actions \
                           WHERE thread = ?1 AND action = ?2";
     let values = params![row.id, change.id.as_str(), change.approval.as_str(), change.requested_at];
@@ -117,6 +121,33 @@ pub(super) fn change(connection: &Connection<'_>, row: &ThreadRow, change: &Stor
             Err(Error::ActionMoved { id: change.id.clone(), current: current.map(Box::new) }.into())
         }
     }
+}
+
+/// Updates an action of which only the status and the record change, if that is known and it is in the state that the change
+/// assumes. Returns false otherwise.
+fn replace_status(connection: &Connection<'_>, row: &ThreadRow, change: &StoredAction) -> Result<bool, Failure> {
+    let (Some(expected), Some(replaces)) = (change.expected, change.replaces) else { return Ok(false) };
+    macro_rules! update {
+        ($($ended:literal)?) => {
+            concat!(
+                "UPDATE actions SET status = ?1, revision = ?2, record = ?3", $($ended,)?
+                " WHERE thread = ?4 AND action = ?5 AND revision = ?6 AND status = ?7"
+            )
+        };
+    }
+    // A column that is set is written to all of its indexes, even if its value is the same.
+    let sql =
+        if change.status.is_in_progress() == replaces.is_in_progress() { update!() } else { update!(", ended = 1") };
+    let updated = connection.statement(sql)?.execute(params![
+        change.status.as_str(),
+        int(change.revision),
+        change.record,
+        row.id,
+        change.id.as_str(),
+        int(expected),
+        replaces.as_str(),
+    ])?;
+    Ok(updated == 1)
 }
 
 /// Adds an action's labels. Outdated labels remain, and are ignored by readers.

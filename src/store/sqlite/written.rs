@@ -1,11 +1,14 @@
 //! Remembers what this process last wrote about each action in progress, so that only changes are written again. The parts
-//! of an action are most of it and hardly ever change, and labels are only ever added.
+//! of an action are most of it and hardly ever change, and labels are only ever added. Its status need not be read either.
 
 use std::{collections::HashMap, sync::Mutex};
 
-use countersign_core::{clock::Timestamp, ids::ActionId};
+use countersign_core::{
+    clock::Timestamp,
+    ids::{ActionId, ApprovalId},
+};
 use countersign_graph::{
-    action::{Label, Parts},
+    action::{Label, Parts, Status},
     store::ActionChange,
 };
 
@@ -19,6 +22,8 @@ pub(super) struct Written {
     pub(super) parts: bool,
     /// The labels.
     pub(super) labels: Vec<Label>,
+    /// The status, if the approval key and the time of the request are those of the new record.
+    pub(super) status: Option<Status>,
 }
 
 /// The actions in progress as this process wrote them last.
@@ -28,6 +33,8 @@ pub(super) struct WrittenActions(Mutex<HashMap<ActionId, Action>>);
 #[derive(Debug)]
 struct Action {
     revision: u64,
+    status: Status,
+    approval: ApprovalId,
     requested_at: Timestamp,
     parts: Parts,
     labels: Vec<Label>,
@@ -42,9 +49,12 @@ impl WrittenActions {
         let Some(action) = written.get(&record.id).filter(|action| Some(action.revision) == *expected) else {
             return Written::default();
         };
-        // The time is part of where a label is stored.
-        let labels = if action.requested_at == record.requested_at { action.labels.clone() } else { Vec::new() };
-        Written { parts: action.parts.are_same(&Parts::of(record)), labels }
+        let is_same_time = action.requested_at == record.requested_at;
+        Written {
+            parts: action.parts.are_same(&Parts::of(record)),
+            labels: if is_same_time { action.labels.clone() } else { Vec::new() }, // the time is part of their place
+            status: (is_same_time && action.approval == record.approval).then_some(action.status),
+        }
     }
 
     /// Notes a change that was written.
@@ -57,8 +67,14 @@ impl WrittenActions {
         if written.len() >= MAX_ACTIONS {
             written.clear();
         }
-        let (revision, requested_at) = (record.revision, record.requested_at);
-        let action = Action { revision, requested_at, parts: Parts::of(record), labels: record.labels() };
+        let action = Action {
+            revision: record.revision,
+            status: record.status,
+            approval: record.approval.clone(),
+            requested_at: record.requested_at,
+            parts: Parts::of(record),
+            labels: record.labels(),
+        };
         written.insert(record.id.clone(), action);
     }
 }
