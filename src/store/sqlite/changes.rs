@@ -1,5 +1,7 @@
 //! One atomic write: all changes of a step, a click or a timer in a thread.
 
+use std::sync::Arc;
+
 use countersign_core::{
     clock::Timestamp,
     ids::{CommitId, ThreadId},
@@ -54,7 +56,7 @@ pub(super) struct StoredChanges {
     acks: Vec<Seq>,
     inbox_acks: Vec<Seq>,
     messages: Vec<String>,
-    outbox: Vec<StoredOutgoing>,
+    outbox: Vec<Arc<StoredOutgoing>>,
     timers: Vec<TimerChange>,
     actions: Vec<StoredAction>,
     events: Vec<StoredEvent>,
@@ -74,7 +76,7 @@ impl StoredChanges {
             acks: acks.clone(),
             inbox_acks: inbox_acks.clone(),
             messages: messages.iter().map(json).collect(),
-            outbox: outbox.iter().map(StoredOutgoing::from).collect(),
+            outbox: outbox.iter().map(|message| Arc::new(StoredOutgoing::from(message))).collect(),
             timers: timers.clone(),
             actions: actions.iter().map(|change| StoredAction::new(change, &written.before(change))).collect(),
             events: audit.iter().map(StoredEvent::from).collect(),

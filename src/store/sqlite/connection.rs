@@ -11,6 +11,8 @@ use std::{
 
 use rusqlite::{PrepFlags, Statement};
 
+use super::known::Known;
+
 /// A connection, and the statements that were prepared on it.
 pub(super) struct Connection<'c> {
     raw: &'c rusqlite::Connection,
@@ -18,12 +20,31 @@ pub(super) struct Connection<'c> {
     positions: RefCell<BTreeMap<(usize, usize), usize>>,
     /// The statements; one that is in use is not there.
     statements: RefCell<Vec<Cell<Option<Statement<'c>>>>>,
+    /// What need not be read; `None` if others write to the same file.
+    known: Option<Known>,
 }
 
 impl<'c> Connection<'c> {
     /// Wraps a connection on which nothing is prepared yet.
     pub(super) fn new(raw: &'c rusqlite::Connection) -> Self {
-        Self { raw, positions: RefCell::default(), statements: RefCell::default() }
+        Self { raw, positions: RefCell::default(), statements: RefCell::default(), known: None }
+    }
+
+    /// Wraps the only connection that writes.
+    pub(super) fn that_writes(raw: &'c rusqlite::Connection) -> Self {
+        Self { known: Some(Known::default()), ..Self::new(raw) }
+    }
+
+    /// Returns what is known of the file, if this is the connection that writes.
+    pub(super) fn known(&self) -> Option<&Known> {
+        self.known.as_ref()
+    }
+
+    /// Forgets what is known of the file, after a write was undone or rows were deleted.
+    pub(super) fn forget_known(&self) {
+        if let Some(known) = &self.known {
+            known.forget();
+        }
     }
 
     /// Returns a statement, and prepares it if it has not been prepared. If the same text is there twice in the program, it
@@ -87,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_statement_can_be_used_again_also_while_it_is_in_use() {
-        const SUM: &str = "SELECT ?1 + 1";
+        static SUM: &str = "SELECT ?1 + 1"; // a constant could have several addresses
         let raw = rusqlite::Connection::open_in_memory().unwrap();
         let connection = Connection::new(&raw);
         let sum = |n: i64| connection.statement(SUM)?.query_row([n], |row| row.get::<_, i64>(0));

@@ -12,6 +12,7 @@ use super::{
     failure::Failure,
     inbox,
     keys::{int, json, parse, uint},
+    known::Known,
     outbox::{self, StoredOutgoing},
     thread_row::ThreadRow,
 };
@@ -81,6 +82,7 @@ pub(super) fn keep_message(
                         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     let slot = slot.as_ref().map(Slot::as_str);
     let values = params![thread.partition().number(), thread.to_string(), slot, at.0, attempts, reason, entry];
+    note_one(connection);
     connection.statement(KEEP)?.execute(values)?;
     Ok(())
 }
@@ -95,15 +97,29 @@ pub(super) fn keep_interaction(
 ) -> Result<(), Failure> {
     const KEEP: &str = "INSERT INTO dead_letters (partition, at, attempts, reason, entry) \
                         SELECT partition, ?3, attempts, ?4, entry FROM desk WHERE seq = ?1 AND partition = ?2";
+    note_one(connection);
     connection.statement(KEEP)?.execute(params![int(seq), partition.number(), at.0, reason])?;
     Ok(())
 }
 
 /// Deletes the dead letters of a slot for which there is a newer message.
 pub(super) fn drop_for_slot(connection: &Connection<'_>, thread: &ThreadId, slot: &Slot) -> Result<(), Failure> {
+    if connection.known().is_some_and(Known::has_no_dead_letters) {
+        return Ok(());
+    }
     const SQL: &str = "DELETE FROM dead_letters WHERE thread = ?1 AND slot = ?2";
     connection.statement(SQL)?.execute(params![thread.to_string(), slot.as_str()])?;
+    if let Some(known) = connection.known() {
+        known.note_dead_letters(connection.statement("SELECT 1 FROM dead_letters LIMIT 1")?.exists([])?);
+    }
     Ok(())
+}
+
+/// Notes that a dead letter is to be written.
+fn note_one(connection: &Connection<'_>) {
+    if let Some(known) = connection.known() {
+        known.note_dead_letters(true);
+    }
 }
 
 /// Deletes the dead letters of a thread whose steps are deleted.
@@ -146,7 +162,7 @@ pub(super) fn send_again(
     let outgoing: Outgoing = parse(&letter.entry, "an undelivered message")?;
     let outgoing = Outgoing { not_before: now, ..outgoing };
     let mut row = ThreadRow::find_or_insert(connection, &thread, None, clock)?;
-    outbox::put(connection, &mut row, &[StoredOutgoing::from(&outgoing)])?;
+    outbox::put(connection, &mut row, &[StoredOutgoing::from(&outgoing).into()])?;
     const TRIED: &str = "UPDATE outbox SET attempts = 1 WHERE id BETWEEN ?1 AND ?2 AND nonce = ?3";
     let [first, last] = row.keys();
     connection.statement(TRIED)?.execute(params![first, last, outgoing.nonce.as_str()])?;

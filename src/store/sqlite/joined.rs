@@ -111,6 +111,7 @@ impl SqliteStore {
             };
             let finish = |(claim, sent): &(_, _)| outbox::finish(connection, &mut row, claim, sent);
             let ours = written.iter().map(finish).collect::<Result<Vec<_>, _>>()?;
+            outbox::schedule(connection, &mut row)?;
             let next = claim(connection, &mut row, term, clock, 1)?;
             row.save(connection, clock)?;
             Ok((ours, next))

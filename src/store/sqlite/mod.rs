@@ -37,6 +37,7 @@ mod forget;
 mod inbox;
 mod joined;
 mod keys;
+mod known;
 mod leases;
 mod lists;
 mod mailbox;

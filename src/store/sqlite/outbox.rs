@@ -5,6 +5,8 @@
 //! Slack, so it keeps its text and its nonce. Before that, its text can be replaced, or the entry
 //! can be dropped.
 
+use std::sync::Arc;
+
 use countersign_core::{
     clock::Timestamp,
     ids::{ChannelId, MessageTs, Nonce, Slot, ThreadId},
@@ -22,7 +24,7 @@ use super::{
 
 /// A message with its body as JSON. The body is not packed, since it is usually sent, and deleted, milliseconds later. Earlier
 /// versions packed it.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct StoredOutgoing {
     slot: Option<Slot>,
     nonce: Nonce,
@@ -66,7 +68,7 @@ pub(super) struct StoredClaimed {
     pub(super) seq: Seq,
     attempts: u32,
     posted: Option<Posted>,
-    pub(super) outgoing: StoredOutgoing,
+    pub(super) outgoing: Arc<StoredOutgoing>,
 }
 
 impl StoredClaimed {
@@ -79,8 +81,9 @@ impl StoredClaimed {
     /// Returns the message with a body that need not be parsed.
     pub(super) fn with_body(self, body: Outbound) -> Claimed {
         let Self { thread, seq, attempts, posted, outgoing } = self;
-        let StoredOutgoing { slot, nonce, progress, removes: _, not_before, body: _ } = outgoing;
-        let outgoing = Outgoing { slot, nonce, progress, not_before, body };
+        let StoredOutgoing { slot, nonce, progress, removes: _, not_before, body: _ } = &*outgoing;
+        let (slot, nonce) = (slot.clone(), nonce.clone());
+        let outgoing = Outgoing { slot, nonce, progress: *progress, not_before: *not_before, body };
         Claimed { thread, seq, attempts, posted, outgoing }
     }
 }
@@ -89,17 +92,22 @@ impl StoredClaimed {
 pub(super) fn put(
     connection: &Connection<'_>,
     row: &mut ThreadRow,
-    messages: &[StoredOutgoing],
+    messages: &[Arc<StoredOutgoing>],
 ) -> Result<(), Failure> {
     if messages.is_empty() {
         return Ok(());
     }
-    let was_empty = row.send_at.is_none();
+    // What waits, as long as it is known without a look at it.
+    let mut waiting = row.send_at.is_none().then(Waiters::default);
     for message in messages {
-        if let Some(slot) = &message.slot
-            && replace_obsolete(connection, row, message, slot)?
-        {
-            continue;
+        if let Some(slot) = &message.slot {
+            let concerns_others = waiting.as_ref().is_none_or(|waiting| waiting.may_become_obsolete(slot));
+            if concerns_others {
+                waiting = None;
+            }
+            if replace_obsolete(connection, row, message, slot, concerns_others)? {
+                continue;
+            }
         }
         const SQL: &str = "INSERT INTO outbox (id, slot, nonce, progress, removes, not_before, since, body) \
                            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7)";
@@ -113,23 +121,32 @@ pub(super) fn put(
             message.not_before.0,
             message.body,
         ])?;
-        row.send_at.get_or_insert(message.not_before); // for the next iteration: the outbox is not empty
+        if let Some(waiting) = &mut waiting {
+            waiting.0.push(Waiter::of(id, message));
+        }
     }
-    // The only message is the next one.
-    if was_empty && messages.len() == 1 { Ok(()) } else { schedule(connection, row) }
+    match waiting {
+        Some(waiting) => {
+            row.send_at = waiting.first_time();
+            row.waiting = Some(waiting);
+            Ok(())
+        }
+        None => schedule(connection, row),
+    }
 }
 
 /// Replaces or drops the entries that a message for this slot makes obsolete. Returns true if the
-/// message itself need not be inserted.
+/// message itself need not be inserted. `concerns_others` is false if it is known that there is no such entry.
 fn replace_obsolete(
     connection: &Connection<'_>,
     row: &ThreadRow,
     message: &StoredOutgoing,
     slot: &Slot,
+    concerns_others: bool,
 ) -> Result<bool, Failure> {
     let [first, last] = row.keys();
     dead_letters::drop_for_slot(connection, &row.thread, slot)?;
-    if row.send_at.is_some() {
+    if concerns_others {
         const PROGRESS: &str = "DELETE FROM outbox WHERE id BETWEEN ?1 AND ?2 AND progress AND attempts = 0";
         connection.statement(PROGRESS)?.execute([first, last])?;
     }
@@ -141,7 +158,7 @@ fn replace_obsolete(
             return Ok(true);
         }
     }
-    if row.send_at.is_none() {
+    if !concerns_others {
         return Ok(false);
     }
     const REPLACE: &str = "UPDATE outbox SET body = ?4, removes = ?5, \
@@ -222,7 +239,10 @@ fn claim_next(
     now: Timestamp,
     most: usize,
 ) -> Result<Vec<StoredClaimed>, Failure> {
-    let waiting = Waiters::of(connection, row)?;
+    let waiting = match row.waiting.take() {
+        Some(waiting) => waiting,
+        None => Waiters::of(connection, row)?,
+    };
     let next = waiting.next(now, most);
     if next.is_empty() {
         row.send_at = waiting.first_time();
@@ -232,7 +252,7 @@ fn claim_next(
     (row.in_flight, row.sending_until) = (next.iter().map(|waiter| seq(waiter.id)).collect(), until);
     let mut claimed = Vec::with_capacity(next.len());
     for waiter in next {
-        match claim_one(connection, row, waiter.id) {
+        match claim_one(connection, row, waiter) {
             Ok(message) => claimed.push(message),
             Err(error) if claimed.is_empty() || connection.is_autocommit() => return Err(error),
             Err(_) => {
@@ -245,26 +265,34 @@ fn claim_next(
     Ok(claimed)
 }
 
-fn claim_one(connection: &Connection<'_>, row: &ThreadRow, id: i64) -> Result<StoredClaimed, Failure> {
+fn claim_one(connection: &Connection<'_>, row: &ThreadRow, waiter: &Waiter) -> Result<StoredClaimed, Failure> {
+    let Waiter { id, attempts, .. } = *waiter;
     // Not with RETURNING, for which SQLite makes a temporary table each time.
     connection.statement("UPDATE outbox SET attempts = attempts + 1 WHERE id = ?1")?.execute([id])?;
-    const SQL: &str = "SELECT attempts - 1, slot, nonce, progress, removes, not_before, body FROM outbox WHERE id = ?1";
-    let (attempts, outgoing) = connection.statement(SQL)?.query_row([id], |row| {
-        let outgoing = StoredOutgoing {
-            slot: row.get::<_, Option<String>>(1)?.map(Slot::new),
-            nonce: Nonce::new(row.get::<_, String>(2)?),
-            progress: row.get(3)?,
-            removes: row.get(4)?,
-            not_before: Timestamp(row.get(5)?),
-            body: bytes(row, 6)?,
-        };
-        Ok((row.get(0)?, outgoing))
-    })?;
+    let outgoing = match &waiter.message {
+        Some(message) => Arc::clone(message),
+        None => Arc::new(read_one(connection, id)?),
+    };
     let posted = match &outgoing.slot {
         Some(slot) => posted(connection, row.id, slot)?,
         None => None,
     };
     Ok(StoredClaimed { thread: row.thread.clone(), seq: seq(id), attempts, posted, outgoing })
+}
+
+fn read_one(connection: &Connection<'_>, id: i64) -> Result<StoredOutgoing, Failure> {
+    const SQL: &str = "SELECT slot, nonce, progress, removes, not_before, body FROM outbox WHERE id = ?1";
+    let message = connection.statement(SQL)?.query_row([id], |row| {
+        Ok(StoredOutgoing {
+            slot: row.get::<_, Option<String>>(0)?.map(Slot::new),
+            nonce: Nonce::new(row.get::<_, String>(1)?),
+            progress: row.get(2)?,
+            removes: row.get(3)?,
+            not_before: Timestamp(row.get(4)?),
+            body: bytes(row, 5)?,
+        })
+    })?;
+    Ok(message)
 }
 
 /// Returns true if the claim has not expired and the message has not been claimed again.
@@ -290,11 +318,12 @@ pub(super) fn remove(
     let Some(attempts) = attempts else { return Ok(()) };
     let claim = Claim { thread: thread.clone(), seq, attempts: attempts.saturating_sub(1) };
     finish(connection, &mut row, &claim, &Sent::Dropped)?;
+    schedule(connection, &mut row)?;
     row.save(connection, clock)
 }
 
 /// Records the result of sending a message. A second report about the same message changes nothing. Returns false if the
-/// claim is no longer valid. The thread's row has to be saved.
+/// claim is no longer valid. The next message then has to be scheduled ([`schedule`]), and the thread's row to be saved.
 pub(super) fn finish(
     connection: &Connection<'_>,
     row: &mut ThreadRow,
@@ -354,7 +383,6 @@ pub(super) fn finish(
         _ => {}
     }
     row.land(claimed.seq);
-    schedule(connection, row)?;
     Ok(is_ours)
 }
 
@@ -372,21 +400,35 @@ pub(super) fn posted(connection: &Connection<'_>, thread: i64, slot: &Slot) -> R
 
 /// Sets the time at which the thread's next message may be sent.
 pub(super) fn schedule(connection: &Connection<'_>, row: &mut ThreadRow) -> Result<(), Failure> {
-    row.send_at = Waiters::of(connection, row)?.first_time();
+    let waiting = Waiters::of(connection, row)?;
+    row.send_at = waiting.first_time();
+    row.waiting = Some(waiting);
     Ok(())
 }
 
 /// The messages of a thread that wait, in order.
-struct Waiters(Vec<Waiter>);
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Waiters(Vec<Waiter>);
 
 /// A message that waits.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 struct Waiter {
     id: i64,
     not_before: Timestamp,
     progress: bool,
     attempts: u32,
-    slot: Option<String>,
+    slot: Option<Slot>,
+    /// The message itself, if it was put in by this operation.
+    message: Option<Arc<StoredOutgoing>>,
+}
+
+impl Waiter {
+    /// Describes a message that was just put in.
+    fn of(id: i64, message: &Arc<StoredOutgoing>) -> Self {
+        let StoredOutgoing { slot, progress, not_before, .. } = &**message;
+        let (slot, message) = (slot.clone(), Some(Arc::clone(message)));
+        Self { id, not_before: *not_before, progress: *progress, attempts: 0, slot, message }
+    }
 }
 
 impl Waiters {
@@ -396,10 +438,21 @@ impl Waiters {
             "SELECT id, not_before, progress, attempts, slot FROM outbox WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
         let mut select = connection.statement(SQL)?;
         let waiters = select.query_map(row.keys(), |row| {
-            let not_before = Timestamp(row.get(1)?);
-            Ok(Waiter { id: row.get(0)?, not_before, progress: row.get(2)?, attempts: row.get(3)?, slot: row.get(4)? })
+            Ok(Waiter {
+                id: row.get(0)?,
+                not_before: Timestamp(row.get(1)?),
+                progress: row.get(2)?,
+                attempts: row.get(3)?,
+                slot: row.get::<_, Option<String>>(4)?.map(Slot::new),
+                message: None,
+            })
         })?;
         Ok(Self(waiters.collect::<Result<_, _>>()?))
+    }
+
+    /// Returns true if a message for this slot may make one of them obsolete.
+    fn may_become_obsolete(&self, slot: &Slot) -> bool {
+        self.0.iter().any(|waiter| waiter.progress || waiter.slot.as_ref() == Some(slot))
     }
 
     /// Returns the time at which one of them may be sent.
@@ -419,7 +472,7 @@ impl Waiters {
         let mut progress: Vec<&Waiter> = Vec::new();
         let (mut first, mut tried_often, mut held_up) = (None, Vec::new(), Vec::new());
         for next in &self.0 {
-            let slot = next.slot.as_deref();
+            let slot = next.slot.as_ref();
             if slot.is_some() && held_up.contains(&slot) {
                 continue;
             }
@@ -429,8 +482,7 @@ impl Waiters {
             } else if next.progress {
                 progress.push(next);
             } else if first.is_none() {
-                let of_slot =
-                    |before: &&&Waiter| before.attempts > 0 && slot.is_some() && before.slot.as_deref() == slot;
+                let of_slot = |before: &&&Waiter| before.attempts > 0 && slot.is_some() && before.slot.as_ref() == slot;
                 first = Some(progress.iter().find(of_slot).map_or(next, |before| *before));
             }
         }

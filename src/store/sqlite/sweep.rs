@@ -44,5 +44,8 @@ fn overheard(connection: &Connection<'_>, before: i64, now: Timestamp) -> Result
             AND NOT EXISTS (SELECT 1 FROM recent_commits WHERE day IN (?3 - 1, ?3, ?3 + 1) AND thread = t.id) \
             ORDER BY updated_at LIMIT ?2)";
     let threads = connection.statement(THREADS)?.execute([before, MAX_ROWS, recent::day(now)])?;
+    if threads > 0 {
+        connection.forget_known();
+    }
     Ok(messages + threads)
 }

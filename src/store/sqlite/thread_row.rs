@@ -1,5 +1,6 @@
 //! The row of a thread: read at the start of an operation, changed in memory, and written once at
-//! its end. Operations that follow each other in any case share it ([`super::joined`]).
+//! its end. Operations that follow each other in any case share it ([`super::joined`]), and the rows that were written last
+//! are kept for later operations ([`super::known`]).
 
 use countersign_core::{
     clock::Timestamp,
@@ -12,10 +13,11 @@ use super::{
     connection::Connection,
     failure::Failure,
     keys::{int, key, last, name, uint},
+    outbox::Waiters,
 };
 
 /// A row of `threads`.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(super) struct ThreadRow {
     pub(super) id: i64,
     pub(super) thread: ThreadId,
@@ -31,6 +33,8 @@ pub(super) struct ThreadRow {
     /// The positions of the messages that are claimed until `sending_until`.
     pub(super) in_flight: Vec<Seq>,
     pub(super) sending_until: Timestamp,
+    /// The messages in the outbox, if this operation knows them. They are not saved.
+    pub(super) waiting: Option<Waiters>,
     /// The values of the columns with indexes, as they are in the file.
     stored: Indexed,
 }
@@ -57,6 +61,15 @@ macro_rules! select_where {
 impl ThreadRow {
     /// Returns the row of a thread, if there is one.
     pub(super) fn find(connection: &Connection<'_>, thread: &ThreadId) -> Result<Option<Self>, Failure> {
+        let Some(row) = connection.known().and_then(|known| known.take_row(thread)) else {
+            return Self::select(connection, thread);
+        };
+        #[cfg(debug_assertions)]
+        assert_eq!(Some(&row), Self::select(connection, thread)?.as_ref(), "a known row is as it is in the file");
+        Ok(Some(row))
+    }
+
+    fn select(connection: &Connection<'_>, thread: &ThreadId) -> Result<Option<Self>, Failure> {
         let mut select = connection.statement(select_where!("root = ?1 AND channel = ?2 AND team = ?3"))?;
         let values = [thread.root.as_str(), thread.channel.as_str(), thread.team.as_str()];
         Ok(select.query_row(values, |row| Self::read(row, thread.clone())).optional()?)
@@ -103,6 +116,7 @@ impl ThreadRow {
             send_at: None,
             in_flight: Vec::new(),
             sending_until: Timestamp(0),
+            waiting: None,
             stored: Indexed::default(),
         })
     }
@@ -110,7 +124,7 @@ impl ThreadRow {
     /// Writes the row. A column that is set is written to all of its indexes, even if its value is the same. So the columns
     /// of each of the two large indexes are set only if one of them has changed. `threads_overheard` has no threads that
     /// are known.
-    pub(super) fn save(self, connection: &Connection<'_>, now: Timestamp) -> Result<(), Failure> {
+    pub(super) fn save(mut self, connection: &Connection<'_>, now: Timestamp) -> Result<(), Failure> {
         macro_rules! update {
             ($($indexed:literal)?) => {
                 concat!(
@@ -138,6 +152,10 @@ impl ThreadRow {
             (true, true) => update!("ready_at = ?10, lease_until = ?11, send_at = ?12, sending_until = ?13"),
         };
         connection.statement(sql)?.execute(values.as_slice())?;
+        if let Some(known) = connection.known() {
+            (self.waiting, self.stored) = (None, Indexed { ready, send });
+            known.keep_row(self);
+        }
         Ok(())
     }
 
@@ -215,6 +233,7 @@ impl ThreadRow {
             in_flight: in_flight(row.get_ref(9)?.as_str()?),
             sending_until: Timestamp(row.get(10)?),
             graph: GraphName::new(row.get::<_, String>(11)?),
+            waiting: None,
             stored: Indexed::default(),
         };
         read.stored = read.indexed();

@@ -72,7 +72,7 @@ impl Writer {
         let (jobs, waiting) = mpsc::channel(MAX_WAITING);
         let log = Log::of(&mut connection)?;
         let thread = std::thread::Builder::new().name("sqlite-writer".to_owned()).spawn(move || {
-            serve(&Connection::new(&connection), log, files.as_ref(), waiting);
+            serve(&Connection::that_writes(&connection), log, files.as_ref(), waiting);
         })?;
         Ok(Self { jobs: Some(jobs), thread: Some(thread) })
     }
@@ -210,6 +210,7 @@ fn commit(connection: &Connection<'_>, log: &mut Log, batch: &mut [Box<dyn Job>]
             "Cannot write to the store: {}",
             countersign_core::cause::chain(&error)
         );
+        connection.forget_known();
         if !connection.is_autocommit() {
             let _ = connection.execute_batch("ROLLBACK"); // fails if SQLite has already rolled back
         }
@@ -254,6 +255,7 @@ fn transact(connection: &Connection<'_>, log: &mut Log, batch: &mut [Box<dyn Job
     if batch.iter_mut().all(|job| job.run(connection)) {
         return end(connection, changes_before, durable, log);
     }
+    connection.forget_known();
     run(connection, "ROLLBACK")?;
     match batch {
         [_] => Ok(()), // the single operation was rolled back
@@ -273,6 +275,7 @@ fn transact_each(
     for job in batch {
         run(connection, "SAVEPOINT operation")?;
         if !job.run(connection) {
+            connection.forget_known();
             run(connection, "ROLLBACK TO operation")?;
         }
         run(connection, "RELEASE operation")?;
