@@ -75,7 +75,7 @@ impl<S: State> Checkpoint<S> {
         Arc::make_mut(&mut self.state)
     }
 
-    /// Serializes all members but the state, as far as they are not empty.
+    /// Serializes all members but the state, without the optional ones that are empty.
     fn serialize_position<M: SerializeMap>(&self, members: &mut M) -> Result<(), M::Error> {
         let Self { format, graph, cursor, run, turns, reply_slots, said_at, with_buttons, suspended, state: _ } = self;
         members.serialize_entry("format", format)?;
@@ -122,7 +122,7 @@ impl<S: State> Serialize for Position<'_, S> {
 }
 
 /// A checkpoint as text.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Written<S> {
     pub(super) text: Indexed,
     /// The state in it.
@@ -142,11 +142,13 @@ impl<S: State> Written<S> {
 
     /// Writes a checkpoint. If the state is still the one in this text, its part of the text is used again.
     pub(super) fn next(&self, checkpoint: &Checkpoint<S>) -> Self {
-        let same_state = std::ptr::eq(self.state.as_ptr(), Arc::as_ptr(&checkpoint.state));
-        let text = match self.text.whole().last_part().filter(|_| same_state) {
+        let is_same_state = std::ptr::eq(self.state.as_ptr(), Arc::as_ptr(&checkpoint.state));
+        let last_part = self.text.whole().last_part().filter(|_| is_same_state);
+        let text = match last_part.filter(|(name, _)| name.trim_matches('"') == STATE) {
             Some((_, state)) => Indexed::of_object(&Position(checkpoint), STATE, state),
             None => Indexed::of(checkpoint),
         };
+        debug_assert_eq!(text.json().text(), Indexed::of(checkpoint).json().text(), "the state is unchanged");
         Self::of(checkpoint, text)
     }
 }

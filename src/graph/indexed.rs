@@ -45,7 +45,8 @@ impl Indexed {
         Self { json: Json::written(text), places }
     }
 
-    /// Writes an object that has the members of `head` and, as the last one, a value that is written already.
+    /// Writes an object that has the members of `head` and, as the last one, a value that is written already. The name must
+    /// need no escapes.
     ///
     /// # Panics
     ///

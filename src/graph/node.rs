@@ -20,7 +20,8 @@ use super::{
     store::{ActionFollowUp, External, Usage},
 };
 
-/// The memory of a thread in a graph, as one struct with named fields.
+/// The memory of a thread in a graph, as one struct with named fields. It changes only by way of `&mut`: one that is shared
+/// is not written again.
 pub trait State: Clone + Default + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Begins a turn with a message: data that belongs to a single turn is reset, the rest is kept.
     fn begin_turn(&mut self, said: &Said);

@@ -90,11 +90,11 @@ async fn on_request(State(ingress): State<Arc<Ingress>>, headers: HeaderMap, bod
 }
 
 impl Ingress {
-    /// Returns the body if Slack signed it within the last five minutes.
+    /// Returns the body if Slack signed it, and not long ago.
     fn verified<'a>(&self, headers: &HeaderMap, body: &'a Bytes) -> Option<&'a str> {
-        let (signature, timestamp) = (header(headers, signature::SIGNATURE), header(headers, signature::TIMESTAMP));
-        let signed = self.secret.signed(body, timestamp, signature, SystemClock.now().seconds());
-        signed.then(|| std::str::from_utf8(body).ok())?
+        let [timestamp, signed] = [signature::TIMESTAMP, signature::SIGNATURE].map(|name| header(headers, name));
+        let is_signed = self.secret.signed(body, timestamp, signed, SystemClock.now().seconds());
+        is_signed.then(|| std::str::from_utf8(body).ok())?
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) struct Connection<'c> {
     positions: RefCell<BTreeMap<(usize, usize), usize>>,
     /// The statements; one that is in use is not there.
     statements: RefCell<Vec<Cell<Option<Statement<'c>>>>>,
-    /// What need not be read; `None` if others write to the same file.
+    /// What need not be read; `None` if this process writes to the file with another connection.
     known: Option<Known>,
 }
 
@@ -30,12 +30,12 @@ impl<'c> Connection<'c> {
         Self { raw, positions: RefCell::default(), statements: RefCell::default(), known: None }
     }
 
-    /// Wraps the only connection that writes.
+    /// Wraps the only connection of this process that may write.
     pub(super) fn that_writes(raw: &'c rusqlite::Connection) -> Self {
         Self { known: Some(Known::default()), ..Self::new(raw) }
     }
 
-    /// Returns what is known of the file, if this is the connection that writes.
+    /// Returns what is known of the file, if this is the connection that may write.
     pub(super) fn known(&self) -> Option<&Known> {
         self.known.as_ref()
     }

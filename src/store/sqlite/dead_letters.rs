@@ -105,20 +105,26 @@ pub(super) fn keep_interaction(
 /// Deletes the dead letters of a slot for which there is a newer message.
 pub(super) fn drop_for_slot(connection: &Connection<'_>, thread: &ThreadId, slot: &Slot) -> Result<(), Failure> {
     if connection.known().is_some_and(Known::has_no_dead_letters) {
+        debug_assert!(!are_there_any(connection)?, "there are no dead letters, as is known");
         return Ok(());
     }
     const SQL: &str = "DELETE FROM dead_letters WHERE thread = ?1 AND slot = ?2";
     connection.statement(SQL)?.execute(params![thread.to_string(), slot.as_str()])?;
-    if let Some(known) = connection.known() {
-        known.note_dead_letters(connection.statement("SELECT 1 FROM dead_letters LIMIT 1")?.exists([])?);
+    match connection.known() {
+        Some(known) if !are_there_any(connection)? => known.note_no_dead_letters(),
+        _ => {}
     }
     Ok(())
+}
+
+fn are_there_any(connection: &Connection<'_>) -> Result<bool, Failure> {
+    Ok(connection.statement("SELECT 1 FROM dead_letters LIMIT 1")?.exists([])?)
 }
 
 /// Notes that a dead letter is to be written.
 fn note_one(connection: &Connection<'_>) {
     if let Some(known) = connection.known() {
-        known.note_dead_letters(true);
+        known.note_dead_letter();
     }
 }
 
@@ -166,6 +172,7 @@ pub(super) fn send_again(
     const TRIED: &str = "UPDATE outbox SET attempts = 1 WHERE id BETWEEN ?1 AND ?2 AND nonce = ?3";
     let [first, last] = row.keys();
     connection.statement(TRIED)?.execute(params![first, last, outgoing.nonce.as_str()])?;
+    row.waiting = None; // it was tried
     row.save(connection, clock)?;
     Ok(true)
 }

@@ -1,7 +1,8 @@
 //! What the writing thread knows of the file, so that it need not be read again.
 //!
 //! *Invariant:* it is as in the file. There is only one connection that writes, and whoever changes what is known here
-//! notes it or has it forgotten. Everything is forgotten if a write is undone.
+//! notes it or has it forgotten. Everything is forgotten if a write is undone, or if another program wrote to the file,
+//! such as SQLite's shell.
 
 use std::{
     cell::{Cell, RefCell},
@@ -20,7 +21,10 @@ const MAX_ROWS: usize = 256;
 pub(super) struct Known {
     /// The rows of the threads that were written last.
     rows: RefCell<HashMap<ThreadId, ThreadRow>>,
+    /// True if there are certainly no dead letters.
     has_no_dead_letters: Cell<bool>,
+    /// The number by which SQLite tells whether others have written to the file.
+    data_version: Cell<i64>,
 }
 
 impl Known {
@@ -28,6 +32,13 @@ impl Known {
     pub(super) fn forget(&self) {
         self.rows.borrow_mut().clear();
         self.has_no_dead_letters.set(false);
+    }
+
+    /// Forgets everything if others have written to the file, which changes SQLite's `data_version`.
+    pub(super) fn check(&self, data_version: i64) {
+        if self.data_version.replace(data_version) != data_version {
+            self.forget();
+        }
     }
 
     /// Returns the row of a thread. It is not known any longer, until it is saved.
@@ -38,7 +49,7 @@ impl Known {
     /// Keeps a row that was saved.
     pub(super) fn keep_row(&self, row: ThreadRow) {
         let mut rows = self.rows.borrow_mut();
-        if rows.len() >= MAX_ROWS {
+        if rows.len() >= MAX_ROWS && !rows.contains_key(&row.thread) {
             rows.clear();
         }
         rows.insert(row.thread.clone(), row);
@@ -49,19 +60,31 @@ impl Known {
         self.has_no_dead_letters.get()
     }
 
-    /// Notes whether there may be dead letters.
-    pub(super) fn note_dead_letters(&self, there_may_be_some: bool) {
-        self.has_no_dead_letters.set(!there_may_be_some);
+    /// Notes that there are no dead letters.
+    pub(super) fn note_no_dead_letters(&self) {
+        self.has_no_dead_letters.set(true);
+    }
+
+    /// Notes that there may be dead letters.
+    pub(super) fn note_dead_letter(&self) {
+        self.has_no_dead_letters.set(false);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use countersign_core::clock::Timestamp;
-    use countersign_graph::store::Error;
+    use countersign_graph::store::{Error, Outbound};
 
     use super::*;
-    use crate::sqlite::{connection::Connection, failure::Failure, schema, sweep, writer::Writer};
+    use crate::sqlite::{
+        connection::Connection,
+        dead_letters,
+        failure::Failure,
+        keys::{json, key},
+        schema, sweep,
+        writer::Writer,
+    };
 
     fn thread(root: &str) -> ThreadId {
         ThreadId { team: "T1".into(), channel: "C1".into(), root: root.into() }
@@ -122,6 +145,66 @@ mod tests {
         count(&connection, "1.1").unwrap();
         sweep::drop_some(&connection, Timestamp(i64::MAX / 2)).unwrap();
         assert_eq!(count(&connection, "1.1").unwrap(), 1, "it was not addressed to the bot, and old");
+    }
+
+    #[test]
+    fn what_another_program_wrote_is_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("store");
+        let mut raw = rusqlite::Connection::open(&path).unwrap();
+        schema::migrate(&mut raw).unwrap().unwrap();
+        let shell = rusqlite::Connection::open(&path).unwrap();
+        let connection = Connection::that_writes(&raw);
+        let check = || {
+            let version = connection.statement("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
+            connection.known().unwrap().check(version);
+            Ok::<_, rusqlite::Error>(())
+        };
+        check().unwrap();
+        count(&connection, "1.1").unwrap();
+        check().unwrap();
+        assert!(connection.known().unwrap().rows.borrow().contains_key(&thread("1.1")), "only this one wrote");
+        shell.execute("UPDATE threads SET version = 7", []).unwrap();
+        check().unwrap();
+        assert_eq!(count(&connection, "1.1").unwrap(), 8);
+    }
+
+    #[test]
+    fn a_row_that_was_deleted_is_not_written() {
+        let raw = migrated();
+        let connection = Connection::new(&raw);
+        count(&connection, "1.1").unwrap();
+        let row = ThreadRow::find(&connection, &thread("1.1")).unwrap().unwrap();
+        raw.execute("DELETE FROM threads", []).unwrap();
+        assert!(row.save(&connection, Timestamp(0)).is_err());
+    }
+
+    /// Deletes what was not delivered to a slot, as a newer message for it does.
+    fn drop_letters(connection: &Connection<'_>) -> i64 {
+        dead_letters::drop_for_slot(connection, &thread("1.1"), &"turn:1".into()).unwrap();
+        connection.query_row("SELECT count(*) FROM dead_letters", [], |row| row.get(0)).unwrap()
+    }
+
+    #[test]
+    fn a_dead_letter_is_found_after_there_were_none() {
+        let raw = migrated();
+        let connection = Connection::that_writes(&raw);
+        let message = || {
+            let row = ThreadRow::find_or_insert(&connection, &thread("1.1"), None, Timestamp(0)).unwrap();
+            let insert = "INSERT INTO outbox (id, slot, nonce, progress, removes, not_before, since, body) \
+                          VALUES (?1, 'turn:1', 'n', 0, 1, 0, 0, ?2)";
+            raw.execute(insert, rusqlite::params![key(row.id, 1), json(&Outbound::Remove).into_bytes()]).unwrap();
+            dead_letters::keep_message(&connection, &row.thread, key(row.id, 1), "refused", Timestamp(0)).unwrap();
+            raw.execute("DELETE FROM outbox", []).unwrap();
+        };
+        assert_eq!(drop_letters(&connection), 0);
+        assert!(connection.known().unwrap().has_no_dead_letters());
+        message();
+        assert!(!connection.known().unwrap().has_no_dead_letters());
+        assert_eq!(drop_letters(&connection), 0, "it was dropped");
+        assert!(connection.known().unwrap().has_no_dead_letters());
+        connection.forget_known(); // as after a write that was undone
+        assert!(!connection.known().unwrap().has_no_dead_letters());
     }
 
     #[test]

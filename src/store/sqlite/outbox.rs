@@ -24,7 +24,7 @@ use super::{
 
 /// A message with its body as JSON. The body is not packed, since it is usually sent, and deleted, milliseconds later. Earlier
 /// versions packed it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub(super) struct StoredOutgoing {
     slot: Option<Slot>,
     nonce: Nonce,
@@ -97,7 +97,7 @@ pub(super) fn put(
     if messages.is_empty() {
         return Ok(());
     }
-    // What waits, as long as it is known without a look at it.
+    // What waits, as long as it is known without reading the outbox.
     let mut waiting = row.send_at.is_none().then(Waiters::default);
     for message in messages {
         if let Some(slot) = &message.slot {
@@ -135,8 +135,8 @@ pub(super) fn put(
     }
 }
 
-/// Replaces or drops the entries that a message for this slot makes obsolete. Returns true if the
-/// message itself need not be inserted. `concerns_others` is false if it is known that there is no such entry.
+/// Replaces or drops the entries that a message for this slot makes obsolete, unless it is known that there are none
+/// (`concerns_others` is false). Returns true if the message itself need not be inserted.
 fn replace_obsolete(
     connection: &Connection<'_>,
     row: &ThreadRow,
@@ -144,12 +144,13 @@ fn replace_obsolete(
     slot: &Slot,
     concerns_others: bool,
 ) -> Result<bool, Failure> {
-    let [first, last] = row.keys();
     dead_letters::drop_for_slot(connection, &row.thread, slot)?;
-    if concerns_others {
-        const PROGRESS: &str = "DELETE FROM outbox WHERE id BETWEEN ?1 AND ?2 AND progress AND attempts = 0";
-        connection.statement(PROGRESS)?.execute([first, last])?;
+    if !concerns_others {
+        return Ok(message.removes && posted(connection, row.id, slot)?.is_none());
     }
+    let [first, last] = row.keys();
+    const PROGRESS: &str = "DELETE FROM outbox WHERE id BETWEEN ?1 AND ?2 AND progress AND attempts = 0";
+    connection.statement(PROGRESS)?.execute([first, last])?;
     if message.removes && posted(connection, row.id, slot)?.is_none() {
         const TRIED: &str = "SELECT 1 FROM outbox WHERE id BETWEEN ?1 AND ?2 AND slot = ?3 AND attempts > 0";
         if !connection.statement(TRIED)?.exists(params![first, last, slot.as_str()])? {
@@ -157,9 +158,6 @@ fn replace_obsolete(
             connection.statement(CANCEL)?.execute(params![first, last, slot.as_str()])?;
             return Ok(true);
         }
-    }
-    if !concerns_others {
-        return Ok(false);
     }
     const REPLACE: &str = "UPDATE outbox SET body = ?4, removes = ?5, \
                            not_before = iif(not_before = since, min(since, ?6), not_before), \
@@ -240,7 +238,13 @@ fn claim_next(
     most: usize,
 ) -> Result<Vec<StoredClaimed>, Failure> {
     let waiting = match row.waiting.take() {
-        Some(waiting) => waiting,
+        Some(waiting) => {
+            debug_assert!(
+                waiting.are_same(&Waiters::of(connection, row)?),
+                "what waits is as in the file: {waiting:?}"
+            );
+            waiting
+        }
         None => Waiters::of(connection, row)?,
     };
     let next = waiting.next(now, most);
@@ -323,7 +327,8 @@ pub(super) fn remove(
 }
 
 /// Records the result of sending a message. A second report about the same message changes nothing. Returns false if the
-/// claim is no longer valid. The next message then has to be scheduled ([`schedule`]), and the thread's row to be saved.
+/// claim is no longer valid. In any case, the next message has to be scheduled afterwards ([`schedule`]), and the thread's row to
+/// be saved.
 pub(super) fn finish(
     connection: &Connection<'_>,
     row: &mut ThreadRow,
@@ -448,6 +453,14 @@ impl Waiters {
             })
         })?;
         Ok(Self(waiters.collect::<Result<_, _>>()?))
+    }
+
+    /// Returns true if these are the same messages, whether or not their contents are known.
+    fn are_same(&self, others: &Self) -> bool {
+        let facts = |Waiter { id, not_before, progress, attempts, slot, message: _ }: &Waiter| {
+            (*id, *not_before, *progress, *attempts, slot.clone())
+        };
+        self.0.iter().map(facts).eq(others.0.iter().map(facts))
     }
 
     /// Returns true if a message for this slot may make one of them obsolete.

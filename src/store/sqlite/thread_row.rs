@@ -64,8 +64,7 @@ impl ThreadRow {
         let Some(row) = connection.known().and_then(|known| known.take_row(thread)) else {
             return Self::select(connection, thread);
         };
-        #[cfg(debug_assertions)]
-        assert_eq!(Some(&row), Self::select(connection, thread)?.as_ref(), "a known row is as it is in the file");
+        debug_assert_eq!(Some(&row), Self::select(connection, thread)?.as_ref(), "a known row is as it is in the file");
         Ok(Some(row))
     }
 
@@ -151,7 +150,9 @@ impl ThreadRow {
             (false, true) => update!("send_at = ?10, sending_until = ?11"),
             (true, true) => update!("ready_at = ?10, lease_until = ?11, send_at = ?12, sending_until = ?13"),
         };
-        connection.statement(sql)?.execute(values.as_slice())?;
+        if connection.statement(sql)?.execute(values.as_slice())? != 1 {
+            return Err(Error::Corrupt { what: format!("the row of thread {}: it was deleted", self.thread) }.into());
+        }
         if let Some(known) = connection.known() {
             (self.waiting, self.stored) = (None, Indexed { ready, send });
             known.keep_row(self);

@@ -251,7 +251,7 @@ fn transact(connection: &Connection<'_>, log: &mut Log, batch: &mut [Box<dyn Job
         log.setting = Some(durable);
     }
     let changes_before = connection.total_changes();
-    run(connection, "BEGIN IMMEDIATE")?;
+    begin(connection)?;
     if batch.iter_mut().all(|job| job.run(connection)) {
         return end(connection, changes_before, durable, log);
     }
@@ -271,7 +271,7 @@ fn transact_each(
     log: &mut Log,
 ) -> rusqlite::Result<()> {
     let changes_before = connection.total_changes();
-    run(connection, "BEGIN IMMEDIATE")?;
+    begin(connection)?;
     for job in batch {
         run(connection, "SAVEPOINT operation")?;
         if !job.run(connection) {
@@ -281,6 +281,15 @@ fn transact_each(
         run(connection, "RELEASE operation")?;
     }
     end(connection, changes_before, durable, log)
+}
+
+/// Begins a transaction. What is known of the file is forgotten if others have written to it.
+fn begin(connection: &Connection<'_>) -> rusqlite::Result<()> {
+    run(connection, "BEGIN IMMEDIATE")?;
+    if let Some(known) = connection.known() {
+        known.check(connection.statement("PRAGMA data_version")?.query_row([], |row| row.get(0))?);
+    }
+    Ok(())
 }
 
 /// Commits, and counts the commit if it wrote something and was synced.
