@@ -54,6 +54,7 @@ mod schema;
 mod steps;
 mod sweep;
 mod thread_row;
+mod waiters;
 mod writer;
 mod written;
 

@@ -20,17 +20,18 @@ use super::{
     failure::Failure,
     keys::{self, bytes, json, key, parse, seq},
     thread_row::ThreadRow,
+    waiters::{Waiter, Waiters},
 };
 
 /// A message with its body as JSON. The body is not packed, since it is usually sent, and deleted, milliseconds later. Earlier
 /// versions packed it.
 #[derive(Debug, PartialEq)]
 pub(super) struct StoredOutgoing {
-    slot: Option<Slot>,
+    pub(super) slot: Option<Slot>,
     nonce: Nonce,
-    progress: bool,
+    pub(super) progress: bool,
     removes: bool,
-    not_before: Timestamp,
+    pub(super) not_before: Timestamp,
     pub(super) body: Vec<u8>,
 }
 
@@ -122,7 +123,7 @@ pub(super) fn put(
             message.body,
         ])?;
         if let Some(waiting) = &mut waiting {
-            waiting.0.push(Waiter::of(id, message));
+            waiting.add(id, message);
         }
     }
     match waiting {
@@ -409,118 +410,6 @@ pub(super) fn schedule(connection: &Connection<'_>, row: &mut ThreadRow) -> Resu
     row.send_at = waiting.first_time();
     row.waiting = Some(waiting);
     Ok(())
-}
-
-/// The messages of a thread that wait, in order.
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct Waiters(Vec<Waiter>);
-
-/// A message that waits.
-#[derive(Debug, PartialEq)]
-struct Waiter {
-    id: i64,
-    not_before: Timestamp,
-    progress: bool,
-    attempts: u32,
-    slot: Option<Slot>,
-    /// The message itself, if it was put in by this operation.
-    message: Option<Arc<StoredOutgoing>>,
-}
-
-impl Waiter {
-    /// Describes a message that was just put in.
-    fn of(id: i64, message: &Arc<StoredOutgoing>) -> Self {
-        let StoredOutgoing { slot, progress, not_before, .. } = &**message;
-        let (slot, message) = (slot.clone(), Some(Arc::clone(message)));
-        Self { id, not_before: *not_before, progress: *progress, attempts: 0, slot, message }
-    }
-}
-
-impl Waiters {
-    fn of(connection: &Connection<'_>, row: &ThreadRow) -> Result<Self, Failure> {
-        // The choice is made here because SQLite would recompile the query for every thread.
-        const SQL: &str =
-            "SELECT id, not_before, progress, attempts, slot FROM outbox WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
-        let mut select = connection.statement(SQL)?;
-        let waiters = select.query_map(row.keys(), |row| {
-            Ok(Waiter {
-                id: row.get(0)?,
-                not_before: Timestamp(row.get(1)?),
-                progress: row.get(2)?,
-                attempts: row.get(3)?,
-                slot: row.get::<_, Option<String>>(4)?.map(Slot::new),
-                message: None,
-            })
-        })?;
-        Ok(Self(waiters.collect::<Result<_, _>>()?))
-    }
-
-    /// Returns true if these are the same messages, whether or not their contents are known.
-    fn are_same(&self, others: &Self) -> bool {
-        let facts = |Waiter { id, not_before, progress, attempts, slot, message: _ }: &Waiter| {
-            (*id, *not_before, *progress, *attempts, slot.clone())
-        };
-        self.0.iter().map(facts).eq(others.0.iter().map(facts))
-    }
-
-    /// Returns true if a message for this slot may make one of them obsolete.
-    fn may_become_obsolete(&self, slot: &Slot) -> bool {
-        self.0.iter().any(|waiter| waiter.progress || waiter.slot.as_ref() == Some(slot))
-    }
-
-    /// Returns the time at which one of them may be sent.
-    fn first_time(&self) -> Option<Timestamp> {
-        self.candidates().into_iter().map(|next| next.not_before).min()
-    }
-
-    /// Returns those that may be sent next, in order of preference: the next regular message,
-    /// then those with many failed attempts, the one that has waited longest first. No message is sent
-    /// before one with many failed attempts for the same slot.
-    ///
-    /// The next regular message is the oldest one that is not a progress message, or else the oldest
-    /// progress message. However, a progress message that was already tried is sent before other
-    /// messages of the same slot: if its post arrived unnoticed, it would otherwise remain visible
-    /// forever.
-    fn candidates(&self) -> Vec<&Waiter> {
-        let mut progress: Vec<&Waiter> = Vec::new();
-        let (mut first, mut tried_often, mut held_up) = (None, Vec::new(), Vec::new());
-        for next in &self.0 {
-            let slot = next.slot.as_ref();
-            if slot.is_some() && held_up.contains(&slot) {
-                continue;
-            }
-            if next.attempts >= TRIED_OFTEN {
-                tried_often.push(next);
-                held_up.push(slot);
-            } else if next.progress {
-                progress.push(next);
-            } else if first.is_none() {
-                let of_slot = |before: &&&Waiter| before.attempts > 0 && slot.is_some() && before.slot.as_ref() == slot;
-                first = Some(progress.iter().find(of_slot).map_or(next, |before| *before));
-            }
-        }
-        tried_often.sort_by_key(|next| (next.not_before, next.id));
-        first.or(progress.first().copied()).into_iter().chain(tried_often).collect()
-    }
-
-    /// Returns those that may be sent now, one after another, at most `most`: the next one and, if none was tried before,
-    /// those that follow it. None of these reports progress, or is for the slot of an earlier one, which it may edit.
-    fn next(&self, now: Timestamp, most: usize) -> Vec<&Waiter> {
-        let Some(first) = self.candidates().into_iter().find(|next| next.not_before <= now) else { return Vec::new() };
-        let mut next = vec![first];
-        if first.progress || self.0.iter().any(|waiter| waiter.id <= first.id && waiter.attempts > 0) {
-            return next;
-        }
-        for waiter in self.0.iter().filter(|waiter| waiter.id > first.id) {
-            let follows = |earlier: &&Waiter| waiter.slot.is_some() && earlier.slot == waiter.slot;
-            let is_other = waiter.progress || waiter.attempts > 0 || waiter.not_before > now;
-            if next.len() >= most || is_other || next.iter().any(follows) {
-                break;
-            }
-            next.push(waiter);
-        }
-        next
-    }
 }
 
 /// Returns the messages, except progress messages, that were due before a given time and are still

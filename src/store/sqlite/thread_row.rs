@@ -13,7 +13,7 @@ use super::{
     connection::Connection,
     failure::Failure,
     keys::{int, key, last, name, uint},
-    outbox::Waiters,
+    waiters::Waiters,
 };
 
 /// A row of `threads`.
