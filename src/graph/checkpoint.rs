@@ -145,10 +145,13 @@ impl<S: State> Written<S> {
         let is_same_state = std::ptr::eq(self.state.as_ptr(), Arc::as_ptr(&checkpoint.state));
         let last_part = self.text.whole().last_part().filter(|_| is_same_state);
         let text = match last_part.filter(|(name, _)| name.trim_matches('"') == STATE) {
-            Some((_, state)) => Indexed::of_object(&Position(checkpoint), STATE, state),
+            Some((_, state)) => {
+                let text = Indexed::of_object(&Position(checkpoint), STATE, state);
+                debug_assert_eq!(text.json().text(), Indexed::of(checkpoint).json().text(), "the state is unchanged");
+                text
+            }
             None => Indexed::of(checkpoint),
         };
-        debug_assert_eq!(text.json().text(), Indexed::of(checkpoint).json().text(), "the state is unchanged");
         Self::of(checkpoint, text)
     }
 }

@@ -21,7 +21,7 @@ use crate::{
     support::{ports::free_port, redis::RedisServer},
 };
 
-/// The most that one approval may take, in millions: what it took when it was last measured (43.8 and 47.7), and 10 %.
+/// The most that one approval may take, in millions: what it took when it was last measured (43.5 and 47.6), and 10 %.
 const WITH_SQLITE: f64 = 48.0;
 const WITH_REDIS: f64 = 52.5;
 
