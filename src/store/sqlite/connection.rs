@@ -11,7 +11,7 @@ use std::{
 
 use rusqlite::{PrepFlags, Statement};
 
-use super::known::Known;
+use super::cache::Cache;
 
 /// A connection, and the statements that were prepared on it.
 pub(super) struct Connection<'c> {
@@ -20,30 +20,30 @@ pub(super) struct Connection<'c> {
     positions: RefCell<BTreeMap<(usize, usize), usize>>,
     /// The statements; one that is in use is not there.
     statements: RefCell<Vec<Cell<Option<Statement<'c>>>>>,
-    /// What need not be read; `None` if this process writes to the file with another connection.
-    known: Option<Known>,
+    /// The cache; `None` if this process writes to the file with another connection.
+    cache: Option<Cache>,
 }
 
 impl<'c> Connection<'c> {
     /// Wraps a connection on which nothing is prepared yet.
     pub(super) fn new(raw: &'c rusqlite::Connection) -> Self {
-        Self { raw, positions: RefCell::default(), statements: RefCell::default(), known: None }
+        Self { raw, positions: RefCell::default(), statements: RefCell::default(), cache: None }
     }
 
     /// Wraps the only connection of this process that may write.
     pub(super) fn that_writes(raw: &'c rusqlite::Connection) -> Self {
-        Self { known: Some(Known::default()), ..Self::new(raw) }
+        Self { cache: Some(Cache::default()), ..Self::new(raw) }
     }
 
-    /// Returns what is known of the file, if this is the connection that may write.
-    pub(super) fn known(&self) -> Option<&Known> {
-        self.known.as_ref()
+    /// Returns the cache, if this is the connection that may write.
+    pub(super) fn cache(&self) -> Option<&Cache> {
+        self.cache.as_ref()
     }
 
-    /// Forgets what is known of the file, after a write was undone or rows were deleted.
-    pub(super) fn forget_known(&self) {
-        if let Some(known) = &self.known {
-            known.forget();
+    /// Clears the cache, after a write was undone or rows were deleted.
+    pub(super) fn clear_cache(&self) {
+        if let Some(cache) = &self.cache {
+            cache.clear();
         }
     }
 

@@ -8,11 +8,11 @@ use countersign_graph::store::{DeadLetter, Error, Outgoing, Seq, Undelivered};
 use rusqlite::{OptionalExtension as _, params};
 
 use super::{
+    cache::Cache,
     connection::Connection,
     failure::Failure,
     inbox,
     keys::{int, json, parse, uint},
-    known::Known,
     outbox::{self, StoredOutgoing},
     thread_row::ThreadRow,
 };
@@ -104,14 +104,14 @@ pub(super) fn keep_interaction(
 
 /// Deletes the dead letters of a slot for which there is a newer message.
 pub(super) fn drop_for_slot(connection: &Connection<'_>, thread: &ThreadId, slot: &Slot) -> Result<(), Failure> {
-    if connection.known().is_some_and(Known::has_no_dead_letters) {
-        debug_assert!(!are_there_any(connection)?, "there are no dead letters, as is known");
+    if connection.cache().is_some_and(Cache::has_no_dead_letters) {
+        debug_assert!(!are_there_any(connection)?, "there are no dead letters, as the cache says");
         return Ok(());
     }
     const SQL: &str = "DELETE FROM dead_letters WHERE thread = ?1 AND slot = ?2";
     connection.statement(SQL)?.execute(params![thread.to_string(), slot.as_str()])?;
-    match connection.known() {
-        Some(known) if !are_there_any(connection)? => known.note_no_dead_letters(),
+    match connection.cache() {
+        Some(cache) if !are_there_any(connection)? => cache.note_no_dead_letters(),
         _ => {}
     }
     Ok(())
@@ -123,8 +123,8 @@ fn are_there_any(connection: &Connection<'_>) -> Result<bool, Failure> {
 
 /// Notes that a dead letter is to be written.
 fn note_one(connection: &Connection<'_>) {
-    if let Some(known) = connection.known() {
-        known.note_dead_letter();
+    if let Some(cache) = connection.cache() {
+        cache.note_dead_letter();
     }
 }
 

@@ -27,6 +27,7 @@ use crate::{aside::UnreadableEntries, known_cards::KnownCards};
 
 mod actions;
 mod aside;
+mod cache;
 mod changes;
 mod connection;
 mod create;
@@ -37,7 +38,6 @@ mod forget;
 mod inbox;
 mod joined;
 mod keys;
-mod known;
 mod leases;
 mod lists;
 mod mailbox;

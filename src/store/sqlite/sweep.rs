@@ -45,7 +45,7 @@ fn overheard(connection: &Connection<'_>, before: i64, now: Timestamp) -> Result
             ORDER BY updated_at LIMIT ?2)";
     let threads = connection.statement(THREADS)?.execute([before, MAX_ROWS, recent::day(now)])?;
     if threads > 0 {
-        connection.forget_known();
+        connection.clear_cache();
     }
     Ok(messages + threads)
 }

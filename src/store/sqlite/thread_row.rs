@@ -1,6 +1,6 @@
 //! The row of a thread: read at the start of an operation, changed in memory, and written once at
 //! its end. Operations that follow each other in any case share it ([`super::joined`]), and the rows that were written last
-//! are kept for later operations ([`super::known`]).
+//! are kept for later operations ([`super::cache`]).
 
 use countersign_core::{
     clock::Timestamp,
@@ -61,10 +61,14 @@ macro_rules! select_where {
 impl ThreadRow {
     /// Returns the row of a thread, if there is one.
     pub(super) fn find(connection: &Connection<'_>, thread: &ThreadId) -> Result<Option<Self>, Failure> {
-        let Some(row) = connection.known().and_then(|known| known.take_row(thread)) else {
+        let Some(row) = connection.cache().and_then(|cache| cache.take_row(thread)) else {
             return Self::select(connection, thread);
         };
-        debug_assert_eq!(Some(&row), Self::select(connection, thread)?.as_ref(), "a known row is as it is in the file");
+        debug_assert_eq!(
+            Some(&row),
+            Self::select(connection, thread)?.as_ref(),
+            "a row in the cache is as in the file"
+        );
         Ok(Some(row))
     }
 
@@ -153,9 +157,9 @@ impl ThreadRow {
         if connection.statement(sql)?.execute(values.as_slice())? != 1 {
             return Err(Error::Corrupt { what: format!("the row of thread {}: it was deleted", self.thread) }.into());
         }
-        if let Some(known) = connection.known() {
+        if let Some(cache) = connection.cache() {
             (self.waiting, self.stored) = (None, Indexed { ready, send });
-            known.keep_row(self);
+            cache.keep_row(self);
         }
         Ok(())
     }

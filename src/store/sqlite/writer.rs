@@ -210,7 +210,7 @@ fn commit(connection: &Connection<'_>, log: &mut Log, batch: &mut [Box<dyn Job>]
             "Cannot write to the store: {}",
             countersign_core::cause::chain(&error)
         );
-        connection.forget_known();
+        connection.clear_cache();
         if !connection.is_autocommit() {
             let _ = connection.execute_batch("ROLLBACK"); // fails if SQLite has already rolled back
         }
@@ -255,7 +255,7 @@ fn transact(connection: &Connection<'_>, log: &mut Log, batch: &mut [Box<dyn Job
     if batch.iter_mut().all(|job| job.run(connection)) {
         return end(connection, changes_before, durable, log);
     }
-    connection.forget_known();
+    connection.clear_cache();
     run(connection, "ROLLBACK")?;
     match batch {
         [_] => Ok(()), // the single operation was rolled back
@@ -275,7 +275,7 @@ fn transact_each(
     for job in batch {
         run(connection, "SAVEPOINT operation")?;
         if !job.run(connection) {
-            connection.forget_known();
+            connection.clear_cache();
             run(connection, "ROLLBACK TO operation")?;
         }
         run(connection, "RELEASE operation")?;
@@ -283,11 +283,11 @@ fn transact_each(
     end(connection, changes_before, durable, log)
 }
 
-/// Begins a transaction. What is known of the file is forgotten if others have written to it.
+/// Begins a transaction. The cache is cleared if others have written to the file.
 fn begin(connection: &Connection<'_>) -> rusqlite::Result<()> {
     run(connection, "BEGIN IMMEDIATE")?;
-    if let Some(known) = connection.known() {
-        known.check(connection.statement("PRAGMA data_version")?.query_row([], |row| row.get(0))?);
+    if let Some(cache) = connection.cache() {
+        cache.check(connection.statement("PRAGMA data_version")?.query_row([], |row| row.get(0))?);
     }
     Ok(())
 }

@@ -1,8 +1,8 @@
-//! What the writing thread knows of the file, so that it need not be read again.
+//! The cache of the writing thread: rows of threads, and whether there are dead letters.
 //!
-//! *Invariant:* it is as in the file. There is only one connection that writes, and whoever changes what is known here
-//! notes it or has it forgotten. Everything is forgotten if a write is undone, or if another program wrote to the file,
-//! such as SQLite's shell.
+//! *Invariant:* it is as in the file. Only one connection of this process writes, and each of its writes updates the cache or
+//! removes what it changes. The cache is cleared if a write is undone, or if another program wrote to the file, such as
+//! SQLite's shell.
 
 use std::{
     cell::{Cell, RefCell},
@@ -16,9 +16,9 @@ use super::thread_row::ThreadRow;
 /// The maximum number of rows that are kept, some 500 bytes each.
 const MAX_ROWS: usize = 256;
 
-/// What is known of the file.
+/// The cache of the writing thread.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct Cache {
     /// The rows of the threads that were written last.
     rows: RefCell<HashMap<ThreadId, ThreadRow>>,
     /// True if there are certainly no dead letters.
@@ -27,21 +27,21 @@ pub(super) struct Known {
     data_version: Cell<i64>,
 }
 
-impl Known {
-    /// Forgets everything.
-    pub(super) fn forget(&self) {
+impl Cache {
+    /// Removes everything.
+    pub(super) fn clear(&self) {
         self.rows.borrow_mut().clear();
         self.has_no_dead_letters.set(false);
     }
 
-    /// Forgets everything if others have written to the file, which changes SQLite's `data_version`.
+    /// Removes everything if others have written to the file, which changes SQLite's `data_version`.
     pub(super) fn check(&self, data_version: i64) {
         if self.data_version.replace(data_version) != data_version {
-            self.forget();
+            self.clear();
         }
     }
 
-    /// Returns the row of a thread. It is not known any longer, until it is saved.
+    /// Takes the row of a thread out of the cache, until it is saved.
     pub(super) fn take_row(&self, thread: &ThreadId) -> Option<ThreadRow> {
         self.rows.borrow_mut().remove(thread)
     }
@@ -124,22 +124,22 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_known_until_it_is_taken() {
+    fn a_row_is_kept_until_it_is_taken() {
         let raw = migrated();
         let connection = Connection::that_writes(&raw);
-        let known = || connection.known().unwrap().rows.borrow().len();
+        let rows = || connection.cache().unwrap().rows.borrow().len();
         count(&connection, "1.1").unwrap();
-        assert_eq!(known(), 1);
+        assert_eq!(rows(), 1);
         drop(ThreadRow::find(&connection, &thread("1.1")).unwrap());
-        assert_eq!(known(), 0);
+        assert_eq!(rows(), 0);
         for n in 0..=MAX_ROWS {
             count(&connection, &n.to_string()).unwrap();
         }
-        assert!(known() <= MAX_ROWS);
+        assert!(rows() <= MAX_ROWS);
     }
 
     #[test]
-    fn a_thread_that_was_deleted_is_not_known() {
+    fn a_thread_that_was_deleted_is_not_kept() {
         let raw = migrated();
         let connection = Connection::that_writes(&raw);
         count(&connection, "1.1").unwrap();
@@ -157,13 +157,13 @@ mod tests {
         let connection = Connection::that_writes(&raw);
         let check = || {
             let version = connection.statement("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
-            connection.known().unwrap().check(version);
+            connection.cache().unwrap().check(version);
             Ok::<_, rusqlite::Error>(())
         };
         check().unwrap();
         count(&connection, "1.1").unwrap();
         check().unwrap();
-        assert!(connection.known().unwrap().rows.borrow().contains_key(&thread("1.1")), "only this one wrote");
+        assert!(connection.cache().unwrap().rows.borrow().contains_key(&thread("1.1")), "only this one wrote");
         shell.execute("UPDATE threads SET version = 7", []).unwrap();
         check().unwrap();
         assert_eq!(count(&connection, "1.1").unwrap(), 8);
@@ -198,13 +198,13 @@ mod tests {
             raw.execute("DELETE FROM outbox", []).unwrap();
         };
         assert_eq!(drop_letters(&connection), 0);
-        assert!(connection.known().unwrap().has_no_dead_letters());
+        assert!(connection.cache().unwrap().has_no_dead_letters());
         message();
-        assert!(!connection.known().unwrap().has_no_dead_letters());
+        assert!(!connection.cache().unwrap().has_no_dead_letters());
         assert_eq!(drop_letters(&connection), 0, "it was dropped");
-        assert!(connection.known().unwrap().has_no_dead_letters());
-        connection.forget_known(); // as after a write that was undone
-        assert!(!connection.known().unwrap().has_no_dead_letters());
+        assert!(connection.cache().unwrap().has_no_dead_letters());
+        connection.clear_cache(); // as after a write that was undone
+        assert!(!connection.cache().unwrap().has_no_dead_letters());
     }
 
     #[test]
