@@ -147,26 +147,21 @@ mod tests {
         assert_eq!(count(&connection, "1.1").unwrap(), 1, "it was not addressed to the bot, and old");
     }
 
-    #[test]
-    fn what_another_program_wrote_is_noticed() {
+    #[tokio::test]
+    async fn what_another_program_wrote_is_noticed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("store");
         let mut raw = rusqlite::Connection::open(&path).unwrap();
         schema::migrate(&mut raw).unwrap().unwrap();
+        let writer = Writer::start(raw, None).unwrap();
+        let is_kept =
+            |connection: &Connection<'_>| Ok(connection.cache().unwrap().rows.borrow().contains_key(&thread("1.1")));
+        writer.run(|connection| count(connection, "1.1")).await.unwrap();
+        assert!(writer.run(is_kept).await.unwrap(), "only this one wrote");
         let shell = rusqlite::Connection::open(&path).unwrap();
-        let connection = Connection::that_writes(&raw);
-        let check = || {
-            let version = connection.statement("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
-            connection.cache().unwrap().check(version);
-            Ok::<_, rusqlite::Error>(())
-        };
-        check().unwrap();
-        count(&connection, "1.1").unwrap();
-        check().unwrap();
-        assert!(connection.cache().unwrap().rows.borrow().contains_key(&thread("1.1")), "only this one wrote");
         shell.execute("UPDATE threads SET version = 7", []).unwrap();
-        check().unwrap();
-        assert_eq!(count(&connection, "1.1").unwrap(), 8);
+        assert!(!writer.run(is_kept).await.unwrap());
+        assert_eq!(writer.run(|connection| count(connection, "1.1")).await.unwrap(), 8);
     }
 
     #[test]
