@@ -117,6 +117,29 @@ async fn updating_lists_and_deleting() {
     replay.plays_but(260, &["total", "nodes/*/user/imageUrl"]).await;
 }
 
+/// As recorded with 6.5.0: a `PUT` changes the value of a payload, and its type only with another id.
+#[tokio::test]
+async fn a_payload_keeps_its_type_until_it_has_another_id() {
+    let replay = Replay::of(Version::V6_5, Some(TOKEN)).await;
+    let id = "f81ca994-1cc5-41fa-80c6-52a673bca6ce";
+    let payload = json!([{
+        "id": "x", "parentCondition": "cond-control", "decisionPoint": "dp-1",
+        "payload": { "type": "json", "value": "{\"hints\":3}" },
+    }]);
+    create(&replay, with(plain("Payloads"), json!({ "id": id, "conditionPayloads": payload }))).await;
+    let (single, path) = (format!("/experiments/single/{id}"), format!("/experiments/{id}"));
+    let mut body = replay.meanwhile("GET", &single, None, Value::Null).await;
+    assert_eq!(body["conditionPayloads"][0]["payload"]["type"], "json", "types are kept on creation");
+    let text = json!({ "type": "string", "value": "now text" });
+    body["conditionPayloads"][0]["payload"] = text.clone();
+    let answer = replay.meanwhile("PUT", &path, None, body.clone()).await;
+    assert_eq!(answer["conditionPayloads"][0]["payload"], json!({ "type": "json", "value": "now text" }));
+    body["conditionPayloads"][0]["id"] = json!("2ad5cd39-8c35-4fce-964c-0dfff102071e");
+    replay.meanwhile("PUT", &path, None, body).await;
+    let now = replay.meanwhile("GET", &single, None, Value::Null).await;
+    assert_eq!(now["conditionPayloads"][0]["payload"], text);
+}
+
 #[tokio::test]
 async fn changing_the_status() {
     let mut replay = Replay::of(Version::V6_5, Some(TOKEN)).await;

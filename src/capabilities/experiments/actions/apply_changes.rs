@@ -8,7 +8,7 @@ use crate::{
     inputs::PayloadInput,
     upgrade::{
         error::Error,
-        experiment::{Ending, Experiment},
+        experiment::{Ending, Experiment, Payload, View},
     },
 };
 
@@ -90,6 +90,29 @@ pub(super) fn apply(changes: &Changes, experiment: &Experiment) -> Result<Value,
     Ok(raw)
 }
 
+/// Returns the payloads that go with the removed conditions and decision points.
+pub(super) fn lost_payloads(changes: &Changes, experiment: &View) -> Vec<PayloadInput> {
+    let conditions = changes.conditions.iter().flatten().map(|condition| condition.id.to_string());
+    let points = changes.decision_points.iter().flatten().map(|point| point.id.to_string());
+    let (conditions, points): (Vec<_>, Vec<_>) = (conditions.collect(), points.collect());
+    let loses_condition = |id: &String| changes.conditions.is_some() && !conditions.contains(id);
+    let loses_point = |id: &String| changes.decision_points.is_some() && !points.contains(id);
+    let is_lost = |p: &&Payload| loses_condition(&p.parent_condition) || loses_point(&p.decision_point);
+    let lost = experiment.payloads.iter().filter(is_lost).filter_map(|payload| {
+        let condition = experiment.condition(&payload.parent_condition)?;
+        let point = experiment.decision_points.iter().find(|point| point.id == payload.decision_point)?;
+        Some(PayloadInput {
+            condition: condition.condition_code.clone(),
+            decision_point: Some(point.words()),
+            kind: Some(payload.payload.kind.clone()),
+            value: payload.payload.value.clone(),
+        })
+    });
+    lost.filter(|payload| payload.value != payload.condition).collect()
+}
+
+/// Writes the payloads. The server keeps the type of a payload whose id it knows, so one of another type takes the place of
+/// the present one under a new id.
 fn write_payloads(raw: &mut Value, payloads: &[PayloadInput]) {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let mut all = list(raw, "conditionPayloads").to_vec();
@@ -99,13 +122,16 @@ fn write_payloads(raw: &mut Value, payloads: &[PayloadInput]) {
             |p: &&Value| payload.decision_point == Some(format!("{} / {}", text(&p["site"]), text(&p["target"])));
         let (Some(condition), Some(point)) = (condition, list(raw, "partitions").iter().find(is_at)) else { continue };
         let content = json!({ "type": payload.kind, "value": payload.value });
-        let same = |p: &&mut Value| p["parentCondition"] == condition["id"] && p["decisionPoint"] == point["id"];
-        match all.iter_mut().find(same) {
+        let is_here = |p: &Value| p["parentCondition"] == condition["id"] && p["decisionPoint"] == point["id"];
+        match all.iter_mut().find(|p| is_here(p) && p["payload"]["type"] == content["type"]) {
             Some(existing) => existing["payload"] = content,
-            None => all.push(json!({
-                "id": Uuid::new_v4(), "parentCondition": condition["id"], "decisionPoint": point["id"],
-                "payload": content,
-            })),
+            None => {
+                all.retain(|p| !is_here(p));
+                all.push(json!({
+                    "id": Uuid::new_v4(), "parentCondition": condition["id"], "decisionPoint": point["id"],
+                    "payload": content,
+                }));
+            }
         }
     }
     raw["conditionPayloads"] = Value::Array(all);

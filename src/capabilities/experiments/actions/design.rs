@@ -199,17 +199,22 @@ pub(super) fn payloads(
     Ok(all)
 }
 
-/// Returns the payloads in words: `control “short”, variant “long” at chat / tone`. The point is only
-/// given if the condition has different payloads at different points.
+/// Returns the payloads in words: `control “short”, variant “{…}” (JSON) at chat / tone`. The type is only given if it is
+/// not plain text, the point only if the condition has different payloads at different points.
 pub(super) fn payload_words(payloads: &[PayloadInput]) -> String {
     let mut words = Vec::new();
     for payload in payloads {
         let mut of_condition = payloads.iter().filter(|other| other.condition == payload.condition);
-        let same_everywhere = of_condition.all(|other| other.value == payload.value);
+        let same_everywhere = of_condition.all(|other| (&other.value, &other.kind) == (&payload.value, &payload.kind));
         let at = payload.decision_point.iter().filter(|_| !same_everywhere).map(|point| format!(" at {point}"));
         let value: String = payload.value.chars().take(60).collect();
         let cut = if value.len() < payload.value.len() { "…" } else { "" };
-        let entry = format!("{} “{value}{cut}”{}", payload.condition, at.collect::<String>());
+        let kind = match payload.kind.as_deref() {
+            Some("json") => " (JSON)",
+            Some("csv") => " (CSV)",
+            _ => "",
+        };
+        let entry = format!("{} “{value}{cut}”{kind}{}", payload.condition, at.collect::<String>());
         if !words.contains(&entry) {
             words.push(entry);
         }

@@ -384,15 +384,17 @@ fn points(
     Ok(Some(planned.collect()))
 }
 
-/// Returns the new payload of every condition at every point.
+/// Returns the new payload of every condition at every point. One without a type keeps that of the present payload, if its
+/// content allows it.
 fn payloads(
     given: &[PayloadInput],
     experiment: &View,
     codes: &[String],
     places: &[String],
 ) -> Result<Vec<PayloadInput>, PrepareError> {
-    let new = design::payloads(given, &experiment.name, codes, places)?;
     let old = fields::payloads(experiment);
+    let given: Vec<_> = given.iter().flat_map(|payload| with_present_type(payload, &old, places)).collect();
+    let new = design::payloads(&given, &experiment.name, codes, places)?;
     let is_at = |p: &&PayloadInput, code: &String, place: &String| {
         p.condition == *code && p.decision_point.as_ref() == Some(place)
     };
@@ -404,7 +406,28 @@ fn payloads(
     Ok(each.collect())
 }
 
-/// Returns the new members of a list; `None` if the request does not change it.
+/// Returns a payload without a type at each of its points, with the type of the present payload there if its content can be
+/// of that type.
+fn with_present_type(payload: &PayloadInput, present: &[PayloadInput], places: &[String]) -> Vec<PayloadInput> {
+    if payload.kind.is_some() {
+        return vec![payload.clone()];
+    }
+    let is_json = serde_json::from_str::<serde_json::Value>(&payload.value).is_ok();
+    let of = |place: &String| {
+        let is_here = |p: &&PayloadInput| {
+            p.condition.eq_ignore_ascii_case(payload.condition.trim()) && p.decision_point.as_ref() == Some(place)
+        };
+        let kind = present.iter().find(is_here).and_then(|present| present.kind.clone());
+        let kind = kind.filter(|kind| kind == "csv" || kind == "json" && is_json);
+        PayloadInput { decision_point: Some(place.clone()), kind, ..payload.clone() }
+    };
+    match &payload.decision_point {
+        Some(place) => vec![of(place)],
+        None => places.iter().map(of).collect(),
+    }
+}
+
+/// Returns the new members of a list; `None` if the request does not change it. Segments on the list stay.
 fn members(
     (whole, more, fewer): (&Option<MembersInput>, &Option<MembersInput>, &Option<MembersInput>),
     side: Side,
@@ -415,9 +438,10 @@ fn members(
     if whole.is_none() && more.is_none() && fewer.is_none() {
         return Ok(None);
     }
+    let present = lists::members_of(experiment.lists(side));
     let mut members = match whole {
-        Some(whole) => parse(whole)?,
-        None => lists::members_of(experiment.lists(side)),
+        Some(whole) => lists::added(lists::segments_of(&present), parse(whole)?),
+        None => present,
     };
     if let Some(more) = more {
         members = lists::added(members, parse(more)?);

@@ -129,8 +129,8 @@ fn read_points(world: &World, body: &Value, before: &Experiment) -> Result<Vec<P
     Ok(points)
 }
 
-/// Reads the payloads in a body. Since 6.3, one is added for each pair of a condition and a point
-/// without a payload; its value is the code of the condition.
+/// Reads the payloads in a body. A payload whose id is known keeps its type, whatever the body says. Since 6.3, one is
+/// added for each pair of a condition and a point without a payload; its value is the code of the condition.
 fn read_payloads(world: &World, body: &Value, before: &Experiment, after: &Experiment) -> Vec<Payload> {
     let has_pair = |condition: &str, point: &str| {
         after.condition(condition).is_some() && after.points.iter().any(|own| own.id == point)
@@ -147,6 +147,9 @@ fn read_payloads(world: &World, body: &Value, before: &Experiment, after: &Exper
         let code = |of: &Experiment| of.condition(&condition).map(|own| own.condition_code.clone());
         if kept.is_some() && code(before) != code(after) && payload["value"].as_str() == code(before).as_deref() {
             payload["value"] = json!(code(after));
+        }
+        if let Some(kept) = kept {
+            payload["type"] = kept.payload["type"].clone();
         }
         payloads.push(Payload {
             stamp: kept.map_or_else(|| Stamp::new(world.now), |kept| kept.stamp.clone()),
