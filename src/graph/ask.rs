@@ -96,7 +96,7 @@ impl<S: State> Engine<S> {
     ) -> Result<Vec<ActionId>, Error> {
         session.checkpoint.reply_slots.said += 1;
         let older = self.supersede(session, changes, &mut record, replaces).await?;
-        let spent = match self.warn_of_open_requests(&mut record).await? {
+        let spent = match self.note_open_requests(&mut record).await? {
             Some(register) => self.standing.spend_from(register, &record).await,
             None => self.standing.spend(&record).await,
         };
@@ -147,9 +147,9 @@ impl<S: State> Engine<S> {
         Ok(superseded)
     }
 
-    /// Adds warnings to the card about open requests in other threads for the same target, since their outcome may
+    /// Adds a note to the card about open requests in other threads for the same target, since their outcome may
     /// invalidate this request. The register of standing approvals is needed next, and is read in the same request.
-    async fn warn_of_open_requests(&self, newer: &mut ActionRecord) -> Result<Option<Register>, Error> {
+    async fn note_open_requests(&self, newer: &mut ActionRecord) -> Result<Option<Register>, Error> {
         let labels: Vec<_> = newer.scope.targets.iter().cloned().map(Label::About).collect();
         if labels.is_empty() {
             return Ok(None);
@@ -159,18 +159,18 @@ impl<S: State> Engine<S> {
             Some(key) => self.store.actions_and_register(&labels, statuses, most, key).await?,
             None => (self.store.actions_under(&labels, statuses, most).await?, None),
         };
-        for other in open.iter().filter(|other| other.thread != newer.thread) {
-            let text = Text::from("Another request about this is open");
-            let warning = match other.thread.channel == newer.thread.channel {
-                true => {
-                    let text = text.plain(" in this channel: ").plain(other.act()).plain(", asked for by ");
-                    text.person(other.requested_by.clone()).plain(".")
-                }
-                false => text.plain(" in another conversation."), // the channel may be private
-            };
-            if !newer.card.warnings.contains(&warning) {
-                newer.card.warnings.push(warning);
-            }
+        let others = open.iter().filter(|other| other.thread != newer.thread);
+        let (here, elsewhere): (Vec<_>, Vec<_>) =
+            others.partition(|other| other.thread.channel == newer.thread.channel);
+        let named = here.into_iter().map(|other| {
+            Text::from(other.act()).plain(" (").person(other.requested_by.clone()).plain(", in this channel)")
+        });
+        // Another channel may be private.
+        let unnamed = (!elsewhere.is_empty()).then(|| Text::from("at least one in another conversation"));
+        let all: Vec<Text> = named.chain(unnamed).collect();
+        if !all.is_empty() {
+            let note = Text::from("Other open requests about this: ").join(Text::listed(all, "and")).plain(".");
+            newer.card.notes.push(note);
         }
         Ok(register)
     }

@@ -363,16 +363,16 @@ async fn no_answers_the_question_that_was_asked_last() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_card_tells_of_other_open_requests_about_the_same_thing() {
-    const ELSEWHERE: &str = "⚠️ Another request about this is open in another conversation.\n";
+    const ELSEWHERE: &str = "\nOther open requests about this: at least one in another conversation.\n";
     let (bot, first) = TestBot::hears("ana", "start Math Hints").await;
-    assert!(!first.last().contains("Another request"));
+    assert!(!first.last().contains("Other open requests"));
     let second = bot.user("bo").says("delete Math Hints").await;
-    let told = "⚠️ Another request about this is open in this channel: Start “Math Hints”, asked for by @ana.\n";
+    let told = "\nOther open requests about this: Start “Math Hints” (@ana, in this channel).\n";
     assert!(second.last().contains(told), "{}", second.last());
     let lab = bot.slack.founds_private_channel("cy", "lab", &["bo"]);
     let third = bot.user("cy").says_in(lab.as_str(), "@countersign start Math Hints").await;
     assert!(third.last().contains(ELSEWHERE), "{}", third.last());
-    assert_eq!(third.last().matches("Another request").count(), 1, "both are elsewhere");
+    assert_eq!(third.last().matches("Other open requests").count(), 1, "both are elsewhere");
     first.clicks("bo", "reject").await;
     second.clicks("ana", "reject").await;
     let fourth = bot.user("ana").says("start Math Hints").await;
