@@ -13,7 +13,7 @@ use super::{
 };
 
 /// The maximum number of parameters whose changes are looked up.
-const MAX_PATHS: usize = 100;
+pub const MAX_PATHS: usize = 100;
 /// The maximum number of changes of a parameter that are read.
 const MAX_CHANGES: usize = 200;
 /// The maximum number of changes in a sentence.
@@ -78,8 +78,24 @@ pub async fn between(deps: &Deps, simulation: &str, earlier: Timestamp, later: T
     Some(join_all(paths.into_iter().map(changed)).await.into_iter().flatten().collect())
 }
 
+/// Returns true if a snapshot was restored after a time and before another.
+pub async fn is_restored_between(
+    deps: &Deps,
+    simulation: &str,
+    after: Option<Timestamp>,
+    before: Option<Timestamp>,
+) -> bool {
+    let restores = deps.memory.records(&restore_target(simulation), MAX_CHANGES).await;
+    restores.iter().any(|record| {
+        let is_within = record
+            .intent_at
+            .is_some_and(|at| after.is_none_or(|after| at > after) && before.is_none_or(|before| at < before));
+        record.status == Status::Done && is_within
+    })
+}
+
 /// Returns the changes of a parameter that were made, newest first.
-async fn changes_of(deps: &Deps, simulation: &str, path: &str) -> Vec<ActionRecord> {
+pub async fn changes_of(deps: &Deps, simulation: &str, path: &str) -> Vec<ActionRecord> {
     let mut all = deps.memory.records(&parameter_target(simulation, path), MAX_CHANGES).await;
     all.retain(|record| record.name == set::NAME && record.status == Status::Done);
     all

@@ -53,6 +53,7 @@ pub mod ranges;
 pub mod replies;
 pub mod runs;
 pub mod settings;
+pub mod snapshots;
 pub mod tools;
 pub mod under_way;
 pub mod wanted;

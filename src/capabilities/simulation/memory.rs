@@ -92,6 +92,11 @@ pub fn comparison_target(simulation: &str) -> String {
     format!("comparison:{simulation}")
 }
 
+/// Returns the target of the snapshots of a simulation.
+pub fn snapshot_target(simulation: &str) -> String {
+    format!("snapshot:{simulation}")
+}
+
 /// Returns the target of the restorations of a simulation.
 pub fn restore_target(simulation: &str) -> String {
     format!("parameters:{simulation}")

@@ -25,6 +25,7 @@ use super::{
     memory::Started,
     populations,
     replies::{answers, comparisons, refusals},
+    snapshots,
     under_way::{self, UnderWay},
 };
 
@@ -430,7 +431,8 @@ async fn population(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
 async fn snapshots(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
     let simulation = loaded(deps, &asked, "list the snapshots of").await?;
     let snapshots = deps.client.snapshots(&simulation).await.map_err(about(deps, &simulation))?;
-    Ok(json!({ "simulation": simulation, "snapshots": snapshots }))
+    let taken_here: Vec<_> = snapshots::taken_here(deps, &simulation).await.into_iter().map(|taken| taken.id).collect();
+    Ok(json!({ "simulation": simulation, "snapshots": snapshots, "taken_here": taken_here }))
 }
 
 async fn models(deps: &Deps) -> Result<Value, ToolError> {

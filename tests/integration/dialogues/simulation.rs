@@ -382,6 +382,31 @@ async fn populations_and_sensitivities_are_run() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_snapshot_that_was_taken_is_restored_and_not_one_of_the_bridge() {
+    for version in [Version::V01, Version::V05] {
+        let (bot, bridge) = bot_with(version).await;
+        let mut thread = loads(&bot, "demo").await;
+        for (said, button) in [
+            ("take a snapshot", "Take snapshot"),
+            ("set the dose to 120 mg", "Set value"),
+            ("set the dose to 140 mg", "Set value"),
+            ("restore it to the last snapshot", "Restore snapshot"),
+        ] {
+            thread.says("ana", said).await;
+            if button == "Restore snapshot" {
+                let card = thread.heard();
+                assert!(card.contains("*Dose*  140 mg → 100 mg"), "{version:?}: {card}");
+                assert!(version == Version::V01 || card.contains("There are 2 newer ones."), "{card}");
+            }
+            thread.clicks("bo", button).await;
+            thread.skip();
+        }
+        assert_eq!(bridge.parameter("demo", "Dose"), Some((100.0, "mg".to_owned())), "{version:?}");
+        finish(bot, bridge).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn commands_and_home_show_what_is_loaded() {
     let (bot, bridge) = bot_with(Version::V05).await;
     drop(loads(&bot, "demo").await);

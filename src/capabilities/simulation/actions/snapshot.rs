@@ -14,7 +14,11 @@ use super::{after_error, approved, fact, run, stored};
 use crate::{
     Deps, busy,
     find::{self, Asked},
+    memory::snapshot_target,
 };
+
+/// The name of the action.
+pub const NAME: &str = "snapshot_simulation";
 
 /// The action `snapshot_simulation`.
 #[derive(Debug)]
@@ -39,7 +43,7 @@ struct Kept {
 #[async_trait]
 impl ActionKind for SnapshotSimulation {
     fn name(&self) -> &'static str {
-        "snapshot_simulation"
+        NAME
     }
 
     fn description(&self) -> &'static str {
@@ -68,7 +72,7 @@ impl ActionKind for SnapshotSimulation {
         };
         Ok(Proposal {
             preconditions: run::loaded_state(&loaded),
-            scope: Scope::default().of_subject(&loaded.id),
+            scope: Scope::of(snapshot_target(&loaded.id)).of_subject(&loaded.id),
             parameters: json!(Kept { simulation: loaded.id }),
             card,
             undo: None,

@@ -265,6 +265,7 @@ pub fn population(answer: &Value) -> Reply {
 /// The snapshots of a simulation.
 pub fn snapshots(answer: &Value) -> Reply {
     let all: Vec<Snapshot> = part(&answer["snapshots"]);
+    let taken_here: Vec<String> = part(&answer["taken_here"]);
     let simulation = answer["simulation"].as_str().unwrap_or_default();
     if all.is_empty() {
         return Reply::text(Text::from("There is no snapshot of ").bold(simulation).plain("."))
@@ -272,11 +273,13 @@ pub fn snapshots(answer: &Value) -> Reply {
     }
     let line = |snapshot: &Snapshot| {
         let taken = snapshot.taken_at.as_deref().map(|at| format!(", taken {at}")).unwrap_or_default();
-        Text::new().code(&snapshot.id).plain(taken)
+        let here = if taken_here.contains(&snapshot.id) { ", by someone here" } else { "" };
+        Text::new().code(&snapshot.id).plain(taken).plain(here)
     };
+    let restore = if taken_here.is_empty() { "Restore newest snapshot" } else { "Restore last snapshot" };
     Reply::text(Text::from("Snapshots of ").bold(simulation).plain(", newest first:"))
         .and(Part::List(all.iter().take(10).map(line).collect()))
-        .choice("Restore newest snapshot", format!("restore {simulation}"))
+        .choice(restore, format!("restore {simulation}"))
 }
 
 /// The model files that the bridge can load.
