@@ -48,6 +48,8 @@ pub struct Observed {
     pub phase: Phase,
     /// The number of participants.
     pub enrolled: u64,
+    /// The number of simulated participants of tests, who are not among the others.
+    pub simulated: u64,
     /// The plural word for its participants, such as `users`.
     pub participants: String,
     /// The parts between which participants are drawn at random, each one independently; empty if they are drawn in

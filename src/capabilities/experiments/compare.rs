@@ -61,7 +61,7 @@ impl Tool for CompareExperiments {
             let with =
                 |known: &str| compared::request(experiments.iter().map(|one| if one == name { known } else { one }));
             let experiment = access::experiment(&self.0, name, with).await.map_err(as_tool_error)?;
-            let enrolled = self.0.enrollment_detail(experiment.view.id).await.ok();
+            let enrolled = self.0.enrollment_detail(&experiment.view).await.ok();
             Ok::<_, ToolError>(Details::of(&experiment.view, enrolled.as_ref()))
         });
         let all: Vec<Details> = try_join_all(read).await?;

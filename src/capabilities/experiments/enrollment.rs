@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use countersign_capabilities::{Tool, ToolError, moment};
-use countersign_core::{clock::Clock, reply::Reply};
+use countersign_core::{
+    clock::{Clock, Timestamp},
+    reply::Reply,
+};
 use countersign_graph::action::Reader;
 use jiff::civil::Date;
 use schemars::JsonSchema;
@@ -16,7 +19,10 @@ use super::{
     replies::enrollment as replies,
     tools::{arguments_as, as_tool_error},
 };
-use crate::upgrade::{client::UpgradeClient, participants::DayEnrollment};
+use crate::upgrade::{
+    client::UpgradeClient,
+    participants::{DayEnrollment, EnrollmentDetail},
+};
 
 /// The name of the tool.
 pub(super) const NAME: &str = "get_enrollment_over_time";
@@ -45,8 +51,11 @@ struct EnrollmentArguments {
 pub(super) struct Course {
     /// The name of the experiment.
     pub(super) name: String,
-    /// The number of users now.
+    /// The number of users now, without those of tests.
     pub(super) enrolled: u64,
+    /// The number of users that tests of this bot enrolled.
+    #[serde(default)]
+    pub(super) test_users: u64,
     /// The number of new users on each day, the oldest first.
     pub(super) days: Vec<(Date, u64)>,
 }
@@ -64,12 +73,17 @@ impl EnrollmentOverTime {
     async fn course(&self, asked: &str, zone: Option<&str>) -> Result<Course, ToolError> {
         let request_with = |name: &str| format!("show enrollment of {name} over time");
         let experiment = access::experiment(&self.0, asked, request_with).await.map_err(as_tool_error)?;
-        let id = experiment.view.id;
-        let (days, enrolled) =
-            tokio::join!(self.0.enrollment_by_day(id, self.offset(zone)), self.0.enrollment_detail(id));
+        let view = experiment.view;
+        let offset = self.offset(zone);
+        let (days, enrolled, tests) = tokio::join!(
+            self.0.enrollment_by_day(view.id, offset),
+            self.0.enrollment_detail(&view),
+            self.0.own_tests().of(view.id)
+        );
         let days = days.map_err(|error| tool_error(&error))?;
-        let enrolled = enrolled.map_err(|error| tool_error(&error))?.users;
-        Ok(Course { name: experiment.view.name, enrolled, days: by_date(&days) })
+        let EnrollmentDetail { users: enrolled, test_users, .. } = enrolled.map_err(|error| tool_error(&error))?;
+        let tests: Vec<_> = tests.iter().filter_map(|test| Some((day_of(test.at, offset)?, test.users()))).collect();
+        Ok(Course { name: view.name, enrolled, test_users, days: by_date(&days, &tests) })
     }
 
     /// Returns the number of minutes to add to the time in a zone to get UTC.
@@ -80,11 +94,26 @@ impl EnrollmentOverTime {
     }
 }
 
-/// Returns the days in order. Days that cannot be read are left out, as are those before the first user.
-fn by_date(days: &[DayEnrollment]) -> Vec<(Date, u64)> {
+/// Returns the day of a moment. `offset` is the number of minutes to add to the local time to get UTC.
+fn day_of(at: Timestamp, offset: i64) -> Option<Date> {
+    let moment = jiff::Timestamp::from_millisecond(at.millis() - offset * 60_000).ok()?;
+    Some(moment.to_zoned(jiff::tz::TimeZone::UTC).date())
+}
+
+/// Returns the days in order, without the users of tests, which have the days of their beginnings: of a test around
+/// midnight, some users are of the next day. Days that cannot be read are left out, as are those before the first user.
+fn by_date(days: &[DayEnrollment], tests: &[(Date, u64)]) -> Vec<(Date, u64)> {
     let read = |day: &DayEnrollment| Date::strptime(DAY, &day.date).ok().map(|date| (date, day.users()));
     let mut days: Vec<(Date, u64)> = days.iter().filter_map(read).collect();
     days.sort_by_key(|(date, _)| *date);
+    for (began, users) in tests {
+        let mut left = *users;
+        for (_, count) in days.iter_mut().filter(|(date, _)| date >= began).take(2) {
+            let taken = left.min(*count);
+            *count -= taken;
+            left -= taken;
+        }
+    }
     let first = days.iter().position(|(_, users)| *users > 0).unwrap_or(days.len());
     let from = first.max(days.len().saturating_sub(MAX_DAYS));
     days.split_off(from)
@@ -167,9 +196,12 @@ mod tests {
             day("Tue Nov 17 2026", &[&[0, 0], &[0, 0]]),
         ];
         let found: Vec<(String, u64)> =
-            by_date(&days).into_iter().map(|(date, users)| (date.to_string(), users)).collect();
+            by_date(&days, &[]).into_iter().map(|(date, users)| (date.to_string(), users)).collect();
         let expected = [("2026-11-18", 5), ("2026-11-19", 0), ("2026-11-20", 4)];
         assert_eq!(found, expected.map(|(date, users)| (date.to_owned(), users)));
+        let date = |day: i8| jiff::civil::date(2026, 11, day);
+        let without_tests = by_date(&days, &[(date(18), 5), (date(19), 3)]);
+        assert_eq!(without_tests, [(date(20), 1)], "a test around midnight");
     }
 
     #[test]
@@ -177,7 +209,7 @@ mod tests {
         let recorded = include_str!("../../../tests/fixtures/upgrade/6.5/459-stats-enrollment-date.json");
         let recorded: Value = serde_json::from_str(recorded).unwrap();
         let days: Vec<DayEnrollment> = serde_json::from_value(recorded["response"]["body"].clone()).unwrap();
-        let found = by_date(&days);
+        let found = by_date(&days, &[]);
         assert!(!found.is_empty() && found.iter().map(|(_, users)| users).sum::<u64>() > 0, "{found:?}");
     }
 }

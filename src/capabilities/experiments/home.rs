@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::{
     SERVICE,
     listing::ListArguments,
+    replies::answers::plus_tests,
     summary::{Details, Summary},
     upgrade::status::Status,
 };
@@ -34,7 +35,8 @@ pub(super) async fn section(facts: &Facts) -> Reply {
     let details = experiments.iter().map(|experiment| async {
         let which = json!({ "experiment_id": experiment.id });
         let fact = facts.read(SERVICE.name, "get_experiment_details", which, until).await.ok()?;
-        Details::deserialize(&fact.answer).ok()?.enrolled_users
+        let details = Details::deserialize(&fact.answer).ok()?;
+        Some((details.enrolled_users?, details.test_users))
     });
     let enrolled = join_all(details).await;
     drawn(&listed, &experiments, &enrolled)
@@ -44,16 +46,16 @@ fn heading() -> Reply {
     Reply::default().and(Part::Heading("Running experiments".to_owned()))
 }
 
-/// Draws the section. `enrolled` has the number of users of each experiment, if it could be read.
-fn drawn(listed: &Value, experiments: &[Summary], enrolled: &[Option<u64>]) -> Reply {
+/// Draws the section. `enrolled` has the numbers of users and of test users of each experiment, if they could be read.
+fn drawn(listed: &Value, experiments: &[Summary], enrolled: &[Option<(u64, u64)>]) -> Reply {
     if experiments.is_empty() {
         return heading().and(Part::Text(Text::from("No experiment is running.")));
     }
-    let line = |(experiment, enrolled): (&Summary, &Option<u64>)| {
+    let line = |(experiment, enrolled): (&Summary, &Option<(u64, u64)>)| {
         let line = Text::new().bold(&experiment.name).plain(" · ").code(&experiment.context).plain(" · ");
         line.plain(match enrolled {
-            Some(1) => "1 user enrolled".to_owned(),
-            Some(users) => format!("{users} users enrolled"),
+            Some((1, tests)) => format!("1 user enrolled{}", plus_tests(*tests)),
+            Some((users, tests)) => format!("{users} users enrolled{}", plus_tests(*tests)),
             None => "enrollment couldn't be read".to_owned(),
         })
     };
@@ -78,8 +80,8 @@ mod tests {
     #[test]
     fn each_experiment_is_listed_with_its_enrollment() {
         let two = [experiment("Hints"), experiment("Videos")];
-        let said = drawn(&json!({ "total": 4 }), &two, &[Some(24), None]).words();
-        assert!(said.contains("Hints · mathstream · 24 users enrolled"), "{said}");
+        let said = drawn(&json!({ "total": 4 }), &two, &[Some((24, 1000)), None]).words();
+        assert!(said.contains("Hints · mathstream · 24 users enrolled, plus 1000 test users"), "{said}");
         assert!(said.contains("Videos · mathstream · enrollment couldn't be read"), "{said}");
         assert!(said.contains("2 more"), "{said}");
         assert!(drawn(&json!({ "total": 0 }), &[], &[]).words().contains("No experiment is running."));

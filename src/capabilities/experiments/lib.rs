@@ -67,7 +67,8 @@ use serde_json::Value;
 
 use self::{settings::Upgrade, upgrade::client::UpgradeClient};
 use countersign_capabilities::{
-    Allowance, AllowancePlace, Capability, Command, Family, Nameable, Observer, Service, Shortcut, Tool, facts::Facts,
+    Allowance, AllowancePlace, Capability, Command, Family, History, Nameable, Observer, Service, Shortcut, Tool,
+    facts::Facts,
 };
 
 /// The capability for experiments on one platform.
@@ -269,6 +270,10 @@ impl Capability for Experiments {
 
     async fn places(&self) -> Vec<String> {
         access::which_experiment(&self.client).await.options
+    }
+
+    fn remember_by(&self, history: Arc<dyn History>) {
+        self.client.own_tests().remember_by(history);
     }
 
     fn observer(&self) -> Option<Arc<dyn Observer>> {

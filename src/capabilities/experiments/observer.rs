@@ -32,17 +32,21 @@ impl Observer for ExperimentObserver {
         request_with: &(dyn for<'n> Fn(&'n str) -> String + Send + Sync),
     ) -> Result<Observed, ToolError> {
         let found = access::experiment(&self.0, name, request_with).await.map_err(as_tool_error)?;
-        let enrolled = self.0.enrollment_detail(found.view.id).await.map_err(|error| access::tool_error(&error))?;
+        let enrolled = self.0.enrollment_detail(&found.view).await.map_err(|error| access::tool_error(&error))?;
         Ok(observed(&found.view, &enrolled))
     }
 
     async fn observe(&self, id: &str) -> Result<Option<Observed>, ToolError> {
         let Ok(id) = id.parse::<ExperimentId>() else { return Ok(None) };
-        let (experiment, enrolled) = tokio::join!(self.0.single(id), self.0.enrollment_detail(id));
-        match (experiment, enrolled) {
-            (Err(Error::NotFound { .. }), _) | (_, Err(Error::NotFound { .. })) => Ok(None),
-            (Err(error), _) | (_, Err(error)) => Err(access::tool_error(&error)),
-            (Ok(experiment), Ok(enrolled)) => Ok(Some(observed(&experiment.view, &enrolled))),
+        let read = async {
+            let view = self.0.single(id).await?.view;
+            let enrolled = self.0.enrollment_detail(&view).await?;
+            Ok(observed(&view, &enrolled))
+        };
+        match read.await {
+            Ok(observed) => Ok(Some(observed)),
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(access::tool_error(&error)),
         }
     }
 
@@ -55,12 +59,15 @@ impl Observer for ExperimentObserver {
         }
         let ids: Vec<ExperimentId> = running.iter().map(|view| view.id).collect();
         let counted = self.0.enrollment(&ids).await.map_err(failed)?;
-        let users: HashMap<ExperimentId, u64> = counted.iter().map(|row| (row.id, row.users)).collect();
+        let users: HashMap<ExperimentId, (u64, u64)> =
+            counted.iter().map(|row| (row.id, (row.users, row.test_users))).collect();
+        let of = |view: &View| users.get(&view.id).copied().unwrap_or_default();
         let with_users = |view: &&View| Observed {
             id: view.id.to_string(),
             name: view.name.clone(),
             phase: phase(view.state),
-            enrolled: users.get(&view.id).copied().unwrap_or_default(),
+            enrolled: of(view).0,
+            simulated: of(view).1,
             participants: "users".to_owned(),
             parts: Vec::new(),
         };
@@ -83,6 +90,7 @@ fn observed(view: &View, enrolled: &EnrollmentDetail) -> Observed {
         name: view.name.clone(),
         phase: phase(view.state),
         enrolled: enrolled.users,
+        simulated: enrolled.test_users,
         participants: "users".to_owned(),
         parts: parts(view, enrolled),
     }

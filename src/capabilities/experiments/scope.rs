@@ -9,7 +9,7 @@
 
 use countersign_graph::action::Scope;
 
-use crate::upgrade::experiment::View;
+use crate::upgrade::experiment::{ExperimentId, View};
 
 /// The measure of the new status.
 pub(super) const STATUS: &str = "status";
@@ -48,7 +48,17 @@ pub(super) fn people_in(experiment: &View) -> Scope {
     Scope { targets: Vec::new(), ..of(experiment) }
 }
 
-/// Returns the scope of a test with simulated users in this experiment.
+/// Returns the target of the tests that enroll simulated users in an experiment.
+pub(super) fn tests_target(experiment: ExperimentId) -> String {
+    format!("tests:{experiment}")
+}
+
+/// Returns the scope of a test that enrolls simulated users in this experiment.
+pub(super) fn test(experiment: &View, users: u32) -> Scope {
+    Scope { targets: vec![tests_target(experiment.id)], ..simulated(experiment, users) }
+}
+
+/// Returns the scope of a visit of simulated users in this experiment.
 pub(super) fn simulated(experiment: &View, users: u32) -> Scope {
     people_in(experiment).measure(USERS, users)
 }

@@ -80,6 +80,9 @@ pub struct Details {
     /// The number of enrolled users, if it could be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enrolled_users: Option<u64>,
+    /// The number of users that tests of this bot enrolled, who are not among the others.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub test_users: u64,
     /// The number of enrolled groups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enrolled_groups: Option<u64>,
@@ -149,6 +152,10 @@ impl Summary {
     }
 }
 
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 impl Details {
     /// Returns the details of an experiment, with the numbers of participants if they could be read.
     pub fn of(view: &View, enrolled: Option<&EnrollmentDetail>) -> Self {
@@ -169,6 +176,7 @@ impl Details {
             post_experiment_rule: post_rule(view),
             filter_mode: view.filter_mode.clone(),
             enrolled_users: enrolled.map(|e| e.users),
+            test_users: enrolled.map_or(0, |e| e.test_users),
             enrolled_groups: enrolled.map(|e| e.groups),
             excluded_users: enrolled.map(|e| e.users_excluded),
             factors: setup::factors(view),

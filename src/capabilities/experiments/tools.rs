@@ -242,7 +242,7 @@ impl Tool for ExperimentDetails {
         let request_with = |name: &str| format!("show {name}");
         let experiment = access::experiment(&self.0, &experiment_id, request_with).await.map_err(as_tool_error)?;
         // The numbers of participants are optional: without them the rest is still useful.
-        let enrolled = self.0.enrollment_detail(experiment.view.id).await.ok();
+        let enrolled = self.0.enrollment_detail(&experiment.view).await.ok();
         let mut answer = json!(Details::of(&experiment.view, enrolled.as_ref()));
         if form == Form::Raw {
             let raw = experiment.raw().map_err(|error| access::tool_error(&error))?;

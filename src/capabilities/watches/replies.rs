@@ -38,17 +38,27 @@ pub(super) fn event(name: &str, event: &Event) -> Text {
 }
 
 /// Returns the reply about a new watch, or one that is there already.
-pub(super) fn watching(name: &str, of: &Event, enrolled: u64, is_new: bool) -> Reply {
+pub(super) fn watching(seen: &Observed, of: &Event, is_new: bool) -> Reply {
+    let name = &seen.name;
     let begin = if is_new { "I'll tell you here " } else { "I'm already watching that. I'll tell you here " };
     let text = Text::from(begin).join(event(name, of)).plain(".");
     let text = match of {
-        Event::Reaches { .. } => text.plain(format!(" It has {enrolled} now.")),
+        Event::Reaches { .. } => text.plain(format!(" It has {}{} now.", seen.enrolled, beside(seen.simulated))),
         _ => text,
     };
     let reply = Reply::text(text).choice("Stop watching", format!("stop watching “{name}”"));
     match of {
         Event::SplitLooksWrong => reply.hint(false_alarms()),
         _ => reply,
+    }
+}
+
+/// Returns the simulated participants in words, after the number of the others.
+fn beside(simulated: u64) -> String {
+    match simulated {
+        0 => String::new(),
+        1 => ", plus 1 test user".to_owned(),
+        users => format!(", plus {users} test users"),
     }
 }
 
@@ -62,7 +72,8 @@ pub(super) fn happened_already(seen: &Observed, of: &Event) -> Reply {
     let name = bold(&seen.name);
     let text = match of {
         Event::Reaches { number } => {
-            name.plain(format!(" already has {} users, so it has reached {number}.", seen.enrolled))
+            let users = format!("{} users{}", seen.enrolled, beside(seen.simulated));
+            name.plain(format!(" already has {users}, so it has reached {number}."))
         }
         Event::Starts => name.plain(" is already running."),
         Event::Pauses => name.plain(" is already paused."),
@@ -82,7 +93,7 @@ pub(super) fn no_test_of_split(seen: &Observed) -> Reply {
 /// Returns the message that an event has happened.
 pub(super) fn happened(watch: &Watch, seen: &Observed, now: Timestamp) -> Reply {
     let name = bold(&seen.name);
-    let enrolled = format!(" ({} enrolled, ", seen.enrolled);
+    let enrolled = format!(" ({} enrolled{}, ", seen.enrolled, beside(seen.simulated));
     let with_time = |text: Text| text.plain(enrolled.as_str()).moment(now).plain(").");
     let reply = match watch.event {
         Event::Reaches { number } => Reply::text(with_time(name.plain(format!(" reached {number} users")))),
@@ -153,7 +164,7 @@ pub(super) fn digest(things: &str, now: &[Counted], last: &[Counted], by: &UserI
     let mut lines = Vec::new();
     for thing in now.iter().take(MAX_LISTED) {
         let before = last.iter().find(|known| known.source == thing.source && known.thing == thing.thing);
-        let line = bold(&thing.name).plain(format!(": {} users", thing.enrolled));
+        let line = bold(&thing.name).plain(format!(": {} users{}", thing.enrolled, beside(thing.simulated)));
         lines.push(match before {
             Some(before) => line.plain(format!(", {} new", thing.enrolled.saturating_sub(before.enrolled))),
             None if last.is_empty() => line,

@@ -20,6 +20,7 @@ pub(crate) fn observed(enrolled: u64, phase: Phase) -> Observed {
         name: "Math Hints".to_owned(),
         phase,
         enrolled,
+        simulated: 0,
         participants: "users".to_owned(),
         parts: vec![part("control"), part("hints")],
     }

@@ -218,8 +218,8 @@ impl Tool for BeginWatch {
         }
         let added = self.0.book.change(|contents| add(contents, &watch, split.as_ref())).await;
         match added.map_err(|error| unavailable(&error))? {
-            Added::New => Ok(answer(&replies::watching(&seen.name, &watch.event, seen.enrolled, true))),
-            Added::Known => Ok(answer(&replies::watching(&seen.name, &watch.event, seen.enrolled, false))),
+            Added::New => Ok(answer(&replies::watching(&seen, &watch.event, true))),
+            Added::Known => Ok(answer(&replies::watching(&seen, &watch.event, false))),
             Added::TooMany(limit) => Err(refused(ErrorKind::Execution, replies::too_many(limit))),
         }
     }

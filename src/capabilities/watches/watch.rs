@@ -185,6 +185,13 @@ pub struct Counted {
     pub name: String,
     /// The number.
     pub enrolled: u64,
+    /// The number of simulated participants, who are not among the others.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub simulated: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 #[cfg(test)]

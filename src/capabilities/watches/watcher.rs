@@ -187,6 +187,7 @@ impl Watcher {
                 thing: thing.id,
                 name: thing.name,
                 enrolled: thing.enrolled,
+                simulated: thing.simulated,
             };
             all.extend(found.into_iter().map(counted));
         }

@@ -83,6 +83,20 @@ pub fn people(users: u64) -> String {
     }
 }
 
+/// Returns a number of people, and of the test users beside them, in words: `24 users, plus 1000 test users`.
+pub fn people_and_tests(users: u64, tests: u64) -> String {
+    format!("{}{}", people(users), plus_tests(tests))
+}
+
+/// Returns the number of test users after that of other people: `, plus 1000 test users`; nothing if there are none.
+pub fn plus_tests(tests: u64) -> String {
+    match tests {
+        0 => String::new(),
+        1 => ", plus 1 test user".to_owned(),
+        tests => format!(", plus {tests} test users"),
+    }
+}
+
 /// Returns the unit of assignment in words.
 pub fn unit_words(unit: &str, group: Option<&str>) -> String {
     match (unit, group) {

@@ -69,7 +69,7 @@ fn created(details: &Details, by: Option<&str>) -> Reply {
     let text = named(&summary.name).plain(" was created ").join(moment(summary.created_at.as_deref()));
     Reply::text(match by {
         Some(by) => text.plain(" by ").plain(by).plain("."),
-        None => text.plain(". UpGrade doesn't say by whom."),
+        None => text.plain(". I couldn't find out by whom."),
     })
 }
 
@@ -85,7 +85,7 @@ fn running_time(details: &Details, now: Option<Timestamp>) -> Reply {
                 None => text.plain("."),
             }
         }
-        (Status::Enrolling, None) => text.plain(" is running. UpGrade doesn't say since when."),
+        (Status::Enrolling, None) => text.plain(" is running. Its status history doesn't say since when."),
         (status, ended) => match (since(Status::Enrolling), ended) {
             (Some(started), Some(ended)) => text
                 .plain(format!(" isn't running: it is {}. It ran from ", status.display()))
@@ -136,6 +136,11 @@ fn enrollment(details: &Details) -> Reply {
     let text = match shares.is_empty() {
         true => text.plain("."),
         false => text.plain(format!(": {}.", shares.join(", "))),
+    };
+    let text = match details.test_users {
+        0 => text,
+        1 => text.plain(" 1 test user of mine isn't counted."),
+        tests => text.plain(format!(" {tests} test users of mine aren't counted.")),
     };
     match details.excluded_users {
         Some(excluded) if excluded > 0 => {
@@ -189,7 +194,7 @@ mod tests {
         assert!(said("enrolling", Aspect::RunningTime).contains("has been running since"));
         assert!(said("enrolling", Aspect::RunningTime).contains("days."));
         assert!(said("inactive", Aspect::RunningTime).contains("isn't running: it is inactive"));
-        assert!(said("enrolling", Aspect::Created).contains("UpGrade doesn't say by whom."));
+        assert!(said("enrolling", Aspect::Created).contains("I couldn't find out by whom."));
         assert!(said("enrolling", Aspect::Excluded).contains("u1, class: 5B"));
         assert!(said("enrolling", Aspect::Included).starts_with("“Math Hints” has no inclusion list."));
     }

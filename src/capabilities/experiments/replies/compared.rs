@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     super::{compare::MAX_COMPARED, summary::Details},
-    answers::{afterwards, people, shares, some_or_none, unit_words, unreadable},
+    answers::{afterwards, people_and_tests, shares, some_or_none, unit_words, unreadable},
     lists::moment,
 };
 
@@ -20,7 +20,9 @@ pub fn compared_reply(answer: &Value) -> Reply {
     let row = |label: &str, of: &dyn Fn(&Details) -> Text| {
         std::iter::once(Text::from(label)).chain(all.iter().map(of)).collect::<Vec<_>>()
     };
-    let enrolled = |details: &Details| details.enrolled_users.map_or("–".to_owned(), people);
+    let enrolled = |details: &Details| {
+        details.enrolled_users.map_or("–".to_owned(), |users| people_and_tests(users, details.test_users))
+    };
     let started = |details: &Details| {
         let running = |entry: &&super::super::setup::StatusHistoryEntry| {
             entry.status == crate::upgrade::status::Status::Enrolling

@@ -11,7 +11,9 @@ use super::{
         setup::{FactorSummary, MemberListSummary, PayloadSummary},
         summary::Details,
     },
-    answers::{afterwards, capital, filter_words, json_file, people, shares, some_or_none, unit_words, unreadable},
+    answers::{
+        afterwards, capital, filter_words, json_file, people, plus_tests, shares, some_or_none, unit_words, unreadable,
+    },
     lists::moment,
 };
 use crate::upgrade::status::Status;
@@ -42,6 +44,11 @@ fn short(details: &Details) -> Reply {
         Some(0) => " Nobody is enrolled.".to_owned(),
         Some(users) => format!(" {users} users are enrolled."),
         None => String::new(),
+    };
+    let enrolled = match details.test_users {
+        0 => enrolled,
+        1 => format!("{enrolled} 1 test user isn't counted."),
+        tests => format!("{enrolled} {tests} test users aren't counted."),
     };
     let compares = match summary.conditions.as_slice() {
         [] => ", without conditions yet.".to_owned(),
@@ -158,6 +165,7 @@ fn rules_of(details: &Details) -> Vec<(String, Text)> {
         if let Some(groups) = details.enrolled_groups.filter(|groups| *groups > 0) {
             enrolled.push_str(&format!(" in {groups} group{}", if groups == 1 { "" } else { "s" }));
         }
+        enrolled.push_str(&plus_tests(details.test_users));
         if let Some(excluded) = details.excluded_users.filter(|excluded| *excluded > 0) {
             enrolled.push_str(&format!(", {excluded} excluded"));
         }

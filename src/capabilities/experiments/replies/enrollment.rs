@@ -54,13 +54,18 @@ pub(crate) fn over_time(courses: &[Course]) -> Reply {
 }
 
 fn in_words(course: &Course) -> String {
+    let tests = match course.test_users {
+        0 => String::new(),
+        1 => " 1 test user of mine is left out.".to_owned(),
+        tests => format!(" {tests} test users of mine are left out."),
+    };
     let Some((first, _)) = course.days.first() else {
-        return ": nobody is enrolled yet.".to_owned();
+        return format!(": nobody is enrolled yet.{tests}");
     };
     let users = if course.enrolled == 1 { "user" } else { "users" };
     let most = course.days.iter().max_by_key(|(_, new)| *new);
     let most = most.map_or_else(String::new, |(date, new)| format!(", most on {} ({new})", date.strftime("%b %-d")));
-    format!(": {} {users} since {}{most}.", course.enrolled, first.strftime("%b %-d, %Y"))
+    format!(": {} {users} since {}{most}.{tests}", course.enrolled, first.strftime("%b %-d, %Y"))
 }
 
 /// Returns the title of the chart, which also tells its numbers to people who cannot see it.
@@ -95,7 +100,7 @@ mod tests {
 
     fn course(name: &str, days: &[(&str, u64)]) -> Course {
         let days: Vec<(Date, u64)> = days.iter().map(|(date, new)| (date.parse().unwrap(), *new)).collect();
-        Course { name: name.to_owned(), enrolled: days.iter().map(|(_, new)| new).sum(), days }
+        Course { name: name.to_owned(), enrolled: days.iter().map(|(_, new)| new).sum(), test_users: 0, days }
     }
 
     #[test]

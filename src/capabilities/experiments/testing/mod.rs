@@ -4,17 +4,18 @@
 //! their conditions with the weights; [`consistency`] sends a few through every phase and compares
 //! their conditions with those that the rules require, which [`expected`] computes. [`simulated`] is
 //! one visit, [`users`] generates names for manual visits, [`fit`] has the statistics and [`chart`] the
-//! picture. [`draw`] reimplements the platform's draw, from which [`split`] computes the expected split
+//! picture. [`enrolled`] knows who was enrolled by tests. [`draw`] reimplements the platform's draw, from which [`split`] computes the expected split
 //! of newcomers.
 //!
 //! Simulated participants have recognisable names, so that they can be distinguished from real ones.
-//! The platform has no way to remove them, and the card warns of that.
+//! The platform removes them only together with the experiment, and the card warns of that.
 
 pub mod balance;
 pub mod chart;
 pub(crate) mod conditions;
 pub mod consistency;
 pub mod draw;
+pub mod enrolled;
 pub mod expected;
 pub mod fit;
 pub mod journey;

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex};
 
 use countersign_core::clock::{Clock, SystemClock};
 use countersign_services::{changes::Changes, http, shared_read::SharedRead};
+use futures_util::future::join_all;
 use reqwest::{Client, Method};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -31,6 +32,7 @@ use super::{
     status::Status,
     version::Version,
 };
+use crate::testing::enrolled::{self, OwnTests};
 
 /// A client of one UpGrade server.
 #[derive(Debug)]
@@ -44,6 +46,7 @@ pub struct UpgradeClient {
     pub(super) timeout: std::time::Duration,
     pub(super) version: Mutex<Option<Version>>,
     pub(super) known: Known,
+    own_tests: OwnTests,
     all: SharedRead<Result<Arc<[View]>, Error>>,
 }
 
@@ -71,7 +74,8 @@ impl UpgradeClient {
         let mut base = base_url;
         base.set_path(&format!("{}/", base.path().trim_end_matches('/')));
         let (version, all, known) = (Mutex::default(), SharedRead::default(), Known::new(Arc::new(SystemClock)));
-        Ok(Self { client, changes, longest: http::MAX_ANSWER_BYTES, base, sign_in, timeout, version, known, all })
+        let (longest, own_tests) = (http::MAX_ANSWER_BYTES, OwnTests::default());
+        Ok(Self { client, changes, longest, base, sign_in, timeout, version, known, own_tests, all })
     }
 
     /// Limits answers to this number of bytes.
@@ -146,6 +150,22 @@ impl UpgradeClient {
         }
         let body: Body = self.read(Method::GET, "/experiments/contextMetaData", As::Admin, None).await?;
         Ok(body.context_metadata)
+    }
+
+    /// Reads the names of the uploaded stratification factors, sorted.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error`], like every read.
+    pub async fn stratification_factors(&self) -> Result<Vec<String>, Error> {
+        #[derive(Deserialize)]
+        struct Uploaded {
+            factor: String,
+        }
+        let all: Vec<Uploaded> = self.read(Method::GET, "/stratification", As::Admin, None).await?;
+        let mut names: Vec<_> = all.into_iter().map(|uploaded| uploaded.factor).collect();
+        names.sort();
+        Ok(names)
     }
 
     /// Reads all experiments, sorted by name. There may be hundreds, each with its whole history, so
@@ -290,25 +310,39 @@ impl UpgradeClient {
         confirm(known::deletes(&answer, id), "its answer doesn't name the experiment")
     }
 
-    /// Reads the number of participants of each of several experiments.
+    /// Returns the tests that this bot made, whose users the platform counts like all others.
+    pub fn own_tests(&self) -> &OwnTests {
+        &self.own_tests
+    }
+
+    /// Reads the number of participants of each of several experiments, with those of this bot's tests apart.
     ///
     /// # Errors
     ///
     /// Returns [`Error`], like every read.
     pub async fn enrollment(&self, ids: &[ExperimentId]) -> Result<Vec<Enrollment>, Error> {
         let body = json!({ "experimentIds": ids });
-        self.read(Method::POST, "/stats/enrollment", As::Admin, Some(&body)).await
+        let mut all: Vec<Enrollment> = self.read(Method::POST, "/stats/enrollment", As::Admin, Some(&body)).await?;
+        let set_apart = all.iter_mut().filter(|counted| counted.users > 0).map(|counted| async {
+            enrolled::set_apart(counted, &self.own_tests.of(counted.id).await);
+        });
+        join_all(set_apart).await;
+        Ok(all)
     }
 
-    /// Reads the number of participants of one experiment, by condition.
+    /// Reads the number of participants of one experiment, by condition, with those of this bot's tests apart.
     ///
     /// # Errors
     ///
     /// Returns [`Error::NotFound`] if no experiment has that id.
-    pub async fn enrollment_detail(&self, id: ExperimentId) -> Result<EnrollmentDetail, Error> {
-        let body = json!({ "experimentId": id });
+    pub async fn enrollment_detail(&self, view: &View) -> Result<EnrollmentDetail, Error> {
+        let body = json!({ "experimentId": view.id });
         let answer = self.read(Method::POST, "/stats/enrollment/detail", As::Admin, Some(&body)).await;
-        self.or_missing(id, answer).await
+        let mut counted: EnrollmentDetail = self.or_missing(view.id, answer).await?;
+        if counted.users > 0 {
+            enrolled::set_apart_in_detail(&mut counted, view, &self.own_tests.of(view.id).await);
+        }
+        Ok(counted)
     }
 
     /// Reads the users who were enrolled on each day since the first, newest day first. `offset` is the number of minutes

@@ -190,6 +190,9 @@ pub struct Enrollment {
     pub users: u64,
     /// Enrolled groups.
     pub groups: u64,
+    /// The users that tests of this bot enrolled, who are not among the others.
+    #[serde(skip)]
+    pub test_users: u64,
 }
 
 /// The number of participants of an experiment, by condition.
@@ -208,6 +211,9 @@ pub struct EnrollmentDetail {
     pub groups_excluded: u64,
     /// The numbers by condition.
     pub conditions: Vec<ConditionEnrollment>,
+    /// The users that tests of this bot enrolled, who are not among the others.
+    #[serde(skip)]
+    pub test_users: u64,
 }
 
 /// The number of participants with one condition.
