@@ -46,7 +46,7 @@ pub(super) fn all() -> Vec<Family> {
             "get_update_experiment_status_schema",
             "get_delete_experiment_schema",
             "get_init_experiment_user_schema",
-            "get_get_decision_point_assignments_schema",
+            "get_decision_point_assignments_schema",
             "get_mark_decision_point_schema",
             "get_test_condition_balance_schema",
             "get_test_consistency_rules_schema",

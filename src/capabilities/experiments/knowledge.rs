@@ -171,7 +171,7 @@ pub fn schemas(actions: &[Arc<dyn ActionKind>]) -> Vec<Arc<dyn Tool>> {
             "update_experiment_status" => "get_update_experiment_status_schema",
             "delete_experiment" => "get_delete_experiment_schema",
             "init_experiment_user" => "get_init_experiment_user_schema",
-            "get_decision_point_assignments" => "get_get_decision_point_assignments_schema",
+            "get_decision_point_assignments" => "get_decision_point_assignments_schema",
             "mark_decision_point" => "get_mark_decision_point_schema",
             "test_condition_balance" => "get_test_condition_balance_schema",
             "test_consistency_rules" => "get_test_consistency_rules_schema",

@@ -246,10 +246,7 @@ fn terms_and_parameters_of_changes() {
             ("what do you need to delete an experiment?", "read get_delete_experiment_schema"),
             ("parameters of init_experiment_user", "read get_init_experiment_user_schema"),
             ("what do I need to initialize a user?", "read get_init_experiment_user_schema"),
-            (
-                "what parameters does get_decision_point_assignments take",
-                "read get_get_decision_point_assignments_schema",
-            ),
+            ("what parameters does get_decision_point_assignments take", "read get_decision_point_assignments_schema"),
             ("what parameters does test_condition_balance take?", "read get_test_condition_balance_schema"),
             ("what do I need to test the balance?", "read get_test_condition_balance_schema"),
             ("how do I test consistency rules?", "read get_test_consistency_rules_schema"),

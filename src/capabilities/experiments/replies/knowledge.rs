@@ -3,7 +3,7 @@
 use countersign_core::reply::{Part, Reply, Text};
 use serde_json::Value;
 
-use super::answers::unreadable;
+use super::{answers::unreadable, given};
 
 /// Explains one term, or how two terms work together, from the result of `explain_upgrade_concept`.
 pub fn explain_reply(answer: &Value) -> Reply {
@@ -36,62 +36,29 @@ pub fn terms_reply(answer: &Value) -> Reply {
     Reply::markdown(lines.join("\n")).hint("Ask about any of them to learn more.")
 }
 
-/// Describes the parameters of an action, from the result of a `get_…_schema` tool.
+/// Describes what an action can be given, from the result of a `get_…_schema` tool.
 pub fn schema_reply(answer: &Value) -> Reply {
-    let (purpose, example) = match answer["action"].as_str().unwrap_or_default() {
-        "create_experiment" => (
-            "create an experiment",
-            "create experiment Hint Timing in assign-prog with conditions control, variant at SelectSection/area_model",
-        ),
-        "update_experiment" => ("change an experiment", "set the weights of Math Hints to 70/30"),
-        "update_experiment_status" => ("start, stop, resume or cancel an experiment", "start Math Hints"),
-        "delete_experiment" => ("delete an experiment", "delete Math Hints"),
-        "init_experiment_user" => ("initialize a user", "initialize user u1 with groups classId 5B in assign-prog"),
-        "get_decision_point_assignments" => {
-            ("ask what a participant gets", "what condition would u1 get in assign-prog?")
-        }
-        "mark_decision_point" => ("mark a visit", "mark SelectSection/area_model for u1 in Math Hints"),
-        "test_condition_balance" => ("test the balance of conditions", "test the balance of Math Hints with 200 users"),
-        "test_consistency_rules" => ("test the consistency rules", "test consistency rules for Math Hints"),
-        "simulate_user_journey" => ("simulate a user's visit", "simulate user u1 in Math Hints"),
-        _ => return unreadable(),
+    let Some(explained) = given::ALL.iter().find(|explained| answer["action"] == explained.action) else {
+        return unreadable();
     };
-    let parameters = answer["parameters"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let words = |parameter: &Value, key: &str| parameter[key].as_str().unwrap_or_default().to_owned();
-    let name = |parameter: &Value| words(parameter, "name").replace('_', " ");
-    let (needed, optional): (Vec<&Value>, Vec<&Value>) =
-        parameters.iter().partition(|parameter| parameter["needed"] == true);
-    let needs: Vec<String> = needed.iter().map(|parameter| name(parameter)).collect();
-    let rest = if optional.is_empty() { "" } else { " Everything else is optional." };
-    let opening = Text::new().plain("To ").bold(purpose).plain(format!(", I need: {}.{rest}", needs.join(", ")));
-    let rows = needed.iter().chain(&optional).map(|parameter| {
-        let need = if parameter["needed"] == true { "yes" } else { "no" };
-        vec![
-            Text::new().bold(name(parameter)),
-            Text::from(need),
-            with_code_spans(&in_typed_notation(words(parameter, "what"))),
-        ]
+    let parameters = answer["parameters"].as_array().into_iter().flatten();
+    let needed: Vec<_> = parameters.filter(|parameter| parameter["needed"] == true).map(|one| &one["name"]).collect();
+    let is_needed = |part: &&given::Given| part.parameters.iter().any(|name| needed.iter().any(|one| *one == name));
+    let needs: Vec<_> = explained.parts.iter().filter(is_needed).map(|part| part.label.to_lowercase()).collect();
+    let rest = if needs.len() == explained.parts.len() { "" } else { " Everything else is optional." };
+    let opening =
+        Text::new().plain("To ").bold(explained.purpose).plain(format!(", I need: {}.{rest}", needs.join(", ")));
+    let rows = explained.parts.iter().map(|part| {
+        let need = if is_needed(&part) { "yes" } else { "no" };
+        vec![Text::new().bold(part.label), Text::from(need), with_code_spans(part.meaning)]
     });
     let columns = ["What", "Needed", "Meaning"].map(str::to_owned).to_vec();
     Reply::text(opening).and(Part::Table { columns, rows: rows.collect() }).hint(
         Text::new()
             .plain("Say it in one sentence, for example “")
-            .plain(example)
+            .plain(explained.example)
             .plain("”, or step by step: I'll ask for what's missing."),
     )
-}
-
-/// Replaces data formats in a parameter's description with the notation that people type.
-fn in_typed_notation(description: String) -> String {
-    const REPLACEMENTS: [(&str, &str); 6] = [
-        ("objects with `site` and `target`, or texts `site / target`", "one or several, each as `site / target`"),
-        ("objects with `code` and `weight`, or codes", "their codes, with weights if they differ"),
-        ("objects with `code` and `weight`", "their codes, with weights if they differ"),
-        ("`{\"classId\": [\"class-1\"]}`", "`classId class-1`"),
-        ("`{\"classId\": \"class-1\"}`", "`classId class-1`"),
-        ("enrolment", "enrollment"),
-    ];
-    REPLACEMENTS.iter().fold(description, |text, (format, notation)| text.replace(format, notation))
 }
 
 /// Formats text between backticks as code.

@@ -19,6 +19,7 @@ pub mod contexts;
 pub mod details;
 pub(crate) mod enrollment;
 pub mod factorial;
+mod given;
 pub mod knowledge;
 pub mod lists;
 pub mod outcomes;
