@@ -24,7 +24,7 @@ pub const ALL: &[Allowance] = &[
         title: ("Allow simulated users in “", "” without asking each time?"),
         allows: "enroll simulated users (balance tests)",
         warning: "These tests then need no approval: each one runs as soon as someone in this conversation asks for it.",
-        stays: Some("The platform can't remove simulated users, so they stay in its data."),
+        stays: Some("UpGrade removes simulated users only together with the experiment."),
         after: "After that, each test needs approval again. Tests already running continue.",
     },
     Allowance {

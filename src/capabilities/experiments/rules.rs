@@ -1,7 +1,7 @@
 //! The changes of status that the bot makes.
 //!
-//! The server accepts any change, so this table is the only safeguard. A new experiment may start if
-//! it is complete; a running one may be stopped and resumed; a stopped one may be set back to
+//! The server accepts any change, so this table of good practice is the only safeguard. A new experiment, or one in
+//! preview, may start if it is complete; a running one may be stopped and resumed; a stopped one may be set back to
 //! inactive; any experiment may be cancelled, and a cancelled one archived. Nothing here makes calls.
 
 use crate::upgrade::{
@@ -51,13 +51,14 @@ pub fn possible(from: Status) -> Vec<Status> {
 fn may_become(from: Status, to: Status) -> bool {
     use Status::*;
     match (from, to) {
-        (Inactive, Enrolling) => true,
+        (Inactive | Preview, Enrolling) => true,
+        (Preview, Inactive) => true,
         (Enrolling, EnrollmentComplete) | (EnrollmentComplete, Enrolling) => true,
         (EnrollmentComplete, Inactive) => true, // after a test; the enrolments are kept
         (Cancelled, Cancelled) => false,
         (_, Cancelled) => true,
         (Cancelled, Archived) => true,
-        (Inactive | Scheduled, Scheduled) => true, // another date
+        (Inactive | Preview | Scheduled, Scheduled) => true, // another date
         (Scheduled, Enrolling | Inactive) => true,
         _ => false,
     }
@@ -146,7 +147,7 @@ pub fn verb(from: Status, to: Status) -> &'static str {
         (_, Status::Cancelled) => "cancel",
         (_, Status::Archived) => "archive",
         (_, Status::Scheduled) => "schedule",
-        (Status::EnrollmentComplete, Status::Inactive) => "deactivate",
+        (Status::EnrollmentComplete | Status::Preview, Status::Inactive) => "deactivate",
         (_, Status::Inactive) => "unschedule",
         _ => "change",
     }
@@ -207,6 +208,9 @@ mod tests {
         inactive → scheduled
         inactive → enrolling
         inactive → cancelled
+        preview → inactive
+        preview → scheduled
+        preview → enrolling
         preview → cancelled
         scheduled → inactive
         scheduled → scheduled

@@ -194,6 +194,17 @@ impl SandboxUpgrade {
         self.shared.change(|world| world.stratification_factors.insert(name.to_owned()));
     }
 
+    /// Adds a public segment to a context and returns its id.
+    pub fn has_segment(&self, name: &str, context: &str, users: &[&str]) -> String {
+        self.shared.change(|world| {
+            let sent = serde_json::json!({ "name": name, "context": context, "type": "public", "userIds": users });
+            let segment = routes::lists::read_segment(world, &sent, world::fresh_id()).expect("it has a name");
+            let id = segment.id.clone();
+            world.segments.push(segment);
+            id
+        })
+    }
+
     /// Returns the newest experiment with that name, in the format of `GET /experiments/single`.
     pub fn experiment(&self, name: &str) -> Option<Value> {
         let world = self.shared.world();

@@ -150,7 +150,7 @@ async fn a_card_lists_every_step_and_the_report_every_observation() {
     Limits: 6 test users, this experiment only, at most 10 minutes
     ⚠️ While it runs, real users at SelectSection / area_model are enrolled too.
     ⚠️ It is paused at the end: new groups get no condition, and enrolled users get concrete.
-    ⚠️ The platform can't remove enrolled users, so they stay in its data.
+    ⚠️ UpGrade removes enrolled users only together with the experiment.
     You can stop it midway; the experiment then keeps its status at that moment. I'll offer to undo that.
     [Run the test] [Cancel request]
     ✅ Tested the consistency rules of “Class Pictures”.
@@ -226,7 +226,7 @@ async fn a_running_or_paused_experiment_is_tested_from_there() {
     Left out: visits before the start, since it is already running
     Limits: 2 test users, this experiment only, at most 10 minutes
     ⚠️ It is paused at the end: newcomers get no condition, and enrolled users keep their condition.
-    ⚠️ The platform can't remove enrolled users, so they stay in its data.
+    ⚠️ UpGrade removes enrolled users only together with the experiment.
     You can stop it midway; the experiment then keeps its status at that moment. I'll offer to undo that.
     [Run the test] [Cancel request]
     ✅ Tested the consistency rules of “Trial”.
@@ -246,7 +246,7 @@ async fn a_running_or_paused_experiment_is_tested_from_there() {
     1. While it is paused: visit by test-‹run›-0001 (newcomer)
     Left out: visits before the start and while it runs, since it is already paused
     Limits: 1 test user, this experiment only, at most 10 minutes
-    ⚠️ The platform can't remove enrolled users, so they stay in its data.
+    ⚠️ UpGrade removes enrolled users only together with the experiment.
     ⚠️ 1 user is already enrolled, so the data will be mixed.
     You can stop it midway; the experiment then keeps its status at that moment.
     [Run the test] [Cancel request]

@@ -32,7 +32,7 @@ async fn rules_are_tested_and_the_experiment_is_put_back() {
     *Limits*  3 test users, this experiment only, at most 10 minutes
     ⚠️ While it runs, real users at SelectSection / absolute_value_plot_equality are enrolled too.
     ⚠️ It is paused at the end: newcomers get no condition, and enrolled users keep their condition.
-    ⚠️ The platform can't remove enrolled users, so they stay in its data.
+    ⚠️ UpGrade removes enrolled users only together with the experiment.
     You can stop it midway; the experiment then keeps its status at that moment. I'll offer to undo that.
     ‹ana asks, anyone may decide› [Run the test] [Cancel request] [Show all]
     ");

@@ -1,8 +1,5 @@
 //! Designs beyond a plain comparison: factors whose levels are combined, and draws that go by a factor of the people.
 
-use std::time::Duration;
-
-use countersign::experiments::upgrade::{UpgradeConfig, client::UpgradeClient, sign_in::SignIn};
 use insta::assert_snapshot;
 use serde_json::json;
 
@@ -236,26 +233,14 @@ async fn a_stratified_draw_goes_by_a_factor_that_is_known() {
     let user_request = |more: &str| format!("create experiment Foo in livehint-ai at chat/chat-tone, {more}");
     let mut thread = bot.user("ana").says(&user_request("stratified by grade")).await;
     assert_snapshot!(thread.in_short(), @"
-    I can't stratify by the factor “*grade*”. UpGrade doesn't list its uploaded factors, so I only accept one that another experiment uses. None does yet.
-    Use random instead, or set up the first one in UpGrade.
+    I can't stratify by the factor “*grade*”. I looked in UpGrade: no factor is uploaded there.
+    Use random instead, or upload the factor in UpGrade first.
     ");
 
     bot.upgrade.has_factor("grade");
-    let settings = UpgradeConfig {
-        base_url: bot.upgrade.url().parse().unwrap(),
-        sign_in: SignIn::Nobody,
-        timeout: Duration::from_secs(5),
-    };
-    let body = json!({
-        "name": "By Grade", "context": ["livehint-ai"], "state": "inactive", "consistencyRule": "individual",
-        "assignmentUnit": "individual", "postExperimentRule": "continue", "tags": [], "filterMode": "includeAll",
-        "type": "Simple", "conditions": [], "partitions": [], "assignmentAlgorithm": "stratified random sampling",
-        "stratificationFactor": { "stratificationFactorName": "grade" },
-    });
-    UpgradeClient::new(settings).unwrap().create(&body).await.unwrap();
     let mut thread = bot.user("ana").says(&user_request("stratified by age")).await;
     assert_snapshot!(thread.in_short(), @"
-    I can't stratify by the factor “*age*”. UpGrade doesn't list its uploaded factors, so I only accept one that another experiment uses: grade.
+    I can't stratify by the factor “*age*”. The uploaded factors are: grade.
     Ask again with one of these.
     ");
     let mut thread = bot.user("ana").says(&user_request("with algorithm stratified")).await;

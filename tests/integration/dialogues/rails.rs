@@ -146,7 +146,7 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     *Until*  ‹day›
     *Enrolled*  nobody
     ⚠️ These tests then need no approval: each one runs as soon as someone in this conversation asks for it.
-    ⚠️ The platform can't remove simulated users, so they stay in its data.
+    ⚠️ UpGrade removes simulated users only together with the experiment.
     It applies only in this conversation, and never to changes outside an envelope.
     To end it at any time, say `revoke standing approval sa-‹id›`
     ‹ana asks, anyone may decide› [Grant approval] [Cancel request] [Show all]
@@ -327,7 +327,7 @@ async fn nobody_allows_themselves_what_another_person_has_to_approve() {
     *Decision point*  lesson-stream / lesson-video
     *Expected*  control 34%, question-hint-default 33%, question-hint-tutorbot 33%
     *Limits*  30 users, this experiment only, at most 15 minutes
-    ⚠️ The platform can't remove enrolled users, so they stay in its data.
+    ⚠️ UpGrade removes enrolled users only together with the experiment.
     ⚠️ 24 users are already enrolled, so the data will be mixed.
     You can stop it midway; users enrolled by then stay enrolled.
     The standing approval `sa-‹id›` doesn't cover this: @bo granted it and is asking for this, so another person has to approve it.

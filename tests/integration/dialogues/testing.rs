@@ -72,7 +72,7 @@ async fn the_balance_of_a_running_experiment() {
     *Decision point*  SelectSection / absolute_value_plot_equality
     *Expected*  control 50%, variant 50%
     *Limits*  100 users, this experiment only, at most 15 minutes
-    ⚠️ The platform can't remove enrolled users, so they stay in its data.
+    ⚠️ UpGrade removes enrolled users only together with the experiment.
     You can stop it midway; users enrolled by then stay enrolled.
     ‹ana asks, anyone may decide› [Enroll test users] [Cancel request] [Edit…] [Show all]
     ");

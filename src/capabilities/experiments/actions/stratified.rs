@@ -1,8 +1,7 @@
 //! Stratified random sampling: a draw by a factor of the participants.
 //!
-//! The factor has to be uploaded to the platform first. No call lists the uploaded factors, and an
-//! unknown name causes an error in the platform's database. The only factors that are offered are
-//! therefore those that existing experiments use.
+//! The factor has to be uploaded to the platform first, and an unknown name causes an error in the
+//! platform's database. The uploaded factors are therefore read before one is used.
 
 use countersign_graph::action::{ErrorKind, PrepareError};
 
@@ -26,7 +25,7 @@ pub(super) async fn factor(
         choices::algorithm(algorithm)?;
         return Ok(None);
     }
-    let known = stratification_factors(client).await?;
+    let known = client.stratification_factors().await.map_err(access::unavailable)?;
     let found = match (factor, known.as_slice()) {
         (Some(factor), known) => lookup::pick(known, factor),
         (None, [only]) => Some(only),
@@ -49,17 +48,4 @@ pub(super) fn check_unchanged(algorithm: Option<&str>, experiment: &View) -> Res
 
 fn is_stratified(algorithm: Option<&str>) -> bool {
     algorithm.is_some_and(|algorithm| algorithm.to_lowercase().starts_with("stratified"))
-}
-
-/// Returns the factors by which existing experiments draw. Each of them has to be read, since the list
-/// of all experiments does not include the factors.
-async fn stratification_factors(client: &UpgradeClient) -> Result<Vec<String>, PrepareError> {
-    let all = client.all().await.map_err(access::unavailable)?;
-    let mut known = Vec::new();
-    for experiment in all.iter().filter(|one| one.assignment_algorithm.as_deref() == Some(STRATIFIED)) {
-        let view = client.single(experiment.id).await.map_err(access::unavailable)?.view;
-        let factor = view.stratification_factor.map(|factor| factor.stratification_factor_name);
-        known.extend(factor.filter(|factor| !known.contains(factor)));
-    }
-    Ok(known)
 }

@@ -28,7 +28,7 @@ pub(super) const TERMS: &[Term] = &[
     },
     Term {
         names: &["within-subjects", "within subjects", "within-subjects design", "within subjects design"],
-        meaning: "In a *within-subjects* design, each user gets several conditions over repeated visits, in random or fixed order. It has no consistency rule. I can show such experiments, but can't create them.",
+        meaning: "In a *within-subjects* design, each user gets several conditions over repeated visits, in random or fixed order. It has no consistency rule.",
         example: None,
     },
     Term {
@@ -38,7 +38,7 @@ pub(super) const TERMS: &[Term] = &[
     },
     Term {
         names: &["assignment algorithm", "algorithm", "assignment algorithms"],
-        meaning: "The *assignment algorithm* decides how conditions are assigned: at *random*, by *stratified random sampling*, or adaptively (`ts_configurable`). I create random ones unless you ask for stratified sampling.",
+        meaning: "The *assignment algorithm* decides how conditions are assigned: at *random*, by *stratified random sampling*, or adaptively (`ts_configurable`). I create random ones unless you ask for stratified sampling; I can't create adaptive ones.",
         example: None,
     },
     Term {
@@ -48,12 +48,12 @@ pub(super) const TERMS: &[Term] = &[
     },
     Term {
         names: &["stratification", "stratified random sampling", "stratification factor"],
-        meaning: "*Stratification* keeps the mix of an attribute, such as grade, even across conditions by favoring those that have too few. It needs each user's value, uploaded beforehand.",
+        meaning: "*Stratification* keeps the mix of an attribute, such as grade, even across conditions by favoring those that have too few. It needs each user's value, uploaded to UpGrade beforehand; a user without one still gets a condition.",
         example: None,
     },
     Term {
         names: &["ts_configurable", "ts configurable", "adaptive assignment", "mooclet"],
-        meaning: "`ts_configurable` is adaptive assignment: conditions that do better get more users as the experiment runs. It needs an extra service in addition to the server.",
+        meaning: "`ts_configurable` is adaptive assignment: conditions that do better get more users as the experiment runs. It needs an extra service (Mooclet) in addition to the server. I can't create such experiments.",
         example: None,
     },
     Term {

@@ -96,7 +96,7 @@ pub(super) const TERMS: &[Term] = &[
     },
     Term {
         names: &["global exclude", "global exclude segment", "global exclusion"],
-        meaning: "Each context has one *global exclude* segment. Its members are excluded from every experiment there, whatever any list says.",
+        meaning: "Each context has a *global exclude* segment. Its members are excluded from every experiment there, whatever any list says.",
         example: None,
     },
     Term {

@@ -60,7 +60,7 @@ pub(super) const PAIRS: &[(&str, &str, &str)] = &[
     (
         "context",
         "decision point",
-        "A *context* lists the sites and targets of its application; a *decision point* is one of those sites with one of those targets. The application never asks about sites or targets outside its vocabulary.",
+        "A *context* lists the sites and targets of its application; a *decision point* is one of those sites with one of those targets. UpGrade accepts others too, but an experiment at a place that the application never asks about enrolls nobody.",
     ),
     (
         "context",

@@ -118,6 +118,10 @@ pub(super) fn create(words: &[Word], situation: &Situation) -> Option<Interpreta
     const WITHIN: &str = "within-subjects|within subjects|within-subject|within subject";
     let within = after(rest, WITHIN).filter(|rest| after(rest, "experiment|study|test|design").is_some());
     let rest = within.unwrap_or(rest);
+    const ADAPTIVE: &str = "adaptive|multi-armed bandit|multi armed bandit|contextual bandit|bandit|thompson sampling|\
+        thompson-sampling|reinforcement learning";
+    let adaptive = after(rest, ADAPTIVE).filter(|rest| after(rest, "experiment|study|test|design|a/b test").is_some());
+    let rest = adaptive.unwrap_or(rest);
     let grouped = after(rest, "group experiment").is_some();
     let factorial = after(rest, "factorial").is_some();
     const KINDS: &str = "group experiment|individual experiment|factorial experiment|factorial design|factorial study|\
@@ -183,6 +187,9 @@ pub(super) fn create(words: &[Word], situation: &Situation) -> Option<Interpreta
     }
     if within.is_some() {
         params.entry("unit").or_insert_with(|| "within-subjects".into());
+    }
+    if adaptive.is_some() {
+        params.entry("algorithm").or_insert_with(|| "adaptive".into());
     }
     if grouped {
         params.entry("unit").or_insert_with(|| "group".into());

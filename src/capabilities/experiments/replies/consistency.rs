@@ -44,7 +44,7 @@ pub fn card(test: &Test, enrolled: Option<u64>) -> Card {
         warnings
             .push(Text::from(format!("It is paused at the end: {new} get no condition, and {}.", afterwards(rules))));
     }
-    warnings.push(Text::from("The platform can't remove enrolled users, so they stay in its data."));
+    warnings.push(Text::from("UpGrade removes enrolled users only together with the experiment."));
     let real = enrolled.filter(|enrolled| *enrolled > 0);
     if let Some(real) = real {
         let are = if real == 1 { "1 user is".to_owned() } else { format!("{real} users are") };
@@ -371,7 +371,7 @@ pub fn ends_too_soon(view: &View, test: &Test, enrolled: Option<&Enrollment>) ->
     let reached = |limit: Option<u64>, present: Option<u64>, new: u64| {
         limit.filter(|limit| new > 0 && *limit > 0 && present.unwrap_or(0) + new >= *limit)
     };
-    let limit = match reached(user_count, enrolled.map(|e| e.users), new_users) {
+    let limit = match reached(user_count, enrolled.map(|e| e.users + e.test_users), new_users) {
         Some(users) => format!("{users} users"),
         None => format!("{} groups", reached(group_count, enrolled.map(|e| e.groups), new_groups)?),
     };

@@ -197,13 +197,16 @@ pub fn not_ready(name: &str, problems: &[String]) -> Reply {
 /// Says that the experiment cannot change from one status to the other. `possible` are the statuses
 /// that it can change to.
 pub fn not_possible(name: &str, from: Status, to: Status, possible: &[Status]) -> Reply {
-    let mut reply =
-        Text::new().plain("“").bold(name).plain(format!("” is {} and can't become {}.", from.display(), to.display()));
+    let mut reply = Text::new()
+        .plain("“")
+        .bold(name)
+        .plain(format!("” is {}, so I won't make it {}. ", from.display(), to.display()))
+        .plain("UpGrade would accept that, but it isn't good practice.");
     reply = match possible {
         [] => reply.plain(" It stays as it is."),
         possible => {
             let words: Vec<_> = possible.iter().map(|status| status.display()).collect();
-            reply.plain(format!(" It can become: {}.", words.join(", ")))
+            reply.plain(format!(" I can make it: {}.", words.join(", ")))
         }
     };
     possible.iter().fold(Reply::text(reply), |reply, next| {
@@ -274,15 +277,29 @@ pub fn no_group_rule() -> Reply {
 
 /// Refuses an assignment algorithm that the bot does not support.
 pub fn algorithm(asked: &str) -> Reply {
-    let why = if asked.contains("strat") {
-        "it stratifies by a factor, which can only be chosen when an experiment is created"
-    } else if asked.contains("ts") || asked.contains("mooclet") || asked.contains("adaptive") {
-        "it needs a second system (Mooclet), which may not be available"
-    } else {
-        "UpGrade doesn't have it"
+    if is_adaptive(asked) {
+        return Reply::text(
+            "I can't create or copy adaptive experiments, such as those with Thompson sampling. UpGrade has them where the \
+             Mooclet service is set up.",
+        )
+        .hint("Create it in UpGrade's own pages, or ask me for one with random or stratified assignment.");
+    }
+    let why = match asked.contains("strat") {
+        true => "it stratifies by a factor, which can only be chosen when an experiment is created",
+        false => "I know only random and stratified random sampling",
     };
     Reply::text(Text::new().plain("I can't use the algorithm “").bold(typed(asked)).plain(format!("”: {why}.")))
         .hint("Use random instead, which is the default.")
+}
+
+/// Returns true if the words name an adaptive algorithm.
+pub fn is_adaptive(words: &str) -> bool {
+    let words: String = words.chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
+    let words = words.to_lowercase();
+    let has = |term: &str| format!(" {words} ").contains(&format!(" {term} "));
+    let names =
+        ["ts configurable", "mooclet", "adaptive", "adaptively", "thompson", "bandit", "bandits", "reinforcement"];
+    names.into_iter().any(has)
 }
 
 /// Refuses stratified assignment by an unknown factor, or without a factor.
@@ -291,11 +308,11 @@ pub fn no_such_factor(asked: Option<&str>, known: &[String]) -> Reply {
         Some(asked) => Text::new().plain("I can't stratify by the factor “").bold(typed(asked)).plain("”. "),
         None => Text::from("Stratified sampling uses a user attribute (factor), such as grade. "),
     };
-    let why = "UpGrade doesn't list its uploaded factors, so I only accept one that another experiment uses";
     match known {
-        [] => Reply::text(text.plain(format!("{why}. None does yet.")))
-            .hint("Use random instead, or set up the first one in UpGrade."),
-        known => Reply::text(text.plain(format!("{why}: {}.", known.join(", ")))).hint("Ask again with one of these."),
+        [] => Reply::text(text.plain("I looked in UpGrade: no factor is uploaded there."))
+            .hint("Use random instead, or upload the factor in UpGrade first."),
+        known => Reply::text(text.plain(format!("The uploaded factors are: {}.", known.join(", "))))
+            .hint("Ask again with one of these."),
     }
 }
 
@@ -356,12 +373,6 @@ pub fn changed_since(name: &str, changed: &[Fact]) -> Reply {
     )
     .and(Part::List(lines.collect()))
     .hint("Tell me what it should be and I'll post a card for that.")
-}
-
-/// Returns the refusal to copy an experiment whose lists contain shared segments.
-pub fn segments_not_copied(name: &str) -> Reply {
-    let text = Text::new().plain("I can't copy “").bold(name).plain("”: its lists contain shared segments.");
-    Reply::text(text).hint("Copy it in UpGrade, or describe the new experiment here without these lists.")
 }
 
 #[cfg(test)]
@@ -464,14 +475,14 @@ mod tests {
     fn an_impossible_status_is_refused_with_the_possible_ones() {
         let possible = rules::possible(Status::Inactive);
         assert_snapshot!(read(&not_possible("Math Hints", Status::Inactive, Status::EnrollmentComplete, &possible)), @"
-        “Math Hints” is inactive and can't become paused. It can become: scheduled, running, cancelled.
+        “Math Hints” is inactive, so I won't make it paused. UpGrade would accept that, but it isn't good practice. I can make it: scheduled, running, cancelled.
         [schedule Math Hints]
         [start Math Hints]
         [cancel Math Hints]
         ");
         assert_snapshot!(
             read(&not_possible("Math Hints", Status::Cancelled, Status::Enrolling, &[])),
-            @"“Math Hints” is cancelled and can't become running. It stays as it is."
+            @"“Math Hints” is cancelled, so I won't make it running. UpGrade would accept that, but it isn't good practice. It stays as it is."
         );
         assert_snapshot!(read(&not_ready("Math Hints", &["it has no decision point".into()])), @r"
         “Math Hints” can't start yet: it has no decision point.

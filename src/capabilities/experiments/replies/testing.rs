@@ -38,7 +38,7 @@ pub fn card(test: &Test, enrolled: Option<u64>) -> Card {
         facts.insert(1, fact("Groups", format!("{GROUP_SIZE} users in each {kind}; each group is assigned once")));
     }
     let real = enrolled.filter(|enrolled| *enrolled > 0);
-    let mut warnings = vec![Text::from("The platform can't remove enrolled users, so they stay in its data.")];
+    let mut warnings = vec![Text::from("UpGrade removes enrolled users only together with the experiment.")];
     if let Some(real) = real {
         warnings.push(Text::from(format!("{} already enrolled, so the data will be mixed.", are(real))));
     }

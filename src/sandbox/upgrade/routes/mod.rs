@@ -82,6 +82,7 @@ pub(crate) fn find(call: &Call, version: Version) -> Option<(Gate, Handler)> {
         ("POST", ["batch-assign"]) => (Admin, system::batch_assign),
         ("GET", ["segments", "global"]) => (Admin, system::global_segments),
         ("POST", ["segments"]) => (Admin, system::create_segment),
+        ("GET", ["stratification"]) => (Admin, system::stratification),
         ("GET", ["experiments"]) => (Admin, experiments::all),
         ("POST", ["experiments"]) => (Admin, create::create),
         ("GET", ["experiments", "contextMetaData"]) => (Admin, experiments::context_metadata),

@@ -114,6 +114,17 @@ pub(crate) fn global_segments(world: &mut World, _: &Call) -> Outcome {
     Ok(global.collect())
 }
 
+/// `GET /stratification`: the uploaded factors, with the experiments that use them. Uploads are not simulated, so no user
+/// has a value.
+pub(crate) fn stratification(world: &mut World, _: &Call) -> Outcome {
+    let users_of = |factor: &String| {
+        let users = world.experiments.iter().filter(|one| one.stratification_factor.as_ref() == Some(factor));
+        users.map(|one| one.row.id.as_str()).collect::<Vec<_>>()
+    };
+    let factors = world.stratification_factors.iter();
+    Ok(factors.map(|name| json!({ "factor": name, "factorValue": {}, "experimentIds": users_of(name) })).collect())
+}
+
 /// `POST /segments`: creates a segment, or replaces the one whose id is sent.
 pub(crate) fn create_segment(world: &mut World, call: &Call) -> Outcome {
     checked(&validate::texts(&call.body, &["name", "context", "type"]))?;
