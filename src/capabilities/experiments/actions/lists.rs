@@ -3,7 +3,7 @@
 //!
 //! A change of a list is stored as the intended members. It may take several requests; if an answer is
 //! lost, the remaining requests are derived again from the present members. Shared segments on a list
-//! are not changed.
+//! are among its members, by name, and are not changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,15 +20,18 @@ use crate::{
         client::UpgradeClient,
         error::Error,
         experiment::View,
-        lists::{MemberList, Side},
+        lists::{MemberList, SharedSegment, Side},
     },
 };
 
-/// Members by kind: `Individual` for users, or a type of group.
+/// Members by kind: `Individual` for users, `Segment` for shared segments, or a type of group.
 pub(super) type Members = BTreeMap<String, BTreeSet<String>>;
 
 /// The kind of a list of users.
 const USERS: &str = "Individual";
+
+/// The kind of a list of shared segments, which are named by their names.
+const SEGMENTS: &str = "Segment";
 
 /// The maximum number of members that a card names.
 const MAX_NAMED: usize = 12;
@@ -39,7 +42,7 @@ pub(super) fn parse(given: &MembersInput, known: &[String], context: &str) -> Re
     let mut add = |kind: String, id: &str| members.entry(kind).or_default().insert(id.trim().to_owned());
     match given {
         MembersInput::ByKind(by_kind) => {
-            for (kind, ids) in by_kind {
+            for (kind, ids) in by_kind.iter().filter(|(kind, _)| *kind != SEGMENTS) {
                 let users = ["individual", "individuals", "user", "users"].contains(&kind.to_lowercase().as_str());
                 let kind = if users { USERS.to_owned() } else { access::group(known, kind, context)? };
                 for id in ids.all() {
@@ -82,16 +85,32 @@ pub(super) fn members_of(lists: &[MemberList]) -> Members {
         for (kind, id) in &list.groups {
             members.entry(kind.clone()).or_default().insert(id.clone());
         }
+        for segment in &list.sub_segments {
+            let name = if segment.name.is_empty() { &segment.id } else { &segment.name };
+            members.entry(SEGMENTS.to_owned()).or_default().insert(name.clone());
+        }
     }
     members
 }
 
-/// Returns the members as users and groups, for a draw.
+/// Returns members with shared segments among them.
+pub(super) fn with_segments(members: &Members, segments: &[SharedSegment]) -> Members {
+    let list = MemberList { sub_segments: segments.to_vec(), ..MemberList::default() };
+    added(members.clone(), members_of(&[list]))
+}
+
+/// Returns the shared segments among members.
+pub(super) fn segments_of(members: &Members) -> Members {
+    members.iter().filter(|(kind, _)| *kind == SEGMENTS).map(|(kind, ids)| (kind.clone(), ids.clone())).collect()
+}
+
+/// Returns the members as users and groups, for a draw. The members of segments are not known.
 pub(super) fn named_members(members: &Members) -> NamedMembers {
     let mut named = NamedMembers::default();
     for (kind, ids) in members {
         match kind.as_str() {
             USERS => named.users.extend(ids.iter().cloned()),
+            SEGMENTS => {}
             kind => named.groups.extend(ids.iter().map(|id| (kind.to_owned(), id.clone()))),
         }
     }
@@ -128,10 +147,14 @@ pub(super) fn is_between(now: &Members, before: &Members, after: &Members) -> bo
     })
 }
 
-/// Returns the members in words: `u1, u2, classId 5B`.
+/// Returns the members in words: `u1, u2, classId 5B, segment “Pilot teachers”`.
 pub(super) fn words(members: &Members) -> String {
     let all = members.iter().flat_map(|(kind, ids)| {
-        ids.iter().map(move |id| if kind == USERS { id.clone() } else { format!("{kind} {id}") })
+        ids.iter().map(move |id| match kind.as_str() {
+            USERS => id.clone(),
+            SEGMENTS => format!("segment “{id}”"),
+            kind => format!("{kind} {id}"),
+        })
     });
     let all: Vec<_> = all.collect();
     let more = all.len().saturating_sub(MAX_NAMED);
@@ -139,15 +162,17 @@ pub(super) fn words(members: &Members) -> String {
     if all.is_empty() { "nobody".to_owned() } else { all[..all.len().min(MAX_NAMED)].join(", ") + &more }
 }
 
-/// Sends the requests, from 6.3 on, after which an experiment's lists have exactly the members `to_be`.
+/// Sends the requests, from 6.3 on, after which an experiment's lists have exactly the members `to_be`, and these shared
+/// segments in addition to those that they have.
 pub(super) async fn settle(
     client: &UpgradeClient,
     window: &SendWindow,
     now: &View,
-    side: Side,
-    to_be: &Members,
+    (side, to_be): (Side, &Members),
+    segments: &[SharedSegment],
 ) -> Result<(), Error> {
     let mut lacking = to_be.clone();
+    lacking.remove(SEGMENTS);
     let mut wanted = Vec::new();
     for list in now.lists(side) {
         let mut after = list.clone();
@@ -176,6 +201,20 @@ pub(super) async fn settle(
             client.replace_list(now.id, side, &before.segment, &list_body(after, now.context())).await?;
         }
     }
+    let has = |segment: &SharedSegment| {
+        now.lists(side).iter().flat_map(|list| &list.sub_segments).any(|present| present.id == segment.id)
+    };
+    let new: Vec<_> = segments.iter().filter(|segment| !has(segment)).cloned().collect();
+    if !new.is_empty() {
+        let list = MemberList {
+            list_type: Some(SEGMENTS.to_owned()),
+            name: "segments".to_owned(),
+            sub_segments: new,
+            ..MemberList::default()
+        };
+        window.ensure_open()?;
+        client.add_list(now.id, side, &list_body(&list, now.context())).await?;
+    }
     Ok(())
 }
 
@@ -185,7 +224,7 @@ pub(super) fn write(experiment: &mut Value, side: Side, members: &Members) {
     let segment = &mut experiment[side.field()]["segment"];
     let users = members.get(USERS).into_iter().flatten().map(|user| json!({ "userId": user }));
     segment["individualForSegment"] = users.collect();
-    let groups = members.iter().filter(|(kind, _)| *kind != USERS);
+    let groups = members.iter().filter(|(kind, _)| ![USERS, SEGMENTS].contains(&kind.as_str()));
     let groups = groups.flat_map(|(kind, ids)| ids.iter().map(move |id| json!({ "type": kind, "groupId": id })));
     segment["groupForSegment"] = groups.collect();
 }
@@ -211,6 +250,7 @@ fn list_body(list: &MemberList, context: &str) -> Value {
     let kind = match (&list.list_type, list.groups.first()) {
         (Some(kind), _) => kind.as_str(),
         (None, Some((kind, _))) if list.users.is_empty() => kind.as_str(),
+        (None, None) if list.users.is_empty() && !list.sub_segments.is_empty() => SEGMENTS,
         (None, _) => USERS,
     };
     let groups = list.groups.iter().map(|(kind, id)| json!({ "type": kind, "groupId": id }));

@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::{
     choices,
+    copy::Copied,
     design::{self, PlannedCondition, PlannedPoint},
     expects::Expects,
     fact,
@@ -19,7 +20,7 @@ use super::{
     lists::Members,
     moment,
     stratified::STRATIFIED,
-    surroundings::Surroundings,
+    surroundings::{Claims, Surroundings},
 };
 use crate::{
     inputs::PayloadInput,
@@ -30,7 +31,7 @@ use crate::{
         context::ContextMetadata,
         error::Error,
         experiment::{Ending, Experiment, ExperimentId, View},
-        lists::Side,
+        lists::{SharedSegment, Side},
         status::Status,
         version::Version,
     },
@@ -79,6 +80,9 @@ pub(super) struct Plan {
     pub(super) inclusion: Members,
     #[serde(default, skip_serializing_if = "Members::is_empty")]
     pub(super) exclusion: Members,
+    /// What was copied beside the parameters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) copied: Option<Copied>,
 }
 
 fn keep() -> String {
@@ -109,8 +113,19 @@ impl Plan {
         }
     }
 
+    /// Returns the shared segments that are copied.
+    pub(super) fn segments(&self, side: Side) -> &[SharedSegment] {
+        self.copied.as_ref().map_or(&[], |copied| copied.segments(side))
+    }
+
     fn ending(&self) -> Ending {
         Ending { user_count: self.ends_after_users, group_count: self.ends_after_groups }
+    }
+
+    /// Returns the subjects of what the card says about other experiments.
+    pub(super) fn claims(&self) -> Claims<'_> {
+        let points = self.decision_points.iter().map(|point| (point.site.as_str(), point.target.as_str()));
+        Claims::about_new(&self.context, points, &self.name)
     }
 
     /// Returns the request that creates the experiment, in the format of the server's version.
@@ -166,10 +181,15 @@ impl Plan {
         if self.ending() != Ending::default() {
             body["enrollmentCompleteCondition"] = json!(self.ending());
         }
+        if let Some(copied) = &self.copied {
+            copied.write(&mut body);
+        }
         let mut body = design::with_lists_for(version, body);
         if version.is_below_6_3() {
             for side in Side::BOTH {
                 lists::write(&mut body, side, self.members(side));
+                let segments = self.segments(side).iter().map(|segment| json!({ "id": segment.id }));
+                body[side.field()]["segment"]["subSegments"] = segments.collect();
             }
         }
         body
@@ -213,6 +233,7 @@ impl Plan {
             ("assignment unit", equals(Field::Unit, fields::unit(&self.unit, self.group.as_deref()))),
             ("consistency rule", self.consistency.is_none() || view.consistency_rule == self.consistency),
             ("filter mode", view.filter_mode == self.filter_mode),
+            ("metric queries", self.copied.as_ref().is_none_or(|copied| copied.has_queries_of(view))),
         ];
         all.into_iter().filter(|(_, same)| !same).map(|(label, _)| label).collect()
     }
@@ -224,16 +245,21 @@ impl Plan {
             missing.push("post-experiment rule");
         }
         for (side, words) in [(Side::Inclusion, "inclusion list"), (Side::Exclusion, "exclusion list")] {
-            if lists::members_of(view.lists(side)) != *self.members(side) {
+            if lists::members_of(view.lists(side)) != self.members_with_segments(side) {
                 missing.push(words);
             }
         }
         missing
     }
 
-    /// Returns the planned lists that have members.
+    /// Returns the planned lists that have members or shared segments.
     pub(super) fn lists(&self) -> impl Iterator<Item = (Side, &Members)> {
-        Side::BOTH.into_iter().map(|side| (side, self.members(side))).filter(|(_, members)| !members.is_empty())
+        let all = Side::BOTH.into_iter().map(|side| (side, self.members(side)));
+        all.filter(|(side, members)| !members.is_empty() || !self.segments(*side).is_empty())
+    }
+
+    fn members_with_segments(&self, side: Side) -> Members {
+        lists::with_segments(self.members(side), self.segments(side))
     }
 
     pub(super) fn result(&self) -> Value {
@@ -251,7 +277,7 @@ impl Plan {
             group: self.group.clone(),
             order: self.condition_order.clone(),
             strata: self.stratification_factor.clone(),
-            only_named: self.filter_mode == "excludeAll",
+            only_named: self.filter_mode == "excludeAll" && self.segments(Side::Inclusion).is_empty(),
             included: lists::named_members(&self.inclusion),
             excluded: lists::named_members(&self.exclusion),
             early_stay_out: self.decision_points.iter().any(|point| point.exclude_if_reached),
@@ -290,7 +316,8 @@ impl Plan {
         let mut add = |label: &str, words: Option<String>| {
             facts.extend(words.filter(|words| !words.is_empty()).map(|words| fact(label, words)));
         };
-        let some = |members: &Members| (!members.is_empty()).then(|| lists::words(members));
+        let some = |side: Side| Some(self.members_with_segments(side)).filter(|all| !all.is_empty());
+        let some = |side: Side| some(side).map(|members| lists::words(&members));
         add("Conditions", self.factors.is_empty().then(|| shares.collect::<Vec<_>>().join(", ")));
         add("Payloads", Some(design::payload_words(&self.payloads)));
         add("Decision points", Some(points.collect::<Vec<_>>().join(", ")));
@@ -301,12 +328,13 @@ impl Plan {
         add("Enrollment ends", (self.ending() != Ending::default()).then(|| choices::ending_words(self.ending())));
         add("After enrollment ends", Some(answers::afterwards(&self.post_rule)));
         add("Users on no list", Some(answers::filter_words(&self.filter_mode)));
-        add("Inclusion list", some(&self.inclusion));
-        add("Exclusion list", some(&self.exclusion));
+        add("Inclusion list", some(Side::Inclusion));
+        add("Exclusion list", some(Side::Exclusion));
         for (label, at) in [("Starts", &self.start_on), ("Ends", &self.end_on)] {
             facts.extend(at.as_deref().map(|at| fact(label, moment::moment_text(at))));
         }
         facts.extend((!self.tags.is_empty()).then(|| fact("Tags", self.tags.join(", "))));
+        facts.extend(self.copied.iter().flat_map(Copied::facts));
         let at = self.decision_points.iter().map(|point| (point.site.as_str(), Some(point.target.as_str())));
         let sharing = others.sharing(&self.context, at);
         let design = self.design(sharing.len());
@@ -316,7 +344,7 @@ impl Plan {
         }
         let mut warnings: Vec<_> =
             others.namesakes(name).into_iter().chain(cautions::shared_points(&sharing)).collect();
-        if self.filter_mode == "excludeAll" && self.inclusion.is_empty() {
+        if self.filter_mode == "excludeAll" && self.members_with_segments(Side::Inclusion).is_empty() {
             warnings.push(cautions::nobody_takes_part());
         }
         if self.filter_mode == "includeAll" && !self.inclusion.is_empty() {

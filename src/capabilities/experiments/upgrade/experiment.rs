@@ -161,6 +161,9 @@ pub struct View {
     /// The exclusion lists.
     #[serde(default, rename = "experimentSegmentExclusion", deserialize_with = "lists")]
     pub exclusion: Vec<MemberList>,
+    /// The queries on metrics, in order.
+    #[serde(default, deserialize_with = "each_readable")]
+    pub queries: Vec<Query>,
     /// The factor of a stratified draw.
     #[serde(default, deserialize_with = "readable")]
     pub stratification_factor: Option<StratificationFactor>,
@@ -179,11 +182,12 @@ pub struct View {
 }
 
 impl View {
-    /// Sorts conditions, points and factors, which the server sends in no particular order.
+    /// Sorts conditions, points, factors and queries, which the server sends in no particular order.
     pub fn in_order(mut self) -> Self {
         self.conditions.sort_by_key(|condition| condition.order);
         self.decision_points.sort_by_key(|point| point.order);
         self.factors.sort_by_key(|factor| factor.order);
+        self.queries.sort_by_key(|query| query.order);
         self.factors.iter_mut().for_each(|factor| factor.levels.sort_by_key(|level| level.order));
         self
     }
@@ -225,6 +229,55 @@ pub struct Condition {
     /// The position in the draw.
     #[serde(default)]
     pub order: i64,
+    /// The name for people; empty if it has none.
+    #[serde(default, deserialize_with = "or_default", skip_serializing)]
+    pub name: String,
+    /// The description; empty if it has none.
+    #[serde(default, deserialize_with = "or_default", skip_serializing)]
+    pub description: String,
+}
+
+/// A query on a metric: what is computed for each condition from what the application reports.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Query {
+    /// The name.
+    #[serde(default, deserialize_with = "or_default")]
+    pub name: String,
+    /// What is computed.
+    #[serde(default, deserialize_with = "or_default")]
+    pub query: Operation,
+    /// The metric; `None` if it was deleted.
+    #[serde(default, deserialize_with = "readable")]
+    pub metric: Option<Metric>,
+    /// Which of several values of a user counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeated_measure: Option<String>,
+    /// The position in the list.
+    #[serde(default, skip_serializing)]
+    pub order: i64,
+}
+
+/// What a query computes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Operation {
+    /// The operation, such as `avg` or `percentage`.
+    #[serde(default, deserialize_with = "or_default")]
+    pub operation_type: String,
+    /// The comparison with a value: `=` or `<>`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compare_fn: Option<String>,
+    /// The value that is compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compare_value: Option<Value>,
+}
+
+/// A metric.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Metric {
+    /// The key.
+    pub key: String,
 }
 
 /// A factor of a factorial design.
@@ -238,6 +291,9 @@ pub struct Factor {
     /// The levels, in order.
     #[serde(default, deserialize_with = "each_readable")]
     pub levels: Vec<Level>,
+    /// The description; empty if it has none.
+    #[serde(default, deserialize_with = "or_default")]
+    pub description: String,
 }
 
 /// A level of a factor.
@@ -251,6 +307,9 @@ pub struct Level {
     /// The content that the application receives with it.
     #[serde(default, deserialize_with = "readable")]
     pub payload: Option<PayloadContent>,
+    /// The description; empty if it has none.
+    #[serde(default, deserialize_with = "or_default")]
+    pub description: String,
 }
 
 /// A decision point: a place in the application that asks for a condition.
@@ -270,6 +329,9 @@ pub struct DecisionPoint {
     /// True to exclude people who reached the point before the start.
     #[serde(default)]
     pub exclude_if_reached: bool,
+    /// The description; empty if it has none.
+    #[serde(default, deserialize_with = "or_default", skip_serializing)]
+    pub description: String,
 }
 
 impl DecisionPoint {

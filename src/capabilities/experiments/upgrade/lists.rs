@@ -3,7 +3,7 @@
 //! From 6.3 on an experiment can have several of each, with their own endpoints. Before, it has one of
 //! each, as a part of the experiment. Both formats are read as a vector.
 
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 /// The two kinds of list.
@@ -56,7 +56,7 @@ pub struct MemberList {
 }
 
 /// A segment that several lists share.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedSegment {
     /// The id.
     pub id: String,
