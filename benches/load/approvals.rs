@@ -238,6 +238,7 @@ impl Alternating {
     fn of(number: usize, upgrade: Arc<SandboxUpgrade>) -> Self {
         let name = experiment(number);
         upgrade.has_anew(&name, "inactive");
+        upgrade.has_own_point(&name);
         Self { upgrade, name, running: false }
     }
 

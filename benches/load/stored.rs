@@ -192,6 +192,7 @@ async fn asks(place: &Place, surroundings: &Surroundings<'_>, count: usize) -> a
     for number in 0..MANY {
         let person = person.clone();
         place.upgrade.has_anew(&waiting(number), "inactive");
+        place.upgrade.has_own_point(&waiting(number));
         people.spawn(async move {
             let words = format!("start {}", waiting(number));
             let mut cards = VecDeque::new();

@@ -179,6 +179,16 @@ impl SandboxUpgrade {
         })
     }
 
+    /// Gives the experiments with that name a decision point of their own, so that they overlap with no others.
+    pub fn has_own_point(&self, name: &str) {
+        self.shared.change(|world| {
+            let own = world.experiments.iter_mut().filter(|experiment| experiment.row.name == name);
+            for point in own.flat_map(|experiment| &mut experiment.points) {
+                point.target = Some(name.to_owned());
+            }
+        });
+    }
+
     /// Makes the experiments with that name inactive, as if they had just been created: without their changes of status.
     pub fn is_as_new(&self, name: &str) {
         self.shared.change(|world| {

@@ -48,6 +48,7 @@ mod simulation_words;
 mod status;
 mod steps;
 mod stopping;
+mod surroundings;
 mod testing;
 mod thread_status;
 mod toy;

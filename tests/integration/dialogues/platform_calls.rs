@@ -31,7 +31,7 @@ async fn starts(bot: &TestBot, name: &str) -> (String, Vec<(String, u64)>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_approval_takes_four_calls_to_the_platform() {
+async fn an_approval_takes_six_calls_to_the_platform() {
     let bot = TestBot::start().await;
     bot.upgrade.has("First One", "inactive");
     bot.upgrade.has("Second One", "inactive");
@@ -43,16 +43,20 @@ async fn an_approval_takes_four_calls_to_the_platform() {
     GET /api/experiments/names
     GET /api/experiments/single/…
     GET /api/experiments/single/…
+    POST /api/experiments/paginated
+    POST /api/experiments/paginated
     POST /api/experiments/state
     POST /api/stats/enrollment
     ");
     // With names and overview in memory: the experiment and its enrolled users for the card; then the experiment again
-    // before it is changed, and the change.
+    // before it is changed, with the others that are running and paused, and the change.
     let (card, rest) = starts(&bot, "Second One").await;
     assert_snapshot!(in_words(&rest), @"
     GET /api/experiments/single/…
     POST /api/stats/enrollment
     GET /api/experiments/single/…
+    POST /api/experiments/paginated
+    POST /api/experiments/paginated
     POST /api/experiments/state
     ");
     assert!(card.contains("“*First One*”, running, at SelectSection"), "our own change is known: {card}");

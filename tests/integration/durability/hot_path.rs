@@ -26,7 +26,7 @@ use crate::support::{
 
 /// The most that one approval may take, on either store.
 const SLACK_CALLS: u64 = 3;
-const PLATFORM_CALLS: u64 = 4;
+const PLATFORM_CALLS: u64 = 6;
 /// The most transactions that SQLite syncs for it.
 const SYNCED_WRITES: u64 = 5;
 /// The most requests for it that the bot sends to Redis.

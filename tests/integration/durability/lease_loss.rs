@@ -36,6 +36,7 @@ async fn two_bots_of_which_one_dies_or_freezes_do_everything_once() {
     let mut bots = [bot(0), bot(1)];
     for n in 0..THREADS {
         world.upgrade.has(&format!("Trial {n}"), "inactive");
+        world.upgrade.has_own_point(&format!("Trial {n}"));
     }
     let say = |n: usize| {
         let text = format!("@countersign start the Trial {n} experiment");

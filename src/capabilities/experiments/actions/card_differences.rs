@@ -7,11 +7,11 @@ use countersign_core::reply::Fact;
 use countersign_graph::action::{ActionRecord, difference, differences};
 use serde_json::{Map, Value, json};
 
-use super::{fields::Field, moment};
+use super::{fields::Field, moment, surroundings::SURROUNDINGS};
 use crate::upgrade::status::Status;
 
 /// Returns one line for each difference. The status comes first, the time of the last change last.
-pub(super) fn differences_in_words(record: &ActionRecord, found: &Value) -> Vec<Fact> {
+pub(crate) fn differences_in_words(record: &ActionRecord, found: &Value) -> Vec<Fact> {
     compare(&record.parameters, &record.preconditions, found)
 }
 
@@ -29,7 +29,7 @@ fn compare(parameters: &Value, shown: &Value, found: &Value) -> Vec<Fact> {
             "status" => facts.insert(0, difference("Status", status(before), status(now))),
             "statuses" => facts.extend(status_differences(parameters, before, now)),
             "before" => facts.extend(field_differences(before, now)),
-            "rest" => facts.extend(other_field_differences(before, now)),
+            "rest" | SURROUNDINGS => facts.extend(other_field_differences(before, now)),
             "start_on" => facts.push(difference("Starts", time(before), time(now))),
             "updated_at" => facts.push(difference("Last changed", time(before), time(now))),
             "version_number" => {} // says no more than the time of the change
@@ -47,7 +47,7 @@ fn compare(parameters: &Value, shown: &Value, found: &Value) -> Vec<Fact> {
     facts
 }
 
-/// Returns the differences in the fields that the action does not change, which are stored as words.
+/// Returns the differences in what the action does not change, which is stored as words.
 fn other_field_differences(before: &Value, now: &Value) -> Vec<Fact> {
     let words = |all: &Value, label: &str| all[label].as_str().unwrap_or("none").to_owned();
     let labels = before.as_object().into_iter().flat_map(Map::keys);

@@ -12,8 +12,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    cannot_read_back, card_differences::differences_in_words, done, expects::Expects, fact, failed, in_flight, is_gone,
-    non_blank, performed_with_error, read_failed, stored_parameters, surroundings::Reach,
+    cannot_read_back,
+    card_differences::differences_in_words,
+    done,
+    expects::Expects,
+    fact, failed, in_flight, is_gone, non_blank, performed_with_error, read_failed, stored_parameters,
+    surroundings::{Claims, Reach},
 };
 use crate::{
     access,
@@ -77,13 +81,16 @@ impl ActionKind for DeleteExperiment {
         let experiment = access::experiment_by_current_names(&self.0, name, request_with).await?.view;
         let reach = Reach::read(&self.0, &experiment).await;
         if let Some(expects) = &asked.expects {
-            expects.check(&experiment, reach.users())?;
+            expects.check(&experiment, reach.users().zip(reach.test_users()).map(|(users, tests)| users + tests))?;
         }
-        let mut card = card(&experiment, reach.users());
+        let mut card = card(&experiment, reach.users().zip(reach.test_users()));
         card.facts.extend(reach.facts(&experiment));
+        card.notes.extend(reach.age());
+        let mut preconditions = shown_state(&experiment);
+        reach.note(&Claims::about(&experiment), &mut preconditions);
         Ok(Proposal {
             parameters: json!(Deletion { experiment: experiment.id, experiment_name: experiment.name.clone() }),
-            preconditions: shown_state(&experiment),
+            preconditions,
             card,
             undo: None,
             scope: scope::of(&experiment),
@@ -93,7 +100,10 @@ impl ActionKind for DeleteExperiment {
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
         let deletion: Deletion = stored_parameters(record)?;
         match self.0.single(deletion.experiment).await {
-            Ok(experiment) => Ok(shown_state(&experiment.view)),
+            Ok(experiment) => {
+                let state = shown_state(&experiment.view);
+                Claims::about(&experiment.view).note_now(&self.0, record, state).await
+            }
             Err(Error::NotFound { .. }) => Err(failed(ErrorKind::NotFound, outcomes::gone(&deletion.experiment_name))),
             Err(error) => Err(read_failed(&error)),
         }
@@ -164,16 +174,21 @@ fn result(deletion: &Deletion) -> Value {
     json!({ "id": deletion.experiment, "name": deletion.experiment_name, "deleted": true })
 }
 
-fn card(experiment: &View, enrolled: Option<u64>) -> Card {
+/// `enrolled` has the numbers of users and of test users, if they could be read.
+fn card(experiment: &View, enrolled: Option<(u64, u64)>) -> Card {
     let name = &experiment.name;
     let mut warnings = vec![Text::from(match enrolled {
-        Some(0) => "This can't be undone. Nobody is enrolled.".to_owned(),
-        Some(users) => format!("This can't be undone. The enrollments of {} are deleted too.", answers::people(users)),
+        Some((0, 0)) => "This can't be undone. Nobody is enrolled.".to_owned(),
+        Some((0, tests)) => format!("This can't be undone. Only test users are enrolled ({tests})."),
+        Some((users, tests)) => {
+            let enrolled = answers::people_and_tests(users, tests);
+            format!("This can't be undone. The enrollments of {enrolled} are deleted too.")
+        }
         None => "This can't be undone. The number of enrolled users couldn't be read.".to_owned(),
     })];
     if experiment.state == Status::Enrolling {
         warnings.push(Text::from(match enrolled {
-            Some(0) => "It is running, but nobody has been enrolled yet.",
+            Some((0, _)) => "It is running, but nobody has been enrolled yet.",
             _ => "It is running, so users are getting its conditions now.",
         }));
     }

@@ -14,6 +14,7 @@ use super::{
     lists,
     lists::Members,
     moment,
+    surroundings::Claims,
 };
 use crate::{
     inputs::PayloadInput,
@@ -79,6 +80,17 @@ impl Changes {
         match &self.end_on {
             Some(end) => scope.measure(scope::END, &**end),
             None => scope,
+        }
+    }
+
+    /// Returns the subjects of what a card says about other experiments.
+    pub(super) fn claims<'a>(&'a self, experiment: &'a View) -> Claims<'a> {
+        let claims = Claims::about(experiment).with_name(self.new_name.as_deref());
+        match &self.decision_points {
+            Some(points) => {
+                claims.at_new_points(points.iter().map(|point| (point.site.as_str(), point.target.as_str())))
+            }
+            None => claims,
         }
     }
 
@@ -409,6 +421,26 @@ mod tests {
             let experiment = recorded(file);
             assert_eq!(apply(&no_changes(&experiment), &experiment).unwrap(), experiment.raw().unwrap(), "{file}");
         }
+    }
+
+    #[test]
+    fn a_payload_of_another_type_has_another_id() {
+        let experiment = recorded("6.5/021-get-single-full");
+        let before = experiment.raw().unwrap()["conditionPayloads"].clone();
+        let mut payloads = payloads(&experiment.view);
+        let changed = |payload: &&mut PayloadInput| payload.value == "{\"hints\":true}";
+        let json = payloads.iter_mut().find(changed).unwrap();
+        (json.kind, json.value) = (Some("string".to_owned()), "blue".to_owned());
+        let changes = Changes { payloads: Some(payloads), ..no_changes(&experiment) };
+        let after = apply(&changes, &experiment).unwrap()["conditionPayloads"].clone();
+        let with = |all: &Value, value: &str| {
+            all.as_array().unwrap().iter().find(|payload| payload["payload"]["value"] == value).cloned().unwrap()
+        };
+        assert_eq!(with(&after, "hints-off")["id"], with(&before, "hints-off")["id"]);
+        let ids = before.as_array().unwrap().iter().map(|payload| payload["id"].clone()).collect::<Vec<_>>();
+        let blue = with(&after, "blue");
+        assert!(!ids.contains(&blue["id"]) && blue["payload"]["type"] == "string", "{blue}");
+        assert!(after.as_array().unwrap().iter().all(|payload| payload["payload"]["value"] != "{\"hints\":true}"));
     }
 
     #[test]

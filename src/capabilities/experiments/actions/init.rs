@@ -6,7 +6,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use countersign_core::reply::{Card, Text};
+use countersign_core::reply::{Card, Fact, Text};
 use countersign_graph::action::{
     ActionKind, ActionRecord, Form, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal, Scope,
 };
@@ -14,12 +14,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{done, fact, missing, non_blank, performed_with_error, stored_parameters};
+use super::{
+    card_differences::differences_in_words, done, fact, missing, non_blank, performed_with_error, read_failed,
+    stored_parameters, surroundings::SURROUNDINGS,
+};
 use crate::{
     access, forms,
     inputs::GroupsInput,
     replies::{outcomes, reach},
-    upgrade::{client::UpgradeClient, experiment::View, participants::Introduction, status::Status},
+    upgrade::{client::UpgradeClient, error::Error, experiment::View, participants::Introduction, status::Status},
 };
 
 /// The action `init_experiment_user`.
@@ -55,6 +58,13 @@ struct UserIntroduction {
     /// contexts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     context: Option<String>,
+}
+
+impl UserIntroduction {
+    /// Returns true if it sets a working group.
+    fn acts_in_groups(&self) -> bool {
+        self.working_group.as_ref().is_some_and(|groups| !groups.is_empty())
+    }
 }
 
 #[async_trait]
@@ -103,13 +113,29 @@ impl ActionKind for InitUser {
             asked.working_group.map(|groups| groups.into_iter().map(|(asked, id)| (kind(asked), id)).collect());
         let introduced = UserIntroduction { user, group, working_group, context };
         let mut card = card(&introduced, &known);
-        card.warnings.extend(self.group_change_warning(&introduced).await);
+        let mut preconditions = json!({});
+        if introduced.acts_in_groups()
+            && let Ok(warning) = self.group_change_warning(&introduced).await
+        {
+            preconditions[SURROUNDINGS][BY_GROUPS] = in_words(warning.as_ref()).into();
+            card.warnings.extend(warning);
+        }
         let scope = introduced.context.iter().fold(Scope::default(), |scope, context| scope.in_context(context));
-        Ok(Proposal { parameters: json!(introduced), preconditions: json!({}), card, undo: None, scope })
+        Ok(Proposal { parameters: json!(introduced), preconditions, card, undo: None, scope })
     }
 
-    async fn preconditions(&self, _: &ActionRecord) -> Result<Value, Outcome> {
-        Ok(json!({}))
+    async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
+        let introduced: UserIntroduction = stored_parameters(record)?;
+        let mut state = json!({});
+        if record.preconditions.get(SURROUNDINGS).is_some() {
+            let warning = self.group_change_warning(&introduced).await.map_err(|error| read_failed(&error))?;
+            state[SURROUNDINGS][BY_GROUPS] = in_words(warning.as_ref()).into();
+        }
+        Ok(state)
+    }
+
+    fn differences(&self, record: &ActionRecord, found: &Value) -> Vec<Fact> {
+        differences_in_words(record, found)
     }
 
     async fn perform(&self, record: &ActionRecord) -> Performed {
@@ -137,9 +163,9 @@ impl ActionKind for InitUser {
 impl InitUser {
     /// Returns a warning about the live experiments that draw by one of the given groups, where the user
     /// will get the condition of the group.
-    async fn group_change_warning(&self, introduced: &UserIntroduction) -> Option<Text> {
-        let groups = introduced.working_group.as_ref().filter(|groups| !groups.is_empty())?;
-        let all = self.0.all().await.ok()?;
+    async fn group_change_warning(&self, introduced: &UserIntroduction) -> Result<Option<Text>, Error> {
+        let groups = introduced.working_group.clone().unwrap_or_default();
+        let all = self.0.all().await?;
         let live = |view: &&View| matches!(view.state, Status::Enrolling | Status::EnrollmentComplete);
         let here = |view: &&View| introduced.context.as_deref().is_none_or(|context| view.context() == context);
         let affected = all.iter().filter(live).filter(here).filter_map(|view| {
@@ -147,8 +173,15 @@ impl InitUser {
                 view.group.clone().filter(|kind| view.assignment_unit == "group" && groups.contains_key(kind))?;
             Some((view, kind))
         });
-        reach::draws_by_group(&affected.collect::<Vec<_>>())
+        Ok(reach::draws_by_group(&affected.collect::<Vec<_>>()))
     }
+}
+
+/// The label of the experiments that assign by one of the user's groups.
+const BY_GROUPS: &str = "Experiments that assign by these groups";
+
+fn in_words(warning: Option<&Text>) -> String {
+    warning.map_or_else(|| "none".to_owned(), Text::words)
 }
 
 fn card(introduced: &UserIntroduction, known: &[String]) -> Card {

@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use countersign_core::reply::{Card, Text};
+use countersign_core::reply::{Card, Fact, Text};
 use countersign_graph::action::{
     ActionKind, ActionRecord, ErrorKind, Form, MissingParameter, Outcome, Performed, PrepareError, Probed, Proposal,
     Recovery, Refusal,
@@ -21,7 +21,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{fact, failed, missing, non_blank, performed_with_error, stored_parameters, surroundings::Reach};
+use super::{
+    card_differences::differences_in_words,
+    fact, failed, missing, non_blank, performed_with_error, read_failed, stored_parameters,
+    surroundings::{Claims, Reach, SURROUNDINGS},
+};
 use crate::{
     access, forms, lookup, points,
     replies::{outcomes, refusals},
@@ -136,15 +140,28 @@ impl ActionKind for MarkDecisionPoint {
         let owner_id = owner.as_ref().map(|owner| owner.id);
         let visit = MarkRequest { user, site, target, condition, experiment: owner_id, status: status.to_owned() };
         let mut card = card(&visit, owner.as_ref());
+        let mut preconditions = json!({});
         if let Some(owner) = &owner {
-            card.facts.extend(Reach::read(&self.0, owner).await.facts(owner));
+            let reach = Reach::read(&self.0, owner).await;
+            card.facts.extend(reach.facts(owner));
+            card.notes.extend(reach.age());
+            reach.note(&Claims::about(owner), &mut preconditions);
         }
         let scope = owner.as_ref().map(scope::people_in).unwrap_or_default();
-        Ok(Proposal { parameters: json!(visit), preconditions: json!({}), card, undo: None, scope })
+        Ok(Proposal { parameters: json!(visit), preconditions, card, undo: None, scope })
     }
 
-    async fn preconditions(&self, _: &ActionRecord) -> Result<Value, Outcome> {
+    async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
+        let visit: MarkRequest = stored_parameters(record)?;
+        if let (Some(owner), Some(_)) = (visit.experiment, record.preconditions.get(SURROUNDINGS)) {
+            let owner = self.0.single(owner).await.map_err(|error| read_failed(&error))?.view;
+            return Claims::about(&owner).note_now(&self.0, record, json!({})).await;
+        }
         Ok(json!({}))
+    }
+
+    fn differences(&self, record: &ActionRecord, found: &Value) -> Vec<Fact> {
+        differences_in_words(record, found)
     }
 
     async fn perform(&self, record: &ActionRecord) -> Performed {

@@ -18,7 +18,7 @@ pub mod status;
 pub mod update;
 
 mod apply_changes;
-mod card_differences;
+pub(crate) mod card_differences;
 pub(super) mod choices;
 pub(crate) mod copy;
 mod design;
@@ -29,6 +29,7 @@ mod fields;
 mod lists;
 pub(crate) mod plan;
 mod requested_changes;
+mod requested_design;
 mod several;
 mod stratified;
 pub(crate) mod surroundings;

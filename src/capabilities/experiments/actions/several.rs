@@ -4,7 +4,7 @@
 //! The requests are sent one by one. An experiment that already has the new status is skipped, so after
 //! a lost answer the next attempt changes the remaining ones.
 
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 
 use countersign_core::{
     clock::Timestamp,
@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{SendWindow, change, done, expects::Expects, failed, surroundings::Surroundings};
+use super::{SendWindow, change, done, expects::Expects, failed, surroundings::SURROUNDINGS};
 use crate::{
     access,
     inputs::OneOrMany,
@@ -181,8 +181,7 @@ pub(super) async fn propose(
     }
     let ids: Vec<_> = fit.iter().map(|view| view.id).collect();
     let (all, enrolled) = tokio::join!(client.all(), client.enrollment(&ids));
-    let enrolled = enrolled.ok().map(|all| all.iter().map(|enrolled| enrolled.users).sum());
-    let shared = sharing_warnings(&all.map_err(access::unavailable)?, &fit, to);
+    let overlaps = overlaps(&all.map_err(access::unavailable)?, fit.iter(), to);
     let statuses: Map<_, _> = fit.iter().map(|view| (view.id.to_string(), json!(view.state))).collect();
     let stored = BulkStatusChange {
         experiments: fit.iter().map(|view| ExperimentName { id: view.id, name: view.name.clone() }).collect(),
@@ -190,20 +189,44 @@ pub(super) async fn propose(
     };
     Ok(Proposal {
         parameters: json!(stored),
-        preconditions: json!({ "statuses": statuses }),
+        preconditions: json!({ "statuses": statuses, SURROUNDINGS: overlaps_in_words(&overlaps) }),
         undo: undo(&fit, to),
-        card: card(&fit, to, &left_out, shared, reach::enrolled_together(enrolled)),
+        card: card(
+            &fit,
+            to,
+            &left_out,
+            sharing_warnings(&overlaps),
+            reach::enrolled_together(enrolled.ok().as_deref()),
+        ),
         scope: scope::all(&fit).measure(scope::STATUS, json!(to)),
     })
 }
 
-/// Returns the present status of each experiment, in the form of the preconditions.
-pub(super) async fn current_statuses(client: &UpgradeClient, several: &BulkStatusChange) -> Result<Value, Error> {
+/// Returns the present state of the experiments, in the form of the preconditions of `record`.
+pub(super) async fn current_state(
+    client: &UpgradeClient,
+    record: &ActionRecord,
+    several: &BulkStatusChange,
+) -> Result<Value, Error> {
     let all = client.all().await?;
+    let mut state = statuses_among(&all, several);
+    if record.preconditions.get(SURROUNDINGS).is_some() {
+        let changed = several.experiments.iter().filter_map(|named| all.iter().find(|view| view.id == named.id));
+        state[SURROUNDINGS] = Value::Object(overlaps_in_words(&overlaps(&all, changed, several.status)));
+    }
+    Ok(state)
+}
+
+/// Returns the present status of each experiment, in the form of the preconditions.
+async fn current_statuses(client: &UpgradeClient, several: &BulkStatusChange) -> Result<Value, Error> {
+    Ok(statuses_among(&*client.all().await?, several))
+}
+
+fn statuses_among(all: &[View], several: &BulkStatusChange) -> Value {
     let of = |named: &ExperimentName| all.iter().find(|other| other.id == named.id).map(|other| other.state);
     let statuses: Map<_, _> =
         several.experiments.iter().map(|named| (named.id.to_string(), json!(of(named)))).collect();
-    Ok(json!({ "statuses": statuses }))
+    json!({ "statuses": statuses })
 }
 
 /// Changes each experiment that does not have the new status yet.
@@ -274,20 +297,37 @@ pub(super) async fn probe(
     })
 }
 
-/// Returns a warning for each changed experiment that shares decision points with a live one. Those that
-/// are being started count as live.
-fn sharing_warnings(all: &[View], changed: &[View], to: Status) -> Vec<Text> {
+/// The live experiments that share decision points with a changed one, by the name of that one.
+type Overlap = (String, Vec<(Arc<Outline>, String)>);
+
+/// Returns the overlaps of the changed experiments. Those that are being started count as live.
+fn overlaps<'a>(all: &[View], changed: impl Iterator<Item = &'a View> + Clone, to: Status) -> Vec<Overlap> {
     let outline = |view: &View| match to {
-        Status::Enrolling if changed.iter().any(|own| own.id == view.id) => Outline { state: to, ..view.into() },
+        Status::Enrolling if changed.clone().any(|own| own.id == view.id) => Outline { state: to, ..view.into() },
         _ => view.into(),
     };
-    let all: Arc<RwLock<Overview>> = Arc::new(RwLock::new(all.iter().map(outline).collect()));
-    let warning = |view: &View| {
-        let others = Surroundings::of(all.clone(), Some(view.id));
-        let shared = cautions::shared_points(&others.sharing_with(view))?;
-        Some(Text::new().plain("“").bold(&view.name).plain("”: ").join(shared))
+    let all: Overview = all.iter().map(outline).collect();
+    let overlap = |view: &View| {
+        let points = view.decision_points.iter().map(|point| (point.site.as_str(), point.target.as_deref()));
+        (view.name.clone(), all.sharing(view.context(), points, Some(view.id)))
     };
-    changed.iter().filter_map(warning).collect()
+    changed.clone().map(overlap).collect()
+}
+
+/// Returns a warning for each changed experiment that shares decision points with a live one.
+fn sharing_warnings(overlaps: &[Overlap]) -> Vec<Text> {
+    let warning = |(name, others): &Overlap| {
+        Some(Text::new().plain("“").bold(name).plain("”: ").join(cautions::shared_points(others)?))
+    };
+    overlaps.iter().filter_map(warning).collect()
+}
+
+/// Returns the overlaps in the form of the preconditions.
+fn overlaps_in_words(overlaps: &[Overlap]) -> Map<String, Value> {
+    let words = |(name, others): &Overlap| {
+        (format!("{} of “{name}”", reach::OVERLAPPING), json!(reach::same_points(Some(others)).after.words()))
+    };
+    overlaps.iter().map(words).collect()
 }
 
 /// Returns the undo for all experiments, if they all have the same status and the change can be undone.

@@ -25,7 +25,7 @@ use super::{
     fact, failed, is_gone, missing, moment, non_blank, performed_with_error, read_failed,
     several::{self, BulkStatusChange, ExperimentFilter, ExperimentInput},
     stored_parameters,
-    surroundings::Reach,
+    surroundings::{self, Claims, Reach},
 };
 use crate::{
     access, forms,
@@ -133,12 +133,15 @@ impl ActionKind for UpdateStatus {
         let change = match stored_parameters(record)? {
             StoredParameters::Single(change) => change,
             StoredParameters::Bulk(several) => {
-                let statuses = Box::pin(several::current_statuses(&self.0, &several)).await;
-                return statuses.map_err(|error| read_failed(&error));
+                let state = Box::pin(several::current_state(&self.0, record, &several)).await;
+                return state.map_err(|error| read_failed(&error));
             }
         };
         match self.0.single(change.experiment).await {
-            Ok(experiment) => Ok(relevant_state(&experiment.view, change.status)),
+            Ok(experiment) => {
+                let state = relevant_state(&experiment.view, change.status);
+                Claims::about(&experiment.view).note_now(&self.0, record, state).await
+            }
             Err(Error::NotFound { .. }) => Err(failed(ErrorKind::NotFound, outcomes::gone(&change.experiment_name))),
             Err(error) => Err(read_failed(&error)),
         }
@@ -311,6 +314,9 @@ impl UpdateStatus {
         }
         let reach = Reach::read(&self.0, &experiment).await;
         let warnings = if is_start(to) { reach.start_warnings(&self.0, &experiment).await? } else { Vec::new() };
+        let mut preconditions = relevant_state(&experiment, to);
+        reach.note(&Claims::about(&experiment), &mut preconditions);
+        surroundings::note_warnings(&warnings, &mut preconditions);
         let mut card = card(&experiment, to, start_on.as_deref().map(|start| (start, zone)), warnings);
         if let Some(end) = &end_on {
             card.done = format!("{} It ends on {}.", card.done, moment::moment_in_zone(end, zone));
@@ -320,6 +326,7 @@ impl UpdateStatus {
             });
         }
         card.facts.extend(reach.facts(&experiment));
+        card.notes.extend(reach.age());
         Ok(Proposal {
             parameters: json!(StatusChange {
                 experiment: experiment.id,
@@ -328,7 +335,7 @@ impl UpdateStatus {
                 start_on: start_on.clone(),
                 end_on: end_on.clone(),
             }),
-            preconditions: relevant_state(&experiment, to),
+            preconditions,
             card,
             undo: undo(&experiment, to),
             scope: [(scope::START, &start_on), (scope::END, &end_on)]
@@ -424,10 +431,10 @@ fn card(experiment: &View, to: Status, starts: Option<(&str, &TimeZone)>, mut wa
             "Cancel request",
             format!("Scheduled “{name}”: it starts on {start}."),
         ),
-        (Status::EnrollmentComplete, Status::Inactive) => (
+        (before @ (Status::EnrollmentComplete | Status::Preview), Status::Inactive) => (
             format!("Set “{name}” back to inactive?"),
             "Set to inactive",
-            "Leave it paused",
+            if before == Status::Preview { "Leave it in preview" } else { "Leave it paused" },
             format!("Set “{name}” back to inactive: nobody gets a condition until someone starts it."),
         ),
         (_, Status::Inactive) => (
@@ -468,7 +475,7 @@ fn card(experiment: &View, to: Status, starts: Option<(&str, &TimeZone)>, mut wa
                 "Stopping only pauses it, so it can be resumed. To end it permanently, ask me to cancel it.",
             ));
         }
-        Status::Archived => notes.push(Text::from("Its design and results are kept, but it can't be started again.")),
+        Status::Archived => notes.push(Text::from("Its design and results are kept. It can't be started again here.")),
         Status::Inactive if experiment.state == Status::EnrollmentComplete => {
             warnings.push(Text::from("Enrolled users get the application's default too."));
             notes.push(Text::from("Enrollments are kept. If it is started again, users keep their condition."));

@@ -1,11 +1,19 @@
 //! The context of a change: experiments with the same name or at the same points, and the number of
 //! people that it affects.
+//!
+//! What a card says about other experiments is kept with its preconditions, in the words of the card ([`Claims`]). Before
+//! the change is made, it is read again from the platform, and a difference is told like any other.
 
-use std::sync::{Arc, RwLock};
+use std::{
+    sync::{Arc, RwLock},
+    time::Duration,
+};
 
 use countersign_core::reply::{Fact, Text};
-use countersign_graph::action::PrepareError;
+use countersign_graph::action::{ActionRecord, Outcome, PrepareError};
+use serde_json::{Map, Value, json};
 
+use super::read_failed;
 use crate::{
     access,
     replies::{cautions, reach},
@@ -19,21 +27,49 @@ use crate::{
     },
 };
 
+/// The key of what a card says about other experiments, in the preconditions.
+pub(crate) const SURROUNDINGS: &str = "surroundings";
+
+/// The label of the experiments at the new decision points of a change.
+const AT_NEW_POINTS: &str = "Overlapping experiments at the new decision points";
+/// The label of the experiments with the same name.
+const NAMESAKES: &str = "Experiments with this name";
+
+/// The label of the people who are included, if the card says that there are none.
+const INCLUDED: &str = "Users who are included";
+
 /// All experiments in short, and which of them is changed.
-pub(super) struct Surroundings {
+pub(crate) struct Surroundings {
     all: Arc<RwLock<Overview>>,
     own: Option<ExperimentId>,
+    /// The time since they were read.
+    age: Duration,
 }
 
 impl Surroundings {
-    /// Creates the surroundings from all experiments. `own` is the changed one; `None` if it does not
-    /// exist yet.
-    pub(super) fn of(all: Arc<RwLock<Overview>>, own: Option<ExperimentId>) -> Self {
-        Self { all, own }
+    /// Reads the surroundings, which may be up to [`crate::upgrade::known::MAX_AGE`] old. `own` is the changed experiment;
+    /// `None` if it does not exist yet.
+    ///
+    /// # Errors
+    ///
+    /// An error from the platform.
+    pub(super) async fn read(client: &UpgradeClient, own: Option<ExperimentId>) -> Result<Self, Error> {
+        let all = client.overview().await?;
+        Ok(Self { all, own, age: client.overview_age() })
+    }
+
+    /// Creates the surroundings from experiments that were just read.
+    pub(crate) fn of(all: impl IntoIterator<Item = Outline>, own: Option<ExperimentId>) -> Self {
+        Self { all: Arc::new(RwLock::new(all.into_iter().collect())), own, age: Duration::ZERO }
     }
 
     fn all(&self) -> std::sync::RwLockReadGuard<'_, Overview> {
         self.all.read().expect("nothing panics while it is held")
+    }
+
+    /// Returns a note on their age; `None` if they were just read.
+    pub(super) fn age(&self) -> Option<Text> {
+        reach::read_before(self.age)
     }
 
     /// Returns a warning about other experiments with this name, ignoring case.
@@ -53,8 +89,102 @@ impl Surroundings {
 
     /// Returns the other live experiments that share a point with this experiment.
     pub(super) fn sharing_with(&self, experiment: &View) -> Vec<(Arc<Outline>, String)> {
-        let points = experiment.decision_points.iter().map(|point| (point.site.as_str(), point.target.as_deref()));
-        self.sharing(experiment.context(), points)
+        self.sharing(experiment.context(), places(experiment))
+    }
+}
+
+/// Returns the decision points, each as site and target.
+fn places(experiment: &View) -> impl Iterator<Item = (&str, Option<&str>)> + Clone {
+    experiment.decision_points.iter().map(|point| (point.site.as_str(), point.target.as_deref()))
+}
+
+/// The subjects of what a card says about other experiments.
+pub(crate) struct Claims<'a> {
+    /// The changed experiment; `None` if it is new.
+    experiment: Option<&'a View>,
+    context: &'a str,
+    points: Vec<(&'static str, Vec<(&'a str, Option<&'a str>)>)>,
+    name: Option<&'a str>,
+}
+
+impl<'a> Claims<'a> {
+    /// Returns the claims about the other experiments at the decision points of this one.
+    pub(crate) fn about(experiment: &'a View) -> Self {
+        let points = vec![(reach::OVERLAPPING, places(experiment).collect())];
+        Self { experiment: Some(experiment), context: experiment.context(), points, name: None }
+    }
+
+    /// Returns the claims about the other experiments at the decision points, and with the name, of a new one.
+    pub(super) fn about_new(context: &'a str, points: impl Iterator<Item = (&'a str, &'a str)>, name: &'a str) -> Self {
+        let points = points.map(|(site, target)| (site, Some(target))).collect();
+        Self { experiment: None, context, points: vec![(reach::OVERLAPPING, points)], name: Some(name) }
+    }
+
+    /// Adds the claims about new decision points.
+    pub(super) fn at_new_points(mut self, points: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
+        self.points.push((AT_NEW_POINTS, points.map(|(site, target)| (site, Some(target))).collect()));
+        self
+    }
+
+    /// Adds the claims about a new name.
+    pub(super) fn with_name(self, name: Option<&'a str>) -> Self {
+        Self { name, ..self }
+    }
+
+    fn own(&self) -> Option<ExperimentId> {
+        self.experiment.map(|experiment| experiment.id)
+    }
+
+    /// Adds the claims to the preconditions.
+    pub(crate) fn note(&self, others: &Surroundings, preconditions: &mut Value) {
+        let words = |(label, points): &(&str, Vec<(&str, Option<&str>)>)| {
+            let sharing = others.sharing(self.context, points.iter().copied());
+            ((*label).to_owned(), json!(reach::same_points(Some(&sharing)).after.words()))
+        };
+        let mut said: Map<_, _> = self.points.iter().map(words).collect();
+        if let Some(name) = self.name {
+            let namesakes = others.all().namesakes(name, self.own());
+            said.insert(NAMESAKES.to_owned(), json!(cautions::namesakes_in_words(&namesakes)));
+        }
+        preconditions[SURROUNDINGS] = Value::Object(said);
+    }
+
+    /// Returns the preconditions with what would be said now, if the card of `record` says anything about other
+    /// experiments.
+    ///
+    /// # Errors
+    ///
+    /// The outcome if it cannot be read.
+    pub(crate) async fn note_now(
+        &self,
+        client: &UpgradeClient,
+        record: &ActionRecord,
+        mut preconditions: Value,
+    ) -> Result<Value, Outcome> {
+        let Some(said) = record.preconditions.get(SURROUNDINGS) else { return Ok(preconditions) };
+        let live = async {
+            match self.points.iter().all(|(_, points)| points.is_empty()) {
+                true => Ok(Vec::new()),
+                false => client.live().await,
+            }
+        };
+        let called = async {
+            match self.name {
+                Some(name) => client.called(name).await,
+                None => Ok(Vec::new()),
+            }
+        };
+        let (live, called) = tokio::try_join!(live, called).map_err(|error| read_failed(&error))?;
+        self.note(&Surroundings::of(live.into_iter().chain(called), self.own()), &mut preconditions);
+        if let (Some(experiment), true) = (self.experiment, said.get(INCLUDED).is_some()) {
+            let nobody = takes_nobody(client, experiment).await.map_err(|error| read_failed(&error))?;
+            note_included(nobody, &mut preconditions);
+        }
+        if let Some(now) = preconditions[SURROUNDINGS].as_object_mut() {
+            // The cards of an earlier version may say less.
+            now.retain(|label, _| said.get(label).is_some());
+        }
+        Ok(preconditions)
     }
 }
 
@@ -70,11 +200,9 @@ impl Reach {
     /// and the change can still be proposed.
     pub(crate) async fn read(client: &UpgradeClient, experiment: &View) -> Self {
         let ids = [experiment.id];
-        let (enrolled, all) = tokio::join!(client.enrollment(&ids), client.overview());
-        Self {
-            enrolled: enrolled.ok().and_then(|all| all.into_iter().next()),
-            surroundings: all.map(|all| Surroundings::of(all, Some(experiment.id))),
-        }
+        let (enrolled, surroundings) =
+            tokio::join!(client.enrollment(&ids), Surroundings::read(client, Some(experiment.id)));
+        Self { enrolled: enrolled.ok().and_then(|all| all.into_iter().next()), surroundings }
     }
 
     /// Returns the warnings before the experiment is started.
@@ -84,20 +212,30 @@ impl Reach {
         experiment: &View,
     ) -> Result<Vec<Text>, PrepareError> {
         let shared = cautions::shared_points(&self.surroundings()?.sharing_with(experiment));
-        let mut nobody =
-            experiment.filter_mode == "excludeAll" && experiment.inclusion.iter().all(MemberList::is_empty);
-        if nobody {
-            // The list of all experiments has all inclusion lists; a single experiment lacks some.
-            let all = client.all().await.map_err(access::unavailable)?;
-            let own = all.iter().find(|view| view.id == experiment.id);
-            nobody = own.is_none_or(|own| own.inclusion.iter().all(MemberList::is_empty));
-        }
+        let nobody = takes_nobody(client, experiment).await.map_err(access::unavailable)?;
         Ok(shared.into_iter().chain(nobody.then(cautions::nobody_takes_part)).collect())
     }
 
-    /// Returns the number of enrolled users, if it could be read.
+    /// Adds what the card says about other experiments to the preconditions.
+    pub(crate) fn note(&self, claims: &Claims<'_>, preconditions: &mut Value) {
+        if let Ok(others) = &self.surroundings {
+            claims.note(others, preconditions);
+        }
+    }
+
+    /// Returns a note on the age of what the card says about other experiments; `None` if it was just read.
+    pub(super) fn age(&self) -> Option<Text> {
+        self.surroundings.as_ref().ok().and_then(Surroundings::age)
+    }
+
+    /// Returns the number of enrolled users without those of tests, if it could be read.
     pub(crate) fn users(&self) -> Option<u64> {
         self.enrolled.as_ref().map(|enrolled| enrolled.users)
+    }
+
+    /// Returns the number of users whom tests of this bot enrolled, if it could be read.
+    pub(super) fn test_users(&self) -> Option<u64> {
+        self.enrolled.as_ref().map(|enrolled| enrolled.test_users)
     }
 
     /// Returns the surroundings, for a change that cannot be proposed without them.
@@ -129,4 +267,31 @@ impl Reach {
             ),
         ]
     }
+}
+
+/// Adds to the preconditions that nobody is included, if the card warns of that.
+pub(super) fn note_warnings(warnings: &[Text], preconditions: &mut Value) {
+    if warnings.contains(&cautions::nobody_takes_part()) {
+        note_included(true, preconditions);
+    }
+}
+
+fn note_included(nobody: bool, preconditions: &mut Value) {
+    preconditions[SURROUNDINGS][INCLUDED] = json!(if nobody { "nobody" } else { "some" });
+}
+
+/// Returns true if only people on the inclusion list take part, and it is empty.
+///
+/// # Errors
+///
+/// An error from the platform.
+async fn takes_nobody(client: &UpgradeClient, experiment: &View) -> Result<bool, Error> {
+    let nobody = experiment.filter_mode == "excludeAll" && experiment.inclusion.iter().all(MemberList::is_empty);
+    if !nobody {
+        return Ok(false);
+    }
+    // The list of all experiments has all inclusion lists; a single experiment lacks some.
+    let all = client.all().await?;
+    let own = all.iter().find(|view| view.id == experiment.id);
+    Ok(own.is_none_or(|own| own.inclusion.iter().all(MemberList::is_empty)))
 }

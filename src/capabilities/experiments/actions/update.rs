@@ -23,7 +23,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     SendWindow,
-    apply_changes::apply,
+    apply_changes::{apply, lost_payloads},
     cannot_read_back,
     card_differences::differences_in_words,
     change, design, done,
@@ -33,7 +33,7 @@ use super::{
     is_gone, lists, missing, moment, non_blank, not_sent, performed_with_error, read_back, read_failed,
     requested_changes::{self, UpdateExperimentParameters},
     stored_parameters,
-    surroundings::Reach,
+    surroundings::{Reach, SURROUNDINGS},
 };
 use crate::{
     access, forms,
@@ -87,7 +87,10 @@ impl ActionKind for UpdateExperiment {
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
         let changes: Changes = stored_parameters(record)?;
         match self.0.single(changes.experiment).await {
-            Ok(experiment) => Ok(shown_state_of(record, &changes, &experiment.view)),
+            Ok(experiment) => {
+                let state = shown_state_of(record, &changes, &experiment.view);
+                changes.claims(&experiment.view).note_now(&self.0, record, state).await
+            }
             Err(Error::NotFound { .. }) => Err(failed(ErrorKind::NotFound, outcomes::gone(&changes.experiment_name))),
             Err(error) => Err(read_failed(&error)),
         }
@@ -148,7 +151,7 @@ impl ActionKind for UpdateExperiment {
             }
         }
         for (side, members) in changes.lists().filter(|_| !includes_lists) {
-            match lists::settle(&self.0, &window, &experiment.view, side, members).await {
+            match lists::settle(&self.0, &window, &experiment.view, (side, members), &[]).await {
                 Ok(()) => {}
                 Err(Error::NoAnswer { reason }) => return Performed::NoAnswer { detail: reason },
                 Err(Error::Unclear { reason }) => return read_back(self, record, reason).await,
@@ -236,8 +239,11 @@ impl UpdateExperiment {
             card.notes.extend(split::note(&after));
         }
         card.facts.extend(reach.facts(&experiment));
+        card.notes.extend(reach.age());
+        let mut preconditions = shown_state(&changes, &experiment);
+        reach.note(&changes.claims(&experiment), &mut preconditions);
         Ok(Proposal {
-            preconditions: shown_state(&changes, &experiment),
+            preconditions,
             card,
             undo: undo(&changes, &experiment),
             scope: changes.scope(&experiment),
@@ -278,6 +284,7 @@ fn warnings(changes: &Changes, experiment: &View, reach: &Reach) -> Result<Vec<T
     }
     if removes_anything(changes, experiment) {
         warnings.push(cautions::removal());
+        warnings.extend(cautions::lost_payloads(&design::payload_words(&lost_payloads(changes, experiment))));
     }
     let redraws = changes.conditions.is_some() || changes.decision_points.is_some() || changes.unit.is_some();
     if experiment.state == Status::Enrolling && redraws {
@@ -285,7 +292,7 @@ fn warnings(changes: &Changes, experiment: &View, reach: &Reach) -> Result<Vec<T
     }
     let mode = changes.filter_mode.as_ref().unwrap_or(&experiment.filter_mode);
     let nobody = match &changes.inclusion {
-        Some(members) => members.is_empty() && experiment.inclusion.iter().all(|list| list.sub_segments.is_empty()),
+        Some(members) => members.is_empty(),
         None => changes.filter_mode.is_some() && experiment.inclusion.iter().all(MemberList::is_empty),
     };
     if mode == "excludeAll" && nobody {
@@ -318,11 +325,14 @@ fn other_fields(changes: &Changes, experiment: &View) -> Map<String, Value> {
 }
 
 /// Returns [`shown_state`], but without the other fields if `record` does not have them, as is the case
-/// for records of earlier versions.
+/// for records of earlier versions. What the card says about other experiments is taken from `record`.
 fn shown_state_of(record: &ActionRecord, changes: &Changes, experiment: &View) -> Value {
     let mut now = shown_state(changes, experiment);
     if let (None, Some(all)) = (record.preconditions.get(REST), now.as_object_mut()) {
         all.remove(REST);
+    }
+    if let Some(said) = record.preconditions.get(SURROUNDINGS) {
+        now[SURROUNDINGS] = said.clone();
     }
     now
 }
@@ -391,6 +401,8 @@ fn undo(changes: &Changes, experiment: &View) -> Option<Undo> {
 fn designs_before_and_after(changes: &Changes, experiment: &View, rivals: usize) -> (Design, Design) {
     let [included, excluded] = Side::BOTH.map(|side| lists::named_members(&lists::members_of(experiment.lists(side))));
     let conditions = experiment.conditions.iter();
+    // The members of segments are not known.
+    let has_segments = experiment.inclusion.iter().any(|list| !list.sub_segments.is_empty());
     let before = Design {
         experiment: experiment.id.to_string(),
         conditions: conditions.map(|c| (c.condition_code.clone(), c.assignment_weight)).collect(),
@@ -398,7 +410,7 @@ fn designs_before_and_after(changes: &Changes, experiment: &View, rivals: usize)
         group: experiment.group.clone(),
         order: experiment.condition_order.clone(),
         strata: experiment.stratification_factor.clone().map(|factor| factor.stratification_factor_name),
-        only_named: experiment.filter_mode == "excludeAll",
+        only_named: experiment.filter_mode == "excludeAll" && !has_segments,
         included,
         excluded,
         early_stay_out: experiment.decision_points.iter().any(|point| point.exclude_if_reached),
@@ -413,7 +425,7 @@ fn designs_before_and_after(changes: &Changes, experiment: &View, rivals: usize)
         after.group.clone_from(&changes.group);
     }
     if let Some(mode) = &changes.filter_mode {
-        after.only_named = mode == "excludeAll";
+        after.only_named = mode == "excludeAll" && !has_segments;
     }
     if let Some(points) = &changes.decision_points {
         after.early_stay_out = points.iter().any(|point| point.exclude_if_reached);

@@ -36,6 +36,13 @@ pub fn name_taken(others: &[Arc<Outline>]) -> Option<Text> {
     }
 }
 
+/// Returns the experiments with a name in a few words.
+pub fn namesakes_in_words(others: &[Arc<Outline>]) -> String {
+    let all = others.iter().map(|other| format!("{} in {}", other.state.display(), other.context));
+    let all: Vec<_> = all.collect();
+    if all.is_empty() { "none".to_owned() } else { all.join("; ") }
+}
+
 /// Says that only people on the inclusion list take part, and that it is empty.
 pub fn nobody_takes_part() -> Text {
     Text::from("Nobody will be enrolled: only users on its inclusion list are included, and that list is empty.")
@@ -63,6 +70,11 @@ pub fn redraws(status: Status, enrolled: Option<u64>) -> Text {
 /// Says that conditions or decision points are removed.
 pub fn removal() -> Text {
     Text::from("Removing this deletes its enrollments. Adding it again doesn't restore them.")
+}
+
+/// Names the payloads that are deleted with conditions or decision points; `None` if there are none.
+pub fn lost_payloads(payloads: &str) -> Option<Text> {
+    (!payloads.is_empty()).then(|| Text::from(format!("These payloads are deleted with it: {payloads}.")))
 }
 
 #[cfg(test)]

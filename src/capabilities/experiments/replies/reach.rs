@@ -1,7 +1,7 @@
 //! The lines on cards about the people that a change affects: the enrolled people, and the other live
 //! experiments at the same decision points.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use countersign_core::reply::{Fact, Text};
 
@@ -14,27 +14,33 @@ use crate::{
 /// The maximum number of other experiments that a card names.
 const MAX_NAMED: usize = 3;
 
+/// The label of the line about the live experiments that share a decision point.
+pub const OVERLAPPING: &str = "Overlapping experiments";
+
 /// Returns the line about the enrolled people.
 pub fn enrolled(enrolled: Option<&Enrollment>, in_groups: bool) -> Fact {
     let words = match enrolled {
         None => "couldn't be read".to_owned(),
-        Some(Enrollment { users, groups, .. }) if in_groups && *users > 0 => {
+        Some(Enrollment { users, groups, test_users, .. }) if in_groups && *users > 0 => {
             let groups = if *groups == 1 { "1 group".to_owned() } else { format!("{groups} groups") };
-            format!("{} in {groups}", answers::people(*users))
+            format!("{} in {groups}{}", answers::people(*users), answers::plus_tests(*test_users))
         }
-        Some(Enrollment { users: 0, .. }) => "0".to_owned(),
-        Some(enrolled) => answers::people(enrolled.users),
+        Some(enrolled) => answers::people_and_tests(enrolled.users, enrolled.test_users),
     };
     fact("Enrolled", words)
 }
 
-/// Returns the line about the people who are enrolled in several experiments, as a total. `users` is
+/// Returns the line about the people who are enrolled in several experiments, as a total. `enrolled` is
 /// `None` if it couldn't be read.
-pub fn enrolled_together(users: Option<u64>) -> Fact {
-    let words = match users {
+pub fn enrolled_together(enrolled: Option<&[Enrollment]>) -> Fact {
+    let words = match enrolled {
         None => "couldn't be read".to_owned(),
-        Some(0) => "0".to_owned(),
-        Some(users) => format!("{} in total", answers::people(users)),
+        Some(all) => {
+            let (users, tests): (u64, u64) =
+                all.iter().fold((0, 0), |(users, tests), one| (users + one.users, tests + one.test_users));
+            let in_total = if users > 0 { " in total" } else { "" };
+            format!("{}{in_total}{}", answers::people(users), answers::plus_tests(tests))
+        }
     };
     fact("Enrolled", words)
 }
@@ -57,7 +63,19 @@ pub fn same_points(others: Option<&[(Arc<Outline>, String)]>) -> Fact {
             }
         }
     };
-    fact("Overlapping experiments", text)
+    fact(OVERLAPPING, text)
+}
+
+/// Says how long before the card the other experiments were read; `None` if they were just read.
+pub fn read_before(age: Duration) -> Option<Text> {
+    let seconds = match age.as_secs() {
+        0 => return None,
+        1 => "1 second".to_owned(),
+        seconds => format!("{seconds} seconds"),
+    };
+    let words =
+        format!("Other experiments were read {seconds} before this card. I check them again before the change.");
+    Some(Text::from(words))
 }
 
 /// Warns of the live experiments that draw by a type of group that is set for a user. Each of `others`

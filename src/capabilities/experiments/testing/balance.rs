@@ -10,7 +10,11 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use countersign_core::{clock::Clock, ids::UserId, reply::Reply};
+use countersign_core::{
+    clock::Clock,
+    ids::UserId,
+    reply::{Fact, Reply},
+};
 use countersign_graph::action::{
     ActionKind, ActionRecord, Batch, Batches, ErrorKind, Form, Outcome, PrepareError, Progress, Proposal, Refusal,
 };
@@ -25,7 +29,11 @@ use super::{
 };
 use crate::{
     access,
-    actions::{failed, in_flight, non_blank, read_failed, stored_parameters, surroundings::Reach},
+    actions::{
+        card_differences::differences_in_words,
+        failed, in_flight, non_blank, read_failed, stored_parameters,
+        surroundings::{Claims, Reach},
+    },
     forms, points,
     replies::testing as words,
     scope,
@@ -128,6 +136,9 @@ pub struct Tally {
     pub silent: u64,
     /// The number of participants whose visit failed.
     pub failed: u64,
+    /// Enrolled participants by condition, if groups draw.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub users: Vec<(String, u64)>,
 }
 
 impl Tally {
@@ -140,18 +151,24 @@ impl Tally {
         match visit {
             VisitOutcome::Enrolled(Received { code, .. }) => {
                 self.enrolled += 1;
-                if of_groups && !number.is_multiple_of(GROUP_SIZE) {
-                    return; // the group has already drawn
+                if of_groups {
+                    add_one(&mut self.users, code);
                 }
-                match self.draws.iter_mut().find(|(known, _)| known == code) {
-                    Some((_, count)) => *count += 1,
-                    None => self.draws.push((code.clone(), 1)),
+                if !of_groups || number.is_multiple_of(GROUP_SIZE) {
+                    add_one(&mut self.draws, code); // otherwise the group has already drawn
                 }
             }
             VisitOutcome::NothingGiven => self.nothing_given += 1,
             VisitOutcome::Silent => self.silent += 1,
             VisitOutcome::Failed(_) => self.failed += 1,
         }
+    }
+}
+
+fn add_one(counts: &mut Vec<(String, u64)>, code: &str) {
+    match counts.iter_mut().find(|(known, _)| known == code) {
+        Some((_, count)) => *count += 1,
+        None => counts.push((code.to_owned(), 1)),
     }
 }
 
@@ -198,14 +215,20 @@ impl ActionKind for TestBalance {
         let mut test = Test::of(&view, place, users, simulated::run());
         test.rivals = reach.rival_names(&view);
         let card = words::card(&test, reach.users());
-        let scope = scope::simulated(&view, users);
-        Ok(Proposal { preconditions: state_of(&view), parameters: json!(test), card, undo: None, scope })
+        let scope = scope::test(&view, users);
+        let mut preconditions = state_of(&view);
+        reach.note(&Claims::about(&view), &mut preconditions);
+        Ok(Proposal { preconditions, parameters: json!(test), card, undo: None, scope })
     }
 
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
         let test: Test = stored_parameters(record)?;
         let view = self.0.single(test.place.experiment).await.map_err(|error| read_failed(&error))?.view;
-        Ok(state_of(&view))
+        Claims::about(&view).note_now(&self.0, record, state_of(&view)).await
+    }
+
+    fn differences(&self, record: &ActionRecord, found: &Value) -> Vec<Fact> {
+        differences_in_words(record, found)
     }
 
     fn batches(&self) -> Option<&dyn Batches> {

@@ -12,10 +12,10 @@ use async_trait::async_trait;
 use countersign_core::{
     clock::Clock,
     ids::UserId,
-    reply::{Reply, Text},
+    reply::{Fact, Reply, Text},
 };
 use countersign_graph::action::{
-    ActionKind, ActionRecord, Batch, Batches, ErrorKind, Outcome, PrepareError, Progress, Proposal, Refusal, Scope,
+    ActionKind, ActionRecord, Batch, Batches, ErrorKind, Outcome, PrepareError, Progress, Proposal, Refusal,
 };
 use futures_util::future::try_join_all;
 use schemars::JsonSchema;
@@ -28,7 +28,11 @@ use super::{
 };
 use crate::{
     access,
-    actions::{failed, in_flight, non_blank, read_failed, stored_parameters},
+    actions::{
+        card_differences::differences_in_words,
+        failed, in_flight, non_blank, read_failed, stored_parameters,
+        surroundings::{Claims, Surroundings},
+    },
     points,
     replies::{consistency as words, refusals, testing},
     rules::{self, Objection},
@@ -37,6 +41,7 @@ use crate::{
         client::UpgradeClient,
         error::Error,
         experiment::{ExperimentId, View},
+        overview::Outline,
         participants::Introduction,
         status::Status,
     },
@@ -44,6 +49,9 @@ use crate::{
 
 /// The maximum duration of a test, after which it ends automatically.
 pub const MAX_DURATION: Duration = Duration::from_secs(10 * 60);
+
+/// The name of the action.
+pub(crate) const NAME: &str = "test_consistency_rules";
 
 /// The action `test_consistency_rules`.
 #[derive(Debug)]
@@ -152,7 +160,7 @@ impl From<Error> for StepError {
 #[async_trait]
 impl ActionKind for TestConsistency {
     fn name(&self) -> &'static str {
-        "test_consistency_rules"
+        NAME
     }
 
     fn description(&self) -> &'static str {
@@ -183,14 +191,22 @@ impl ActionKind for TestConsistency {
         }
         let card = words::card(&test, enrolled.map(|enrolled| enrolled.users));
         let users = u32::try_from(test.visitors.len()).unwrap_or(u32::MAX);
-        let scope = Scope { targets: scope::of(&view).targets, ..scope::simulated(&view, users) };
-        Ok(Proposal { preconditions: state_of(&view), parameters: json!(test), card, undo: None, scope })
+        let mut scope = scope::test(&view, users);
+        scope.targets.extend(scope::of(&view).targets);
+        let mut preconditions = state_of(&view);
+        let others = Surroundings::of(others.iter().map(Outline::from), Some(view.id));
+        Claims::about(&view).note(&others, &mut preconditions);
+        Ok(Proposal { preconditions, parameters: json!(test), card, undo: None, scope })
     }
 
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
         let test: Test = stored_parameters(record)?;
         let view = self.0.single(test.place.experiment).await.map_err(|error| read_failed(&error))?.view;
-        Ok(state_of(&view))
+        Claims::about(&view).note_now(&self.0, record, state_of(&view)).await
+    }
+
+    fn differences(&self, record: &ActionRecord, found: &Value) -> Vec<Fact> {
+        differences_in_words(record, found)
     }
 
     fn batches(&self) -> Option<&dyn Batches> {

@@ -11,8 +11,9 @@
 //!
 //! The changes of this process are applied to them as soon as they are confirmed (`Effect`), and if the outcome of a
 //! change is not known, the next request reads again. Other processes and people also change experiments: that is
-//! noticed when the age is reached. No change relies on what is kept here: the experiment itself is read for its card,
-//! and again before the change runs.
+//! noticed when the age is reached, or before a change whose card names others. No change relies on what is kept here: the
+//! experiment itself is read for its card, and again before the change runs, as are the others that its card names or says
+//! do not exist ([`UpgradeClient::live`], [`UpgradeClient::called`]).
 //!
 //! The time of a read is its beginning. Changes that are confirmed while a read is in progress may be missing in its
 //! answer, so they are applied to it as well.
@@ -25,8 +26,8 @@ use std::{
 use countersign_core::clock::{Clock, Timestamp};
 use countersign_services::shared_read::SharedRead;
 use reqwest::Method;
-use serde::Deserialize as _;
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::{
     calls::As,
@@ -43,6 +44,11 @@ pub const MAX_AGE: Duration = Duration::from_secs(30);
 
 /// The age at which names and overview are read ahead, so that nobody waits for them as long as there are requests.
 const AHEAD_AGE: Duration = Duration::from_secs(20);
+
+/// The number of experiments on a page of a search. The platform needs as long for a large page as for a small one.
+const PAGE: usize = 500;
+/// The maximum number of pages of a search.
+const MAX_PAGES: usize = 20;
 
 /// What a change affects.
 #[derive(Clone, Copy, Debug)]
@@ -380,6 +386,51 @@ impl UpgradeClient {
         self.known.names_filled.get(fill).await
     }
 
+    /// Reads the experiments that assign conditions, in short. The answer does not grow with the number of the others.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error`], like every read.
+    pub async fn live(&self) -> Result<Vec<Outline>, Error> {
+        let [running, paused] = [Status::Enrolling, Status::EnrollmentComplete].map(Status::stored);
+        let (running, paused) = tokio::try_join!(self.matching("status", running), self.matching("status", paused))?;
+        Ok([running, paused].concat())
+    }
+
+    /// Reads the experiments whose names contain this one, in short.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error`], like every read.
+    pub async fn called(&self, name: &str) -> Result<Vec<Outline>, Error> {
+        self.matching("name", name.trim()).await
+    }
+
+    /// Reads the experiments that match a search.
+    async fn matching(&self, key: &str, text: &str) -> Result<Vec<Outline>, Error> {
+        #[derive(Deserialize)]
+        struct Page {
+            nodes: Vec<Outline>,
+        }
+        let mut all = Vec::new();
+        for page in 0..MAX_PAGES {
+            let search = json!({ "skip": page * PAGE, "take": PAGE, "searchParams": { "key": key, "string": text } });
+            let page: Page = self.read(Method::POST, "/experiments/paginated", As::Admin, Some(&search)).await?;
+            let is_last = page.nodes.len() < PAGE;
+            all.extend(page.nodes);
+            if is_last {
+                return Ok(all);
+            }
+        }
+        Err(Error::Decode { reason: "a search has too many pages".to_owned() })
+    }
+
+    /// Returns the time since the overview was read.
+    pub fn overview_age(&self) -> Duration {
+        let read = self.known.kept().overview_at;
+        read.map_or(Duration::ZERO, |at| self.known.clock.now().since(at))
+    }
+
     /// Returns the overview of all experiments, which is read if it is out of date. It stays up to date with the
     /// changes of this process.
     ///
@@ -404,7 +455,6 @@ impl UpgradeClient {
 #[cfg(test)]
 mod tests {
     use countersign_core::clock::ManualClock;
-    use serde_json::json;
     use uuid::Uuid;
 
     use super::*;

@@ -109,6 +109,7 @@ impl Driver {
     /// An experiment that nobody else touches.
     fn experiment(&self, name: &str, case: &Shared) {
         let id = self.upgrade.has(name, "inactive");
+        self.upgrade.has_own_point(name);
         self.cases.lock().expect("nobody panics with the lock").insert(id, (name.to_owned(), case.clone()));
     }
 
