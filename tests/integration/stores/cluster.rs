@@ -340,12 +340,7 @@ async fn a_script_begins_only_where_it_can_end() {
         f.store().claim_outbox(&sender.worker, sender.ttl, sender.now, 1, Some(&t)).await.unwrap().pop().unwrap();
 
     let slot = f.servers().slot_of(t.partition()).await.to_string();
-    let ids = [
-        f.servers().command::<String>(0, &["CLUSTER", "MYID"]).await,
-        f.servers().command(1, &["CLUSTER", "MYID"]).await,
-    ];
-    f.servers().command::<()>(1, &["CLUSTER", "SETSLOT", &slot, "IMPORTING", &ids[0]]).await;
-    f.servers().command::<()>(0, &["CLUSTER", "SETSLOT", &slot, "MIGRATING", &ids[1]]).await;
+    f.servers().opens_slot(t.partition(), 0, 1).await;
     let before = contents(f.servers(), 0).await;
     let refused = f.store().finish_outbox(&claimed, &Sent::Delivered(None)).await;
     assert!(matches!(refused, Err(Error::Unavailable(_))), "{refused:?}");
@@ -354,6 +349,43 @@ async fn a_script_begins_only_where_it_can_end() {
         f.servers().command::<()>(n, &["CLUSTER", "SETSLOT", &slot, "STABLE"]).await;
     }
     assert!(f.store().finish_outbox(&claimed, &Sent::Delivered(None)).await.unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_move_that_stands_still_is_named_and_leaves_no_key_on_both_servers() {
+    let f = Cluster::fresh().await;
+    let servers = f.servers();
+    let t = threads_of(servers).await[0].clone();
+    let (partition, slot) = (t.partition(), servers.slot_of(t.partition()).await.to_string());
+    let confirmed = format!("countersign:{{p{:02}}}:confirmed", partition.number());
+    servers.command::<()>(0, &["SET", &confirmed, "1"]).await;
+    servers.opens_slot(partition, 0, 1).await;
+    // Every other key of the script is missing here, so it is sent to the other server, which refuses it.
+    let refused = f.store().ingest(&hello(&t, "one")).await;
+    assert!(matches!(refused, Err(Error::Unavailable(_))), "{refused:?}");
+    assert_eq!(servers.command::<u64>(1, &["CLUSTER", "COUNTKEYSINSLOT", &slot]).await, 0, "nothing came into being");
+
+    let [stuck] = f.store().probe().await.unwrap().try_into().expect("one partition");
+    assert_eq!(stuck.partitions, [partition]);
+    let told = stuck.to_string();
+    let address = |n: usize| format!("127.0.0.1:{}", servers.servers[n].port());
+    assert_eq!(
+        told,
+        format!(
+            "partition {} can't be written: slot {slot} has begun to move from {} to {}, and the move doesn't go on; \
+             `redis-cli --cluster fix {} --cluster-replace` completes it",
+            partition.number(), address(0), address(1), address(0),
+        )
+    );
+    // What an earlier version of this program has left on both servers.
+    let mut connection = servers.servers[1].connection().await;
+    let mut both = redis::pipe();
+    both.cmd("ASKING").ignore().cmd("SET").arg(&confirmed).arg(1).ignore();
+    both.query_async::<()>(&mut connection).await.unwrap();
+    servers.cli(0, &["fix", "--cluster-replace"]).await.unwrap();
+    servers.agrees().await;
+    assert_eq!(f.store().probe().await.unwrap(), []);
+    f.store().ingest(&hello(&t, "one")).await.unwrap();
 }
 
 /// Another thread of the same partition.

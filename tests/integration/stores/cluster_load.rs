@@ -205,41 +205,47 @@ impl Load {
     }
 }
 
-/// Moves a slot to another master as `redis-cli --cluster reshard` does: key by key.
-async fn move_slot(cluster: &RedisCluster, slot: u16, from: usize, to: usize) {
-    let slot = slot.to_string();
-    let ids = join_all([from, to].map(|n| cluster.command::<String>(n, &["CLUSTER", "MYID"]))).await;
-    cluster.command::<()>(to, &["CLUSTER", "SETSLOT", &slot, "IMPORTING", &ids[0]]).await;
-    cluster.command::<()>(from, &["CLUSTER", "SETSLOT", &slot, "MIGRATING", &ids[1]]).await;
-    let port = cluster.servers[to].port().to_string();
-    loop {
-        let keys: Vec<String> = cluster.command(from, &["CLUSTER", "GETKEYSINSLOT", &slot, "10"]).await;
-        if keys.is_empty() {
-            break;
-        }
-        let mut migrate = vec!["MIGRATE", "127.0.0.1", &port, "", "0", "5000", "KEYS"];
-        migrate.extend(keys.iter().map(String::as_str));
-        cluster.command::<()>(from, &migrate).await;
+/// How often slots are moved: twice, or as often as `RESHARDS` says.
+fn reshards() -> usize {
+    std::env::var("RESHARDS").map_or(2, |times| times.parse().expect("RESHARDS is a number"))
+}
+
+/// How many of the first slots of each master hold the partition with the `nth` of its threads.
+async fn slots_with_threads(cluster: &RedisCluster, nth: usize) -> Vec<(usize, usize)> {
+    let mut loaded = Vec::new();
+    for partition in (0..THREADS).map(|n| thread(n).partition()).collect::<BTreeSet<_>>() {
+        loaded.push((cluster.slot_of(partition).await, cluster.master_of(partition, 0).await));
     }
-    for n in [to, from] {
-        cluster.command::<()>(n, &["CLUSTER", "SETSLOT", &slot, "NODE", &ids[1]]).await;
-    }
+    loaded.sort_unstable();
+    let nodes = cluster.nodes(0).await;
+    let of_master = (0..MASTERS).filter_map(|master| {
+        let slots: Vec<u16> = loaded.iter().filter(|(_, of)| *of == master).map(|(slot, _)| *slot).collect();
+        let last = *slots.get(nth.min(slots.len().checked_sub(1)?))?;
+        let node = nodes.iter().find(|node| node.port == cluster.servers[master].port())?;
+        let before = |(first, end): &(u16, u16)| (last + 1).min(*end + 1).saturating_sub(*first);
+        Some((usize::from(node.slots.iter().map(before).sum::<u16>()), master))
+    });
+    of_master.collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn slots_that_move_under_load_lose_nothing() {
-    let cluster = RedisCluster::start(0, LIMIT).await;
+    let cluster = RedisCluster::start(1, LIMIT).await;
     let (load, work) = Load::begin(&cluster).await;
     load.goes_on().await;
-    let partitions: BTreeSet<Partition> = (0..THREADS).map(|n| thread(n).partition()).collect();
-    // Each partition with a thread goes to the next master, and to the one after it.
-    for _ in 1..MASTERS {
-        for partition in &partitions {
-            let from = cluster.master_of(*partition, 0).await;
-            move_slot(&cluster, cluster.slot_of(*partition).await, from, (from + 1) % MASTERS).await;
-        }
+    for n in 0..reshards() {
+        let loaded = slots_with_threads(&cluster, n % 3).await;
+        // The fewest slots, or those of each master in turn.
+        let (slots, from) = if n < 2 { *loaded.iter().min().unwrap() } else { loaded[n % loaded.len()] };
+        let key_by_key: &[&str] = if n % 2 == 0 { &["--cluster-pipeline", "1"] } else { &[] };
+        let (began, to) = (Instant::now(), (from + 1 + n % 2) % MASTERS);
+        let moved = cluster.reshard(from, to, slots, key_by_key).await;
+        assert!(moved.is_ok(), "reshard {n} of {slots} slots from {from} to {to}: {}", moved.unwrap_err());
+        eprintln!("reshard {n}: {slots} slots from {from} to {to} in {:?}", began.elapsed());
         load.goes_on().await;
     }
+    cluster.agrees().await;
+    assert_eq!(load.store(0).probe().await.unwrap(), [], "every partition can be written");
     load.ends(work).await;
 }
 

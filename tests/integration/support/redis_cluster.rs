@@ -173,6 +173,46 @@ impl RedisCluster {
         })
     }
 
+    /// Runs `redis-cli --cluster`, as people do, with a server's address after the first word.
+    pub(crate) async fn cli(&self, n: usize, words: &[&str]) -> Result<String, String> {
+        let address = format!("127.0.0.1:{}", self.servers[n].port());
+        let mut command = tokio::process::Command::new("redis-cli");
+        command.arg("--cluster").arg(words[0]).arg(address).args(&words[1..]).stdin(Stdio::null()).kill_on_drop(true);
+        let output = command.output().await.expect("redis-cli comes with redis-server");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        if output.status.success() { Ok(said) } else { Err(said) }
+    }
+
+    /// Moves the first slots of a master to another one: so many. Waits until the servers agree before.
+    pub(crate) async fn reshard(&self, from: usize, to: usize, slots: usize, more: &[&str]) -> Result<String, String> {
+        self.agrees().await;
+        let [from_id, to_id] = [from, to].map(|n| self.command::<String>(n, &["CLUSTER", "MYID"]));
+        let (from_id, to_id, slots) = (from_id.await, to_id.await, slots.to_string());
+        let words = ["reshard", "--cluster-from", &from_id, "--cluster-to", &to_id, "--cluster-slots", &slots];
+        self.cli(from, &[&words, ["--cluster-yes"].as_slice(), more].concat()).await
+    }
+
+    /// Waits until all servers agree on who has which slot, and no slot is being moved.
+    pub(crate) async fn agrees(&self) {
+        let began = Instant::now();
+        loop {
+            let told = match self.cli(0, &["check"]).await {
+                Ok(told) if !told.contains("[WARNING]") => return,
+                Ok(told) | Err(told) => told,
+            };
+            assert!(began.elapsed() < LIMIT, "{told}");
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Begins to move a slot to another master, and moves nothing.
+    pub(crate) async fn opens_slot(&self, partition: Partition, from: usize, to: usize) {
+        let slot = self.slot_of(partition).await.to_string();
+        let ids = join_all([from, to].map(|n| self.command::<String>(n, &["CLUSTER", "MYID"]))).await;
+        self.command::<()>(to, &["CLUSTER", "SETSLOT", &slot, "IMPORTING", &ids[0]]).await;
+        self.command::<()>(from, &["CLUSTER", "SETSLOT", &slot, "MIGRATING", &ids[1]]).await;
+    }
+
     /// The slot of a partition.
     pub(crate) async fn slot_of(&self, partition: Partition) -> u16 {
         self.command(0, &["CLUSTER", "KEYSLOT", &format!("{{p{:02}}}", partition.number())]).await

@@ -31,7 +31,11 @@ impl Cluster {
     /// Runs a script on the master of its partition.
     pub(in crate::redis) async fn script<T: FromRedisValue>(self: &Arc<Self>, call: &Call<'_>) -> Result<T, Fault> {
         let guard = keys::absent(call.partition());
-        let unit = Unit::of(call.partition(), call.command(Some(&guard)));
+        let command = call.command(Some(&guard));
+        let unit = match call.effect() {
+            Effect::Read => Unit::of(call.partition(), command),
+            Effect::Record | Effect::Promise => Unit::of_write(call.partition(), vec![command]),
+        };
         let mut route = Route::new(self, call.partition(), call.is_patient());
         loop {
             let (member, ask) = route.next().await?;
@@ -61,7 +65,7 @@ impl Cluster {
     pub(in crate::redis) async fn write(self: &Arc<Self>, pipeline: &Pipeline) -> Result<(), Fault> {
         let commands: Vec<Cmd> = pipeline.cmd_iter().cloned().collect();
         let Some(partition) = commands.first().and_then(partition_of) else { return Ok(()) };
-        let unit = Unit::of_several(partition, commands, pipeline.is_transaction());
+        let unit = Unit::of_write(partition, commands);
         let mut route = Route::new(self, partition, true);
         loop {
             let (member, ask) = route.next().await?;

@@ -15,17 +15,17 @@
 //! they then refuse writes as long as no replica is in sync.
 //!
 //! `WAIT` covers the writes of its own connection. A script that only found what another connection has just written,
-//! such as a repeat, has to wait for that one, so each request writes a small key of its own as well.
+//! such as a repeat, has to wait for that one, so each request writes a small key of its own as well
+//! ([`super::unit::Unit::of_write`]).
 //!
 //! A request waits on its connection, and what follows there waits too. Writes therefore have connections to themselves,
 //! and the server answers many of them at a time.
 
 use std::time::Duration;
 
-use countersign_core::ids::Partition;
 use redis::{Pipeline, Value};
 
-use super::{super::keys, topology::Followed};
+use super::topology::Followed;
 
 /// The time in which a replica has to confirm a write. It is shorter than the limit for a response.
 const CONFIRM_LIMIT: Duration = Duration::from_secs(2);
@@ -41,22 +41,15 @@ pub(super) enum Confirmation {
     Missing,
 }
 
-/// Adds the question whether a replica has everything that is on the master now.
-pub(super) fn ask_for_confirmation(request: &mut Pipeline, partition: Partition, ask: bool) {
-    if ask {
-        request.cmd("ASKING");
-    }
-    request.set(keys::confirmed(partition), 1);
+/// Adds the question whether a replica has everything that this connection has written.
+pub(super) fn ask_for_confirmation(request: &mut Pipeline) {
     request.cmd("WAIT").arg(1).arg(CONFIRM_LIMIT.as_millis() as u64);
 }
 
 /// Reads the answer to [`ask_for_confirmation`].
-pub(super) fn read_confirmation(mut answers: impl Iterator<Item = Value>, asked: bool) -> Confirmation {
-    if asked {
-        answers.next();
-    }
-    match (answers.next(), answers.next()) {
-        (Some(Value::Okay), Some(Value::Int(1..))) => Confirmation::Complete,
+pub(super) fn read_confirmation(mut answers: impl Iterator<Item = Value>) -> Confirmation {
+    match answers.next() {
+        Some(Value::Int(1..)) => Confirmation::Complete,
         _ => Confirmation::Missing,
     }
 }
@@ -87,13 +80,11 @@ mod tests {
 
     #[test]
     fn a_write_counts_once_one_replica_has_it() {
-        let read = |answers: &[Value]| read_confirmation(answers.iter().cloned(), false);
-        assert_eq!(read(&[Value::Okay, Value::Int(1)]), Confirmation::Complete);
-        assert_eq!(read(&[Value::Okay, Value::Int(0)]), Confirmation::Missing);
-        assert_eq!(read(&[Value::Nil, Value::Int(1)]), Confirmation::Missing);
+        let read = |answers: &[Value]| read_confirmation(answers.iter().cloned());
+        assert_eq!(read(&[Value::Int(2)]), Confirmation::Complete);
+        assert_eq!(read(&[Value::Int(0)]), Confirmation::Missing);
+        assert_eq!(read(&[Value::Nil]), Confirmation::Missing);
         assert_eq!(read(&[]), Confirmation::Missing);
-        let asked = [Value::Okay, Value::Okay, Value::Int(2)];
-        assert_eq!(read_confirmation(asked.into_iter(), true), Confirmation::Complete);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Commands of one partition that go to one server, and what its answer means.
 
 use countersign_core::ids::Partition;
-use redis::{Cmd, Pipeline, RedisError, ServerError, ServerErrorKind, Value};
+use redis::{Cmd, Pipeline, RedisError, ServerError, ServerErrorKind, Value, cmd};
+
+use super::super::keys;
 
 /// Commands of one partition. They are sent together and, if the server refuses them, sent together again.
 #[derive(Debug)]
@@ -27,6 +29,14 @@ impl Unit {
     /// Creates a unit of one command.
     pub(super) fn of(partition: Partition, command: Cmd) -> Self {
         Self { partition, commands: vec![command], is_atomic: false }
+    }
+
+    /// Creates a unit of commands that write. They are executed together with the write of a small key, so that a replica
+    /// that has it has everything before it, or not at all: if the slot is being moved and the server refuses the others,
+    /// the small key must not come into being on a second server, since the move could then not be completed.
+    pub(super) fn of_write(partition: Partition, mut commands: Vec<Cmd>) -> Self {
+        commands.push(cmd("SET").arg(keys::confirmed(partition)).arg(1).to_owned());
+        Self { partition, commands, is_atomic: true }
     }
 
     /// Creates a unit of several commands, which are executed together if they are atomic. Others must be harmless if they
@@ -147,6 +157,19 @@ mod tests {
         assert_eq!(sent(false, true), ["ASKING", "GET", "ASKING", "SET"]);
         assert_eq!(sent(true, false), ["MULTI", "GET", "SET", "EXEC"]);
         assert_eq!(sent(true, true), ["ASKING", "MULTI", "GET", "SET", "EXEC"]);
+    }
+
+    #[test]
+    fn what_is_written_for_the_replicas_is_written_with_the_rest_or_not_at_all() {
+        let (mut request, script) = (redis::pipe(), cmd("EVALSHA").arg("a").to_owned());
+        let unit = Unit::of_write(Partition::of("x"), vec![script]);
+        unit.add_to(&mut request, true);
+        assert_eq!(words(&request), ["ASKING", "MULTI", "EVALSHA", "SET", "EXEC"]);
+        let busy = error("TRYAGAIN Multiple keys request during rehashing of slot");
+        let queued = Value::SimpleString("QUEUED".to_owned());
+        let aborted = error("EXECABORT Transaction discarded because of previous errors.");
+        let answers = [Value::Okay, Value::Okay, busy, queued, aborted];
+        assert!(matches!(unit.take(&mut answers.into_iter(), true), Err(Refusal::NotNow(_))));
     }
 
     #[test]

@@ -16,7 +16,8 @@ use super::{
 };
 
 impl Member {
-    /// Sends a unit that writes, and waits until a replica has it, if there is any. If it is a script, `call` is its call.
+    /// Sends a unit that writes ([`Unit::of_write`]), and waits until a replica has it, if there is any. If it is a script,
+    /// `call` is its call.
     pub(in crate::redis::cluster) async fn write(
         self: &Arc<Self>,
         unit: &Unit,
@@ -47,25 +48,26 @@ impl Member {
         let mut request = redis::pipe();
         unit.add_to(&mut request, ask);
         match has_replicas {
-            true => replicas::ask_for_confirmation(&mut request, unit.partition, ask),
+            true => replicas::ask_for_confirmation(&mut request),
             false => replicas::ask_for_replicas(&mut request),
         }
         let answers = self.noted(exchange_on(connection, request).await).map_err(Stop::Final)?;
         let mut answers = answers.into_iter();
-        let values = unit.take(&mut answers, ask).map_err(Stop::Refused)?;
+        let mut values = unit.take(&mut answers, ask).map_err(Stop::Refused)?;
+        values.pop(); // the answer to the small key
         if values.iter().any(|value| matches!(value, Value::ServerError(_))) {
             return Ok(values);
         }
         let mut confirmation = match has_replicas {
-            true => replicas::read_confirmation(answers, ask),
+            true => replicas::read_confirmation(answers),
             false => replicas::read_replicas(answers),
         };
         if confirmation == Confirmation::Open {
             self.set_has_replicas(true);
             let mut request = redis::pipe();
-            replicas::ask_for_confirmation(&mut request, unit.partition, ask);
+            replicas::ask_for_confirmation(&mut request);
             let answers = self.noted(exchange_on(connection, request).await).map_err(Stop::Final)?;
-            confirmation = replicas::read_confirmation(answers.into_iter(), ask);
+            confirmation = replicas::read_confirmation(answers.into_iter());
         }
         match confirmation {
             Confirmation::Complete => Ok(values),
