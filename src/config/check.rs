@@ -28,6 +28,16 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
     }
     let no_path = |path: &Path| path.as_os_str().is_empty();
     expect(!no_path(&config.store.path), "store.path", "found nothing; expected a file".to_owned());
+    let store = &config.store;
+    for (key, path) in [("ca_file", &store.ca_file), ("cert_file", &store.cert_file), ("key_file", &store.key_file)] {
+        let is_empty = path.as_deref().is_some_and(no_path);
+        expect(!is_empty, &format!("store.{key}"), "found nothing; expected a file".to_owned());
+    }
+    expect(
+        store.cert_file.is_some() == store.key_file.is_some(),
+        "store.cert_file",
+        "cert_file and key_file belong together; expected both, or neither".to_owned(),
+    );
     let connections = config.slack.connections;
     expect(
         (1..=10).contains(&connections),

@@ -44,7 +44,7 @@ pub use self::{
     section::{Additions, Section, SectionSpec, Sections},
     server::{LogFormat, Server},
     slack::{Slack, SlackMode},
-    store::{Store, StoreKind},
+    store::{Store, StoreDurability, StoreKind},
     variables::OPTIONAL,
     workers::Workers,
 };

@@ -37,6 +37,8 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("sk-proj-", "an OpenAI key", "OPENAI_API_KEY"),
     ("redis://", "the address of a Redis server", "REDIS_URL"),
     ("rediss://", "the address of a Redis server", "REDIS_URL"),
+    ("valkey://", "the address of a Valkey server", "REDIS_URL"),
+    ("valkeys://", "the address of a Valkey server", "REDIS_URL"),
     ("postgres://", "the address of a PostgreSQL server", "DATABASE_URL"),
     ("postgresql://", "the address of a PostgreSQL server", "DATABASE_URL"),
     ("http://", "an address", ""),
@@ -125,6 +127,8 @@ fn is_redis(text: &str) -> bool {
     addresses::of_each_server(text).iter().all(|address| {
         Url::parse(address).is_ok_and(|url| match url.scheme() {
             "redis" | "rediss" | "valkey" | "valkeys" => url.has_host(),
+            "redis+sentinel" | "rediss+sentinel" | "valkey+sentinel" | "valkeys+sentinel" => url.has_host(),
+            "redis-sentinel" | "rediss-sentinel" => url.has_host(),
             "unix" | "redis+unix" | "valkey+unix" => true,
             _ => false,
         })
@@ -199,6 +203,8 @@ mod tests {
             ("SLACK_SIGNING_SECRET", "8f742231b10e8888abcd99yyyzzz85a5"),
             ("REDIS_URL", "rediss://:secret@127.0.0.1:6379/0"),
             ("REDIS_URL", "redis://:secret@one:6379,two:6379"),
+            ("REDIS_URL", "valkeys://:secret@one:6379"),
+            ("REDIS_URL", "redis+sentinel://:secret@one,two:26380/mymaster"),
             ("REDIS_URL", "redis://:secret@one:6379,redis://:secret@two:6379"),
             ("ANTHROPIC_API_KEY", "sk-ant-1"),
             ("OPENAI_API_KEY", "sk-proj-1"),

@@ -22,7 +22,7 @@ pub fn of_each_server(text: &str) -> Vec<String> {
 fn of_each_host(url: &str) -> Vec<String> {
     let scheme = url.find("://").map_or(0, |at| at + "://".len());
     let hosts = url.rfind('@').map_or(scheme, |at| at + 1);
-    let end = url[hosts..].find(['/', '?']).map_or(url.len(), |at| hosts + at);
+    let end = url[hosts..].find(['/', '?', '#']).map_or(url.len(), |at| hosts + at);
     url[hosts..end].split(',').map(|host| format!("{}{host}{}", &url[..hosts], &url[end..])).collect()
 }
 
@@ -40,6 +40,7 @@ mod tests {
                 vec!["redis://u:p@a:1/0?x=1", "redis://u:p@b/0?x=1", "redis://u:p@[::1]:2/0?x=1"],
             ),
             ("redis://u:p@a:1,redis://v:q@b:2,c:3", vec!["redis://u:p@a:1", "redis://v:q@b:2", "redis://v:q@c:3"]),
+            ("redis-sentinel://a,b#main", vec!["redis-sentinel://a#main", "redis-sentinel://b#main"]),
             ("unix:///tmp/redis.sock", vec!["unix:///tmp/redis.sock"]),
             ("redis://a,", vec!["redis://a", "redis://"]),
         ] {

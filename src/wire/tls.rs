@@ -9,7 +9,7 @@ use std::{
 use rustls::{
     ClientConfig, ConfigBuilder, RootCertStore, WantsVerifier,
     crypto::ring,
-    pki_types::{CertificateDer, pem::PemObject as _},
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
 };
 use rustls_platform_verifier::Verifier;
 use url::Url;
@@ -40,10 +40,9 @@ impl Authorities {
     /// If there is no certificate, or one is not valid PEM.
     pub fn from_pem(pem: Vec<u8>) -> io::Result<Self> {
         let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
-        let certificates =
-            certificates.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
+        let certificates = certificates.map_err(|error| invalid(error.to_string()))?;
         match certificates.is_empty() {
-            true => Err(io::Error::new(io::ErrorKind::InvalidData, "it contains no certificate in PEM format")),
+            true => Err(invalid("it contains no certificate in PEM format".to_owned())),
             false => Ok(Self { pem, certificates }),
         }
     }
@@ -51,6 +50,25 @@ impl Authorities {
     /// Returns the certificates in the format PEM; `None` if there are none.
     pub fn pem(&self) -> Option<&[u8]> {
         (!self.certificates.is_empty()).then_some(&*self.pem)
+    }
+}
+
+/// The certificate by which a client is known to a server, with its key.
+#[derive(Debug)]
+pub struct Identity {
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+}
+
+impl Identity {
+    /// Reads a certificate, with those of its authorities if there are several, and its key, both in the format PEM.
+    ///
+    /// # Errors
+    ///
+    /// If there is no certificate or no key, or one is not valid PEM.
+    pub fn from_pem(chain: &[u8], key: &[u8]) -> io::Result<Self> {
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| invalid(format!("the key: {error}")))?;
+        Ok(Self { chain: Authorities::from_pem(chain.to_vec())?.certificates, key })
     }
 }
 
@@ -103,13 +121,34 @@ fn machine_verifier() -> io::Result<Arc<Verifier>> {
 ///
 /// If there are no certificates to trust, or one of them is not valid.
 pub fn client_trusting(authorities: &Authorities) -> io::Result<ClientConfig> {
-    if authorities.certificates.is_empty() {
-        return client(true);
+    client_as(authorities, None)
+}
+
+/// Creates a configuration for clients that trust these authorities and those of the machine, and are known to the server
+/// by a certificate.
+///
+/// # Errors
+///
+/// If there are no certificates to trust, or one of them is not valid, or the key does not belong to the certificate.
+pub fn client_as(authorities: &Authorities, identity: Option<Identity>) -> io::Result<ClientConfig> {
+    let verifier = if authorities.certificates.is_empty() {
+        machine_verifier()?
+    } else {
+        let provider = Arc::new(ring::default_provider());
+        let verifier = Verifier::new_with_extra_roots(authorities.certificates.iter().cloned(), provider);
+        Arc::new(verifier.map_err(io::Error::other)?)
+    };
+    let builder = builder().dangerous().with_custom_certificate_verifier(verifier);
+    match identity {
+        None => Ok(builder.with_no_client_auth()),
+        Some(Identity { chain, key }) => {
+            builder.with_client_auth_cert(chain, key).map_err(|error| invalid(error.to_string()))
+        }
     }
-    let provider = Arc::new(ring::default_provider());
-    let verifier = Verifier::new_with_extra_roots(authorities.certificates.iter().cloned(), provider);
-    let verifier = Arc::new(verifier.map_err(io::Error::other)?);
-    Ok(builder().dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
+}
+
+fn invalid(what: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
 fn builder() -> ConfigBuilder<ClientConfig, WantsVerifier> {
