@@ -20,7 +20,10 @@ use countersign::{
     },
     ids::{ApprovalId, CommitId, ThreadId, UserId},
     reply::{Card, Fact, Text},
-    store::{redis::RedisStore, sqlite::SqliteStore},
+    store::{
+        redis::{RedisStore, address::Access},
+        sqlite::SqliteStore,
+    },
 };
 use serde_json::{Value, json};
 use tokio::{task::JoinSet, time::timeout};
@@ -67,7 +70,7 @@ const LINES: [&str; 11] = [
 pub(crate) async fn fill(folder: &Path, redis_url: Option<&str>, threads: usize, all_open: bool) -> anyhow::Result<()> {
     let clock = Arc::new(SystemClock);
     let store: Arc<dyn Store> = match redis_url {
-        Some(url) => Arc::new(RedisStore::open(url, false).await?),
+        Some(url) => Arc::new(RedisStore::open(url, &Access::default()).await?),
         None => Arc::new(SqliteStore::open(folder.join("threads.sqlite"), clock)?),
     };
     let mut writers = JoinSet::new();

@@ -61,6 +61,7 @@ pub fn settings(config: &Config) -> Vec<String> {
     note(dependencies::slack(config).map(drop));
     note(check_event_secret(config).map_err(anyhow::Error::msg));
     note(dependencies::redis_url(config).map(drop));
+    note(dependencies::redis_access(config).map(drop));
     note(dependencies::models(config, Arc::default()).map(drop));
     note(dependencies::embeddings(config).map(drop));
     note(dependencies::capabilities(config, Arc::new(SystemClock)).map(drop));

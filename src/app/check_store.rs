@@ -11,7 +11,7 @@ use std::{
 
 use countersign_config::{Config, StoreKind};
 use countersign_core::clock::SystemClock;
-use countersign_graph::store::{Store, Unreadable};
+use countersign_graph::store::{Durability, Store, Unreadable};
 use countersign_store::sqlite::{self, OpenError};
 
 use super::{dependencies, stdout::describe_error};
@@ -65,14 +65,21 @@ pub(super) async fn run(config: &Config) -> (Result<String, String>, Option<Arc<
 
 /// Checks that the store works, that all of it can be read, and that it keeps what it acknowledges.
 async fn reliable(store: &dyn Store) -> Result<String, String> {
-    store.probe().await.map_err(|error| describe_error(&error.into()))?;
-    all_readable(store).await?;
-    let durability = store.durability().await.map_err(|error| error.to_string())?;
-    if durability.problems.is_empty() {
-        Ok(format!("{}, writes are durable", durability.name))
-    } else {
-        Err(format!("{}: {}", durability.name, durability.problems.join("; ")))
+    let unwritable = store.probe().await.map_err(|error| describe_error(&error.into()))?;
+    if unwritable.is_empty() {
+        all_readable(store).await?;
     }
+    let Durability { name, problems, advice, vouched } =
+        store.durability().await.map_err(|error| describe_error(&error.into()))?;
+    let problems: Vec<String> = unwritable.iter().map(ToString::to_string).chain(problems).collect();
+    if !problems.is_empty() {
+        return Err(format!("{name}: {}", problems.into_iter().chain(advice).collect::<Vec<_>>().join("; ")));
+    }
+    let durable = match vouched {
+        Some(vouched) => format!("{name}, {vouched}"),
+        None => format!("{name}, writes are durable"),
+    };
+    Ok([durable].into_iter().chain(advice).collect::<Vec<_>>().join("; "))
 }
 
 /// Returns an error that lists the unreadable entries, if there are any. Such entries are kept and block nothing.

@@ -1,6 +1,6 @@
 //! Creates the configured components: store, Slack client, capabilities and model.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use anyhow::{Context, bail};
 use async_trait::async_trait;
@@ -9,7 +9,7 @@ use countersign_assistant::{
     state::AgentState,
 };
 use countersign_capabilities::{Allowances, Capability, History, Registry};
-use countersign_config::{ChosenModel, Config, ModelPurpose, Provider, StoreKind};
+use countersign_config::{ChosenModel, Config, ModelPurpose, Provider, StoreDurability, StoreKind};
 use countersign_conversation::{
     approvals::policy,
     commands::settings::{self, ActionPolicies, Settings},
@@ -40,9 +40,13 @@ use countersign_model::{
 use countersign_plans::{self as plans, Plans};
 use countersign_slack::client::SlackClient;
 use countersign_standing::{self as standing, StandingApprovals, register::GrantRegister};
-use countersign_store::{redis::RedisStore, sqlite::SqliteStore};
+use countersign_store::{
+    redis::{RedisStore, address::Access, durability::Trust},
+    sqlite::SqliteStore,
+};
 use countersign_understanding::{RulesModel, book::Book as Phrases};
 use countersign_watches::{self as watches, Watches, book::WatchBook};
+use countersign_wire::tls::{self, Authorities, Identity};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
@@ -72,7 +76,7 @@ pub async fn store(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc
             Ok(Arc::new(store.with_context(|| format!("cannot open the store {}", path.display()))?))
         }
         StoreKind::Redis => {
-            let store = RedisStore::open(redis_address(config)?, config.store.allow_lossy).await;
+            let store = RedisStore::open(redis_address(config)?, &redis_access(config)?).await;
             Ok(Arc::new(store.context(NO_REDIS)?))
         }
     }
@@ -83,7 +87,7 @@ pub async fn store_to_read(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Re
     match config.store_kind() {
         StoreKind::Sqlite => Ok(Arc::new(SqliteStore::open_to_read(&config.store.path, clock)?)),
         StoreKind::Redis => {
-            let store = RedisStore::open_to_read(redis_address(config)?, config.store.allow_lossy).await;
+            let store = RedisStore::open_to_read(redis_address(config)?, &redis_access(config)?).await;
             Ok(Arc::new(store.context(NO_REDIS)?))
         }
     }
@@ -114,6 +118,35 @@ pub fn slack(config: &Config) -> anyhow::Result<SlackClient> {
     let settings = &config.slack;
     SlackClient::with_answer_limit(settings.max_answer_mb << 20, &settings.api_url, token, settings.timeout)
         .context("cannot set up the Slack client")
+}
+
+/// Returns how the configured Redis is reached.
+pub(super) fn redis_access(config: &Config) -> anyhow::Result<Access> {
+    let settings = &config.store;
+    let trust = match (settings.allow_lossy, settings.durability) {
+        (true, _) => Trust::Lossy,
+        (false, StoreDurability::Vouched) => Trust::Vouched,
+        (false, StoreDurability::Checked) => Trust::Checked,
+    };
+    let read = |key: &str, path: &Path| {
+        std::fs::read(path).with_context(|| format!("cannot read store.{key}, {}", path.display()))
+    };
+    let authorities = match &settings.ca_file {
+        Some(path) => Authorities::from_pem(read("ca_file", path)?)
+            .with_context(|| format!("store.ca_file, {}, cannot be used", path.display()))?,
+        None => Authorities::default(),
+    };
+    let files = settings.cert_file.as_deref().zip(settings.key_file.as_deref());
+    let identity = files.map(|(cert, key)| {
+        let identity = Identity::from_pem(&read("cert_file", cert)?, &read("key_file", key)?);
+        let (cert, key) = (cert.display(), key.display());
+        identity.with_context(|| format!("store.cert_file, {cert}, and store.key_file, {key}, cannot be used"))
+    });
+    let identity = identity.transpose()?;
+    let needs_tls = settings.ca_file.is_some() || identity.is_some();
+    let tls = needs_tls.then(|| tls::client_as(&authorities, identity)).transpose();
+    let tls = tls.context("the certificates in store.ca_file, store.cert_file and store.key_file cannot be used")?;
+    Ok(Access { trust, tls: tls.map(Arc::new) })
 }
 
 /// Returns the registry of the installed capabilities, without those that need a store, such as standing approvals.

@@ -9,7 +9,13 @@ use countersign_conversation::runtime::sweeper::Rounds;
 use countersign_slack::{missing_scopes::MissingScopes, socket_health::SocketHealth};
 use tokio::sync::watch;
 
-use super::{mail::probe::MailProbe, readiness::Readiness, services::Services, supervision::Supervision, telemetry};
+use super::{
+    mail::probe::MailProbe,
+    readiness::{Readiness, Working},
+    services::Services,
+    supervision::Supervision,
+    telemetry,
+};
 
 /// The state of the Socket Mode connection.
 pub(super) type Health = watch::Receiver<SocketHealth>;
@@ -18,8 +24,8 @@ pub(super) type Health = watch::Receiver<SocketHealth>;
 ///
 /// - `/healthz` succeeds if the process runs.
 /// - `/readyz` succeeds if the store accepts writes, Slack answers and all tasks run. It also shows
-///   missing scopes, the state of the outside systems of the capabilities and that of mail; none of
-///   them makes the bot unready.
+///   parts of the store that do not accept writes, missing scopes, the state of the outside systems
+///   of the capabilities and that of mail; none of them makes the bot unready.
 /// - `/metrics` returns the metrics for Prometheus.
 pub(super) fn router(deps: HttpDeps) -> Router {
     Router::new()
@@ -49,6 +55,7 @@ pub(super) struct HttpDeps {
 }
 
 async fn metrics(State(deps): State<HttpDeps>) -> String {
+    let _ = deps.store.check().await; // it is told as metrics
     if let Some(mail) = &deps.mail {
         mail.refresh_metrics().await;
     }
@@ -70,9 +77,14 @@ async fn ready(State(deps): State<HttpDeps>) -> (StatusCode, Json<Value>) {
         Ok(what) => json!({ "ok": true, "what": what }),
         Err(what) => json!({ "ok": false, "what": what }),
     };
+    let store = match store {
+        Ok(Working { name, problems }) if problems.is_empty() => report(Ok(name)),
+        Ok(Working { name, problems }) => json!({ "ok": true, "what": name, "problems": problems }),
+        Err(what) => report(Err(what)),
+    };
     let mut body = json!({
         "ready": status == StatusCode::OK,
-        "store": report(store),
+        "store": store,
         "slack": report(slack),
         "tasks": report(tasks),
     });

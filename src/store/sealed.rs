@@ -25,7 +25,7 @@ use countersign_graph::{
     store::{
         Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
         Durability, Error, Forget, Holder, Ingested, KnownCard, Lease, Posted, QueuedMessage, Register, Saved, Sent,
-        Seq, StepRecord, Store, Then, ThreadSummary, Unreadable, Version, Waiting,
+        Seq, StepRecord, Store, Then, ThreadSummary, Unreadable, Unwritable, Version, Waiting,
     },
 };
 use serde_json::Value;
@@ -281,7 +281,7 @@ impl Store for SealedStore {
         self.inner.is_shared()
     }
 
-    async fn probe(&self) -> Result<(), Error> {
+    async fn probe(&self) -> Result<Vec<Unwritable>, Error> {
         self.inner.probe().await
     }
 

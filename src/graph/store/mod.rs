@@ -57,7 +57,7 @@ pub use self::{
     forget::{Forget, UNFINISHED},
     lease::{Acquired, Holder, Lease, Saved, Then},
     outgoing::{Claimed, Outbound, Outgoing, Posted, Sent, ShownCard, TRIED_OFTEN, Waiting},
-    query::{ActionFilter, Backlog, Durability, KnownCard, ThreadSummary},
+    query::{ActionFilter, Backlog, Durability, KnownCard, ThreadSummary, Unwritable},
     register::{Register, TypedRegister},
     unreadable::{Unreadable, Versioned, read_versioned, why_unreadable},
 };
@@ -441,12 +441,13 @@ pub trait Store: Send + Sync + fmt::Debug {
         true
     }
 
-    /// Performs a test write and checks that a restarted process would find it.
+    /// Performs test writes and checks that a restarted process would find them. Returns the partitions that cannot be
+    /// written, if others can.
     ///
     /// # Errors
     ///
-    /// [`Error::Unavailable`], with the reason, if an acknowledged write could be lost.
-    async fn probe(&self) -> Result<(), Error>;
+    /// [`Error::Unavailable`], with the reason, if nothing can be stored, or any acknowledged write could be lost.
+    async fn probe(&self) -> Result<Vec<Unwritable>, Error>;
 
     /// Returns the name of the store, and whether its settings preserve acknowledged writes. Fails
     /// if the store isn't answering.

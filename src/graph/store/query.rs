@@ -1,8 +1,10 @@
 //! The queries of a store, and their results.
 
+use std::fmt;
+
 use countersign_core::{
     clock::Timestamp,
-    ids::{GraphName, ThreadId},
+    ids::{GraphName, Partition, ThreadId},
 };
 
 use super::{Posted, Version};
@@ -44,7 +46,7 @@ pub struct ThreadSummary {
 }
 
 /// The guarantee that the store gives for acknowledged writes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Durability {
     /// The name of the store, such as `SQLite 3.50 (countersign.sqlite)` or `Redis 7.2
     /// (127.0.0.1:6379)`.
@@ -52,6 +54,27 @@ pub struct Durability {
     /// The problems of its settings, each in one line with the right setting. If empty, no
     /// acknowledged write is lost.
     pub problems: Vec<String>,
+    /// What would keep more of it working when something fails, each in one line.
+    pub advice: Vec<String>,
+    /// Who says that no acknowledged write is lost, if the store cannot be asked.
+    pub vouched: Option<String>,
+}
+
+/// Partitions in which nothing can be stored at the moment, although others work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unwritable {
+    /// The partitions.
+    pub partitions: Vec<Partition>,
+    /// The reason, and what ends it.
+    pub why: String,
+}
+
+impl fmt::Display for Unwritable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let numbers: Vec<String> = self.partitions.iter().map(|partition| partition.number().to_string()).collect();
+        let of = if numbers.len() == 1 { "partition" } else { "partitions" };
+        write!(f, "{of} {} can't be written: {}", numbers.join(", "), self.why)
+    }
 }
 
 /// The amount of pending work.

@@ -7,24 +7,23 @@
 use std::{sync::Arc, time::Duration};
 
 use countersign_core::{
-    addresses,
     clock::{Clock as _, SystemClock},
     ids::Partition,
 };
-use countersign_graph::store::{Durability, Error};
+use countersign_graph::store::{Durability, Error, Unwritable};
 use futures_util::{TryFutureExt as _, future::BoxFuture};
-use redis::{
-    Cmd, ConnectionInfo, ErrorKind, FromRedisValue, IntoConnectionInfo as _, Pipeline, RedisError, RedisResult,
-    ServerErrorKind, Value, aio::PubSub,
-};
+use redis::{Cmd, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, ServerErrorKind, Value, aio::PubSub};
 use tokio::time::timeout;
 
 use super::{
+    address::{Access, Address},
     cluster::Cluster,
-    durability::{OpenError, Settings},
+    durability::{OpenError, Settings, Trust},
     json, keys,
+    rights::{self, Kind},
     scripts::{Call, Effect},
     server::Server,
+    trouble::Trouble,
     watch::DurabilityWatch,
 };
 
@@ -46,6 +45,7 @@ pub(super) enum Link {
 #[derive(Debug)]
 pub(super) struct Single {
     server: Server,
+    trust: Trust,
     watch: DurabilityWatch,
 }
 
@@ -62,30 +62,41 @@ pub(super) struct Look {
 
 impl Link {
     /// Connects to the server at `text`, or to the cluster that it belongs to. Several addresses name servers of one
-    /// cluster. Unless `allow_lossy` is true, the servers must be set up to keep acknowledged writes.
-    pub(super) async fn open(text: &str, allow_lossy: bool) -> Result<Self, OpenError> {
+    /// cluster. Unless writes may be lost, the servers must be set up to keep acknowledged writes.
+    pub(super) async fn open(text: &str, access: &Access) -> Result<Self, OpenError> {
         let wrong = |error: RedisError| OpenError::Url(error.category().to_owned());
-        let servers: RedisResult<Vec<ConnectionInfo>> =
-            addresses::of_each_server(text).into_iter().map(|url| url.into_connection_info()).collect();
-        let servers = servers.map_err(wrong)?;
+        let at = Address::read(text)?;
+        let access = at.access(access).map_err(OpenError::Certificates)?;
+        let servers = at.servers;
+        if let Some((master, credentials)) = at.watched {
+            let cluster = Cluster::watched(servers, master, credentials, &access).await.map_err(wrong)?;
+            Box::pin(cluster.check_at_first()).await?;
+            return Ok(Self::Cluster(cluster));
+        }
         let mut unavailable = None;
         for info in &servers {
-            let server = Server::new(info.clone()).map_err(wrong)?;
+            let server = Server::new(info.clone(), access.tls.clone()).map_err(wrong)?;
             let address = server.address();
-            match bounded(Settings::of(&server).map_err(store_error)).await {
+            match bounded(Settings::of(&server, access.trust).map_err(store_error)).await {
                 Ok(settings) if settings.is_in_cluster => {
-                    let cluster = Cluster::open(servers, allow_lossy).await.map_err(wrong)?;
+                    may_do_all(&server, Kind::Clustered).await?;
+                    let cluster = Cluster::open(servers, &access).await.map_err(wrong)?;
                     Box::pin(cluster.check_at_first()).await?;
                     return Ok(Self::Cluster(cluster));
                 }
+                Ok(settings) if settings.watches.is_some() => {
+                    return Err(OpenError::Sentinel { address, masters: settings.watches.unwrap_or_default() });
+                }
                 Ok(_) if servers.len() > 1 => return Err(OpenError::NotInCluster { address }),
                 Ok(settings) => {
-                    let (watch, found) = (DurabilityWatch::new(allow_lossy), settings.durability(&address));
+                    may_do_all(&server, Kind::Single).await?;
+                    let (watch, found) =
+                        (DurabilityWatch::new(access.trust), settings.of_master().durability(&address));
                     watch.note(&server, &found);
-                    if !found.problems.is_empty() && !allow_lossy {
+                    if !found.problems.is_empty() && access.trust != Trust::Lossy {
                         return Err(OpenError::Lossy(found));
                     }
-                    return Ok(Self::Single(Box::new(Single { server, watch })));
+                    return Ok(Self::Single(Box::new(Single { server, trust: access.trust, watch })));
                 }
                 Err(source) => unavailable = Some(OpenError::Unavailable { address, source }),
             }
@@ -244,13 +255,14 @@ impl Link {
     }
 
     /// Implements [`countersign_graph::store::Store::probe`].
-    pub(super) async fn probe(&self) -> Result<(), Error> {
+    pub(super) async fn probe(&self) -> Result<Vec<Unwritable>, Error> {
         match self {
             Self::Single(single) => {
                 single.watch.check_now(&single.server, single.durability()).await?;
                 let mut set = redis::pipe();
                 set.set(keys::probe(Partition::of("probe")), SystemClock.now().millis());
-                self.write(&set).await
+                self.write(&set).await?;
+                Ok(Vec::new())
             }
             Self::Cluster(cluster) => Box::pin(cluster.probe()).await,
         }
@@ -275,8 +287,16 @@ impl Single {
     }
 
     async fn durability(&self) -> Result<Durability, Error> {
-        let settings = bounded(Settings::of(&self.server).map_err(store_error)).await?;
-        Ok(settings.durability(&self.server.address()))
+        let settings = bounded(Settings::of(&self.server, self.trust).map_err(store_error)).await?;
+        Ok(settings.of_master().durability(&self.server.address()))
+    }
+}
+
+/// Checks that the user of a server has all rights that are needed.
+async fn may_do_all(server: &Server, kind: Kind) -> Result<(), OpenError> {
+    match bounded(rights::missing(server, kind).map_err(store_error)).await {
+        Ok(Some(missing)) => Err(OpenError::Rights { address: server.address(), missing }),
+        _ => Ok(()), // what follows tells it if the server does not answer
     }
 }
 
@@ -292,7 +312,13 @@ async fn bounded<T>(call: impl Future<Output = Result<T, Error>>) -> Result<T, E
 
 /// Converts an error, which may be temporary unless the data is corrupt.
 fn store_error(error: RedisError) -> Error {
-    if is_corrupt(&error) { Error::Corrupt { what: error.to_string() } } else { Error::Unavailable(Box::new(error)) }
+    if is_corrupt(&error) {
+        return Error::Corrupt { what: error.to_string() };
+    }
+    Error::Unavailable(match Trouble::of(error) {
+        Ok(trouble) => Box::new(trouble),
+        Err(error) => Box::new(error),
+    })
 }
 
 /// Returns true for a script error or an unexpected type, which mean that the data is corrupt. What a server refuses to

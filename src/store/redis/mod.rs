@@ -25,6 +25,8 @@
 //! blobs have a TTL of their own. Nothing else expires; in particular, no audit entry, no pending action and no
 //! outgoing message does.
 //!
+//! **Valkey** is a Redis for this store.
+//!
 //! **A cluster** has the partitions on several servers, each in one hash slot. The operations do not know: they call a
 //! [`connection`], which knows one server or a [`cluster`].
 //!
@@ -35,6 +37,7 @@
 //! dies, another one has to find and claim its entries (`XAUTOCLAIM`), in addition to the lease,
 //! which is needed anyway. A sorted set of times needs no such second recovery mechanism.
 
+pub mod address;
 mod agenda;
 mod aside;
 mod cluster;
@@ -55,8 +58,10 @@ mod lease;
 mod outbox;
 mod reading;
 mod remembered;
+mod rights;
 mod scripts;
 mod server;
+mod trouble;
 mod watch;
 
 use std::time::Duration;
@@ -71,12 +76,13 @@ use countersign_graph::{
     store::{
         Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
         Durability, Error, Forget, Holder, Ingested, KnownCard, Lease, Posted, QueuedMessage, Register, Saved, Sent,
-        Seq, StepRecord, Store, Then, ThreadSummary, Unreadable, Version, Waiting,
+        Seq, StepRecord, Store, Then, ThreadSummary, Unreadable, Unwritable, Version, Waiting,
     },
 };
 use serde_json::Value;
 
 use self::{
+    address::Access,
     agenda::Agenda,
     commit::{Approvals, AuditHeads, Joined},
     connection::Link,
@@ -112,14 +118,18 @@ const LAYOUT_VERSION: u32 = 3;
 
 impl RedisStore {
     /// Connects to the server at `url`, or to the cluster of the servers at several addresses with commas between them.
-    /// Unless `allow_lossy` is true, each server must be set up to keep acknowledged writes.
+    /// Unless writes may be lost, each server must be set up to keep those that it acknowledged.
     ///
     /// # Errors
     ///
     /// [`OpenError::Lossy`] lists every unsafe setting with the value it needs; see [`OpenError`] for the others.
-    pub async fn open(url: &str, allow_lossy: bool) -> Result<Self, OpenError> {
-        let link = Link::open(url, allow_lossy).await?;
+    pub async fn open(url: &str, access: &Access) -> Result<Self, OpenError> {
+        let link = Link::open(url, access).await?;
         let unavailable = |source| OpenError::Unavailable { address: link.address(), source };
+        let durability = link.durability().await.map_err(unavailable)?;
+        for line in durability.problems.iter().chain(&durability.vouched).chain(&durability.advice) {
+            tracing::warn!("{}: {line}", durability.name);
+        }
         if check_layout(&link).await? != Some(LAYOUT_VERSION) {
             let mut set = redis::pipe();
             set.set(keys::layout(), LAYOUT_VERSION);
@@ -135,8 +145,8 @@ impl RedisStore {
     /// # Errors
     ///
     /// As [`Self::open`].
-    pub async fn open_to_read(url: &str, allow_lossy: bool) -> Result<Self, OpenError> {
-        let link = Link::open(url, allow_lossy).await?;
+    pub async fn open_to_read(url: &str, access: &Access) -> Result<Self, OpenError> {
+        let link = Link::open(url, access).await?;
         check_layout(&link).await?;
         Ok(Self::with(link))
     }
@@ -437,7 +447,7 @@ impl Store for RedisStore {
         aside::list(self, limit).await
     }
 
-    async fn probe(&self) -> Result<(), Error> {
+    async fn probe(&self) -> Result<Vec<Unwritable>, Error> {
         self.link.probe().await
     }
 

@@ -19,12 +19,15 @@ use std::{
 };
 
 use redis::{
-    AsyncConnectionConfig, Client, Cmd, ConnectionInfo, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult,
+    AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, ErrorKind, FromRedisValue, Pipeline,
+    RedisError, RedisResult,
     aio::{MultiplexedConnection, PubSub},
 };
-use tokio::{sync::Mutex, time::timeout};
+use rustls::{ClientConfig, pki_types::ServerName};
+use tokio::{net::TcpStream, sync::Mutex, time::timeout};
+use tokio_rustls::{TlsConnector, client::TlsStream};
 
-use super::{keys::HINTS, scripts::Call};
+use super::{keys::HINTS, scripts::Call, trouble};
 
 /// The time limit for opening a connection.
 pub(super) const CONNECT_LIMIT: Duration = Duration::from_secs(2);
@@ -36,6 +39,9 @@ const MAX_QUEUED_COMMANDS: usize = 1024;
 /// A server.
 pub(super) struct Server {
     client: Client,
+    /// The certificates, if the connections are encrypted. The crate's own TLS trusts no other certificates than those of a
+    /// file, and loads them for each connection.
+    tls: Option<Arc<ClientConfig>>,
     shared: Mutex<Option<Arc<MultiplexedConnection>>>,
     /// The number of connections opened so far.
     made: AtomicU64,
@@ -47,8 +53,8 @@ impl Server {
     /// # Errors
     ///
     /// Fails if the address is invalid. The error does not contain the password.
-    pub(super) fn new(info: ConnectionInfo) -> RedisResult<Self> {
-        Ok(Self { client: Client::open(info)?, shared: Mutex::new(None), made: AtomicU64::new(0) })
+    pub(super) fn new(info: ConnectionInfo, tls: Option<Arc<ClientConfig>>) -> RedisResult<Self> {
+        Ok(Self { client: Client::open(info)?, tls, shared: Mutex::new(None), made: AtomicU64::new(0) })
     }
 
     /// Returns the number of connections opened so far. If it changes, the server at the other end
@@ -60,6 +66,11 @@ impl Server {
     /// Returns the server's host and port.
     pub(super) fn address(&self) -> String {
         self.client.get_connection_info().addr().to_string()
+    }
+
+    /// Returns the name of the user.
+    pub(super) fn user(&self) -> String {
+        self.client.get_connection_info().redis_settings().username().unwrap_or("default").to_owned()
     }
 
     /// Runs a script, and loads it first if the server does not have it.
@@ -92,14 +103,20 @@ impl Server {
 
     /// Opens a connection of its own, which receives the hints of the scripts.
     pub(super) fn subscriber(&self) -> impl Future<Output = RedisResult<PubSub>> + Send + use<> {
-        let client = self.client.clone();
+        let (client, tls) = (self.client.clone(), self.tls.clone());
         async move {
             let subscribed = timeout(CONNECT_LIMIT, async {
-                let mut connection = client.get_async_pubsub().await?;
+                let mut connection = match tls {
+                    None => client.get_async_pubsub().await?,
+                    Some(tls) => {
+                        let info = client.get_connection_info();
+                        PubSub::new(info.redis_settings(), encrypted(info.addr(), tls).await?).await?
+                    }
+                };
                 connection.subscribe(HINTS).await?;
                 Ok(connection)
             });
-            subscribed.await.unwrap_or_else(|_| Err((ErrorKind::Io, "the server does not answer in time").into()))
+            subscribed.await.unwrap_or_else(|_| Err(not_in_time()))
         }
     }
 
@@ -109,7 +126,19 @@ impl Server {
             .set_connection_timeout(Some(CONNECT_LIMIT))
             .set_response_timeout(Some(RESPONSE_LIMIT))
             .set_pipeline_buffer_size(MAX_QUEUED_COMMANDS);
-        let connection = self.client.get_multiplexed_async_connection_with_config(&config).await?;
+        let connection = match &self.tls {
+            None => self.client.get_multiplexed_async_connection_with_config(&config).await?,
+            Some(tls) => {
+                let info = self.client.get_connection_info();
+                let connected = timeout(CONNECT_LIMIT, async {
+                    let stream = encrypted(info.addr(), Arc::clone(tls)).await?;
+                    MultiplexedConnection::new_with_config(info.redis_settings(), stream, config).await
+                });
+                let (connection, driver) = connected.await.unwrap_or_else(|_| Err(not_in_time()))?;
+                tokio::spawn(driver); // it ends with the connection
+                connection
+            }
+        };
         self.made.fetch_add(1, Ordering::SeqCst);
         Ok(connection)
     }
@@ -141,6 +170,23 @@ impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server").field("address", &self.address()).finish_non_exhaustive()
     }
+}
+
+/// Opens an encrypted connection.
+async fn encrypted(address: &ConnectionAddr, tls: Arc<ClientConfig>) -> RedisResult<TlsStream<TcpStream>> {
+    let ConnectionAddr::Tcp(host, port) = address else {
+        return Err((ErrorKind::InvalidClientConfig, "only TCP connections are encrypted").into());
+    };
+    let name = ServerName::try_from(host.clone())
+        .map_err(|_| (ErrorKind::InvalidClientConfig, "a certificate cannot be for a host of this name"))?;
+    let stream = TcpStream::connect((host.as_str(), *port)).await?;
+    stream.set_nodelay(true)?;
+    let encrypted = TlsConnector::from(tls).connect(name, stream).await;
+    encrypted.map_err(|error| trouble::of_handshake(error, host))
+}
+
+fn not_in_time() -> RedisError {
+    (ErrorKind::Io, "the server does not answer in time").into()
 }
 
 /// Returns true if an error means that the connection can no longer be used.

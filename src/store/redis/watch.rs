@@ -11,7 +11,7 @@ use countersign_graph::store::{Durability, Error};
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
-use super::server::Server;
+use super::{durability::Trust, server::Server};
 
 /// The interval between checks of the settings.
 const CHECK_EVERY: Duration = Duration::from_secs(15);
@@ -22,8 +22,7 @@ const CHECK_EVERY_WHILE_LOSSY: Duration = Duration::from_secs(1);
 /// A watch on the settings of a server, with the result of the last check.
 #[derive(Debug)]
 pub(super) struct DurabilityWatch {
-    /// True if unsafe settings are accepted.
-    allow_lossy: bool,
+    trust: Trust,
     last: Mutex<LastCheck>,
 }
 
@@ -44,8 +43,8 @@ struct LossyServer(Vec<String>);
 
 impl DurabilityWatch {
     /// Creates a watch. The settings have not been checked.
-    pub(super) fn new(allow_lossy: bool) -> Self {
-        Self { allow_lossy, last: Mutex::default() }
+    pub(super) fn new(trust: Trust) -> Self {
+        Self { trust, last: Mutex::default() }
     }
 
     /// Checks, before an operation, that the server is known to preserve acknowledged writes. `look` reads its settings.
@@ -54,7 +53,7 @@ impl DurabilityWatch {
         server: &Server,
         look: impl FnOnce() -> BoxFuture<'a, Result<Durability, Error>>,
     ) -> Result<(), Error> {
-        if self.allow_lossy {
+        if self.trust == Trust::Lossy {
             return Ok(());
         }
         if self.is_due(server) {
@@ -69,7 +68,8 @@ impl DurabilityWatch {
         server: &Server,
         look: impl FnOnce() -> BoxFuture<'a, Result<Durability, Error>>,
     ) -> Result<(), Error> {
-        if self.allow_lossy || self.last.lock().is_ok_and(|last| last.connection == server.connections_made()) {
+        if self.trust == Trust::Lossy || self.last.lock().is_ok_and(|last| last.connection == server.connections_made())
+        {
             return Ok(());
         }
         Box::pin(self.check_now(server, look())).await?;
@@ -90,7 +90,7 @@ impl DurabilityWatch {
         match &checked {
             Ok(found) => {
                 let before = self.note(server, found);
-                if found.problems.is_empty() != before.is_empty() && !self.allow_lossy {
+                if found.problems.is_empty() != before.is_empty() && self.trust != Trust::Lossy {
                     log_change(found);
                 }
             }
@@ -108,11 +108,6 @@ impl DurabilityWatch {
         let problems = found.problems.clone();
         let now = LastCheck { at: Some(Instant::now()), connection: server.connections_made(), problems };
         self.last.lock().map(|mut last| std::mem::replace(&mut *last, now).problems).unwrap_or_default()
-    }
-
-    /// Returns true if the last check found nothing that may lose acknowledged writes, or if that is accepted.
-    pub(super) fn is_safe(&self) -> bool {
-        self.allow_lossy || self.outcome().is_ok()
     }
 
     /// Returns true if a check is due. Of several concurrent callers, only one gets this answer.

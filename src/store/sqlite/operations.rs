@@ -14,7 +14,7 @@ use countersign_graph::{
     store::{
         Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
         Durability, Error, Forget, Holder, Ingested, KnownCard, Lease, Posted, QueuedMessage, Register, Saved, Sent,
-        Seq, StepRecord, Store, Then, ThreadSummary, Unreadable, Version, Waiting,
+        Seq, StepRecord, Store, Then, ThreadSummary, Unreadable, Unwritable, Version, Waiting,
     },
 };
 use serde_json::Value;
@@ -373,7 +373,7 @@ impl Store for SqliteStore {
         false // it locks its file
     }
 
-    async fn probe(&self) -> Result<(), Error> {
+    async fn probe(&self) -> Result<Vec<Unwritable>, Error> {
         let clock = self.clock.now();
         let write = move |connection: &Connection<'_>| {
             const SQL: &str = "INSERT OR REPLACE INTO probe (id, at) VALUES (1, ?1)";
@@ -386,7 +386,7 @@ impl Store for SqliteStore {
             connection.statement("SELECT at FROM probe WHERE id = 1")?.query_row([], |row| row.get::<_, i64>(0))
         };
         match self.readers.run(move |connection| Ok(read(connection)?)).await? {
-            found if found >= clock.0 => Ok(()),
+            found if found >= clock.0 => Ok(Vec::new()),
             found => Err(Error::Unavailable(format!("what was written is not there: {found} for {}", clock.0).into())),
         }
     }
@@ -405,6 +405,6 @@ impl Store for SqliteStore {
         if synchronous < 2 {
             problems.push(format!("synchronous is {synchronous}; it has to be 2 (FULL)"));
         }
-        Ok(Durability { name: self.name.clone(), problems })
+        Ok(Durability { name: self.name.clone(), problems, ..Durability::default() })
     }
 }

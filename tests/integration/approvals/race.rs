@@ -13,7 +13,7 @@ use countersign::{
 use tokio::sync::Barrier;
 
 use super::racer::{self, Heard, Press, approvals, card, press};
-use crate::support::redis::RedisServer;
+use crate::support::redis::{LOSSY, RedisServer};
 
 /// How often two press.
 pub(super) const ROUNDS: u32 = 1_000;
@@ -97,7 +97,7 @@ async fn on_sqlite_one_of_two_presses_counts() {
 async fn on_redis_one_of_two_processes_counts() {
     // Nothing crashes here, so nothing has to wait for the disk.
     let server = RedisServer::start_with(&["--appendfsync", "everysec"]).await;
-    let store: Arc<dyn Store> = Arc::new(RedisStore::open(&server.url(), true).await.unwrap());
+    let store: Arc<dyn Store> = Arc::new(RedisStore::open(&server.url(), &LOSSY).await.unwrap());
     for round in 0..ROUNDS {
         racer::publish(store.clone(), round).await;
     }

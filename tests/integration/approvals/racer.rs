@@ -32,7 +32,7 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
 use super::race::ROUNDS;
-use crate::stores::fixture;
+use crate::{stores::fixture, support::redis::LOSSY};
 
 /// Where Redis is. Without it the process is none.
 const URL: &str = "RACER_URL";
@@ -201,7 +201,7 @@ async fn the_process_that_presses() {
     let environment = environment();
     let Some(url) = environment.get(URL) else { return };
     let side: usize = environment[SIDE].parse().unwrap();
-    let store = RedisStore::open(url, true).await.unwrap();
+    let store = RedisStore::open(url, &LOSSY).await.unwrap();
     let inbox = approvals(Arc::new(store), Arc::new(SystemClock)).await;
     let client = redis::Client::open(url.as_str()).unwrap();
     let mut meeting = client.get_multiplexed_async_connection().await.unwrap();

@@ -12,7 +12,7 @@ use secrecy::SecretString;
 
 use crate::support::{
     bot::{Setup, TestBot},
-    redis::RedisServer,
+    redis::{LOSSY, RedisServer},
 };
 
 /// Where a bot keeps its threads.
@@ -61,7 +61,7 @@ impl Kept {
     pub(super) async fn open(&self, bot: &TestBot) -> Arc<dyn Store> {
         match self {
             Self::InSqlite => Arc::new(SqliteStore::open(&bot.config.store.path, Arc::new(bot.clock.clone())).unwrap()),
-            Self::InRedis(server) => Arc::new(RedisStore::open(&server.url(), true).await.unwrap()),
+            Self::InRedis(server) => Arc::new(RedisStore::open(&server.url(), &LOSSY).await.unwrap()),
         }
     }
 

@@ -16,7 +16,7 @@ use super::{
     process::{Process, serve},
     script::World,
 };
-use crate::support::redis::RedisServer;
+use crate::support::redis::{CHECKED, RedisServer};
 
 const THREADS: usize = 10;
 const TROUBLES: usize = 6;
@@ -79,7 +79,7 @@ async fn two_bots_of_which_one_dies_or_freezes_do_everything_once() {
         sleep(Duration::from_millis(20)).await;
     }
 
-    let store = RedisStore::open(&server.url(), false).await.unwrap();
+    let store = RedisStore::open(&server.url(), &CHECKED).await.unwrap();
     while store.backlog().await.unwrap() != Backlog::default() {
         assert!(Instant::now() < deadline, "something is left to do (seed {seed}): {:?}", store.backlog().await);
         sleep(Duration::from_millis(20)).await;

@@ -30,7 +30,10 @@ use super::{
     process::{Process, serve},
     synced,
 };
-use crate::support::bot::{eventually, well_mannered};
+use crate::support::{
+    bot::{eventually, well_mannered},
+    redis::CHECKED,
+};
 
 /// How long a dialogue may take, its interruption included. Generous: many run at a time.
 const DIALOGUE: Duration = Duration::from_secs(60);
@@ -61,7 +64,7 @@ impl Kept {
     pub(super) async fn open(&self) -> Arc<dyn Store> {
         match self {
             Self::Sqlite(path) => Arc::new(SqliteStore::open(path, Arc::new(SystemClock)).unwrap()),
-            Self::Redis(url) => Arc::new(RedisStore::open(url, false).await.unwrap()),
+            Self::Redis(url) => Arc::new(RedisStore::open(url, &CHECKED).await.unwrap()),
         }
     }
 

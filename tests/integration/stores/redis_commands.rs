@@ -16,7 +16,7 @@ use super::{
     fixture::*,
     redis::{Redis, open, pass},
 };
-use crate::support::redis::RedisServer;
+use crate::support::redis::{CHECKED, RedisServer};
 
 /// The interval between two sweeps.
 const SWEEP: Duration = Duration::from_millis(250);
@@ -149,7 +149,7 @@ async fn a_server_that_forbids_to_publish_loses_nothing() {
     let_in.arg(&["SETUSER", "ana", "on", ">sesame", "~*", "resetchannels", "+@all"]);
     let_in.query_async::<()>(&mut server.connection().await).await.unwrap();
     let url = format!("redis://ana:sesame@127.0.0.1:{}", server.port());
-    let store = RedisStore::open(&url, false).await.unwrap();
+    let store = RedisStore::open(&url, &CHECKED).await.unwrap();
     assert!(!is_anything_due(&store).await);
     store.ingest(&delivery(&thread(1), "hello", true, &["k"], SystemClock.now())).await.unwrap();
     assert!(is_anything_due(&store).await);

@@ -15,7 +15,7 @@ use tokio::{
     net::TcpStream,
 };
 
-use super::ports::free_port;
+use super::{certificates::make_certificates, ports::free_port};
 
 /// How long a server may take until it answers.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -51,7 +51,7 @@ impl Dovecot {
         let directory = tempfile::tempdir().expect("a temporary directory");
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
         if is_encrypted {
-            make_certificates(directory.path());
+            make_certificates(directory.path(), "DNS:localhost");
         }
         let mut server = Self { port: 0, encrypted: None, process: None, directory };
         for _ in 0..PORTS {
@@ -205,20 +205,6 @@ service imap-login {{
 }}
 {own_user}"#
     )
-}
-
-/// Makes an authority, and a certificate of it for `localhost`.
-fn make_certificates(path: &Path) {
-    let make = |arguments: &str| {
-        let made = Command::new("openssl").args(arguments.split(' ')).current_dir(path).output();
-        let made = made.unwrap_or_else(|error| panic!("cannot start openssl ({error}), which comes with dovecot"));
-        assert!(made.status.success(), "openssl {arguments}: {}", String::from_utf8_lossy(&made.stderr));
-    };
-    fs::write(path.join("leaf.cnf"), "subjectAltName=DNS:localhost\nbasicConstraints=CA:FALSE\n").expect("it is ours");
-    let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
-    make(&format!("req -x509 {key} -keyout ca.key -out ca.pem -days 2 -subj /CN=Test"));
-    make(&format!("req {key} -keyout server.key -out server.csr -subj /CN=localhost"));
-    make("x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile leaf.cnf -out server.pem");
 }
 
 /// The settings without which only root can start it.

@@ -7,10 +7,15 @@ use std::{
     time::{Duration, Instant},
 };
 
+use countersign::store::redis::{address::Access, durability::Trust};
 use tempfile::TempDir;
 
 use super::ports::free_port;
 
+/// Servers that must show that they lose nothing.
+pub(crate) const CHECKED: Access = Access { trust: Trust::Checked, tls: None };
+/// Servers that may lose what they acknowledge.
+pub(crate) const LOSSY: Access = Access { trust: Trust::Lossy, tls: None };
 /// How long a server may take until it answers.
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// How often another port is tried.

@@ -41,8 +41,14 @@ pub(crate) struct Node {
 impl RedisCluster {
     /// Starts a cluster whose masters have so many replicas each. A server that is silent for `timeout` counts as failed.
     pub(crate) async fn start(replicas: usize, timeout: Duration) -> Self {
+        Self::start_with(replicas, timeout, |_| Vec::new()).await
+    }
+
+    /// Starts a cluster whose servers have further settings.
+    pub(crate) async fn start_with(replicas: usize, timeout: Duration, more: impl Fn(usize) -> Vec<String>) -> Self {
         let timeout = timeout.as_millis().to_string();
-        let servers = (0..MASTERS * (1 + replicas)).map(async |_| {
+        let servers = (0..MASTERS * (1 + replicas)).map(async |n| {
+            let more = more(n);
             let bus = free_port().to_string();
             let settings = [
                 ["--cluster-enabled", "yes"],
@@ -51,7 +57,9 @@ impl RedisCluster {
                 ["--cluster-require-full-coverage", "no"],
                 ["--repl-diskless-sync-delay", "0"],
             ];
-            (RedisServer::start_with(settings.as_flattened()).await, bus)
+            let more = more.iter().map(String::as_str);
+            let settings: Vec<&str> = settings.as_flattened().iter().copied().chain(more).collect();
+            (RedisServer::start_with(&settings).await, bus)
         });
         let (servers, buses): (Vec<_>, Vec<_>) = join_all(servers).await.into_iter().unzip();
         let cluster = Self { servers };

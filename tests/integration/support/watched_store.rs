@@ -10,7 +10,8 @@ use countersign::{
         store::{
             Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
             Destination, Durability, Error, Forget, Holder, Ingested, KnownCard, Lease, Posted, QueuedMessage,
-            Register, Saved, Sent, Seq, StepRecord, Store, Then, ThreadSummary, Unreadable, Version, Waiting,
+            Register, Saved, Sent, Seq, StepRecord, Store, Then, ThreadSummary, Unreadable, Unwritable, Version,
+            Waiting,
         },
     },
     ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
@@ -341,7 +342,7 @@ impl<W: Watch> Store for WatchedStore<W> {
         self.inner.unreadable(limit).await
     }
 
-    async fn probe(&self) -> Result<(), Error> {
+    async fn probe(&self) -> Result<Vec<Unwritable>, Error> {
         self.inner.probe().await
     }
 

@@ -22,7 +22,8 @@ use tokio::{sync::Semaphore, time::sleep};
 
 use super::{
     super::{
-        durability::Settings,
+        address::Access,
+        durability::{Settings, Trust},
         scripts::Call,
         server::{Server, has_failed},
         watch::DurabilityWatch,
@@ -43,8 +44,13 @@ pub(super) struct Member {
     /// A number that no other member has.
     serial: u64,
     server: Server,
+    trust: Trust,
     /// The watch on its settings.
     pub(super) watch: DurabilityWatch,
+    /// True if its address is what other servers say, and not that of the setting.
+    is_announced: bool,
+    /// The number of the connection with which the Sentinels named it as the master; 0 if they have not.
+    identified: AtomicU64,
     has_replicas: AtomicBool,
     /// The reason, if the server is away.
     away: Mutex<Option<RedisError>>,
@@ -68,15 +74,18 @@ impl Member {
     pub(super) fn new(
         info: ConnectionInfo,
         serial: u64,
-        allow_lossy: bool,
+        access: &Access,
         losses: &Arc<AtomicU64>,
     ) -> RedisResult<Self> {
-        let server = Server::new(info)?;
+        let server = Server::new(info, access.tls.clone())?;
         Ok(Self {
             address: server.address(),
             serial,
             server,
-            watch: DurabilityWatch::new(allow_lossy),
+            trust: access.trust,
+            watch: DurabilityWatch::new(access.trust),
+            is_announced: false,
+            identified: AtomicU64::new(0),
             has_replicas: AtomicBool::new(false),
             away: Mutex::default(),
             losses: Arc::clone(losses),
@@ -85,11 +94,16 @@ impl Member {
         })
     }
 
+    /// Notes that its address is what other servers say.
+    pub(super) fn announced(self) -> Self {
+        Self { is_announced: true, ..self }
+    }
+
     /// Creates a member that is not called.
     #[cfg(test)]
     pub(super) fn for_test(address: &str) -> Arc<Self> {
         let info = redis::IntoConnectionInfo::into_connection_info(format!("redis://{address}")).unwrap();
-        Arc::new(Self::new(info, 0, false, &Arc::default()).unwrap())
+        Arc::new(Self::new(info, 0, &Access::default(), &Arc::default()).unwrap())
     }
 
     /// Returns the host and port.
@@ -110,6 +124,17 @@ impl Member {
     /// Notes whether replicas may take over from this master.
     pub(super) fn set_has_replicas(&self, has_replicas: bool) {
         self.has_replicas.store(has_replicas, Ordering::Relaxed);
+    }
+
+    /// Notes that the Sentinels name it as the master.
+    pub(super) fn identify(&self) {
+        self.identified.store(self.server.connections_made(), Ordering::SeqCst);
+    }
+
+    /// Returns true if the Sentinels have named it as the master since the last connection was opened.
+    pub(super) fn is_identified(&self) -> bool {
+        let made = self.server.connections_made();
+        made > 0 && self.identified.load(Ordering::SeqCst) == made
     }
 
     /// Returns true if the server is away.
@@ -166,7 +191,7 @@ impl Member {
     /// Reads the settings of this server.
     pub(super) async fn settings(self: &Arc<Self>) -> Result<Settings, Fault> {
         self.check_presence()?;
-        self.noted(Settings::of(&self.server).await)
+        self.noted(Settings::of(&self.server, self.trust).await)
     }
 
     /// Sends a request on the connection that calls share.
@@ -178,8 +203,17 @@ impl Member {
     /// Returns an error if the server is away.
     fn check_presence(&self) -> Result<(), Fault> {
         match self.away.lock().ok().and_then(|away| away.clone()) {
-            Some(source) => Err(Fault::Away { address: self.address.clone(), source }),
+            Some(source) => Err(self.away_for(source)),
             None => Ok(()),
+        }
+    }
+
+    /// Returns the fault of a server that cannot be reached.
+    fn away_for(&self, source: RedisError) -> Fault {
+        let address = self.address.clone();
+        match self.is_announced && self.server.connections_made() == 0 {
+            true => Fault::Unreachable { address, source },
+            false => Fault::Away { address, source },
         }
     }
 
@@ -192,6 +226,7 @@ impl Member {
             // A connection that was closed may be made again.
             if error.is_io_error() && (error.is_connection_refusal() || !error.is_connection_dropped()) {
                 self.goes_away(&error);
+                return self.away_for(error);
             }
             Fault::Server { address: self.address.clone(), source: error }
         })

@@ -14,6 +14,8 @@
 //! ([`super::keys::absent`]), so that none begins before the slot has arrived. Single commands are answered meanwhile,
 //! by whichever server has the key.
 //!
+//! **A master that Sentinels watch** is a cluster with one master ([`sentinels`]): it and its replicas are told by them.
+//!
 //! The crate's own client for clusters was rejected: it repeats requests whose answer was lost, though they may have been
 //! executed, and has one connection to each server, on which a write that waits for a replica would hold up the others.
 
@@ -23,6 +25,7 @@ mod fault;
 mod member;
 mod replicas;
 mod route;
+mod sentinels;
 mod settings;
 mod slots;
 mod topology;
@@ -44,8 +47,11 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
+use super::address::Access;
+
 use self::{
     member::Member,
+    sentinels::{Sentinels, Watched},
     topology::{Topology, View},
 };
 
@@ -59,11 +65,12 @@ const OTHER_VIEWS: Duration = Duration::from_millis(100);
 /// A cluster.
 #[derive(Debug)]
 pub(super) struct Cluster {
-    /// The servers of the setting, which are asked if no other answers.
+    /// The servers of the setting, which are asked if no other answers. None if there are Sentinels.
     seeds: Vec<Arc<Member>>,
+    sentinels: Option<Sentinels>,
     /// The connection settings that all servers share: everything but the address.
     credentials: ConnectionInfo,
-    allow_lossy: bool,
+    access: Access,
     topology: RwLock<Arc<Topology>>,
     /// The time of the last look at the cluster.
     looked_at: Mutex<Option<Instant>>,
@@ -79,16 +86,41 @@ impl Cluster {
     /// # Errors
     ///
     /// Fails if an address is invalid.
-    pub(super) async fn open(seeds: Vec<ConnectionInfo>, allow_lossy: bool) -> RedisResult<Arc<Self>> {
+    pub(super) async fn open(seeds: Vec<ConnectionInfo>, access: &Access) -> RedisResult<Arc<Self>> {
         let Some(credentials) = seeds.first().cloned() else {
             return Err((ErrorKind::InvalidClientConfig, "no address").into());
         };
+        Self::new(seeds, None, credentials, access).await
+    }
+
+    /// Connects to the master that these Sentinels watch.
+    ///
+    /// # Errors
+    ///
+    /// Fails if an address is invalid.
+    pub(super) async fn watched(
+        sentinels: Vec<ConnectionInfo>,
+        master: String,
+        credentials: ConnectionInfo,
+        access: &Access,
+    ) -> RedisResult<Arc<Self>> {
+        let sentinels = Sentinels::new(master, sentinels, access.tls.as_ref())?;
+        Self::new(Vec::new(), Some(sentinels), credentials, access).await
+    }
+
+    async fn new(
+        seeds: Vec<ConnectionInfo>,
+        sentinels: Option<Sentinels>,
+        credentials: ConnectionInfo,
+        access: &Access,
+    ) -> RedisResult<Arc<Self>> {
         let (created, losses) = (AtomicU64::new(seeds.len() as u64), Arc::<AtomicU64>::default());
         let seeds = seeds.into_iter().enumerate();
-        let seeds = seeds.map(|(serial, info)| Member::new(info, serial as u64, allow_lossy, &losses).map(Arc::new));
+        let seeds = seeds.map(|(serial, info)| Member::new(info, serial as u64, access, &losses).map(Arc::new));
         let seeds = seeds.collect::<RedisResult<_>>()?;
         let (topology, looked_at) = (RwLock::default(), Mutex::default());
-        let cluster = Arc::new(Self { seeds, credentials, allow_lossy, topology, looked_at, created, losses });
+        let access = access.clone();
+        let cluster = Arc::new(Self { seeds, sentinels, credentials, access, topology, looked_at, created, losses });
         cluster.refresh().await;
         Ok(cluster)
     }
@@ -100,7 +132,10 @@ impl Cluster {
         if servers.is_empty() {
             servers.extend(self.seeds.iter().map(|seed| seed.address()));
         }
-        servers.join(", ")
+        match (&self.sentinels, servers.is_empty()) {
+            (Some(sentinels), true) => sentinels.addresses(),
+            _ => servers.join(", "),
+        }
     }
 
     /// Returns the number of times that any server went away.
@@ -144,10 +179,10 @@ impl Cluster {
         let topology = self.topology();
         let known = topology.members().chain(&self.seeds).find(|member| member.address() == address);
         known.cloned().unwrap_or_else(|| {
-            let info = self.credentials.clone().set_addr(at(self.credentials.addr(), address));
+            let info = self.credentials.clone().set_addr(at(address));
             let serial = self.created.fetch_add(1, Ordering::SeqCst);
-            let member = Member::new(info, serial, self.allow_lossy, &self.losses);
-            Arc::new(member.expect("only the address differs from that of a seed"))
+            let member = Member::new(info, serial, &self.access, &self.losses);
+            Arc::new(member.expect("only the address differs from that of a seed").announced())
         })
     }
 
@@ -163,16 +198,36 @@ impl Cluster {
         if looked_at.is_some_and(|at| at.elapsed() < LOOK_EVERY) {
             return;
         }
-        let known: Vec<_> = self.topology().members().cloned().collect();
-        let mut views = views_of(&known).await;
-        if views.is_empty() {
-            views = views_of(&self.seeds).await;
-        }
+        let topology = match &self.sentinels {
+            Some(sentinels) => sentinels.ask().await.ok().map(|watched| self.topology_of(&watched)),
+            None => self.asked().await,
+        };
         *looked_at = Some(Instant::now());
-        if views.is_empty() {
-            return;
+        if let Some(topology) = topology {
+            self.set_topology(topology);
         }
-        let topology = Topology::of(&views, |address| self.member(address));
+    }
+
+    /// Asks the servers for their topology, as far as they answer.
+    async fn asked(&self) -> Option<Topology> {
+        let named = self.access.tls.is_some();
+        let before = self.topology();
+        let known: Vec<_> = before.members().cloned().collect();
+        let mut views = views_of(&known, named).await;
+        // A server of another cluster may answer at an address that means another one there.
+        views.retain(|view| view.own_id().is_none_or(|id| before.has_id(id)));
+        if views.is_empty() {
+            views = views_of(&self.seeds, named).await;
+        }
+        (!views.is_empty()).then(|| Topology::of(&views, |address| self.member(address)))
+    }
+
+    fn topology_of(&self, watched: &Watched) -> Topology {
+        let replicas = watched.replicas.iter().map(|address| self.member(address));
+        Topology::of_one(self.member(&watched.master), replicas.collect())
+    }
+
+    fn set_topology(&self, topology: Topology) {
         for master in topology.masters() {
             master.member.set_has_replicas(master.is_followed);
         }
@@ -183,12 +238,12 @@ impl Cluster {
 }
 
 /// Returns the views that these servers have of the cluster. Once one has answered, the others have little time left.
-async fn views_of(members: &[Arc<Member>]) -> Vec<View> {
+async fn views_of(members: &[Arc<Member>], named: bool) -> Vec<View> {
     let mut ask = redis::pipe();
     ask.cmd("CLUSTER").arg("NODES").cmd("CLUSTER").arg("SLOTS");
     let asked = members.iter().map(async |member| {
         let (nodes, slots): (String, Value) = member.ask(&ask).await.ok()?;
-        Some(View::read(&nodes, slots, member.address()))
+        Some(View::read(&nodes, slots, member.address(), named))
     });
     let mut asked: FuturesUnordered<_> = asked.collect();
     let (mut until, mut views) = (Instant::now() + FIRST_VIEW, Vec::new());
@@ -201,14 +256,8 @@ async fn views_of(members: &[Arc<Member>]) -> Vec<View> {
     views
 }
 
-/// Returns the address of another server of the same kind, given its host and port.
-fn at(of_seed: &ConnectionAddr, address: &str) -> ConnectionAddr {
+/// Returns the address of a server, given its host and port.
+fn at(address: &str) -> ConnectionAddr {
     let (host, port) = address.rsplit_once(':').unwrap_or((address, ""));
-    let (host, port) = (host.to_owned(), port.parse().unwrap_or(6379));
-    match of_seed.clone() {
-        ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
-            ConnectionAddr::TcpTls { host, port, insecure, tls_params }
-        }
-        _ => ConnectionAddr::Tcp(host, port),
-    }
+    ConnectionAddr::Tcp(host.to_owned(), port.parse().unwrap_or(6379))
 }

@@ -64,7 +64,15 @@ pub(super) fn ask_for_replicas(request: &mut Pipeline) {
 /// Reads the answer to [`ask_for_replicas`].
 pub(super) fn read_replicas(mut answers: impl Iterator<Item = Value>) -> Confirmation {
     let role: Option<(String, i64, Vec<Value>)> = answers.next().and_then(|role| redis::from_redis_value(role).ok());
-    let id: Option<String> = answers.next().and_then(|id| redis::from_redis_value(id).ok());
+    let id = answers.next();
+    if let (Some((role, _, following)), true) = (&role, id.as_ref().is_some_and(is_in_no_cluster)) {
+        return match (role == "master", following.is_empty()) {
+            (true, true) => Confirmation::Complete,
+            (true, false) => Confirmation::Open,
+            (false, _) => Confirmation::Missing,
+        };
+    }
+    let id: Option<String> = id.and_then(|id| redis::from_redis_value(id).ok());
     match (role, id, answers.next()) {
         (Some((role, _, following)), Some(id), Some(slots @ Value::Array(_))) if role == "master" => {
             let has_replicas = !following.is_empty() || Followed::read(slots).has(&id);
@@ -72,6 +80,11 @@ pub(super) fn read_replicas(mut answers: impl Iterator<Item = Value>) -> Confirm
         }
         _ => Confirmation::Missing, // it is no longer a master
     }
+}
+
+/// Returns true if a server that is no part of a cluster was asked for its id in the cluster.
+fn is_in_no_cluster(answer: &Value) -> bool {
+    matches!(answer, Value::ServerError(error) if error.details().is_some_and(|details| details.contains("cluster support disabled")))
 }
 
 #[cfg(test)]
@@ -114,5 +127,11 @@ mod tests {
         assert_eq!(read(role("master", 1), slots(&["a1"])), Confirmation::Open);
         assert_eq!(read(role("slave", 0), slots(&["a1"])), Confirmation::Missing);
         assert_eq!(read(role("master", 0), Value::Nil), Confirmation::Missing);
+
+        let no_cluster = || redis::parse_redis_value(b"-ERR This instance has cluster support disabled\r\n").unwrap();
+        let alone = |role| read_replicas([role, no_cluster(), no_cluster()].into_iter());
+        assert_eq!(alone(role("master", 0)), Confirmation::Complete);
+        assert_eq!(alone(role("master", 1)), Confirmation::Open);
+        assert_eq!(alone(role("slave", 0)), Confirmation::Missing);
     }
 }

@@ -54,7 +54,7 @@ impl<'a> Route<'a> {
             self.cluster.refresh().await;
             master = self.cluster.master_of(self.partition);
         }
-        master.map(|master| (master, false)).ok_or(Fault::Unserved { partition: self.partition.number() })
+        master.map(|master| (master, false)).ok_or(Fault::Unserved)
     }
 
     /// Decides what follows after a server has not carried out the request.

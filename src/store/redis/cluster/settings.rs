@@ -4,7 +4,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use countersign_core::ids::PARTITIONS;
 use countersign_graph::store::Durability;
 use futures_util::future::join_all;
 use tokio::time::timeout;
@@ -17,6 +16,8 @@ const REPLICA_LIMIT: Duration = Duration::from_millis(500);
 /// The settings of the servers of a cluster, as far as they answered.
 pub(super) struct Survey {
     topology: Arc<Topology>,
+    /// The name by which Sentinels watch the only master.
+    watched: Option<String>,
     /// Each master, and its settings with those of its replicas.
     pub(super) masters: Vec<(Arc<Member>, Result<Settings, Fault>)>,
 }
@@ -28,28 +29,21 @@ impl Survey {
     ///
     /// Fails if no master has answered.
     pub(super) fn durability(self, address: &str) -> Result<Durability, Fault> {
-        let mut name = Err(Fault::Unknown { addresses: address.to_owned() });
-        let mut problems = Vec::new();
-        for (member, settings) in self.masters {
-            match settings {
-                Ok(settings) => {
-                    name = name.or(Ok(settings.name));
-                    problems.extend(settings.problems);
-                }
-                Err(fault) => {
-                    problems.push(format!("{} isn't answering: what is stored there waits", member.address()));
-                    name = name.or(Err(fault));
-                }
-            }
+        let mut found = Err(Fault::Unknown { addresses: address.to_owned() });
+        for (_, settings) in self.masters {
+            found = match (found, settings) {
+                (Ok(found), Ok(settings)) => Ok(Settings::both(found, settings)),
+                (Ok(found), Err(_)) | (Err(_), Ok(found)) => Ok(found), // `probe` tells who does not answer
+                (Err(_), Err(fault)) => Err(fault),
+            };
         }
-        let unserved = self.topology.unserved().count();
-        if unserved > 0 {
-            problems.push(format!(
-                "{unserved} of {PARTITIONS} partitions are on no server; `redis-cli --cluster check` lists the slots"
-            ));
-        }
-        let (servers, name) = (servers_of(&self.topology), name?);
-        Ok(Durability { name: format!("{name}, cluster of {servers} ({address})"), problems })
+        let found = found?;
+        let servers = servers_of(&self.topology);
+        let name = match self.watched {
+            Some(master) => format!("{}, {servers} watched by Sentinel as `{master}`", found.name),
+            None => format!("{}, cluster of {servers}", found.name),
+        };
+        Ok(Settings { name, ..found }.durability(address))
     }
 }
 
@@ -63,20 +57,52 @@ impl Cluster {
             (Arc::clone(&master.member), settings)
         });
         let masters = join_all(masters).await;
-        Survey { topology, masters }
+        Survey { topology, watched: self.sentinels.as_ref().map(|sentinels| sentinels.master.clone()), masters }
     }
 
-    /// Reads the settings of a master and its replicas.
+    /// Reads the settings of a master and its replicas, if it is the one that the others mean.
     pub(super) async fn settings_of(&self, member: &Arc<Member>) -> Result<Settings, Fault> {
+        self.identify(member).await?;
         let topology = self.topology();
         let of_member = topology.masters().filter(|master| Arc::ptr_eq(&master.member, member));
         let replicas = of_member.flat_map(|master| &master.replicas).map(async |replica| {
             let settings = timeout(REPLICA_LIMIT, replica.settings()).await.ok()?.ok()?;
-            Some(settings.at(replica.address()).problems)
+            Some(settings.at(replica.address()))
         });
-        let mut settings = member.settings().await?.at(member.address());
-        settings.problems.extend(join_all(replicas).await.into_iter().flatten().flatten());
-        Ok(settings)
+        let settings = member.settings().await?;
+        let settings = if self.sentinels.is_some() { settings.of_master() } else { settings }.at(member.address());
+        Ok(join_all(replicas).await.into_iter().flatten().fold(settings, Settings::both))
+    }
+}
+
+impl Cluster {
+    /// Checks that a server is the master that the Sentinels name, or the one that the cluster has at this address. A
+    /// master that was away may have been replaced, and another network may have the same addresses.
+    async fn identify(&self, member: &Arc<Member>) -> Result<(), Fault> {
+        let address = member.address().to_owned();
+        if let Some(sentinels) = &self.sentinels {
+            let watched = match sentinels.ask().await {
+                Err(_) if member.is_identified() => return Ok(()), // nobody has taken over on these connections
+                watched => watched?,
+            };
+            self.set_topology(self.topology_of(&watched));
+            if watched.master != address {
+                return Err(Fault::Deposed { address, master: watched.master });
+            }
+            member.identify();
+            return Ok(());
+        }
+        let mut ask = redis::pipe();
+        ask.cmd("CLUSTER").arg("MYID");
+        let (id,): (String,) = member.ask(&ask).await?;
+        let is_known = |topology: &Topology| topology.id_of(member).is_none_or(|known| known == id);
+        if !is_known(&self.topology()) {
+            self.refresh().await; // it may be new there
+            if !is_known(&self.topology()) {
+                return Err(Fault::Foreign { address });
+            }
+        }
+        Ok(())
     }
 }
 
