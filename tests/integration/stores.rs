@@ -24,6 +24,7 @@ mod random;
 mod records;
 mod redis;
 mod redis_commands;
+mod redis_places;
 mod restart;
 mod shapes;
 mod sqlite;

@@ -1,14 +1,15 @@
 //! The store is a Redis Cluster, and the server that has the thread dies in the middle of an approval.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use countersign::{config::StoreKind, sandbox::slack};
 use secrecy::SecretString;
+use serde_json::Value;
 use tokio::time::sleep;
 
 use super::redis_down::{START, is_over};
 use crate::support::{
-    bot::{Setup, TestBot, eventually},
+    bot::{BOUND, Setup, TestBot, eventually},
     redis_cluster::{MASTERS, RedisCluster},
     thread::Thread,
 };
@@ -51,5 +52,59 @@ async fn an_approval_outlives_the_server_of_its_thread() {
         sleep(Duration::from_millis(50)).await;
     }
     is_over(&bot, &thread).await;
+    bot.finish().await;
+}
+
+/// What `/readyz` says of the store, which is that the bot is ready.
+async fn store_of(bot: &TestBot) -> Value {
+    let answer = reqwest::get(format!("http://{}/readyz", bot.address())).await.unwrap();
+    assert!(answer.status().is_success(), "{answer:?}");
+    answer.json::<Value>().await.unwrap()["store"].take()
+}
+
+/// The partitions that `/metrics` says can't be written.
+async fn unwritable(bot: &TestBot) -> usize {
+    let text = reqwest::get(format!("http://{}/metrics", bot.address())).await.unwrap().text().await.unwrap();
+    let is_one =
+        |line: &&str| line.starts_with("countersign_store_partition_unwritable{partition=") && line.ends_with(" 1");
+    text.lines().filter(is_one).count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_weakened_server_is_told_and_the_bot_is_ready() {
+    let cluster = RedisCluster::start(0, Duration::from_secs(60)).await;
+    let url = cluster.url();
+    let bot = TestBot::with(Setup {
+        settings: Box::new(move |config| {
+            config.store.kind = Some(StoreKind::Redis);
+            config.store.redis_url = Some(SecretString::from(url));
+        }),
+        ..Setup::default()
+    })
+    .await;
+    let store = store_of(&bot).await;
+    assert_eq!((&store["ok"], store.get("problems")), (&Value::Bool(true), None), "{store}");
+    cluster.command::<()>(1, &["CONFIG", "SET", "appendfsync", "everysec"]).await;
+    let address = format!("127.0.0.1:{}", cluster.servers[1].port());
+    let began = Instant::now();
+    loop {
+        let store = store_of(&bot).await;
+        if let Some(problems) = store["problems"].as_array() {
+            let [partitions, setting] = problems.as_slice() else { panic!("{store}") };
+            let (partitions, setting) = (partitions.as_str().unwrap(), setting.as_str().unwrap());
+            assert!(partitions.starts_with("partitions ") && partitions.contains("can't be written"), "{store}");
+            assert!(setting.starts_with(&format!("{address}: appendfsync is `everysec`")), "{store}");
+            break;
+        }
+        assert!(began.elapsed() < BOUND, "{store}");
+        sleep(Duration::from_millis(50)).await;
+    }
+    let weak = unwritable(&bot).await;
+    assert!((1..64).contains(&weak), "{weak}");
+    cluster.command::<()>(1, &["CONFIG", "SET", "appendfsync", "always"]).await;
+    while unwritable(&bot).await > 0 {
+        assert!(began.elapsed() < BOUND, "it can be written again");
+        sleep(Duration::from_millis(50)).await;
+    }
     bot.finish().await;
 }

@@ -10,7 +10,7 @@ use std::{
 use countersign::{
     clock::{Clock as _, SystemClock, Timestamp},
     graph::store::{ActionFilter, Changes, Delivery, Error, Ingested, Sent, Store, Then, TimerChange},
-    ids::ThreadId,
+    ids::{Partition, ThreadId},
     store::redis::{RedisStore, durability::OpenError},
 };
 use futures_util::future::join_all;
@@ -21,7 +21,7 @@ use super::{
     redis::{insist, open, pass, run_out, set, spoiling},
 };
 use crate::support::{
-    redis::RedisServer,
+    redis::{CHECKED, RedisServer},
     redis_cluster::{MASTERS, RedisCluster},
 };
 
@@ -215,7 +215,7 @@ async fn a_cluster_says_that_it_is_one() {
     let found = f.store().durability().await.unwrap();
     assert!(found.name.contains(", cluster of 3 masters and 3 replicas (127.0.0.1:"), "{}", found.name);
     assert_eq!(found.problems, [""; 0]);
-    f.store().probe().await.unwrap();
+    assert_eq!(f.store().probe().await.unwrap(), []);
 }
 
 #[tokio::test]
@@ -225,16 +225,17 @@ async fn a_lossy_server_of_a_cluster_is_named() {
     for n in [1, MASTERS + 2] {
         set(&servers.servers[n], "appendfsync", "everysec").await;
     }
-    let Err(OpenError::Lossy(found)) = RedisStore::open(&servers.url(), false).await else { panic!("it is lossy") };
-    assert_eq!(found.problems.len(), 2, "a master and a replica: {:?}", found.problems);
-    for (problem, n) in found.problems.iter().zip([1, MASTERS + 2]) {
-        assert!(problem.contains(&format!("{}: appendfsync is", servers.servers[n].port())), "{problem}");
-    }
+    let Err(OpenError::Lossy(found)) = RedisStore::open(&servers.url(), &CHECKED).await else { panic!("it is lossy") };
+    let [problem] = found.problems.as_slice() else { panic!("a master and a replica: {:?}", found.problems) };
+    assert!(problem.contains(": appendfsync is"), "{problem}");
+    assert!([1, MASTERS + 2].iter().all(|n| problem.contains(&servers.servers[*n].port().to_string())), "{problem}");
 
     pass(Duration::from_secs(61)).await;
     let threads = threads_of(servers).await;
     let hear = async |master: usize, key: &str| f.store().ingest(&hello(&threads[master], key)).await;
-    f.store().probe().await.expect_err("it may lose a write");
+    let told: Vec<String> = f.store().probe().await.unwrap().iter().map(ToString::to_string).collect();
+    assert_eq!(told.len(), 2, "the others are written: {told:?}");
+    assert!(told.iter().all(|line| line.starts_with("partitions ") && line.contains("may lose what it acknowledges")));
     for master in 0..MASTERS {
         let heard = hear(master, "weak").await;
         assert_eq!(heard.is_ok(), master == 0, "those of other servers are stored: {master} {heard:?}");
@@ -252,11 +253,11 @@ async fn a_lossy_server_of_a_cluster_is_named() {
 async fn several_addresses_are_those_of_one_cluster() {
     let f = Cluster::fresh().await;
     let port = f.servers().servers[2].port();
-    let store = RedisStore::open(&format!("redis://127.0.0.1:1,127.0.0.1:{port}"), false).await.unwrap();
+    let store = RedisStore::open(&format!("redis://127.0.0.1:1,127.0.0.1:{port}"), &CHECKED).await.unwrap();
     f.hears(&thread(1), "hello").await;
     assert_eq!(store.ingest(&hello(&thread(2), "hello")).await.unwrap(), Ingested::New(1), "found by its other server");
     let single = RedisServer::start().await;
-    let both = RedisStore::open(&format!("{},127.0.0.1:{port}", single.url()), false).await;
+    let both = RedisStore::open(&format!("{},127.0.0.1:{port}", single.url()), &CHECKED).await;
     let Err(refused @ OpenError::NotInCluster { .. }) = both else { panic!("two stores: {both:?}") };
     assert!(refused.to_string().contains(&single.port().to_string()), "{refused}");
 }
@@ -267,6 +268,10 @@ async fn a_server_that_stands_still_holds_up_nothing_on_the_others() {
     let threads = threads_of(f.servers()).await;
     f.hears(&threads[0], "before").await;
     let acquired = f.acquire_only("w1", &threads[0]).await.unwrap();
+    let mut partitions_of_first = 0;
+    for partition in Partition::all() {
+        partitions_of_first += usize::from(f.servers().master_of(partition, 0).await == 0);
+    }
     f.servers().stall(0);
     let lost = f.store().renew(&acquired.lease, f.ttl()).await;
     assert!(matches!(lost, Err(Error::Unavailable(_))), "{lost:?}");
@@ -282,7 +287,9 @@ async fn a_server_that_stands_still_holds_up_nothing_on_the_others() {
         f.store().finish_outbox(&claimed, &Sent::Delivered(None)).await.unwrap();
         f.store().is_anything_due(f.now()).await.unwrap();
         f.store().sweep(f.now()).await.expect_err("some is left");
-        f.store().probe().await.expect("another server answers");
+        let told = f.store().probe().await.expect("another server answers");
+        assert!(told.len() == 1 && told[0].to_string().contains("isn't answering"), "{told:?}");
+        assert_eq!(told[0].partitions.len(), partitions_of_first, "those of the first server");
         let everything = f.store().threads(10).await.expect_err("it would not be everything");
         let named = countersign::cause::chain(&everything);
         assert!(named.contains(&f.servers().servers[0].port().to_string()), "{named}");
@@ -374,7 +381,10 @@ async fn a_move_that_stands_still_is_named_and_leaves_no_key_on_both_servers() {
         format!(
             "partition {} can't be written: slot {slot} has begun to move from {} to {}, and the move doesn't go on; \
              `redis-cli --cluster fix {} --cluster-replace` completes it",
-            partition.number(), address(0), address(1), address(0),
+            partition.number(),
+            address(0),
+            address(1),
+            address(0),
         )
     );
     // What an earlier version of this program has left on both servers.

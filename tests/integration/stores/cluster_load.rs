@@ -15,7 +15,6 @@ use countersign::{
     graph::store::{Changes, Error, Ingested, Sent, Store, Then},
     ids::{Nonce, Partition},
 };
-use futures_util::future::join_all;
 use tokio::task::JoinSet;
 
 use super::{

@@ -23,7 +23,10 @@ use countersign::{
 };
 
 use super::fixture::*;
-use crate::support::{proxy::Proxy, redis::RedisServer};
+use crate::support::{
+    proxy::Proxy,
+    redis::{CHECKED, LOSSY, RedisServer},
+};
 
 /// A store on a server of its own.
 pub(crate) struct Redis {
@@ -39,7 +42,7 @@ impl Redis {
 }
 
 pub(super) async fn open(url: &str) -> Arc<dyn Store> {
-    Arc::new(RedisStore::open(url, false).await.unwrap())
+    Arc::new(RedisStore::open(url, &CHECKED).await.unwrap())
 }
 
 impl Fixture for Redis {
@@ -491,18 +494,18 @@ async fn a_server_that_forgot_the_scripts_is_told_them_again() {
 #[tokio::test]
 async fn a_lossy_server_is_refused_unless_allowed() {
     let server = RedisServer::start_with(&["--appendfsync", "everysec", "--maxmemory-policy", "allkeys-lru"]).await;
-    let Err(OpenError::Lossy(found)) = RedisStore::open(&server.url(), false).await else { panic!("it is lossy") };
+    let Err(OpenError::Lossy(found)) = RedisStore::open(&server.url(), &CHECKED).await else { panic!("it is lossy") };
     assert_eq!(found.problems.len(), 2, "{:?}", found.problems);
     assert!(found.problems[0].contains("set `appendfsync always`"), "{:?}", found.problems);
     assert!(found.problems[1].contains("set `maxmemory-policy noeviction`"), "{:?}", found.problems);
-    let allowed = RedisStore::open(&server.url(), true).await.unwrap();
+    let allowed = RedisStore::open(&server.url(), &LOSSY).await.unwrap();
     assert_eq!(allowed.durability().await.unwrap(), found, "but it is still told");
 }
 
 #[tokio::test]
 async fn a_server_that_hides_its_settings_is_not_trusted() {
     let server = RedisServer::start_with(&["--rename-command", "CONFIG", ""]).await;
-    let Err(OpenError::Lossy(found)) = RedisStore::open(&server.url(), false).await else { panic!("who knows?") };
+    let Err(OpenError::Lossy(found)) = RedisStore::open(&server.url(), &CHECKED).await else { panic!("who knows?") };
     assert!(found.problems.iter().all(|problem| problem.contains("cannot be read")), "{:?}", found.problems);
 }
 
@@ -513,10 +516,10 @@ async fn a_password_is_never_told() {
     let_in.arg(&["SETUSER", "ana", "on", ">sesame", "~*", "&*", "+@all"]);
     let_in.query_async::<()>(&mut server.connection().await).await.unwrap();
     let with = |password: &str| format!("redis://ana:{password}@127.0.0.1:{}", server.port());
-    let store = RedisStore::open(&with("sesame"), false).await.unwrap();
+    let store = RedisStore::open(&with("sesame"), &CHECKED).await.unwrap();
     let mut told = vec![format!("{store:?}"), store.durability().await.unwrap().name];
     for url in [with("wrong-sesame"), "redis://ana:sesame@127.0.0.1:1".into(), "redis://ana:sesame@:x:1/".into()] {
-        let error = RedisStore::open(&url, false).await.unwrap_err();
+        let error = RedisStore::open(&url, &CHECKED).await.unwrap_err();
         told.push(format!("{error:?}"));
         let mut source: Option<&dyn std::error::Error> = Some(&error);
         while let Some(error) = source {
@@ -684,7 +687,7 @@ async fn a_store_of_an_earlier_layout_gets_the_new_one_only_from_a_process_that_
     let keys: Vec<String> = redis::cmd("KEYS").arg("countersign:*:layout").query_async(&mut connection).await.unwrap();
     redis::cmd("SET").arg(&keys[0]).arg(1).query_async::<()>(&mut connection).await.unwrap();
     let mut layout = async || redis::cmd("GET").arg(&keys[0]).query_async::<u32>(&mut connection).await.unwrap();
-    let to_read = RedisStore::open_to_read(&server.url(), false).await.unwrap();
+    let to_read = RedisStore::open_to_read(&server.url(), &CHECKED).await.unwrap();
     assert_eq!(to_read.threads(10).await.unwrap(), []);
     assert_eq!(layout().await, 1);
     drop(open(&server.url()).await);
@@ -713,9 +716,8 @@ async fn a_layout_from_the_future_is_left_alone() {
     let keys: Vec<String> = redis::cmd("KEYS").arg("countersign:*:layout").query_async(&mut connection).await.unwrap();
     assert_eq!(keys.len(), 1, "it says which layout it has");
     redis::cmd("SET").arg(&keys[0]).arg(99).query_async::<()>(&mut connection).await.unwrap();
-    let (url, allow_lossy) = (server.url(), false);
-    let to_read = RedisStore::open_to_read(&url, allow_lossy).await.unwrap_err();
-    for refused in [RedisStore::open(&url, allow_lossy).await.unwrap_err(), to_read] {
+    let to_read = RedisStore::open_to_read(&server.url(), &CHECKED).await.unwrap_err();
+    for refused in [RedisStore::open(&server.url(), &CHECKED).await.unwrap_err(), to_read] {
         assert!(refused.to_string().contains("run the newer program"), "{refused}");
     }
 }
