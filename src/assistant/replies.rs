@@ -101,7 +101,8 @@ pub fn with_whole_requests(mut reply: Reply, said: &str, asked: Option<&str>) ->
     let offset = asked.and_then(|asked| said.to_ascii_lowercase().find(&asked.to_ascii_lowercase()));
     let Some((asked, offset)) = asked.filter(|asked| asked.len() > 1).zip(offset) else { return reply };
     let (before, after) = (&said[..offset], &said[offset + asked.len()..]);
-    for choice in &mut reply.choices {
+    // A choice that is a bare value, such as a time, does not replace the name.
+    for choice in reply.choices.iter_mut().filter(|choice| choice.says != choice.label) {
         let id = choice.says.rsplit(' ').next().filter(|id| id.len() == 36 && id.split('-').count() == 5);
         let chosen = match id {
             Some(id) => id,

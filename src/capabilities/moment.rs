@@ -15,13 +15,21 @@ use countersign_understanding::dates::{self, Moment, ZONES};
 use jiff::{
     Timestamp, ToSpan as _, Zoned,
     civil::{self, Date, Time},
-    tz::TimeZone,
+    tz::{AmbiguousOffset, AmbiguousTimestamp, Offset, TimeZone},
 };
 
 use super::parameters::refused;
 
+/// The parameters of changes that are moments.
+pub const PARAMETERS: [&str; 3] = ["start_on", "end_on", "until"];
+
 /// The maximum number of characters of a person's words that are quoted in a reply.
 const MAX_QUOTED: usize = 60;
+
+/// Returns the IANA name of the only time zone that a message names; `None` if it names none, or several.
+pub fn zone_named_in(message: &str) -> Option<String> {
+    dates::named_zone(message).filter(|name| TimeZone::get(name).is_ok())
+}
 
 /// Returns the time zone with this IANA name, such as `Europe/Berlin`; UTC if there is none.
 pub fn time_zone(name: Option<&str>) -> TimeZone {
@@ -32,9 +40,10 @@ pub fn time_zone(name: Option<&str>) -> TimeZone {
 ///
 /// # Errors
 ///
-/// Fails with a reply if it is not a moment, has two meanings, or is over.
+/// Fails with a reply if it is not a moment, has two meanings, is over, or if the clocks of the zone never show it, or show
+/// it twice.
 pub fn moment(given: &str, now: clock::Timestamp, zone: &TimeZone) -> Result<String, PrepareError> {
-    future(given, now, zone, Time::midnight())
+    future(given, now, zone, EdgeOfDay::Start)
 }
 
 /// Parses the end of a period: a day without a time means 23:59.
@@ -43,7 +52,7 @@ pub fn moment(given: &str, now: clock::Timestamp, zone: &TimeZone) -> Result<Str
 ///
 /// The same as for [`moment`].
 pub fn end_of(given: &str, now: clock::Timestamp, zone: &TimeZone) -> Result<String, PrepareError> {
-    future(given, now, zone, civil::time(23, 59, 0, 0))
+    future(given, now, zone, EdgeOfDay::End)
 }
 
 /// Formats a moment of the platform for people: `2027-01-15 09:00 UTC`.
@@ -82,14 +91,27 @@ fn in_zone(at: clock::Timestamp, zone: &TimeZone) -> Zoned {
     Timestamp::from_millisecond(at.millis()).unwrap_or_default().to_zoned(zone.clone())
 }
 
+/// The time of a day without one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum EdgeOfDay {
+    /// Its first moment.
+    Start,
+    /// Its last minute.
+    End,
+}
+
 /// Parses a moment that has to be in the future. `default` is the time of a day without one.
-fn future(given: &str, now: clock::Timestamp, zone: &TimeZone, default: Time) -> Result<String, PrepareError> {
+fn future(given: &str, now: clock::Timestamp, zone: &TimeZone, default: EdgeOfDay) -> Result<String, PrepareError> {
     let refuse = |reply| Err(refused(ErrorKind::Validation, reply));
     if let Some(date) = dates::ambiguous(given) {
         return refuse(two_meanings(&date));
     }
-    let Some(moment) = read(given.trim(), &in_zone(now, zone), default) else {
+    let Some(meant) = read(given.trim(), &in_zone(now, zone)) else {
         return refuse(no_date(given, zone));
+    };
+    let moment = match meant.at(default) {
+        Ok(moment) => moment,
+        Err(unclear) => return refuse(unclear.map_or_else(|| no_date(given, zone), |unclear| unclear_time(&unclear))),
     };
     match moment.as_millisecond() > now.millis() {
         true => Ok(format!("{moment:.3}")),
@@ -97,44 +119,147 @@ fn future(given: &str, now: clock::Timestamp, zone: &TimeZone, default: Time) ->
     }
 }
 
-/// Parses a moment.
-fn read(given: &str, now: &Zoned, default: Time) -> Option<Timestamp> {
-    if let Ok(moment) = given.parse::<Timestamp>() {
-        return Some(moment);
+/// Returns a moment in the words of a message so that it means the same in a later one, whoever writes that: with its
+/// date, and with its zone if it has a time. Words that cannot be read stay as they are.
+pub fn pinned(given: &str, now: clock::Timestamp, zone: &TimeZone) -> String {
+    if dates::ambiguous(given).is_some() {
+        return given.to_owned();
     }
-    let moment = |civil: civil::DateTime, zone: &TimeZone| civil.to_zoned(zone.clone()).map(|at| at.timestamp()).ok();
+    match read(given.trim(), &in_zone(now, zone)) {
+        None => given.to_owned(),
+        Some(Meant::Point(moment)) => format!("{moment:.3}"),
+        Some(Meant::Local { date, time: None, .. }) => date.to_string(),
+        Some(Meant::Local { date, time: Some(time), zone }) => {
+            let offset =
+                || zone.to_ambiguous_timestamp(date.to_datetime(time)).compatible().map(|at| zone.to_offset(at));
+            let named = zone.iana_name().filter(|name| *name == "UTC" || name.contains('/')).map(str::to_owned);
+            let zone = named.or_else(|| offset().ok().map(offset_in_words)).unwrap_or_default();
+            format!("{date} {} {zone}", time.strftime("%H:%M"))
+        }
+    }
+}
+
+/// What the words for a moment mean.
+#[derive(Clone, Debug, PartialEq)]
+enum Meant {
+    /// A point in time.
+    Point(Timestamp),
+    /// A day, perhaps with a time of day, as the clocks of a zone show them.
+    Local {
+        /// The day.
+        date: Date,
+        /// The time of day.
+        time: Option<Time>,
+        /// The zone.
+        zone: TimeZone,
+    },
+}
+
+/// A time that the clocks of a zone never show, or show twice.
+#[derive(Clone, Debug, PartialEq)]
+struct UnclearTime {
+    civil: civil::DateTime,
+    zone: TimeZone,
+    /// The two points in time that may be meant.
+    between: [Timestamp; 2],
+    /// True if the clocks show it twice.
+    is_twice: bool,
+}
+
+impl Meant {
+    /// Returns the point in time. `default` is the time of a day without one.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the clocks of the zone do not show the time once; `None` if it is out of range.
+    fn at(&self, default: EdgeOfDay) -> Result<Timestamp, Option<Box<UnclearTime>>> {
+        let (date, time, zone) = match self {
+            Self::Point(moment) => return Ok(*moment),
+            Self::Local { date, time, zone } => (*date, *time, zone),
+        };
+        let local = |time: Time| zone.to_ambiguous_timestamp(date.to_datetime(time));
+        let Some(time) = time else {
+            // The day was meant, whatever its clocks do at midnight.
+            let moment = match default {
+                EdgeOfDay::Start => local(Time::midnight()).compatible(),
+                EdgeOfDay::End if is_skipped(&local(LAST_MINUTE)) => local(LAST_MINUTE).earlier(),
+                EdgeOfDay::End => local(LAST_MINUTE).later(),
+            };
+            return moment.map_err(|_| None);
+        };
+        let local = local(time);
+        if !local.is_ambiguous() {
+            return local.unambiguous().map_err(|_| None);
+        }
+        let is_twice = !is_skipped(&local);
+        let both = local.clone().earlier().and_then(|earlier| Ok([earlier, local.later()?]));
+        let between = both.map_err(|_| None)?;
+        Err(Some(Box::new(UnclearTime { civil: date.to_datetime(time), zone: zone.clone(), between, is_twice })))
+    }
+}
+
+/// Returns true for a time that the clocks never show.
+fn is_skipped(local: &AmbiguousTimestamp) -> bool {
+    matches!(local.offset(), AmbiguousOffset::Gap { .. })
+}
+
+/// The last minute of a day.
+const LAST_MINUTE: Time = Time::constant(23, 59, 0, 0);
+
+/// Parses a moment.
+fn read(given: &str, now: &Zoned) -> Option<Meant> {
+    if let Ok(moment) = given.parse::<Timestamp>() {
+        return Some(Meant::Point(moment));
+    }
+    let local = |date: Date, time: Option<Time>, zone: &TimeZone| Meant::Local { date, time, zone: zone.clone() };
     if given.contains(':')
         && let Ok(civil) = given.parse::<civil::DateTime>()
     {
-        return moment(civil, now.time_zone());
+        return Some(local(civil.date(), Some(civil.time()), now.time_zone()));
     }
-    let today = now.date().to_string();
-    let written = Moment::read(given, &today)?;
-    let zone = match &written.zone {
-        Some(name) => ZONES.iter().find(|(short, _)| short.eq_ignore_ascii_case(name)).map(|(_, name)| *name),
+    let written = Moment::read(given, &now.date().to_string())?;
+    let now = match &written.zone {
+        Some(name) => now.with_time_zone(zone_called(name)?),
+        None => now.clone(),
+    };
+    let time = match &written.time {
+        Some(time) => Some(clock_time(time)?),
         None => None,
     };
-    let now = zone.map_or_else(|| now.clone(), |zone| now.with_time_zone(time_zone(Some(zone))));
-    let time = match &written.time {
-        Some(time) => clock_time(time)?,
-        None => default,
-    };
-    let passed = |civil: civil::DateTime| moment(civil, now.time_zone()).is_some_and(|at| at <= now.timestamp());
+    let passed = |date: Date| date.to_datetime(time.unwrap_or_default()) <= now.datetime();
     let Some(day) = &written.day else {
-        let today = now.date().to_datetime(time);
-        let day = if passed(today) { now.date().checked_add(1.day()).ok()? } else { now.date() };
-        return moment(day.to_datetime(time), now.time_zone());
+        let date = if passed(now.date()) { now.date().checked_add(1.day()).ok()? } else { now.date() };
+        return Some(local(date, time, now.time_zone()));
     };
     if let Some(later) = calendar::after_minutes(day, &now) {
-        return Some(later);
+        return Some(Meant::Point(later));
     }
     if let Ok(civil) = day.parse::<civil::DateTime>()
         && day.contains('T')
     {
-        return moment(civil, now.time_zone());
+        return Some(local(civil.date(), Some(civil.time()), now.time_zone()));
     }
-    let date = calendar::date(day, now.date(), &|today| passed(today.to_datetime(time)))?;
-    moment(date.to_datetime(time), now.time_zone())
+    let date = calendar::date(day, now.date(), &passed)?;
+    Some(local(date, time, now.time_zone()))
+}
+
+/// Returns the zone that people call by this name, in the form of [`Moment::zone`].
+fn zone_called(name: &str) -> Option<TimeZone> {
+    if let Some(minutes) = dates::distance_from_utc(name) {
+        return Offset::from_seconds(i32::from(minutes) * 60).ok().map(Offset::to_time_zone);
+    }
+    let short = ZONES.iter().find(|(short, _)| short.eq_ignore_ascii_case(name));
+    TimeZone::get(short.map_or(name, |(_, name)| name)).ok()
+}
+
+/// Formats a distance from UTC: `UTC+2`, `UTC-3:30`.
+fn offset_in_words(offset: Offset) -> String {
+    let minutes = offset.seconds() / 60;
+    let (sign, minutes) = (if minutes < 0 { '-' } else { '+' }, minutes.abs());
+    match minutes % 60 {
+        0 => format!("UTC{sign}{}", minutes / 60),
+        rest => format!("UTC{sign}{}:{rest:02}", minutes / 60),
+    }
 }
 
 /// Parses a time of day: `9:00`, `9`, `9am`, `9:30pm`, `noon` and the parts of a day.
@@ -197,8 +322,30 @@ fn two_meanings(date: &dates::AmbiguousDate) -> Reply {
         .choice(second.as_str(), second.as_str())
 }
 
+/// Returns the reply for a time that the clocks never show, or show twice. Each choice is a whole moment.
+fn unclear_time(UnclearTime { civil, zone, between, is_twice }: &UnclearTime) -> Reply {
+    let (time, day) = (civil.strftime("%-H:%M"), civil.strftime("%B %-d, %Y"));
+    let place = zone.iana_name().unwrap_or("that time zone");
+    let name = |at: &Timestamp| at.to_zoned(zone.clone()).strftime("%Z").to_string();
+    let question = match is_twice {
+        true => format!(
+            "The clocks in {place} show {time} twice on {day}: first in {}, then in {}. Which one do you mean?",
+            name(&between[0]),
+            name(&between[1])
+        ),
+        false => format!("The clocks in {place} skip {time} on {day}. Which time do you mean?"),
+    };
+    between.iter().fold(Reply::text(question), |reply, at| {
+        let local = at.to_zoned(zone.clone());
+        let moment = format!("{} {}", local.strftime("%Y-%m-%d %-H:%M"), offset_in_words(local.offset()));
+        reply.choice(moment.as_str(), moment.as_str())
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     /// Returns a Wednesday.
@@ -285,12 +432,124 @@ mod tests {
             ("2027-07-01 08:00", "2027-07-01T06:00:00.000Z"),
             ("Friday 9am ET", "2026-11-20T14:00:00.000Z"),
             ("Friday 9am UTC", "2026-11-20T09:00:00.000Z"),
+            ("Friday 9am UTC+5:30", "2026-11-20T03:30:00.000Z"),
+            ("Friday 9am America/New_York", "2026-11-20T14:00:00.000Z"),
             ("2026-11-23T07:00:00.000Z", "2026-11-23T07:00:00.000Z"),
         ] {
             assert_eq!(meant(words).as_deref(), Some(meaning), "{words}");
         }
         assert_eq!(moment_in_zone("2026-11-23T07:00:00.000Z", &berlin), "2026-11-23 08:00 CET");
         assert_eq!(time_zone(Some("Nowhere/Here")), TimeZone::UTC);
+    }
+
+    /// Returns the question about a moment that is refused, and its choices.
+    fn asked(words: &str, zone: &TimeZone) -> (String, Vec<String>) {
+        let Err(PrepareError::Refusal(countersign_graph::action::Refusal::Refused { reply, .. })) =
+            moment(words, now(), zone)
+        else {
+            panic!("{words} should be refused")
+        };
+        (reply.words(), reply.choices.into_iter().map(|choice| choice.says).collect())
+    }
+
+    #[test]
+    fn a_time_that_the_clocks_skip_or_show_twice_is_asked_about() {
+        let berlin = time_zone(Some("Europe/Berlin"));
+        let meant = |words: &str| moment(words, now(), &berlin).ok();
+        let (skipped, between) = asked("28 March 2027 at 2:30", &berlin);
+        assert_eq!(skipped, "The clocks in Europe/Berlin skip 2:30 on March 28, 2027. Which time do you mean?");
+        assert_eq!(between, ["2027-03-28 1:30 UTC+1", "2027-03-28 3:30 UTC+2"]);
+        let (twice, both) = asked("31 October 2027 2:30", &berlin);
+        assert_eq!(
+            twice,
+            "The clocks in Europe/Berlin show 2:30 twice on October 31, 2027: first in CEST, then in CET. Which one do you mean?"
+        );
+        assert_eq!(both, ["2027-10-31 2:30 UTC+2", "2027-10-31 2:30 UTC+1"]);
+        assert_eq!(meant(&both[0]).as_deref(), Some("2027-10-31T00:30:00.000Z"));
+        assert_eq!(meant(&both[1]).as_deref(), Some("2027-10-31T01:30:00.000Z"));
+        assert_eq!(meant("28 March 2027 at 2:30 UTC").as_deref(), Some("2027-03-28T02:30:00.000Z"));
+        // In Cairo the clocks go forward at midnight, and back at midnight: a day without a time is meant as a whole.
+        let cairo = time_zone(Some("Africa/Cairo"));
+        assert_eq!(moment("30 April 2027", now(), &cairo).ok().as_deref(), Some("2027-04-29T22:00:00.000Z"));
+        assert_eq!(end_of("28 October 2027", now(), &cairo).ok().as_deref(), Some("2027-10-28T21:59:00.000Z"));
+    }
+
+    /// Returns the points in time at which the clocks of a zone show this.
+    fn showing(zone: &TimeZone, civil: civil::DateTime) -> Vec<Timestamp> {
+        let utc = civil.to_zoned(TimeZone::UTC).unwrap().timestamp();
+        let near = (-26..=26).map(|hours: i64| zone.to_offset(utc + hours.hours()));
+        let mut offsets: Vec<Offset> = near.collect();
+        offsets.sort_unstable();
+        offsets.dedup();
+        let at = |offset: Offset| utc - i64::from(offset.seconds()).seconds();
+        let mut found: Vec<Timestamp> = offsets.into_iter().map(at).collect();
+        found.retain(|at| at.to_zoned(zone.clone()).datetime() == civil);
+        found.sort_unstable();
+        found
+    }
+
+    const ZONES_WITH_TRANSITIONS: &[&str] = &[
+        "Europe/Berlin",
+        "Europe/Dublin",
+        "America/New_York",
+        "America/Santiago",
+        "Australia/Lord_Howe",
+        "Pacific/Chatham",
+        "Africa/Cairo",
+        "Asia/Beirut",
+        "Antarctica/Troll",
+        "Asia/Kathmandu",
+    ];
+
+    proptest! {
+        #[test]
+        fn a_time_is_never_moved(
+            zone in proptest::sample::select(ZONES_WITH_TRANSITIONS),
+            after in 0_usize..12,
+            minutes in -200_i64..200,
+        ) {
+            let zone = TimeZone::get(zone).unwrap();
+            let start = Timestamp::from_millisecond(now().millis()).unwrap() + (24 * 40).hours();
+            let near = zone.following(start).nth(after).map_or(start, |change| change.timestamp());
+            let utc = (near + minutes.minutes()).to_zoned(TimeZone::UTC);
+            let civil = utc.datetime().checked_add(i64::from(zone.to_offset(near).seconds()).seconds()).unwrap();
+            let civil = civil.date().to_datetime(civil.time().with().second(0).subsec_nanosecond(0).build().unwrap());
+            let words = civil.strftime("%Y-%m-%d %H:%M").to_string();
+            let shown = showing(&zone, civil);
+            match (shown.as_slice(), moment(&words, now(), &zone)) {
+                ([once], Ok(meant)) => prop_assert_eq!(meant.parse::<Timestamp>().unwrap(), *once),
+                ([] | [_, _], Err(_)) => {
+                    let (_, choices) = asked(&words, &zone);
+                    let meant = |choice: &String| moment(choice, now(), &zone).unwrap().parse::<Timestamp>().unwrap();
+                    let meant: Vec<Timestamp> = choices.iter().map(meant).collect();
+                    prop_assert!(shown.is_empty() || meant == shown, "{words}: {meant:?}, but {shown:?}");
+                    prop_assert_eq!(meant.len(), 2);
+                }
+                (shown, found) => prop_assert!(false, "{words} is shown at {shown:?}, but meant {:?}", found.ok()),
+            }
+        }
+
+        #[test]
+        fn a_pinned_moment_means_the_same_in_another_zone(
+            said in proptest::sample::select(vec![
+                "Friday 9:00", "tomorrow at noon", "2027-03-01 14:30", "Dec 3 9:30am", "in 2 hours", "at 3pm", "next Wednesday 11:00",
+                "in 2 days 10 ET", "Friday 8am UTC+5:30", "Friday", "end of month", "2027-01-15T09:00:00+01:00",
+            ]),
+            zone in proptest::sample::select(ZONES_WITH_TRANSITIONS),
+            other in proptest::sample::select(ZONES_WITH_TRANSITIONS),
+            hours in 0_i64..9,
+        ) {
+            let (zone, other) = (TimeZone::get(zone).unwrap(), TimeZone::get(other).unwrap());
+            let pinned = pinned(said, now(), &zone);
+            let later = clock::Timestamp(now().0 + hours * 3_600_000);
+            let has_time = said.contains(|c: char| c.is_ascii_digit()) || said.contains("noon");
+            let read_in = if has_time { &other } else { &zone };
+            let meant = moment(said, now(), &zone).ok();
+            match meant.as_ref().and_then(|at| at.parse::<Timestamp>().ok()) {
+                Some(at) if at.as_millisecond() > later.0 => prop_assert_eq!(moment(&pinned, later, read_in).ok(), meant, "{}", pinned),
+                _ => {}
+            }
+        }
     }
 
     #[test]

@@ -40,6 +40,10 @@ pub const ZONES: &[(&str, &str)] = &[
     ("cest", "Europe/Berlin"),
 ];
 
+/// The areas of IANA names, such as `Europe/Berlin`.
+const AREAS: &[&str] =
+    &["Africa", "America", "Antarctica", "Asia", "Atlantic", "Australia", "Etc", "Europe", "Indian", "Pacific"];
+
 /// The parts of a day, which stand for a time.
 pub const PARTS_OF_DAY: &[&str] = &["morning", "afternoon", "evening", "night"];
 
@@ -53,7 +57,7 @@ pub struct Moment {
     pub day: Option<String>,
     /// The time of day, such as `9am` or `evening`.
     pub time: Option<String>,
-    /// The time zone, as one of [`ZONES`] in capital letters.
+    /// The time zone: one of [`ZONES`] in capital letters, a distance such as `UTC+2`, or an IANA name.
     pub zone: Option<String>,
     /// True if it is the end of a period: “until Friday”.
     pub until: bool,
@@ -164,11 +168,62 @@ pub fn period<'a>(words: &'a [Word], today: &str) -> Option<(String, String, &'a
 
 /// Parses a time zone after a time.
 fn zone(words: &[Word], has_time: bool) -> (Option<String>, &[Word]) {
-    match words.split_first() {
-        Some((first, rest)) if has_time && ZONES.iter().any(|(name, _)| first.is(name)) => {
-            (Some(first.text.to_uppercase()), skip(rest, "time"))
-        }
-        _ => (None, words),
+    let named = words.split_first().filter(|(first, _)| has_time && !first.quoted);
+    match named.and_then(|(first, rest)| Some((written_zone(&first.text)?, rest))) {
+        Some((zone, rest)) => (Some(zone), skip(rest, "time")),
+        None => (None, words),
+    }
+}
+
+/// Returns the words without a time zone at the beginning.
+pub fn without_zone(words: &[Word]) -> &[Word] {
+    zone(words, true).1
+}
+
+/// Returns the time zone that a word names, in the form of [`Moment::zone`].
+fn written_zone(word: &str) -> Option<String> {
+    let is_short = ZONES.iter().any(|(short, _)| short.eq_ignore_ascii_case(word));
+    let is_area = word.split_once('/').is_some_and(|(area, city)| AREAS.contains(&area) && !city.is_empty());
+    match () {
+        () if is_short || distance_from_utc(word).is_some() => Some(word.to_uppercase()),
+        () => is_area.then(|| word.to_owned()),
+    }
+}
+
+/// Returns the distance of a zone from UTC in minutes: 120 for `UTC+2`, -210 for `GMT-3:30`.
+pub fn distance_from_utc(zone: &str) -> Option<i16> {
+    let upper = zone.to_uppercase();
+    let signed = upper.strip_prefix("UTC").or_else(|| upper.strip_prefix("GMT"))?;
+    let (sign, digits) = match signed.strip_prefix('+') {
+        Some(digits) => (1, digits),
+        None => (-1, signed.strip_prefix('-').or_else(|| signed.strip_prefix('−'))?),
+    };
+    let (hours, minutes) = digits.split_once(':').unwrap_or((digits, "0"));
+    let number = |digits: &str, most: i16| digits.parse::<i16>().ok().filter(|number| (0..=most).contains(number));
+    Some(sign * (number(hours, 14)? * 60 + number(minutes, 59)?))
+}
+
+/// Returns the IANA name of the only time zone that a message names after a time: `America/New_York` for `at 9am ET`.
+pub fn named_zone(message: &str) -> Option<String> {
+    let words = super::words::words(message);
+    let named = (0..words.len()).filter_map(|at| zone(time(&words[at..])?.1, true).0);
+    let mut names: Vec<String> = named.map(|zone| iana_name(&zone).unwrap_or(zone)).collect();
+    names.sort_unstable();
+    names.dedup();
+    match names.as_slice() {
+        [one] => iana_name(one),
+        _ => None,
+    }
+}
+
+/// Returns the IANA name of a zone in the form of [`Moment::zone`]. A distance from UTC has one if it is whole hours.
+fn iana_name(zone: &str) -> Option<String> {
+    if let Some((_, name)) = ZONES.iter().find(|(short, _)| short.eq_ignore_ascii_case(zone)) {
+        return Some((*name).to_owned());
+    }
+    match distance_from_utc(zone) {
+        Some(minutes) => (minutes % 60 == 0).then(|| format!("Etc/GMT{:+}", -minutes / 60)), // the sign is reversed there
+        None => zone.contains('/').then(|| zone.to_owned()),
     }
 }
 

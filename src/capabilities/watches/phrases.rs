@@ -61,10 +61,11 @@ fn days(words: &[Word]) -> Vec<Candidate> {
     (1..=most).filter_map(named).collect()
 }
 
-/// Returns the time of day with which these words begin: `9am`, `at 9:30`, `noon`.
+/// Returns the time of day with which these words begin: `9am`, `at 9:30`, `noon`. A time zone after it holds for the whole
+/// message, so it is in the [`Reader`](countersign_graph::action::Reader).
 fn time_of_day(words: &[Word]) -> Vec<Candidate> {
     let found = dates::time(words);
-    let known = found.map(|(time, rest)| Candidate::known(time, words.len() - rest.len()));
+    let known = found.map(|(time, rest)| Candidate::known(time, words.len() - dates::without_zone(rest).len()));
     known.into_iter().collect()
 }
 
@@ -135,6 +136,7 @@ mod tests {
                     r#"read schedule_digest {"days":"every monday","time":"9:00"}"#,
                 ),
                 ("send a digest every day at noon", r#"read schedule_digest {"days":"every day","time":"noon"}"#),
+                ("post a digest every day at 9am ET", r#"read schedule_digest {"days":"every day","time":"9am"}"#),
                 ("post a weekly digest", r#"read schedule_digest {"days":"weekly"}"#),
             ],
         );

@@ -2,7 +2,7 @@
 
 use super::{
     super::words::{text, words},
-    ambiguous, moment, period, time_alone,
+    ambiguous, moment, named_zone, period, time_alone,
 };
 
 const TODAY: &str = "2026-11-22"; // a Sunday
@@ -42,6 +42,8 @@ fn moments_are_recognised_with_their_prepositions() {
         ("at noon on Friday", "Friday noon · "),
         ("tomorrow at 8 pm UTC sharp", "tomorrow 8pm UTC · sharp"),
         ("Friday 9am ET", "Friday 9am ET · "),
+        ("Friday 9am Europe/Berlin", "Friday 9am Europe/Berlin · "),
+        ("Friday 9:00 utc+5:30 please", "Friday 9:00 UTC+5:30 · please"),
         ("on January 3rd", "2027-01-03 · "),
         ("2027-01-15 09:00", "2027-01-15 09:00 · "),
         ("after Thanksgiving", "after Thanksgiving · "),
@@ -121,5 +123,20 @@ fn a_date_with_two_meanings_is_found() {
         "",
     ] {
         assert_eq!(ambiguous(said), None, "{said}");
+    }
+}
+
+#[test]
+fn a_message_names_one_zone_or_none() {
+    for (said, expected) in [
+        ("start it on Friday at 9am ET, then end it on Monday at noon", Some("America/New_York")),
+        ("start it at 9:00 UTC+2 and end it on Monday at 9 UTC+2", Some("Etc/GMT-2")),
+        ("start it on Friday at 9:00 Europe/Berlin", Some("Europe/Berlin")),
+        ("start it at 9am ET and end it on Monday at 9am PT", None),
+        ("start it on Friday at 9am", None),
+        ("rename it to “9am ET”", None),
+        ("et", None),
+    ] {
+        assert_eq!(named_zone(said).as_deref(), expected, "{said}");
     }
 }
