@@ -78,6 +78,10 @@ pub struct Plan {
     /// The counters that determine how the plan continues.
     #[serde(skip_serializing_if = "is_untouched")]
     pub control: Control,
+    /// The time zone in which all requests are meant, whoever answers a question between them; `None` if it is not known,
+    /// and in plans of earlier versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
 }
 
 /// Returns true if the counters have their initial values, which are not stored.
@@ -310,6 +314,7 @@ impl AgentState {
             planned,
             left_out: requests.len().saturating_sub(MAX_STEPS),
             control,
+            zone: self.turn.zone.clone(),
             ..Plan::default()
         };
         self.events.push(StreamEvent {
@@ -406,6 +411,7 @@ impl AgentState {
         let words = plan.ahead.remove(0);
         let said = plan.next_step().map_or(words, |step| step.task_objective.clone());
         plan.step_counter += 1;
+        let zone = plan.zone.clone();
         let event = plan.begin_event(&said);
         self.events.push(event);
         let number = self.present_turn();
@@ -413,6 +419,7 @@ impl AgentState {
             plan.turn = number;
         }
         self.begin_step(number, said, now);
+        self.turn.zone = zone.or_else(|| self.turn.zone.take());
     }
 
     /// Returns the number of the turn for what follows. Others may have written after the card: it then belongs to a newer
@@ -429,8 +436,8 @@ impl AgentState {
     }
 
     pub(super) fn begin_step(&mut self, number: u64, said: String, now: Timestamp) {
-        let Turn { by, without_model, plans_created, .. } = std::mem::take(&mut *self.turn);
-        *self.turn = Turn { number, said, by, at: now, without_model, plans_created, ..Turn::default() };
+        let Turn { by, zone, without_model, plans_created, .. } = std::mem::take(&mut *self.turn);
+        *self.turn = Turn { number, said, by, at: now, zone, without_model, plans_created, ..Turn::default() };
     }
 
     /// Counts a node that runs for the plan, and shows the current step in the status line.
@@ -480,5 +487,49 @@ impl AgentState {
         let why = EndsEarly::ByDecision("something else was asked for");
         self.events.extend(over.iter().map(|plan| plan.end_event(Some(why))));
         over.into_iter().flat_map(|plan| plan.ahead).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use countersign_graph::node::{Said, State as _};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn said(by: &str, text: &str, zone: Option<&str>) -> Said {
+        let zone = zone.map(str::to_owned);
+        Said { by: by.into(), text: text.to_owned(), at: Timestamp(0), zone, request: None }
+    }
+
+    proptest! {
+        #[test]
+        fn every_step_is_meant_in_the_zone_of_its_message(
+            of_person in proptest::option::of(proptest::sample::select(vec!["Europe/Berlin", "Asia/Tokyo", "America/Lima"])),
+            (named, of_message) in proptest::sample::select(vec![("", None), (" ET", Some("America/New_York")), (" utc+2", Some("Etc/GMT-2"))]),
+            answered_by_another in proptest::collection::vec(any::<bool>(), 1..MAX_STEPS),
+        ) {
+            let mut state = AgentState::default();
+            state.begin_turn(&said("U1", &format!("start A at 9:00{named}, then end it on Monday at 18:00"), of_person));
+            let zone = of_message.or(of_person).map(str::to_owned);
+            let requests: Vec<String> = (0..=answered_by_another.len()).map(|step| format!("show {step}")).collect();
+            state.begin_plan(planner::plan::Plan::default(), &requests, Timestamp(1));
+            prop_assert_eq!(&state.turn.zone, &zone);
+            for by_another in answered_by_another {
+                if by_another {
+                    let of_turn = state.turn.number;
+                    state.plan_mut().unwrap().waits_for = WaitsFor::Answer;
+                    state.begin_turn(&said("U2", "yes", Some("Pacific/Auckland")));
+                    state.take_up_plan(of_turn);
+                }
+                state.finish_step("done", &Value::Null);
+                state.take_step(Timestamp(2));
+                if zone.is_some() {
+                    prop_assert_eq!(&state.turn.zone, &zone);
+                }
+                state.repeat_step(Timestamp(3));
+                prop_assert!(zone.is_none() || state.turn.zone == zone);
+            }
+        }
     }
 }

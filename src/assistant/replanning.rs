@@ -63,14 +63,21 @@ impl AgentState {
         .unwrap_or(Next::Error)
     }
 
-    /// Begins a turn that makes another plan instead of the refused one on this card.
-    pub(super) fn begin_other_plan(&mut self, refused: &ActionRecord, reason: &str, now: Timestamp) {
+    /// Begins a turn that makes another plan instead of the refused one on this card. `zone` is that of the person who
+    /// asked for it.
+    pub(super) fn begin_other_plan(
+        &mut self,
+        refused: &ActionRecord,
+        reason: &str,
+        zone: Option<String>,
+        now: Timestamp,
+    ) {
         let plans_created = self.turned_down_plans;
         self.begin_turn(&Said {
             by: refused.requested_by.clone(),
             text: reason.to_owned(),
             at: now,
-            zone: None,
+            zone,
             request: None,
         });
         self.turn.plans_created = plans_created;
@@ -91,6 +98,7 @@ impl AgentState {
             false => ended.asked.clone(),
         };
         self.begin_step(self.present_turn(), said, now);
+        self.turn.zone = ended.zone.clone().or_else(|| self.turn.zone.take());
         self.turn.plans_created = ended.control.plans_created;
         self.turn.replan = Some(replan);
     }

@@ -27,7 +27,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use countersign_capabilities::Registry;
+use countersign_capabilities::{Registry, moment};
 use countersign_core::{
     clock::Timestamp,
     ids::UserId,
@@ -163,6 +163,7 @@ impl State for AgentState {
         let text = shorten(said.text.trim(), MAX_MESSAGE_LENGTH);
         let length = said.text.trim().chars().count();
         self.note_spoken_to(&said.by);
+        self.pin_draft();
         self.conversation.add_person_message(number, &said.by, &text);
         if self.draft.is_some() && number > self.draft_turn + MAX_DRAFT_TURNS {
             self.draft = None;
@@ -179,7 +180,8 @@ impl State for AgentState {
             cut_from: Some(length).filter(|length| *length > MAX_MESSAGE_LENGTH),
             by: Some(said.by.clone()),
             at: said.at,
-            zone: said.zone.clone(),
+            // “At 9:00 ET, until Monday 18:00”: the zone holds for the whole message.
+            zone: moment::zone_named_in(&said.text).or_else(|| said.zone.clone()),
             declines_offer,
             ..Turn::default()
         };
@@ -282,13 +284,14 @@ impl Listener<AgentState> for ChatListener {
         state: &mut AgentState,
         record: &ActionRecord,
         follow_up: ActionFollowUp,
+        zone: Option<String>,
         now: Timestamp,
     ) -> bool {
         if follow_up != ActionFollowUp::Explained {
             return false;
         }
         let Some((reason, routing::Next::Plan)) = self.refused_plan(state, record) else { return false };
-        state.begin_other_plan(record, reason, now);
+        state.begin_other_plan(record, reason, zone, now);
         true
     }
 }
@@ -304,6 +307,17 @@ impl AgentState {
         self.draft_turn = self.turn.number;
         self.asked_of.clone_from(&self.turn.by);
         self.draft = Some(draft);
+    }
+
+    /// Makes the moments in the draft independent of the message that they are from, before another one follows.
+    fn pin_draft(&mut self) {
+        let Some(draft) = self.draft.as_mut().filter(|_| self.turn.number == self.draft_turn) else { return };
+        let zone = moment::time_zone(self.turn.zone.as_deref());
+        for (_, value) in draft.params.iter_mut().filter(|(key, _)| moment::PARAMETERS.contains(&key.as_str())) {
+            if let Value::String(given) = value {
+                *given = moment::pinned(given, self.turn.at, &zone);
+            }
+        }
     }
 
     /// Remembers the offer of an answer to forget what it shows, which “forget it” takes.

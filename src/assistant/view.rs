@@ -89,6 +89,7 @@ pub(super) fn situation_for_message(state: &AgentState, by: &UserId, text: &str,
         said: shorten(text, MAX_MESSAGE_LENGTH),
         by: by.to_string(),
         today: today(state.turn.at, state.turn.zone.as_deref()),
+        zone: state.turn.zone.clone(),
         draft: state.draft.clone(),
         on_card: on_card(state, open),
         turned_down: state.turned_down.clone().filter(|_| number <= state.turned_down_turn + MAX_DRAFT_TURNS),
@@ -112,7 +113,7 @@ fn on_card(state: &AgentState, open: &[ActionRecord]) -> Option<Draft> {
         return Some(Draft { params: edited.clone(), ..change });
     }
     for (key, value) in &mut change.params {
-        if ["start_on", "end_on"].contains(&key.as_str())
+        if moment::PARAMETERS.contains(&key.as_str())
             && let Some(shown) = open.parameters[key.as_str()].as_str()
         {
             *value = shown.into();

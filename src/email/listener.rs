@@ -55,7 +55,14 @@ impl Listener<MailState> for MailListener {
     }
 
     /// A follow-up that settles an unknown outcome, or that explains a rejection, closes the mail.
-    fn goes_on(&self, state: &mut MailState, record: &ActionRecord, follow_up: ActionFollowUp, now: Timestamp) -> bool {
+    fn goes_on(
+        &self,
+        state: &mut MailState,
+        record: &ActionRecord,
+        follow_up: ActionFollowUp,
+        _: Option<String>,
+        now: Timestamp,
+    ) -> bool {
         let is_settled =
             matches!(follow_up, ActionFollowUp::CheckAgain | ActionFollowUp::SaidDone | ActionFollowUp::Settled)
                 && record.status != Status::Unknown;

@@ -83,7 +83,8 @@ impl<S: State> Engine<S> {
             self.say(session, changes, reply).await?;
             session.checkpoint.reply_slots = reply_slots;
         }
-        let goes_on = self.graph.listener().goes_on(session.checkpoint.state_mut(), record, follow_up, now);
+        let zone = self.admission.zone(&record.requested_by).await;
+        let goes_on = self.graph.listener().goes_on(session.checkpoint.state_mut(), record, follow_up, zone, now);
         if goes_on {
             self.begin_run(session);
         }

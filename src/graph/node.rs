@@ -95,8 +95,16 @@ pub trait Listener<S: State>: Send + Sync {
         now: Timestamp,
     ) -> Option<Reply>;
 
-    /// Begins a turn with a follow-up, after the reply to it. `true`: a run begins with it.
-    fn goes_on(&self, _state: &mut S, _record: &ActionRecord, _follow_up: ActionFollowUp, _now: Timestamp) -> bool {
+    /// Begins a turn with a follow-up, after the reply to it. `zone` is the time zone of the person who asked for the
+    /// action. `true`: a run begins with it.
+    fn goes_on(
+        &self,
+        _state: &mut S,
+        _record: &ActionRecord,
+        _follow_up: ActionFollowUp,
+        _zone: Option<String>,
+        _now: Timestamp,
+    ) -> bool {
         false
     }
 }

@@ -70,3 +70,63 @@ async fn a_date_with_two_meanings_is_asked_about() {
     let heard = thread.heard();
     assert!(heard.contains("*Starts*  2098-03-12 00:00 UTC"), "{heard}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_times_of_a_message_are_meant_in_one_zone() {
+    for (said, start, end) in [
+        (
+            "start Math Hints on 15 March 2098 at 9:00, then end it on 30 April 2098 at 18:00",
+            "2098-03-15 08:00 UTC",
+            "2098-04-30 16:00 UTC",
+        ),
+        (
+            "start Math Hints on 15 March 2098 at 9:00 ET, then end it on 30 April 2098 at 18:00",
+            "2098-03-15 13:00 UTC",
+            "2098-04-30 22:00 UTC",
+        ),
+    ] {
+        let bot = TestBot::start().await;
+        bot.slack.arrange(|world| world.users.iter_mut().for_each(|user| "Europe/Berlin".clone_into(&mut user.tz)));
+        let mut thread = bot.user("ana").says(said).await;
+        let heard = thread.heard();
+        assert!(heard.contains(&format!("*Starts*  {start}")), "{heard}");
+        thread.clicks("bo", "Schedule experiment").await;
+        let heard = thread.heard();
+        assert!(heard.contains(end), "{heard}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_draft_keeps_the_times_of_the_person_who_began_it() {
+    let bot = TestBot::start().await;
+    bot.slack.arrange(|world| {
+        for user in &mut world.users {
+            (if user.name == "bo" { "America/New_York" } else { "Europe/Berlin" }).clone_into(&mut user.tz);
+        }
+    });
+    let said = "create experiment Foo with conditions a, b at SelectSection/area_model, starting 15 March 2098 9:00";
+    let mut thread = bot.user("ana").asks(said).await;
+    thread.says("bo", "@countersign assign-prog").await;
+    let heard = thread.heard();
+    assert!(heard.contains("2098-03-15 08:00 UTC") || heard.contains("2098-03-15 09:00 CET"), "{heard}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_time_that_the_clocks_skip_or_show_twice_is_asked_about() {
+    let bot = TestBot::start().await;
+    bot.slack.arrange(|world| world.users.iter_mut().for_each(|user| "Europe/Berlin".clone_into(&mut user.tz)));
+    let mut thread = bot.user("ana").says("start Math Hints on 30 March 2098 at 2:30").await;
+    let heard = thread.heard();
+    assert!(heard.contains("The clocks in Europe/Berlin skip 2:30 on March 30, 2098."), "{heard}");
+    thread.clicks("ana", "2098-03-30 3:30 UTC+2").await;
+    let heard = thread.heard();
+    assert!(heard.contains("*Schedule “Math Hints”?*") && heard.contains("2098-03-30 01:30 UTC"), "{heard}");
+    thread.clicks("ana", "Cancel request").await;
+    thread.skip();
+    thread.says("ana", "start Math Hints on 26 October 2098 at 2:30").await;
+    let heard = thread.heard();
+    assert!(heard.contains("show 2:30 twice on October 26, 2098: first in CEST, then in CET."), "{heard}");
+    thread.clicks("ana", "2098-10-26 2:30 UTC+1").await;
+    let heard = thread.heard();
+    assert!(heard.contains("2098-10-26 01:30 UTC"), "{heard}");
+}

@@ -1,6 +1,7 @@
 //! Corrections of the time in the present draft or card: `no, at 9:00`, `Tuesday 9:00 instead`,
 //! `make it 10:00`, `Saturday`.
 
+use countersign_capabilities::moment::{PARAMETERS, moment_in_zone, time_zone};
 use countersign_understanding::dates::{Moment, time};
 use serde_json::Map;
 
@@ -11,9 +12,6 @@ use super::{
     user_request::{Interpretation, UserRequest},
     words::{self, Word, after, without_last},
 };
-
-/// The parameters that are times.
-const MOMENTS: [&str; 3] = ["start_on", "end_on", "until"];
 
 /// Parses a day, a time of day, or both, as a correction of a change with a time. A time of day alone
 /// keeps the day; a day alone keeps the time of day.
@@ -27,6 +25,7 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interp
     if before.is_none() {
         params.insert("status".to_owned(), "scheduled".into());
     }
+    let before = before.map(|before| day_and_time(before, situation.zone.as_deref()));
     params.insert(key.to_owned(), moment(words, before)?.into());
     Some(UserRequest::Update(params).into())
 }
@@ -35,7 +34,7 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interp
 /// an immediate start, the value is `None`; it becomes a scheduled one only if `is_marked`, which means
 /// that the message is marked as a correction.
 fn moment_of(draft: &Draft, is_marked: bool) -> Option<(&'static str, Option<&str>)> {
-    let mut given = MOMENTS.iter().filter_map(|key| Some((*key, draft.params.get(*key)?.as_str()?)));
+    let mut given = PARAMETERS.iter().filter_map(|key| Some((*key, draft.params.get(*key)?.as_str()?)));
     match (given.next(), given.next()) {
         (Some((key, before)), None) => Some((key, Some(before))),
         (None, _) => {
@@ -46,8 +45,8 @@ fn moment_of(draft: &Draft, is_marked: bool) -> Option<(&'static str, Option<&st
     }
 }
 
-/// Parses a time, completed from `before`; `None` if there are other words.
-fn moment(words: &[Word], before: Option<&str>) -> Option<String> {
+/// Parses a time, completed from the day and the time of day before; `None` if there are other words.
+fn moment(words: &[Word], before: Option<(String, Option<String>)>) -> Option<String> {
     const OPENINGS: &str = "yes , but|yes but|ok , but|ok but|okay , but|okay but|sure , but|sure but|but|no|nope|wait|actually|sorry|oh|oops|,|–|-|make it|make that|use|change it to|change that to|\
         move it to|rather|i meant|i mean|better|let us say|let us make it|it should be|it should start|should be|then|\
         instead|how about|what about|start it|start|schedule it|on|for|to|until|till";
@@ -57,18 +56,18 @@ fn moment(words: &[Word], before: Option<&str>) -> Option<String> {
         rest = left;
     }
     let rest = without_last(rest, ENDINGS);
-    let nth = || Some(nth_of(&Moment::read(&words::text(rest), "")?, &day_and_time(before?).0));
+    let (day_before, time_before) = before.unzip();
+    let nth = || Some(nth_of(&Moment::read(&words::text(rest), "")?, day_before.as_deref()?));
     let parsed = match date(rest) {
         Some((moment, [])) => moment,
         Some(_) => return None,
         None if rest.first().is_some_and(|first| first.is("the")) => nth()?,
         None => {
             let (time, _) = time(rest).filter(|(_, rest)| rest.is_empty())?;
-            return Some(format!("{} {time}", day_and_time(before?).0));
+            return Some(format!("{} {time}", day_before?));
         }
     };
-    let time_before = before.and_then(|before| day_and_time(before).1);
-    match (day_and_time(&parsed), time_before) {
+    match (day_and_time(&parsed, None), time_before.flatten()) {
         ((day, None), Some(time)) => Some(format!("{day} {time}")),
         _ => Some(parsed),
     }
@@ -85,10 +84,14 @@ fn nth_of(moment: &Moment, before: &str) -> String {
     Moment { day: in_month.or_else(|| moment.day.clone()), ..moment.clone() }.text()
 }
 
-/// Returns the day and the time of day of a moment in words or in the format `2026-11-23T09:00:00.000Z`.
-fn day_and_time(moment: &str) -> (String, Option<String>) {
-    if let Some((day, time)) = moment.split_once('T').filter(|(day, _)| day.len() == 10) {
-        return (day.to_owned(), Some(time.chars().take(5).collect()));
+/// Returns the day and the time of day of a moment in words, or in the format `2026-11-23T09:00:00.000Z` as the clocks of
+/// the zone show it.
+fn day_and_time(moment: &str, zone: Option<&str>) -> (String, Option<String>) {
+    if moment.split_once('T').is_some_and(|(day, _)| day.len() == 10) {
+        let local = moment_in_zone(moment, &time_zone(zone));
+        let mut parts = local.split([' ', 'T']).map(|part| part.chars().take(10).collect::<String>());
+        let (day, time) = (parts.next().unwrap_or_default(), parts.next());
+        return (day, time.map(|time| time.chars().take(5).collect()));
     }
     if let Some(Moment { day: Some(day), time, .. }) = Moment::read(moment, "") {
         return (day, time);
@@ -144,6 +147,20 @@ mod tests {
         let friday =
             json!({ "experiment": "Math Hints", "status": "scheduled", "start_on": "2027-01-15T09:30:00.000Z" });
         check(&on_card(friday), &[("make it 2027-01-16", r#"update {"start_on":"2027-01-16 09:30"}"#)]);
+    }
+
+    #[test]
+    fn a_time_on_a_card_is_corrected_in_the_zone_of_the_person() {
+        let scheduled =
+            json!({ "experiment": "Math Hints", "status": "scheduled", "start_on": "2026-11-23T23:30:00.000Z" });
+        let situation = Situation { zone: Some("Europe/Berlin".to_owned()), ..on_card(scheduled) };
+        check(
+            &situation,
+            &[
+                ("no, at 9:00", r#"update {"start_on":"2026-11-24 9:00"}"#),
+                ("Saturday", r#"update {"start_on":"Saturday 00:30"}"#),
+            ],
+        );
     }
 
     #[test]
