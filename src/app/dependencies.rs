@@ -207,8 +207,9 @@ fn registry(config: &Config, all: Vec<Arc<dyn Capability>>) -> anyhow::Result<Re
         contexts.iter().map(|(context, rule)| (format!("approvals.contexts.{context}.actions"), &rule.actions));
     let rules = std::iter::once(("approvals.actions".to_owned(), &config.approvals.actions)).chain(within);
     for (key, name) in rules.flat_map(|(key, rules)| rules.keys().map(move |name| (key.clone(), name))) {
-        if !registry.actions.contains_key(name.as_str()) && !OWN_ACTIONS.iter().any(|own| own.contains(&name.as_str()))
-        {
+        let is_off = || registry.capabilities.iter().any(|one| one.hidden().contains(&name.as_str()));
+        let is_own = || OWN_ACTIONS.iter().any(|own| own.contains(&name.as_str()));
+        if !registry.actions.contains_key(name.as_str()) && !is_own() && !is_off() {
             let nearest =
                 nearest(name, registry.actions.keys().copied().chain(OWN_ACTIONS.iter().copied().flatten().copied()))
                     .unwrap_or_default();

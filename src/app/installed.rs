@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use countersign_capabilities::Capability;
 use countersign_config::{Additions, Config};
 use countersign_core::{clock::Clock, private_file};
-use countersign_experiments::{Experiments, settings};
+use countersign_experiments::{Experiments, NotSetUp, settings};
 use countersign_mcp as mcp;
 use countersign_sandbox::{
     bridge::{self, Bridge},
@@ -38,7 +38,11 @@ pub const SETTINGS: Additions = Additions {
 ///
 /// If a client cannot be set up.
 pub fn capabilities(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Vec<Arc<dyn Capability>>> {
-    let mut all: Vec<Arc<dyn Capability>> = vec![Arc::new(Experiments::new(config.sections.get(), clock.clone())?)];
+    let upgrade: &settings::Upgrade = config.sections.get();
+    let mut all: Vec<Arc<dyn Capability>> = match upgrade.api_url {
+        Some(_) => vec![Arc::new(Experiments::new(upgrade, clock.clone())?)],
+        None => vec![Arc::new(NotSetUp)],
+    };
     let simulation: &SimulationSettings = config.sections.get();
     if simulation.url.is_some() {
         all.push(Arc::new(Simulation::new(simulation, clock.clone())?));
@@ -132,7 +136,7 @@ impl StandIn {
     /// is sent to a stand-in.
     pub fn apply_to(&self, config: &mut Config) {
         let settings: &mut settings::Upgrade = config.sections.get_mut();
-        settings.api_url = self.upgrade.url();
+        settings.api_url = Some(self.upgrade.url());
         (settings.auth_token, settings.service_account) = (None, None);
         let simulation: &mut SimulationSettings = config.sections.get_mut();
         simulation.url = Some(self.bridge.url());

@@ -83,7 +83,10 @@ pub(super) fn reply_to(book: &Book, talk: Talk, situation: &Situation) -> (Strin
         Talk::Greeting => {
             let things: Vec<_> =
                 book.phrases().map(|phrases| phrases.greeting()).filter(|things| !things.is_empty()).collect();
-            let hello = format!("Hello. Ask me about your {}, or tell me what to change.", things.join(" and "));
+            let hello = match things.is_empty() {
+                true => "Hello. Ask me something, or tell me what to change.".to_owned(),
+                false => format!("Hello. Ask me about your {}, or tell me what to change.", things.join(" and ")),
+            };
             (hello, first_steps(book))
         }
         Talk::Thanks => ("You're welcome.".to_owned(), Vec::new()),
@@ -112,9 +115,12 @@ pub(super) fn reply_to(book: &Book, talk: Talk, situation: &Situation) -> (Strin
 /// Returns the list of possible questions and changes.
 fn help(book: &Book) -> String {
     let parts: Vec<&str> = book.phrases().map(|phrases| phrases.help()).filter(|help| !help.is_empty()).collect();
+    let on = match book.services() {
+        [] => String::new(),
+        services => format!(" on {}", services.join(" and ")),
+    };
     format!(
-        "I look things up on {} and prepare changes. Nothing is changed until someone approves the card I post.\n\n{}",
-        book.services().join(" and "),
+        "I look things up{on} and prepare changes. Nothing is changed until someone approves the card I post.\n\n{}",
         parts.join("\n\n")
     )
 }

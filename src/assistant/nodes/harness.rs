@@ -231,7 +231,9 @@ fn registry() -> Registry {
 /// Returns the default settings of the largest capability.
 pub(crate) fn settings() -> Upgrade {
     let additions = Additions { sections: &[SECTION], measures: &[] };
-    Config::load(None, &Default::default(), &additions).unwrap().sections.get::<Upgrade>().clone()
+    let config = Config::load(None, &Default::default(), &additions).unwrap();
+    let api_url = Some("http://127.0.0.1:3030/api".to_owned());
+    Upgrade { api_url, ..config.sections.get::<Upgrade>().clone() }
 }
 
 /// Returns the registry of the largest capability alone.

@@ -12,7 +12,7 @@ use super::{
 pub(super) async fn platform(client: &UpgradeClient, settings: &Upgrade) -> Result<String, String> {
     let at = |error: Error| match error {
         Error::SignIn(_) => error.to_string(),
-        error => format!("{error} (UPGRADE_API_URL is {})", settings.api_url),
+        error => format!("{error} (UPGRADE_API_URL is {})", settings.api_url.as_deref().unwrap_or_default()),
     };
     let health = client.health().await.map_err(at)?;
     let (how, refused) = match client.sign_in() {

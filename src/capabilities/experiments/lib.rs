@@ -38,6 +38,7 @@ pub mod listing;
 pub mod lookup;
 mod names;
 mod observer;
+mod off;
 pub mod period;
 pub mod phrases;
 pub mod points;
@@ -65,6 +66,7 @@ use countersign_planner::condition::Verdict;
 use countersign_understanding::{lexicon::Names, phrases::Phrases};
 use serde_json::Value;
 
+pub use self::off::NotSetUp;
 use self::{settings::Upgrade, upgrade::client::UpgradeClient};
 use countersign_capabilities::{
     Allowance, AllowancePlace, Capability, Command, Family, History, Nameable, Observer, Service, Shortcut, Tool,

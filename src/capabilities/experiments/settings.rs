@@ -18,8 +18,8 @@ use super::{
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Upgrade {
-    /// The address of its API, prefix included; also `UPGRADE_API_URL`.
-    pub api_url: String,
+    /// The address of its API, prefix included; also `UPGRADE_API_URL`. Without it there are no experiments.
+    pub api_url: Option<String>,
     /// The time limit of a call, such as `"10s"`.
     #[serde(with = "humantime_serde")]
     pub timeout: Duration,
@@ -44,7 +44,7 @@ pub const SECTION: SectionSpec = SectionSpec {
     secrets: &[("auth_token", "UPGRADE_AUTH_TOKEN")],
     entry_secret: None,
     usual_names: &[("UPGRADE_API_URL", "api_url"), ("UPGRADE_SERVICE_ACCOUNT", "service_account")],
-    optional: &["service_account", "token_uri"],
+    optional: &["api_url", "service_account", "token_uri"],
     lists: &[],
     read: |values| Ok(Box::new(serde_json::from_value::<Upgrade>(values)?)),
 };
@@ -101,7 +101,7 @@ impl Section for Upgrade {
                 found.push(Problem { key: format!("upgrade.{key}"), what });
             }
         };
-        if let Some(wrong) = wrong_address(&self.api_url) {
+        if let Some(wrong) = self.api_url.as_deref().and_then(wrong_address) {
             expect(false, "api_url", wrong);
         }
         let no_path = self.service_account.as_ref().is_some_and(|path| path.as_os_str().is_empty());
@@ -142,7 +142,8 @@ impl Upgrade {
     ///
     /// Fails if the address or the key file cannot be used.
     pub fn client(&self, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<UpgradeClient>> {
-        let base_url = self.api_url.parse().context("upgrade.api_url isn't a valid URL")?;
+        let base_url = self.api_url.as_deref().context("upgrade.api_url is not set")?;
+        let base_url = base_url.parse().context("upgrade.api_url isn't a valid URL")?;
         let settings = UpgradeConfig { base_url, sign_in: self.sign_in(clock.clone())?, timeout: self.timeout };
         let client = UpgradeClient::new(settings).context("cannot set up the client for UpGrade")?;
         Ok(Arc::new(client.timed_by(clock).reading_at_most(self.max_answer_mb << 20)))

@@ -173,3 +173,22 @@ async fn what_was_answered_each_time_is_told() {
     assert_snapshot!(told, @"❔ It was sent 3 times; each time, it answered 500. I checked: nothing had changed. It may or may not have happened. Check before asking again. It was sent ‹time›.");
     assert!(bot.upgrade.effects().is_empty());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_platform_without_an_address_is_not_asked() {
+    let bot = TestBot::with_settings(|config| {
+        config.sections.get_mut::<countersign::experiments::settings::Upgrade>().api_url = None;
+    })
+    .await;
+    let off = "Experiments aren't set up here: I don't know where UpGrade is.";
+    for said in ["list experiments", "is UpGrade running?", "create an experiment Foo in assign-prog"] {
+        let answer = bot.user("ana").answer(said).await;
+        assert!(answer.contains(off), "{said}: {answer}");
+    }
+    let answer = bot.user("ana").answer("start Math Hints").await;
+    assert!(answer.contains("I didn't catch that") && !answer.contains("answering"), "{answer}");
+    assert!(bot.user("ana").answer("what can you do?").await.contains("Not set up here."));
+    assert!(bot.user("ana").types("/upgrade list").await.contains(off));
+    assert!(bot.user("ana").opens_home().await.contains(off));
+    assert!(bot.upgrade.takes_ledger().is_empty(), "nothing was asked of it");
+}

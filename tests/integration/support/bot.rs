@@ -141,7 +141,7 @@ impl TestBot {
         config.slack.bot_token = Some(SecretString::from(slack.bot_token()));
         config.slack.app_token = Some(SecretString::from(slack.app_token()));
         config.slack.signing_secret = Some(SecretString::from(slack.signing_secret()));
-        config.sections.get_mut::<Upgrade>().api_url = upgrade.url();
+        config.sections.get_mut::<Upgrade>().api_url = Some(upgrade.url());
         config.sections.get_mut::<Upgrade>().timeout = Duration::from_secs(2);
         // The workspace counts nothing unless a test wants it; pacing has tests of its own.
         config.slack.rate_limits = false;

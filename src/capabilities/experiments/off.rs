@@ -1,0 +1,125 @@
+//! The capability without the address of a platform: it has no tools or actions, and says that it is not set up wherever
+//! people look for it.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use async_trait::async_trait;
+use countersign_capabilities::{Capability, Command, Family, Tool, ToolError, facts::Facts};
+use countersign_core::reply::{Part, Reply};
+use countersign_graph::action::ActionKind;
+use countersign_understanding::{
+    phrases::{Phrases, Utterance},
+    user_request::UserRequest,
+};
+use serde_json::{Value, json};
+
+use super::{NAME, SERVICE, commands, families, phrases::ExperimentPhrases};
+
+/// The capability for experiments if `upgrade.api_url` is not set.
+#[derive(Debug)]
+pub struct NotSetUp;
+
+/// The name of the tool that says so.
+const TOOL: &str = "experiments_not_set_up";
+
+/// Returns the reply that says so.
+fn reply() -> Reply {
+    Reply::text(format!("Experiments aren't set up here: I don't know where {} is.", SERVICE.name))
+        .hint("The app's operator can set upgrade.api_url (UPGRADE_API_URL).")
+}
+
+#[async_trait]
+impl Capability for NotSetUp {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn purpose(&self) -> &'static str {
+        "Says that experiments are not set up here."
+    }
+
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        vec![Arc::new(SaysSo)]
+    }
+
+    fn actions(&self) -> Vec<Arc<dyn ActionKind>> {
+        Vec::new()
+    }
+
+    /// Returns the names that the settings may contain although nothing has them now.
+    fn hidden(&self) -> Vec<&'static str> {
+        let names: BTreeSet<&'static str> = families::all().iter().flat_map(Family::names).collect();
+        names.into_iter().collect()
+    }
+
+    fn phrases(&self) -> Option<&'static dyn Phrases> {
+        Some(&PhrasesOff)
+    }
+
+    async fn check(&self) -> Option<(&'static str, Result<String, String>)> {
+        Some(("upgrade", Ok("not set up (set UPGRADE_API_URL for experiments)".to_owned())))
+    }
+
+    fn command(&self) -> Option<Command> {
+        Some(commands::COMMAND)
+    }
+
+    async fn answer(&self, _: &str, _: &str, _: &Facts) -> Reply {
+        reply()
+    }
+
+    async fn home(&self, _: &Facts) -> Option<Reply> {
+        let heading = Reply::default().and(Part::Heading("Experiments".to_owned()));
+        Some(reply().parts.into_iter().fold(heading, Reply::and))
+    }
+}
+
+/// `experiments_not_set_up`: says that experiments are not set up.
+#[derive(Debug)]
+struct SaysSo;
+
+#[async_trait]
+impl Tool for SaysSo {
+    fn name(&self) -> &'static str {
+        TOOL
+    }
+
+    fn description(&self) -> &'static str {
+        "Says that experiments are not set up here. Use it for every request about experiments or UpGrade."
+    }
+
+    fn schema(&self) -> Value {
+        json!({ "type": "object", "properties": {} })
+    }
+
+    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
+        Ok(json!({ "experiments": "not set up" }))
+    }
+
+    fn present(&self, _: &Value, _: &Value) -> Option<Reply> {
+        Some(reply())
+    }
+}
+
+/// The phrases, which recognise only what they are about.
+struct PhrasesOff;
+
+impl Phrases for PhrasesOff {
+    fn things(&self) -> &'static [&'static str] {
+        ExperimentPhrases.things()
+    }
+
+    fn greeting(&self) -> &'static str {
+        ""
+    }
+
+    fn mentioned(&self, utterance: Utterance<'_>) -> Option<UserRequest> {
+        let names_it = utterance.words.iter().any(|word| word.any(self.things()) || word.is("upgrade"));
+        names_it.then(|| UserRequest::read(TOOL, []))
+    }
+
+    fn help(&self) -> &'static str {
+        "*Experiments*\n\
+         • Not set up here. The app's operator can set upgrade.api_url (UPGRADE_API_URL)."
+    }
+}
