@@ -10,7 +10,7 @@ use std::{borrow::Cow, collections::HashMap, fmt};
 use serde_json::{Map, Value};
 
 use super::{
-    answers, dates, doubts, id_lists, in_place,
+    answers, dates, doubts, either, id_lists, in_place,
     intents::{self, Reading, declined},
     languages,
     left_out::left_out,
@@ -193,7 +193,7 @@ impl Book {
     /// Returns the request that a message expresses. A message is only read if it is not one of the newest.
     pub fn understand(&self, situation: &Situation) -> Interpretation {
         let read = || match self.resolved(situation) {
-            Ok(resolved) => in_place::resolve(self, self.read(&resolved), situation),
+            Ok(resolved) => either::asked(in_place::resolve(self, self.read(&resolved), situation), &resolved),
             Err(question) => question,
         };
         self.recall(situation, |known| &mut known.interpretation, read)
@@ -254,10 +254,7 @@ impl Book {
             }
             _ if found.is_nothing() && situation.draft.is_none() => {
                 let mentioned = self.phrases().find_map(|phrases| phrases.mentioned(utterance));
-                mentioned.map_or(found, |user_request| Interpretation {
-                    confidence: MENTION_CONFIDENCE,
-                    ..user_request.into()
-                })
+                mentioned.map_or(found, |user_request| doubts::of_mention(self, user_request, utterance))
             }
             _ => found,
         }
@@ -484,7 +481,8 @@ impl Book {
             {
                 Some(Interpretation::nothing()) // not an answer either: the question stays open
             }
-            UserRequest::Talk(Talk::NothingAsked | Talk::Remark) if waiting => None,
+            // “Looks good” is about what is known so far, and no value: the question stays open.
+            UserRequest::Talk(Talk::NothingAsked | Talk::Remark) if waiting => Some(Interpretation::nothing()),
             // “Yes” continues without a part of a description that was not understood.
             UserRequest::Talk(Talk::NothingAsked) if begun => None,
             UserRequest::Talk(Talk::NothingAsked) if !situation.open_cards.is_empty() => {

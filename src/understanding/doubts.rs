@@ -1,7 +1,10 @@
 //! Sentences that mention a change but do not request it: “don't start it”, “should I start it?”
 
+use serde_json::Value;
+
 use super::{
-    book::Book,
+    book::{Book, MENTION_CONFIDENCE},
+    left_out::left_out_of_question,
     phrases::Utterance,
     user_request::{Interpretation, Talk, UserRequest},
     words::{after, as_typed, skip},
@@ -40,6 +43,23 @@ pub(super) fn considered_request(book: &Book, utterance: Utterance<'_>) -> Optio
     book.phrases()
         .find_map(|phrases| phrases.request(&action, &params))
         .or_else(|| Some(as_typed(after(utterance.words, ASKING)?)))
+}
+
+/// Returns the request for what a message merely mentions, unless that ignores a number or the like. Then it is offered.
+pub(super) fn of_mention(book: &Book, user_request: UserRequest, utterance: Utterance<'_>) -> Interpretation {
+    let left = match &user_request {
+        UserRequest::Read { tool, arguments } => {
+            let holds = format!("{tool} {}", Value::Object(arguments.clone())).replace('_', " ");
+            left_out_of_question(&utterance.situation.said, &holds).map(|left| (left, arguments))
+        }
+        _ => None,
+    };
+    let Some((left, arguments)) = left else {
+        return Interpretation { confidence: MENTION_CONFIDENCE, ..user_request.into() };
+    };
+    let shown = book.phrases().find_map(|phrases| phrases.about(arguments));
+    let options = shown.map(|name| format!("show “{name}”")).into_iter().collect();
+    Interpretation::unclear(format!("I couldn't make sense of “{left}” in that. What did you mean by it?"), options)
 }
 
 /// Reads a statement that asks for nothing: “we stopped X last week”, “haha, the name X is confusing”.

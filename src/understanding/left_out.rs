@@ -50,6 +50,8 @@ const RESTRICTIONS: &[&str] = &[
 ];
 /// Words for a manner or an amount. Only the same word covers them.
 const MANNERS: &[&str] = &["twice", "slowly", "gradually", "temporarily", "partly", "partially", "half", "secretly"];
+/// Words for a form of data. Only the same word covers them.
+const FORMATS: &[&str] = &["csv", "tsv", "excel", "xls", "xlsx", "pdf", "spreadsheet", "powerpoint", "pptx", "docx"];
 /// Words that begin a condition. Only the same phrase covers them.
 const CONDITIONALS: &[&str] = &["if", "unless", "provided"];
 /// Words that follow a merely polite “if”.
@@ -139,7 +141,7 @@ pub fn left_out(said: &str, proposal: &str) -> Vec<String> {
                 mark(at, to);
             }
         }
-        if MANNERS.contains(&lower) && !proposal.holds_word(lower) {
+        if (MANNERS.contains(&lower) || FORMATS.contains(&lower)) && !proposal.holds_word(lower) {
             let to = if lower == "half" { restriction_end(&words, at) } else { at + 1 };
             mark(at, to);
         }
@@ -162,6 +164,16 @@ pub fn left_out(said: &str, proposal: &str) -> Vec<String> {
         }
     }
     pieces(said, &words, &missing)
+}
+
+/// Returns the first piece of a message that a question about what it mentions must not ignore: a number, or a form of
+/// data.
+pub(super) fn left_out_of_question(said: &str, holds: &str) -> Option<String> {
+    let is_marked = |piece: &String| {
+        let is_format = |word: &str| FORMATS.contains(&word.to_lowercase().as_str());
+        piece.contains(|c: char| c.is_ascii_digit()) || piece.split(' ').any(is_format)
+    };
+    left_out(said, holds).into_iter().find(is_marked)
 }
 
 /// Divides a message into words.
@@ -426,6 +438,7 @@ mod tests {
             ("start Math Hints with 200 users", start, &["with 200 users"]),
             ("start Math Hints except in class 5B, please", start, &["except in class 5B"]),
             ("start Math Hints tomorrow", start, &["tomorrow"]),
+            ("the enrollment CSV of Math Hints", start, &["CSV"]),
             ("schedule it for Friday", r#"{"start_on":"2026-11-26 09:00"}"#, &["for Friday"]),
             ("start Math Hints at 9am, until Monday", start, &["at 9am, until Monday"]),
         ]);

@@ -35,6 +35,7 @@ pub mod checking;
 pub mod conditions;
 pub mod dates;
 mod doubts;
+mod either;
 pub mod id_lists;
 mod in_place;
 pub mod intents;
@@ -60,7 +61,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use countersign_model::{Error, Model, Purpose, Request, Response};
 use serde::Deserialize as _;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 pub use self::{
     answers::{
@@ -73,6 +74,7 @@ pub use self::{
 };
 use self::{
     book::{Book, MENTION_CONFIDENCE},
+    lexicon::Mention,
     phrases::Utterance,
     situation::Situation,
     user_request::{Talk, UserRequest},
@@ -145,7 +147,7 @@ impl Book {
         let interpretation = self.understand(situation);
         match &interpretation.user_request {
             _ if interpretation.confidence <= MENTION_CONFIDENCE => true,
-            user_request @ UserRequest::Read { .. } => self.phrases().any(|phrases| phrases.only_shows(user_request)),
+            UserRequest::Read { arguments, .. } => self.about(arguments).is_some(),
             UserRequest::Change { .. } | UserRequest::Unclear { .. } => true,
             UserRequest::Talk(_)
             | UserRequest::Term { .. }
@@ -155,8 +157,36 @@ impl Book {
         }
     }
 
+    /// Returns true if the message names nothing that is known, although it asks for something by its name or is not
+    /// understood. Something may be new. Each of several requests is looked at when it is due.
+    pub fn lacks_names(&self, situation: &Situation) -> bool {
+        if !steps::steps(self, situation).is_empty() {
+            return false;
+        }
+        let interpretation = self.understand(situation);
+        let is_known = |name: &str| {
+            let names_it = |known: &Mention| known.subject && (known.name == name || known.said == name);
+            situation.names.iter().any(names_it) || situation.last_subject.as_deref() == Some(name)
+        };
+        match &interpretation.user_request {
+            UserRequest::Change { action, params } if !self.makes_new(action) => {
+                self.about(params).is_some_and(|name| !is_known(&name))
+            }
+            UserRequest::Read { arguments, .. } if interpretation.confidence > MENTION_CONFIDENCE => {
+                self.about(arguments).is_some_and(|name| !is_known(&name))
+            }
+            UserRequest::Read { .. } | UserRequest::Unclear { .. } => !situation.names.iter().any(|name| name.subject),
+            _ => false,
+        }
+    }
+
+    /// Returns the name of the thing that a request with these parameters is about.
+    fn about(&self, params: &Map<String, Value>) -> Option<String> {
+        self.phrases().find_map(|phrases| phrases.about(params))
+    }
+
     /// Returns the parameters of a new thing that are known, in words; `None` if none is.
-    pub fn so_far(&self, action: &str, params: &serde_json::Map<String, serde_json::Value>) -> Option<String> {
+    pub fn so_far(&self, action: &str, params: &Map<String, Value>) -> Option<String> {
         self.phrases().find_map(|phrases| phrases.so_far(action, params))
     }
 

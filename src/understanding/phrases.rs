@@ -152,7 +152,7 @@ pub trait Phrases: Send + Sync {
         false
     }
 
-    /// Returns the name of the thing that a change is about.
+    /// Returns the name of the thing that a change or a question is about.
     fn about(&self, params: &Map<String, Value>) -> Option<String> {
         let _ = params;
         None

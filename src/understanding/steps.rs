@@ -217,7 +217,7 @@ fn is_listed(book: &Book, part: &str, before: &str, situation: &Situation) -> bo
     let of_list = before.iter().any(|word| book.phrases().any(|phrases| word.any(phrases.lists())))
         || situation.draft.as_ref().and_then(|draft| draft.asked.as_ref()).is_some();
     let points_back = words(part).iter().any(|word| word.any(&["it", "its", "that", "this"]));
-    of_text || (of_list && !points_back)
+    (of_text || of_list) && !points_back
 }
 
 /// Phrases that unambiguously divide requests.

@@ -375,7 +375,8 @@ fn without_ending(words: &[Word]) -> Option<&[Word]> {
     static ENDINGS: PhraseList = PhraseList::new(
         "when you get a chance|when you have a minute|when you have a moment|when you have time|when you can|\
         for me|if possible|if you can|right now|right away|asap|as soon as possible|thanks a lot|thank you in advance|\
-        thanks in advance|thx|ty|cheers|rn|at the moment|by now|for now",
+        thanks in advance|thx|ty|cheers|rn|at the moment|by now|for now|\
+        and nothing else|but nothing else|nothing else|and that is all|that is all|and that is it|that is it",
     );
     if words.len() > 2 && words.last().is_some_and(is_sign) {
         return words.split_last().map(|(_, rest)| rest);

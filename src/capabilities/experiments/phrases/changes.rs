@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::{
     ExperimentPhrases, bulk,
     clauses::{self, clauses},
-    design, factors,
+    design, factors, free_text,
     intents::declined,
     members::who_of,
     new_ones::{begins_new, purpose, several_new, without_start},
@@ -31,6 +31,7 @@ pub(super) fn change(words: &[Word], situation: &Situation) -> Option<Interpreta
         .or_else(|| shares::renamed_condition(words, situation))
         .or_else(|| shares::one_share(words, situation))
         .or_else(|| shares::of_subject(words, situation))
+        .or_else(|| renaming(words, situation))
         .or_else(|| set(words, situation))
         .or_else(|| update(words, situation))
         .or_else(|| ending(words, situation))
@@ -200,6 +201,9 @@ pub(super) fn create(words: &[Word], situation: &Situation) -> Option<Interpreta
     if !beyond.is_empty() {
         return Some(Interpretation::partly_understood(&text(&beyond), CREATE, params));
     }
+    if let Some(asked) = free_text::ask_about_list(words, &front).filter(|_| !params.contains_key("conditions")) {
+        return Some(asked);
+    }
     let found = checked(CREATE, params.clone(), words);
     let is_named = matches!(found.user_request, UserRequest::Unclear { .. });
     params.remove("name");
@@ -248,9 +252,29 @@ pub(super) fn named_field(words: &[Word]) -> Option<(&'static str, &[Word])> {
     FIELDS.iter().find_map(|(phrases, key)| Some((*key, after(words, phrases)?)))
 }
 
-/// Parses `set the weights of X to 70/30` and `change X's description to …`.
+/// Parses `rename X to Y` with words after the new name that do not belong to it, or may not.
+fn renaming(words: &[Word], situation: &Situation) -> Option<Interpretation> {
+    let rest = after(words, "rename|relabel|change the name of|change name of")?;
+    let (about, named) = first_split(rest)?;
+    let experiment = thing(about, situation, &ExperimentPhrases).name()?;
+    let (kept, left) = free_text::name(named);
+    let request = |name: &str| format!("rename “{experiment}” to “{name}”");
+    match left {
+        [] => None,
+        left if kept[0].quoted => left_over(words, about, left, situation),
+        left => Some(free_text::ask(kept, left, request)),
+    }
+}
+
+/// Returns true for an arrow, which stands for “to”: `weights -> 80/20`.
+fn is_arrow(word: &Word) -> bool {
+    !word.quoted && ["->", "-->", "=>", "→", "⇒"].contains(&word.text.as_str())
+}
+
+/// Parses `set the weights of X to 70/30`, `change X's description to …` and `X weights -> 70/30`.
 fn set(words: &[Word], situation: &Situation) -> Option<Interpretation> {
-    let rest = after(words, "set|change|update|edit|modify|put|switch|make|adjust|move")?;
+    let rest = after(words, "set|change|update|edit|modify|put|switch|make|adjust|move")
+        .or_else(|| words.iter().any(is_arrow).then_some(words))?;
     let (about, to) = first_split(rest)?;
     let mut params = Map::new();
     if let Some((key, of)) = named_field(about)
@@ -300,7 +324,8 @@ fn values(params: &mut Map<String, Value>, key: &str, words: &[Word]) -> Vec<Wor
         });
         let end = following.map_or(words.len(), |(i, ..)| i);
         let value = &words[..end];
-        params.insert(key.to_owned(), field(key, value));
+        let is_name = key == "new_name" && !value.is_empty();
+        params.insert(key.to_owned(), field(key, if is_name { free_text::name(value).0 } else { value }));
         let share =
             |word: &Word| word.among(", and to percent") || word.text.trim_end_matches('%').parse::<f64>().is_ok();
         over.extend_from_slice(match key {
@@ -310,6 +335,7 @@ fn values(params: &mut Map<String, Value>, key: &str, words: &[Word]) -> Vec<Wor
                 &value[1..]
             }
             _ if value.first().is_some_and(|first| first.quoted) => &value[1..],
+            "new_name" => free_text::name(value).1,
             _ => &[],
         });
         let Some((_, next_key, next_words)) = following else { return over };
@@ -337,7 +363,7 @@ fn before(words: &[Word], phrase: &str) -> Option<Vec<Word>> {
 
 /// Returns the words before and after the first “to” or “as”.
 fn first_split(words: &[Word]) -> Option<(&[Word], &[Word])> {
-    let place = words.iter().position(|word| word.any(&["to", "as"]))?;
+    let place = words.iter().position(|word| word.any(&["to", "as"]) || is_arrow(word))?;
     let (before, after) = (&words[..place], &words[place + 1..]);
     (!before.is_empty() && !after.is_empty()).then_some((before, after))
 }

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::{
     ExperimentPhrases,
     design::{self, rare},
+    free_text,
     shares::conditions_with_shares,
     situation::Situation,
     slots::{point, ratio},
@@ -136,18 +137,21 @@ pub(super) fn one<'a>(key: &str, value: impl Into<Value>, rest: &'a [Word]) -> T
     Some((vec![(key.to_owned(), value.into())], rest))
 }
 
-/// Parses `description …`: a text in quotes, or else everything up to the end.
+/// Parses `description …`: a text in quotes, or else everything up to the end or to another part.
 fn description(words: &[Word]) -> Taken<'_> {
     let after = after(words, "the description|a description|description|described as")?;
     let after = skip(skip(after, "of|to|as|is|saying"), ",");
     match after.split_first()? {
         (first, rest) if first.quoted => one("description", first.text.clone(), rest),
-        _ => one("description", sentence(after), &[]),
+        _ => {
+            let (described, rest) = after.split_at(free_text::description(after));
+            one("description", sentence(described), rest)
+        }
     }
 }
 
 /// Parses `conditions a, b and c`, optionally with weights.
-fn conditions(words: &[Word]) -> Taken<'_> {
+pub(super) fn conditions(words: &[Word]) -> Taken<'_> {
     let counted = after(words, "the two|two|the three|three|the four|four|five|six");
     let counted = counted.filter(|_| words[0].text == words[0].lower).unwrap_or(words);
     let after = skip(after(counted, CONDITIONS)?, "are|is|to|of|called|named|should be");
@@ -256,7 +260,7 @@ pub(super) fn starts_clause(words: &[Word]) -> bool {
 }
 
 /// Parses `70/30`, `weights 70, 30`, `equal weights`.
-fn weights(words: &[Word]) -> Taken<'_> {
+pub(super) fn weights(words: &[Word]) -> Taken<'_> {
     if let Some(rest) =
         after(words, "equal weights|equal weight|equally weighted|equally|an even split|even split|evenly")
     {
@@ -296,7 +300,7 @@ fn number(word: &Word) -> Option<f64> {
 }
 
 /// Parses one or several of `at Site/target` or `site X target Y`.
-fn points(words: &[Word]) -> Taken<'_> {
+pub(super) fn points(words: &[Word]) -> Taken<'_> {
     if let Some(after_site) = after(words, "the site|site")
         && let [site, rest @ ..] = after_site
         && let [target, rest @ ..] = skip(rest, ", the target|, target|and target|target|with target|, and target")
@@ -353,7 +357,7 @@ pub(super) fn two_words(site: &Word, target: &Word) -> Option<String> {
 }
 
 /// Parses `in assign-prog`, `for the mathstream context`.
-fn context(words: &[Word]) -> Taken<'_> {
+pub(super) fn context(words: &[Word]) -> Taken<'_> {
     let named = after(
         words,
         "in the context|in context|for context|for the context|the context|context|with context|to context",
@@ -378,7 +382,7 @@ fn context(words: &[Word]) -> Taken<'_> {
 }
 
 /// Parses one of the parts in `clauses.txt`.
-fn fixed(words: &[Word]) -> Taken<'_> {
+pub(super) fn fixed(words: &[Word]) -> Taken<'_> {
     static PARTS: LazyLock<Lines> =
         LazyLock::new(|| Lines::read(include_str!("clauses.txt")).expect("the parts can be read"));
     let situation = Situation::default();
@@ -399,8 +403,10 @@ pub(super) fn filter_mode(word: &Word) -> &str {
     }
 }
 
-fn tags(words: &[Word]) -> Taken<'_> {
-    let (items, rest) = list(skip(after(words, "the tags|tags|tag|tagged")?, "to|as|are|is"));
+/// Parses `tags a, b`, `tag it a`.
+pub(super) fn tags(words: &[Word]) -> Taken<'_> {
+    let tagged = skip(after(words, "the tags|tags|tag|tagged")?, "it|them|this");
+    let (items, rest) = list(skip(tagged, "to|as|are|is|with"));
     let tags: Vec<String> = items.iter().map(|item| text(item)).collect();
     (!tags.is_empty()).then(|| (vec![("tags".to_owned(), tags.into())], rest))
 }

@@ -86,6 +86,28 @@ pub(super) fn limits(words: &[Word]) -> Result<Map<String, Value>, Interpretatio
     clauses(words, None)
 }
 
+/// Asks about “my experiments”, whether they are listed or changed: the list of the platform does not say whose they are.
+pub(super) fn own(words: &[Word]) -> Option<Interpretation> {
+    let is_thing = |word: &Word| word.any(&THINGS);
+    let before_thing = |at: usize| words[at + 1..].iter().take(3).any(is_thing);
+    let is_own = |at: usize| match () {
+        () if words[at].is("my") => before_thing(at),
+        () if words[at].is("mine") => words.iter().any(is_thing),
+        () => after(&words[at..], "by me|by myself|i created|i made|i have created|i've created|i set up").is_some(),
+    };
+    const DESCRIBING: &str =
+        "create|make|set|build|add|new|design|draft|rename|change|update|edit|describe|copy|duplicate";
+    let describes = after(words, DESCRIBING).is_some(); // whose words may be anything
+    let is_about_things = !describes && words.iter().any(is_thing) && !words.iter().any(|word| word.quoted);
+    let found = is_about_things && (0..words.len()).any(is_own);
+    found.then(|| {
+        Interpretation::unclear(
+            "I can't tell which experiments are yours: the list doesn't say who created them. Should I list all of them?",
+            vec!["list experiments".to_owned(), "list running experiments".to_owned()],
+        )
+    })
+}
+
 /// Parses a request for a list of experiments, or of their names.
 pub(super) fn list(words: &[Word]) -> Option<Interpretation> {
     if words.iter().any(|word| word.quoted && word.kind.is_some()) {

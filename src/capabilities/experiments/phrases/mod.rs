@@ -2,8 +2,8 @@
 //!
 //! `lines.txt` has phrases, with their parts in a fixed or in any order, and `clauses.txt` parts of
 //! descriptions; [`values`] parses the values in a line. Phrases that are too free for that are parsed
-//! by functions: descriptions of experiments ([`clauses`], [`design`], [`factors`]), the [`changes`] that
-//! contain them, lists and their filters ([`lists`]), several experiments at once ([`bulk`]), answers and
+//! by functions: descriptions of experiments ([`clauses`], [`design`], [`factors`]) and the end of [`free_text`] in them, the
+//! [`changes`] that contain them, lists and their filters ([`lists`]), several experiments at once ([`bulk`]), answers and
 //! corrections ([`answers`], [`moments`], [`statuses`]), parts of other experiments ([`copies`], [`same`]), starts with a restriction ([`starts`]), and questions that are recognised by the things they mention
 //! ([`reads`]).
 
@@ -17,6 +17,7 @@ mod design;
 mod doubts_tests;
 mod factors;
 mod follow_ups;
+mod free_text;
 #[cfg(test)]
 mod line_tests;
 mod lists;
@@ -145,7 +146,9 @@ impl Phrases for ExperimentPhrases {
     }
 
     fn correction(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
-        answers::correction(utterance.words, utterance.situation)
+        // Before the lines, in which “my” means nothing.
+        let own = lists::own(utterance.words).filter(|_| utterance.situation.draft.is_none());
+        own.or_else(|| answers::correction(utterance.words, utterance.situation))
     }
 
     fn answer(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
@@ -162,7 +165,8 @@ impl Phrases for ExperimentPhrases {
     }
 
     fn about(&self, params: &Map<String, Value>) -> Option<String> {
-        params.get("experiment").and_then(Value::as_str).map(str::to_owned)
+        let named = params.get("experiment").or_else(|| params.get("experiment_id"));
+        named.and_then(Value::as_str).map(str::to_owned)
     }
 
     fn show_request(&self, name: Option<String>) -> Option<UserRequest> {

@@ -8,7 +8,7 @@ use countersign_understanding::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    ExperimentPhrases, bulk, clauses, lists,
+    ExperimentPhrases, bulk, clauses, free_text, lists,
     members::{USERS, who_of},
     slots::{LIMITING, point},
     words::{Word, after, lower, skip, text},
@@ -112,7 +112,8 @@ pub(super) fn of(kind: &str, utterance: Utterance<'_>) -> Vec<Candidate> {
         "renamed" => renamed(words, None).into_iter().collect(),
         "renamed-condition" => renamed(words, Some("condition")).into_iter().collect(),
         "new-name" => {
-            each(40, &|words| (words.len() == utterance.words.len()).then(|| new_name(words)).flatten(), true)
+            let taken = free_text::name(words).0.len();
+            each(40, &|words| (words.len() == taken).then(|| new_name(words)).flatten(), true)
         }
         _ => Vec::new(),
     }
@@ -298,7 +299,7 @@ fn renamed(words: &[Word], noun: Option<&str>) -> Option<Candidate> {
     fits.then(|| Candidate::known(json!({ "conditions": [{ "was": was.text, "code": code.text }] }), taken))
 }
 
-/// Parses a new name up to the last word; `None` if another request follows it.
+/// Parses a new name up to the last of these words; `None` if another request follows it.
 fn new_name(words: &[Word]) -> Option<Value> {
     const CONNECTIVES: &[&str] = &[",", "and", "but", "once", "if", "then", "unless", "when"];
     let more = |at: usize| {
