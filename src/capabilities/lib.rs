@@ -26,6 +26,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use countersign_config::Measure;
 use countersign_core::{
+    clock::Timestamp,
     ids::{ChannelId, UserId},
     reply::{Choice, Reply},
 };
@@ -95,8 +96,10 @@ pub trait Capability: Send + Sync {
         Arc::default()
     }
 
-    /// Reads these names again if they are old. This takes only a short time and never fails.
-    async fn refresh_names(&self) {}
+    /// Reads these names again if they are old, or were read before `since`. This takes only a short time and never fails.
+    async fn refresh_names(&self, since: Option<Timestamp>) {
+        let _ = since;
+    }
 
     /// Returns suggested first requests: a label, and the request.
     fn suggestions(&self) -> &'static [(&'static str, &'static str)] {

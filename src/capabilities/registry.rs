@@ -6,12 +6,14 @@ use std::{
     sync::Arc,
 };
 
+use countersign_core::clock::Timestamp;
 use countersign_graph::action::ActionKind;
 use countersign_understanding::{
     Hint,
     book::Book,
     lexicon::Mention,
     situation::{Situation, Topic},
+    user_request::UserRequest,
 };
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
@@ -181,6 +183,16 @@ impl Registry {
         }
     }
 
+    /// Returns the change that one request of several asks for, as far as the phrases can tell: the action and its
+    /// parameters. There is none if it is about what an earlier request names.
+    pub fn change_in(&self, request: &str) -> Option<(String, Value)> {
+        let situation = Situation { said: request.to_owned(), names: self.names_in(request), ..Situation::default() };
+        match self.book.understand(&situation).user_request {
+            UserRequest::Change { action, params } => Some((action, Value::Object(params))),
+            _ => None,
+        }
+    }
+
     /// Returns the effect of one request of several, as far as the phrases can tell.
     pub fn effect_of(&self, request: &str) -> Effect {
         let calls = self.calls_of(request);
@@ -292,9 +304,9 @@ impl Registry {
         self.capabilities.iter().flat_map(|capability| capability.names().find(said)).collect()
     }
 
-    /// Reads the names again if they are old.
-    pub async fn refresh_names(&self) {
-        join_all(self.capabilities.iter().map(|capability| capability.refresh_names())).await;
+    /// Reads the names again if they are old, or were read before `since`.
+    pub async fn refresh_names(&self, since: Option<Timestamp>) {
+        join_all(self.capabilities.iter().map(|capability| capability.refresh_names(since))).await;
     }
 
     /// Returns requests to try in a new conversation, of all capabilities: a reason, and the request.

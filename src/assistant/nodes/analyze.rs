@@ -3,6 +3,7 @@
 
 use async_trait::async_trait;
 use countersign_capabilities::Registry;
+use countersign_core::clock::Timestamp;
 use countersign_graph::node::{Context, Node, NodeError, Step};
 use countersign_model::{Purpose, Response, ToolChoice};
 use countersign_understanding::{
@@ -62,16 +63,26 @@ impl Analyze {
     }
 
     /// Finds the names in the message, if its interpretation needs them. Outdated lists of names
-    /// are read again first.
+    /// are read again first, and all of them if the message names nothing that is known: it may be new.
     async fn find_names(&self, state: &mut AgentState, context: &Context) {
         state.turn.names.clear();
-        if self.registry.book.wants_names(&view::situation(state, context)) {
-            self.registry.refresh_names().await;
-            state.turn.names = self.registry.names_in(&state.turn.said);
-            let subject = state.last_subject.as_deref().map(|subject| self.registry.names_in(subject));
-            let known = |name: &Mention| Some(name.name.as_str()) == state.last_subject.as_deref() && name.subject;
-            state.turn.names.extend(subject.into_iter().flatten().filter(known)); // the referent of “it”
+        if !self.registry.book.wants_names(&view::situation(state, context)) {
+            return;
         }
+        self.read_names(state, None).await;
+        if self.registry.book.lacks_names(&view::situation(state, context)) {
+            let said_at = state.turn.at;
+            self.read_names(state, Some(said_at)).await;
+        }
+    }
+
+    /// Finds the names in the message. Lists of names that are outdated, or were read before `since`, are read again first.
+    async fn read_names(&self, state: &mut AgentState, since: Option<Timestamp>) {
+        self.registry.refresh_names(since).await;
+        state.turn.names = self.registry.names_in(&state.turn.said);
+        let subject = state.last_subject.as_deref().map(|subject| self.registry.names_in(subject));
+        let known = |name: &Mention| Some(name.name.as_str()) == state.last_subject.as_deref() && name.subject;
+        state.turn.names.extend(subject.into_iter().flatten().filter(known)); // the referent of “it”
     }
 
     /// Returns the first usable response, from the model in at most [`MAX_TRIES`] attempts,

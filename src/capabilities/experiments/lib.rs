@@ -58,7 +58,7 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use countersign_config::Measure;
 use countersign_core::{
-    clock::Clock,
+    clock::{Clock, Timestamp},
     reply::{Choice, Reply},
 };
 use countersign_graph::action::{ActionKind, ActionRecord, PrepareError, Reader};
@@ -125,8 +125,8 @@ impl Capability for Experiments {
         self.names.snapshot()
     }
 
-    async fn refresh_names(&self) {
-        self.names.refresh().await;
+    async fn refresh_names(&self, since: Option<Timestamp>) {
+        self.names.refresh(since).await;
     }
 
     fn purpose(&self) -> &'static str {

@@ -77,17 +77,18 @@ impl KnownNames {
         self.cache().names.clone()
     }
 
-    /// Reads the names again if they are out of date. A part that cannot be read keeps its last value.
-    pub(super) async fn refresh(&self) {
+    /// Reads the names again if they are out of date, or those of experiments were read before `since`. A part that cannot
+    /// be read keeps its last value.
+    pub(super) async fn refresh(&self, since: Option<Timestamp>) {
         self.client.read_ahead();
-        if self.is_fresh() {
+        if self.is_fresh(since) {
             return;
         }
         let _turn = self.refreshing.lock().await;
-        if self.is_fresh() {
+        if self.is_fresh(since) {
             return; // another task has just read them
         }
-        if tokio::time::timeout(READ_TIMEOUT, self.read()).await.is_err() {
+        if tokio::time::timeout(READ_TIMEOUT, self.read(since)).await.is_err() {
             debug!("The names were not read in time");
             self.cache().failed = Some(self.clock.now());
         }
@@ -97,11 +98,13 @@ impl KnownNames {
         self.cache.lock().expect("nothing panics while it is held")
     }
 
-    fn is_fresh(&self) -> bool {
+    fn is_fresh(&self, since: Option<Timestamp>) -> bool {
         let known = self.client.names_in_memory();
         let cache = self.cache();
         let has = |experiments: Arc<NameIndex>| Arc::ptr_eq(&experiments, &cache.experiments);
-        let up_to_date = known.is_some_and(has) && self.is_within(cache.contexts_read, VOCABULARY_MAX_AGE);
+        let up_to_date = known.is_some_and(has)
+            && since.is_none_or(|since| self.client.names_since(since).is_some())
+            && self.is_within(cache.contexts_read, VOCABULARY_MAX_AGE);
         up_to_date || self.is_within(cache.failed, RETRY_DELAY)
     }
 
@@ -109,8 +112,11 @@ impl KnownNames {
         at.is_some_and(|at| self.clock.now().since(at) < most)
     }
 
-    async fn read(&self) {
-        let known = self.client.known_names().await;
+    async fn read(&self, since: Option<Timestamp>) {
+        let known = match since.is_some_and(|since| self.client.names_since(since).is_none()) {
+            true => self.client.names().await,
+            false => self.client.known_names().await,
+        };
         let (mut contexts, contexts_read, before) = {
             let cache = self.cache();
             (cache.contexts.clone(), cache.contexts_read, cache.experiments.clone())

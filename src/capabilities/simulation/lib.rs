@@ -65,7 +65,7 @@ use countersign_capabilities::{
     Capability, Command, EventSource, Family, History, Nameable, Service, Tool, facts::Facts,
 };
 use countersign_core::{
-    clock::Clock,
+    clock::{Clock, Timestamp},
     reply::{Choice, Reply},
 };
 use countersign_graph::action::{ActionKind, ActionRecord, ErrorKind, Outcome, Status};
@@ -177,8 +177,8 @@ impl Capability for Simulation {
         self.deps.memory.names()
     }
 
-    async fn refresh_names(&self) {
-        self.deps.memory.refresh(&self.deps.client, &*self.clock, NAME).await;
+    async fn refresh_names(&self, since: Option<Timestamp>) {
+        self.deps.memory.refresh(&self.deps.client, &*self.clock, NAME, since).await;
     }
 
     fn suggestions(&self) -> &'static [(&'static str, &'static str)] {

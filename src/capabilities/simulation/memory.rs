@@ -266,12 +266,13 @@ impl Memory {
         self.inner().read_at = None;
     }
 
-    /// Reads the names again if they are old.
-    pub async fn refresh(&self, client: &BridgeClient, clock: &dyn Clock, owner: &str) {
+    /// Reads the names again if they are old, or were read before `since`.
+    pub async fn refresh(&self, client: &BridgeClient, clock: &dyn Clock, owner: &str, since: Option<Timestamp>) {
         let now = clock.now();
+        let is_new = |at: Timestamp| now.since(at) < NAMES_MAX_AGE && since.is_none_or(|since| at > since);
         {
             let mut inner = self.inner();
-            if inner.read_at.is_some_and(|at| now.since(at) < NAMES_MAX_AGE) {
+            if inner.read_at.is_some_and(is_new) {
                 return;
             }
             // No other task reads in the meantime, and an unreachable bridge is not called again at once.

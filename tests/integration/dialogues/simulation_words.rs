@@ -249,3 +249,13 @@ async fn a_run_beside_an_open_value_says_which_value_it_uses() {
     );
     finish(bot, bridge).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_loaded_simulation_is_no_job() {
+    let (bot, bridge) = bot_with(Version::V05).await;
+    let mut thread = loads(&bot, "theo-25").await;
+    thread.says("ana", "run theo-25").await;
+    let heard = thread.heard();
+    assert!(heard.contains("[Run simulation]") && !heard.contains("has no job"), "{heard}");
+    finish(bot, bridge).await;
+}

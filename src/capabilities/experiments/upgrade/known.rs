@@ -7,7 +7,7 @@
 //! - in the background by the first that needs them [`AHEAD_AGE`] after the last read,
 //! - by the first that needs them [`MAX_AGE`] after the last read, which waits for them, and
 //! - the names also if a look-up in them finds nothing, several experiments, or one that is gone or has another name
-//!   now, and for each change that cannot be undone (`access`).
+//!   now, if a message names nothing that is known (`names`), and for each change that cannot be undone (`access`).
 //!
 //! The changes of this process are applied to them as soon as they are confirmed (`Effect`), and if the outcome of a
 //! change is not known, the next request reads again. Other processes and people also change experiments: that is
@@ -368,6 +368,12 @@ impl UpgradeClient {
     /// Returns the names of all experiments from memory, if they are not out of date there.
     pub fn names_in_memory(&self) -> Option<Arc<NameIndex>> {
         self.known.names()
+    }
+
+    /// Returns the names of all experiments from memory, if they were read after `since`.
+    pub fn names_since(&self, since: Timestamp) -> Option<Arc<NameIndex>> {
+        let kept = self.known.kept();
+        kept.names_at.is_some_and(|at| at > since).then(|| kept.names.clone())
     }
 
     /// Returns the names of all experiments, from memory if they are not out of date there.

@@ -164,8 +164,10 @@ impl Phrases for OfSimulations {
         with_implied_parameter(user_request)
     }
 
+    /// A word that is read as the id of a job or of results may be the name of a simulation.
     fn about(&self, params: &Map<String, Value>) -> Option<String> {
-        params.get("simulation").and_then(Value::as_str).map(str::to_owned)
+        let named = ["simulation", "job", "results"].into_iter().find_map(|key| params.get(key)?.as_str());
+        named.map(str::to_owned)
     }
 
     fn show_request(&self, name: Option<String>) -> Option<UserRequest> {
