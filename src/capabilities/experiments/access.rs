@@ -11,12 +11,14 @@ use super::{
     described,
     lookup::{self, LookupResult},
     replies::refusals,
+    rules,
 };
 use crate::upgrade::{
     client::UpgradeClient,
     context::{ContextMetadata, Contexts},
     error::Error,
     experiment::{Experiment, ExperimentName},
+    status::Status,
 };
 
 /// The maximum number of experiments that are offered as options if none was named.
@@ -27,6 +29,24 @@ pub async fn which_experiment(client: &UpgradeClient) -> MissingParameter {
     let names = client.known_names().await.unwrap_or_default();
     let options = names.all().iter().take(MAX_OFFERED).map(|named| named.name.clone()).collect();
     MissingParameter { name: "experiment".to_owned(), question: "Which experiment?".to_owned(), options }
+}
+
+/// Returns the question that asks for an experiment that may move to this status; only those are options.
+///
+/// # Errors
+///
+/// A refusal if there is none.
+pub async fn which_may_become(client: &UpgradeClient, to: Status) -> Result<MissingParameter, PrepareError> {
+    let Ok(overview) = client.overview().await else { return Ok(which_experiment(client).await) };
+    let fitting =
+        overview.read().expect("nothing panics while it is held").names_in(|state| rules::may_become(state, to));
+    match fitting.is_empty() {
+        true => Err(refused(ErrorKind::NotFound, refusals::none_may_become(to))),
+        false => Ok(MissingParameter {
+            options: fitting.into_iter().take(MAX_OFFERED).collect(),
+            ..which_experiment(client).await
+        }),
+    }
 }
 
 /// Returns the kind of an error from the platform.

@@ -48,7 +48,8 @@ pub fn possible(from: Status) -> Vec<Status> {
     Status::ALL.into_iter().filter(offered).collect()
 }
 
-fn may_become(from: Status, to: Status) -> bool {
+/// Returns true if the bot moves an experiment from one status to the other.
+pub fn may_become(from: Status, to: Status) -> bool {
     use Status::*;
     match (from, to) {
         (Inactive | Preview, Enrolling) => true,

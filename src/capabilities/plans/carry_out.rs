@@ -7,13 +7,13 @@ use countersign_capabilities::{
     Effect, Registry,
     parameters::{self, missing, non_blank, refused},
 };
-use countersign_core::reply::Text;
+use countersign_core::reply::{Reply, Text};
 use countersign_graph::action::{
-    ActionKind, ActionRecord, ErrorKind, Field, Form, Input, Outcome, Performed, PrepareError, Proposal, Recovery,
-    Refusal, Scope,
+    ActionKind, ActionRecord, ErrorKind, Field, Form, Input, Outcome, Performed, PrepareError, Proposal, Reader,
+    Recovery, Refusal, Scope,
 };
 use countersign_planner::plan::Plan;
-use countersign_understanding::conditions::split;
+use countersign_understanding::{conditions::split, lexicon::fold};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -85,6 +85,51 @@ impl CarryOutPlan {
         let plan = plan.checked(&known, &[]).map_err(|fault| replies::fault(&fault, &order, &parameters.steps))?;
         Ok((plan, order.iter().map(|index| parameters.steps[*index].clone()).collect()))
     }
+
+    /// Returns the card of the plan.
+    fn proposal(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
+        let plan: PlanParameters = parameters::parameters(parameters)?;
+        if plan.steps.is_empty() {
+            return Err(Refusal::Missing(vec![missing("steps", "Which steps does the plan have?", Vec::new())]).into());
+        }
+        let (_, chosen) = self.checked(&plan).map_err(|why| refused(ErrorKind::Validation, replies::refused(&why)))?;
+        let steps: Vec<(String, Effect)> =
+            chosen.into_iter().map(|step| (step.clone(), self.others.effect_of(split(&step).request))).collect();
+        let left_out: Vec<&String> =
+            plan.steps.iter().filter(|step| !steps.iter().any(|(chosen, _)| chosen == *step)).collect();
+        Ok(Proposal {
+            card: replies::card(&steps, &left_out),
+            parameters: json!(plan),
+            preconditions: Value::Null,
+            undo: None,
+            scope: Scope::of_plan(),
+        })
+    }
+
+    /// Returns the first step that cannot be made now, counted from 1, and the reason. A step with a condition, or about
+    /// something that an earlier step may change, is only checked when it is due: the earlier one may make it possible.
+    async fn objection(&self, requests: &[String], reader: &Reader) -> Option<(usize, Reply)> {
+        let mut named: Vec<String> = Vec::new();
+        for (at, request) in requests.iter().enumerate() {
+            let words = split(request);
+            if self.others.effect_of(words.request) == Effect::Reads {
+                continue;
+            }
+            // A change of “it”, or of several things, may be about what a later step names.
+            let (action, parameters) = self.others.change_in(words.request)?;
+            let subject = fold(&self.others.subject(&action, &parameters, &Value::Null)?);
+            let kind = self.others.actions.get(action.as_str());
+            let is_due = words.condition.is_none() && !named.contains(&subject);
+            if let Some(kind) = kind.filter(|_| is_due)
+                && let Err(PrepareError::Refusal(Refusal::Refused { reply, .. })) =
+                    kind.prepare_for(&parameters, reader).await
+            {
+                return Some((at + 1, reply));
+            }
+            named.push(subject);
+        }
+        None
+    }
 }
 
 #[async_trait]
@@ -126,22 +171,20 @@ impl ActionKind for CarryOutPlan {
     }
 
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
+        self.proposal(parameters)
+    }
+
+    async fn prepare_for(&self, parameters: &Value, reader: &Reader) -> Result<Proposal, PrepareError> {
+        let proposal = self.proposal(parameters)?;
         let plan: PlanParameters = parameters::parameters(parameters)?;
-        if plan.steps.is_empty() {
-            return Err(Refusal::Missing(vec![missing("steps", "Which steps does the plan have?", Vec::new())]).into());
+        let (_, requests) =
+            self.checked(&plan).map_err(|why| refused(ErrorKind::Validation, replies::refused(&why)))?;
+        match self.objection(&requests, reader).await {
+            Some((number, reason)) => {
+                Err(refused(ErrorKind::Execution, replies::impossible(number, &requests[number - 1], reason)))
+            }
+            None => Ok(proposal),
         }
-        let (_, chosen) = self.checked(&plan).map_err(|why| refused(ErrorKind::Validation, replies::refused(&why)))?;
-        let steps: Vec<(String, Effect)> =
-            chosen.into_iter().map(|step| (step.clone(), self.others.effect_of(split(&step).request))).collect();
-        let left_out: Vec<&String> =
-            plan.steps.iter().filter(|step| !steps.iter().any(|(chosen, _)| chosen == *step)).collect();
-        Ok(Proposal {
-            card: replies::card(&steps, &left_out),
-            parameters: json!(plan),
-            preconditions: Value::Null,
-            undo: None,
-            scope: Scope::of_plan(),
-        })
     }
 
     async fn preconditions(&self, _: &ActionRecord) -> Result<Value, Outcome> {

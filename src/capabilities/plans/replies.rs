@@ -45,6 +45,13 @@ pub(super) fn how_to_order(steps: &[String]) -> String {
     format!("To drop a step, leave out its number: {steps}")
 }
 
+/// Says that a step of the plan cannot be made, with the reason in the words of its change.
+pub(super) fn impossible(number: usize, request: &str, reason: Reply) -> Reply {
+    let said = Text::from(format!("Step {number} isn't possible, so I didn't begin the plan: ")).italic(request);
+    let parts = reason.parts.into_iter();
+    parts.fold(Reply::text(said), Reply::and)
+}
+
 /// Says that no step has this number.
 pub(super) fn no_such_step(word: &str, count: usize) -> String {
     format!("There is no step “{word}”: the plan has steps 1 to {count}.")

@@ -486,3 +486,29 @@ async fn a_condition_about_nothing_known_changes_nothing() {
     ");
     assert!(bot.upgrade.effects().is_empty());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_with_an_impossible_step_is_refused_before_its_card() {
+    let bot = TestBot::start().await;
+    bot.upgrade.has("Old Study", "archived");
+    let mut thread = bot.user("ana").says("start Old Study, then delete Chat Tone").await;
+    let heard = thread.heard();
+    assert_holds(&heard, &["Step 1 isn't possible, so I didn't begin the plan", "start Old Study", "is archived"]);
+    assert!(!heard.contains("Run plan"), "{heard}");
+    let mut thread = bot.user("ana").says("delete Chat Tone, then start Old Study").await;
+    assert_holds(&thread.heard(), &["Step 2 isn't possible, so I didn't begin the plan"]);
+    // The first step may make the second one possible.
+    let mut thread = bot.user("ana").says("cancel Lesson Video Hints, then archive Lesson Video Hints").await;
+    assert!(!thread.heard().contains("isn't possible"), "{}", thread.last());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_what_can_be_done_is_offered() {
+    let bot = TestBot::start().await;
+    bot.upgrade.has("Old Study", "archived");
+    let asked = bot.user("ana").answer("start the experiment").await;
+    assert!(asked.contains("Math Hints"), "{asked}");
+    assert!(!asked.contains("Old Study") && !asked.contains("Lesson Video Hints"), "{asked}");
+    let asked = bot.user("bo").answer("stop the experiment").await;
+    assert!(asked.contains("Lesson Video Hints") && !asked.contains("Old Study"), "{asked}");
+}

@@ -261,7 +261,10 @@ impl UpdateStatus {
             }
         }
         let Some(name) = non_blank(asked.experiment.as_ref()) else {
-            let mut all = vec![access::which_experiment(&self.0).await];
+            let mut all = vec![match to {
+                Some(to) => access::which_may_become(&self.0, to).await?,
+                None => access::which_experiment(&self.0).await,
+            }];
             if to.is_none() {
                 all.push(missing("status", "What should the new status be?", Vec::new()));
             }

@@ -215,6 +215,12 @@ pub fn not_possible(name: &str, from: Status, to: Status, possible: &[Status]) -
     })
 }
 
+/// Says that no experiment may move to a status.
+pub fn none_may_become(to: Status) -> Reply {
+    Reply::text(format!("No experiment can become {} now.", to.display()))
+        .choice("List experiments", "list experiments")
+}
+
 /// Refuses an update that changes nothing.
 pub fn nothing_changes(name: &str) -> Reply {
     Reply::text(Text::new().plain("“").bold(name).plain("” is already like that, so there's nothing to change."))

@@ -164,6 +164,15 @@ impl Overview {
         shared.collect()
     }
 
+    /// Returns the names of the experiments whose status fits, each once, in order.
+    pub fn names_in(&self, fits: impl Fn(Status) -> bool) -> Vec<String> {
+        let fitting = self.all.values().filter(|outline| fits(outline.state));
+        let mut names: Vec<String> = fitting.map(|outline| outline.name.clone()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
     /// Returns these experiments without `own`, by name.
     fn sorted(&self, ids: impl Iterator<Item = ExperimentId>, own: Option<ExperimentId>) -> Vec<Arc<Outline>> {
         let others = ids.filter(|id| Some(*id) != own);
@@ -225,6 +234,14 @@ mod tests {
         overview.put(Outline { points: Vec::new(), ..outline(3, "A", Status::Enrolling) });
         assert_eq!(shared(&overview), of(&["Idle"]), "it has left the point");
         assert!(!overview.set_status(ExperimentId(Uuid::from_u128(9)), Status::Enrolling), "it is not known");
+    }
+
+    #[test]
+    fn names_are_chosen_by_status() {
+        let all =
+            [outline(1, "B", Status::Inactive), outline(2, "A", Status::Inactive), outline(3, "C", Status::Archived)];
+        let overview: Overview = all.into_iter().collect();
+        assert_eq!(overview.names_in(|state| state == Status::Inactive), ["A", "B"]);
     }
 
     #[test]
