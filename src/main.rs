@@ -148,9 +148,10 @@ async fn run(arguments: Arguments) -> ExitCode {
             telemetry::log("warn", LogFormat::Text);
             finish(app::sandbox::run(options, signalled()).await)
         }
-        Command::Audit { what: notebook::Audit::Verify { file, last } } => {
-            finish(notebook::verify(&file, last.as_deref()).and_then(|lines| Ok(write_line(lines.join("\n"))?)))
-        }
+        Command::Audit { what: notebook::Audit::Verify { file, last, key } } => finish(
+            notebook::verify(&file, last.as_deref(), key.as_deref())
+                .and_then(|lines| Ok(write_line(lines.join("\n"))?)),
+        ),
         command => {
             let config =
                 match Config::read(arguments.config.as_deref(), &environment, &countersign::app::installed::SETTINGS) {

@@ -10,17 +10,21 @@ use std::{
 };
 
 use countersign_config::{Config, StoreKind};
+use countersign_conversation::record::{integrity, notebook};
 use countersign_core::clock::SystemClock;
 use countersign_graph::store::{Durability, Store, Unreadable};
 use countersign_store::sqlite::{self, OpenError};
 
-use super::{dependencies, stdout::describe_error};
+use super::{dependencies, keys, stdout::describe_error};
 
 /// The maximum number of unreadable entries that are listed.
 const MAX_LISTED: usize = 20;
 
 /// The maximum number of threads that are searched for unknown graphs.
 const MAX_THREADS: usize = 5_000;
+
+/// The maximum number of threads, the latest first, whose records are checked.
+const MAX_RECORDS: usize = 500;
 
 /// Returns the state of the store, and the store itself if it can be read.
 pub(super) async fn run(config: &Config) -> (Result<String, String>, Option<Arc<dyn Store>>) {
@@ -59,6 +63,10 @@ pub(super) async fn run(config: &Config) -> (Result<String, String>, Option<Arc<
     } else {
         let unreadable = all_readable(&*store).await.err();
         Err(open_to_others.into_iter().chain(unreadable).collect::<Vec<_>>().join("; "))
+    };
+    let how = match (how, keys::checked_to_read(store.clone(), config)) {
+        (Ok(how), Ok(Some(sealed))) => intact_records(&*sealed).await.map(|()| how),
+        (how, _) => how, // wrong keys have a line of their own
     };
     (how, Some(store))
 }
@@ -112,6 +120,28 @@ async fn all_of_our_graphs(store: &dyn Store) -> Result<(), String> {
     Err(format!(
         "some threads need a graph that this version doesn't have; they wait until you run one that does ({others})"
     ))
+}
+
+/// Returns an error that lists the threads whose records are not those that were written, if there are any.
+async fn intact_records(store: &dyn Store) -> Result<(), String> {
+    let mut broken = Vec::new();
+    for summary in store.threads(MAX_RECORDS).await.map_err(|error| describe_error(&error.into()))? {
+        match integrity::read_record(store, &summary.thread).await {
+            Ok(trail) if trail.is_empty() || trail.proof.holds() => {}
+            Ok(_) => broken.push(format!(
+                "the record of thread {} has no seal: it is from an earlier version, or the seal was removed",
+                summary.thread
+            )),
+            Err(error @ notebook::Error::Broken { .. }) => broken.push(error.to_string()),
+            Err(error) => return Err(describe_error(&error.into())),
+        }
+    }
+    let more = broken.len().saturating_sub(MAX_LISTED);
+    broken.truncate(MAX_LISTED);
+    if more > 0 {
+        broken.push(format!("and {more} more"));
+    }
+    if broken.is_empty() { Ok(()) } else { Err(broken.join("; ")) }
 }
 
 /// Describes the rights of the store at `path` if others on this machine can read or write it. Its log and index get

@@ -110,7 +110,11 @@ fn is_missing(error: &anyhow::Error) -> bool {
 }
 
 /// Reads the keys in a file: one on each line, the signing key first.
-fn read(path: &Path) -> anyhow::Result<Keyring> {
+///
+/// # Errors
+///
+/// If the file cannot be read, or has no valid key.
+pub fn read(path: &Path) -> anyhow::Result<Keyring> {
     let text =
         fs::read_to_string(path).with_context(|| format!("cannot read the digest key file {}", path.display()))?;
     let lines = text.lines().enumerate().map(|(n, line)| (n + 1, line.trim()));
@@ -184,6 +188,16 @@ pub fn sealed_to_read(store: Arc<dyn Store>, config: &Config) -> anyhow::Result<
         None => Arc::new(read(&file_of(config))?),
     };
     Ok(Arc::new(SealedStore::new(store, ring, SCOPE)))
+}
+
+/// As [`sealed_to_read`], but returns `None` if there are no keys.
+///
+/// # Errors
+///
+/// If the keys are wrong.
+pub fn checked_to_read(store: Arc<dyn Store>, config: &Config) -> anyhow::Result<Option<Arc<dyn Store>>> {
+    let ring = existing_keys(config)?;
+    Ok(ring.map(|ring| Arc::new(SealedStore::new(store, Arc::new(ring), SCOPE)) as Arc<dyn Store>))
 }
 
 /// Checks that the keys include the one with which the store was last used, and stores the id of the newest key in it.

@@ -132,6 +132,12 @@ struct Key {
 #[derive(Clone)]
 pub struct Keyring(Vec<Key>);
 
+impl PartialEq for Keyring {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.iter().map(|key| &key.id).eq(other.0.iter().map(|key| &key.id))
+    }
+}
+
 impl fmt::Debug for Keyring {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.0.iter().map(|key| key.id.as_str())).finish()

@@ -23,7 +23,7 @@ use countersign_graph::{
     action::{ActionRecord, Label, Status},
     keyring::{Keyring, Proof},
     store::{
-        Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
+        Acquired, ActionFilter, AuditTrail, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
         Durability, Error, Forget, Holder, Ingested, KnownCard, Lease, Posted, QueuedMessage, Register, Saved, Sent,
         Seq, StepRecord, Store, Then, ThreadSummary, Unreadable, Unwritable, Version, Waiting,
     },
@@ -361,8 +361,9 @@ impl Store for SealedStore {
         self.inner.steps(thread, after, limit).await
     }
 
-    async fn audit(&self, thread: &ThreadId) -> Result<Vec<AuditEntry>, Error> {
-        self.inner.audit(thread).await
+    async fn audit(&self, thread: &ThreadId) -> Result<AuditTrail, Error> {
+        let trail = self.inner.audit(thread).await?;
+        Ok(AuditTrail { proof: trail.head().proof(thread, &self.keys), ..trail })
     }
 
     async fn posted(&self, thread: &ThreadId, slot: &Slot) -> Result<Option<Posted>, Error> {

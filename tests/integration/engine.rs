@@ -16,15 +16,15 @@ use countersign::{
     clock::{Clock, ManualClock, Timestamp},
     graph::{
         action::{
-            ActionKind, ActionRecord, Approver, Decision, Outcome, Performed, Policy, PrepareError, Probed, Proposal,
-            Recovery, Scope, Status, Verdict,
+            ActionKind, ActionRecord, Approver, Decision, Lapse, Outcome, Performed, Policy, PrepareError, Probed,
+            Proposal, Recovery, Scope, Status, Verdict,
         },
         admission::{Admission, Admits},
         definition::Graph,
         engine::{Engine, EngineDeps, Settings},
         keyring::Keyring,
         node::{Ask, Context, Listener, Node, NodeError, Said, State, Step},
-        standing::{Spent, StandingApprovals, Under},
+        standing::{Entitled, Spent, StandingApprovals, Under},
         store::{
             ActionChange, ActionFilter, ActionFollowUp, AuditKind, Changes, Delivery, Destination, Sent, Store,
             ThreadMessage,
@@ -103,7 +103,7 @@ impl Listener<Notes> for Hears {
     }
 }
 
-/// Everybody may ask.
+/// Everybody may ask, and approve.
 #[derive(Debug)]
 struct Everybody;
 
@@ -111,6 +111,20 @@ struct Everybody;
 impl Admission for Everybody {
     async fn admits(&self, _: &ThreadId, _: &UserId, _: &MessageTs) -> Admits {
         Admits::Yes
+    }
+}
+
+#[async_trait]
+impl Entitled for Everybody {
+    async fn who_may_approve(&self, _: &ActionRecord, people: &[UserId]) -> Vec<UserId> {
+        people.to_vec()
+    }
+
+    /// Who approved this has left since, if the change says so.
+    async fn lapses(&self, record: &ActionRecord) -> Vec<Lapse> {
+        let lapse = |by| Lapse { by, at: record.requested_at, why: "deactivated account".to_owned() };
+        let has_left = record.parameters["what"] == "approved by a person who leaves";
+        record.approved_by().into_iter().filter(|_| has_left).map(lapse).collect()
     }
 }
 
@@ -299,6 +313,7 @@ fn engine_of<S: State>(
         clock: Arc::new(clock.clone()),
         keys,
         standing: Arc::new(Covers("what is covered", Mutex::default())),
+        entitled: Arc::new(Everybody),
         admission: Arc::new(Everybody),
         policy_for: Arc::new(|_| Policy {
             approvers: vec![Approver::Channel],
@@ -388,7 +403,7 @@ impl Bench {
     }
 
     async fn audited(&self) -> Vec<AuditKind> {
-        let record = self.store.audit(&thread()).await.unwrap();
+        let record = self.store.audit(&thread()).await.unwrap().entries;
         record.iter().filter(|entry| entry.event.action.is_some()).map(|entry| entry.event.kind).collect()
     }
 }
@@ -435,6 +450,28 @@ async fn an_approved_change_is_sent_once_after_its_intent_was_written() {
     assert_eq!((bench.action().await.status, bench.sent()), (Status::Done, 1));
     use AuditKind::{Asked, Executed, Outcome, Shown};
     assert_eq!(bench.audited().await, [Asked, Shown, Executed, Outcome], "the decision is the inbox's to record");
+}
+
+#[tokio::test]
+async fn an_approval_of_some_time_ago_is_looked_at_again_before_the_change_is_sent() {
+    for (wait, sent) in [(0, 1), (11, 0)] {
+        let bench = Bench::new();
+        bench.hears("approved by a person who leaves").await;
+        let changes = decided(&bench.action().await, Verdict::Approved, bench.clock.now(), |_| ());
+        bench.store.apply(&changes).await.unwrap();
+        bench.clock.advance(Duration::from_secs(wait)); // the process was stopped
+        bench.advances().await;
+        assert_eq!(bench.sent(), sent, "after {wait} s");
+        if sent == 0 {
+            let action = bench.action().await;
+            assert_eq!(action.status, Status::Failed);
+            let said = action.outcome.unwrap().summary().words();
+            assert_eq!(
+                said,
+                "Nothing was done. @bo’s approval no longer counts: deactivated account. This needs 1 approval now. Ask again for a new card."
+            );
+        }
+    }
 }
 
 #[tokio::test]

@@ -92,6 +92,7 @@ fn events(chart: &str) -> Vec<AuditDraft> {
         (AuditKind::Arrived, None, json!({ "source": "cluster", "key": "job-1 ended", "digest": "feed" }), true),
         (AuditKind::Posted, None, json!({ "channel": "post", "digest": "feed" }), false),
         (AuditKind::Progress, None, progress, false),
+        (AuditKind::Lapsed, Some("U2"), json!({ "why": "deactivated account" }), true),
     ];
     all.into_iter()
         .enumerate()
@@ -120,7 +121,8 @@ fn after(kind: AuditKind) -> Option<AuditKind> {
         Ran => Sent,
         Sent => Attached,
         Attached => PolicyChanged,
-        PolicyChanged => Edited,
+        PolicyChanged => Lapsed,
+        Lapsed => Edited,
         Edited => Reasoned,
         Reasoned => Reminded,
         Reminded => Settled,

@@ -6,6 +6,7 @@
 //! | [`trace`] | lists a thread's steps |
 //! | [`retention`] | deletes the content of finished threads after a configured time |
 //! | [`rating`] | stores people's ratings of answers |
+//! | [`integrity`] | checks that a record is the one that the bot wrote |
 //! | [`undelivered`] | lists messages that Slack refused |
 //! | [`sight`] | the actions that a person may see |
 //! | [`status`] | the status of an action as text |
@@ -13,6 +14,7 @@
 //! *Architecture Invariant:* nothing here decides an action, sends a message or advances a thread.
 //! The past is always read from the store, never from the memory of the code that acted.
 
+pub mod integrity;
 pub mod notebook;
 pub mod rating;
 pub mod retention;

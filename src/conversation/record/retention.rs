@@ -81,7 +81,7 @@ impl Retention {
         let (checkpoint, record) = match self.kept {
             Kept::Nothing => (None, Vec::new()),
             Kept::Whole => (Some(emptied), Vec::new()),
-            Kept::Hashes => (Some(emptied), without_words(self.store.audit(thread).await?)),
+            Kept::Hashes => (Some(emptied), without_words(self.store.audit(thread).await?.entries)),
         };
         let files = self.kept != Kept::Whole;
         let forget = Forget { thread: thread.clone(), version, before, checkpoint, files, record };

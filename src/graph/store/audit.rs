@@ -161,6 +161,8 @@ pub enum AuditKind {
     Decided,
     /// The policy was changed in the settings while the card was open.
     PolicyChanged,
+    /// An earlier approval no longer counts, because the person may not approve the action any more.
+    Lapsed,
     /// The request for an approved action was about to be sent.
     Executed,
     /// A person stopped a run or an action.

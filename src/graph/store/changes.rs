@@ -1,5 +1,7 @@
 //! The contents of one atomic write.
 
+use std::sync::Arc;
+
 use countersign_core::{
     clock::Timestamp,
     ids::{CommitId, RunId, ThreadId},
@@ -8,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{AuditDraft, Outgoing, Seq, ThreadMessage};
-use crate::{action::ActionRecord, json::Json};
+use crate::{action::ActionRecord, json::Json, keyring::Keyring};
 
 /// One step of a run, as saved: the change that it made to the checkpoint, and the facts for the
 /// trace.
@@ -121,6 +123,8 @@ pub struct Changes {
     pub actions: Vec<ActionChange>,
     /// The events for the audit trail.
     pub audit: Vec<AuditDraft>,
+    /// The keys with which the head of the audit trail is sealed. A store that seals sets them.
+    pub keys: Option<Arc<Keyring>>,
 }
 
 impl Changes {
@@ -138,6 +142,7 @@ impl Changes {
             timers: Vec::new(),
             actions: Vec::new(),
             audit: Vec::new(),
+            keys: None,
         }
     }
 
@@ -146,7 +151,8 @@ impl Changes {
     #[must_use]
     pub fn after(self, earlier: Self) -> Self {
         debug_assert!(self.thread == earlier.thread && earlier.snapshot.is_none());
-        let Self { commit, thread, steps, snapshot, acks, inbox_acks, messages, outbox, timers, actions, audit } = self;
+        let Self { commit, thread, steps, snapshot, acks, inbox_acks, messages, outbox, timers, actions, audit, keys } =
+            self;
         Self {
             commit,
             thread,
@@ -159,6 +165,7 @@ impl Changes {
             timers: joined(earlier.timers, timers),
             actions: joined(earlier.actions, actions),
             audit: joined(earlier.audit, audit),
+            keys,
         }
     }
 }

@@ -30,6 +30,7 @@ mod changes;
 mod dead_letter;
 mod delivery;
 mod forget;
+mod head;
 mod lease;
 mod outgoing;
 mod query;
@@ -55,6 +56,7 @@ pub use self::{
         TooLong, graph_of_new,
     },
     forget::{Forget, UNFINISHED},
+    head::{AuditHead, AuditTrail, TrailFault},
     lease::{Acquired, Holder, Lease, Saved, Then},
     outgoing::{Claimed, Outbound, Outgoing, Posted, Sent, ShownCard, TRIED_OFTEN, Waiting},
     query::{ActionFilter, Backlog, Durability, KnownCard, ThreadSummary, Unwritable},
@@ -391,7 +393,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     -> Result<Vec<(Version, StepRecord)>, Error>;
 
     /// Returns the audit trail of a thread, oldest entry first.
-    async fn audit(&self, thread: &ThreadId) -> Result<Vec<AuditEntry>, Error>;
+    async fn audit(&self, thread: &ThreadId) -> Result<AuditTrail, Error>;
 
     /// Returns the place of the message that was posted for a slot.
     async fn posted(&self, thread: &ThreadId, slot: &Slot) -> Result<Option<Posted>, Error>;

@@ -13,7 +13,7 @@ use countersign_core::ids::{ActionId, ApprovalId, ThreadId};
 use countersign_graph::{
     action::{Label, Status},
     store::{
-        Acquired, ActionChange, AuditDraft, AuditEntry, Changes, Claimed, Delivery, Error, Holder, Lease, Outbound,
+        Acquired, ActionChange, AuditEntry, AuditHead, Changes, Claimed, Delivery, Error, Holder, Lease, Outbound,
         Outgoing, StepRecord, Then, TimerChange, Version,
     },
 };
@@ -35,12 +35,9 @@ const REMEMBER_S: u64 = 24 * 60 * 60;
 /// The maximum number of attempts at chaining, if the head of the chain keeps changing.
 const CHAINING_ATTEMPTS: usize = 16;
 
-/// The last audit entry of a thread: its position and hash.
-type Head = (u64, String);
-
-/// The latest audit entry of each thread that this process has seen. An outdated one only costs
-/// another round trip.
-pub(super) type AuditHeads = Remembered<ThreadId, Head>;
+/// The head of the audit trail of each thread, as this process has seen it last. An outdated one only costs another round
+/// trip.
+pub(super) type AuditHeads = Remembered<ThreadId, AuditHead>;
 
 /// The action of each approval that this process has seen. It never changes.
 pub(super) type Approvals = Remembered<ApprovalId, (ThreadId, ActionId)>;
@@ -102,7 +99,7 @@ async fn write(
     let plan = Plan::new(changes, lease, joined);
     let mut head = store.audit_heads.get(thread).unwrap_or_default();
     for _ in 0..CHAINING_ATTEMPTS {
-        let audit = AuditPlan::new(thread, head, &changes.audit);
+        let audit = AuditPlan::new(thread, head, changes);
         let call = Call::on_thread(&store.scripts.commit, thread);
         let commit = keys::commit(thread, call.partition(), &changes.commit);
         let call = plan.call(call.key(commit), &audit);
@@ -110,7 +107,7 @@ async fn write(
             CommitAnswer::Repeat => return Ok(None),
             CommitAnswer::Written(version, claimed, leased) => {
                 if !audit.entries.is_empty() {
-                    store.audit_heads.set(thread.clone(), (audit.seq, audit.hash));
+                    store.audit_heads.set(thread.clone(), audit.head);
                 }
                 for change in &changes.actions {
                     let record = &change.record;
@@ -149,7 +146,7 @@ enum CommitAnswer {
     Fenced,
     Conflict(Version),
     Moved(String, Option<Vec<u8>>),
-    ChainMoved(Head),
+    ChainMoved(AuditHead),
 }
 
 impl CommitAnswer {
@@ -162,7 +159,7 @@ impl CommitAnswer {
             "fenced" => Ok(Self::Fenced),
             "conflict" => Ok(Self::Conflict(json::answer(next())?)),
             "moved" => Ok(Self::Moved(json::answer(next())?, json::answer(next())?)),
-            "chain" => Ok(Self::ChainMoved((json::answer(next())?, json::answer(next())?))),
+            "chain" => Ok(Self::ChainMoved(read_head(json::answer(next())?, &json::answer::<String>(next())?))),
             other => Err(json::corrupt(format!("a write is `{other}`"))),
         }
     }
@@ -231,11 +228,10 @@ struct ActionMeta<'a> {
     labels: &'a [String],
 }
 
+/// What a write appends to the audit trail.
 struct AuditPlan {
-    after_seq: u64,
-    after_hash: String,
-    seq: u64,
-    hash: String,
+    after: AuditHead,
+    head: AuditHead,
     entries: Vec<String>,
 }
 
@@ -282,7 +278,8 @@ impl<'a> Plan<'a> {
             let call = call.arg(&action.index).arg(action.approval).arg(&action.record);
             call.list(&action.labels, |call, label| call.arg(label))
         });
-        let call = call.arg(audit.after_seq).arg(&audit.after_hash).arg(audit.seq).arg(&audit.hash);
+        let call =
+            call.arg(audit.after.seq).arg(write_head(&audit.after)).arg(audit.head.seq).arg(write_head(&audit.head));
         let call = call.list(&audit.entries, |call, entry| call.arg(entry));
         let call = call.list(self.acks, |call, seq| call.arg(*seq));
         let call = call.list(self.inbox_acks, |call, seq| call.arg(*seq));
@@ -343,14 +340,34 @@ impl<'a> ActionPlan<'a> {
 }
 
 impl AuditPlan {
-    fn new(thread: &ThreadId, (after_seq, after_hash): Head, drafts: &[AuditDraft]) -> Self {
-        let (mut seq, mut hash) = (after_seq, after_hash.clone());
-        let mut entries = Vec::with_capacity(drafts.len());
-        for draft in drafts {
+    fn new(thread: &ThreadId, after: AuditHead, changes: &Changes) -> Self {
+        let (mut seq, mut hash) = (after.seq, after.hash.clone());
+        let mut entries = Vec::with_capacity(changes.audit.len());
+        for draft in &changes.audit {
             let entry = AuditEntry::chain(thread, seq + 1, &hash, draft.clone());
             entries.push(json::write(&entry));
             (seq, hash) = (entry.seq, entry.hash);
         }
-        Self { after_seq, after_hash, seq, hash, entries }
+        let head = match entries.is_empty() {
+            true => after.clone(),
+            false => after.moved(thread, seq, hash, changes.keys.as_deref()),
+        };
+        Self { after, head, entries }
+    }
+}
+
+/// Writes the hash of a head, followed by its seal if it has one. The scripts compare both as one text.
+fn write_head(head: &AuditHead) -> String {
+    match &head.seal {
+        Some(seal) => format!("{} {seal}", head.hash),
+        None => head.hash.clone(),
+    }
+}
+
+/// Reads a head as [`write_head`] wrote it.
+pub(super) fn read_head(seq: u64, text: &str) -> AuditHead {
+    match text.split_once(' ') {
+        Some((hash, seal)) => AuditHead { seq, hash: hash.to_owned(), seal: Some(seal.to_owned()) },
+        None => AuditHead { seq, hash: text.to_owned(), seal: None },
     }
 }

@@ -99,7 +99,7 @@ places! {
     ThreadKey {
         /// Hash of single values: `ours`, `graph`, `worker`, `fence`, `version`,
         /// `snapshot_version`, `mail_seq`, `outbox_seq`, `in_flight` (the positions of the claimed messages, with spaces
-        /// between), `audit_seq`, `audit_hash`.
+        /// between), `audit_seq`, `audit_hash` (with the seal).
         Meta = "meta",
         /// Hash: position → message.
         Mailbox = "mailbox",

@@ -13,7 +13,7 @@ use countersign_graph::{
     store::{Acquired, Error, Lease, QueuedMessage, Saved, Seq, Version},
 };
 
-use super::{RedisStore, aside, json, scripts::Call};
+use super::{RedisStore, aside, commit::read_head, json, scripts::Call};
 use crate::aside::{StoredPlace, reason_of};
 
 /// The answer of a script with a checkpoint: its version, the last full checkpoint, and the steps
@@ -24,7 +24,7 @@ type SavedAnswer = (Version, Option<Vec<u8>>, Vec<Vec<u8>>);
 type StoredMessages = Vec<(Seq, Vec<u8>)>;
 
 /// A leased thread, as the scripts return it: the fence, the parts of [`SavedAnswer`], the messages, and the graph with
-/// the position and the hash of the last audit entry.
+/// the head of the audit trail.
 pub(super) type AcquiredAnswer = (u64, Version, Option<Vec<u8>>, Vec<Vec<u8>>, StoredMessages, AcquiredMeta);
 type AcquiredMeta = (Option<String>, Option<u64>, Option<String>);
 
@@ -119,7 +119,7 @@ pub(super) async fn read_acquired(
 ) -> Result<Acquired, Error> {
     let (graph, audit_seq, audit_hash) = meta;
     if let (Some(seq), Some(hash)) = (audit_seq, audit_hash) {
-        store.audit_heads.set(thread.clone(), (seq, hash)); // the first write then needs no second attempt
+        store.audit_heads.set(thread.clone(), read_head(seq, &hash)); // the first write then needs no second attempt
     }
     let graph = graph.map(GraphName::new).unwrap_or_default();
     Ok(Acquired {

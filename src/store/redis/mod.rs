@@ -74,7 +74,7 @@ use countersign_core::{
 use countersign_graph::{
     action::{ActionRecord, Label, Status},
     store::{
-        Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
+        Acquired, ActionFilter, AuditTrail, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
         Durability, Error, Forget, Holder, Ingested, KnownCard, Lease, Posted, QueuedMessage, Register, Saved, Sent,
         Seq, StepRecord, Store, Then, ThreadSummary, Unreadable, Unwritable, Version, Waiting,
     },
@@ -403,7 +403,7 @@ impl Store for RedisStore {
         reading::steps(self, thread, after, limit).await
     }
 
-    async fn audit(&self, thread: &ThreadId) -> Result<Vec<AuditEntry>, Error> {
+    async fn audit(&self, thread: &ThreadId) -> Result<AuditTrail, Error> {
         reading::audit(self, thread).await
     }
 

@@ -9,15 +9,19 @@ use countersign_core::{
 };
 use countersign_graph::{
     action::{ActionRecord, Label, Status},
+    keyring::Proof,
     store::{
-        ActionFilter, AuditEntry, Backlog, Error, Posted, Register, StepRecord, ThreadSummary, Version, read_versioned,
+        ActionFilter, AuditEntry, AuditTrail, Backlog, Error, Posted, Register, StepRecord, ThreadSummary, Version,
+        read_versioned,
     },
 };
 use redis::{Cmd, cmd};
 use serde_json::Value;
 
 use super::{
-    RedisStore, aside, json,
+    RedisStore, aside,
+    commit::read_head,
+    json,
     keys::{self, PartitionKey, ThreadKey},
     scripts::Call,
 };
@@ -183,10 +187,11 @@ pub(super) async fn steps(
 }
 
 /// Implements [`countersign_graph::store::Store::audit`].
-pub(super) async fn audit(store: &RedisStore, thread: &ThreadId) -> Result<Vec<AuditEntry>, Error> {
+pub(super) async fn audit(store: &RedisStore, thread: &ThreadId) -> Result<AuditTrail, Error> {
     let mut look = redis::pipe();
     look.atomic().lrange(ThreadKey::Audit.of(thread), 0, -1).hget(ThreadKey::Meta.of(thread), "audit_hash");
     let (stored, head): (Vec<Vec<u8>>, Option<String>) = store.link.pipeline(&look).await?;
+    let head = head.map(|head| read_head(stored.len() as u64, &head)).unwrap_or_default();
     let mut record: Vec<AuditEntry> = Vec::with_capacity(stored.len());
     for (n, entry) in stored.iter().enumerate() {
         let error = match json::read("an entry of the record", entry) {
@@ -200,12 +205,11 @@ pub(super) async fn audit(store: &RedisStore, thread: &ThreadId) -> Result<Vec<A
         aside::note(store, thread, &StoredPlace::of_thread("record", thread, seq), &reason_of(&error)).await;
         // The hash is in the next entry or, for the last entry, in the thread's metadata.
         let after = stored.get(n + 1).map(|next| json::read::<AuditEntry>("an entry", next).map(|next| next.previous));
-        let hash =
-            after.map_or_else(|| head.clone().unwrap_or_default(), |hash| hash.unwrap_or_else(|_| UNKNOWN.into()));
+        let hash = after.map_or_else(|| head.hash.clone(), |hash| hash.unwrap_or_else(|_| UNKNOWN.into()));
         let (previous, at) = record.last().map_or(("", Timestamp(0)), |last| (&last.hash, last.event.at));
         record.push(AuditEntry::unreadable(seq, previous, hash, at));
     }
-    Ok(record)
+    Ok(AuditTrail { entries: record, seal: head.seal, proof: Proof::Unsealed })
 }
 
 /// Implements [`countersign_graph::store::Store::posted`].

@@ -70,6 +70,7 @@ impl SealedStore {
 
     pub(super) fn sealed_changes(&self, changes: &Changes) -> Changes {
         let mut changes = changes.clone();
+        changes.keys = Some(self.keys.clone());
         for change in &mut changes.actions {
             self.seal(&mut change.record);
         }

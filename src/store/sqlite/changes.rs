@@ -8,6 +8,7 @@ use countersign_core::{
 };
 use countersign_graph::{
     action::Status,
+    keyring::Keyring,
     store::{Changes, Error, Lease, Outbound, Seq, Then, TimerChange, Version},
 };
 use rusqlite::params;
@@ -60,13 +61,27 @@ pub(super) struct StoredChanges {
     timers: Vec<TimerChange>,
     actions: Vec<StoredAction>,
     events: Vec<StoredEvent>,
+    /// The keys that seal the head of the audit trail.
+    keys: Option<Arc<Keyring>>,
 }
 
 impl StoredChanges {
     /// Serializes a write.
     pub(super) fn new(changes: &Changes, written: &WrittenActions) -> Self {
-        let Changes { commit, thread, steps, snapshot, acks, inbox_acks, messages, outbox, timers, actions, audit } =
-            changes;
+        let Changes {
+            commit,
+            thread,
+            steps,
+            snapshot,
+            acks,
+            inbox_acks,
+            messages,
+            outbox,
+            timers,
+            actions,
+            audit,
+            keys,
+        } = changes;
         Self {
             commit: commit.clone(),
             thread: thread.clone(),
@@ -80,6 +95,7 @@ impl StoredChanges {
             timers: timers.clone(),
             actions: actions.iter().map(|change| StoredAction::new(change, &written.before(change))).collect(),
             events: audit.iter().map(StoredEvent::from).collect(),
+            keys: keys.clone(),
         }
     }
 
@@ -179,7 +195,7 @@ fn write(
     }
     outbox::put(connection, row, &changes.outbox)?;
     inbox::set_timers(connection, row, &changes.timers)?;
-    record::append(connection, row, &changes.events)?;
+    record::append(connection, row, &changes.events, changes.keys.as_deref())?;
     match changes.steps {
         0 => recent::add_commit(connection, row, &changes.commit, clock),
         _ => Ok(()), // the steps have the id

@@ -11,8 +11,9 @@ use countersign_core::{
 };
 use countersign_graph::{
     action::{ActionRecord, Label, Status},
+    keyring::Proof,
     store::{
-        Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
+        Acquired, ActionFilter, AuditTrail, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
         Durability, Error, Forget, Holder, Ingested, KnownCard, Lease, Posted, QueuedMessage, Register, Saved, Sent,
         Seq, StepRecord, Store, Then, ThreadSummary, Unreadable, Unwritable, Version, Waiting,
     },
@@ -303,15 +304,15 @@ impl Store for SqliteStore {
         Ok(steps)
     }
 
-    async fn audit(&self, thread: &ThreadId) -> Result<Vec<AuditEntry>, Error> {
+    async fn audit(&self, thread: &ThreadId) -> Result<AuditTrail, Error> {
         let id = thread.clone();
-        let entries = self.readers.run(move |connection| record::entries(connection, &id)).await?;
+        let (entries, seal) = self.readers.run(move |connection| record::entries(connection, &id)).await?;
         let mut unreadable = Vec::new();
-        let record = record::read(entries, |seq, error| {
+        let entries = record::read(entries, |seq, error| {
             unreadable.push((StoredPlace::of_thread("record", thread, seq), reason_of(&error)));
         });
         self.note(unreadable).await;
-        Ok(record)
+        Ok(AuditTrail { entries, seal, proof: Proof::Unsealed })
     }
 
     async fn posted(&self, thread: &ThreadId, slot: &Slot) -> Result<Option<Posted>, Error> {

@@ -1,7 +1,10 @@
 //! The audit trail of a thread: append-only, each entry chained to the previous one.
 
 use countersign_core::{clock::Timestamp, ids::ThreadId};
-use countersign_graph::store::{AuditDraft, AuditEntry, Error, Unchained};
+use countersign_graph::{
+    keyring::Keyring,
+    store::{AuditDraft, AuditEntry, AuditHead, Error, Unchained},
+};
 use rusqlite::{OptionalExtension as _, params};
 
 use super::{
@@ -25,8 +28,13 @@ impl From<&AuditDraft> for StoredEvent {
     }
 }
 
-/// Appends events to the audit trail.
-pub(super) fn append(connection: &Connection<'_>, row: &ThreadRow, events: &[StoredEvent]) -> Result<(), Failure> {
+/// Appends events to the audit trail, and seals its head, which is in the thread's row.
+pub(super) fn append(
+    connection: &Connection<'_>,
+    row: &mut ThreadRow,
+    events: &[StoredEvent],
+    keys: Option<&Keyring>,
+) -> Result<(), Failure> {
     if events.is_empty() {
         return Ok(());
     }
@@ -36,12 +44,14 @@ pub(super) fn append(connection: &Connection<'_>, row: &ThreadRow, events: &[Sto
         .query_row(row.keys(), |row| Ok((seq(row.get(0)?), row.get::<_, String>(1)?)))
         .optional()?;
     let (mut seq, mut previous) = last.unwrap_or_default();
+    let before = AuditHead { seq, hash: previous.clone(), seal: row.audit_seal.take() };
     let mut insert = connection.statement("INSERT INTO audit (id, hash, event) VALUES (?1, ?2, ?3)")?;
     for StoredEvent { event, unchained } in events {
         seq += 1;
         previous = unchained.hash(&row.thread, seq, &previous);
         insert.execute(params![key(row.id, seq), previous, event])?;
     }
+    row.audit_seal = before.moved(&row.thread, seq, previous, keys).seal;
     Ok(())
 }
 
@@ -79,9 +89,12 @@ impl StoredEntry {
     }
 }
 
-/// Returns the audit trail of a thread, still packed.
-pub(super) fn entries(connection: &Connection<'_>, thread: &ThreadId) -> Result<Vec<StoredEntry>, Failure> {
-    let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(Vec::new()) };
+/// Returns the audit trail of a thread, still packed, and the seal of its head.
+pub(super) fn entries(
+    connection: &Connection<'_>,
+    thread: &ThreadId,
+) -> Result<(Vec<StoredEntry>, Option<String>), Failure> {
+    let Some(row) = ThreadRow::find(connection, thread)? else { return Ok((Vec::new(), None)) };
     const SQL: &str = "SELECT id, hash, event IS NOT NULL, coalesce(event, entry, x'') FROM audit \
                        WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
     let mut select = connection.statement(SQL)?;
@@ -89,7 +102,7 @@ pub(super) fn entries(connection: &Connection<'_>, thread: &ThreadId) -> Result<
         let content = if row.get(2)? { Content::Event(bytes(row, 3)?) } else { Content::Entry(bytes(row, 3)?) };
         Ok(StoredEntry { seq: seq(row.get(0)?), hash: name(row, 1)?, content })
     })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    Ok((rows.collect::<Result<_, _>>()?, row.audit_seal))
 }
 
 /// Parses entries. Those that cannot be read are reported, and placeholders are returned in their

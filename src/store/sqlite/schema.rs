@@ -23,6 +23,7 @@ const MIGRATIONS: &[&str] = &[
     HASHED_PARTS,
     IN_PROGRESS,
     THIRD_DICTIONARY,
+    AUDIT_SEAL,
 ];
 
 /// Times are in milliseconds. Values that are searched or counted have columns; everything else is
@@ -330,6 +331,9 @@ ALTER TABLE threads DROP COLUMN sending;
 /// Values are packed with a third dictionary ([`crate::packed`]), which earlier programs do not have. Existing values stay as
 /// they are, and no table changes.
 const THIRD_DICTIONARY: &str = "";
+
+/// The seal of the head of a thread's audit trail, as JSON. Threads of earlier programs have none.
+const AUDIT_SEAL: &str = "ALTER TABLE threads ADD COLUMN audit_seal TEXT;";
 
 /// Returns the newest schema version that this program knows.
 pub(super) fn known() -> u32 {

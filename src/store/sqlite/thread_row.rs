@@ -33,6 +33,8 @@ pub(super) struct ThreadRow {
     /// The positions of the messages that are claimed until `sending_until`.
     pub(super) in_flight: Vec<Seq>,
     pub(super) sending_until: Timestamp,
+    /// The seal of the head of the audit trail.
+    pub(super) audit_seal: Option<String>,
     /// The messages in the outbox, if this operation knows them. They are not saved.
     pub(super) waiting: Option<Waiters>,
     /// The values of the columns with indexes, as they are in the file.
@@ -52,7 +54,7 @@ macro_rules! select_where {
     ($condition:literal) => {
         concat!(
             "SELECT id, known, version, last_seq, fence, lease_worker, lease_until, ready_at, send_at, in_flight, ",
-            "sending_until, graph, team, channel, root FROM threads WHERE ",
+            "sending_until, graph, audit_seal, team, channel, root FROM threads WHERE ",
             $condition
         )
     };
@@ -119,6 +121,7 @@ impl ThreadRow {
             send_at: None,
             in_flight: Vec::new(),
             sending_until: Timestamp(0),
+            audit_seal: None,
             waiting: None,
             stored: Indexed::default(),
         })
@@ -132,14 +135,15 @@ impl ThreadRow {
             ($($indexed:literal)?) => {
                 concat!(
                     "UPDATE threads SET known = ?2, version = ?3, last_seq = ?4, fence = ?5, lease_worker = ?6, ",
-                    "in_flight = ?7, updated_at = ?8, graph = ?9", $(", ", $indexed,)? " WHERE id = ?1"
+                    "in_flight = ?7, updated_at = ?8, graph = ?9, audit_seal = ?10", $(", ", $indexed,)? " WHERE id = ?1"
                 )
             };
         }
         let [version, last_seq, fence] = [self.version, self.last_seq, self.fence].map(int);
         let (in_flight, graph, worker) = (self.in_flight_text(), self.graph.as_str(), self.worker.as_deref());
+        let audit_seal = self.audit_seal.as_deref();
         let mut values: Vec<&dyn ToSql> =
-            vec![&self.id, &self.known, &version, &last_seq, &fence, &worker, &in_flight, &now.0, &graph];
+            vec![&self.id, &self.known, &version, &last_seq, &fence, &worker, &in_flight, &now.0, &graph, &audit_seal];
         let Indexed { ready, send } = self.indexed();
         let (sets_ready, sets_send) = (ready != self.stored.ready, send != self.stored.send);
         if sets_ready {
@@ -150,9 +154,9 @@ impl ThreadRow {
         }
         let sql = match (sets_ready, sets_send) {
             (false, false) => update!(),
-            (true, false) => update!("ready_at = ?10, lease_until = ?11"),
-            (false, true) => update!("send_at = ?10, sending_until = ?11"),
-            (true, true) => update!("ready_at = ?10, lease_until = ?11, send_at = ?12, sending_until = ?13"),
+            (true, false) => update!("ready_at = ?11, lease_until = ?12"),
+            (false, true) => update!("send_at = ?11, sending_until = ?12"),
+            (true, true) => update!("ready_at = ?11, lease_until = ?12, send_at = ?13, sending_until = ?14"),
         };
         if connection.statement(sql)?.execute(values.as_slice())? != 1 {
             return Err(Error::Corrupt { what: format!("the row of thread {}: it was deleted", self.thread) }.into());
@@ -218,7 +222,7 @@ impl ThreadRow {
 
     fn read_all(row: &Row<'_>) -> rusqlite::Result<Self> {
         let text = |column| name(row, column);
-        let (team, channel, root) = (TeamId::new(text(12)?), ChannelId::new(text(13)?), MessageTs::new(text(14)?));
+        let (team, channel, root) = (TeamId::new(text(13)?), ChannelId::new(text(14)?), MessageTs::new(text(15)?));
         Self::read(row, ThreadId { team, channel, root })
     }
 
@@ -238,6 +242,7 @@ impl ThreadRow {
             in_flight: in_flight(row.get_ref(9)?.as_str()?),
             sending_until: Timestamp(row.get(10)?),
             graph: GraphName::new(row.get::<_, String>(11)?),
+            audit_seal: row.get(12)?,
             waiting: None,
             stored: Indexed::default(),
         };

@@ -11,6 +11,7 @@ mod race;
 mod racer;
 mod same;
 mod sealed;
+mod sealed_record;
 mod settling;
 mod stored;
 mod turned_down;

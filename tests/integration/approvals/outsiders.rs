@@ -43,7 +43,7 @@ fn key(thread: &Thread<'_>) -> ApprovalId {
 /// Who was refused in the record of a thread, and why.
 async fn refused(bot: &TestBot, key: &ApprovalId, by: &UserId) -> Vec<String> {
     let record = bot.store().action_by_approval(key).await.unwrap().unwrap();
-    let audit = bot.store().audit(&record.thread).await.unwrap();
+    let audit = bot.store().audit(&record.thread).await.unwrap().entries;
     let theirs = audit.iter().filter(|entry| entry.event.by.as_ref() == Some(by));
     let theirs = theirs.filter(|entry| entry.event.kind == AuditKind::ClickRefused);
     theirs.map(|entry| entry.event.detail["why"].as_str().unwrap_or_default().to_owned()).collect()

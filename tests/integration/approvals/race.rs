@@ -47,7 +47,7 @@ async fn judge(store: &dyn Store, round: u32, heard: &[Heard; 2]) -> Press {
 
 /// The audit has one decision, of the one whose press counted, and the other's press that did not.
 async fn audited(store: &dyn Store, record: &ActionRecord, winner: Press, loser: Press) {
-    let audit = store.audit(&record.thread).await.unwrap();
+    let audit = store.audit(&record.thread).await.unwrap().entries;
     let by = |kind: AuditKind| -> Vec<String> {
         let of_kind = audit.iter().filter(|entry| entry.event.kind == kind);
         of_kind.map(|entry| entry.event.by.as_ref().map(ToString::to_string).unwrap_or_default()).collect()

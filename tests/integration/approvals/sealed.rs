@@ -21,7 +21,7 @@ use super::{racer, stored::Kept};
 use crate::support::{bot::TestBot, redis::RedisServer, thread::Thread};
 
 /// The newest record.
-async fn newest(bot: &TestBot) -> ActionRecord {
+pub(super) async fn newest(bot: &TestBot) -> ActionRecord {
     let filter = ActionFilter { thread: None, statuses: Vec::new(), limit: 1 };
     bot.store().actions(&filter).await.unwrap().remove(0)
 }

@@ -37,7 +37,7 @@ pub(super) fn id_of(bot: &TestBot, thread: &Thread<'_>) -> ThreadId {
 
 /// The hash of the first file that the bot put into a thread.
 async fn file_of(bot: &TestBot, thread: &ThreadId) -> String {
-    let audit = bot.store().audit(thread).await.unwrap();
+    let audit = bot.store().audit(thread).await.unwrap().entries;
     let attached = audit.iter().find(|entry| entry.event.kind == AuditKind::Attached).expect("a file");
     attached.event.detail["hash"].as_str().unwrap().to_owned()
 }
@@ -206,7 +206,7 @@ async fn words_that_decided_are_forgotten_with_all_others() {
         assert!(turned_down.messages().iter().any(|message| message.words().contains("teachers asked for it")));
         [id_of(&bot, &typed), id_of(&bot, &turned_down)]
     };
-    let before = serde_json::to_string(&bot.store().audit(&ids[0]).await.unwrap()).unwrap();
+    let before = serde_json::to_string(&bot.store().audit(&ids[0]).await.unwrap().entries).unwrap();
     assert!(before.contains("Go ahead!"), "as long as it is kept, it says by which words");
     bot.settled().await;
     bot.clock.advance(Duration::from_secs(49 * 3600));
@@ -242,6 +242,6 @@ async fn a_forgotten_thread_may_leave_nothing() {
     assert_eq!(retention.sweep().await.unwrap(), 1);
     drop(retention);
     assert_eq!(bot.store().load(&id).await.unwrap(), None);
-    assert_eq!(bot.store().audit(&id).await.unwrap(), []);
+    assert_eq!(bot.store().audit(&id).await.unwrap().entries, []);
     assert_eq!(bot.store().get_blob(&file).await.unwrap(), None, "its file went with it");
 }

@@ -178,7 +178,7 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     let record = newest(&bot).await;
     let under = record.under.clone().expect("it names the standing approval");
     assert_eq!((under.used, under.limit, record.approved_by()), (40, 60, under.granted_by));
-    let audit = bot.store().audit(&record.thread).await.unwrap();
+    let audit = bot.store().audit(&record.thread).await.unwrap().entries;
     let decided = audit.iter().rev().find(|entry| json!(entry.event.kind) == "decided").unwrap();
     assert_eq!(decided.event.detail["standing"]["id"], under.id.as_str());
 

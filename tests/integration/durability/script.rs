@@ -447,7 +447,7 @@ impl World {
     pub(super) async fn verify(&self, store: &dyn Store, root: &MessageTs) -> Result<BTreeMap<String, usize>, String> {
         let channel = self.slack.look(|world| world.channel(CHANNEL).unwrap().id.clone());
         let thread = ThreadId { team: self.slack.look(|world| world.team.clone()), channel, root: root.clone() };
-        let audit = store.audit(&thread).await.unwrap();
+        let audit = store.audit(&thread).await.unwrap().entries;
         let mut previous = String::new();
         for entry in &audit {
             if !entry.holds(&thread, &previous) {

@@ -38,7 +38,7 @@ async fn assert_untouched(f: &impl Fixture, n: u32) {
     assert!(f.acquire_only("w9", &thread(n)).await.is_none(), "no message");
     assert_eq!(f.claim(10).await, [], "no message");
     assert_eq!(f.store().fire_timers(f.now()).await.unwrap(), 0, "no timer");
-    assert_eq!(f.store().audit(&thread(n)).await.unwrap(), [], "no record");
+    assert_eq!(f.store().audit(&thread(n)).await.unwrap().entries, [], "no record");
 }
 
 pub(crate) async fn an_action_is_found_by_each_of_its_names(f: impl Fixture) {
@@ -165,7 +165,7 @@ pub(crate) async fn one_bad_action_stops_the_whole_commit(f: impl Fixture) {
     assert_eq!(f.store().load(&thread(1)).await.unwrap().unwrap().version, 0);
     assert_eq!(f.store().messages(&acquired.lease, 0).await.unwrap(), acquired.messages, "the lease is still held");
     assert_eq!(f.claim(10).await, []);
-    assert_eq!(f.store().audit(&thread(1)).await.unwrap(), []);
+    assert_eq!(f.store().audit(&thread(1)).await.unwrap().entries, []);
 }
 
 pub(crate) async fn of_two_who_decide_one_wins(f: impl Fixture) {
@@ -189,7 +189,7 @@ pub(crate) async fn of_two_who_decide_one_wins(f: impl Fixture) {
         let Error::ActionMoved { current: Some(current), .. } = loser else { panic!("round {round}: {loser:?}") };
         assert_eq!(current.status, winner, "the loser is told who won");
         assert_eq!(f.store().action(&thread(1), &record.id).await.unwrap().unwrap().status, winner);
-        let audit = f.store().audit(&thread(1)).await.unwrap();
+        let audit = f.store().audit(&thread(1)).await.unwrap().entries;
         assert_eq!(audit.len(), round + 1);
         assert_eq!(audit.last().unwrap().event, event(winner.as_str()));
     }

@@ -190,7 +190,7 @@ impl Load {
             let saved = store.load(&thread(n)).await.unwrap().unwrap();
             let expected: Vec<_> = (0..acknowledged).map(|k| delta(&k.to_string())).collect();
             assert_eq!(saved.deltas, expected, "thread {n}: each message is answered once, in order");
-            let (audit, mut previous) = (store.audit(&thread(n)).await.unwrap(), "");
+            let (audit, mut previous) = (store.audit(&thread(n)).await.unwrap().entries, "");
             assert_eq!(audit.len(), acknowledged as usize, "thread {n}");
             for entry in &audit {
                 assert!(entry.holds(&thread(n), previous), "the chain of thread {n} at {}", entry.seq);

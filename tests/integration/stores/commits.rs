@@ -30,7 +30,7 @@ pub(crate) async fn a_write_without_a_step_leaves_the_version(f: impl Fixture) {
     assert_eq!(f.store().commit(&lease, 0, &with, Then::Keep).await.unwrap(), 1);
     let without = Changes { audit: vec![event("asked")], ..changes(&thread(1)) };
     assert_eq!(f.store().commit(&lease, 1, &without, Then::Keep).await.unwrap(), 1);
-    assert_eq!(f.store().audit(&thread(1)).await.unwrap().len(), 1);
+    assert_eq!(f.store().audit(&thread(1)).await.unwrap().entries.len(), 1);
 }
 
 pub(crate) async fn a_snapshot_takes_the_place_of_the_differences(f: impl Fixture) {
@@ -76,7 +76,7 @@ pub(crate) async fn a_wrong_version_writes_nothing(f: impl Fixture) {
     assert_eq!(f.store().messages(&acquired.lease, 0).await.unwrap(), acquired.messages, "and the lease is still held");
     assert_eq!(f.claim(10).await, []);
     assert_eq!(f.store().action(&thread(1), &"a1".into()).await.unwrap(), None);
-    assert_eq!(f.store().audit(&thread(1)).await.unwrap(), []);
+    assert_eq!(f.store().audit(&thread(1)).await.unwrap().entries, []);
     assert_eq!(f.store().commit(&acquired.lease, 1, &wrong, Then::Release).await.unwrap(), 2, "it was never recorded");
 }
 
@@ -97,7 +97,7 @@ pub(crate) async fn a_repeated_commit_changes_nothing(f: impl Fixture) {
     assert_eq!(f.store().commit(&lease, 0, &first, Then::Keep).await.unwrap(), 1, "as the first time");
 
     assert_eq!(f.store().load(&thread(1)).await.unwrap().unwrap().deltas, [delta("one"), delta("two")]);
-    assert_eq!(f.store().audit(&thread(1)).await.unwrap().len(), 1);
+    assert_eq!(f.store().audit(&thread(1)).await.unwrap().entries.len(), 1);
     assert_eq!(words(&f.store().messages(&lease, 0).await.unwrap()), ["wake up", "to myself"]);
     let said = f.claim_one().await.unwrap();
     f.store().finish_outbox(&said, &Sent::Delivered(None)).await.unwrap();
@@ -123,7 +123,7 @@ pub(crate) async fn a_repeated_apply_changes_nothing(f: impl Fixture) {
     for changes in [&make, &make, &approve, &approve, &make] {
         f.store().apply(changes).await.unwrap();
     }
-    assert_eq!(f.store().audit(&thread(1)).await.unwrap().len(), 1);
+    assert_eq!(f.store().audit(&thread(1)).await.unwrap().entries.len(), 1);
     assert_eq!(words(&f.acquire("w1").await.unwrap().messages), ["made"]);
 }
 
@@ -172,7 +172,7 @@ pub(crate) async fn threads_do_not_mix(f: impl Fixture) {
         let written = n < 10;
         let saved = f.store().load(&thread(n)).await.unwrap().unwrap();
         assert_eq!(saved.deltas, if written { vec![delta(&format!("of {n}"))] } else { vec![] });
-        assert_eq!(f.store().audit(&thread(n)).await.unwrap().len(), usize::from(written));
+        assert_eq!(f.store().audit(&thread(n)).await.unwrap().entries.len(), usize::from(written));
         let messages = f.acquire_only("w2", &thread(n)).await.map(|acquired| words(&acquired.messages));
         assert_eq!(messages, (!written).then(|| vec![format!("to {n}")]));
     }

@@ -127,7 +127,7 @@ pub(crate) async fn an_entry_is_dealt_with_as_it_arrives(f: impl Fixture) {
     assert_eq!(again, (false, None));
     let late = f.store().ingest_and_apply(&press("two"), &decides(Status::Rejected), None).await;
     assert!(matches!(late, Err(Error::ActionMoved { .. })), "{late:?}");
-    assert_eq!(f.store().audit(&thread(1)).await.unwrap().len(), 1, "nothing else was written");
+    assert_eq!(f.store().audit(&thread(1)).await.unwrap().entries.len(), 1, "nothing else was written");
     assert_eq!(put(&f, 1, "one", None).await, Ingested::Duplicate);
 }
 

@@ -79,7 +79,7 @@ pub(crate) async fn who_lost_the_thread_cannot_write(f: impl Fixture) {
     let refused = f.store().renew(&lost.lease, f.ttl()).await;
     assert!(matches!(refused, Err(Error::Fenced(id)) if id == thread(1)));
     assert_eq!(f.store().load(&thread(1)).await.unwrap().unwrap().version, 0);
-    assert_eq!(f.store().audit(&thread(1)).await.unwrap(), []);
+    assert_eq!(f.store().audit(&thread(1)).await.unwrap().entries, []);
 
     f.store().renew(&held.lease, f.ttl()).await.unwrap();
     finish(&f, &held, Then::Release).await;

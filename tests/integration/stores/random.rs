@@ -415,7 +415,7 @@ impl<'a, F: Fixture> World<'a, F> {
             let expected = model.known.then(|| (model.version, model.snapshot.clone(), model.deltas.clone()));
             prop_assert_eq!(saved.map(|saved| (saved.version, saved.snapshot, saved.deltas)), expected);
             prop_assert_eq!(store.steps(&id, 0, 1000).await.unwrap().len(), model.steps);
-            let record = store.audit(&id).await.unwrap();
+            let record = store.audit(&id).await.unwrap().entries;
             let mut previous = "";
             for entry in &record {
                 prop_assert!(entry.holds(&id, previous));

@@ -9,7 +9,7 @@ use countersign::{
     clock::{Clock, SystemClock, Timestamp},
     config::Config,
     graph::{
-        action::{ActionRecord, Scope, Status},
+        action::{ActionRecord, Lapse, Scope, Status},
         standing::{Entitled, Spent, StandingApprovals as _},
         store::{
             Acquired, ActionChange, ActionFilter, AuditEntry, Changes, Error, Forget, Register, Saved, StepRecord,
@@ -63,19 +63,19 @@ pub(crate) async fn the_record_is_chained(f: impl Fixture) {
     f.store().apply(&Changes { audit: vec![event("elsewhere")], ..changes(&thread(2)) }).await.unwrap();
     f.store().commit(&lease, 0, &of(&["executed", "outcome"]), Then::Release).await.unwrap();
 
-    let record = f.store().audit(&thread(1)).await.unwrap();
+    let record = f.store().audit(&thread(1)).await.unwrap().entries;
     let events: Vec<_> = record.iter().map(|entry| entry.event.clone()).collect();
     assert_eq!(events, ["asked", "shown", "decided", "executed", "outcome"].map(event));
     assert!(verifies(&thread(1), &record));
-    assert!(verifies(&thread(2), &f.store().audit(&thread(2)).await.unwrap()));
+    assert!(verifies(&thread(2), &f.store().audit(&thread(2)).await.unwrap().entries));
     assert!(!verifies(&thread(2), &record), "a record belongs to its thread");
-    assert_eq!(f.store().audit(&thread(3)).await.unwrap(), []);
+    assert_eq!(f.store().audit(&thread(3)).await.unwrap().entries, []);
 }
 
 pub(crate) async fn a_forged_record_shows(f: impl Fixture) {
     let audit = ["asked", "decided", "outcome"].map(event).to_vec();
     f.store().apply(&Changes { audit, ..changes(&thread(1)) }).await.unwrap();
-    let record = f.store().audit(&thread(1)).await.unwrap();
+    let record = f.store().audit(&thread(1)).await.unwrap().entries;
     assert!(verifies(&thread(1), &record));
 
     let forge = |change: fn(&mut Vec<AuditEntry>)| {
@@ -233,6 +233,10 @@ impl Entitled for Everybody {
     async fn who_may_approve(&self, _: &ActionRecord, people: &[UserId]) -> Vec<UserId> {
         people.to_vec()
     }
+
+    async fn lapses(&self, _: &ActionRecord) -> Vec<Lapse> {
+        Vec::new()
+    }
 }
 
 pub(crate) async fn of_two_processes_none_spends_what_the_other_did(f: impl Fixture) {
@@ -348,12 +352,12 @@ pub(crate) async fn a_thread_that_somebody_has_to_do_with_is_not_finished(f: imp
 
 pub(crate) async fn a_forgotten_thread_goes_on_from_what_stays(f: impl Fixture) {
     finished(&f, 1).await;
-    let record = f.store().audit(&thread(1)).await.unwrap();
+    let record = f.store().audit(&thread(1)).await.unwrap().entries;
     assert!(f.store().forget(&forgetting(&f, 1)).await.unwrap());
     assert!(!f.store().forget(&forgetting(&f, 1)).await.unwrap(), "once");
     assert_eq!(f.store().finished(later(&f), 10).await.unwrap(), []);
     assert_eq!(f.store().steps(&thread(1), 0, 10).await.unwrap(), []);
-    assert_eq!(f.store().audit(&thread(1)).await.unwrap(), record, "the record is not touched");
+    assert_eq!(f.store().audit(&thread(1)).await.unwrap().entries, record, "the record is not touched");
     let saved = f.store().load(&thread(1)).await.unwrap().unwrap();
     assert_eq!((saved.version, saved.snapshot, saved.deltas), (2, Some(json!({ "turns": 3 }).into()), vec![]));
 
@@ -364,17 +368,17 @@ pub(crate) async fn a_forgotten_thread_goes_on_from_what_stays(f: impl Fixture) 
     assert_eq!(f.store().steps(&thread(1), 0, 10).await.unwrap(), [(3, step("three"))]);
     let saved = f.store().load(&thread(1)).await.unwrap().unwrap();
     assert_eq!(saved.deltas, [delta("three")]);
-    assert!(verifies(&thread(1), &f.store().audit(&thread(1)).await.unwrap()), "the chain goes on");
+    assert!(verifies(&thread(1), &f.store().audit(&thread(1)).await.unwrap().entries), "the chain goes on");
 }
 
 pub(crate) async fn a_record_can_be_kept_with_its_words_hidden(f: impl Fixture) {
     finished(&f, 1).await;
-    let record = f.store().audit(&thread(1)).await.unwrap();
+    let record = f.store().audit(&thread(1)).await.unwrap().entries;
     let hidden = record[1].clone().hide(|place, _, _| (place == "/detail/why").then(|| "[hidden]".to_owned()));
     let forged = AuditEntry { hash: "feed".to_owned(), ..record[0].clone() };
     let forget = Forget { record: vec![hidden.clone(), forged], ..forgetting(&f, 1) };
     assert!(f.store().forget(&forget).await.unwrap());
-    let kept = f.store().audit(&thread(1)).await.unwrap();
+    let kept = f.store().audit(&thread(1)).await.unwrap().entries;
     assert_eq!(kept, [record[0].clone(), hidden], "only what has the same hash takes its place");
     assert!(verifies(&thread(1), &kept));
 }
@@ -391,7 +395,7 @@ pub(crate) async fn a_whole_thread_can_be_dropped(f: impl Fixture) {
     }
     assert!(f.store().forget(&Forget { checkpoint: None, ..forgetting(&f, 1) }).await.unwrap());
     assert_eq!(f.store().load(&thread(1)).await.unwrap(), None);
-    assert_eq!(f.store().audit(&thread(1)).await.unwrap(), []);
+    assert_eq!(f.store().audit(&thread(1)).await.unwrap().entries, []);
     assert_eq!(f.store().action_by_approval(&approval).await.unwrap(), None);
     assert_eq!(f.store().actions(&ActionFilter { limit: 10, ..ActionFilter::default() }).await.unwrap(), []);
     let listed: Vec<_> = f.store().threads(10).await.unwrap().into_iter().map(|summary| summary.thread).collect();

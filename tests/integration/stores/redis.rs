@@ -235,7 +235,7 @@ async fn two_processes_advance_every_thread_once() {
         let saved = stores[0].load(&thread(n)).await.unwrap().unwrap();
         let expected: Vec<_> = (0..messages).map(|message| delta(&message.to_string())).collect();
         assert_eq!(saved, Saved { version: u64::from(messages), snapshot: None, deltas: expected }, "in order, once");
-        let audit = stores[1].audit(&thread(n)).await.unwrap();
+        let audit = stores[1].audit(&thread(n)).await.unwrap().entries;
         let mut previous = "";
         for entry in &audit {
             assert!(entry.holds(&thread(n), previous), "the chain of thread {n} at {}", entry.seq);
@@ -307,7 +307,7 @@ async fn what_was_answered_survives_a_killed_server() {
     let expected: Vec<_> = (0..60).map(|version| delta(&version.to_string())).collect();
     let found = insist("load", || store.load(&ours)).await.unwrap();
     assert_eq!(found.deltas, expected, "each step once");
-    assert_eq!(store.audit(&thread(1)).await.unwrap().len(), 60);
+    assert_eq!(store.audit(&thread(1)).await.unwrap().entries.len(), 60);
     assert_eq!(drain(&store).await, (0..60).map(|version| version.to_string()).collect::<Vec<_>>());
 }
 
@@ -375,7 +375,7 @@ async fn a_write_whose_answer_was_cut_off_can_be_repeated() {
         insist("acquire", || store.acquire(&worker, Duration::from_secs(60), SystemClock.now(), Some(&ours)));
     let messages = acquired.await.expect("it has message").messages;
     assert_eq!(words(&messages), (0..written).map(|n| n.to_string()).collect::<Vec<_>>(), "each once, in order");
-    assert_eq!(store.audit(&thread(1)).await.unwrap().len(), written as usize);
+    assert_eq!(store.audit(&thread(1)).await.unwrap().entries.len(), written as usize);
 }
 
 /// Waits until a count has gone up.
@@ -413,7 +413,7 @@ async fn a_write_that_happened_without_an_answer_is_recognised() {
     proxy.restore();
     let ours = &acquired.lease;
     assert_eq!(insist("again", || far.commit(ours, 0, &write, Then::Release)).await, 1, "as the first time");
-    assert_eq!(near.audit(&thread(1)).await.unwrap().len(), 1);
+    assert_eq!(near.audit(&thread(1)).await.unwrap().entries.len(), 1);
     assert_eq!(drain(&near).await, ["done"]);
 }
 

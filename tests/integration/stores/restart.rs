@@ -40,7 +40,7 @@ pub(crate) async fn everything_outlives_the_process(f: impl Fixture) {
     let expected = Saved { version: 1, snapshot: None, deltas: vec![delta("one")] };
     assert_eq!(f.store().load(&t).await.unwrap(), Some(expected), "steps");
     assert_eq!(f.store().action_by_approval(&record.approval).await.unwrap().unwrap().status, Status::Approved);
-    assert_eq!(f.store().audit(&t).await.unwrap().len(), 1, "the record");
+    assert_eq!(f.store().audit(&t).await.unwrap().entries.len(), 1, "the record");
     assert_eq!(f.store().posted(&t, &"turn:1".into()).await.unwrap(), Some(posted), "slots");
     assert_eq!(f.store().get_blob(&hash).await.unwrap(), Some(b"large".to_vec()), "blobs");
     assert_eq!(f.store().get_blob(&file).await.unwrap(), Some(b"chart".to_vec()), "files");

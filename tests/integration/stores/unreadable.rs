@@ -178,11 +178,11 @@ pub(crate) async fn an_unreadable_line_of_the_record_hides_no_other(f: impl Fixt
     for n in ["one", "two", "three", "four"] {
         f.store().apply(&Changes { audit: vec![event(n)], ..changes(&thread(1)) }).await.unwrap();
     }
-    let whole = f.store().audit(&thread(1)).await.unwrap();
+    let whole = f.store().audit(&thread(1)).await.unwrap().entries;
     for seq in [2, 4] {
         f.spoil(&Place::Audit(thread(1), seq), NONSENSE).await;
     }
-    let record = f.store().audit(&thread(1)).await.unwrap();
+    let record = f.store().audit(&thread(1)).await.unwrap().entries;
     assert_eq!(record.len(), 4, "each has its place");
     assert_eq!((&record[0], &record[2]), (&whole[0], &whole[2]));
     let mut previous = String::new();
@@ -192,7 +192,7 @@ pub(crate) async fn an_unreadable_line_of_the_record_hides_no_other(f: impl Fixt
         previous.clone_from(&entry.hash);
     }
     f.store().apply(&Changes { audit: vec![event("five")], ..changes(&thread(1)) }).await.unwrap();
-    assert_eq!(f.store().audit(&thread(1)).await.unwrap()[4].previous, whole[3].hash, "and goes on");
+    assert_eq!(f.store().audit(&thread(1)).await.unwrap().entries[4].previous, whole[3].hash, "and goes on");
     assert_eq!(f.store().unreadable(10).await.unwrap().len(), 2);
 }
 

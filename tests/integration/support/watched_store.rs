@@ -8,7 +8,7 @@ use countersign::{
     graph::{
         action::{ActionRecord, Label, Status},
         store::{
-            Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
+            Acquired, ActionFilter, AuditTrail, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
             Destination, Durability, Error, Forget, Holder, Ingested, KnownCard, Lease, Posted, QueuedMessage,
             Register, Saved, Sent, Seq, StepRecord, Store, Then, ThreadSummary, Unreadable, Unwritable, Version,
             Waiting,
@@ -288,7 +288,7 @@ impl<W: Watch> Store for WatchedStore<W> {
         self.inner.steps(thread, after, limit).await
     }
 
-    async fn audit(&self, thread: &ThreadId) -> Result<Vec<AuditEntry>, Error> {
+    async fn audit(&self, thread: &ThreadId) -> Result<AuditTrail, Error> {
         self.inner.audit(thread).await
     }
 

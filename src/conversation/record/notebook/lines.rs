@@ -5,14 +5,15 @@
 //! chain does not apply: in the head, a pseudonym or white space.
 
 use countersign_core::{clock::Timestamp, ids::ThreadId, reply::Attachment};
-use countersign_graph::store::AuditEntry;
+use countersign_graph::store::{AuditDraft, AuditEntry};
 use serde::{Deserialize, Serialize};
 
 use super::words::sha256;
 
-/// The version of this format. Version 1 contains only entries whose hash is of version 1 or 2, and each later version one
-/// more version of the hash. A notebook is written in the earliest version in which all of its entries can be.
-pub const FORMAT: u32 = 3;
+/// The version of this format. Version 1 contains only entries whose hash is of version 1 or 2, versions 2 and 3 one more
+/// version of the hash each, and version 4 the seal of the record's head. A notebook is written in the earliest version that
+/// can hold it.
+pub const FORMAT: u32 = 4;
 
 /// Returns the earliest version of this format in which the entry can be, if this program knows the version of its hash.
 /// Otherwise returns the latest.
@@ -22,7 +23,7 @@ pub(super) fn format_of(entry: &AuditEntry) -> u32 {
 
 /// Returns the latest version of an entry's hash that can be in this version of the format.
 pub(super) fn latest_hash_in(format: u32) -> u32 {
-    format + 1
+    (format + 1).min(AuditDraft::FORMAT)
 }
 
 /// The first line of the file.
@@ -43,6 +44,9 @@ pub struct Head {
     pub last: String,
     /// The number of values hidden in the entries.
     pub hidden: usize,
+    /// The seal of the record's head, for those who have the key: [`countersign_graph::store::AuditHead::seal`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sealed: Option<String>,
     /// The other files of the export.
     pub files: Vec<FileLine>,
     /// The SHA-256 hash of everything below this line.
@@ -74,16 +78,21 @@ impl Head {
         at: Timestamp,
         record: &[AuditEntry],
         last: &str,
+        sealed: Option<String>,
         files: Vec<FileLine>,
     ) -> Self {
         Self {
-            countersign_notebook: record.iter().map(format_of).max().unwrap_or(1),
+            countersign_notebook: match sealed {
+                Some(_) => FORMAT,
+                None => record.iter().map(format_of).max().unwrap_or(1),
+            },
             exporter: format!("countersign {}", env!("CARGO_PKG_VERSION")),
             exported_at: at,
             thread: thread.to_string(),
             entries: record.len() as u64,
             last: last.to_owned(),
             hidden: record.iter().filter_map(|entry| entry.sealed.as_ref()).map(|sealed| sealed.hidden.len()).sum(),
+            sealed,
             files,
             seal: String::new(),
         }

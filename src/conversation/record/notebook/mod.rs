@@ -15,10 +15,12 @@
 //! therefore finds changed bytes, lines that are missing, added or moved, and a missing end, and
 //! reports the first of these.
 //!
-//! The notebook contains no secret. Anyone with this program can make up a consistent notebook.
-//! Only the last hash shows that a notebook is *the* record of a thread, and only by comparison:
-//! with a newer export, with the thread's own entry about the export, or with `--last` and a hash
-//! that was noted elsewhere.
+//! The notebook contains no secret. Anyone with this program can make up a consistent notebook. Two
+//! things show that its entries are those of the bot: the seal of the record's head, for people who
+//! have the digest key (`--key`), and the last hash, by comparison with one that was noted elsewhere
+//! (`--last`). Neither covers the names shown in place of hidden people, or the list of files.
+//!
+//! An export is refused if the stored record is not the one that was written ([`super::integrity`]).
 //!
 //! # Hidden values
 //!
@@ -41,7 +43,9 @@ use countersign_core::{
     ids::{CommitId, Nonce, ThreadId, UserId},
     reply::{Attachment, Reply},
 };
-use countersign_graph::store::{AuditDraft, AuditEntry, AuditKind, Changes, Outbound, Outgoing, Store};
+use countersign_graph::store::{
+    AuditDraft, AuditEntry, AuditKind, AuditTrail, ChainFault, Changes, Outbound, Outgoing, Store,
+};
 use countersign_slack::client::SlackClient;
 use serde_json::json;
 
@@ -50,6 +54,7 @@ use self::{
     lines::{FileLine, Head},
     people::People,
 };
+use super::integrity::read_record;
 
 /// The name of the file for people.
 pub const MARKDOWN: &str = "notebook.md";
@@ -125,22 +130,22 @@ impl Notebook {
     ///
     /// [`Error::NoRecord`], [`Error::Broken`], or [`Error::Store`] if the store isn't answering.
     pub async fn export(&self, thread: &ThreadId) -> Result<Exported, Error> {
-        let record = self.store.audit(thread).await?;
+        let AuditTrail { entries: record, seal, proof } = read_record(&*self.store, thread).await?;
         let Some(last) = record.last().map(|entry| entry.hash.clone()) else {
             return Err(Error::NoRecord(thread.clone()));
         };
-        check_chain(thread, &record)?;
+        let seal = seal.filter(|_| proof.holds());
         let people = People::of(&record, &self.redaction, self.slack.as_ref()).await;
         let record: Vec<_> = record.into_iter().map(|entry| self.redaction.apply(entry, &people)).collect();
         let figures = self.figures(&record).await?;
         let now = self.clock.now();
 
         let title = story::title(&record, &people);
-        let story = story::write_story(thread, &record, &people, now);
+        let story = story::write_story(thread, &record, seal.is_some(), &people, now);
         let markdown = attachment(MARKDOWN, "Lab notebook (readable)", story.into_bytes());
         let mut files: Vec<_> = std::iter::once(&markdown).chain(&figures).map(FileLine::of).collect();
         files.sort_by(|a, b| a.name.cmp(&b.name));
-        let head = Head::new(thread, now, &record, &last, files);
+        let head = Head::new(thread, now, &record, &last, seal, files);
         let jsonl = attachment(JSONL, "Lab notebook (verifiable log)", lines::write(head, &record));
         let entries = record.len() as u64;
         Ok(Exported { thread: thread.clone(), title, entries, last, markdown, jsonl, figures })
@@ -204,16 +209,7 @@ fn attachment(name: &str, title: &str, bytes: Vec<u8>) -> Attachment {
     Attachment { name: name.to_owned(), title: title.to_owned(), alt: String::new(), bytes }
 }
 
-/// Checks that the stored record is complete and unchanged.
-fn check_chain(thread: &ThreadId, record: &[AuditEntry]) -> Result<(), Error> {
-    let mut previous = "";
-    for (n, entry) in record.iter().enumerate() {
-        let broken = |what: String| Error::Broken { thread: thread.clone(), seq: n as u64 + 1, what };
-        if entry.seq != n as u64 + 1 {
-            return Err(broken(format!("entry {} is in its place", entry.seq)));
-        }
-        entry.check(thread, previous).map_err(|wrong| broken(words::broken(entry, &wrong).0))?;
-        previous = &entry.hash;
-    }
-    Ok(())
+/// Describes the fault of an entry.
+pub(super) fn describe_fault(entry: &AuditEntry, fault: &ChainFault) -> String {
+    words::broken(entry, fault).0
 }

@@ -22,7 +22,13 @@ use cards::Cards;
 const MAX_TITLE_CHARS: usize = 80;
 
 /// Writes the story of a thread.
-pub(super) fn write_story(thread: &ThreadId, record: &[AuditEntry], people: &People, now: Timestamp) -> String {
+pub(super) fn write_story(
+    thread: &ThreadId,
+    record: &[AuditEntry],
+    is_sealed: bool,
+    people: &People,
+    now: Timestamp,
+) -> String {
     let mut story = Story { people, cards: Cards::of(record), out: String::new(), day: String::new() };
     story.write_head(thread, record, now);
     story.cards.write_summary(&mut story.out, people);
@@ -31,7 +37,7 @@ pub(super) fn write_story(thread: &ThreadId, record: &[AuditEntry], people: &Peo
         story.write_entry(entry);
     }
     costs::write_table(&mut story.out, record);
-    story.write_proof(record, now);
+    story.write_proof(record, is_sealed, now);
     story.out.truncate(story.out.trim_end().len());
     story.out + "\n"
 }
@@ -199,6 +205,10 @@ impl Story<'_> {
             AuditKind::PolicyChanged => {
                 self.write_event_with_details(event, &format!("The settings changed who can decide about {card}."));
             }
+            AuditKind::Lapsed => {
+                let why = inline(detail["why"].as_str().unwrap_or_default());
+                self.write_event(event, &format!("The approval of **{who}** for {card} no longer counted: {why}."), None);
+            }
             AuditKind::Reasoned => self.write_event_with_details(event, &format!("**{who}** gave a reason about {card}:")),
             AuditKind::Reminded => {
                 self.write_event_with_details(event, &format!("Countersign posted a reminder about {card}."))
@@ -312,8 +322,16 @@ impl Story<'_> {
         event.by.as_ref().map_or_else(|| "Countersign".to_owned(), |by| inline(&self.people.name(by.as_str())))
     }
 
-    fn write_proof(&mut self, record: &[AuditEntry], now: Timestamp) {
+    fn write_proof(&mut self, record: &[AuditEntry], is_sealed: bool, now: Timestamp) {
         let Some(last) = record.last() else { return };
+        let proof = match is_sealed {
+            true => {
+                "The record is sealed: with the digest key of the installation (`--key`), the same command shows that the bot wrote these entries and that none was changed, added or removed."
+            }
+            false => {
+                "**This record has no seal.** Nothing shows that the bot wrote it: it is from an earlier version, or the seal was removed."
+            }
+        };
         let hidden: usize =
             record.iter().filter_map(|entry| entry.sealed.as_ref()).map(|sealed| sealed.hidden.len()).sum();
         let hidden_note = match hidden {
@@ -324,8 +342,7 @@ impl Story<'_> {
         self.write_paragraph("## How to check this");
         self.write_paragraph(&format!(
             "This page was written on {} from {} entries of an append-only record, the last of which has hash `{}`.{hidden_note} \
-             The entries themselves are in `{JSONL}`; `countersign audit verify {JSONL}` checks that none of them was changed, moved or removed, and that this page was exported \
-             with them.",
+             The entries themselves are in `{JSONL}`; `countersign audit verify {JSONL}` finds damage to them, and shows that this page was exported with them. {proof}",
             day(now),
             record.len(),
             last.hash,
@@ -355,6 +372,7 @@ fn kind_name(kind: AuditKind) -> &'static str {
         AuditKind::Edited => "an edit",
         AuditKind::PolicyChanged => "a change in who can decide",
         AuditKind::Reasoned => "a reason",
+        AuditKind::Lapsed => "an approval that no longer counts",
         AuditKind::Reminded => "a reminder",
         AuditKind::Settled => "a settlement",
         AuditKind::Rated => "a rating",

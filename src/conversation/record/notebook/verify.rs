@@ -3,7 +3,10 @@
 use std::{fmt, path::Path};
 
 use countersign_core::{clock::Timestamp, ids::ThreadId};
-use countersign_graph::store::AuditEntry;
+use countersign_graph::{
+    keyring::{Keyring, Proof},
+    store::{AuditEntry, AuditHead},
+};
 use serde_json::Value;
 
 use super::{
@@ -22,6 +25,8 @@ pub struct Verified {
     pub span: Option<(Timestamp, Timestamp)>,
     /// The hash of the last entry.
     pub last: String,
+    /// The seal of the record's head.
+    pub sealed: Option<String>,
     /// The number of hidden values, which are bound by their commitments.
     pub hidden: usize,
     /// The number of entries that are hidden completely. Only their place in the chain is proven.
@@ -119,7 +124,16 @@ pub fn verify(bytes: &[u8]) -> Result<Verified, Fault> {
             format!("the head was made for different lines: its seal is {}, with {} hidden", head.seal, head.hidden);
         return Err(fault(1, None, wrong, format!("the lines below it have {seal}, with {hidden} hidden")));
     }
-    Ok(Verified { thread, entries: head.entries, span, last: head.last, hidden, withheld, files: head.files })
+    let Head { entries, last, sealed, files, .. } = head;
+    Ok(Verified { thread, entries, span, last, sealed, hidden, withheld, files })
+}
+
+impl Verified {
+    /// Checks with the keys of the installation that the entries are those that its bot wrote.
+    pub fn proof(&self, keys: &Keyring) -> Proof {
+        let head = AuditHead { seq: self.entries, hash: self.last.clone(), seal: self.sealed.clone() };
+        head.proof(&self.thread, keys)
+    }
 }
 
 /// Checks the files next to the notebook. Returns those that exist and are correct, and those that

@@ -222,6 +222,7 @@ impl<'a> CardHistory<'a> {
                 }
                 self.decided = Some(event);
             }
+            AuditKind::Lapsed => self.approved_by.retain(|approved| Some(*approved) != by),
             AuditKind::Outcome | AuditKind::Settled => self.outcome = Some(event),
             _ => {}
         }

@@ -1,0 +1,98 @@
+//! Checks that the record of a thread is the one that the bot wrote.
+//!
+//! The chain shows that its entries belong together, the seal of its head that nobody without the key changed, added or
+//! removed one ([`countersign_graph::store::AuditHead`]). The decisions in it are compared with those of the stored
+//! requests, which have seals of their own: an older row that was put back in either place, with the seal it had then,
+//! does not fit the other.
+
+use countersign_core::ids::ThreadId;
+use countersign_graph::{
+    action::{ActionRecord, Decision, Status},
+    keyring::Proof,
+    store::{ActionFilter, AuditEntry, AuditKind, AuditTrail, Store, TrailFault},
+};
+use serde_json::{Value, json};
+
+use super::notebook::{Error, describe_fault};
+
+/// The maximum number of requests of a thread that are compared.
+const MAX_ACTIONS: usize = 10_000;
+
+/// The number of reads, if decisions are made between the read of the record and that of the requests.
+const READS: usize = 3;
+
+/// Returns the record of a thread after checking it. A record without a seal is returned with [`Proof::Unsealed`].
+///
+/// # Errors
+///
+/// [`Error::Broken`], or [`Error::Store`] if the store isn't answering.
+pub async fn read_record(store: &dyn Store, thread: &ThreadId) -> Result<AuditTrail, Error> {
+    let broken = |seq: u64, what: String| Error::Broken { thread: thread.clone(), seq, what };
+    let filter = ActionFilter { thread: Some(thread.clone()), statuses: Status::ALL.to_vec(), limit: MAX_ACTIONS };
+    let mut found = None;
+    for _ in 0..READS {
+        let actions = store.actions(&filter).await?;
+        let trail = store.audit(thread).await?;
+        trail.check(thread).map_err(|(nth, fault)| {
+            let what = match fault {
+                TrailFault::Place { found } => format!("entry {found} is in its place"),
+                TrailFault::Chain(fault) => describe_fault(&trail.entries[nth], &fault),
+            };
+            broken(nth as u64 + 1, what)
+        })?;
+        let last = trail.len() as u64;
+        match &trail.proof {
+            Proof::Ours | Proof::Unsealed => {}
+            Proof::Altered => {
+                return Err(broken(last, "the seal doesn't fit: entries were changed, added or removed".to_owned()));
+            }
+            Proof::KeyMissing(key) => {
+                return Err(broken(last, format!("it is sealed with digest key {key}, which isn't configured")));
+            }
+        }
+        match difference(&trail, &actions) {
+            None => return Ok(trail),
+            difference => found = difference,
+        }
+    }
+    let (seq, what) = found.expect("each read found a difference");
+    Err(broken(seq, what))
+}
+
+/// Returns the first difference between the decisions of the record and those of the requests: the entry, and the
+/// difference.
+fn difference(record: &[AuditEntry], actions: &[ActionRecord]) -> Option<(u64, String)> {
+    let last = record.len() as u64;
+    actions.iter().find_map(|action| {
+        let id = &action.id;
+        if matches!(action.proof, Proof::Altered) {
+            return Some((last, format!("the stored request {id} was altered")));
+        }
+        let of_action =
+            |entry: &&AuditEntry| entry.event.kind == AuditKind::Decided && entry.event.action.as_ref() == Some(id);
+        let mut entries = record.iter().filter(of_action);
+        for decision in &action.decisions {
+            match entries.next() {
+                Some(entry) if says(entry, decision) => {}
+                Some(entry) => {
+                    return Some((entry.seq, format!("the stored request {id} has another decision")));
+                }
+                None => return Some((last, format!("a decision of the stored request {id} is missing"))),
+            }
+        }
+        let more = entries.next()?;
+        Some((more.seq, format!("the stored request {id} doesn't have this decision")))
+    })
+}
+
+/// Returns true if an entry may be that of a decision, as far as it isn't hidden.
+fn says(entry: &AuditEntry, decision: &Decision) -> bool {
+    if entry.withheld || entry.sealed.is_some() {
+        return true;
+    }
+    let kind = |verdict: &Value| match verdict {
+        Value::Object(named) => named.keys().next().cloned().unwrap_or_default(),
+        verdict => verdict.as_str().unwrap_or_default().to_owned(),
+    };
+    entry.event.by == decision.by && kind(&entry.event.detail["verdict"]) == kind(&json!(decision.verdict))
+}
