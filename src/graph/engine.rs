@@ -29,7 +29,7 @@ use super::{
     paused::Paused,
     retry::RetryPolicy,
     session::{Session, StepInfo, outgoing},
-    standing::StandingApprovals,
+    standing::{Entitled, StandingApprovals},
     store::{Acquired, AuditDraft, AuditKind, Changes, Error, Outbound, QueuedMessage, Store, Then, ThreadMessage},
 };
 
@@ -115,6 +115,7 @@ pub struct Engine<S: State> {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) policy_for: PolicyFor,
     pub(super) standing: Arc<dyn StandingApprovals>,
+    pub(super) entitled: Arc<dyn Entitled>,
     pub(super) keys: Arc<Keyring>,
     pub(super) admission: Arc<dyn Admission>,
     pub(super) settings: Settings,
@@ -143,6 +144,8 @@ pub struct EngineDeps<S: State> {
     pub policy_for: PolicyFor,
     /// The standing approvals, which let changes run without waiting for a person.
     pub standing: Arc<dyn StandingApprovals>,
+    /// Who may approve a change.
+    pub entitled: Arc<dyn Entitled>,
     /// The keys for digests.
     pub keys: Arc<Keyring>,
     /// The admission of people.
@@ -156,11 +159,36 @@ pub struct EngineDeps<S: State> {
 impl<S: State> Engine<S> {
     /// Creates an engine from its dependencies.
     pub fn new(deps: EngineDeps<S>) -> Self {
-        let EngineDeps { graph, actions, store, clock, policy_for, standing, keys, admission, settings, stopping } =
-            deps;
+        let EngineDeps {
+            graph,
+            actions,
+            store,
+            clock,
+            policy_for,
+            standing,
+            entitled,
+            keys,
+            admission,
+            settings,
+            stopping,
+        } = deps;
         let outlet = Arc::new(Outbox(store.clone()));
         let paused = Paused::default();
-        Self { graph, actions, store, outlet, clock, policy_for, standing, keys, admission, settings, stopping, paused }
+        Self {
+            graph,
+            actions,
+            store,
+            outlet,
+            clock,
+            policy_for,
+            standing,
+            entitled,
+            keys,
+            admission,
+            settings,
+            stopping,
+            paused,
+        }
     }
 
     /// Has the messages of steps sent through this outlet. By default they are left in the outbox.

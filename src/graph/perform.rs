@@ -26,7 +26,7 @@ use super::{
     action::{ActionKind, ActionRecord, ErrorKind, Outcome, Performed, Probed, Recovery, Status},
     batches::so_far,
     checkpoint::Cursor,
-    engine::{Engine, LeaseState},
+    engine::{Engine, LeaseState, PolicyInput},
     keyring::Proof,
     looks,
     node::State,
@@ -44,6 +44,10 @@ const MAX_SENDS: u32 = 3;
 
 /// The time after the intent in which requests may be sent, for an action that is never looked up.
 const SEND_WINDOW: Duration = Duration::from_secs(30);
+
+/// The time for which the approvals of an action count without another look at who gave them. An action runs within
+/// moments of its last approval, unless the process was stopped in between.
+const DECISION_IS_FRESH: Duration = Duration::from_secs(10);
 
 /// The maximum number of differences that are listed when the target has changed.
 const MAX_DIFFERENCES: usize = 6;
@@ -106,6 +110,9 @@ impl<S: State> Engine<S> {
             let summary = Text::from("I was updated after this card was posted, so nothing was done. Ask again.");
             return Some(failed(ErrorKind::Execution, summary));
         }
+        if let Some(refused) = self.lapsed(record).await {
+            return Some(refused);
+        }
         let read = tokio::time::timeout(self.settings.step_timeout, caught(kind.preconditions(record))).await;
         match read.map(|read| read.unwrap_or_else(|Panicked| Err(panicked_before_sending()))) {
             Ok(Ok(found)) if found == *record.preconditions => None,
@@ -119,6 +126,28 @@ impl<S: State> Engine<S> {
                 Text::from("The platform took too long to answer, so nothing was done. Ask again."),
             )),
         }
+    }
+
+    /// Returns an outcome if the approvals of an action were given some time ago and are no longer enough: a giver may not
+    /// approve it any more, or the policy needs more of them now.
+    async fn lapsed(&self, record: &ActionRecord) -> Option<Outcome> {
+        let decided = record.decisions.last()?.at;
+        let approved = record.approved_by().len();
+        if record.under.is_some() || approved == 0 || self.clock.now().since(decided) < DECISION_IS_FRESH {
+            return None;
+        }
+        let mut current = record.clone();
+        current.policy = (self.policy_for)(&PolicyInput::of(record)).into();
+        let lapses = self.entitled.lapses(&current).await;
+        let (left, needed) = (approved - lapses.len().min(approved), current.policy.needed);
+        if left >= needed as usize {
+            return None;
+        }
+        let text = lapses.into_iter().fold(Text::from("Nothing was done."), |text, lapse| {
+            text.plain(" ").person(lapse.by).plain(format!("’s approval no longer counts: {}.", lapse.why))
+        });
+        let needed = if needed == 1 { "1 approval".to_owned() } else { format!("{needed} approvals") };
+        Some(failed(ErrorKind::Execution, text.plain(format!(" This needs {needed} now. Ask again for a new card."))))
     }
 
     /// Writes the intent, sends the request, and records the answer.

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{
-    action::{ActionRecord, Decision, Status, Verdict},
+    action::{ActionRecord, Decision, Lapse, Status, Verdict},
     request::Times,
     store::{ActionChange, AuditKind, Changes, Register},
 };
@@ -87,6 +87,9 @@ pub trait Entitled: Send + Sync {
     /// Returns the members of `people` who may approve this change under its policy, as far as is
     /// known. They are assumed to be members of its channel.
     async fn who_may_approve(&self, record: &ActionRecord, people: &[UserId]) -> Vec<UserId>;
+
+    /// Returns the approvals of this change that no longer count under its policy, as far as is known.
+    async fn lapses(&self, record: &ActionRecord) -> Vec<Lapse>;
 }
 
 impl ActionRecord {

@@ -84,6 +84,7 @@ impl Shared {
             clock: self.clock.clone(),
             policy_for: self.policy_for.clone(),
             standing,
+            entitled: Arc::new(self.groups.clone()),
             keys: self.keys.clone(),
             admission: Arc::new(self.people.clone()),
             settings: Settings {

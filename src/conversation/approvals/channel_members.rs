@@ -28,20 +28,20 @@ pub(super) struct ChannelMembers {
 /// An answer of Slack, and the time of asking.
 #[derive(Clone, Copy)]
 struct Answer {
-    is_member: bool,
+    is_member: Option<bool>,
     asked: Timestamp,
 }
 
 impl ChannelMembers {
-    /// Returns true if Slack says that the person is a member of the channel, in an answer that is younger than
-    /// `max_age`.
+    /// Returns whether the person is a member of the channel, from an answer that is younger than `max_age`; `None` if Slack
+    /// doesn't tell.
     pub(super) async fn is_member(
         &self,
         slack: &SlackClient,
         (channel, user): (&ChannelId, &UserId),
         now: Timestamp,
         max_age: Duration,
-    ) -> bool {
+    ) -> Option<bool> {
         let key = (channel.clone(), user.clone());
         let known = self.known.lock().ok().and_then(|known| known.get(&key).copied());
         if let Some(known) = known.filter(|known| now.since(known.asked) < max_age) {
@@ -50,12 +50,12 @@ impl ChannelMembers {
         let answer =
             timeout(LOOKUP_TIMEOUT, slack.is_member(channel, user)).await.unwrap_or(Err(Error::NoAnswer("too slow")));
         let is_member = match answer {
-            Ok(is_member) => is_member,
+            Ok(is_member) => Some(is_member),
             // The missing scope is logged once, and a later answer would be the same.
-            Err(Error::MissingScope { .. }) => false,
+            Err(Error::MissingScope { .. }) => None,
             Err(error) => {
                 tracing::warn!(error = countersign_core::cause::chain(&error), %channel, "Cannot look up a membership");
-                return false;
+                return None;
             }
         };
         if let Ok(mut known) = self.known.lock() {

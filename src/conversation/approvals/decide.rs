@@ -52,6 +52,14 @@ pub fn decide(
         Some(DecisionMethod::Button) => detail["how"] = json!("button"),
         Some(DecisionMethod::Typed(words)) => detail["how"] = json!({ "typed": AuditDraft::text_detail(words.trim()) }),
     }
+    for lapse in record.lapses.iter().filter(|lapse| lapse.at == decision.at) {
+        changes.audit.push(record.event(
+            AuditKind::Lapsed,
+            lapse.at,
+            Some(lapse.by.clone()),
+            json!({ "why": lapse.why }),
+        ));
+    }
     changes.audit.push(record.event(AuditKind::Decided, decision.at, decision.by.clone(), detail));
     let mut redrawn = decided.card_message(decision.at);
     if to == Status::Approved {

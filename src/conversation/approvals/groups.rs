@@ -17,7 +17,7 @@ use countersign_core::{
     ids::{ChannelId, UserId},
 };
 use countersign_graph::{
-    action::{ActionRecord, Approver},
+    action::{ActionRecord, Approver, Lapse},
     standing::Entitled,
 };
 use countersign_slack::client::{Error, SlackClient};
@@ -27,7 +27,7 @@ use tokio::time::timeout;
 use super::{
     channel_members::ChannelMembers,
     people::{People, Right},
-    policy::{self, Person},
+    policy::{self, Denial, Person},
 };
 
 /// The maximum age of an answer that is used for a decision: long enough for several presses in a
@@ -112,6 +112,11 @@ impl Groups {
     }
 
     async fn is_member(&self, channel: &ChannelId, user: &UserId, max_age: Duration) -> bool {
+        self.membership(channel, user, max_age).await == Some(true)
+    }
+
+    /// Returns `None` if Slack doesn't tell.
+    async fn membership(&self, channel: &ChannelId, user: &UserId, max_age: Duration) -> Option<bool> {
         self.0.channels.is_member(&self.0.slack, (channel, user), self.0.clock.now(), max_age).await
     }
 
@@ -212,5 +217,24 @@ impl Entitled for Groups {
         let asked = join_all(people.iter().map(|by| async move { (by, self.person(record, by, true).await) }));
         let may = asked.await.into_iter().filter(|(by, person)| policy::may_approve(record, by, person).is_ok());
         may.map(|(by, _)| by.clone()).collect()
+    }
+
+    async fn lapses(&self, record: &ActionRecord) -> Vec<Lapse> {
+        let in_channel_counts = record.approvers().chain(record.policy.also.iter().flatten());
+        let in_channel_counts = in_channel_counts.into_iter().any(|approver| *approver == Approver::Channel);
+        let channel = &record.thread.channel;
+        let looked_up = record.approved_by().into_iter().map(|by| async move {
+            let is_member =
+                !in_channel_counts || self.membership(channel, &by, MAX_AGE_FOR_DECISION).await != Some(false);
+            let person = self.person(record, &by, is_member).await;
+            let alone = ActionRecord { decisions: Vec::new(), ..record.clone() };
+            let why = match policy::may_approve(&alone, &by, &person) {
+                Err(Denial::Account(denial)) if !denial.is_unknown() => denial.word(),
+                Err(denial @ (Denial::NotAnApprover | Denial::OwnRequest)) => denial.word(),
+                _ => return None,
+            };
+            Some(Lapse { by, at: self.0.clock.now(), why: why.to_owned() })
+        });
+        join_all(looked_up).await.into_iter().flatten().collect()
     }
 }

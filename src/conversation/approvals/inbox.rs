@@ -8,11 +8,12 @@ use countersign_core::{
     reply::Reply,
 };
 use countersign_graph::{
-    action::{ActionKind, ActionRecord, Decision, Status, Verdict},
+    action::{ActionKind, ActionRecord, Decision, Lapse, Status, Verdict},
     conversing::Memories,
     engine::PolicyFor,
     keyring::{Keyring, Proof},
     request::Times,
+    standing::Entitled as _,
     store::{ActionChange, AuditKind, Changes, Error, Seq, Store, ThreadMessage},
 };
 use countersign_slack::client::SlackClient;
@@ -293,12 +294,13 @@ impl Approvals {
         if now >= record.expires_at {
             return self.close_late(record, by).await;
         }
-        let (record, is_redrawn) = match self.update_policy(record).await? {
+        let (mut record, is_redrawn) = match self.update_policy(record).await? {
             Ok(known) => known,
             Err(current) => return Ok(Err(current)),
         };
+        let thread = record.thread.clone();
         let refused = |reply: Reply| match is_redrawn {
-            true => InboxAnswer::Redrawn { thread: record.thread.clone(), reply },
+            true => InboxAnswer::Redrawn { thread: thread.clone(), reply },
             false => InboxAnswer::Refused(reply),
         };
         if button == CardButton::Approve && !record.proof.holds() {
@@ -314,6 +316,11 @@ impl Approvals {
             return Ok(Ok(refused(replies::not_what_was_shown(&record.proof))));
         }
         let person = self.person(&record, by, in_channel).await;
+        if button == CardButton::Approve && !record.decisions.is_empty() {
+            // Earlier approvals may be hours old. They are looked at again with each further one.
+            let lapses = self.groups.lapses(&record).await;
+            record.lapse(lapses.into_iter().map(|lapse| Lapse { at: now, ..lapse }).collect());
+        }
         let (allowed, verdict) = match button {
             CardButton::Approve => (policy::may_approve(&record, by, &person), Verdict::Approved),
             // If the requester says no, this withdraws the request instead of rejecting it, unless only the

@@ -15,7 +15,11 @@ use countersign_core::{
     ids::{MessageTs, Nonce, ThreadId, UserId},
     reply::Reply,
 };
-use countersign_graph::admission::{Admission, Admits};
+use countersign_graph::{
+    action::{ActionRecord, Lapse},
+    admission::{Admission, Admits},
+    standing::Entitled,
+};
 use countersign_mail::{
     Address, AnswerByHand, Batch, Found, Handled, Incoming, Mail, MailAccount, MailError, MailId, Outgoing, Prepared,
     RawMail, SendError, Sent, SyncPoint,
@@ -337,7 +341,7 @@ impl Roots for FakeRoots {
     }
 }
 
-/// Everybody may ask.
+/// Everybody may ask, and approve.
 #[derive(Debug)]
 pub(super) struct Everybody;
 
@@ -345,5 +349,16 @@ pub(super) struct Everybody;
 impl Admission for Everybody {
     async fn admits(&self, _: &ThreadId, _: &UserId, _: &MessageTs) -> Admits {
         Admits::Yes
+    }
+}
+
+#[async_trait]
+impl Entitled for Everybody {
+    async fn who_may_approve(&self, _: &ActionRecord, people: &[UserId]) -> Vec<UserId> {
+        people.to_vec()
+    }
+
+    async fn lapses(&self, _: &ActionRecord) -> Vec<Lapse> {
+        Vec::new()
     }
 }

@@ -214,6 +214,7 @@ impl World {
             clock,
             policy_for: Arc::new(|_| policy()),
             standing,
+            entitled: Arc::new(Everybody),
             keys: keys(),
             admission: Arc::new(Everybody),
             settings: Settings::default(),

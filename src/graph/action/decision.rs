@@ -97,3 +97,14 @@ pub struct Decision {
     /// The verdict.
     pub verdict: Verdict,
 }
+
+/// An approval that no longer counts, because its giver may not approve the action any more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lapse {
+    /// The person who approved.
+    pub by: UserId,
+    /// The time at which this was found. An approval after it counts again.
+    pub at: Timestamp,
+    /// The reason, as the end of a sentence.
+    pub why: String,
+}

@@ -27,7 +27,7 @@ mod wait;
 
 pub use self::{
     batches::{Batch, Batches, Progress},
-    decision::{Approver, Decision, Escalation, Policy, Verdict},
+    decision::{Approver, Decision, Escalation, Lapse, Policy, Verdict},
     differences::{difference, differences},
     form::{Entered, Field, Form, Input, Pick},
     kind::{ActionKind, MissingParameter, Performed, PrepareError, Probed, Proposal, Recovery, Refusal},

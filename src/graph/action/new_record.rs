@@ -120,6 +120,7 @@ impl NewRecord {
             cut_short: false,
             under: None,
             settled: None,
+            lapses: Vec::new(),
         }
     }
 }

@@ -10,7 +10,7 @@ use countersign_core::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Approver, Decision, IllegalMove, Outcome, Policy, Progress, Scope, Status, Verdict, Wait};
+use super::{Approver, Decision, IllegalMove, Lapse, Outcome, Policy, Progress, Scope, Status, Verdict, Wait};
 use crate::{
     digest::Digest,
     keyring::{Keyed, Proof, RowSeal},
@@ -132,6 +132,9 @@ pub struct ActionRecord {
     /// The standing approval under which the action was approved, if no person was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub under: Option<Under>,
+    /// The approvals that no longer count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lapses: Vec<Lapse>,
 }
 
 fn is_empty(scope: &Arc<Scope>) -> bool {
@@ -322,12 +325,26 @@ impl ActionRecord {
         })
     }
 
-    /// Returns the people who have approved so far, each once.
+    /// Notes on the record and on its card which approvals no longer count.
+    pub fn lapse(&mut self, lapses: Vec<Lapse>) {
+        if lapses.is_empty() {
+            return;
+        }
+        let mut card = (*self.card).clone();
+        for Lapse { by, why, .. } in &lapses {
+            card.notes.push(Text::new().person(by.clone()).plain(format!("’s approval no longer counts: {why}.")));
+        }
+        self.card = card.into();
+        self.lapses.extend(lapses);
+    }
+
+    /// Returns the people who have approved so far, each once, without those whose approval no longer counts.
     pub fn approved_by(&self) -> Vec<UserId> {
         let mut people = Vec::new();
         for decision in &self.decisions {
             if let (Verdict::Approved, Some(by)) = (&decision.verdict, &decision.by)
                 && !people.contains(by)
+                && !self.lapses.iter().any(|lapse| lapse.by == *by && decision.at <= lapse.at)
             {
                 people.push(by.clone());
             }

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use countersign::config::{Config, ContextRule, Envelope};
+use countersign::{
+    config::{Config, ContextRule, Envelope},
+    graph::store::AuditKind,
+};
 use insta::{allow_duplicates, assert_snapshot};
 
 use super::matrix::{Case, Shown, Table, enlist, table};
@@ -114,9 +117,10 @@ async fn contexts_whose_approvers_have_nobody_in_common_are_named() {
     assert!(bot.upgrade.effects().is_empty());
 }
 
-/// What counted stays counted when the settings change while the bot is away; the next press follows the new ones.
+/// What counted counts after a change of the settings as long as its giver may still approve; the next press follows the new ones.
 async fn after_a_change_of(change: fn(&mut Config), presses: [&'static str; 2]) -> String {
     let mut bot = TestBot::with_settings(|config| config.approvals.needed = 2).await;
+    enlist(&bot);
     let (root, ts, key) = {
         let table = Table { bot: &bot, rows: Vec::new() };
         let card = table.card("start Math Hints").await;
@@ -142,11 +146,34 @@ async fn after_a_change_of(change: fn(&mut Config), presses: [&'static str; 2]) 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_may_decide_is_changed_while_a_card_is_open() {
-    let change = |config: &mut Config| config.approvals.approvers = vec!["U3".to_owned()];
-    assert_snapshot!(after_a_change_of(change, ["ana", "cy"]).await, @"
-    restarted with another policy | ana | does not | You can't approve or reject this. Who can decide: @cy.
-    restarted with another policy | cy | counts | Approved by @bo and ‹them› · ‹time›
+    let change = |config: &mut Config| config.approvals.approvers = vec!["U3".to_owned(), "U4".to_owned()];
+    assert_snapshot!(after_a_change_of(change, ["cy", "di"]).await, @"
+    restarted with another policy | cy | counts | 1 of 2: approved by ‹them›.
+    restarted with another policy | di | counts | Approved by @cy and ‹them› · ‹time›
     ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approval_of_a_person_who_has_left_no_longer_counts() {
+    let bot = TestBot::with_settings(|config| config.approvals.needed = 2).await;
+    enlist(&bot);
+    let mut table = Table { bot: &bot, rows: Vec::new() };
+    let card = table.card("start Math Hints").await;
+    assert!(table.press("bo", &card).await.1);
+    bot.slack.arrange(|world| world.users.iter_mut().find(|user| user.name == "bo").unwrap().deleted = true);
+    bot.clock.advance(Duration::from_secs(11));
+    for name in ["cy", "di"] {
+        let cell = table.press(name, &card).await;
+        bot.settled().await;
+        table.rows("bo has left", vec![cell]);
+        let told = bot.upgrade.effects().len();
+        assert_eq!(told, usize::from(name == "di"), "two people who are here have to approve");
+    }
+    let record = bot.store().action_by_approval(&card.key).await.unwrap().unwrap();
+    assert_eq!(record.lapses.len(), 1);
+    assert_eq!(record.card.notes.last().unwrap().words(), "@U2’s approval no longer counts: deactivated account.");
+    let audit = bot.store().audit(&record.thread).await.unwrap();
+    assert_eq!(audit.iter().filter(|entry| entry.event.kind == AuditKind::Lapsed).count(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
