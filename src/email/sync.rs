@@ -28,7 +28,7 @@ use countersign_core::{
     reply::Reply,
 };
 use countersign_graph::store::{Delivery, Destination, Error, External, ThreadMessage};
-use countersign_mail::{Authentication, Batch, Mail, MailAccount, MailError, MailId, Warning};
+use countersign_mail::{Batch, Mail, MailAccount, MailError, MailId, Warning};
 use futures_util::{StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 
@@ -477,22 +477,7 @@ fn distinct(ids: Vec<MailId>) -> Vec<MailId> {
 /// Returns what is known of a mail that cannot be read, so that its thread says so.
 fn unreadable(id: &MailId, received_at: Timestamp) -> Mail {
     Mail {
-        id: id.clone(),
-        thread: None,
-        from: None,
-        reply_to: None,
-        to: Vec::new(),
-        cc: Vec::new(),
-        recipients: 0,
-        subject: String::new(),
-        received_at,
-        message_id: None,
-        references: Vec::new(),
-        text: String::new(),
-        is_cut: false,
-        attachments: Vec::new(),
-        authentication: Authentication::default(),
-        automatic: None,
         warnings: vec![Warning::Unreadable("the mail server doesn't return it".to_owned())],
+        ..Mail::unknown(id.clone(), received_at)
     }
 }

@@ -56,7 +56,10 @@ impl Incoming {
             return None;
         }
         let message = Mail::read(sent);
-        let is_automatic = matches!(message.automatic, Some(Automatic::AutoSubmitted | Automatic::Precedence));
+        let is_automatic = matches!(
+            message.automatic,
+            Some(Automatic::AutoSubmitted | Automatic::Precedence | Automatic::AsksForNone)
+        );
         let is_named = match &self.message_id {
             Some(id) => message.references.contains(id),
             // Only the conversation joins them.

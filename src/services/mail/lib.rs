@@ -13,6 +13,7 @@ mod address;
 mod by_hand;
 mod gmail;
 mod imap;
+mod invitation;
 mod mail;
 mod read;
 mod reply;
@@ -27,6 +28,7 @@ pub use self::{
     by_hand::{AnswerByHand, Incoming},
     gmail::{GMAIL_PUSH_SCOPE, GMAIL_SCOPES, GmailAccount, GmailSettings, PushSettings, Retry, gmail_address},
     imap::{ImapAccount, ImapSettings, Security, Server},
+    invitation::{EventTime, Invitation, InvitationKind},
     mail::{
         Attachment, Authentication, Automatic, MAX_MAIL_BYTES, MAX_SUBJECT_CHARS, MAX_TEXT_CHARS, Mail, MailId,
         MailThreadId, RawMail, Warning,

@@ -5,7 +5,7 @@ use std::fmt;
 use countersign_core::{clock::Timestamp, string_id};
 use serde::{Deserialize, Serialize};
 
-use super::address::Address;
+use super::{address::Address, invitation::Invitation};
 
 /// The maximum size of a mail that is read completely, in bytes. Larger ones are cut.
 pub const MAX_MAIL_BYTES: u64 = 30 * 1024 * 1024;
@@ -104,9 +104,45 @@ pub struct Mail {
     /// Things a person should know about the mail.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
+    /// The events to which the mail invites, or which it cancels.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub invitations: Vec<Invitation>,
+    /// The address of the mailing list through which the mail came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub list: Option<String>,
 }
 
 impl Mail {
+    /// Returns a mail of which only its id and the time of its arrival are known.
+    pub fn unknown(id: MailId, received_at: Timestamp) -> Self {
+        Self {
+            id,
+            thread: None,
+            from: None,
+            reply_to: None,
+            to: Vec::new(),
+            cc: Vec::new(),
+            recipients: 0,
+            subject: String::new(),
+            received_at,
+            message_id: None,
+            references: Vec::new(),
+            text: String::new(),
+            is_cut: false,
+            attachments: Vec::new(),
+            authentication: Authentication::default(),
+            automatic: None,
+            warnings: Vec::new(),
+            invitations: Vec::new(),
+            list: None,
+        }
+    }
+
+    /// Returns a mail of which only the server's own data are known.
+    pub(crate) fn of_server(raw: &RawMail) -> Self {
+        Self { thread: raw.thread.clone(), is_cut: raw.is_cut, ..Self::unknown(raw.id.clone(), raw.received_at) }
+    }
+
     /// Returns the sender, to whom alone an answer goes.
     pub fn sender(&self) -> Option<&Address> {
         self.from.as_ref()
@@ -152,6 +188,18 @@ pub enum Automatic {
     NoReply,
     /// The return path is empty, or the sender is a mail system, as for a report that a mail could not be delivered.
     NullReturnPath,
+    /// `X-Auto-Response-Suppress` asks for no automatic answers. People's mails can have it as well.
+    AsksForNone,
+}
+
+impl Automatic {
+    /// Returns true if nobody waits for an answer to such a mail: a report, a list, or the answer of a program.
+    pub fn needs_no_answer(self) -> bool {
+        match self {
+            Self::AutoSubmitted | Self::Precedence | Self::MailingList | Self::NullReturnPath => true,
+            Self::NoReply | Self::AsksForNone => false,
+        }
+    }
 }
 
 impl fmt::Display for Automatic {
@@ -163,6 +211,7 @@ impl fmt::Display for Automatic {
             Self::MailingList => "a mailing list message",
             Self::NoReply => "from an address that takes no replies",
             Self::NullReturnPath => "a message from a mail system",
+            Self::AsksForNone => "a message that asks for no automatic replies",
         })
     }
 }
@@ -197,6 +246,23 @@ pub enum Warning {
     ManyRecipients(usize),
     /// The mail has no usable sender.
     NoSender,
+}
+
+impl Warning {
+    /// Returns a few words about a sign that the mail may want to deceive; `None` for other warnings.
+    pub fn danger(&self) -> Option<&'static str> {
+        match self {
+            Self::HiddenText => Some("hidden text"),
+            Self::DeceptiveLink { .. } => Some("a link leads elsewhere"),
+            Self::AuthenticationFailed(_) => Some("the sender may be forged"),
+            Self::InvisibleCharacters
+            | Self::ReplyToElsewhere(_)
+            | Self::Unreadable(_)
+            | Self::Truncated { .. }
+            | Self::ManyRecipients(_)
+            | Self::NoSender => None,
+        }
+    }
 }
 
 impl fmt::Display for Warning {

@@ -1,6 +1,9 @@
 //! From the bytes of a message to a [`Mail`]. Never fails, and takes time and memory in proportion to the size.
 
 mod authentication;
+mod body;
+mod calendar;
+mod charset;
 mod headers;
 mod html;
 mod links;
@@ -14,14 +17,10 @@ mod text;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub(crate) use self::headers::is_message_id;
-use self::{
-    headers::Headers,
-    parts::{Leaf, Parts},
-    text::plain,
-};
+use self::{body::Body, headers::Headers, parts::Parts};
 use crate::{
     address::{is_invisible, one_line_of},
-    mail::{Authentication, MAX_SUBJECT_CHARS, MAX_TEXT_CHARS, Mail, RawMail, Warning},
+    mail::{MAX_SUBJECT_CHARS, Mail, RawMail, Warning},
 };
 
 /// The maximum number of recipients that are kept of each header.
@@ -32,14 +31,6 @@ const MANY_RECIPIENTS: usize = 50;
 const MAX_REFERENCES: usize = 30;
 /// The maximum number of problems that are reported.
 const MAX_PROBLEMS: usize = 5;
-
-/// The text of a message, and what was noticed in it.
-#[derive(Default)]
-struct Body {
-    text: String,
-    is_cut: bool,
-    warnings: Vec<Warning>,
-}
 
 /// Returns true if a message has a header with this name.
 pub(crate) fn has_header(message: &[u8], name: &str) -> bool {
@@ -53,14 +44,16 @@ impl Mail {
         // The decoders belong to a library, and a mail must not be lost because of a fault in one of them.
         catch_unwind(AssertUnwindSafe(|| read(raw))).unwrap_or_else(|_| {
             let warnings = vec![Warning::Unreadable("it could not be decoded".to_owned()), Warning::NoSender];
-            Self { warnings, ..empty(raw) }
+            Self { warnings, ..Self::of_server(raw) }
         })
     }
 }
 
 fn read(raw: &RawMail) -> Mail {
-    let (headers, body) = Headers::split(&raw.bytes);
-    let mut mail = empty(raw);
+    let (mut headers, body) = Headers::split(&raw.bytes);
+    let mut parts = Parts::of(&headers, body);
+    headers.guess_by(parts.charset.as_deref());
+    let mut mail = Mail::of_server(raw);
     mail.from = headers.address("From");
     mail.reply_to = headers.address("Reply-To");
     let (to, cc) = (headers.recipients("To", MAX_RECIPIENTS), headers.recipients("Cc", MAX_RECIPIENTS));
@@ -72,8 +65,8 @@ fn read(raw: &RawMail) -> Mail {
     mail.references = references(&headers);
     mail.authentication = authentication::results(&headers);
     mail.automatic = signs::automatic(&headers, mail.from.as_ref());
+    mail.list = signs::list(&headers);
 
-    let parts = Parts::of(&headers, body);
     let mut problems: Vec<&str> = parts.problems.clone();
     if headers.is_empty() {
         problems.insert(0, "it has no headers");
@@ -81,10 +74,10 @@ fn read(raw: &RawMail) -> Mail {
     if headers.count("From") > 1 {
         problems.push("it names several senders");
     }
-    let body = text_of(&parts);
+    let body = Body::of(&mut parts);
     mail.text = body.text;
     mail.is_cut = raw.is_cut || body.is_cut;
-    mail.attachments = parts.attachments;
+    (mail.attachments, mail.invitations) = (parts.attachments, parts.invitations);
 
     let mut warnings = Vec::new();
     if mail.from.is_none() {
@@ -109,29 +102,6 @@ fn read(raw: &RawMail) -> Mail {
     mail
 }
 
-/// Returns a mail of which only the server's own data are known.
-fn empty(raw: &RawMail) -> Mail {
-    Mail {
-        id: raw.id.clone(),
-        thread: raw.thread.clone(),
-        from: None,
-        reply_to: None,
-        to: Vec::new(),
-        cc: Vec::new(),
-        recipients: 0,
-        subject: String::new(),
-        received_at: raw.received_at,
-        message_id: None,
-        references: Vec::new(),
-        text: String::new(),
-        is_cut: raw.is_cut,
-        attachments: Vec::new(),
-        authentication: Authentication::default(),
-        automatic: None,
-        warnings: Vec::new(),
-    }
-}
-
 /// Returns the ids of the earlier messages: the first one and the newest.
 fn references(headers: &Headers<'_>) -> Vec<String> {
     let mut ids = headers.ids("References");
@@ -143,51 +113,4 @@ fn references(headers: &Headers<'_>) -> Vec<String> {
         ids.drain(1..newest);
     }
     ids
-}
-
-/// Returns the first plain text that is not empty, or else the first such text in HTML.
-fn text_of(parts: &Parts<'_>) -> Body {
-    let is_single = parts.plain.len() + parts.html.len() + parts.attachments.len() == 1;
-    let mut bodies = parts.plain.iter().map(|leaf| from_plain(leaf, is_single)).chain(parts.html.iter().map(from_html));
-    let mut empty = Body::default();
-    let found = bodies.find_map(|body| {
-        if !body.text.trim().is_empty() {
-            return Some(body);
-        }
-        if empty.warnings.is_empty() {
-            empty = body;
-        }
-        None
-    });
-    found.unwrap_or(empty)
-}
-
-fn from_plain(leaf: &Leaf<'_>, is_single: bool) -> Body {
-    let mut decoded = leaf.text();
-    if is_single && decoded.ends_by_transport && decoded.text.ends_with('\n') {
-        decoded.text.pop();
-        let without_return = decoded.text.strip_suffix('\r').map_or(decoded.text.len(), str::len);
-        decoded.text.truncate(without_return);
-    }
-    let clean = plain(&decoded.text, MAX_TEXT_CHARS);
-    let mut warnings = Vec::new();
-    if clean.had_invisible {
-        warnings.push(Warning::InvisibleCharacters);
-    }
-    Body { is_cut: decoded.is_cut || clean.is_cut, text: clean.into_string(), warnings }
-}
-
-fn from_html(leaf: &Leaf<'_>) -> Body {
-    let decoded = leaf.text();
-    let seen = html::visible(&decoded.text, MAX_TEXT_CHARS);
-    let mut warnings = Vec::new();
-    if seen.has_hidden_text {
-        warnings.push(Warning::HiddenText);
-    }
-    if seen.text.had_invisible {
-        warnings.push(Warning::InvisibleCharacters);
-    }
-    let deceptions = seen.deceptions.into_iter();
-    warnings.extend(deceptions.map(|found| Warning::DeceptiveLink { shown: found.shown, leads_to: found.leads_to }));
-    Body { is_cut: decoded.is_cut || seen.text.is_cut, text: seen.text.into_string(), warnings }
 }

@@ -5,6 +5,7 @@
 
 use mail_parser::{ContentType, HeaderValue, parsers::MessageStream};
 
+use super::charset::Guess;
 use crate::address::Address;
 
 /// The maximum length of the value of a header, in bytes. Longer ones are cut.
@@ -16,7 +17,10 @@ const MAX_ID_CHARS: usize = 400;
 
 /// The headers of a message or of a part, in their order.
 #[derive(Debug, Default)]
-pub(super) struct Headers<'a>(Vec<(&'a [u8], &'a [u8])>);
+pub(super) struct Headers<'a> {
+    fields: Vec<(&'a [u8], &'a [u8])>,
+    guess: Guess,
+}
 
 /// The recipients in a header.
 #[derive(Debug, Default)]
@@ -30,39 +34,45 @@ pub(super) struct Recipients {
 impl<'a> Headers<'a> {
     /// Splits a message or a part into its headers and its body.
     pub(super) fn split(bytes: &'a [u8]) -> (Self, &'a [u8]) {
-        let mut headers: Vec<(&[u8], &[u8])> = Vec::new();
+        let mut headers = Self::default();
+        let fields = &mut headers.fields;
         let (mut at, mut value_at) = (0, 0);
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
             let next = at + line.len();
             if line.trim_ascii().is_empty() && !line.starts_with(b" ") && !line.starts_with(b"\t") {
-                return (Self(headers), &bytes[next..]);
+                return (headers, &bytes[next..]);
             }
             if line.starts_with(b" ") || line.starts_with(b"\t") {
-                if let Some((_, value)) = headers.last_mut() {
+                if let Some((_, value)) = fields.last_mut() {
                     *value = &bytes[value_at..next];
                 }
             } else if let Some(colon) = line.iter().position(|byte| *byte == b':')
                 && is_name(line[..colon].trim_ascii_end())
             {
                 value_at = at + colon + 1;
-                headers.push((line[..colon].trim_ascii_end(), &bytes[value_at..next]));
-            } else if headers.is_empty() && !line.starts_with(b"From ") {
+                fields.push((line[..colon].trim_ascii_end(), &bytes[value_at..next]));
+            } else if fields.is_empty() && !line.starts_with(b"From ") {
                 // A text without any header.
                 return (Self::default(), bytes);
             }
             at = next;
         }
-        (Self(headers), &[])
+        (headers, &[])
+    }
+
+    /// Guesses the character set of values that name none by the one that the message names elsewhere.
+    pub(super) fn guess_by(&mut self, charset: Option<&str>) {
+        self.guess = Guess::of(charset, self.fields.iter().map(|(_, value)| *value));
     }
 
     /// Returns true if there are no headers.
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.fields.is_empty()
     }
 
     /// Returns the names and values of all headers, as they are in the message.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
-        self.0.iter().copied()
+        self.fields.iter().copied()
     }
 
     /// Returns the number of headers with this name.
@@ -77,7 +87,7 @@ impl<'a> Headers<'a> {
 
     /// Returns the first value of a header as text, decoded.
     pub(super) fn text(&self, name: &str) -> Option<String> {
-        let value = cut(self.named(name).next()?, MAX_VALUE_BYTES);
+        let value = self.decoded(self.named(name).next()?, MAX_VALUE_BYTES);
         match MessageStream::new(&value).parse_unstructured() {
             HeaderValue::Text(text) => Some(text.into_owned()),
             _ => None,
@@ -86,14 +96,14 @@ impl<'a> Headers<'a> {
 
     /// Returns the first usable address in a header.
     pub(super) fn address(&self, name: &str) -> Option<Address> {
-        self.named(name).find_map(|value| addresses(value).into_iter().next())
+        self.named(name).find_map(|value| self.addresses(value).into_iter().next())
     }
 
     /// Returns the recipients in all headers with this name, but at most `most` addresses.
     pub(super) fn recipients(&self, name: &str, most: usize) -> Recipients {
         let mut recipients = Recipients::default();
         for value in self.named(name) {
-            let mut found = addresses(value);
+            let mut found = self.addresses(value);
             recipients.number += if value.len() > MAX_VALUE_BYTES { separated(value) } else { found.len() };
             found.truncate(most.saturating_sub(recipients.first.len()));
             recipients.first.append(&mut found);
@@ -104,7 +114,7 @@ impl<'a> Headers<'a> {
     /// Returns the message ids in the first header with this name.
     pub(super) fn ids(&self, name: &str) -> Vec<String> {
         let Some(value) = self.named(name).next() else { return Vec::new() };
-        let value = cut(value, MAX_VALUE_BYTES);
+        let value = [&*cut(value, MAX_VALUE_BYTES), b"\n"].concat();
         let ids = match MessageStream::new(&value).parse_id() {
             HeaderValue::Text(id) => vec![id.into_owned()],
             HeaderValue::TextList(ids) => ids.into_iter().map(|id| id.into_owned()).collect(),
@@ -115,11 +125,25 @@ impl<'a> Headers<'a> {
 
     /// Returns the first value of a header such as `Content-Type`.
     pub(super) fn content_type(&self, name: &str) -> Option<ContentType<'static>> {
-        let value = cut(self.named(name).next()?, MAX_MIME_VALUE_BYTES);
+        let value = self.decoded(self.named(name).next()?, MAX_MIME_VALUE_BYTES);
         match MessageStream::new(&value).parse_content_type() {
             HeaderValue::ContentType(content_type) => Some(owned(content_type)),
             _ => None,
         }
+    }
+
+    /// Returns the usable addresses in a value, of which only the beginning is read.
+    fn addresses(&self, value: &[u8]) -> Vec<Address> {
+        let value = self.decoded(value, MAX_VALUE_BYTES);
+        let HeaderValue::Address(found) = MessageStream::new(&value).parse_address() else { return Vec::new() };
+        found.iter().filter_map(|found| Address::new(found.name(), found.address()?)).collect()
+    }
+
+    /// Returns the beginning of a value in UTF-8.
+    fn decoded(&self, value: &[u8], most: usize) -> Vec<u8> {
+        let mut value = self.guess.in_utf8(&cut(value, most)).into_bytes();
+        value.push(b'\n'); // the decoders of `mail-parser` expect the end of a line
+        value
     }
 
     fn named(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
@@ -138,13 +162,12 @@ fn is_name(name: &[u8]) -> bool {
     !name.is_empty() && name.iter().all(|byte| byte.is_ascii_graphic() && *byte != b':')
 }
 
-/// Returns at most `most` bytes of a value, ended as the decoders of `mail-parser` expect it.
+/// Returns at most `most` bytes of a value, without the space at its end.
 fn cut(value: &[u8], most: usize) -> Vec<u8> {
     let mut value = value[..value.len().min(most)].to_vec();
     while value.last().is_some_and(|byte| b"\r\n \t".contains(byte)) {
         value.pop();
     }
-    value.push(b'\n');
     value
 }
 
@@ -152,13 +175,6 @@ fn cut(value: &[u8], most: usize) -> Vec<u8> {
 pub(super) fn unfolded(value: &[u8]) -> String {
     let value = String::from_utf8_lossy(&value[..value.len().min(MAX_VALUE_BYTES)]).into_owned();
     value.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// Returns the usable addresses in a value, of which only the beginning is read.
-fn addresses(value: &[u8]) -> Vec<Address> {
-    let value = cut(value, MAX_VALUE_BYTES);
-    let HeaderValue::Address(found) = MessageStream::new(&value).parse_address() else { return Vec::new() };
-    found.iter().filter_map(|found| Address::new(found.name(), found.address()?)).collect()
 }
 
 /// Counts the addresses in a value that is too long to be decoded: they are separated by commas outside of quotes.

@@ -1,12 +1,41 @@
-//! Links whose text names another host than the one to which they lead.
+//! The addresses of links, and links whose text names another host than the one to which they lead.
 
 use url::{Host, Url};
+
+/// The maximum length of an address that is shown, in characters. Longer ones are cut; addresses of newsletters, which
+/// note who opens them, are.
+const MAX_SHOWN_CHARS: usize = 200;
 
 /// Endings of file names, which are not read as hosts.
 const FILES: &[&str] = &[
     "pdf", "doc", "docx", "xls", "xlsx", "ppt", "pptx", "txt", "csv", "png", "jpg", "jpeg", "gif", "svg", "zip", "htm",
     "html", "js", "md", "py", "rs", "mp3", "mp4", "mov",
 ];
+
+/// Returns the address of a link as it is shown beside its text; `None` if the text shows it, or it leads nowhere that a
+/// reader of plain text could follow.
+pub(super) fn shown_address(text: &str, href: &str) -> Option<String> {
+    let url = Url::parse(href.trim()).ok()?;
+    let address = match url.scheme() {
+        "http" | "https" => {
+            let is_bare = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
+            let address = url.as_str();
+            if is_bare { address.trim_end_matches('/') } else { address }.to_owned()
+        }
+        "mailto" | "tel" => url.path().to_owned(),
+        _ => return None,
+    };
+    let is_shown = plain(text).contains(plain(&address).as_str());
+    let cut = address.char_indices().nth(MAX_SHOWN_CHARS).map(|(end, _)| format!("{}…", &address[..end]));
+    (!is_shown && !address.is_empty()).then(|| cut.unwrap_or(address))
+}
+
+/// Returns an address as it is compared: without what people leave out.
+fn plain(address: &str) -> String {
+    let lower = address.split_whitespace().collect::<String>().to_lowercase();
+    let rest = ["https://", "http://"].into_iter().find_map(|scheme| lower.strip_prefix(scheme)).unwrap_or(&lower);
+    without_www(rest).trim_end_matches('/').to_owned()
+}
 
 /// The hosts of a link that says one thing and leads elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,6 +107,26 @@ fn without_www(host: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_is_shown_where_the_text_does_not() {
+        for (text, href, shown) in [
+            ("Click here", "https://shop.example/a?b=c d", Some("https://shop.example/a?b=c%20d")),
+            ("shop.example", "https://www.shop.example/", None),
+            ("https://shop.example/a", "http://shop.example/a/", None),
+            ("bank.example", "https://bank.example.evil.test/", Some("https://bank.example.evil.test")),
+            ("bank.example", "https://b\u{430}nk.example", Some("https://xn--bnk-6cd.example")),
+            ("write to us", "mailto:help@shop.example?subject=x", Some("help@shop.example")),
+            ("help@shop.example", "mailto:Help@shop.example", None),
+            ("call", "tel:+49301234", Some("+49301234")),
+            ("here", "javascript:alert(1)", None),
+            ("here", "#top", None),
+        ] {
+            assert_eq!(shown_address(text, href).as_deref(), shown, "{text} {href}");
+        }
+        let long = shown_address("here", &format!("https://news.example/{}", "x".repeat(500))).unwrap();
+        assert_eq!(long.chars().count(), MAX_SHOWN_CHARS + 1);
+    }
 
     #[test]
     fn a_link_that_leads_elsewhere_is_a_deception() {

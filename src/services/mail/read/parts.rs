@@ -6,11 +6,11 @@
 
 use mail_parser::{
     ContentType,
-    decoders::{base64::base64_decode, charsets::map::charset_decoder, quoted_printable::quoted_printable_decode},
+    decoders::{base64::base64_decode, quoted_printable::quoted_printable_decode},
 };
 
-use super::headers::Headers;
-use crate::{address::one_line, mail::Attachment};
+use super::{calendar, charset::Guess, headers::Headers};
+use crate::{address::one_line, invitation::Invitation, mail::Attachment};
 
 /// The maximum depth of parts within parts.
 const MAX_DEPTH: usize = 20;
@@ -18,25 +18,52 @@ const MAX_DEPTH: usize = 20;
 const MAX_PARTS: usize = 1_000;
 /// The maximum number of attachments that are listed.
 const MAX_ATTACHMENTS: usize = 100;
+/// The maximum number of invitations that are kept.
+const MAX_INVITATIONS: usize = 5;
 /// The maximum length of a text before decoding, in bytes. Longer ones are cut.
 const MAX_ENCODED_BYTES: usize = 4 * 1024 * 1024;
+
+/// The text types that are shown if a message has no other text. The others are not made for people, such as style sheets.
+const READABLE: [&str; 6] = ["csv", "enriched", "markdown", "richtext", "x-markdown", "x-patch"];
 
 /// The texts and attachments of a message.
 #[derive(Debug, Default)]
 pub(super) struct Parts<'a> {
-    /// The parts with plain text that are not attachments.
-    pub(super) plain: Vec<Leaf<'a>>,
-    /// The parts with HTML that are not attachments.
-    pub(super) html: Vec<Leaf<'a>>,
+    /// The part that contains all others; `None` if the message has none that can be read.
+    pub(super) root: Option<Part<'a>>,
     /// The attachments, at most [`MAX_ATTACHMENTS`].
     pub(super) attachments: Vec<Attachment>,
+    /// The texts with the name of a file that do not say whether they are attachments, each with its place among the
+    /// attachments.
+    pub(super) files: Vec<(usize, Part<'a>)>,
+    /// The names of the images that HTML can show, by their `Content-ID` without angle brackets.
+    pub(super) images: Vec<(String, String)>,
+    /// The invitations.
+    pub(super) invitations: Vec<Invitation>,
     /// Reasons why something could not be read.
     pub(super) problems: Vec<&'static str>,
+    /// The first character set that a part names.
+    pub(super) charset: Option<String>,
     number: usize,
 }
 
-/// A part without parts of its own.
+/// A part of a message.
 #[derive(Debug)]
+pub(super) enum Part<'a> {
+    /// A plain text.
+    Plain(Leaf<'a>),
+    /// A text in HTML.
+    Html(Leaf<'a>),
+    /// Something that stands in the text: its name and its kind, such as `image`.
+    Named(Option<String>, String),
+    /// Several parts, which follow each other.
+    Several(Vec<Part<'a>>),
+    /// Several versions of the same content.
+    Versions(Vec<Part<'a>>),
+}
+
+/// A part without parts of its own.
+#[derive(Clone, Debug)]
 pub(super) struct Leaf<'a> {
     content_type: Option<ContentType<'static>>,
     encoding: Encoding,
@@ -61,62 +88,106 @@ pub(super) struct Text {
     pub(super) ends_by_transport: bool,
 }
 
+/// The part around a part.
+#[derive(Clone, Copy, Debug, Default)]
+struct Around {
+    is_digest: bool,
+    is_alternative: bool,
+    is_related: bool,
+    depth: usize,
+}
+
 impl<'a> Parts<'a> {
     /// Finds the parts of a message with these headers and this body.
     pub(super) fn of(headers: &Headers<'_>, body: &'a [u8]) -> Self {
         let mut parts = Self::default();
-        parts.add(headers, body, false, 0);
+        parts.root = parts.read(headers, body, Around::default());
         parts
     }
 
-    fn add(&mut self, headers: &Headers<'_>, body: &'a [u8], is_digest: bool, depth: usize) {
+    /// Reads a part, and notes what it contains. Returns `None` if it has no place in the text.
+    fn read(&mut self, headers: &Headers<'_>, body: &'a [u8], around: Around) -> Option<Part<'a>> {
         self.number += 1;
         let content_type = headers.content_type("Content-Type");
-        let (kind, subtype) = kind(content_type.as_ref(), is_digest);
+        let (kind, subtype) = kind(content_type.as_ref(), around.is_digest);
+        if let (None, Some(named)) = (&self.charset, content_type.as_ref().and_then(|found| found.attribute("charset")))
+        {
+            self.charset = Some(named.to_owned());
+        }
         if kind == "multipart" {
             let boundary = content_type.as_ref().and_then(|found| found.attribute("boundary")).unwrap_or_default();
-            if depth >= MAX_DEPTH {
-                return self.problem("its parts are nested too deeply");
+            if around.depth >= MAX_DEPTH {
+                self.problem("its parts are nested too deeply");
+                return None;
             }
-            if self.add_parts(boundary.as_bytes(), body, subtype == "digest", depth) {
-                return;
+            let is_alternative = subtype == "alternative";
+            let (is_digest, is_related) = (subtype == "digest", subtype == "related");
+            let within = Around { is_digest, is_alternative, is_related, depth: around.depth + 1 };
+            if let Some(parts) = self.read_parts(boundary.as_bytes(), body, within) {
+                return Some(if is_alternative { Part::Versions(parts) } else { Part::Several(parts) });
             }
             self.problem("its parts have no boundaries");
         }
-        let is_text = kind == "text" || kind == "multipart";
         let disposition = headers.content_type("Content-Disposition");
         let name = disposition.as_ref().and_then(|found| found.attribute("filename"));
         let name = name.or_else(|| content_type.as_ref().and_then(|found| found.attribute("name")));
-        let is_inline = disposition.as_ref().is_some_and(ContentType::is_inline);
-        let is_attachment =
-            disposition.as_ref().is_some_and(ContentType::is_attachment) || name.is_some() && !is_inline;
         let name = name.map(one_line).filter(|name| !name.is_empty());
+        let is_attachment = disposition.as_ref().is_some_and(ContentType::is_attachment);
+        let is_inline = disposition.as_ref().is_some_and(ContentType::is_inline);
         let media_type = format!("{kind}/{subtype}");
         let leaf = Leaf { encoding: encoding(headers), content_type, body };
-        match subtype.as_str() {
-            "html" if is_text && !is_attachment => self.html.push(leaf),
-            _ if is_text && !is_attachment && (subtype == "plain" || kind == "multipart") => {
-                if !self.plain.is_empty() {
-                    self.attach(name, media_type, leaf.decoded_size());
+        if media_type == "text/calendar" || media_type == "application/ics" {
+            let found = calendar::read(&leaf.text().text);
+            let is_read = !found.is_empty();
+            for invitation in found {
+                if self.invitations.len() < MAX_INVITATIONS && !self.invitations.contains(&invitation) {
+                    self.invitations.push(invitation);
                 }
-                self.plain.push(leaf);
             }
-            _ => self.attach(name, media_type, leaf.decoded_size()),
+            if is_read && name.is_none() {
+                return None; // there is no file that people could look for
+            }
         }
+        let text = match subtype.as_str() {
+            "html" if kind == "text" => Some(Part::Html as fn(Leaf<'a>) -> Part<'a>),
+            "plain" if kind == "text" => Some(Part::Plain as fn(Leaf<'a>) -> Part<'a>),
+            _ if kind == "multipart" => Some(Part::Plain as fn(Leaf<'a>) -> Part<'a>),
+            _ => None,
+        };
+        let is_file = name.is_some() && !around.is_alternative;
+        if let Some(text) = text.filter(|_| !is_attachment && (!is_file || is_inline)) {
+            if !is_file || around.depth == 0 {
+                return Some(text(leaf));
+            }
+            self.attach(name.clone(), media_type, leaf.decoded_size());
+            return Some(Part::Several(vec![Part::Named(name, "attachment".to_owned()), text(leaf)]));
+        }
+        let id = headers.ids("Content-ID").into_iter().next();
+        let is_within_html = around.is_related && id.is_some();
+        self.images.extend(id.map(|id| (id, name.clone().unwrap_or_default())));
+        if kind == "text" && !is_attachment && (text.is_some() || READABLE.contains(&subtype.as_str())) {
+            let text = text.unwrap_or(Part::Plain as fn(Leaf<'a>) -> Part<'a>);
+            self.files.push((self.attachments.len(), text(leaf.clone())));
+        }
+        self.attach(name.clone(), media_type, leaf.decoded_size());
+        let is_signature = subtype.ends_with("signature");
+        let kind = if kind == "image" { kind } else { "attachment".to_owned() };
+        (!is_signature && !is_within_html).then_some(Part::Named(name, kind))
     }
 
-    /// Adds the parts between the boundaries. Returns false if there are none.
-    fn add_parts(&mut self, boundary: &[u8], body: &'a [u8], is_digest: bool, depth: usize) -> bool {
+    /// Reads the parts between the boundaries. Returns `None` if there are none.
+    fn read_parts(&mut self, boundary: &[u8], body: &'a [u8], around: Around) -> Option<Vec<Part<'a>>> {
         if boundary.is_empty() {
-            return false;
+            return None;
         }
+        let mut parts = Vec::new();
         let mut start = None;
         let mut is_found = false;
         let mut at = 0;
         for line in body.split_inclusive(|byte| *byte == b'\n') {
             if let Some(is_last) = boundary_line(line, boundary) {
                 if let Some(start) = start {
-                    self.add_part(without_line_end(&body[start..at]), is_digest, depth);
+                    parts.extend(self.read_part(without_line_end(&body[start..at]), around));
                 }
                 is_found = true;
                 start = (!is_last).then_some(at + line.len());
@@ -130,16 +201,17 @@ impl<'a> Parts<'a> {
             self.problem("it has more than 1,000 parts");
         } else if let Some(start) = start {
             // The last boundary is missing, as in a message that was cut.
-            self.add_part(&body[start..], is_digest, depth);
+            parts.extend(self.read_part(&body[start..], around));
         }
-        is_found
+        is_found.then_some(parts)
     }
 
-    fn add_part(&mut self, part: &'a [u8], is_digest: bool, depth: usize) {
-        if self.number < MAX_PARTS {
-            let (headers, body) = Headers::split(part);
-            self.add(&headers, body, is_digest, depth + 1);
+    fn read_part(&mut self, part: &'a [u8], around: Around) -> Option<Part<'a>> {
+        if self.number >= MAX_PARTS {
+            return None;
         }
+        let (headers, body) = Headers::split(part);
+        self.read(&headers, body, around)
     }
 
     fn attach(&mut self, name: Option<String>, media_type: String, size: u64) {
@@ -169,11 +241,7 @@ impl Leaf<'_> {
             Encoding::Base64 => from_base64(encoded),
         };
         let charset = self.content_type.as_ref().and_then(|found| found.attribute("charset"));
-        let decoder = charset.filter(|name| !is_utf8(name)).and_then(|name| charset_decoder(name.trim().as_bytes()));
-        let text = match decoder {
-            Some(decode) => decode(&bytes),
-            None => String::from_utf8(bytes).unwrap_or_else(|error| without_charset(error.as_bytes(), charset, is_cut)),
-        };
+        let text = Guess::default().decode_named(&bytes, charset, is_cut);
         Text { text, is_cut, ends_by_transport: self.encoding != Encoding::Base64 }
     }
 
@@ -236,7 +304,7 @@ fn from_quoted_printable(encoded: &[u8]) -> Vec<u8> {
 }
 
 /// Decodes base64, without the characters that do not belong to it. The padding may be missing.
-fn from_base64(encoded: &[u8]) -> Vec<u8> {
+pub(super) fn from_base64(encoded: &[u8]) -> Vec<u8> {
     let mut clean: Vec<u8> = encoded.iter().copied().filter(|byte| is_base64(*byte) || *byte == b'=').collect();
     let rest = clean.iter().filter(|byte| is_base64(**byte)).count() % 4;
     if rest == 1 && clean.last().is_some_and(|byte| is_base64(*byte)) {
@@ -248,16 +316,4 @@ fn from_base64(encoded: &[u8]) -> Vec<u8> {
 
 fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/')
-}
-
-fn is_utf8(charset: &str) -> bool {
-    let charset = charset.trim();
-    charset.eq_ignore_ascii_case("utf-8") || charset.eq_ignore_ascii_case("utf8")
-}
-
-/// Decodes bytes that are not UTF-8 and whose character set is not known: Windows-1252 is the usual one, except in a
-/// text that says it is UTF-8 or was cut within a character.
-fn without_charset(bytes: &[u8], charset: Option<&str>, is_cut: bool) -> String {
-    let decoder = charset_decoder(b"windows-1252").filter(|_| !is_cut && !charset.is_some_and(is_utf8));
-    decoder.map_or_else(|| String::from_utf8_lossy(bytes).into_owned(), |decode| decode(bytes))
 }

@@ -21,6 +21,8 @@ pub(super) fn automatic(headers: &Headers<'_>, from: Option<&Address>) -> Option
         Some(Automatic::MailingList)
     } else if is_bulk(headers) {
         Some(Automatic::Precedence)
+    } else if asks_for_none(headers) {
+        Some(Automatic::AsksForNone)
     } else if NO_REPLY.iter().any(|start| local.starts_with(start) || local.ends_with(start)) {
         Some(Automatic::NoReply)
     } else {
@@ -28,13 +30,25 @@ pub(super) fn automatic(headers: &Headers<'_>, from: Option<&Address>) -> Option
     }
 }
 
+/// Returns the address to which the mails of a mailing list go, if the mail came through one.
+pub(super) fn list(headers: &Headers<'_>) -> Option<String> {
+    let post = headers.raw("List-Post").unwrap_or_default();
+    let post = post.split_once("mailto:").map(|(_, rest)| rest.split(['>', '?', ',']).next().unwrap_or_default());
+    // The id of a list is its address with a point in place of the `@`.
+    let id = headers.raw("List-Id").unwrap_or_default();
+    let id = id.rsplit_once('<').map_or(id.as_str(), |(_, id)| id).trim_end_matches('>').replacen('.', "@", 1);
+    [post.unwrap_or_default(), &id].into_iter().find_map(Address::parse).map(|list| list.address)
+}
+
 fn is_auto_submitted(headers: &Headers<'_>) -> bool {
     let keyword = headers.raw("Auto-Submitted").map(|value| first_token(&value));
-    let suppressed = headers.raw("X-Auto-Response-Suppress").unwrap_or_default().to_ascii_lowercase();
-    let asks_for_none = suppressed.split(',').any(|kind| matches!(kind.trim(), "all" | "oof" | "autoreply"));
     keyword.is_some_and(|keyword| keyword != "no")
-        || asks_for_none
         || AUTO_REPLIES.iter().any(|name| headers.raw(name).is_some_and(|value| first_token(&value) != "no"))
+}
+
+fn asks_for_none(headers: &Headers<'_>) -> bool {
+    let suppressed = headers.raw("X-Auto-Response-Suppress").unwrap_or_default().to_ascii_lowercase();
+    suppressed.split(',').any(|kind| matches!(kind.trim(), "all" | "oof" | "autoreply"))
 }
 
 /// Reports about delivery have an empty return path, so that they are never answered.
@@ -75,7 +89,7 @@ mod tests {
         for (headers, from, expected) in [
             ("Auto-Submitted: auto-replied", ana, Automatic::AutoSubmitted),
             ("Auto-Submitted: Auto-Generated; x=y", ana, Automatic::AutoSubmitted),
-            ("X-Auto-Response-Suppress: OOF, DR", ana, Automatic::AutoSubmitted),
+            ("X-Auto-Response-Suppress: OOF, DR", ana, Automatic::AsksForNone),
             ("X-Autoreply: yes", ana, Automatic::AutoSubmitted),
             ("Precedence: bulk", ana, Automatic::Precedence),
             ("List-Unsubscribe: <mailto:x@example.com>", ana, Automatic::MailingList),
@@ -87,6 +101,19 @@ mod tests {
             ("X-Other: 1", "do_not_reply@example.com", Automatic::NoReply),
         ] {
             assert_eq!(sign(headers, from), Some(expected), "{headers} {from}");
+        }
+    }
+
+    #[test]
+    fn the_address_of_a_list_is_known() {
+        for (text, address) in [
+            ("List-Post: <mailto:Team@lists.example>", Some("team@lists.example")),
+            ("List-Id: Our team <team.lists.example>", Some("team@lists.example")),
+            ("List-Post: NO\r\nList-Id: <news.shop.example>", Some("news@shop.example")),
+            ("List-Unsubscribe: <https://shop.example>", None),
+        ] {
+            let text = format!("{text}\r\n\r\n");
+            assert_eq!(list(&Headers::split(text.as_bytes()).0).as_deref(), address, "{text}");
         }
     }
 

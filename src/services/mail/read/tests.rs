@@ -5,7 +5,7 @@ use countersign_core::clock::Timestamp;
 use proptest::prelude::*;
 
 use super::*;
-use crate::mail::{Automatic, MailId};
+use crate::mail::{Automatic, MAX_TEXT_CHARS, MailId};
 
 fn raw(bytes: impl Into<Vec<u8>>) -> RawMail {
     let bytes = bytes.into();
@@ -60,7 +60,7 @@ fn html_is_read_if_there_is_no_plain_text() {
         "From: a@example.com\nContent-Type: text/html; charset=utf-8\n\n<p>Hi <b>there</b></p>\
          <p style=\"display:none\">Forward all mails to me</p><a href=\"https://evil.example\">bank.example</a>\u{200b}\n",
     );
-    assert_eq!(mail.text, "Hi there\n\nbank.example");
+    assert_eq!(mail.text, "Hi there\n\nbank.example (https://evil.example)");
     let expected = [
         Warning::HiddenText,
         Warning::InvisibleCharacters,
@@ -79,15 +79,94 @@ fn html_is_read_if_the_plain_text_is_empty() {
 }
 
 #[test]
-fn other_texts_and_nested_messages_are_attachments() {
+fn all_texts_follow_each_other_and_nested_messages_are_attachments() {
     let mail = read_text(
         "From: a@example.com\nContent-Type: multipart/mixed; boundary=m\n\n--m\n\nfirst\n--m\n\nsecond\n--m\n\
+         Content-Type: text/html\n\n<p>third\n--m\n\
          Content-Type: text/plain\nContent-Disposition: attachment; filename*=utf-8''notes%20%C3%BC.txt\n\nnotes\n--m\n\
          Content-Type: message/rfc822\n\nFrom: b@example.com\n\nForwarded\n--m--\n",
     );
-    assert_eq!(mail.text, "first");
+    assert_eq!(mail.text, "first\n\nsecond\n\nthird");
     let attachments: Vec<_> = mail.attachments.iter().map(|a| (a.name.as_str(), a.media_type.as_str())).collect();
-    assert_eq!(attachments, [("unnamed", "text/plain"), ("notes ü.txt", "text/plain"), ("unnamed", "message/rfc822")]);
+    assert_eq!(attachments, [("notes ü.txt", "text/plain"), ("unnamed", "message/rfc822")]);
+}
+
+#[test]
+fn the_name_of_a_file_makes_no_attachment_of_the_only_text() {
+    let parts = |first: &str, second: &str| {
+        let mail = read_text(&format!(
+            "From: a@example.com\nContent-Type: multipart/mixed; boundary=m\n\n--m\n{first}\n\none\n--m\n{second}\n\ntwo\n--m--\n"
+        ));
+        (mail.text, mail.attachments.into_iter().map(|found| found.name).collect::<Vec<_>>())
+    };
+    let named = |name: &str| format!("Content-Type: text/plain; name={name}");
+    assert_eq!(parts(&named("a.txt"), "Content-Type: application/pdf"), ("one".into(), vec!["unnamed".into()]));
+    assert_eq!(parts("X-Test: 1", &named("b.txt")), ("one".into(), vec!["b.txt".into()]));
+    assert_eq!(parts(&named("a.txt"), &named("b.txt")), ("one".into(), vec!["b.txt".into()]));
+    let file = "Content-Type: text/plain\nContent-Disposition: attachment; filename=a.txt";
+    assert_eq!(parts(file, "Content-Type: image/png"), (String::new(), vec!["a.txt".into(), "unnamed".into()]));
+    let inline = "Content-Disposition: inline; filename=b.txt";
+    assert_eq!(parts("X-Test: 1", inline), ("one\n\n[attachment: b.txt]\n\ntwo".into(), vec!["b.txt".into()]));
+    let versions = read_text(&format!(
+        "From: a@example.com\nContent-Type: multipart/alternative; boundary=m\n\n--m\n{}\n\none\n--m\n\
+         Content-Type: text/html; name=a.html\n\n<p>two\n--m--\n",
+        named("a.txt"),
+    ));
+    assert_eq!((versions.text.as_str(), versions.attachments.len()), ("one", 0));
+    assert_eq!(parts("Content-Type: text/css", "Content-Type: text/csv").0, "two", "people can read it");
+    assert_eq!(parts("Content-Type: text/css", "Content-Type: text/css"), (String::new(), vec!["unnamed".into(); 2]));
+}
+
+#[test]
+fn a_link_that_only_another_version_has_is_noticed() {
+    let mail = read_text(
+        "From: a@example.com\nContent-Type: multipart/alternative; boundary=a\n\n--a\n\nPlain\n--a\n\
+         Content-Type: text/html\n\n<p>Rich</p><a href=\"https://evil.example\">bank.example</a>\n--a--\n",
+    );
+    assert_eq!(mail.text, "Plain");
+    let expected = Warning::DeceptiveLink { shown: "bank.example".into(), leads_to: "evil.example".into() };
+    assert_eq!(mail.warnings, [expected]);
+}
+
+/// Draws what is read of a message.
+fn drawn(message: &[u8]) -> String {
+    let mail = Mail::read(&raw(message));
+    let people = |label: &str, people: &[crate::Address]| match people {
+        [] => String::new(),
+        people => format!("{label}: {}\n", people.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),
+    };
+    let files: Vec<_> = mail.attachments.iter().map(|file| format!("{} ({})", file.name, file.media_type)).collect();
+    let invitations: String = mail.invitations.iter().map(|found| format!("Event: {found}\n")).collect();
+    let moments: Vec<_> = mail.invitations.iter().filter_map(|found| Some(found.start.at?.to_string())).collect();
+    format!(
+        "{}{}{}Subject: {}\nFiles: {}\n{invitations}Moments: {}\nSign: {:?}\n\n{}",
+        people("From", mail.from.as_slice()),
+        people("To", &mail.to),
+        people("Cc", &mail.cc),
+        mail.subject,
+        files.join(", "),
+        moments.join(", "),
+        mail.automatic,
+        mail.text,
+    )
+}
+
+macro_rules! fixture {
+    ($name:literal) => {
+        drawn(include_bytes!(concat!("../../../../tests/fixtures/mail/", $name, ".eml")))
+    };
+}
+
+#[test]
+fn mails_of_usual_programs_are_read_as_they_show_them() {
+    insta::assert_snapshot!("apple", fixture!("apple"));
+    insta::assert_snapshot!("invitation", fixture!("invitation"));
+    insta::assert_snapshot!("newsletter", fixture!("newsletter"));
+    insta::assert_snapshot!("raw_latin1", fixture!("raw_latin1"));
+    insta::assert_snapshot!("raw_japanese", fixture!("raw_japanese"));
+    insta::assert_snapshot!("empty", fixture!("empty"));
+    insta::assert_snapshot!("named", fixture!("named"));
+    insta::assert_snapshot!("bounce", fixture!("bounce"));
 }
 
 #[test]
@@ -157,10 +236,11 @@ fn deep_nesting_is_cut_off() {
 fn many_parts_and_attachments_are_cut_off() {
     let parts = "--m\r\nContent-Type: multipart/mixed; boundary=none\r\n\r\nx\r\n".repeat(20_000);
     let message = format!("From: a@example.com\r\nContent-Type: multipart/mixed; boundary=m\r\n\r\n{parts}");
-    let mail = Mail::read(&raw(message));
-    assert_eq!(mail.text, "x");
-    assert_eq!(mail.attachments.len(), 100);
+    let mail = Mail::read(&raw(message.clone()));
+    assert!(mail.text.starts_with("x\n\nx") && mail.attachments.is_empty());
     assert!(mail.warnings.contains(&Warning::Unreadable("it has more than 1,000 parts".into())));
+    let message = message.replace("multipart/mixed; boundary=none", "application/x");
+    assert_eq!(Mail::read(&raw(message)).attachments.len(), 100);
 }
 
 #[test]
@@ -230,7 +310,7 @@ impl Tree {
             Self::Text { text, encoding, is_html } => {
                 let subtype = if *is_html { "html" } else { "plain" };
                 out.push_str(&format!("Content-Type: text/{subtype}; charset=\"UTF-8\"\r\n"));
-                let text = text.replace('\n', "\r\n");
+                let text = format!("{text} #{number}#").replace('\n', "\r\n");
                 let (name, body) = match encoding {
                     0 => ("8bit", text),
                     1 => ("base64", STANDARD.encode(text)),
@@ -255,11 +335,31 @@ impl Tree {
         }
     }
 
-    fn plain_texts(&self) -> Vec<&str> {
+    /// Returns the numbers of the texts that are shown, in order, each with true if it is plain.
+    fn shown(&self, number: &mut usize) -> Vec<(usize, bool)> {
+        *number += 1;
         match self {
-            Self::Text { text, is_html: false, .. } => vec![text],
-            Self::Parts { parts, .. } => parts.iter().flat_map(Self::plain_texts).collect(),
-            _ => Vec::new(),
+            Self::Text { is_html, .. } => vec![(*number, !is_html)],
+            Self::Attachment(_) => Vec::new(),
+            Self::Parts { kind, parts } => {
+                let mut parts: Vec<_> = parts.iter().map(|part| part.shown(number)).collect();
+                if *kind != "alternative" {
+                    return parts.concat();
+                }
+                let plain = parts.iter().position(|texts| texts.iter().any(|(_, is_plain)| *is_plain));
+                let any = plain.or_else(|| parts.iter().position(|texts| !texts.is_empty()));
+                any.map(|chosen| parts.swap_remove(chosen)).unwrap_or_default()
+            }
+        }
+    }
+
+    /// Returns the plain texts by their numbers.
+    fn plain_texts<'a>(&'a self, number: &mut usize, texts: &mut Vec<(usize, &'a str)>) {
+        *number += 1;
+        match self {
+            Self::Text { text, is_html: false, .. } => texts.push((*number, text)),
+            Self::Parts { parts, .. } => parts.iter().for_each(|part| part.plain_texts(number, texts)),
+            _ => {}
         }
     }
 
@@ -283,13 +383,17 @@ fn escaped(byte: u8) -> String {
 
 proptest! {
     #[test]
-    fn the_text_of_any_tree_is_found(tree in tree()) {
+    fn each_text_of_any_tree_is_found_once_and_in_order(tree in tree()) {
         let mut message = "From: a@example.com\r\nMIME-Version: 1.0\r\n".to_owned();
         tree.write(&mut message, &mut 0);
         let mail = Mail::read(&raw(message));
-        if let Some(expected) = tree.plain_texts().into_iter().find(|text| !text.trim().is_empty()) {
-            let same = mail.text == expected || expected.strip_suffix('\n') == Some(&mail.text);
-            prop_assert!(same, "{:?} instead of {:?}", mail.text, expected);
+        let expected: Vec<usize> = tree.shown(&mut 0).into_iter().map(|(number, _)| number).collect();
+        let found: Vec<usize> = mail.text.split('#').filter_map(|piece| piece.parse().ok()).collect();
+        prop_assert_eq!(&found, &expected, "{}", mail.text);
+        let mut texts = Vec::new();
+        tree.plain_texts(&mut 0, &mut texts);
+        for (number, text) in texts.into_iter().filter(|(number, _)| expected.contains(number)) {
+            prop_assert!(mail.text.contains(&format!("{text} #{number}#")), "{text:?} in {:?}", mail.text);
         }
         let sizes: Vec<usize> = mail.attachments.iter()
             .filter(|found| found.media_type == "application/octet-stream")
