@@ -39,6 +39,13 @@ pub struct Email {
     /// The time between two looks for new mail, such as `"1min"`.
     #[serde(with = "humantime_serde")]
     pub sync_every: Duration,
+    /// The time for which a mail's card is open, such as `"72h"`. Left out: until someone decides.
+    #[serde(default, with = "humantime_serde::option")]
+    pub expires_after: Option<Duration>,
+    /// The time after which people are reminded of a mail's card that stays open, and again after each such time; `"0s"`
+    /// for never.
+    #[serde(with = "humantime_serde")]
+    pub remind_every: Duration,
     /// True if answers may be sent without a person, within the limits below.
     pub automatic: bool,
     /// The confidence from which a mail is answered without a person.
@@ -240,6 +247,15 @@ pub(super) fn problems(settings: &Email) -> Vec<Problem> {
         [("sync_every", settings.sync_every, 1, 24 * 3600), ("timeout", settings.timeout, 1, 120)]
     {
         if let Some(what) = between(time, least, most) {
+            wrong(key, what);
+        }
+    }
+    let month = 30 * 24 * 3600;
+    let expires_after = settings.expires_after.and_then(|time| between(time, 60, 12 * month));
+    let is_reminded = !settings.remind_every.is_zero();
+    let remind_every = is_reminded.then(|| between(settings.remind_every, 60, month)).flatten();
+    for (key, what) in [("expires_after", expires_after), ("remind_every", remind_every)] {
+        if let Some(what) = what {
             wrong(key, what);
         }
     }

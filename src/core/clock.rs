@@ -37,6 +37,14 @@ pub const MONTHS: [&str; 12] = [
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
+    /// The end of what stays until someone ends it: the last day that all formats of a time can express.
+    pub const NEVER: Self = Self(253_402_214_400_000);
+
+    /// Returns true for [`Self::NEVER`].
+    pub fn is_never(self) -> bool {
+        self >= Self::NEVER
+    }
+
     /// Returns the milliseconds since 1970-01-01 00:00 UTC.
     pub fn millis(self) -> i64 {
         self.0

@@ -14,7 +14,7 @@ use super::{
     action::{ActionRecord, Label, Replacement, Status},
     checkpoint::{Cursor, Suspended},
     conflicts::Retried,
-    engine::{Engine, LeaseState, PolicyInput},
+    engine::{Engine, LeaseState, PolicyInput, Settings},
     node::{Ask, State},
     perform::illegal,
     request::{Request, Times},
@@ -80,7 +80,8 @@ impl<S: State> Engine<S> {
     }
 
     fn times(&self) -> Times {
-        Times { open_for: self.settings.approval_ttl, remind_before: self.settings.remind_before }
+        let Settings { approval_ttl, remind_before, outside, .. } = self.settings;
+        Times { open_for: approval_ttl, remind_before, outside }
     }
 
     /// Adds the question and its card to `changes`; the outbox posts the card after the write. A

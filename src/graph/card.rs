@@ -27,6 +27,7 @@ impl ActionRecord {
                 needed: self.policy.needed,
                 edited_by: self.edited_by(),
                 because: self.policy.because.clone(),
+                is_risky: self.scope.is_risky,
             },
             Status::Approved | Status::Intent => CardState::Running {
                 by: self.approved_by(),

@@ -27,6 +27,7 @@ use super::{
     node::{Said, State},
     outlet::{Outbox, Outlet},
     paused::Paused,
+    request::OutsideTimes,
     retry::RetryPolicy,
     session::{Session, StepInfo, outgoing},
     standing::{Entitled, StandingApprovals},
@@ -61,6 +62,8 @@ pub struct Settings {
     pub approval_ttl: Duration,
     /// The time before a card's end at which people are reminded of it; zero for no reminder.
     pub remind_before: Duration,
+    /// The times of cards for what came from outside.
+    pub outside: OutsideTimes,
     /// The time-out of a step, after which it counts as failed.
     pub step_timeout: Duration,
     /// The time after which a request without an answer, of which no effect was found, counts as
@@ -95,6 +98,7 @@ impl Default for Settings {
         Self {
             approval_ttl: Duration::from_secs(24 * 3600),
             remind_before: Duration::from_secs(3600),
+            outside: OutsideTimes::default(),
             step_timeout: Duration::from_secs(120),
             settle_within: Duration::from_secs(60),
             status_after: Duration::from_millis(800),

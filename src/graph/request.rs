@@ -12,21 +12,43 @@ use serde_json::json;
 
 use super::{
     action::{
-        ActionKind, ActionRecord, Decision, Edit, IllegalMove, NewRecord, Policy, Proposal, Replacement, Status,
+        ActionKind, ActionRecord, Decision, Edit, IllegalMove, NewRecord, Policy, Proposal, Replacement, Scope, Status,
         Verdict,
     },
     keyring::Keyring,
     store::{ActionChange, AuditDraft, AuditKind, Changes, Outbound, Outgoing, TimerChange},
 };
 
-/// The times of a card: how long it is open, and when people are reminded.
-#[derive(Clone, Copy, Debug)]
+/// The times of cards: how long they are open, and when people are reminded.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Times {
     /// The time for which the card is open.
     pub open_for: Duration,
     /// The time before its end at which people are reminded; zero for no reminder. At most half of
     /// `open_for` is used.
     pub remind_before: Duration,
+    /// The times of cards for what came from outside, and waits whether someone looks at it or not.
+    pub outside: OutsideTimes,
+}
+
+/// The times of cards for requests that came from outside, such as emails.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OutsideTimes {
+    /// The time for which such a card is open; `None` until someone decides.
+    pub open_for: Option<Duration>,
+    /// The time between reminders of a card that stays open; zero for none.
+    pub remind_every: Duration,
+}
+
+impl Times {
+    /// Returns the end of a card that is shown at this time.
+    fn end(&self, scope: &Scope, at: Timestamp) -> Timestamp {
+        match (scope.is_from_outside, self.outside.open_for) {
+            (true, None) => Timestamp::NEVER,
+            (true, Some(open_for)) => at + open_for,
+            (false, _) => at + self.open_for,
+        }
+    }
 }
 
 /// The contents of a new record, except for its newly created keys.
@@ -75,7 +97,7 @@ impl Request<'_> {
             slot,
             requested_by,
             requested_at: at,
-            expires_at: at + times.open_for,
+            expires_at: times.end(&scope, at),
             undo,
             scope,
         };
@@ -101,15 +123,20 @@ impl ActionRecord {
             due,
             entry: json!({ "kind": kind, "approval": self.approval }),
         };
-        changes.timers.push(timer(self.expiry_timer(), self.expires_at, "expire"));
+        if !self.expires_at.is_never() {
+            changes.timers.push(timer(self.expiry_timer(), self.expires_at, "expire"));
+        }
         if self.policy.names_anybody() {
             changes.timers.push(timer(self.notification_timer(), at, "tell"));
         }
-        let open_for = self.expires_at.since(at);
-        let before = times.remind_before.min(open_for / 2);
-        if !before.is_zero() {
-            changes.timers.push(timer(self.reminder_timer(), at + (open_for - before), "remind"));
-        }
+        let reminded_after = if self.expires_at.is_never() {
+            Some(times.outside.remind_every).filter(|every| !every.is_zero())
+        } else {
+            let open_for = self.expires_at.since(at);
+            let before = times.remind_before.min(open_for / 2);
+            (!before.is_zero()).then(|| open_for - before)
+        };
+        changes.timers.extend(reminded_after.map(|after| timer(self.reminder_timer(), at + after, "remind")));
         if let Some(escalation) = &self.policy.escalation {
             let due = self.requested_at + Duration::from_millis(escalation.after_ms);
             if due < self.expires_at {
@@ -185,8 +212,7 @@ impl ActionRecord {
                 .person(self.requested_by.clone())
                 .plain(" asks for your decision: ")
                 .bold(self.card.title.clone())
-                .plain(" · expires ")
-                .moment(self.expires_at)
+                .join(self.end_in_words())
         } else {
             Text::new().bold(self.act()).plain(" · ").join(self.decision_line())
         };
@@ -198,6 +224,14 @@ impl ActionRecord {
             body: Outbound::Direct { to: person.clone(), card: self.slot.clone(), reply: Reply::text(text.clone()) },
         };
         self.notified.iter().map(notice).collect()
+    }
+
+    /// Returns “ · expires …”; nothing for a card that stays open.
+    fn end_in_words(&self) -> Text {
+        match self.expires_at.is_never() {
+            true => Text::new(),
+            false => Text::from(" · expires ").moment(self.expires_at),
+        }
     }
 
     /// Returns a message that redraws the card from the record as it is at the time of sending, for

@@ -33,7 +33,7 @@ use countersign_graph::{
     engine::{self, Engine, PolicyFor, Settings},
     keyring::Keyring,
     node::State,
-    request::Times,
+    request::{OutsideTimes, Times},
     standing::StandingApprovals,
     store::Store,
 };
@@ -90,6 +90,7 @@ impl Shared {
             settings: Settings {
                 approval_ttl: config.approvals.expires_after,
                 remind_before: config.approvals.remind_before,
+                outside: outside_times(config),
                 step_timeout: config.workers.step_timeout,
                 settle_within,
                 status_after: config.workers.status_after,
@@ -201,9 +202,18 @@ impl Shared {
             policy_for: self.policy_for.clone(),
             keys: self.keys.clone(),
             tasks: self.tasks.clone(),
-            times: Times { open_for: config.approvals.expires_after, remind_before: config.approvals.remind_before },
+            times: Times {
+                open_for: config.approvals.expires_after,
+                remind_before: config.approvals.remind_before,
+                outside: outside_times(config),
+            },
         })
     }
+}
+
+/// Returns the times of cards about emails, which are what comes from outside.
+fn outside_times(config: &Config) -> OutsideTimes {
+    OutsideTimes { open_for: config.email.expires_after, remind_every: config.email.remind_every }
 }
 
 /// Wraps a remote model to record its health, and also returns its name and pulse. Returns a local model unchanged.

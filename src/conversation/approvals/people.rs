@@ -178,6 +178,11 @@ impl People {
         Self(Arc::new(Inner { slack, clock, us, deciding, asking, known: Mutex::default() }))
     }
 
+    /// Returns true for the bot itself.
+    pub fn is_us(&self, user: &UserId) -> bool {
+        *user == self.0.us.user
+    }
+
     /// Returns `Ok` if the person has the right.
     ///
     /// # Errors
@@ -193,7 +198,7 @@ impl People {
     /// Returns the answer of [`Self::may`] if the account need not be looked up.
     pub fn known_right(&self, user: &UserId, right: Right) -> Option<Result<(), AccountDenial>> {
         let inner = &self.0;
-        if *user == inner.us.user {
+        if self.is_us(user) {
             return Some(Err(AccountDenial::Bot)); // the bot does not answer itself, whatever the settings are
         }
         if user.as_str() == SLACKBOT {

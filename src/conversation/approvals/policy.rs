@@ -49,7 +49,7 @@ pub fn policy_for(settings: &config::Approvals, input: &PolicyInput<'_>) -> Poli
             .map(|chain| chain.iter().find_map(|rule| rule.needed).unwrap_or(settings.needed))
             .max()
             .unwrap_or(settings.needed),
-        typed: !input.irreversible,
+        typed: !input.irreversible && !input.scope.is_risky,
         escalation,
         because: apart.as_ref().map(|contexts| operator_hint(contexts)),
         apart,

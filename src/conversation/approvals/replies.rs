@@ -279,16 +279,28 @@ pub fn form_intro(record: &ActionRecord, replaces: bool) -> String {
     .finish()
 }
 
-/// Returns the message that a card will expire soon.
-pub fn reminder(record: &ActionRecord) -> Reply {
-    let text = Text::from("⏰ ").person(record.requested_by.clone());
-    let text = match record.approvals_so_far() {
-        None => text.plain(", no one has decided yet: "),
-        Some((count, who)) => text.plain(format!(", {count} approved so far (")).join(who).plain("): "),
+/// Returns the message that a card will expire soon, or is still open. `asked_by` is the person who asked, if a person
+/// did; otherwise it is for those who can decide.
+pub fn reminder(record: &ActionRecord, asked_by: Option<&UserId>) -> Reply {
+    let text = match asked_by {
+        Some(person) => Text::from("⏰ ").person(person.clone()).plain(", "),
+        None => Text::from("⏰ "),
     };
-    let text = text.bold(record.act());
-    Reply::text(text.plain(". The card expires ").moment(record.expires_at).plain("."))
-        .hint(Text::from("Who can decide: ").join(record.deciders()).plain("."))
+    let text = match (record.approvals_so_far(), asked_by) {
+        (None, Some(_)) => text.plain("no one has decided yet: "),
+        (None, None) => text.plain("No one has decided yet: "),
+        (Some((count, who)), _) => text.plain(format!("{count} approved so far (")).join(who).plain("): "),
+    };
+    let text = text.bold(record.act()).plain(".");
+    let text = match record.expires_at.is_never() {
+        true => text,
+        false => text.plain(" The card expires ").moment(record.expires_at).plain("."),
+    };
+    let deciders = Text::from("Who can decide: ").join(record.deciders()).plain(".");
+    match asked_by {
+        Some(_) => Reply::text(text).hint(deciders),
+        None => Reply::text(text.plain(" ").join(deciders)),
+    }
 }
 
 /// Returns the message that more people may decide, since there was no decision for a long time.

@@ -35,7 +35,7 @@ impl Approvals {
         Err(lost_race(record))
     }
 
-    /// Reminds the thread once that a card will expire soon.
+    /// Reminds the thread that a card will expire soon, or, again and again, that one is still open.
     ///
     /// # Errors
     ///
@@ -52,7 +52,19 @@ impl Approvals {
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         changes.inbox_acks.push(seq);
         changes.audit.push(record.event(AuditKind::Reminded, now, None, json!({ "expires_at": record.expires_at })));
-        changes.outbox.push(reply_in_thread(format!("remind:{}", record.id), now, replies::reminder(&record)));
+        let asked_by = Some(&record.requested_by).filter(|by| !self.people.is_us(by));
+        let reminder = replies::reminder(&record, asked_by);
+        let every = self.times.outside.remind_every;
+        if record.expires_at.is_never() && !every.is_zero() {
+            changes.outbox.push(reply_in_thread(format!("remind:{}:{now}", record.id), now, reminder));
+            changes.timers.push(TimerChange::Set {
+                key: record.reminder_timer(),
+                due: now + every,
+                entry: json!({ "kind": "remind", "approval": record.approval }),
+            });
+        } else {
+            changes.outbox.push(reply_in_thread(format!("remind:{}", record.id), now, reminder));
+        }
         self.store.apply(&changes).await?;
         Ok(InboxAnswer::Counted(record.thread))
     }

@@ -79,7 +79,7 @@ pub enum CardState {
         /// The people who may decide, in words.
         #[serde(with = "plain_or_text")]
         deciders: Text,
-        /// The time at which the question expires.
+        /// The time at which the question expires; possibly [`Timestamp::NEVER`].
         expires_at: Timestamp,
         /// The first characters of the digest.
         digest: String,
@@ -95,6 +95,10 @@ pub enum CardState {
         /// The reason why the policy is stricter than usual, if it is.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         because: Option<String>,
+        /// True if something speaks against the change: the warnings come first, the safe button stands out, and the
+        /// other one asks once more.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_risky: bool,
     },
     /// Approved and being carried out.
     Running {

@@ -36,6 +36,10 @@ pub struct Scope {
     /// asked for the present version of the change.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_from_outside: bool,
+    /// True if something speaks against the change, such as a forged sender: the safe button then stands out, and an
+    /// approval needs the other button and is asked about once more.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_risky: bool,
 }
 
 impl Scope {
@@ -47,6 +51,12 @@ impl Scope {
     /// Notes that the request came from outside.
     pub fn from_outside(mut self) -> Self {
         self.is_from_outside = true;
+        self
+    }
+
+    /// Notes whether something speaks against the change.
+    pub fn risky(mut self, is_risky: bool) -> Self {
+        self.is_risky = is_risky;
         self
     }
 

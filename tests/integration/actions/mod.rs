@@ -155,7 +155,7 @@ fn record(action: &dyn ActionKind, proposal: Proposal) -> ActionRecord {
         at: Timestamp(0),
         policy,
         slot: "card:A1".into(),
-        times: Times { open_for: Duration::ZERO, remind_before: Duration::ZERO },
+        times: Times::default(),
         keys: &Keyring::new(vec![vec![7; 32]]).unwrap(),
     };
     ActionRecord { id: "A1".into(), status: Status::Intent, revision: 3, ..request.into_record() }

@@ -113,7 +113,7 @@ fn sealed(store: Arc<dyn Store>, keys: &Arc<Keyring>) -> Arc<dyn Store> {
 }
 
 fn times() -> Times {
-    Times { open_for: Duration::from_secs(86_400), remind_before: Duration::ZERO }
+    Times { open_for: Duration::from_secs(86_400), ..Times::default() }
 }
 
 /// What decides, over a store. Slack says who these people are, and nothing else.

@@ -74,6 +74,7 @@ pub(super) fn a_card(slack: &SandboxSlack) -> (ChannelId, Message) {
         needed: 2,
         edited_by: vec![],
         because: None,
+        is_risky: false,
     };
     (channel, render::card(&card, &state))
 }

@@ -488,6 +488,7 @@ pub(crate) async fn every_kind_of_message_comes_back_as_it_was(f: impl Fixture) 
         needed: 2,
         edited_by: vec![],
         because: None,
+        is_risky: false,
     };
     let said = [
         outgoing("card:a1", false, Outbound::Card { card: card("a1").into(), state }),

@@ -52,6 +52,10 @@ pub(super) fn draw(card: &Card, state: &CardState, stops: bool) -> Message {
         let full_title = spans::one_line(&Text::new().bold("In full").plain("  ").plain(&card.title));
         canvas.lines(&spans::paragraphs(&full_title, MAX_TEXT_CHARS), blocks::section);
     }
+    let is_risky = matches!(state, CardState::Open { is_risky: true, .. });
+    if is_risky {
+        draw_warnings(&mut canvas, card);
+    }
     let mut is_cut = false;
     let facts = card.facts.iter().map(|fact| shortened_fact(fact, &mut is_cut)).collect::<Vec<_>>();
     for group in facts.chunk_by(|a, b| quotation_of(a).is_none() && quotation_of(b).is_none()) {
@@ -62,13 +66,9 @@ pub(super) fn draw(card: &Card, state: &CardState, stops: bool) -> Message {
             None => canvas.lines(&group.iter().flat_map(lines_of).collect::<Vec<_>>(), blocks::section),
         }
     }
-    let warnings = card.warnings.iter().flat_map(|warning| {
-        spans::paragraphs(
-            &Text(std::iter::once(plain("⚠️ ")).chain(spans::one_line(warning).0).collect()),
-            MAX_TEXT_CHARS,
-        )
-    });
-    canvas.lines(&warnings.collect::<Vec<_>>(), blocks::section);
+    if !is_risky {
+        draw_warnings(&mut canvas, card);
+    }
     let notes = card.notes.iter().flat_map(|note| spans::paragraphs(&spans::one_line(note), MAX_TEXT_CHARS));
     canvas.lines(&notes.collect::<Vec<_>>(), blocks::context);
     is_cut |= canvas.left_out() > 0;
@@ -79,6 +79,16 @@ pub(super) fn draw(card: &Card, state: &CardState, stops: bool) -> Message {
     }
     let text = draw_state(&mut canvas, card, state, stops);
     Message { text, blocks: canvas.finish() }
+}
+
+fn draw_warnings(canvas: &mut Canvas, card: &Card) {
+    let warnings = card.warnings.iter().flat_map(|warning| {
+        spans::paragraphs(
+            &Text(std::iter::once(plain("⚠️ ")).chain(spans::one_line(warning).0).collect()),
+            MAX_TEXT_CHARS,
+        )
+    });
+    canvas.lines(&warnings.collect::<Vec<_>>(), blocks::section);
 }
 
 /// Renders a card that was replaced by another one, with only its title and outcome. Everything else
@@ -108,6 +118,7 @@ fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, stops: bool) 
             needed,
             edited_by,
             because,
+            is_risky,
         } => {
             if let Some(because) = because {
                 canvas.add_reserved(blocks::section(&sentence().plain("🔒 ").plain(because).finish()));
@@ -122,9 +133,10 @@ fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, stops: bool) 
                 canvas.add_reserved(blocks::section(&line.finish()));
             }
             let line = spans::write(requesters(asked_by, edited_by).plain(" · "), deciders);
-            let line = line.plain(" can approve · expires ").moment(*expires_at).plain(" · digest ").code(digest);
-            canvas.add_reserved(blocks::context(&line.finish()));
-            canvas.add_reserved(buttons(card, approval, approved_by.len()));
+            let line = line.plain(" can approve");
+            let line = if expires_at.is_never() { line } else { line.plain(" · expires ").moment(*expires_at) };
+            canvas.add_reserved(blocks::context(&line.plain(" · digest ").code(digest).finish()));
+            canvas.add_reserved(buttons(card, approval, approved_by.len(), *is_risky));
             fallback_with(&card.title, sentence().plain(" Asked by ").person(asked_by).plain("."))
         }
         CardState::Running { by, at, meter } => {
@@ -185,12 +197,18 @@ fn draw_closed(
     let mut is_cut = !others.is_empty() || !card.warnings.is_empty() || !card.notes.is_empty();
     let facts: Vec<Fact> = replaced.into_iter().map(|fact| shortened_fact(fact, &mut is_cut)).collect();
     canvas.lines(&facts.iter().flat_map(lines_of).collect::<Vec<_>>(), blocks::section);
-    // The last line of a card is what the change makes: a quotation there is a text that was sent.
-    let sent = card
-        .facts
-        .last()
+    // What came in from outside is nowhere else in the thread.
+    let made = others.last().filter(|_| card.editable);
+    for fact in &others[..others.len() - usize::from(made.is_some())] {
+        let fact = shortened_fact(fact, &mut is_cut);
+        if let Some((label, words)) = quotation_of(&fact) {
+            canvas.add(blocks::quotation(label, words), length(label) + length(&literal(words)), 1);
+        }
+    }
+    // The last line of a card that can be edited is what the change makes: a quotation there is a text that was sent.
+    let sent = made
         .filter(|_| is_named)
-        .map(|fact| Fact { after: shortened(&fact.after, MAX_KEPT_QUOTE_CHARS).0, ..fact.clone() });
+        .map(|fact| Fact { after: shortened(&fact.after, MAX_KEPT_QUOTE_CHARS).0, ..Fact::clone(fact) });
     if let Some((label, words)) = sent.as_ref().and_then(quotation_of) {
         canvas.add(blocks::quotation(label, words), length(label) + length(&literal(words)), 1);
     }
@@ -332,19 +350,24 @@ fn or_empty(text: Text) -> Text {
     if text.words().trim().is_empty() { Text::new().italic("empty") } else { text }
 }
 
-fn buttons(card: &Card, approval: &ApprovalId, approvals: usize) -> serde_json::Value {
+fn buttons(card: &Card, approval: &ApprovalId, approvals: usize, is_risky: bool) -> serde_json::Value {
     let approve = blocks::button(APPROVE, &card.approve, approval.as_str());
-    let approve = if card.irreversible {
+    let asked_again = |approve| {
         let warnings: Vec<String> = card.warnings.iter().map(Text::words).collect();
         let asked = if warnings.is_empty() { "This can't be undone.".to_owned() } else { warnings.join(" ") };
-        blocks::confirmed(blocks::styled(approve, "danger"), &card.title, &asked, &card.approve, "Go back")
-    } else {
-        blocks::styled(approve, "primary")
+        blocks::confirmed(approve, &card.title, &asked, &card.approve, "Go back")
     };
     let reject = blocks::button(REJECT, &card.reject, approval.as_str());
+    let (first, second) = if card.irreversible {
+        (asked_again(blocks::styled(approve, "danger")), reject)
+    } else if is_risky {
+        (blocks::styled(reject, "primary"), asked_again(approve))
+    } else {
+        (blocks::styled(approve, "primary"), reject)
+    };
     let edit = card.editable.then(|| blocks::button(EDIT, "Edit…", approval.as_str()));
     let show = blocks::button(SHOW_ALL, "Show all", approval.as_str());
-    let buttons: Vec<_> = [Some(approve), Some(reject), edit, Some(show)].into_iter().flatten().collect();
+    let buttons: Vec<_> = [Some(first), Some(second), edit, Some(show)].into_iter().flatten().collect();
     blocks::actions(&format!("card:{approval}:{approvals}"), &buttons)
 }
 

@@ -47,6 +47,7 @@ fn open() -> CardState {
         needed: 1,
         edited_by: vec![],
         because: None,
+        is_risky: false,
     }
 }
 
