@@ -18,7 +18,7 @@ use countersign_graph::{
     store::{Error, Store, TypedRegister},
 };
 pub use countersign_mail::MailStatus;
-use countersign_mail::{Incoming, Mail, MailId, MailThreadId};
+use countersign_mail::{Incoming, Mail, MailId, MailThreadId, Warning};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::json;
@@ -114,6 +114,18 @@ pub struct Entry {
     /// The steps of its last run, for figures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<StepEntry>,
+    /// The first mail after it in the same conversation that came while it waited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub newer: Option<MailId>,
+    /// A few words about a sign that it may want to deceive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub danger: Option<String>,
+    /// What it is, if it needs no answer, after “This email is”.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quiet: Option<String>,
+    /// The beginning of the digest of its text, by which another copy of it is recognized.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
 }
 
 fn is_zero(count: &u32) -> bool {
@@ -147,6 +159,10 @@ impl Entry {
             is_spam: false,
             stuck: 0,
             steps: Vec::new(),
+            newer: None,
+            danger: mail.warnings.iter().find_map(Warning::danger).map(str::to_owned),
+            quiet: None,
+            content: Some(content_of(mail)),
         }
     }
 
@@ -177,6 +193,19 @@ impl Entry {
         legal
     }
 
+    /// Returns true if a mail is another copy of this one, as it arrives for a second address or through a list: its id is
+    /// the same, which its sender chose, and so is the sender or the text.
+    pub(super) fn is_copied_by(&self, mail: &Mail) -> bool {
+        let has_same_id = self.message_id.is_some() && self.message_id == mail.message_id && self.mail != mail.id;
+        let sender = mail.sender().map(|sender| &sender.address);
+        has_same_id && (self.sender.as_ref() == sender || self.content == Some(content_of(mail)))
+    }
+
+    /// Returns true if it was put away as a mail that needs no answer.
+    pub fn is_put_away(&self) -> bool {
+        self.quiet.is_some() && self.status == MailStatus::Rejected && !self.is_spam
+    }
+
     /// Returns true if what was known of the mail is deleted ([`Book::forget`]).
     pub fn is_forgotten(&self) -> bool {
         self.sender.is_none() && self.subject.is_empty() && self.message_id.is_none() && self.status.is_settled()
@@ -185,11 +214,16 @@ impl Entry {
     /// Returns the state in words for people.
     pub fn outcome(&self) -> &'static str {
         match (self.is_spam, self.status) {
+            _ if self.is_put_away() => "no reply needed",
             (true, MailStatus::Sent) => "answered, marked as spam",
             (true, _) => "marked as spam",
             (false, status) => status.words(),
         }
     }
+}
+
+fn content_of(mail: &Mail) -> String {
+    Digest::of(&[&json!(mail.text.split_whitespace().collect::<Vec<_>>())]).as_str()[..32].to_owned()
 }
 
 /// An earlier answer to an address.
@@ -253,8 +287,8 @@ impl Book {
             let key = self.key("message", message_id);
             self.change(&key, |known: Option<MailId>| known.is_none().then(|| entry.mail.clone())).await?;
         }
-        if let Some(conversation) = &entry.conversation {
-            self.join(conversation, &entry.mail).await?;
+        for conversation in entry.conversations() {
+            self.join(&conversation, &entry.mail).await?;
         }
         let key = self.key("entry", entry.mail.as_str());
         let known = self.change(&key, |known: Option<Entry>| Some(known.unwrap_or_else(|| entry.clone()))).await?;
@@ -379,7 +413,7 @@ impl Book {
         self.update(mail, |entry| {
             (entry.sender, entry.sender_name, entry.why) = (None, None, None);
             (entry.reply_to, entry.message_id, entry.conversation) = (None, None, None);
-            entry.earlier = None;
+            (entry.earlier, entry.newer, entry.danger, entry.content) = (None, None, None, None);
             entry.subject.clear();
             entry.steps.clear();
             true

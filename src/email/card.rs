@@ -6,11 +6,13 @@
 
 use countersign_core::reply::{Card, Fact, Text};
 use countersign_graph::digest::Digest;
-use countersign_mail::{Address, Authentication, Mail, topic};
+use countersign_mail::{Address, Authentication, Invitation, Mail, Warning, topic};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
 
 use super::{
+    book::Entry,
+    replies,
     rules::{Band, Class, Source, cut},
     send::SendParameters,
     why::{Why, because},
@@ -21,6 +23,9 @@ const MAX_MAIL_CHARS: usize = 4_000;
 
 /// The maximum length of a name in a title, in characters.
 pub(super) const MAX_NAME_CHARS: usize = 60;
+
+/// The maximum number of recipients that are named.
+const MAX_PEOPLE: usize = 10;
 
 /// The maximum length of a subject in a title, in characters.
 const MAX_TITLE_CHARS: usize = 80;
@@ -78,12 +83,20 @@ pub(super) fn name_of(address: &Address) -> String {
 
 /// Makes the card of an answer. `may_have_been_answered` is true if the outcome of an earlier answer is not known;
 /// `link` opens the mail in a browser.
-pub(super) fn card(mail: &Mail, answer: &SendParameters, may_have_been_answered: bool, link: Option<&str>) -> Card {
+pub(super) fn card(
+    mail: &Mail,
+    answer: &SendParameters,
+    (newer, may_have_been_answered): (Option<&Entry>, bool),
+    link: Option<&str>,
+) -> Card {
     let About { class, confidence, classified_by, drafted_by, looked_up, why, draft } = &answer.about;
     let is_edited = draft.as_ref().is_some_and(|draft| !draft.is(&digest_of(&answer.text)));
     let name = name_of(&answer.to);
     let subject = title_of(&mail.subject);
-    let mut facts = vec![fact("From", exactly(answer.to.to_string()))];
+    let from = mail.sender().unwrap_or(&answer.to);
+    let mut facts = vec![fact("From", exactly(from.to_string()))];
+    facts.extend(people(&mail.to).map(|to| fact("To", to)));
+    facts.extend(people(&mail.cc).map(|cc| fact("Cc", cc)));
     if let Some(authenticated) = authentication(&mail.authentication) {
         facts.push(fact("Sender check", authenticated));
     }
@@ -91,10 +104,8 @@ pub(super) fn card(mail: &Mail, answer: &SendParameters, may_have_been_answered:
     if subject != topic(&mail.subject) || has_marks(&subject) {
         facts.push(fact("Subject", exactly(mail.subject.clone()))); // the title does not show it exactly
     }
-    if !mail.attachments.is_empty() {
-        let names: Vec<_> = mail.attachments.iter().map(|attachment| attachment.name.as_str()).collect();
-        facts.push(fact("Attachments", names.join(", ")));
-    }
+    facts.extend(mail.invitations.iter().map(|invitation| fact("Invitation", event(invitation))));
+    facts.extend(attachments(mail).map(|names| fact("Attachments", names)));
     facts.push(fact("Email", Text::new().quote(shown_text(mail))));
     if let Some(class) = class {
         facts.push(fact("Class", class_line(*class, *confidence, *classified_by)));
@@ -108,7 +119,11 @@ pub(super) fn card(mail: &Mail, answer: &SendParameters, may_have_been_answered:
     }
     facts.push(fact("Reply subject", exactly(answer.subject.clone())));
     facts.push(fact("Reply", Text::new().quote(&*answer.text)));
-    let mut warnings: Vec<Text> = mail.warnings.iter().map(|warning| Text::from(warning.to_string())).collect();
+    let mut warnings: Vec<Text> = mail.warnings.iter().map(|warning| self::warning(warning, mail, answer)).collect();
+    if *class == Some(Class::Spam) {
+        warnings.push("This may be spam.".into());
+    }
+    warnings.extend(newer.map(|newer| replies::newer_line(newer).plain(". This reply answers the earlier one.")));
     if may_have_been_answered {
         let words = "An earlier reply to this email may have been sent. Check the mailbox before you send another one.";
         warnings.push(words.into());
@@ -134,6 +149,52 @@ pub(super) fn card(mail: &Mail, answer: &SendParameters, may_have_been_answered:
         done: format!("Sent the reply to {name}."),
         irreversible: false,
         editable: true,
+    }
+}
+
+/// Returns true if something speaks against sending an answer without a second look.
+pub(super) fn is_risky(mail: &Mail, about: &About, newer: Option<&Entry>, may_have_been_answered: bool) -> bool {
+    let is_dangerous = mail.warnings.iter().any(|warning| warning.danger().is_some());
+    is_dangerous || about.class == Some(Class::Spam) || newer.is_some() || may_have_been_answered
+}
+
+/// Returns a warning about a mail, with what can be done about it.
+fn warning(warning: &Warning, mail: &Mail, answer: &SendParameters) -> Text {
+    match (warning, mail.sender()) {
+        (Warning::ReplyToElsewhere(address), Some(sender)) if answer.to.is_same_mailbox(address) => {
+            let text = format!("This reply goes to {address}, as the email asks, and not to its sender, {sender}.");
+            text.into()
+        }
+        (Warning::ReplyToElsewhere(_), _) => {
+            Text::from(format!("{warning} To change that, use ")).bold("Edit…").plain(".")
+        }
+        _ => warning.to_string().into(),
+    }
+}
+
+/// Names people; `None` if there are none.
+fn people(people: &[Address]) -> Option<Text> {
+    let named: Vec<String> = people.iter().take(MAX_PEOPLE).map(ToString::to_string).collect();
+    let named = named.join(", ");
+    match people.len().saturating_sub(MAX_PEOPLE) {
+        _ if named.is_empty() => None,
+        0 => Some(exactly(named)),
+        more => Some(exactly(format!("{named} and {more} more"))),
+    }
+}
+
+/// Returns the names of the attachments; `None` if there are none.
+pub(super) fn attachments(mail: &Mail) -> Option<String> {
+    let names: Vec<_> = mail.attachments.iter().map(|attachment| attachment.name.as_str()).collect();
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// Describes an event as it is written, with its start for the reader.
+fn event(invitation: &Invitation) -> Text {
+    let text = Text::from(invitation.to_string());
+    match invitation.start.at {
+        Some(at) => text.plain("; in your time zone: ").moment(at),
+        None => text,
     }
 }
 

@@ -18,6 +18,9 @@ pub const UNCLASSIFIED: &str = "unclassified";
 /// The outcome of a mail that was closed as spam.
 pub const SPAM: &str = "spam";
 
+/// The outcome of a mail that needs no reply. Nobody has processed it.
+pub const PUT_AWAY: &str = "no_reply_needed";
+
 /// A mail that was handled, or is being handled.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HandledMail {
@@ -38,8 +41,12 @@ impl HandledMail {
     pub fn of(entry: &Entry) -> Self {
         Self {
             class: entry.class.map(|class| class.as_str().to_owned()),
-            status: if entry.is_spam && entry.status != MailStatus::Sent { SPAM } else { entry.status.as_str() }
-                .to_owned(),
+            status: match entry.status {
+                _ if entry.is_put_away() => PUT_AWAY,
+                status if !entry.is_spam || status == MailStatus::Sent => status.as_str(),
+                _ => SPAM,
+            }
+            .to_owned(),
             steps: entry.steps.iter().map(|step| (step.step.clone(), step.latency_ms as f64)).collect(),
             tools: entry.steps.iter().flat_map(tool_calls).collect(),
             is_automatic: entry.is_automatic && entry.status == MailStatus::Sent,

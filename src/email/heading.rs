@@ -7,7 +7,7 @@
 use countersign_core::{
     cause::chain,
     ids::{MessageTs, ThreadId},
-    reply::{Reply, Text},
+    reply::{Part, Reply, Text},
 };
 use countersign_graph::store::Error;
 use countersign_mail::{MailId, MailStatus, shown_subject};
@@ -50,21 +50,32 @@ pub async fn heading(
     entry: &Entry,
     link: &(dyn Fn(&ThreadId) -> Option<String> + Send + Sync),
 ) -> Result<Reply, Error> {
-    let name = entry.sender_name.as_deref().or(entry.sender.as_deref()).unwrap_or("an unknown sender");
-    let first = Text::from("Email from ").bold(cut(name, MAX_NAME_CHARS)).plain(": ").bold(subject_of(entry));
-    let reply = Reply::text(first);
-    let reply = match state_of(entry) {
-        Some(state) => reply.hint(state),
-        None => reply,
+    let name =
+        cut(entry.sender_name.as_deref().or(entry.sender.as_deref()).unwrap_or("an unknown sender"), MAX_NAME_CHARS);
+    let is_quiet = entry.quiet.is_some() && (entry.is_put_away() || entry.status == MailStatus::Pending);
+    let mut reply = match &entry.quiet {
+        // Nobody has to read it.
+        Some(what) if is_quiet => {
+            let line = format!(
+                "{name}: {} · {}, no reply needed",
+                subject_of(entry),
+                what.trim_start_matches("an ").trim_start_matches("a ")
+            );
+            return Ok(Reply::default().hint(line));
+        }
+        _ => Reply::text(Text::from("Email from ").bold(name).plain(": ").bold(subject_of(entry))),
     };
-    let earlier = match &entry.earlier {
-        Some(earlier) => book.entry(earlier).await?.filter(|earlier| !earlier.is_forgotten()),
-        None => None,
-    };
-    Ok(match earlier {
-        Some(earlier) => reply.hint(earlier_line(&earlier, link)),
-        None => reply,
-    })
+    if let Some(danger) = &entry.danger {
+        reply = reply.and(Part::Text(Text::from(format!("⚠️ Careful: {danger}."))));
+    }
+    reply = state_of(entry).into_iter().fold(reply, Reply::hint);
+    for (id, words) in [(&entry.newer, "A newer email came"), (&entry.earlier, "Earlier in this conversation")] {
+        let Some(id) = id else { continue };
+        if let Some(other) = book.entry(id).await?.filter(|other| !other.is_forgotten()) {
+            reply = reply.hint(other_line(words, &other, link));
+        }
+    }
+    Ok(reply)
 }
 
 /// Returns the class and the state: “inquiry · waiting for review”; `None` while there is nothing to say.
@@ -82,9 +93,9 @@ fn state_of(entry: &Entry) -> Option<String> {
     }
 }
 
-/// Returns the line about the mail before this one in the same conversation, with a link to its thread.
-fn earlier_line(earlier: &Entry, link: &(dyn Fn(&ThreadId) -> Option<String> + Send + Sync)) -> Text {
-    let line = Text::from("Earlier in this conversation: ");
+/// Returns the line about another mail in the same conversation, with a link to its thread.
+fn other_line(words: &str, earlier: &Entry, link: &(dyn Fn(&ThreadId) -> Option<String> + Send + Sync)) -> Text {
+    let line = Text::from(format!("{words}: "));
     let subject = subject_of(earlier);
     let line = match earlier.thread.as_ref().and_then(link) {
         Some(url) => line.link(url, subject),

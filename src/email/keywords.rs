@@ -393,7 +393,7 @@ fn holds(text: &str, phrase: &str) -> bool {
 mod tests {
     use super::*;
     use crate::{
-        rules::{SURE, is_sure_spam},
+        rules::{AutomaticSettings, SURE, is_sure_spam},
         tests::support::mail,
     };
 
@@ -406,7 +406,10 @@ mod tests {
         for (subject, text) in mails {
             let (found, confidence, _) = classify(&about(subject, text));
             assert_eq!(found, class, "{subject}: {text}");
-            assert!(confidence < SURE && !is_sure_spam(found, confidence), "never enough confidence");
+            assert!(
+                confidence < SURE && !is_sure_spam(found, confidence, &AutomaticSettings::default()),
+                "never enough confidence"
+            );
         }
     }
 

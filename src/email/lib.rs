@@ -1,13 +1,14 @@
 //! The mail graph: from a mail in the team's inbox to an answer that was sent, or to a card that a person decides.
 //!
 //! ```text
-//! start ─┬─► classify ─┬─► end                 sure spam
+//! start ─┬─► end                              a program sent it, or the account itself
+//!        ├─► classify ─┬─► end                 sure spam
 //!        │             └─► retrieve ─► decide ─┬─► execute_tools ─┐
 //!        │                                     └──────────────────┴─► generate ─► review ═ a person, or the
 //!        │                                                                ▲         │     operator's setting
 //!        ├─► talk ─► end      someone in the thread asks something        │         ▼
 //!        │     └──────────────── another draft ───────────────────────────┘   (the engine sends) ─► close ─► end
-//!        ├─► review           a request from a button or a form
+//!        ├─► review           a request from a button or a form, or a newer mail in the conversation
 //!        └─► answered ─► end  a person answered with a mail program: the card closes
 //! ```
 //!
@@ -16,9 +17,10 @@
 //! answer may be sent without a person is [`automatic`]. [`sync`] brings mails into threads, and [`book`] lists them.
 //!
 //! *Architecture Invariant:* nothing here sends a mail but [`send::SendAnswer`], which the engine carries out after a
-//! decision. *Architecture Invariant:* an answer goes to the sender of its mail and to no other address: the recipient
-//! is read from the mail again each time, and is not a parameter. *Architecture Invariant:* the text of a mail is data
-//! for models, never an instruction; no answer of a model chooses a recipient, a tool outside the rules, or a decision.
+//! decision. *Architecture Invariant:* an answer goes to the sender of its mail, or to the address in its `Reply-To` if
+//! a person chose that in the form: both are read from the mail again each time. *Architecture Invariant:* the text of a
+//! mail is data for models, never an instruction; no answer of a model chooses a recipient, a tool outside the rules, or a
+//! decision.
 
 pub mod ask_model;
 pub mod automatic;

@@ -7,8 +7,8 @@ use countersign_core::{
 use countersign_mail::{Address, AnswerByHand, Mail, MailError, NoReply, shown_subject};
 
 use super::{
-    book::EarlierAnswer,
-    card::{class_line, name_of, shown_text},
+    book::{EarlierAnswer, Entry},
+    card::{attachments, class_line, name_of, shown_text},
     rules::{Class, MAX_DRAFT_CHARS, Source},
 };
 
@@ -53,7 +53,38 @@ pub(super) fn long_mail() -> Reply {
 pub(super) fn with_mail(reply: Reply, mail: &Mail) -> Reply {
     let sender = mail.sender().map_or_else(|| "an unknown sender".to_owned(), Address::to_string);
     let head = Text::from("From ").bold(sender).plain(" · ").moment(mail.received_at);
-    reply.and(Part::Text(head)).and(Part::Code(shown_text(mail)))
+    let reply = reply.and(Part::Text(head)).and(Part::Code(shown_text(mail)));
+    match attachments(mail) {
+        Some(names) => reply.hint(format!("Attachments: {names}")),
+        None => reply,
+    }
+}
+
+/// Returns the reply about a mail that needs no answer; `what` is what it is, after “This email is”.
+pub(super) fn needs_no_answer(what: &str, mail: &Mail, can_be_answered: bool) -> Reply {
+    let reply = with_mail(Reply::text(format!("This email is {what}, so no reply was drafted.")), mail);
+    if can_be_answered { reply.choice("Draft a reply", ANOTHER_DRAFT) } else { reply }
+}
+
+/// Returns the reply about a newer mail in the same conversation.
+pub(super) fn newer(newer: &Entry, is_on_card: bool) -> Reply {
+    let reply = Reply::text(newer_line(newer).plain("."));
+    match is_on_card {
+        true => reply.hint("The draft on the card below answers the earlier email. Sending it asks once more."),
+        false => reply,
+    }
+}
+
+/// Names a newer mail in the same conversation, without a full stop.
+pub(super) fn newer_line(newer: &Entry) -> Text {
+    let name = newer.sender_name.as_deref().or(newer.sender.as_deref()).unwrap_or("an unknown sender");
+    let subject = shown_subject(&newer.subject);
+    Text::from(format!("A newer email came in this conversation: “{subject}” from {name}, ")).moment(newer.received_at)
+}
+
+/// Returns the reply about another copy of the mail whose text differs.
+pub(super) fn copied(copy: &Mail) -> Reply {
+    with_mail(Reply::text("This email arrived once more, with a different text:"), copy)
 }
 
 pub(super) fn sure_spam(confidence: f64, mail: &Mail) -> Reply {
@@ -84,8 +115,10 @@ pub(super) fn too_long(length: usize) -> Reply {
     Reply::text(format!("The reply has {length} characters. It can have at most {MAX_DRAFT_CHARS}."))
 }
 
-pub(super) fn only_to_the_sender(sender: &Address) -> Reply {
-    Reply::text(format!("A reply can only go to the sender of the email: {}.", sender.address))
+/// Returns the reply if the recipient is none of those that are possible; the first one of them is the sender.
+pub(super) fn only_to_the_sender(possible: &[Address]) -> Reply {
+    let addresses: Vec<&str> = possible.iter().map(|possible| possible.address.as_str()).collect();
+    Reply::text(format!("A reply can only go to the sender of the email: {}.", addresses.join(" or ")))
 }
 
 pub(super) fn cannot_be_answered(why: &NoReply) -> Reply {
@@ -150,6 +183,11 @@ pub(super) fn no_writer_and_no_card() -> Reply {
 pub(super) fn no_other_draft(failure: &str, is_on_card: bool) -> Reply {
     let last = if is_on_card { "The draft on the card is unchanged" } else { "The last draft is on the card below" };
     Reply::text(format!("No new draft: {failure}. {last}.")).hint("Try again in a moment.")
+}
+
+/// Returns the reply to a question about the sender if that is the account itself.
+pub(super) fn who_is_us(sender: &Address) -> Reply {
+    Reply::text(Text::new().bold(name_of(sender)).plain(format!(" ({}) is your own address.", sender.address)))
 }
 
 pub(super) fn who(mail: &Mail, contact: Option<Text>, answers: &[EarlierAnswer]) -> Reply {

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
-use countersign_mail::{Address, Mail, Warning};
+use countersign_mail::{Address, Automatic, Mail, Warning};
 use serde::{Deserialize, Serialize};
 
 use super::why::Why;
@@ -172,8 +172,26 @@ pub fn clamped(confidence: f64) -> f64 {
 }
 
 /// Returns true if a mail is spam that needs no answer and no person.
-pub fn is_sure_spam(class: Class, confidence: f64) -> bool {
-    class == Class::Spam && confidence >= SURE
+pub fn is_sure_spam(class: Class, confidence: f64, settings: &AutomaticSettings) -> bool {
+    class == Class::Spam && confidence >= settings.threshold_of(Class::Spam)
+}
+
+/// Returns what a mail is that needs no answer, after “This email is”; `None` for all others. Such a mail was sent by a
+/// program that waits for none, or by the account itself. A list whose mails go to the account brings mails of people, and
+/// a program that names another address for answers passes them on.
+pub fn needs_no_answer(mail: &Mail, is_us: impl Fn(&str) -> bool) -> Option<String> {
+    if mail.sender().is_some_and(|sender| is_us(&sender.address)) {
+        return Some("from your own address".to_owned());
+    }
+    let sign = mail.automatic.filter(|sign| sign.needs_no_answer())?;
+    let is_passed_on = match sign {
+        Automatic::MailingList | Automatic::Precedence => mail.list.as_deref().is_some_and(is_us),
+        Automatic::AutoSubmitted => {
+            mail.reply_to.as_ref().is_some_and(|to| Some(to) != mail.sender() && !is_us(&to.address))
+        }
+        _ => false,
+    };
+    (!is_passed_on).then(|| sign.to_string())
 }
 
 /// The band in which people see a confidence. It decides nothing.
@@ -288,6 +306,8 @@ pub struct Facts<'a> {
     pub is_asked: bool,
     /// True if the mail comes from one of our own addresses.
     pub is_from_us: bool,
+    /// True if a newer mail came in the same conversation.
+    pub has_newer: bool,
     /// The automatic answers sent today; `None` if that could not be read.
     pub used: Option<Used>,
 }
@@ -321,6 +341,9 @@ pub fn reasons(facts: &Facts<'_>, settings: &AutomaticSettings) -> Vec<Why> {
     }
     if facts.is_from_us {
         reasons.push(Why::FromUs);
+    }
+    if facts.has_newer {
+        reasons.push(Why::Newer);
     }
     if facts.mail.is_none_or(|mail| mail.sender().is_none() || mail.warnings.iter().any(matters)) {
         reasons.push(Why::Suspicious);
@@ -395,9 +418,11 @@ fn names_addresses(draft: &str, mail: Option<&Mail>) -> bool {
     })
 }
 
-/// Returns the address to which an answer goes: the sender of the mail, whatever else the mail names.
-pub fn recipient(mail: &Mail) -> Option<&Address> {
-    mail.sender()
+/// Returns the addresses to which an answer can go: the sender's, and the one to which the sender asks to reply, which only
+/// a person can choose.
+pub fn recipients(mail: &Mail) -> Vec<Address> {
+    let other = mail.reply_to.iter().filter(|other| mail.sender().is_some_and(|sender| !sender.is_same_mailbox(other)));
+    mail.sender().into_iter().chain(other).cloned().collect()
 }
 
 /// Returns at most `max` characters of a text.
@@ -410,8 +435,6 @@ pub(crate) fn cut(text: &str, max: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use countersign_mail::Automatic;
-
     use super::*;
     use crate::tests::support::mail;
 
@@ -427,6 +450,7 @@ mod tests {
             context: &[],
             is_asked: false,
             is_from_us: false,
+            has_newer: false,
             used: Some(Used::default()),
         }
     }
@@ -456,11 +480,37 @@ mod tests {
 
     #[test]
     fn spam_is_never_answered_without_a_person() {
-        assert!(is_sure_spam(Class::Spam, 0.8));
-        assert!(!is_sure_spam(Class::Spam, 0.79999));
-        assert!(!is_sure_spam(Class::Inquiry, 0.99));
+        assert!(is_sure_spam(Class::Spam, 0.8, &on()));
+        assert!(!is_sure_spam(Class::Spam, 0.79999, &on()));
+        assert!(!is_sure_spam(Class::Inquiry, 0.99, &on()));
+        let careful = AutomaticSettings { thresholds: [(Class::Spam, 0.95)].into(), ..AutomaticSettings::default() };
+        assert!(!is_sure_spam(Class::Spam, 0.94, &careful) && is_sure_spam(Class::Spam, 0.95, &careful));
         let mail = mail();
         assert_eq!(reasons(&facts(&mail, Class::Spam, 0.85), &on()), [Why::MaybeSpam]);
+    }
+
+    #[test]
+    fn a_mail_for_which_nobody_waits_needs_no_answer() {
+        let us = |address: &str| address == "us@example.com";
+        let list = |list: &str| Mail { automatic: Some(Automatic::MailingList), list: Some(list.to_owned()), ..mail() };
+        let form = Mail {
+            automatic: Some(Automatic::AutoSubmitted),
+            reply_to: Address::parse("kim@customer.example"),
+            ..mail()
+        };
+        let no_reply = Mail { automatic: Some(Automatic::NoReply), ..mail() };
+        for (mail, words) in [
+            (mail(), None),
+            (list("news@shop.example"), Some("a mailing list message")),
+            (list("us@example.com"), None),
+            (Mail { automatic: Some(Automatic::NullReturnPath), ..mail() }, Some("a message from a mail system")),
+            (Mail { reply_to: None, ..form.clone() }, Some("an automatic message")),
+            (form, None),
+            (no_reply, None),
+            (Mail { from: Address::parse("Us <us@example.com>"), ..mail() }, Some("from your own address")),
+        ] {
+            assert_eq!(needs_no_answer(&mail, us).as_deref(), words, "{mail:?}");
+        }
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! `send_mail`: sends the answer to a mail, once.
 //!
 //! The recipient, the subject and the thread are read from the mail each time the change is prepared; a request only
-//! gives the mail and the text. So neither a model nor a form can send to anybody but the sender.
+//! gives the mail and the text. So neither a model nor a form can send to anybody but the sender, or the address to which
+//! the sender asks to reply, which only a person can choose, in the form.
 //!
 //! Sending has no idempotency key. The action's id is the key of the answer: its draft carries it in a header, and its
 //! Message-ID contains it. After a lost response, the account is asked what became of the answer with this key. A draft
@@ -19,24 +20,24 @@ use countersign_core::{
 };
 use countersign_graph::{
     action::{
-        ActionKind, ActionRecord, ErrorKind, Field, Form, Input, Label, MissingParameter, Outcome, Performed,
+        ActionKind, ActionRecord, ErrorKind, Field, Form, Input, Label, MissingParameter, Outcome, Performed, Pick,
         PrepareError, Probed, Proposal, Recovery, Refusal, Scope, Status,
     },
     store::Error,
 };
 use countersign_mail::{
     Address, AnswerByHand, Found, Incoming, Mail, MailAccount, MailError, MailId, MailThreadId, NoReply, Outgoing,
-    SendError, Sent,
+    SendError, Sent, shown_subject,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    book::Book,
+    book::{Book, Entry},
     card::{self, About},
     replies,
-    rules::{MAX_DRAFT_CHARS, recipient},
+    rules::{MAX_DRAFT_CHARS, recipients},
 };
 
 /// The name of the action.
@@ -68,7 +69,7 @@ struct Given {
     /// The text of the answer. Required.
     #[serde(default)]
     text: Option<String>,
-    /// The recipient, which can only be the sender of the mail.
+    /// The recipient, which is the sender of the mail unless a person chose the address in its `Reply-To`.
     #[serde(default)]
     #[schemars(skip)]
     to: Option<Address>,
@@ -103,6 +104,9 @@ pub struct SendParameters {
     /// The facts that the card shows.
     #[serde(default)]
     pub about: About,
+    /// The addresses among which a person can choose the recipient, if there are several: the sender's is the first one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<Address>,
 }
 
 /// Returns the answer on the newest open card; `None` if no card with an answer is open.
@@ -143,6 +147,14 @@ impl SendAnswer {
         self.account.answered_by_hand(&incoming).await.map_err(|error| not_sent(&error))
     }
 
+    /// Returns the entry of the newer mail of the conversation, if one came while this mail waited.
+    async fn newer(&self, mail: &MailId) -> Result<Option<Entry>, Error> {
+        match self.book.entry(mail).await?.and_then(|entry| entry.newer) {
+            Some(newer) => self.book.entry(&newer).await,
+            None => Ok(None),
+        }
+    }
+
     /// Returns the other answers to the mail that were or may have been sent.
     async fn others(&self, mail: &MailId, except: Option<&ActionRecord>) -> Result<Vec<ActionRecord>, Error> {
         let statuses = [Status::Intent, Status::Done, Status::Unknown, Status::Settled];
@@ -156,7 +168,7 @@ impl SendAnswer {
 
 /// Returns the answer of an action, exactly as it is sent. Every call returns the same key and the same Message-ID.
 pub(super) fn outgoing(record: &ActionRecord) -> Result<Outgoing, serde_json::Error> {
-    let SendParameters { mail: _, from, to, subject, in_reply_to, references, thread, text, about: _ } =
+    let SendParameters { mail: _, from, to, subject, in_reply_to, references, thread, text, about: _, choices: _ } =
         Deserialize::deserialize(&*record.parameters)?;
     let message_id = format!("{}@{}", record.id, from.domain());
     Ok(Outgoing {
@@ -190,10 +202,14 @@ fn failed(error: ErrorKind, summary: impl Into<Text>) -> Outcome {
     Outcome::Failed { error, summary: summary.into() }
 }
 
-/// Returns the preconditions: the other answers to the mail, by their actions.
-fn as_preconditions(others: &[ActionRecord]) -> Value {
+/// Returns the preconditions: the other answers to the mail, by their actions, and the newer mail of the conversation.
+fn as_preconditions(others: &[ActionRecord], newer: Option<&Entry>) -> Value {
     let other = |other: &ActionRecord| json!({ "action": other.id, "status": other.status });
-    json!({ "other_answers": others.iter().map(other).collect::<Vec<_>>() })
+    let mut found = json!({ "other_answers": others.iter().map(other).collect::<Vec<_>>() });
+    if let Some(newer) = newer {
+        found["newer_email"] = json!(shown_subject(&newer.subject));
+    }
+    found
 }
 
 #[async_trait]
@@ -214,7 +230,15 @@ impl ActionKind for SendAnswer {
         let text = parameters["text"].as_str()?;
         let field = Field::new("/text", "Reply", Input::Prose(text.to_owned()));
         let hint = format!("Sent exactly as you write it, up to {MAX_DRAFT_CHARS} characters.");
-        Some(Form { fields: vec![field.hint(hint).required()] })
+        let mut fields = vec![field.hint(hint).required()];
+        let choices = Vec::<Address>::deserialize(&parameters["choices"]).unwrap_or_default();
+        if choices.len() > 1 {
+            let value = parameters["to"]["address"].as_str().map(str::to_owned);
+            let picks = choices.into_iter().map(|choice| Pick { label: choice.to_string(), value: choice.address });
+            let field = Field::new("/to/address", "Send to", Input::One { picks: picks.collect(), value });
+            fields.push(field.hint("The email asks for replies to another address than its sender's.").required());
+        }
+        Some(Form { fields })
     }
 
     fn is_editable(&self, _: &Value) -> bool {
@@ -242,14 +266,18 @@ impl ActionKind for SendAnswer {
             return Err(refused(ErrorKind::Validation, replies::too_long(length)));
         }
         let mail = self.mail(&id).await?;
-        if let (Some(to), Some(sender)) = (&given.to, recipient(&mail))
-            && to.address != sender.address
-        {
-            return Err(refused(ErrorKind::Validation, replies::only_to_the_sender(sender)));
-        }
         let from = self.account.address().clone();
-        let out = Outgoing::reply(&mail, from, text, String::new(), self.clock.now(), false)
+        let mut out = Outgoing::reply(&mail, from, text, String::new(), self.clock.now(), false)
             .map_err(|error| refused(ErrorKind::Validation, replies::cannot_be_answered(&error)))?;
+        let mut choices = recipients(&mail);
+        if let Some(to) = &given.to {
+            let chosen = choices.iter().find(|choice| choice.is_same_mailbox(to));
+            let wrong = || refused(ErrorKind::Validation, replies::only_to_the_sender(&choices));
+            out.to = chosen.cloned().ok_or_else(wrong)?;
+        }
+        if choices.len() < 2 {
+            choices.clear();
+        }
         if self.account.is_us(&out.to.address) {
             return Err(refused(ErrorKind::Validation, replies::cannot_be_answered(&NoReply::FromUs)));
         }
@@ -277,6 +305,10 @@ impl ActionKind for SendAnswer {
                 }
             }
         }
+        let newer = self.newer(&id).await.map_err(|error| {
+            tracing::warn!(error = chain(&error), "Cannot read the list of mails");
+            PrepareError::Unavailable { error: ErrorKind::Execution, reply: replies::store_unavailable() }
+        })?;
         let Outgoing { from, to, subject, in_reply_to, references, thread, text, .. } = out;
         let answer = SendParameters {
             mail: id.clone(),
@@ -288,13 +320,16 @@ impl ActionKind for SendAnswer {
             thread,
             text,
             about: given.about,
+            choices,
         };
         let link = self.account.link(&id);
-        let card = card::card(&mail, &answer, !others.is_empty(), link.as_ref().map(url::Url::as_str));
+        let state = (newer.as_ref(), !others.is_empty());
+        let card = card::card(&mail, &answer, state, link.as_ref().map(url::Url::as_str));
+        let is_risky = card::is_risky(&mail, &answer.about, newer.as_ref(), !others.is_empty());
         Ok(Proposal {
             card,
-            preconditions: as_preconditions(&others),
-            scope: Scope::of(target(&id)).of_subject(mail.subject.clone()).from_outside(),
+            preconditions: as_preconditions(&others, newer.as_ref()),
+            scope: Scope::of(target(&id)).of_subject(mail.subject.clone()).from_outside().risky(is_risky),
             parameters: serde_json::to_value(&answer).expect("an answer is plain data"),
             undo: None,
         })
@@ -315,7 +350,11 @@ impl ActionKind for SendAnswer {
             let summary = replies::answered_by_hand(&answer).plain(". Nothing was sent.");
             return Err(failed(ErrorKind::Execution, summary));
         }
-        Ok(as_preconditions(&others))
+        let newer = self.newer(&mail).await.map_err(|error| {
+            tracing::warn!(error = chain(&error), "Cannot read the list of mails");
+            failed(ErrorKind::Execution, "I can't read the list of emails, so nothing was sent.")
+        })?;
+        Ok(as_preconditions(&others, newer.as_ref()))
     }
 
     async fn perform(&self, record: &ActionRecord) -> Performed {

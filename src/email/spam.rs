@@ -45,6 +45,9 @@ pub struct SpamParameters {
     /// The sender, for the card.
     #[serde(default)]
     pub sender: String,
+    /// The text of the mail, for the card.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub email: String,
 }
 
 #[async_trait]
@@ -74,16 +77,18 @@ impl ActionKind for MarkAsSpam {
             false => ("No reply is sent.", "Marked as spam. No reply was sent."),
         };
         let fact = |label: &str, after: Text| Fact { label: label.to_owned(), before: None, after };
+        let mut facts =
+            vec![fact("From", exactly(given.sender.clone())), fact("Subject", shown_subject(&given.subject).into())];
+        if !given.email.is_empty() {
+            facts.push(fact("Email", Text::new().quote(given.email.clone())));
+        }
         Ok(Proposal {
             card: Card {
                 title: match title_of(&given.subject).as_str() {
                     "" => "Mark this email (no subject) as spam?".to_owned(),
                     subject => format!("Mark “{subject}” as spam?"),
                 },
-                facts: vec![
-                    fact("From", exactly(given.sender.clone())),
-                    fact("Subject", shown_subject(&given.subject).into()),
-                ],
+                facts,
                 warnings: Vec::new(),
                 notes: vec![Text::from(format!("{note} You can move the email back in the mailbox."))],
                 approve: "Mark as spam".to_owned(),

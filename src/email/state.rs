@@ -25,7 +25,7 @@ use countersign_graph::{
     node::{Said, State},
     store::External,
 };
-use countersign_mail::{AnswerByHand, Mail};
+use countersign_mail::{AnswerByHand, Mail, MailId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -236,6 +236,10 @@ pub enum Cause {
     },
     /// A person answered the mail with a mail program.
     Answered(AnswerByHand),
+    /// A newer mail came in the same conversation.
+    Newer(MailId),
+    /// Another copy of the mail arrived, with another text.
+    Copied(Box<Mail>),
 }
 
 /// The body of the event by which a mail arrives.
@@ -252,6 +256,12 @@ pub struct Arrival {
     /// The answer that a person sent with a mail program, if the event is about that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered: Option<AnswerByHand>,
+    /// The newer mail of the same conversation, if the event is about that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub newer: Option<MailId>,
+    /// True if this is another copy of the thread's mail.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_copy: bool,
 }
 
 impl Arrival {
@@ -264,6 +274,8 @@ impl Arrival {
             stored: stored.clone(),
             is_stuck,
             answered: None,
+            newer: None,
+            is_copy: false,
         });
         let fits = |arrival: &Self| serde_json::to_string(arrival).is_ok_and(|json| json.len() <= MAX_ARRIVAL_BYTES);
         let [first, second, last] = shortened;
@@ -373,6 +385,14 @@ impl State for MailState {
                 self.email.get_or_insert(arrival.mail);
                 self.stored = self.stored.take().or(arrival.stored);
                 self.begin(turn(Cause::Stuck));
+            }
+            Ok(Arrival { newer: Some(newer), .. }) => self.begin(turn(Cause::Newer(newer))),
+            Ok(Arrival { is_copy: true, mail, .. }) => {
+                let is_same = |known: &Mail| (&known.text, &known.attachments) == (&mail.text, &mail.attachments);
+                if self.email.as_ref().is_some_and(is_same) {
+                    return false;
+                }
+                self.begin(turn(Cause::Copied(Box::new(mail))));
             }
             Ok(_) if self.email.is_some() => return false, // the same mail again
             Ok(arrival) => {

@@ -12,6 +12,7 @@
 
 mod answers;
 mod control;
+mod relatives;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -30,6 +31,7 @@ use countersign_core::{
 use countersign_graph::store::{Delivery, Destination, Error, External, ThreadMessage};
 use countersign_mail::{Batch, Mail, MailAccount, MailError, MailId, Warning};
 use futures_util::{StreamExt as _, stream};
+use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use self::answers::Rotation;
@@ -39,6 +41,7 @@ use super::{
     book::{Book, Entry, MailStatus, OpenMail},
     heading::heading,
     replies,
+    rules::needs_no_answer,
     state::Arrival,
 };
 
@@ -109,9 +112,9 @@ pub struct SyncDeps {
     pub term: Duration,
 }
 
-/// The loop that brings mails into threads.
+/// The loop that brings mails into threads. The lock is held while a new mail is compared with the list and added to it.
 #[expect(missing_debug_implementations, reason = "a function has none")]
-pub struct MailSync(SyncDeps, Rotation);
+pub struct MailSync(SyncDeps, Rotation, Mutex<()>);
 
 /// The result of a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,8 +130,12 @@ pub enum Round {
 /// The result for one mail.
 enum Brought {
     /// It is in its thread now.
-    New,
-    /// It is in its thread already, is no longer there, or is older than the bot.
+    New(Box<Entry>),
+    /// It is in its thread already.
+    Known(Box<Entry>),
+    /// It is another copy of a mail of the list.
+    Copy(Box<Mail>, MailId),
+    /// It is no longer there, or is older than the bot.
     Skipped,
     /// It could not be brought in.
     Failed(String),
@@ -137,7 +144,7 @@ enum Brought {
 impl MailSync {
     /// Creates the loop; nothing happens before [`Self::run`].
     pub fn new(deps: SyncDeps) -> Self {
-        Self(deps, Rotation::default())
+        Self(deps, Rotation::default(), Mutex::default())
     }
 
     /// Makes rounds until the signal to stop.
@@ -197,12 +204,8 @@ impl MailSync {
         let is_resync = is_full && state.point.is_some();
         let brought = stream::iter(distinct(arrived)).map(|id| self.bring(id, oldest, is_resync)).buffered(AT_ONCE);
         let brought: Vec<Brought> = brought.collect().await;
-        let new = brought.iter().filter(|one| matches!(one, Brought::New)).count() as u64;
-        let problem = brought.into_iter().find_map(|one| match one {
-            Brought::Failed(problem) => Some(problem),
-            Brought::New | Brought::Skipped => None,
-        });
-        if let Some(problem) = problem {
+        let new = brought.iter().filter(|one| matches!(one, Brought::New(_))).count() as u64;
+        if let Err(problem) = self.tell_relatives(brought).await {
             self.note_problem(problem).await;
             return Round::Failed(None);
         }
@@ -289,10 +292,10 @@ impl MailSync {
     }
 
     async fn try_to_bring(&self, id: &MailId, oldest: Option<Timestamp>, is_resync: bool) -> Result<Brought, String> {
-        let known = self.0.book.entry(id).await.map_err(|error| store_problem(&error))?;
-        if known.as_ref().is_some_and(|entry| entry.is_delivered) {
-            return Ok(Brought::Skipped);
-        }
+        let known = match self.0.book.entry(id).await.map_err(|error| store_problem(&error))? {
+            Some(entry) if entry.is_delivered => return Ok(Brought::Known(Box::new(entry))),
+            known => known,
+        };
         let mail = match self.0.account.read(id).await {
             Ok(Some(raw)) => Mail::read(&raw),
             Ok(None) => return Ok(Brought::Skipped),
@@ -312,11 +315,10 @@ impl MailSync {
         }
         let entry = match known {
             Some(entry) => entry,
-            None => {
-                let earlier = self.0.book.earlier(&mail).await.map_err(|error| store_problem(&error))?;
-                let entry = Entry { earlier, ..Entry::new(&mail, self.0.clock.now()) };
-                self.0.book.add(entry).await.map_err(|error| store_problem(&error))?
-            }
+            None => match self.add(&mail).await.map_err(|error| store_problem(&error))? {
+                Ok(entry) => entry,
+                Err(original) => return Ok(Brought::Copy(Box::new(mail), original)),
+            },
         };
         let thread = self.thread(&mail, &entry, is_new).await?;
         if self.is_taken(&thread).await.map_err(|error| store_problem(&error))? {
@@ -327,14 +329,26 @@ impl MailSync {
             );
         }
         self.deliver(&mail, &thread, id.as_str(), false).await.map_err(|error| store_problem(&error))?;
-        self.0
-            .book
-            .update(id, |entry| !std::mem::replace(&mut entry.is_delivered, true))
-            .await
-            .map_err(|error| store_problem(&error))?;
+        let delivered = |entry: &mut Entry| !std::mem::replace(&mut entry.is_delivered, true);
+        let entry = self.0.book.update(id, delivered).await.map_err(|error| store_problem(&error))?.unwrap_or(entry);
         metrics::counter!("countersign_mails_total").increment(1);
         (self.0.wake)(thread);
-        Ok(Brought::New)
+        Ok(Brought::New(Box::new(entry)))
+    }
+
+    /// Adds a mail to the list. Returns the id of the mail of which it is another copy, if it is one.
+    async fn add(&self, mail: &Mail) -> Result<Result<Entry, MailId>, Error> {
+        let _alone = self.2.lock().await;
+        if let Some(message_id) = &mail.message_id
+            && let Some(known) = self.0.book.with_message_id(message_id).await?
+            && known.is_copied_by(mail)
+        {
+            return Ok(Err(known.mail));
+        }
+        let earlier = self.0.book.earlier(mail).await?;
+        let quiet = needs_no_answer(mail, |address| self.0.account.is_us(address));
+        let entry = Entry { earlier, quiet, ..Entry::new(mail, self.0.clock.now()) };
+        self.0.book.add(entry).await.map(Ok)
     }
 
     /// Returns true if this is a mail of the list to which the server has given a new id, as IMAP servers do with all

@@ -40,6 +40,8 @@ pub enum Why {
     AutomaticMail,
     /// The mail comes from one of our own addresses.
     FromUs,
+    /// A newer mail came in the same conversation.
+    Newer,
     /// Something about the mail is suspicious or could not be read.
     Suspicious,
     /// A person asked for this draft.
@@ -71,6 +73,7 @@ impl Why {
             }
             Self::AutomaticMail => "A program sent this email.".to_owned(),
             Self::FromUs => "This email comes from your own address.".to_owned(),
+            Self::Newer => "A newer email came in this conversation.".to_owned(),
             Self::Suspicious => "This email has a warning.".to_owned(),
             Self::Asked => "Someone asked for this draft.".to_owned(),
             Self::HadOne => "This email already got an automatic reply.".to_owned(),
@@ -93,6 +96,7 @@ impl Why {
             Self::DayLimit { .. } | Self::AddressLimit { .. } => "today's limit is reached",
             Self::AutomaticMail => "sent by a program",
             Self::FromUs => "from your own address",
+            Self::Newer => "a newer email came",
             Self::Suspicious => "has a warning",
             Self::Asked => "requested by a person",
             Self::HadOne => "already got an automatic reply",
@@ -107,7 +111,7 @@ impl Why {
     fn place(&self) -> u8 {
         match self {
             Self::Complaint => 0,
-            Self::Suspicious => 1,
+            Self::Suspicious | Self::Newer => 1,
             Self::MaybeSpam => 2,
             Self::AutomaticMail | Self::FromUs => 3,
             Self::Failed { .. } | Self::NoDraft => 4,

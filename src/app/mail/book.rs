@@ -58,7 +58,7 @@ impl ShownBook {
     }
 
     fn shown(&self, entry: book::Entry) -> Entry {
-        let status = entry.status;
+        let (status, is_put_away) = (entry.status, entry.is_put_away());
         let thread = entry.thread.as_ref();
         Entry {
             id: entry.mail.as_str().to_owned(),
@@ -74,6 +74,7 @@ impl ShownBook {
             settled_at: status.is_settled().then_some(entry.updated_at),
             is_automatic: entry.is_automatic && status == MailStatus::Sent,
             is_spam: entry.is_spam,
+            is_put_away,
             thread: entry.thread,
         }
     }

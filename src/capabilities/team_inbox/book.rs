@@ -40,6 +40,8 @@ pub struct Entry {
     pub is_automatic: bool,
     /// True if it was closed as spam, rather than rejected.
     pub is_spam: bool,
+    /// True if it was put away because it needs no reply.
+    pub is_put_away: bool,
     /// The thread in Slack.
     pub thread: Option<ThreadId>,
     /// The address of that thread.
@@ -56,6 +58,7 @@ impl Entry {
     /// Returns the state in words for people.
     pub fn outcome(&self) -> &'static str {
         match (self.is_spam, self.status) {
+            _ if self.is_put_away => "no reply needed",
             (true, MailStatus::Sent) => "answered, marked as spam",
             (true, _) => "marked as spam",
             (false, status) => status.words(),

@@ -87,7 +87,7 @@ impl Figures {
             received: entries.len(),
             answered: answered().count(),
             automatic: count(&|entry| entry.status == MailStatus::Sent && entry.is_automatic),
-            rejected: count(&|entry| entry.status == MailStatus::Rejected && !entry.is_spam),
+            rejected: count(&|entry| entry.status == MailStatus::Rejected && !entry.is_spam && !entry.is_put_away),
             spam: count(&|entry| entry.is_spam && entry.status != MailStatus::Sent),
             waiting: count(&|entry| entry.status.waits()),
             classes: classes(entries),

@@ -29,6 +29,7 @@ pub(crate) fn entry(id: &str, status: MailStatus) -> Entry {
         settled_at: None,
         is_automatic: false,
         is_spam: false,
+        is_put_away: false,
         thread: None,
         link: Some(format!("https://team.slack.example/{id}")),
     }

@@ -141,7 +141,7 @@ impl Node<MailState> for Classify {
         (state.classification, state.confidence, state.classified_by) = (Some(class), confidence, by);
         state.reasoning = reasoning;
         note_step(&mut state, &self.0, context, Self::NAME, facts);
-        let is_spam = is_sure_spam(class, confidence) && by == Source::Model && failure.is_none();
+        let is_spam = is_sure_spam(class, confidence, &self.0.settings) && by == Source::Model && failure.is_none();
         let (now, steps) = (context.now, state.steps.clone());
         update_entry(&self.0, &state, |entry| {
             (entry.class, entry.confidence) = (Some(class), confidence);

@@ -36,9 +36,12 @@ const TOO_LONG: &str = "the run took longer than 60 s";
 fn data_of(mail: &Mail) -> Value {
     json!({
         "from": mail.from.as_ref().map(ToString::to_string),
+        "to": mail.to.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "cc": mail.cc.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "received_at": mail.received_at.to_string(),
         "subject": mail.subject,
         "text": cut(&mail.text, MAX_MODEL_CHARS),
+        "events": mail.invitations.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "attachments": mail.attachments.iter().map(|attachment| &attachment.name).collect::<Vec<_>>(),
     })
 }

@@ -28,7 +28,7 @@ use super::{
         lookup::FreeSlot,
         replies,
         rules::{Facts, Source, Tool, Used, cut, reasons},
-        send,
+        send::{self, SendParameters},
         state::{Cause, MailState},
         template,
         why::{Why, because},
@@ -73,6 +73,13 @@ impl Review {
         used.inspect_err(|error| tracing::warn!(error = chain(error), "Cannot count the automatic answers")).ok()
     }
 
+    /// Returns true if a newer mail came in the conversation, or if that is not known.
+    async fn has_newer(&self, mail: &Mail) -> bool {
+        let entry = self.deps.book.entry(&mail.id).await;
+        let entry = entry.inspect_err(|error| tracing::warn!(error = chain(error), "Cannot read the list of mails"));
+        entry.map_or(true, |entry| entry.is_some_and(|entry| entry.newer.is_some()))
+    }
+
     async fn wanted(&self, state: &mut MailState, mail: &Mail, context: &Context) -> Wanted {
         if let Cause::Request { action, parameters } = &state.turn.cause {
             return Wanted { action: action.clone(), parameters: parameters.clone(), why: vec![Why::Asked] };
@@ -88,6 +95,7 @@ impl Review {
             context: &state.context,
             is_asked: state.turn.by.is_some(),
             is_from_us: mail.sender().is_some_and(|sender| self.deps.account.is_us(&sender.address)),
+            has_newer: self.has_newer(mail).await,
             used: self.used(mail, context).await,
         };
         let why = reasons(&facts, &self.deps.settings);
@@ -105,7 +113,10 @@ impl Review {
             why: why.clone(),
             draft: Some(digest_of(&state.draft_response)),
         };
-        let parameters = json!({ "mail": mail.id, "text": state.draft_response, "about": about });
+        let mut parameters = json!({ "mail": mail.id, "text": state.draft_response, "about": about });
+        if let Some(SendParameters { to, .. }) = send::on_card(&context.open) {
+            parameters["to"] = json!(to); // which a person may have chosen
+        }
         Wanted { action: send::NAME.to_owned(), parameters, why }
     }
 
@@ -113,6 +124,7 @@ impl Review {
     /// like a contact. A failure is logged; the answer does not need it.
     async fn note_sender(&self, state: &MailState, mail: &Mail) {
         if let (Some(sender), None, Cause::Mail | Cause::Stuck) = (mail.sender(), &mail.automatic, &state.turn.cause)
+            && !self.deps.account.is_us(&sender.address)
             && let Err(error) = self.deps.lookup.seen(sender, mail.received_at).await
         {
             tracing::warn!(error = chain(&error), "Cannot note the sender of a mail");

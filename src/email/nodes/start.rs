@@ -3,16 +3,22 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use countersign_core::reply::{Attachment, Reply};
+use countersign_core::{
+    clock::Timestamp,
+    reply::{Attachment, Reply},
+};
 use countersign_graph::node::{Context, Node, NodeError, Step};
-use countersign_mail::Mail;
+use countersign_mail::{Mail, MailId};
 
 use super::{
     super::{
         book::MailStatus,
         card::shown_text,
         deps::Deps,
+        heading::{self, HeadingOrder},
         replies,
+        rules::needs_no_answer,
+        send,
         state::{Cause, MailState},
     },
     answered::Answered,
@@ -38,7 +44,7 @@ impl Start {
     /// Returns the whole text of a mail as a file, if it is longer than a card shows.
     async fn long_text(&self, state: &MailState) -> Option<Reply> {
         let whole = self.whole(state).await?;
-        if whole.text.trim() == shown_text(&whole) {
+        if whole.text.trim().is_empty() || whole.text.trim() == shown_text(&whole) {
             return None;
         }
         let (name, title, bytes) = ("email.txt".to_owned(), "The whole email".to_owned(), whole.text.into_bytes());
@@ -54,6 +60,34 @@ impl Start {
                 false
             }
         }
+    }
+
+    /// Puts a mail away that needs no answer: it gets no class and no draft.
+    async fn put_away(&self, state: MailState, mail: &Mail, what: &str, now: Timestamp) -> Step<MailState> {
+        update_entry(&self.0, &state, |entry| {
+            entry.quiet = Some(what.to_owned());
+            entry.move_to(MailStatus::Rejected, now)
+        })
+        .await;
+        let can_be_answered = mail.sender().is_some_and(|sender| !self.0.account.is_us(&sender.address));
+        let step = Step::end(state).say(replies::needs_no_answer(what, mail, can_be_answered));
+        step.post(heading::CHANNEL, HeadingOrder::body(&mail.id))
+    }
+
+    /// Tells the thread about a newer mail in the conversation. If a draft waits for a decision, its card is shown again,
+    /// and says so.
+    async fn newer(&self, state: MailState, newer: &MailId, context: &Context) -> Step<MailState> {
+        let entry = self.0.book.entry(newer).await.unwrap_or_else(|error| {
+            tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot read the list of mails");
+            None
+        });
+        let (Some(mail), false) = (&state.email, state.is_answered) else { return Step::end(state) };
+        let order = HeadingOrder::body(&mail.id);
+        let is_on_card = send::on_card(&context.open).is_some();
+        let said = entry.map(|entry| replies::newer(&entry, is_on_card));
+        let mut step = if is_on_card { Step::go(state, Review::NAME) } else { Step::end(state) };
+        step.says.extend(said);
+        step.post(heading::CHANNEL, order)
     }
 
     /// Reads the whole mail from the store.
@@ -86,6 +120,14 @@ impl Node<MailState> for Start {
             Cause::Said(_) => return Ok(Step::go(state, Talk::NAME)),
             Cause::Settled { .. } => return Ok(Step::go(state, Close::NAME)),
             Cause::Answered(_) => return Ok(Step::go(state, Answered::NAME)),
+            Cause::Newer(newer) => {
+                let newer = newer.clone();
+                return Ok(self.newer(state, &newer, context).await);
+            }
+            Cause::Copied(copy) => {
+                let reply = replies::copied(copy);
+                return Ok(Step::end(state).say(reply));
+            }
             Cause::Nothing => return Ok(Step::end(state)),
             Cause::Request { .. } if state.asks_for_spam() => return Ok(Step::go(state, Review::NAME)),
             Cause::Request { .. } => {
@@ -109,6 +151,11 @@ impl Node<MailState> for Start {
         if !std::mem::replace(&mut state.is_shown, true) {
             says.extend(self.long_text(&state).await);
             says.extend(is_stuck.then(|| replies::not_classified(self.0.writer.is_some())));
+        }
+        if let Some(what) = needs_no_answer(&mail, |address| self.0.account.is_us(address)) {
+            let mut step = self.put_away(state, &mail, &what, now).await;
+            step.says.extend(says);
+            return Ok(step);
         }
         let mut step = Step::go(state, if is_stuck { Review::NAME } else { Classify::NAME });
         step.says.extend(says);

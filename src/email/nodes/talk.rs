@@ -20,6 +20,7 @@ use super::{
     super::{
         ask_model::{Question, ask},
         book::{EarlierAnswer, Entry, MailStatus},
+        card::shown_text,
         deps::Deps,
         heading::{self, HeadingOrder},
         replies::{self, Possible},
@@ -141,6 +142,9 @@ impl Talk {
     ) -> Step<MailState> {
         match wish {
             Wish::AnotherDraft(changes) => self.another_draft(state, mail, changes, (by, context)).await,
+            Wish::Who if let Some(us) = mail.sender().filter(|sender| self.0.account.is_us(&sender.address)) => {
+                Step::end(state).say(replies::who_is_us(us))
+            }
             Wish::Who => {
                 let contact = self.contact(&state, mail).await;
                 let reply = replies::who(mail, contact, &self.answers(mail).await);
@@ -169,7 +173,8 @@ impl Talk {
             }
             Wish::Spam => {
                 let sender = mail.sender().map(ToString::to_string).unwrap_or_default();
-                let parameters = json!({ "mail": mail.id, "subject": mail.subject, "sender": sender });
+                let text = shown_text(mail);
+                let parameters = json!({ "mail": mail.id, "subject": mail.subject, "sender": sender, "email": text });
                 state.turn.cause = Cause::Request { action: spam::NAME.to_owned(), parameters };
                 Step::go(state, Review::NAME)
             }

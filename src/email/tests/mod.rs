@@ -32,5 +32,6 @@ mod flow;
 mod records;
 mod sending;
 pub(crate) mod support;
+mod surroundings;
 mod syncing;
 mod talking;

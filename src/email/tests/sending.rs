@@ -34,6 +34,7 @@ async fn the_card_shows_the_mail_and_the_answer_exactly() {
     insta::assert_snapshot!(all.join("\n"), @r"
     Send reply to Dana Fields about “Prices”?
     From: Dana Fields <dana@example.org>
+    To: Support <us@example.com>
     Received: 2025-03-04T09:00:00.000Z
     Email: How much is it?
     Class: inquiry · 0.90 (medium)

@@ -85,6 +85,7 @@ pub(crate) fn send_record(mail: &str, to: &str, run: &str) -> ActionRecord {
         thread: None,
         text: "Yes.".into(),
         about: Default::default(),
+        choices: Vec::new(),
     };
     ActionRecord::from(NewRecord {
         id: format!("A-{mail}-{run}").as_str().into(),

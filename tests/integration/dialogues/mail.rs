@@ -1,7 +1,7 @@
 //! Mails in their threads: from a customer's mail to the answer in the customer's mailbox. No language model is set up,
 //! so the class comes from the words of the mail and the draft from a template.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use countersign::{
     app::mail_stand_in::{MailOptions, MailStandIn},
@@ -258,4 +258,106 @@ async fn a_hostile_mail_is_shown_and_reaches_nobody_else() {
     thread.clicks("bo", "Send").await;
     let sent = mailed.mail.gmail.sent();
     assert!(sent.iter().all(|sent| sent.to == ["dana@customer.example"]), "{sent:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mail_waits_until_someone_decides_and_stays_readable() {
+    let mailed = Mailed::start().await;
+    let mut thread = mailed.receives("Prices", "How much is the small plan?").await;
+    let heard = thread.heard();
+    assert!(heard.contains("anyone in this channel can approve · digest"), "it does not expire: {heard}");
+    for _ in 0..2 {
+        mailed.bot.clock.advance(Duration::from_secs(25 * 3600));
+        mailed.bot.settled().await;
+        let heard = thread.heard();
+        assert_eq!(
+            heard,
+            "⏰ No one has decided yet: *Send reply to Dana Fields about “Prices”*. Who can decide: anyone in this channel.",
+            "people are reminded, and not the bot"
+        );
+    }
+    thread.clicks("bo", "Send").await;
+    assert_eq!(mailed.mail.gmail.sent().len(), 1, "the card is still open");
+    let heard = thread.heard();
+    assert!(heard.contains("How much is the small plan?"), "the mail stays in its thread: {heard}");
+    let mut other = mailed.receives("Sizes", "How big is it?").await;
+    other.skip();
+    other.clicks("bo", "Reject…").await;
+    assert!(other.heard().contains("How big is it?"), "{}", other.last());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mail_expires_if_the_operator_wants_that() {
+    let mailed = Mailed::with(|config| config.email.expires_after = Some(Duration::from_secs(3600))).await;
+    let mut thread = mailed.receives("Prices", "How much is the small plan?").await;
+    assert!(thread.heard().contains("can approve · expires"), "{}", thread.last());
+    mailed.bot.clock.advance(Duration::from_secs(3660));
+    mailed.bot.settled().await;
+    let heard = thread.heard();
+    assert!(heard.contains("No one decided in time."), "{heard}");
+    assert!(heard.contains("How much is the small plan?"), "it can still be read: {heard}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_safe_button_stands_out_on_the_card_of_a_mail_that_may_deceive() {
+    let mailed = Mailed::start().await;
+    let text = "<p>Your account is locked. <a href='https://evil.example/login'>https://bank.example</a></p>";
+    let mut thread =
+        mailed.receives_letter(&Letter::new("Your Bank <safe@bank.example>", "Locked", text).html(true)).await;
+    let card =
+        thread.messages().into_iter().rev().find(|message| message.buttons().iter().any(|one| one.label == "Send"));
+    let card = card.expect("there is a card");
+    let labels: Vec<_> = card.buttons().into_iter().map(|button| button.label).collect();
+    assert_eq!(labels[..2], ["Reject…", "Send"]);
+    let buttons = card.blocks.iter().find(|block| block["type"] == "actions").expect("it has buttons");
+    assert_eq!(buttons["elements"][0]["style"], "primary");
+    let send = &buttons["elements"][1];
+    assert!(send["style"].is_null(), "it is not green: {send}");
+    let asked = send["confirm"]["text"]["text"].as_str().unwrap_or_default();
+    assert!(asked.contains("A link that shows bank.example leads to evil.example."), "it asks once more: {send}");
+    let heard = thread.heard();
+    assert!(heard.contains("⚠️ Careful: a link leads elsewhere."), "the message in the channel: {heard}");
+    let (warning, mail) = (heard.find("A link that shows bank.example"), heard.find("Your account is locked."));
+    assert!(warning.is_some() && warning < mail, "the warning comes first: {heard}");
+    assert!(heard.contains("https://bank.example (https://evil.example/login)"), "{heard}");
+    thread.says("bo", "@countersign send it").await;
+    assert!(mailed.mail.gmail.sent().is_empty(), "a typed yes is not enough");
+    thread.skip();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_next_mail_of_a_customer_marks_the_card_of_the_one_before() {
+    let mailed = Mailed::start().await;
+    let mut first = mailed.receives("Order 7", "How much is the small plan?").await;
+    first.skip();
+    let again = Letter::new("Dana Fields <dana@customer.example>", "Re: Order 7", "Please cancel the order.");
+    mailed.receives_letter(&again).await;
+    let is_marked = || first.messages().iter().any(|message| message.words().contains("A newer email came"));
+    eventually("a mark", is_marked).await;
+    mailed.bot.settled().await;
+    let heard = first.heard();
+    assert!(heard.contains("⚠️ A newer email came in this conversation: “Order 7” from Dana Fields,"), "{heard}");
+    assert!(heard.contains("The draft on the card below answers the earlier email."), "{heard}");
+    first.clicks("bo", "Send").await;
+    assert_eq!(mailed.mail.gmail.sent().len(), 1, "a person decides");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_about_a_mail_is_one_quiet_line() {
+    let mailed = Mailed::start().await;
+    let before = mailed.roots().len();
+    mailed.mail.gmail.receives_mime(&include_bytes!("../../fixtures/mail/bounce.eml")[..]);
+    eventually("a thread for the mail", || mailed.roots().len() > before).await;
+    let root = mailed.roots().pop().expect("it was posted");
+    eventually("the mail in its thread", || !mailed.bot.slack.thread(CHANNEL.1, &root).is_empty()).await;
+    mailed.bot.settled().await;
+    let mut thread = Thread::new(&mailed.bot, CHANNEL.1, root);
+    let heard = thread.heard();
+    assert!(
+        heard
+            .contains("Mail Delivery System: Undelivered Mail Returned to Sender · automatic message, no reply needed"),
+        "{heard}"
+    );
+    assert!(heard.contains("I'm sorry: dana@customer.example does not exist."), "{heard}");
+    assert!(!heard.contains("[Send]"), "there is no card: {heard}");
 }

@@ -80,6 +80,7 @@ fn mails(channel: &str, clock: &ManualClock) -> Mails {
         settled_at: None,
         is_automatic: false,
         is_spam: false,
+        is_put_away: false,
         thread: None,
         link: Some("https://learning-lab.slack.com/archives/C1/p1".to_owned()),
     };

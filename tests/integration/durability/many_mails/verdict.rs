@@ -16,6 +16,8 @@ pub(crate) enum End {
     Rejected,
     /// It is sure spam.
     Spam,
+    /// It needs no reply.
+    PutAway,
     /// A person has to decide, and can.
     Waits,
 }
@@ -27,6 +29,7 @@ impl End {
             _ if words.contains("Sent the reply to") => Some(Self::Sent),
             _ if words.contains("Rejected by") => Some(Self::Rejected),
             _ if words.contains("This is spam (") => Some(Self::Spam),
+            _ if words.contains("so no reply was drafted") => Some(Self::PutAway),
             _ if words.contains("No reply can be sent to this email") => Some(Self::Waits),
             _ => None,
         }
