@@ -65,9 +65,9 @@ enum Command {
     },
     /// Runs a set of utterances through the model, and prints each mismatch and a score.
     Evaluate {
-        /// The utterances and what should be understood, as JSON.
-        #[arg(value_name = "FILE", default_value = "tests/fixtures/evaluation.json")]
-        cases: PathBuf,
+        /// The utterances and what should be understood, as JSON. Left out: those that come with the program.
+        #[arg(value_name = "FILE")]
+        cases: Option<PathBuf>,
     },
     /// Runs only the stand-ins for Slack and the platforms, to try `serve` against.
     Sandbox(app::sandbox::Options),
@@ -172,7 +172,7 @@ async fn run(arguments: Arguments) -> ExitCode {
                 },
                 Command::Check => report(&check::run(&config).await),
                 Command::Accept { keep } => report(&check::accept(&config, keep).await),
-                Command::Evaluate { cases } => finish(evaluate(&config, &cases).await),
+                Command::Evaluate { cases } => finish(evaluate(&config, cases.as_deref()).await),
                 Command::Trace { thread } => finish(trace(&config, thread).await),
                 Command::Mail { what: report::Command::Report } => finish(mail_report(&config).await),
                 Command::Notebook { thread, out } => finish(export(&config, &thread, &out).await),
@@ -211,7 +211,7 @@ fn end_at_last(stop: CancellationToken, after: Duration) {
     });
 }
 
-async fn evaluate(config: &Config, cases: &Path) -> anyhow::Result<()> {
+async fn evaluate(config: &Config, cases: Option<&Path>) -> anyhow::Result<()> {
     telemetry::log("error", LogFormat::Text);
     let score = evaluate::run(config, &evaluate::cases(cases)?).await?;
     Ok(write_line(score)?)

@@ -47,6 +47,8 @@ step "documentation"
 RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet --document-private-items
 step "dependencies"
 tests/dependencies.sh
+step "container"
+tests/image.sh
 step "tests"
 # The property tests and the crash matrix draw the same cases every time here; `cargo test` alone draws new ones.
 export PROPTEST_RNG_SEED="${PROPTEST_RNG_SEED:-1}" CRASHES_SEED="${CRASHES_SEED:-1}"

@@ -1,8 +1,6 @@
-//! The utterances of `tests/fixtures/evaluation.json`, and the command that asks a model about them.
+//! The utterances that come with the program, and the command that asks a model about them.
 
 mod words;
-
-use std::path::Path;
 
 use countersign::{
     app::{
@@ -16,7 +14,7 @@ use insta::assert_snapshot;
 use serde_json::json;
 
 fn cases() -> Vec<Case> {
-    evaluate::cases(Path::new("tests/fixtures/evaluation.json")).unwrap()
+    evaluate::cases(None).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
