@@ -20,6 +20,7 @@ use crate::{
     summary::post_rule,
     upgrade::{
         client::UpgradeClient,
+        context::ContextMetadata,
         experiment::{Condition, DecisionPoint, ExperimentId, Payload, Query, View},
         lists::{MemberList, SharedSegment, Side},
     },
@@ -196,6 +197,24 @@ fn design(view: &View, given: &Map<String, Value>, now: Timestamp) -> Map<String
         ("tags", (!view.tags.is_empty()).then(|| json!(view.tags))),
     ];
     parts.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+}
+
+/// Adds the words that an experiment uses to the vocabulary of its context, which need not have them all: what the original
+/// has, its copy may have.
+pub(super) fn add_words_of(view: &View, known: &mut ContextMetadata) {
+    let add = |known: &mut Vec<String>, word: &str| {
+        if !word.is_empty() && !known.iter().any(|other| other == word) {
+            known.push(word.to_owned());
+        }
+    };
+    view.conditions.iter().for_each(|condition| add(&mut known.conditions, &condition.condition_code));
+    for point in &view.decision_points {
+        add(&mut known.sites, &point.site);
+        add(&mut known.targets, point.target.as_deref().unwrap_or_default());
+    }
+    let lists = Side::BOTH.into_iter().flat_map(|side| view.lists(side));
+    let of_lists = lists.flat_map(|list| &list.groups).map(|(kind, _)| kind);
+    view.group.iter().chain(of_lists).for_each(|kind| add(&mut known.group_types, kind));
 }
 
 /// Returns a note on the parts of an experiment that a copy with these parameters does not have; `None` if it has all.
@@ -444,6 +463,14 @@ mod tests {
             Map::from_iter([("context".to_owned(), json!("mathstream")), ("weights".to_owned(), json!("50/50"))]);
         assert_eq!(conditions_alone(&view(), &given).get("context"), None);
         assert_eq!(conditions_alone(&view(), &given)["conditions"][0], json!({ "code": "control" }));
+    }
+
+    #[test]
+    fn what_the_original_has_its_copy_may_have() {
+        let mut known = ContextMetadata { conditions: vec!["control".to_owned()], ..ContextMetadata::default() };
+        add_words_of(&view(), &mut known);
+        assert_eq!(known.conditions, ["control", "variant"]);
+        assert_eq!((known.sites, known.targets), (vec!["SelectSection".to_owned()], vec!["area_model".to_owned()]));
     }
 
     #[test]

@@ -149,7 +149,11 @@ impl CreateExperiment {
         if let Some(algorithm) = non_blank(asked.algorithm.as_ref()).filter(|words| refusals::is_adaptive(words)) {
             return Err(access::refused(ErrorKind::Validation, refusals::algorithm(algorithm)));
         }
-        let contexts = self.0.context_metadata().await.map_err(access::unavailable)?;
+        let mut contexts = self.0.context_metadata().await.map_err(access::unavailable)?;
+        if let Some((view, known)) = original.as_ref().and_then(|view| Some((view, contexts.get_mut(view.context())?)))
+        {
+            copy::add_words_of(view, known);
+        }
         let mut defaults = Vec::new();
         let wanted = asked.context.as_ref().and_then(|context| context.all().into_iter().next());
         let context = match non_blank(wanted.as_ref()) {
