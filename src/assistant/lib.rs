@@ -55,4 +55,6 @@ mod tools;
 mod turn;
 mod view;
 
-pub use countersign_understanding::{StopRequest, drops_any, forbidden_change, says_forget, stop_request, withdraws};
+pub use countersign_understanding::{
+    StopRequest, declines, drops_any, forbidden_change, refuses, says_forget, says_undo, stop_request, withdraws,
+};

@@ -5,7 +5,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use countersign_capabilities::{Registry, moment};
-use countersign_core::{clock::Timestamp, ids::UserId};
+use countersign_core::{clock::Timestamp, ids::UserId, reply::Fact};
 use countersign_graph::{action::ActionRecord, node::Context};
 use countersign_model::{Purpose, Request, ToolChoice, ToolSpec};
 use countersign_understanding::situation::{Draft, OpenCard, RecentChange, Situation};
@@ -20,6 +20,9 @@ use super::{
 
 /// The number of recent changes that a model is shown.
 const RECENT_CHANGES: usize = 4;
+/// The number of lines of an open card, and the length of a line, that a model is shown.
+const MAX_CARD_LINES: usize = 8;
+const MAX_CARD_LINE: usize = 160;
 /// The maximum size of a result in the situation, in bytes of JSON.
 const MAX_RESULT_BYTES: usize = 6_000;
 
@@ -128,11 +131,19 @@ pub(super) fn card_to_correct<'a>(action: &str, open: &'a [ActionRecord]) -> Opt
 }
 
 fn open_card(open: &ActionRecord) -> OpenCard {
+    let fact = |fact: &Fact| {
+        let before = fact.before.as_ref().map(|before| format!("{} → ", before.words())).unwrap_or_default();
+        shorten(&format!("{}: {before}{}", fact.label, fact.after.words()), MAX_CARD_LINE)
+    };
+    let remarks = open.card.warnings.iter().chain(&open.card.notes);
     OpenCard {
+        facts: open.card.facts.iter().take(MAX_CARD_LINES).map(fact).collect(),
+        warnings: remarks.take(MAX_CARD_LINES).map(|text| shorten(&text.words(), MAX_CARD_LINE)).collect(),
+        irreversible: open.card.irreversible,
         title: shorten(&open.card.title, 120),
         approve: open.card.approve.clone(),
         reject: open.card.reject.clone(),
-        typed: open.policy.typed,
+        typed: open.takes_typed_yes(),
     }
 }
 

@@ -18,6 +18,28 @@ static NEVER_MIND: PhraseList = PhraseList::new(
     scrap that|scrap it|actually forget it|nvm|not now|don't bother",
 );
 
+/// Phrases that refuse what was shown or asked last.
+static REFUSAL: PhraseList = PhraseList::new(
+    "no|nope|nah|nay|naw|no no|no no no|no way|no thanks|no thank you|no please|please no|absolutely not|certainly not|\
+    of course not|don't|dont|not|please don't|us not|let us not|let's not|lets not|leave it be|hold off|\
+    hold off on that|hold off on it|not so fast|abort it|abort that|scrap|veto|veto it",
+);
+
+/// The beginnings of a message that refuses, and possibly says what to do instead.
+const REFUSES: &str = "no|nope|nah|nay|naw|don't|dont|not|never|us not|let's not|lets not|hold off|rather not|\
+    better not|i'd rather not|i would rather not|i don't want|i dont want|we don't want|i no longer want|\
+    forget it|forget that|drop it|drop that|scrap it|scrap that|leave it|wrong";
+
+/// Phrases that begin like a refusal, and are none.
+const REFUSES_NOT: &str =
+    "no problem|no worries|no rush|no hurry|no idea|no doubt|no wonder|not bad|not sure|never mind that";
+
+/// Phrases that ask to undo what was done or shown last.
+static UNDO: PhraseList = PhraseList::new(
+    "undo|undo it|undo that|undo this|undo that please|revert it|revert that|revert this|undo my request|\
+    undo that request|undo the last one|undo that one",
+);
+
 /// Phrases that drop a request, but may also mean to cancel the last subject of the thread.
 static CANCEL: PhraseList = PhraseList::new("cancel|cancel that|cancel it|cancel this");
 
@@ -89,6 +111,43 @@ pub fn drops_any(said: &str) -> bool {
     !said.trim_end().ends_with('?') && (NEVER_MIND.contains(&lower(rest)) || is_repeated_cancellation(rest))
 }
 
+/// Returns true if a message as a whole refuses what was shown last: “no”, “actually no”, “hm, no thanks”.
+pub fn refuses(said: &str) -> bool {
+    let all = words::words(said);
+    let plain = words::strip_politeness(&all);
+    let is_whole = |words: &[Word]| REFUSAL.contains(&lower(words));
+    let is_plain = !said.trim_end().ends_with('?') && !all.iter().any(|word| word.quoted);
+    is_plain && (is_whole(plain) || is_whole(without_hesitation(plain).1))
+}
+
+/// Returns true if a message as a whole asks to undo what was done or shown last: “undo that”.
+pub fn says_undo(said: &str) -> bool {
+    let all = words::words(said);
+    let (_, rest) = without_hesitation(words::strip_politeness(&all));
+    !is_mere_question(said, &all) && !all.iter().any(|word| word.quoted) && UNDO.contains(&lower(rest))
+}
+
+/// Returns true if a person would take a message for “no”: it refuses, drops, stops or postpones something, or begins
+/// so, as “no, 60/40” does. In doubt it is one, since all that follows is that a card needs a press of its button.
+pub fn declines(said: &str) -> bool {
+    let all = words::words(said);
+    if is_mere_question(said, &all) {
+        return false;
+    }
+    let whole = words::strip_politeness(&all);
+    let rest = without_hesitation(whole).1;
+    let is_one = |words: &[Word]| {
+        let plain = lower(words);
+        after(words, REFUSES).is_some()
+            || [&REFUSAL, &NEVER_MIND, &CANCEL, &WITHDRAW, &STOP, &UNDO].iter().any(|list| list.contains(&plain))
+            || talk::is_postponement(&plain)
+            || talk::is_thumb_down(&plain)
+    };
+    let begins_otherwise = after(whole, REFUSES_NOT).is_some();
+    !begins_otherwise
+        && (is_one(whole) || is_one(rest) || is_repeated_cancellation(rest) || stop_request_in(&all).is_some())
+}
+
 /// Returns true if a message as a whole ends the questions about a change: “stop that”, “no
 /// thanks”, “wait, cancel everything”.
 pub fn ends_draft(said: &str) -> bool {
@@ -119,6 +178,9 @@ fn forbidden_change_in(said: &str, plain: &[Word]) -> Option<ForbiddenChange> {
         return None;
     }
     let (verb, about) = after(plain, "don't|dont|not|never")?.split_first()?;
+    if about.iter().any(|word| word.is(",") || word.is("but")) {
+        return None; // “don't pause it, stop it” asks for something
+    }
     let about = skip(about, "the");
     let name = match lower(about).as_str() {
         "" | "it" | "that" | "this" | "that one" | "this one" => None,
@@ -161,7 +223,7 @@ pub(crate) fn cancellation(words: &[Word], situation: &Situation) -> Option<Inte
     let cancels = CANCEL.contains(&plain);
     let withdraws = WITHDRAW.contains(&plain) || hesitates && STOP.contains(&plain);
     let stops = stop_request_in(words) == Some(StopRequest::Everything);
-    let drops_draft = cancels || withdraws || stops || ENDS_DRAFT.contains(&whole);
+    let drops_draft = cancels || withdraws || stops || ENDS_DRAFT.contains(&whole) || REFUSAL.contains(&plain);
     let drop_or_explain_cards = || match situation.open_cards.as_slice() {
         [] => UserRequest::Drop,
         _ => UserRequest::Talk(Talk::CardWaits),
@@ -206,6 +268,73 @@ fn is_repeated_cancellation(words: &[Word]) -> bool {
     parts.len() > 1 && parts.into_iter().all(cancels)
 }
 
+/// Reads a question about the change on an open card: “does that delete the data too?”, “what happens if I approve it?”.
+pub(crate) fn about_card(words: &[Word], situation: &Situation) -> Option<Interpretation> {
+    const ASKS: &str = "does it|does that|does this|does the card|does this card|will it|will that|will this|would it|would that|\
+        would this|is it going to|is that going to|is this going to|could it|could that|do they|will they|can it|can that|\
+        can this|do we|will we|do i|will i|what does it|what does that|what does this|what will it|what will that|\
+        what would it|what would that|what else does it|what else does that|is it|is that|is this|are they|what happens|\
+        what will happen|what would happen|it|that|this";
+    const VERBS: &[&str] = &[
+        "delete",
+        "deletes",
+        "deleted",
+        "remove",
+        "removed",
+        "erase",
+        "erased",
+        "lose",
+        "lost",
+        "keep",
+        "kept",
+        "wipe",
+        "affect",
+        "affected",
+        "change",
+        "changed",
+        "touch",
+        "alter",
+        "modify",
+        "overwrite",
+        "reset",
+        "notify",
+        "email",
+        "tell",
+        "send",
+        "undo",
+        "undone",
+        "revert",
+        "reversed",
+        "reversible",
+        "irreversible",
+        "permanent",
+        "final",
+        "do",
+        "happens",
+        "happen",
+        "end",
+        "stop",
+        "cost",
+        "enroll",
+        "enrolled",
+        "assign",
+        "include",
+        "dangerous",
+        "safe",
+        "risky",
+    ];
+    if situation.open_cards.is_empty() || situation.draft.is_some() {
+        return None;
+    }
+    // “Can it be undone?” has lost its “can” as politeness.
+    let rest = after(words, ASKS)?;
+    let names_thing = words.iter().any(|word| word.quoted);
+    let asks = situation.said.trim_end().ends_with('?') || after(words, "what").is_some();
+    let is_about_effect = after(words, "what happens|what will happen|what would happen").is_some()
+        || rest.iter().take(5).any(|word| word.any(VERBS));
+    (asks && !names_thing && is_about_effect).then(|| UserRequest::Talk(Talk::AboutCard).into())
+}
+
 /// Reads one of the answers that were offered.
 pub(crate) fn offered_answer(book: &Book, words: &[Word], situation: &Situation) -> Option<Interpretation> {
     let draft = situation.draft.as_ref()?;
@@ -228,6 +357,9 @@ pub(crate) fn unclear_correction(words: &[Word], situation: &Situation) -> Optio
 /// Reads “undo” and “try again”, with or without the change that is meant.
 pub(crate) fn undo_or_retry(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     if let Some(which) = after(words, "undo|revert|take back|put back|roll back|rollback") {
+        if let (true, [_, ..]) = (points(which), situation.open_cards.as_slice()) {
+            return Some(card_or_change(situation));
+        }
         return Some(follow_up_of_recent(which, situation, |change| change.undo.as_ref(), Talk::NothingToUndo));
     }
     let which = match words {
@@ -237,6 +369,28 @@ pub(crate) fn undo_or_retry(words: &[Word], situation: &Situation) -> Option<Int
     Some(follow_up_of_recent(which, situation, |change| change.again.as_ref(), Talk::NothingToRepeat))
 }
 
+/// Returns true if these words name no change: “that”, “the last one”.
+fn points(which: &[Word]) -> bool {
+    const POINTING: &[&str] =
+        &["", "that", "it", "this", "the last change", "the change", "last", "that change", "the last one"];
+    POINTING.contains(&lower(which).as_str())
+}
+
+/// Asks whether “undo that” is about an open card or about a change that was made. Without such a change, only the card
+/// can be meant, about which people decide.
+fn card_or_change(situation: &Situation) -> Interpretation {
+    let made = situation.recent_changes.iter().rev().find(|change| change.undo.is_some());
+    let (Some(made), [.., newest]) = (made, situation.open_cards.as_slice()) else {
+        return UserRequest::Talk(Talk::CardWaits).into();
+    };
+    let question = format!(
+        "There's an open card ({}) and a change that was made earlier ({}). Which one should I undo?",
+        newest.title.trim_end_matches('?'),
+        made.what.trim_end_matches('.')
+    );
+    Interpretation::unclear(question, vec!["withdraw the card".to_owned(), format!("undo {}", made.what)])
+}
+
 /// Returns the follow-up of the newest recent change that has one, or of the change that is named.
 fn follow_up_of_recent(
     which: &[Word],
@@ -244,15 +398,110 @@ fn follow_up_of_recent(
     follow_up: impl Fn(&RecentChange) -> Option<&Draft>,
     nothing: Talk,
 ) -> Interpretation {
-    const POINTING: &[&str] =
-        &["", "that", "it", "this", "the last change", "the change", "last", "that change", "the last one"];
     let wanted = lower(which);
     let plain = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
-    let fits =
-        |change: &RecentChange| POINTING.contains(&wanted.as_str()) || plain(&change.what).contains(&plain(&wanted));
+    let fits = |change: &RecentChange| points(which) || plain(&change.what).contains(&plain(&wanted));
     let found = situation.recent_changes.iter().rev().filter(|change| fits(change)).find_map(follow_up);
     match found {
         Some(draft) => UserRequest::change(&draft.action, draft.params.clone()).into(),
         None => UserRequest::Talk(nothing).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_person_takes_for_no_is_one() {
+        for said in [
+            "no",
+            "No!",
+            "nope",
+            "nah",
+            "actually no",
+            "hm, no",
+            "no no",
+            "no, actually",
+            "no thanks",
+            "no way",
+            "no, 70/30",
+            "no, at 9:00",
+            "don't",
+            "please don’t",
+            "do not do it",
+            "don't start it",
+            "let's not",
+            "let us not do that",
+            "rather not",
+            "I'd rather not",
+            "not yet",
+            "not now, please",
+            "no, not yet",
+            "later",
+            "wait",
+            "hold on",
+            "hold off on that",
+            "stop",
+            "stop it",
+            "wait, stop",
+            "cancel",
+            "cancel that",
+            "can you cancel that?",
+            "never mind",
+            "nvm",
+            "forget it",
+            "forget it, we will do that tomorrow",
+            "drop it",
+            "scrap that",
+            "withdraw it",
+            "I changed my mind",
+            "undo",
+            "undo that",
+            "I don't want that",
+            "wrong one",
+            "nvm, scrap that",
+            "👎",
+        ] {
+            assert!(declines(said), "{said}");
+        }
+        for said in [
+            "yes",
+            "ok, go ahead",
+            "start Math Hints",
+            "stop Math Hints",
+            "cancel Math Hints",
+            "no problem",
+            "no worries, go ahead",
+            "not sure",
+            "who said no?",
+            "should we not do it?",
+            "why not?",
+            "now",
+            "make it 50",
+            "show it again",
+            "nobody objects",
+            "note that it is running",
+            "",
+        ] {
+            assert!(!declines(said), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_a_whole_message() {
+        for said in ["no", "Nah.", "actually, no", "hm, no thanks", "please don't", "let's not", "no no no"] {
+            assert!(refuses(said), "{said}");
+        }
+        for said in ["no, at 9:00", "no, use mathstream", "no?", "don't start Math Hints", "“no”", "not Math Hints"]
+        {
+            assert!(!refuses(said), "{said}");
+        }
+        for said in ["undo", "undo that", "please undo it", "wait, undo that", "can you undo that?"] {
+            assert!(says_undo(said), "{said}");
+        }
+        for said in ["undo “that”", "undo the rename", "can it be undone?", "can I undo that?"] {
+            assert!(!says_undo(said), "{said}");
+        }
     }
 }

@@ -47,6 +47,7 @@ mod memory;
 mod own_terms;
 mod phrase_list;
 pub mod phrases;
+mod quotations;
 mod references;
 pub mod situation;
 pub mod slots;
@@ -65,8 +66,8 @@ use serde_json::{Map, Value};
 
 pub use self::{
     answers::{
-        ForbiddenChange, drops_any, ends_draft, forbidden_change, is_cancellation, is_retraction, says_forget,
-        withdraws,
+        ForbiddenChange, declines, drops_any, ends_draft, forbidden_change, is_cancellation, is_retraction, refuses,
+        says_forget, says_undo, withdraws,
     },
     calls::Hint,
     left_out::left_out,
@@ -218,7 +219,13 @@ impl Book {
             UserRequest::Talk(Talk::Greeting | Talk::Thanks | Talk::NothingAsked) => Meaning::Chat,
             UserRequest::Talk(Talk::CardWaits | Talk::NothingDone(_)) => Meaning::Agreement,
             UserRequest::Talk(
-                Talk::Help | Talk::Pending | Talk::Approval | Talk::Why | Talk::NothingToUndo | Talk::NothingToRepeat,
+                Talk::Help
+                | Talk::Pending
+                | Talk::Approval
+                | Talk::Why
+                | Talk::AboutCard
+                | Talk::NothingToUndo
+                | Talk::NothingToRepeat,
             ) => Meaning::Request,
             UserRequest::Talk(Talk::Remark) | UserRequest::Unclear { .. } => Meaning::Nothing,
         }

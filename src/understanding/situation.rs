@@ -238,8 +238,17 @@ pub struct OpenCard {
     pub approve: String,
     /// The label of the button that rejects.
     pub reject: String,
-    /// True if a plain “yes” in the thread also approves it, as long as no other card is open.
+    /// True if a plain “yes” in the thread also approves it, as long as no other card is open and nobody has said no.
     pub typed: bool,
+    /// The lines of the card, such as `Status: inactive → running`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<String>,
+    /// The warnings and notes on the card.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// True if the change cannot be undone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub irreversible: bool,
 }
 
 /// A change that was made or attempted.

@@ -108,6 +108,7 @@ pub(super) fn reply_to(book: &Book, talk: Talk, situation: &Situation) -> (Strin
             (said.trim_end().to_owned(), Vec::new())
         }
         Talk::Remark => ("OK. Nothing was changed.".to_owned(), Vec::new()),
+        Talk::AboutCard => (about_card(situation), Vec::new()),
         Talk::CardWaits => (format!("That isn't a decision yet. {}", how_to_decide(&situation.open_cards)), Vec::new()),
     }
 }
@@ -123,6 +124,11 @@ fn help(book: &Book) -> String {
         "I look things up{on} and prepare changes. Nothing is changed until someone approves the card I post.\n\n{}",
         parts.join("\n\n")
     )
+}
+
+/// Returns true if the words are a sign that refuses.
+pub(super) fn is_thumb_down(plain: &str) -> bool {
+    ["👎", ":-1", ":thumbsdown", "❌", "🚫", "🛑", "✋"].iter().any(|sign| plain.starts_with(sign))
 }
 
 /// Returns true if the words postpone a decision.
@@ -155,7 +161,7 @@ pub(super) fn lost(book: &Book) -> String {
 fn how_to_decide(open: &[OpenCard]) -> String {
     match open {
         [] => String::new(),
-        [OpenCard { title, approve, reject, typed }] => {
+        [OpenCard { title, approve, reject, typed, .. }] => {
             let typing = match typed {
                 true => ", or type just “yes” or “no” in this thread.",
                 false => ". A typed yes isn't enough for this one.",
@@ -193,6 +199,34 @@ fn why(situation: &Situation) -> String {
         }
     }
 }
+
+/// Answers a question about the change on the newest open card from what the card says.
+fn about_card(situation: &Situation) -> String {
+    let Some(card) = situation.open_cards.last() else { return why(situation) };
+    let said = super::words::words(&situation.said);
+    let asked: Vec<&str> = said.iter().map(|word| word.lower.as_str()).filter(|word| word.len() > 3).collect();
+    let lines = || card.facts.iter().chain(&card.warnings).chain([&card.title]);
+    let mentions = |line: &String| {
+        let line = line.to_lowercase();
+        asked.iter().any(|word| !ABOUT_A_CARD.contains(word) && line.contains(word.strip_suffix('e').unwrap_or(word)))
+    };
+    let first = match lines().any(mentions) {
+        true => format!("This is all that the card {} changes:", card.title),
+        false => format!("The card {} doesn't say so, and it changes only what it says:", card.title),
+    };
+    let listed = lines().take(card.facts.len() + card.warnings.len()).map(|line| format!("• {line}"));
+    let undone = match card.irreversible {
+        true => "It can't be undone.",
+        false => "It can be undone afterward.",
+    };
+    format!("{first}\n{}\n{undone}", listed.collect::<Vec<_>>().join("\n"))
+}
+
+/// Words in questions about a card that say nothing about it.
+const ABOUT_A_CARD: &[&str] = &[
+    "does", "will", "would", "could", "that", "this", "card", "change", "also", "with", "what", "happen", "when",
+    "then",
+];
 
 fn pending(situation: &Situation) -> String {
     let mut waiting: Vec<String> = situation.open_cards.iter().map(|card| format!("• {}", card.title)).collect();

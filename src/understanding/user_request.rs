@@ -68,6 +68,8 @@ pub enum Talk {
     NothingAsked,
     /// A statement that asks for nothing: “we stopped it last week”, “brb lunch”.
     Remark,
+    /// “Does that delete the data too?” while a card is open.
+    AboutCard,
     /// “Ok” while a card is open, which does not decide it.
     CardWaits,
     /// “Don't start it”, with the past participle for the change that was not made: `started`.

@@ -102,7 +102,7 @@ pub struct Reason {
     pub reason: String,
 }
 
-/// A typed yes, no or never mind.
+/// A typed yes, no or never mind, or words that decline in another way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TypedAnswer {
     /// The thread in which it was typed.
@@ -113,9 +113,10 @@ pub struct TypedAnswer {
     pub text: String,
     /// Slack's timestamp of the message.
     pub ts: MessageTs,
-    /// The meaning: approve, reject or withdraw.
-    #[serde(rename = "means")]
-    pub meaning: CardButton,
+    /// The meaning: approve, reject or withdraw; `None` for a message that is no answer, but that a person would take
+    /// for “no”.
+    #[serde(rename = "means", default, skip_serializing_if = "Option::is_none")]
+    pub meaning: Option<CardButton>,
     /// True if it was addressed to the bot.
     pub addressed: bool,
 }

@@ -4,7 +4,7 @@
 //! message for the assistant, not a decision. A no may be followed by its reason ([`reason_of`]). A
 //! request can be withdrawn in more ways ([`withdraws`]), since that makes no change.
 
-use countersign_assistant::{forbidden_change, withdraws};
+use countersign_assistant::{forbidden_change, refuses, says_undo, withdraws};
 use countersign_core::ids::MessageTs;
 use countersign_graph::{action::ActionRecord, store::Posted};
 
@@ -88,9 +88,9 @@ pub fn parse(text: &str) -> Option<CardButton> {
         Some(CardButton::Approve)
     } else if NO.contains(&words.as_str()) {
         Some(CardButton::Reject)
-    } else if withdraws(text) {
+    } else if withdraws(text) || says_undo(text) {
         Some(CardButton::Withdraw)
-    } else if reason_of(text).is_some() {
+    } else if refuses(text) || reason_of(text).is_some() {
         Some(CardButton::Reject)
     } else {
         None
@@ -286,6 +286,8 @@ mod tests {
             "<@U0BOT> cancel the card please",
             "no, don't start it",
             "actually don't delete Math Hints",
+            "undo that",
+            "please undo it",
         ] {
             assert_eq!(parse(message), Some(CardButton::Withdraw), "{message}");
         }
@@ -398,7 +400,10 @@ mod tests {
         ] {
             assert_eq!(parse(message), Some(CardButton::Approve), "{message}");
         }
-        assert_eq!(parse("don’t"), Some(CardButton::Reject));
+        for message in ["don’t", "actually no", "nah", "hm, no thanks", "please don't", "let's not"] {
+            let meaning = parse(message);
+            assert!(matches!(meaning, Some(CardButton::Reject | CardButton::Withdraw)), "{message}: {meaning:?}");
+        }
         assert_eq!(parse("Never mind."), Some(CardButton::Withdraw));
         for message in [
             "cancel Math Hints",

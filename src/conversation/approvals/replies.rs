@@ -219,6 +219,19 @@ pub fn use_the_button(record: &ActionRecord) -> Reply {
     )
 }
 
+/// Returns the reply to a typed yes after somebody said no, and the card stayed open.
+pub fn after_a_no(record: &ActionRecord) -> Reply {
+    Reply::text(
+        Text::from("Someone said no here while the card ")
+            .bold(record.card.title.clone())
+            .plain(" was open, so a typed yes isn't enough. Press ")
+            .bold(&*record.card.approve)
+            .plain(" or ")
+            .bold(&*record.card.reject)
+            .plain(" on the card."),
+    )
+}
+
 /// Returns the reply to a typed yes or no that follows another person's message, and may be an
 /// answer to that.
 pub fn not_taken(record: &ActionRecord) -> Reply {

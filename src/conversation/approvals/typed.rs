@@ -1,6 +1,6 @@
 //! Handles typed answers: the ones that count for a card, and the replies to the others.
 
-use countersign_assistant::{drops_any, says_forget};
+use countersign_assistant::{drops_any, says_forget, says_undo};
 use countersign_core::ids::CommitId;
 use countersign_graph::{
     action::{ActionRecord, Status},
@@ -17,34 +17,77 @@ use super::{
     inbox::{Approvals, InboxAnswer},
     people::Right,
     policy, replies,
+    withdraw::{leave_to_buttons, open_cards},
 };
 use crate::record::undelivered::slot_of_notice;
 
 impl Approvals {
     /// Handles a typed yes, no or “never mind”. If a question is open, a no answers the question,
     /// which was asked last. A no with a reason counts only for a single card. “Never mind”
-    /// withdraws the card of the person who requested it, if they have exactly one. All other
-    /// messages are passed to the assistant.
+    /// withdraws the card of the person who requested it, if they have exactly one, and so does “undo
+    /// that”, unless something was changed after the card. All other messages are passed to the assistant.
+    ///
+    /// After a no that leaves a card open, only its buttons decide: a later “yes” may be meant for anything.
     pub async fn on_typed(&self, typed: &TypedAnswer, seq: Seq) -> Result<InboxAnswer, Error> {
         let saved = self.store.load(&typed.thread).await?;
         if !typed.addressed && saved.is_none() {
             return Ok(InboxAnswer::NoAnswer); // two people talk about something else
         }
         let before = self.memories.read(saved);
-        let is_drafting = before.as_ref().is_some_and(|before| before.is_drafting); // a no then drops the draft
-        let is_choosing = before.as_ref().is_some_and(|before| before.is_choosing); // a yes then answers the choice
+        let open = open_cards(&*self.store, &typed.thread).await?;
+        let says_no = self.says_no(typed, &open, before.as_ref()).await?;
+        let answer = match typed.meaning {
+            None => None,
+            Some(meaning) => self.decision_of(typed, meaning, &open, before.as_ref(), seq).await?,
+        };
+        match answer {
+            None => self.pass_on(typed, says_no, seq).await,
+            Some(counted @ InboxAnswer::Counted(_)) => Ok(counted),
+            Some(answer) => {
+                if says_no {
+                    leave_to_buttons(&*self.store, &typed.thread).await?;
+                }
+                Ok(answer)
+            }
+        }
+    }
+
+    /// Returns true if a message says no to the open cards of its thread: to the bot, or in the words of the person who
+    /// asked for one of them. “No” in the talk of other people is not meant for a card.
+    async fn says_no(
+        &self,
+        typed: &TypedAnswer,
+        open: &[ActionRecord],
+        before: Option<&Memory>,
+    ) -> Result<bool, Error> {
+        let Some(first) = open.first().filter(|_| typed.meaning != Some(CardButton::Approve)) else { return Ok(false) };
+        let is_of_requester = typed.meaning.is_some() && open.iter().any(|record| record.is_request_of(&typed.by));
+        let is_meant = typed.addressed || is_of_requester || self.answers_bot(typed, first, before).await?;
+        Ok(is_meant && self.people.may(&typed.by, Right::Participate).await.is_ok())
+    }
+
+    /// Makes the decision that a typed answer means, or returns the reply to it; `None` if the message is for the
+    /// assistant.
+    async fn decision_of(
+        &self,
+        typed: &TypedAnswer,
+        meaning: CardButton,
+        open: &[ActionRecord],
+        before: Option<&Memory>,
+        seq: Seq,
+    ) -> Result<Option<InboxAnswer>, Error> {
+        let is_drafting = before.is_some_and(|before| before.is_drafting); // a no then drops the draft
+        let is_choosing = before.is_some_and(|before| before.is_choosing); // a yes then answers the choice
         let means_answer = |before: &Memory| before.takes_forget && before.works_for.as_ref() == Some(&typed.by);
-        if before.as_ref().is_some_and(means_answer) && says_forget(&typed.text) {
-            return self.pass_on(typed, seq).await; // “forget it” is about the last answer, and about no card
+        if before.is_some_and(means_answer) && says_forget(&typed.text) {
+            return Ok(None); // “forget it” is about the last answer, and about no card
         }
-        let filter = ActionFilter { thread: Some(typed.thread.clone()), statuses: vec![Status::Pending], limit: 20 };
-        let open = self.store.actions(&filter).await?;
-        let verb = consent::verb_of(&typed.text).filter(|_| typed.meaning == CardButton::Approve);
+        let verb = consent::verb_of(&typed.text).filter(|_| meaning == CardButton::Approve);
         if verb.is_some_and(|verb| !open.iter().all(|record| consent::says_verb(record, verb))) {
-            return self.pass_on(typed, seq).await; // the button of this card says something else
+            return Ok(None); // the button of this card says something else
         }
-        if let Some(reason) = consent::reason_of(&typed.text).filter(|_| typed.meaning == CardButton::Reject) {
-            return self.on_typed_reason(typed, reason, &open, before.as_ref(), seq).await;
+        if let Some(reason) = consent::reason_of(&typed.text).filter(|_| meaning == CardButton::Reject) {
+            return self.on_typed_reason(typed, reason, open, before, seq).await;
         }
         let drops_question = is_drafting || is_choosing && drops_any(&typed.text); // which was asked last
         let is_theirs = |record: &&ActionRecord| {
@@ -52,41 +95,60 @@ impl Approvals {
         };
         let mut own = open.iter().filter(is_theirs);
         let only = own.next().filter(|_| own.next().is_none());
-        let record = match open.as_slice() {
-            [] => return self.pass_on(typed, seq).await,
-            _ if let (CardButton::Withdraw, Some(only)) = (typed.meaning, only) => only.clone(),
-            _ if typed.meaning == CardButton::Withdraw => return self.pass_on(typed, seq).await,
-            _ if typed.meaning == CardButton::Reject && is_drafting => return self.pass_on(typed, seq).await,
-            _ if typed.meaning == CardButton::Approve && is_choosing => return self.pass_on(typed, seq).await,
+        let record = match open {
+            [] => return Ok(None),
+            _ if meaning == CardButton::Withdraw => match only {
+                Some(only) if !(says_undo(&typed.text) && self.is_changed_since(only).await?) => only.clone(),
+                _ => return Ok(None),
+            },
+            _ if meaning == CardButton::Reject && is_drafting => return Ok(None),
+            _ if meaning == CardButton::Approve && is_choosing => return Ok(None),
             [one] => one.clone(),
-            [first, ..] if !self.answers_bot(typed, first, before.as_ref()).await? => return Ok(InboxAnswer::NoAnswer),
-            several => return Ok(InboxAnswer::Refused(replies::which_card(several))),
+            [first, ..] if !self.answers_bot(typed, first, before).await? => return Ok(Some(InboxAnswer::NoAnswer)),
+            several => return Ok(Some(InboxAnswer::Refused(replies::which_card(several)))),
         };
-        if typed.meaning != CardButton::Withdraw && !self.answers_bot(typed, &record, before.as_ref()).await? {
-            return self.refuse_unaddressed(typed, &record).await;
+        if meaning != CardButton::Withdraw && !self.answers_bot(typed, &record, before).await? {
+            return self.refuse_unaddressed(typed, &record).await.map(Some);
         }
-        let unseen = match typed.meaning {
+        let unseen = match meaning {
             CardButton::Approve => self.unseen_reason(typed, &record).await?,
             _ => None,
         };
-        if typed.meaning == CardButton::Approve && !record.policy.typed && unseen != Some(UnseenReason::NotShown) {
-            if let Err(denial) = self.people.may(&typed.by, Right::Decide).await {
-                self.record_refusal(&record, &typed.by, denial.word()).await?;
-                return Ok(InboxAnswer::Refused(denial.may_not_decide()));
-            }
-            let person = self.person(&record, &typed.by, true).await;
-            if let Err(denial) = policy::may_approve(&record, &typed.by, &person) {
-                self.record_refusal(&record, &typed.by, denial.word()).await?;
-                return Ok(InboxAnswer::Refused(replies::denied(&record, &typed.by, true, denial)));
-            }
-            self.record_refusal(&record, &typed.by, "typed").await?;
-            return Ok(InboxAnswer::Refused(replies::use_the_button(&record)));
+        if meaning == CardButton::Approve && unseen != Some(UnseenReason::NotShown) && !record.takes_typed_yes() {
+            return self.refuse_typed(typed, &record).await.map(Some);
         }
         if let Some(unseen) = unseen {
             self.record_refusal(&record, &typed.by, unseen.word()).await?;
-            return Ok(InboxAnswer::Refused(replies::not_seen(&record, unseen)));
+            return Ok(Some(InboxAnswer::Refused(replies::not_seen(&record, unseen))));
         }
-        self.decide_typed(typed, record, seq).await
+        self.decide_typed(typed, meaning, record, seq).await.map(Some)
+    }
+
+    /// Returns true if a change of this thread was approved after the request for this one.
+    async fn is_changed_since(&self, open: &ActionRecord) -> Result<bool, Error> {
+        let statuses = vec![Status::Approved, Status::Intent, Status::Done, Status::Unknown];
+        let filter = ActionFilter { thread: Some(open.thread.clone()), statuses, limit: 20 };
+        let decided_at = |record: &ActionRecord| record.decisions.last().map(|decision| decision.at);
+        Ok(self.store.actions(&filter).await?.iter().filter_map(decided_at).any(|at| at > open.requested_at))
+    }
+
+    /// Refuses a typed yes to a card that only its buttons decide.
+    async fn refuse_typed(&self, typed: &TypedAnswer, record: &ActionRecord) -> Result<InboxAnswer, Error> {
+        if let Err(denial) = self.people.may(&typed.by, Right::Decide).await {
+            self.record_refusal(record, &typed.by, denial.word()).await?;
+            return Ok(InboxAnswer::Refused(denial.may_not_decide()));
+        }
+        let person = self.person(record, &typed.by, true).await;
+        if let Err(denial) = policy::may_approve(record, &typed.by, &person) {
+            self.record_refusal(record, &typed.by, denial.word()).await?;
+            return Ok(InboxAnswer::Refused(replies::denied(record, &typed.by, true, denial)));
+        }
+        let (why, reply) = match record.policy.typed {
+            true => ("no was said before", replies::after_a_no(record)),
+            false => ("typed", replies::use_the_button(record)),
+        };
+        self.record_refusal(record, &typed.by, why).await?;
+        Ok(InboxAnswer::Refused(reply))
     }
 
     /// Handles a typed no that says why. It counts for the only open card if the person may reject
@@ -98,17 +160,17 @@ impl Approvals {
         open: &[ActionRecord],
         before: Option<&Memory>,
         seq: Seq,
-    ) -> Result<InboxAnswer, Error> {
-        let [record] = open else { return self.pass_on(typed, seq).await };
+    ) -> Result<Option<InboxAnswer>, Error> {
+        let [record] = open else { return Ok(None) };
         let is_drafting = before.is_some_and(|before| before.is_drafting);
         let person = self.person(record, &typed.by, true).await;
         if is_drafting
             || policy::may_reject(record, &typed.by, &person).is_err()
             || !self.answers_bot(typed, record, before).await?
         {
-            return self.pass_on(typed, seq).await;
+            return Ok(None);
         }
-        let answer = self.decide_typed(typed, record.clone(), seq).await?;
+        let answer = self.decide_typed(typed, CardButton::Reject, record.clone(), seq).await?;
         if matches!(answer, InboxAnswer::Counted(_)) && record.is_judged_by(&typed.by) {
             let explained = Reason { approval: record.approval.clone(), by: typed.by.clone(), reason };
             if let Err(error) = self.on_reason(&explained, seq).await {
@@ -120,19 +182,23 @@ impl Approvals {
                 );
             }
         }
-        Ok(answer)
+        Ok(Some(answer))
     }
 
     /// Makes the decision of a typed answer.
     async fn decide_typed(
         &self,
         typed: &TypedAnswer,
+        meaning: CardButton,
         mut record: ActionRecord,
         seq: Seq,
     ) -> Result<InboxAnswer, Error> {
         let how = DecisionMethod::Typed(&typed.text);
         for _ in 0..MAX_WRITE_ATTEMPTS {
-            match self.try_decide(&record, &typed.by, (typed.meaning, how), true, seq).await? {
+            if meaning == CardButton::Approve && record.status.is_open() && !record.takes_typed_yes() {
+                return self.refuse_typed(typed, &record).await; // somebody said no a moment ago
+            }
+            match self.try_decide(&record, &typed.by, (meaning, how), true, seq).await? {
                 Ok(answer) => return Ok(answer),
                 Err(current) => record = current,
             }
@@ -204,8 +270,12 @@ impl Approvals {
         Ok(false)
     }
 
-    /// Passes a message that answers no card to the assistant.
-    async fn pass_on(&self, typed: &TypedAnswer, seq: Seq) -> Result<InboxAnswer, Error> {
+    /// Passes a message that answers no card to the assistant. If it `says_no`, the cards that stay open are left to
+    /// their buttons.
+    async fn pass_on(&self, typed: &TypedAnswer, says_no: bool, seq: Seq) -> Result<InboxAnswer, Error> {
+        if says_no {
+            leave_to_buttons(&*self.store, &typed.thread).await?;
+        }
         let mut changes = Changes::new(CommitId::fresh(), typed.thread.clone());
         changes.messages.push(ThreadMessage::Said {
             by: typed.by.clone(),

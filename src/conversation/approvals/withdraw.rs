@@ -1,12 +1,19 @@
-//! Withdraws open requests: “stop” and “cancel” in a thread withdraw each of its cards.
+//! Withdraws open requests: “stop” and “cancel” in a thread withdraw each of its cards. Those that stay open after such
+//! words are left to their buttons.
 
-use countersign_core::{clock::Timestamp, ids::UserId};
+use countersign_core::{
+    clock::Timestamp,
+    ids::{CommitId, ThreadId, UserId},
+};
 use countersign_graph::{
-    action::{ActionRecord, Decision, Verdict},
-    store::{Error, Store},
+    action::{ActionRecord, Decision, Status, Verdict},
+    store::{ActionChange, ActionFilter, Changes, Error, Store},
 };
 
 use super::{MAX_WRITE_ATTEMPTS, decide::decide};
+
+/// The maximum number of open cards of a thread that are read.
+const MAX_CARDS: usize = 50;
 
 /// Withdraws an open request, if it `may` be. Returns false if not, or if it was decided before.
 ///
@@ -22,14 +29,53 @@ pub async fn withdraw(
     at: Timestamp,
     may: impl Fn(&ActionRecord) -> bool + Send,
 ) -> Result<bool, Error> {
+    change_open(store, record, move |record| {
+        let decision = Decision { by: Some(by.clone()), at, verdict: Verdict::Cancelled };
+        may(record).then(|| decide(record, decision, None, None).ok()).flatten().map(|(_, changes)| changes)
+    })
+    .await
+}
+
+/// Makes only the buttons of a thread's open cards decide from now on, because someone said no in the thread and the
+/// cards stay open. A later “yes” may be meant for anything else.
+///
+/// # Errors
+///
+/// If the store isn't answering, or other writers keep changing an action. The call can be repeated.
+pub async fn leave_to_buttons(store: &dyn Store, thread: &ThreadId) -> Result<(), Error> {
+    for record in open_cards(store, thread).await? {
+        change_open(store, &record, |record| {
+            let left = record.moved(Status::Pending).ok().filter(|_| record.takes_typed_yes())?;
+            let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
+            let record_now = ActionRecord { buttons_only: true, ..left };
+            changes.actions.push(ActionChange { expected: Some(record.revision), record: record_now });
+            Some(changes)
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+/// Returns the actions of a thread that wait for a decision, the newest first.
+///
+/// # Errors
+///
+/// If the store isn't answering.
+pub async fn open_cards(store: &dyn Store, thread: &ThreadId) -> Result<Vec<ActionRecord>, Error> {
+    let (thread, statuses) = (Some(thread.clone()), vec![Status::Pending]);
+    store.actions(&ActionFilter { thread, statuses, limit: MAX_CARDS }).await
+}
+
+/// Applies `changes` to an open request as it is now. Returns false if there are none, or if it was decided before.
+async fn change_open(
+    store: &dyn Store,
+    record: &ActionRecord,
+    changes: impl Fn(&ActionRecord) -> Option<Changes> + Send,
+) -> Result<bool, Error> {
     let mut changed = None;
     for attempt in 1.. {
         let record = changed.as_ref().unwrap_or(record);
-        if !record.status.is_open() || !may(record) {
-            break;
-        }
-        let decision = Decision { by: Some(by.clone()), at, verdict: Verdict::Cancelled };
-        let Ok((_, changes)) = decide(record, decision, None, None) else { break };
+        let Some(changes) = Some(record).filter(|record| record.status.is_open()).and_then(&changes) else { break };
         match store.apply(&changes).await {
             Ok(()) => return Ok(true),
             Err(Error::ActionMoved { current: Some(current), .. })
@@ -48,11 +94,7 @@ pub async fn withdraw(
 mod tests {
     use std::sync::Arc;
 
-    use countersign_core::{clock::ManualClock, ids::CommitId};
-    use countersign_graph::{
-        action::Status,
-        store::{ActionChange, Changes},
-    };
+    use countersign_core::clock::ManualClock;
     use countersign_store::sqlite::SqliteStore;
     use tempfile::TempDir;
 
@@ -101,5 +143,16 @@ mod tests {
         let (_folder, store, read) = read_before(Status::Approved).await;
         assert!(!withdraw(&store, &read, &"ana".into(), Timestamp(1), |_| true).await.unwrap());
         assert_eq!(store.action(&read.thread, &read.id).await.unwrap().unwrap().status, Status::Approved);
+    }
+
+    #[tokio::test]
+    async fn a_card_that_stays_open_after_a_no_is_left_to_its_buttons() {
+        let (_folder, store, read) = read_before(Status::Pending).await;
+        for _ in 0..2 {
+            leave_to_buttons(&store, &read.thread).await.unwrap();
+            let now = store.action(&read.thread, &read.id).await.unwrap().unwrap();
+            assert!(now.buttons_only && !now.takes_typed_yes() && now.policy.typed);
+            assert_eq!((now.status, now.revision), (Status::Pending, 2), "once is enough");
+        }
     }
 }

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use countersign_assistant::declines;
 use countersign_core::{
     clock::Clock,
     ids::{ApprovalId, DedupKey, Partition, ThreadId},
@@ -172,7 +173,8 @@ impl Dispatch {
             };
             return self.put_in_inbox(partition, &entry, dedup).await;
         }
-        if let (Some(meaning), Some(_)) = (consent::parse(&text), thread_ts) {
+        let meaning = consent::parse(&text);
+        if thread_ts.is_some() && (meaning.is_some() || declines(&text)) {
             let partition = thread.partition();
             let typed = Interaction::TypedAnswer(TypedAnswer { thread, by, text, ts, meaning, addressed });
             return self.put_in_inbox(partition, &typed, dedup).await;

@@ -23,6 +23,7 @@ use std::{
     time::Duration,
 };
 
+use countersign_assistant::declines;
 use countersign_core::{
     clock::Clock,
     ids::{CommitId, UserId},
@@ -45,6 +46,7 @@ use crate::{
         inbox::{Approvals, InboxAnswer},
         notify::ApproverNotices,
         people::People,
+        withdraw::leave_to_buttons,
     },
     commands::{
         CommandAnswer, Commands,
@@ -260,6 +262,9 @@ impl Inbox {
             Interaction::ThreadCommand(request) => self.execute(request, claimed.seq).await?,
             Interaction::Choice(choice) => {
                 self.take_answers_away(choice).await;
+                if declines(&choice.says) {
+                    leave_to_buttons(&*deps.store, &choice.thread).await?;
+                }
                 deps.store.apply(&choice.changes(deps.clock.now(), claimed.seq)).await?;
                 InboxAnswer::Counted(choice.thread.clone())
             }

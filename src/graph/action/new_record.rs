@@ -121,6 +121,7 @@ impl NewRecord {
             under: None,
             settled: None,
             lapses: Vec::new(),
+            buttons_only: false,
         }
     }
 }

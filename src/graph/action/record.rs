@@ -135,6 +135,9 @@ pub struct ActionRecord {
     /// The approvals that no longer count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lapses: Vec<Lapse>,
+    /// True if only its buttons decide from now on, because someone said no in the thread and the card stayed open.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub buttons_only: bool,
 }
 
 fn is_empty(scope: &Arc<Scope>) -> bool {
@@ -222,6 +225,11 @@ impl ActionRecord {
             return Err(IllegalMove { from: self.status, to });
         }
         Ok(Self { status: to, revision: self.revision + 1, ..self.clone() })
+    }
+
+    /// Returns true if a typed “yes” approves the card, as well as its button.
+    pub fn takes_typed_yes(&self) -> bool {
+        self.policy.typed && !self.buttons_only
     }
 
     /// Returns the key of the timer for the card's expiry.

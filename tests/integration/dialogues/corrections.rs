@@ -131,6 +131,19 @@ async fn a_yes_to_somebody_else_approves_nothing() {
     [What can you do?]
     ");
     thread.says("ana", "yes").await;
+    assert!(thread.told("ana").contains("Someone said no here"), "it follows our own words now, and her own no");
+    assert!(bot.upgrade.effects().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_yes_counts_again_after_our_own_words() {
+    let bot = TestBot::start().await;
+    let mut thread = card(&bot, "start Math Hints").await;
+    thread.says("cy", "@ana did you talk to the teachers?").await;
+    thread.says("ana", "yes").await;
+    assert_eq!(thread.heard(), "", "it is between the two of them");
+    thread.says("cy", "@countersign looks good, but wait").await;
+    thread.says("ana", "yes").await;
     assert_eq!(bot.upgrade.effects().len(), 1, "now it follows our own words");
 }
 

@@ -22,7 +22,13 @@ pub(super) fn check(situation: &Situation, table: &[(&str, &str)]) {
 }
 
 pub(super) fn open_card(title: &str) -> OpenCard {
-    OpenCard { title: title.into(), approve: "Start experiment".into(), reject: "Cancel request".into(), typed: true }
+    OpenCard {
+        title: title.into(),
+        approve: "Start experiment".into(),
+        reject: "Cancel request".into(),
+        typed: true,
+        ..OpenCard::default()
+    }
 }
 
 pub(super) fn params(value: Value) -> serde_json::Map<String, Value> {
