@@ -34,7 +34,7 @@ use countersign_core::{
     reply::{Choice, Part, Reply},
 };
 use countersign_graph::{
-    action::{ActionRecord, ActionRequest, MissingParameter},
+    action::{ActionRecord, ActionRequest, ErrorKind, MissingParameter},
     node::{Listener, Said, State},
     store::ActionFollowUp,
 };
@@ -361,16 +361,35 @@ impl AgentState {
         self.turn.final_response = Some(shorten(&words, super::history::MAX_LINE_LENGTH));
     }
 
-    /// Makes the change of the turn, or else its last read, the topic of the thread.
+    /// Makes the last read of the turn that succeeded the topic of the thread.
     pub(super) fn note_topic(&mut self, registry: &Registry) {
-        let topic = match (&self.turn.change, self.turn.reads.last()) {
-            (Some(change), _) => registry.topic_of(&change.action, &change.params),
-            (None, Some(ToolRead { tool, arguments: Value::Object(arguments), .. })) => {
-                registry.topic_of(tool, arguments)
-            }
-            (None, _) => None,
+        let read = self.turn.reads.iter().rev().find(|read| read.failed.is_none());
+        let topic = match read {
+            Some(ToolRead { tool, arguments: Value::Object(arguments), .. }) => registry.topic_of(tool, arguments),
+            _ => None,
         };
         self.topic = topic.or_else(|| self.topic.take());
+    }
+
+    /// Makes a change the topic of the thread.
+    pub(super) fn note_topic_of_change(&mut self, registry: &Registry, change: &Draft) {
+        self.topic = registry.topic_of(&change.action, &change.params).or_else(|| self.topic.take());
+    }
+
+    /// Returns true if a change that was refused leaves no draft: the message was misread as a correction of an open
+    /// card, or as a request about something that does not exist and resembles nothing. A draft that the person
+    /// cannot see would take the answers that they mean for the card. The choices of the `reply` are remembered.
+    /// `has_draft` is true if there was a draft before.
+    pub(super) fn leaves_nothing(
+        &mut self,
+        registry: &Registry,
+        reply: &Reply,
+        has_draft: bool,
+        error: ErrorKind,
+    ) -> bool {
+        self.remember_offer(registry, reply);
+        let resembles_nothing = error == ErrorKind::NotFound && self.offered.is_empty();
+        !has_draft && self.plan().is_none() && (self.turn.corrects || resembles_nothing)
     }
 
     /// Notes a problem.

@@ -387,6 +387,8 @@ impl Rounds {
             return close(state, replies::cannot_do(&change.action), usage);
         };
         let parameters = change.params.clone().into();
+        let topic_before = state.topic.clone();
+        state.note_topic_of_change(&self.registry, &change);
         let known = state.draft.clone().filter(|draft| draft.action == change.action);
         state.misunderstood = 0;
         state.refused_value = state.refused_value.take().filter(|refused| {
@@ -463,6 +465,10 @@ impl Rounds {
                         state.draft_notes.clone_from(&state.turn.from_notes);
                         let asked = self.registry.subject(&change.action, &parameters, &Value::Null);
                         let reply = replies::with_whole_requests(reply, &state.turn.said, asked.as_deref());
+                        if state.leaves_nothing(&self.registry, &reply, known.is_some(), error) {
+                            state.topic = topic_before;
+                            return close(state, reply, usage);
+                        }
                         match Box::pin(self.wrong_parameter(&change, known.as_ref(), reader)).await {
                             Some(parameter) => state.keep_without(change, known.as_ref(), &parameter, &reply),
                             None => state.keep_draft(change),
