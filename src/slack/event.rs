@@ -20,7 +20,7 @@ pub struct Message {
     pub channel_kind: ChannelKind,
     /// The person who wrote it.
     pub user: UserId,
-    /// The plain text, without mentions of the bot at the beginning and end. May be empty.
+    /// The plain text, without mentions of the bot. May be empty.
     pub text: String,
     /// The time of the message, which is also its id in the channel.
     pub ts: MessageTs,
@@ -168,7 +168,7 @@ fn read_message(body: &Value, us: &Identity) -> Result<Inbound, UnreadableDelive
         channel: channel.into(),
         channel_kind: if direct { ChannelKind::Direct } else { ChannelKind::Channel },
         user: user.into(),
-        text: plain::plain(plain::without_mentions(wire, &us.user)),
+        text: plain::plain(&plain::without_mentions(wire, &us.user)),
         ts: ts.into(),
         thread_ts: text(event, "/thread_ts").map(MessageTs::from),
         mentions_us,

@@ -165,7 +165,7 @@ pub fn read(Payload { rest, blocks }: Payload, us: &Identity) -> Result<Inbound,
         "message_action" => {
             let callback_id = required(payload, "/callback_id")?.to_owned();
             let said = text(payload, "/message/text").unwrap_or_default();
-            let text = plain::plain(plain::without_mentions(said, &us.user));
+            let text = plain::plain(&plain::without_mentions(said, &us.user));
             (Kind::MessageAction { callback_id, text }, format!("shortcut:{}", required(payload, "/trigger_id")?))
         }
         _ => return Ok(Inbound::Ignored("interaction_type")),

@@ -3,10 +3,10 @@
 //! Slack escapes `&`, `<` and `>`, and wraps links and mentions in `<…>`. None of this belongs in a model's prompt or
 //! in a name.
 
-use countersign_core::ids::UserId;
+use countersign_core::{emoji, ids::UserId};
 
 /// Returns the text as the person saw it: links as their address, people as `@` and their id (or name, if Slack sends
-/// one).
+/// one), emoji as such.
 pub fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -25,7 +25,7 @@ pub fn plain(text: &str) -> String {
         }
     }
     unescape_into(&mut out, rest);
-    out.trim().to_owned()
+    emoji::from_names(out.trim())
 }
 
 /// Returns true if the text mentions `user`.
@@ -190,24 +190,46 @@ const NOT_NAMES: &[&str] = &[
     "example",
 ];
 
-/// Returns the text without mentions of `user` at its beginning and end, and without the comma or colon after them.
-pub fn without_mentions<'a>(text: &'a str, user: &UserId) -> &'a str {
+/// Returns the text without mentions of `user`, and without the comma or colon after them. “Can @bot start it?” becomes
+/// “can you start it?”. A mention that belongs to its sentence, as in “tell @bot”, stays.
+pub fn without_mentions(text: &str, user: &UserId) -> String {
+    const ASKS: &[&str] = &["can", "could", "would", "will", "should", "may", "do", "did", "have"];
+    const KEEPS: &[&str] = &[
+        "tell", "ask", "about", "to", "from", "with", "for", "by", "of", "at", "and", "or", "like", "let", "mention",
+        "via", "through", "on", "than", "is", "are", "was", "does", "has", "who", "what", "that", "whether", "if",
+    ];
     let open = format!("<@{user}");
-    let mut text = text.trim();
-    while let Some(after) = text.strip_prefix(&open)
-        && after.starts_with(['>', '|'])
-        && let Some(close) = after.find('>')
-    {
-        text = after[close + 1..].trim_start_matches([':', ',']).trim_start();
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.trim();
+    let mut at = 0;
+    while let Some(start) = rest[at..].find(&open).map(|found| at + found) {
+        let inside = start + open.len();
+        let end = match rest[inside..].find('>').filter(|_| rest[inside..].starts_with(['>', '|'])) {
+            Some(close) => inside + close + 1,
+            None => {
+                at = inside;
+                continue;
+            }
+        };
+        let before = rest[..start].rsplit(char::is_whitespace).find(|word| !word.is_empty());
+        let before = before.unwrap_or_default().to_lowercase();
+        let is_last = rest[end..].trim().is_empty();
+        if !is_last && (KEEPS.contains(&before.as_str()) || rest[end..].starts_with(['\'', '’'])) {
+            at = end;
+            continue;
+        }
+        out.push_str(rest[..start].trim_end());
+        if !is_last && ASKS.contains(&before.as_str()) {
+            out.push_str(" you");
+        }
+        rest = rest[end..].trim_start_matches([':', ',']).trim_start();
+        at = 0;
+        if !out.is_empty() && !rest.is_empty() {
+            out.push(' ');
+        }
     }
-    while let Some(at) = text.rfind(&open)
-        && text.ends_with('>')
-        && text[at + open.len()..].starts_with(['>', '|'])
-        && text[at..].find('>') == Some(text.len() - at - 1)
-    {
-        text = text[..at].trim_end();
-    }
-    text
+    out.push_str(rest);
+    out.trim().to_owned()
 }
 
 /// Returns the text of a token, given its content inside `<…>`. The text is still escaped.
@@ -274,6 +296,7 @@ mod tests {
             ("see <https://e.io|the page>", "see the page (https://e.io)"),
             ("mail <mailto:ana@example.org|ana@example.org>", "mail ana@example.org"),
             ("an unclosed < stays", "an unclosed < stays"),
+            ("start Hints :tada:", "start Hints 🎉"),
         ] {
             assert_eq!(plain(wire), typed, "{wire}");
         }
@@ -290,7 +313,19 @@ mod tests {
             ("<@U0BOT>", ""),
             ("<@U0BOTTOM> start it", "<@U0BOTTOM> start it"),
             ("tell <@U0BOT> to start it", "tell <@U0BOT> to start it"),
-            ("start <@U0BOT> <@U0ANA>", "start <@U0BOT> <@U0ANA>"),
+            ("start <@U0BOT> <@U0ANA>", "start <@U0ANA>"),
+            ("hey <@U0BOT> show exp-1", "hey show exp-1"),
+            ("hey, <@U0BOT>, show exp-1", "hey, show exp-1"),
+            ("please <@U0BOT> start exp-1", "please start exp-1"),
+            ("can you <@U0BOT> start exp-1?", "can you start exp-1?"),
+            ("can <@U0BOT> start exp-1?", "can you start exp-1?"),
+            ("what can <@U0BOT|countersign> do?", "what can you do?"),
+            ("ok <@U0BOT> go ahead <@U0BOT>", "ok go ahead"),
+            ("show exp-1 <@U0BOT> please", "show exp-1 please"),
+            ("<@U0ANA> and <@U0BOT> please look", "<@U0ANA> and <@U0BOT> please look"),
+            ("what does <@U0BOT>'s answer mean?", "what does <@U0BOT>'s answer mean?"),
+            ("thanks <@U0BOT>", "thanks"),
+            ("<@U0BOT and <@U0BOTTOM>", "<@U0BOT and <@U0BOTTOM>"),
         ] {
             assert_eq!(without_mentions(wire, &us), rest, "{wire}");
         }

@@ -14,6 +14,7 @@ use std::{
     hash::{Hash as _, Hasher as _},
 };
 
+use countersign_core::emoji;
 use serde::{Deserialize, Serialize};
 
 use self::letters::{fold_word, is_accent};
@@ -106,7 +107,7 @@ impl Names {
         let mut names = Self { ends: vec![Vec::new()], ..Self::default() };
         for name in all {
             let mut node = ROOT;
-            for token in tokenize(&name.name) {
+            for token in tokenize(&emoji::from_names(&name.name)) {
                 let word = names.word_id(token.folded);
                 node = match names.branches.get(&(node, word)) {
                     Some(next) => *next,
@@ -292,18 +293,23 @@ impl Names {
         found: &mut Vec<(usize, usize, Mention)>,
     ) {
         let (first, last) = (&tokens[0], &tokens[tokens.len() - 1]);
-        // A quotation must match a whole name.
+        let name = &self.all[place];
+        // A quotation must match a whole name, unless the name contains quotes.
         let quotes_fit = first.quote == last.quote
             && first.quote.is_none_or(|quote| first.opens && last.closes && quote == last.quote.unwrap_or(quote));
-        if !quotes_fit {
+        let (start, end) = match quotes_fit {
+            true => (first.start, end),
+            false => with_own_quotes(message, first.start, end, &name.name),
+        };
+        let said = &message[start..end];
+        let own = plain_quotes(&name.name);
+        if !quotes_fit && !(own.contains('"') && plain_quotes(said) == own) {
             return;
         }
-        let said = &message[first.start..end];
-        let name = &self.all[place];
         // Of two names that differ only in case, the exact match is used; if neither is exact, the
         // platform asks.
-        let twin = found.iter().position(|(start, until, other)| {
-            (*start, *until) == (first.start, end) && other.kind == name.kind && !other.unsure
+        let twin = found.iter().position(|(from, until, other)| {
+            (*from, *until) == (start, end) && other.kind == name.kind && !other.unsure
         });
         match twin {
             Some(_) if unsure || name.name != said => return,
@@ -322,8 +328,28 @@ impl Names {
             subject: name.subject,
             unsure,
         };
-        found.push((first.start, end, mention));
+        found.push((start, end, mention));
     }
+}
+
+/// Returns the range of a name in a message with the quotes at its ends, if they are a part of the name.
+fn with_own_quotes(message: &str, start: usize, end: usize, name: &str) -> (usize, usize) {
+    let is_quote = |c: &char| "“”„\"«»‘’'`".contains(*c);
+    let before = message[..start].chars().next_back().filter(|_| name.starts_with(|c: char| is_quote(&c)));
+    let after = message[end..].chars().next().filter(|_| name.ends_with(|c: char| is_quote(&c)));
+    let (before, after) = (before.filter(is_quote), after.filter(is_quote));
+    (start - before.map_or(0, char::len_utf8), end + after.map_or(0, char::len_utf8))
+}
+
+/// Returns a text in lower case, with straight quotes and single spaces.
+fn plain_quotes(text: &str) -> String {
+    let straight = |c: char| match c {
+        '“' | '”' | '„' | '«' | '»' => '"',
+        '‘' | '’' | '`' => '\'',
+        c => c,
+    };
+    let plain: String = text.chars().map(straight).flat_map(char::to_lowercase).collect();
+    plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Returns true if a word is more likely an ordinary word than a name: “start”, “test”, a number.
@@ -541,6 +567,24 @@ mod tests {
         assert_eq!(found(&all, "start Maht Hints 8"), "Hints", "an exact name, not one with mistakes round it");
         assert_eq!(found(&all, "start Maht Hnits 70"), "Maht Hnits 70=Math Hints 70?", "two mistakes");
         assert_eq!(found(&["Same", "Same"], "start Same and Same"), "Same, Same");
+    }
+
+    #[test]
+    fn names_are_found_as_slack_sends_them() {
+        let all = ["Hints 🎉", "Party :tada:", "“Quoted” test", "It’s new", "Hints, part 2", "Say \"hi\""];
+        for (message, expected) in [
+            ("start Hints 🎉", "Hints 🎉"),
+            ("start party 🎉", "party 🎉=Party :tada:"),
+            ("start \"Quoted\" test now", "\"Quoted\" test=“Quoted” test"),
+            ("start “quoted” test", "“quoted” test=“Quoted” test"),
+            ("start quoted test", "quoted test=“Quoted” test"),
+            ("show It's new", "It's new=It’s new"),
+            ("stop Hints, part 2, please", "Hints, part 2"),
+            ("stop Say “hi” and go", "Say “hi”=Say \"hi\""),
+            ("stop “Say hi”", "Say hi=Say \"hi\""),
+        ] {
+            assert_eq!(found(&all, message), expected, "{message}");
+        }
     }
 
     #[test]

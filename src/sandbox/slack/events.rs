@@ -3,7 +3,7 @@
 //! The app receives all messages in its conversations. These include its own, which it must
 //! recognise itself.
 
-use countersign_core::{clock::Timestamp, ids::UserId};
+use countersign_core::{clock::Timestamp, emoji, ids::UserId};
 use serde_json::{Value, json};
 
 use super::{
@@ -20,6 +20,7 @@ pub(super) fn posted(message: &Message, world: &mut World, now: Timestamp) -> Ve
     event["event_ts"] = json!(message.ts);
     event["channel_type"] = json!(channel_type(&channel));
     if !message.by_app {
+        event["text"] = json!(emoji::to_names(&message.text));
         event["client_msg_id"] = json!(client_msg_id(message));
         event["blocks"] = json!([rich_text(&message.text)]);
     }
