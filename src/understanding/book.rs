@@ -18,6 +18,7 @@ use super::{
     memory::Memory,
     own_terms,
     phrases::{Phrases, Utterance},
+    quotations,
     references::{self, Resolution},
     situation::Situation,
     talk,
@@ -31,8 +32,7 @@ pub(super) const MENTION_CONFIDENCE: f64 = 0.75;
 /// Verbs that refer to a change from an earlier message, whose words are not all in this one.
 const REPEAT_VERBS: &str = "undo|revert|take back|put back|roll back|rollback|try|retry|repeat|ask again|ask";
 
-/// The maximum length of a message that is read, in words. The cost of reading grows faster than
-/// the length.
+/// The maximum length of a message that is read, in words. The cost grows faster than the length.
 pub(super) const MAX_WORDS: usize = 250;
 
 /// The phrases of all capabilities.
@@ -193,7 +193,10 @@ impl Book {
     /// Returns the request that a message expresses. A message is only read if it is not one of the newest.
     pub fn understand(&self, situation: &Situation) -> Interpretation {
         let read = || match self.resolved(situation) {
-            Ok(resolved) => either::asked(in_place::resolve(self, self.read(&resolved), situation), &resolved),
+            Ok(resolved) => {
+                let found = in_place::resolve(self, self.read(&resolved), situation);
+                quotations::exact(either::asked(found, &resolved), &situation.said)
+            }
             Err(question) => question,
         };
         self.recall(situation, |known| &mut known.interpretation, read)
@@ -317,7 +320,7 @@ impl Book {
         answers::cancellation(words, situation)
             .or_else(|| answers::offered_answer(self, words, situation))
             .or_else(|| answers::both_cards(words, situation))
-            .or_else(|| doubts::refusal(self, utterance))
+            .or_else(|| doubts::negated(self, utterance))
             .or_else(|| doubts::considered_subject(self, utterance))
             .or_else(|| doubts::remark(self, utterance))
             .or_else(|| answers::postponement(words, situation))
@@ -352,8 +355,7 @@ impl Book {
         }
     }
 
-    /// Returns true if a reading by position is worse than a change with words left over: it only
-    /// shows something, or does not contain the thing that is named.
+    /// Returns true if a reading by position only shows something, or does not contain the thing that is named.
     fn is_worse_than_partial(&self, found: &Interpretation, utterance: Utterance<'_>) -> bool {
         let named = utterance.words.iter().find(|word| word.quoted && word.kind.is_some());
         let holds = |arguments: &Map<String, Value>, name: &Word| arguments.values().any(|value| *value == name.text);
@@ -373,6 +375,7 @@ impl Book {
             .or_else(|| self.in_charge(situation).find_map(|phrases| phrases.answer(utterance)))
             .or_else(|| self.with_corrected_verb(utterance))
             .or_else(|| self.after_objection(utterance))
+            .or_else(|| answers::about_card(words, situation))
             .or_else(|| answers::unclear_correction(words, situation))
             .or_else(|| (situation.said.trim() == "?").then(|| UserRequest::Talk(Talk::Help).into()))
             .unwrap_or_else(Interpretation::nothing)

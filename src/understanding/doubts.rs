@@ -6,25 +6,78 @@ use super::{
     book::{Book, MENTION_CONFIDENCE},
     left_out::left_out_of_question,
     phrases::Utterance,
+    situation::Situation,
     user_request::{Interpretation, Talk, UserRequest},
-    words::{after, as_typed, skip},
+    words::{Word, after, as_typed, skip, strip_politeness},
 };
 
+/// The openings of a message that refuses something.
+const REFUSES: &str = "don't|dont|do not|not|never|better not|we should not|we shouldn't|you should not|you shouldn't|i don't want to|\
+    we don't want to|i don't want you to|no need to|there is no need to|you don't need to|you don't have to|\
+    we don't need to|we don't have to|no reason to";
+
+/// Returns the words that a message refuses, after any sigh; `None` if it refuses nothing.
+fn refused<'a>(words: &'a [Word], openings: &str) -> Option<&'a [Word]> {
+    after(skip(words, "no ,|no|wait ,|wait|stop ,|actually ,|actually|sorry ,|sorry"), openings)
+}
+
+/// Reads what is refused, and what is asked for by a negation: “don't start X”, “don't pause X, stop it”, “don't let me forget
+/// to stop X”.
+pub(super) fn negated(book: &Book, utterance: Utterance<'_>) -> Option<Interpretation> {
+    request_beside_refusal(book, utterance).or_else(|| reminder(book, utterance)).or_else(|| refusal(book, utterance))
+}
+
+/// Reads “don't pause X, stop it” and “don't change the dose, just run it”: what is refused asks for nothing, and the rest
+/// is a request. A refusal with a limit (“don't start it until Friday, then …”) is none of these.
+fn request_beside_refusal(book: &Book, utterance: Utterance<'_>) -> Option<Interpretation> {
+    const LIMITS: &[&str] = &[
+        "until", "till", "unless", "before", "after", "if", "when", "while", "except", "without", "yet", "once", "only",
+    ];
+    const BESIDES: &str = "never mind about|never mind|nevermind|forget about";
+    let rest = refused(utterance.words, REFUSES).or_else(|| after(utterance.words, BESIDES))?;
+    let ends = |word: &Word| word.tail.contains(['.', ';', ':', '!', '…']);
+    let divides = |at: &usize| rest[*at].any(&[",", "but", "–", "—", "-"]) || ends(&rest[*at - 1]);
+    let at = (1..rest.len()).find(divides)?;
+    let (unwanted, wanted) = rest.split_at(at);
+    if unwanted.iter().any(|word| word.any(LIMITS)) {
+        return None;
+    }
+    const CONNECTS: &str =
+        ",|–|—|-|but rather|but instead|but just|but only|but simply|but|rather|instead|only|simply|,";
+    let mut wanted = strip_politeness(wanted);
+    while let Some(left) = after(wanted, CONNECTS).filter(|left| !left.is_empty()) {
+        wanted = strip_politeness(left);
+    }
+    let mut named = unwanted.iter().filter(|word| word.quoted && word.kind.is_some());
+    let subject = named.next().filter(|_| named.next().is_none());
+    // In “don't pause X, stop it”, “it” is X.
+    let with_subject = |word: &Word| match subject {
+        Some(subject) if word.is("it") => format!("“{}”", subject.text),
+        _ => as_typed(std::slice::from_ref(word)),
+    };
+    let said = wanted.iter().map(with_subject).collect::<Vec<_>>().join(" ");
+    let found = book.understand(&Situation { said, ..utterance.situation.clone() });
+    matches!(found.user_request, UserRequest::Change { .. } | UserRequest::Update(_)).then_some(found)
+}
+
+/// Reads “remember to stop X on Friday” as a request to stop it: a note would not do so.
+fn reminder(book: &Book, utterance: Utterance<'_>) -> Option<Interpretation> {
+    let rest = after(utterance.words, "remember to|don't let me forget to|dont let me forget to")?;
+    let found = book.understand(&Situation { said: as_typed(rest), ..utterance.situation.clone() });
+    matches!(found.user_request, UserRequest::Change { .. }).then_some(found)
+}
+
 /// Reads “don't start X”. A draft of that change is dropped; without one, there is nothing to do.
-pub(super) fn refusal(book: &Book, utterance: Utterance<'_>) -> Option<Interpretation> {
-    let words = skip(utterance.words, "no ,|no|wait ,|wait|stop ,|actually ,|actually|sorry ,|sorry");
-    let rest = after(
-        words,
-        "don't|dont|do not|not|better not|we should not|we shouldn't|you should not|you shouldn't|i don't want to|\
-         we don't want to|i don't want you to|no need to",
-    )?;
+fn refusal(book: &Book, utterance: Utterance<'_>) -> Option<Interpretation> {
+    let rest = refused(utterance.words, REFUSES)?;
     let found = book.change(Utterance { words: rest, ..utterance })?;
     let (action, done) = match &found.user_request {
         UserRequest::Change { action, params } => (
             action.as_str(),
             book.phrases().map(|phrases| phrases.past_participle(action, params)).next().unwrap_or("changed"),
         ),
-        UserRequest::Unclear { .. } => ("", "ended"),
+        UserRequest::Unclear { options, .. } if !options.is_empty() => ("", "ended"),
+        UserRequest::Unclear { .. } => ("", "changed"),
         _ => return None,
     };
     let drafted = utterance.situation.draft.as_ref().is_some_and(|draft| draft.action == action);

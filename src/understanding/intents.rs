@@ -152,8 +152,11 @@ pub(super) fn request_naming(words: &[Word], thing: &str) -> String {
 /// Returns the reply to a request with the restriction `left`, which the bot does not understand.
 pub fn declined(left: &str, used: &str, follows: bool) -> Interpretation {
     let left = left.strip_prefix("but ").unwrap_or(left);
+    // “I can start X, but not “not on Friday”” would say the contrary.
+    let is_negated = ["not", "don't", "don’t", "without", "except", "no", "never", "unless"];
+    let is_negated = left.split_whitespace().next().is_some_and(|first| is_negated.contains(&first));
     // “Mind stopping X” cannot follow “I can”.
-    match follows && used.split_whitespace().count() > 1 && !used.starts_with("mind ") {
+    match follows && used.split_whitespace().count() > 1 && !used.starts_with("mind ") && !is_negated {
         true => Interpretation::unclear(
             format!(
                 "I can {used}, but not “{left}”. Nothing was changed. Ask again without it, or put it another way."

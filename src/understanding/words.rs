@@ -167,8 +167,11 @@ fn push_plain(found: &mut Vec<Word>, typed: &str) {
         .filter(|stem| ["what", "who", "how", "where", "it", "that", "let", "which"].contains(stem))
     {
         Some(stem) => {
-            found.push(Word::new(stem, false));
-            found.push(Word::new(if stem == "let" { "us" } else { "is" }, false));
+            // Both keep what was typed, since “It’s new” may be a name.
+            let (typed, mark) = word.split_at(stem.len());
+            found.push(Word::new(typed, false));
+            let lower = if stem == "let" { "us" } else { "is" }.to_owned();
+            found.push(Word { lower, tail, ..Word::new(mark, false) });
         }
         None if word.is_empty() => {}
         None if ["whats", "hows", "whos", "wheres"].contains(&lower.as_str()) => {
@@ -284,11 +287,14 @@ pub fn without_last<'a>(mut words: &'a [Word], endings: &[&str]) -> &'a [Word] {
     words
 }
 
+/// The second part of “it's” and the like, as typed. No space precedes it.
+const ENDS_WORD: [&str; 2] = ["'s", "’s"];
+
 /// Returns the words as one text, as typed.
 pub fn text(words: &[Word]) -> String {
     let mut text = String::new();
     for word in words {
-        if !text.is_empty() && word.text != "," {
+        if !text.is_empty() && word.text != "," && !ENDS_WORD.contains(&word.text.as_str()) {
             text.push(' ');
         }
         text.push_str(&word.text);
@@ -301,7 +307,8 @@ pub fn as_typed(words: &[Word]) -> String {
     let quoted = |word: &Word| {
         if word.quoted && word.kind.is_none() { format!("“{}”", word.text) } else { word.text.clone() }
     };
-    words.iter().map(quoted).collect::<Vec<_>>().join(" ").replace(" ,", ",")
+    let typed = words.iter().map(quoted).collect::<Vec<_>>().join(" ").replace(" ,", ",");
+    ENDS_WORD.iter().fold(typed, |typed, mark| typed.replace(&format!(" {mark}"), mark))
 }
 
 /// Returns the words as a sentence, with the punctuation in it.
@@ -318,8 +325,12 @@ pub fn lower(words: &[Word]) -> String {
 
 /// Returns the words without greetings and politeness around them.
 pub fn strip_politeness(mut words: &[Word]) -> &[Word] {
+    // What is negated twice is asked for: “don't forget to stop it”.
     static BEFORE: PhraseList = PhraseList::new(
-        "please|pls|plz|hey there|hi there|hey|hi|hello|yo|hm|hmm|um|uh|ok|okay|so|now|then|and|well|also|countersign|bot|\
+        "don't forget to|dont forget to|do not forget to|not forget to|never forget to|us not forget to|don't fail to|dont fail to|\
+        do not fail to|not fail to|don't hesitate to|dont hesitate to|do not hesitate to|not hesitate to|don't neglect to|\
+        do not neglect to|not neglect to|don't be shy to|be sure to|be sure that you|make sure to|make sure you|\
+        make sure that you|make sure we|see to it that you|feel free to|please|pls|plz|hey there|hi there|hey|hi|hello|yo|hm|hmm|um|uh|ok|okay|so|now|then|and|well|also|countersign|bot|\
         is it possible to|would it be possible to|would you be able to|are you able to|i was wondering if you could|would you be so kind as to|\
         can you|could you|would you|will you|can u|could u|would u|will u|\
         can we maybe|could we maybe|can we perhaps|could we perhaps|maybe we could|perhaps we could|maybe you could|could you maybe|\
@@ -442,9 +453,12 @@ mod tests {
     fn a_message_becomes_words() {
         assert_eq!(split("<@U1> start the Math Hints experiment!"), "start·the·Math·Hints·experiment");
         assert_eq!(split("start “Math Hints”, please."), "start·“Math Hints”·,·please");
-        assert_eq!(split("what's v1.2 of 'Ana's test'?"), "what·is·v1.2·of·'Ana's·test'");
+        assert_eq!(split("what's v1.2 of 'Ana's test'?"), "what·'s·v1.2·of·'Ana's·test'");
         assert_eq!(split("at SelectSection / area_model, 70 / 30"), "at·SelectSection/area_model·,·70/30");
-        assert_eq!(split("it's \"unfinished"), "it·is·\"unfinished");
+        assert_eq!(split("it's \"unfinished"), "it·'s·\"unfinished");
+        assert_eq!(lower(&words("It’s let's")), "it is let us");
+        assert_eq!(text(&words("It’s new")), "It’s new");
+        assert_eq!(as_typed(&words("that’s “It's new”, what's this")), "that’s “It's new”, what's this");
         assert_eq!(split("  "), "");
     }
 }

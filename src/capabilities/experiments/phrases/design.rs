@@ -95,6 +95,11 @@ fn ending(words: &[Word]) -> Taken<'_> {
 
 /// Parses `inclusion list u1, u2`, `excluding class 5B`.
 fn members(words: &[Word]) -> Taken<'_> {
+    // “Once Only in assign-prog” is a name.
+    let is_of_name = words.first().is_some_and(|first| first.is("only") && first.text != first.lower);
+    if is_of_name && words.get(1).is_some_and(|next| next.any(&["in", "at", "on", "with", "for"])) {
+        return None;
+    }
     let (key, start) = listed(words)?;
     let named = after(words, "without").unwrap_or(start);
     let named = match after(words, "only for|only include|only in") {

@@ -110,6 +110,7 @@ pub(super) fn own(words: &[Word]) -> Option<Interpretation> {
 
 /// Parses a request for a list of experiments, or of their names.
 pub(super) fn list(words: &[Word]) -> Option<Interpretation> {
+    let words = about_all(words).unwrap_or(words);
     if words.iter().any(|word| word.quoted && word.kind.is_some()) {
         return None; // about a single thing
     }
@@ -155,6 +156,17 @@ pub(super) fn list(words: &[Word]) -> Option<Interpretation> {
         Ok(arguments) => UserRequest::Read { tool: LIST.to_owned(), arguments }.into(),
         Err(question) => question,
     })
+}
+
+/// Returns the words for all experiments in a question about them: `what can you tell me about our experiments?`
+fn about_all(words: &[Word]) -> Option<&[Word]> {
+    const ABOUT: &str = "what can you tell me about|what can you tell us about|what could you tell me about|can you tell me about|\
+        tell me more about|tell me something about|tell us about|tell me about|what do you know about|what do we know about|\
+        what can you say about|i want to know about|what about|talk about";
+    const ALL: &str = "all of our|all of the|all of my|all our|all the|all my|all|our|the|my|these|those";
+    let named = after(words, ABOUT)?;
+    let is_about_all = skip(named, ALL).first().is_some_and(|first| first.any(&["experiments", "studies", "tests"]));
+    is_about_all.then_some(named)
 }
 
 /// Returns true for a question by status: `what is running in assign-prog?`, `is anything paused?`

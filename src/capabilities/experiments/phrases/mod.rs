@@ -27,6 +27,8 @@ mod new_ones;
 #[cfg(test)]
 mod phrasings;
 mod points;
+#[cfg(test)]
+mod quotations_tests;
 mod reads;
 #[cfg(test)]
 mod restrictions;
