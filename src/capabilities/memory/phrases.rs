@@ -3,7 +3,8 @@
 use countersign_understanding::{
     lines::Candidate,
     phrases::{Phrases, Utterance},
-    words::sentence,
+    user_request::Interpretation,
+    words::{Word, after, sentence, skip},
 };
 
 /// The maximum length of a note, in words.
@@ -25,10 +26,21 @@ impl Phrases for OfMemory {
         include_str!("phrases.txt")
     }
 
+    /// Asks about a state that is to be put back later: a note only keeps the words.
+    fn first(&self, Utterance { words, .. }: Utterance<'_>) -> Option<Interpretation> {
+        let state =
+            after(words, "remember|keep in mind|note down|note|save|store|preserve").filter(|rest| is_state(rest))?;
+        let question = "I can't save a state and put it back later, except as a snapshot of a simulation. Should I keep your \
+            words as a note instead?";
+        let note = format!("remember that we may want to get back to this: {}", sentence(state));
+        Some(Interpretation::unclear(question, vec![note]))
+    }
+
     /// Returns all following words as the note.
     fn slot(&self, kind: &str, Utterance { words, .. }: Utterance<'_>) -> Vec<Candidate> {
         let begins = words.first().is_some_and(|first| first.lower != "that");
         match kind {
+            "note" if is_state(words) => Vec::new(),
             "note" if begins => {
                 // The longest note costs least: other phrases may skip a word such as “my”, but it belongs to the note.
                 let cost = MAX_WORDS.saturating_sub(words.len());
@@ -37,6 +49,17 @@ impl Phrases for OfMemory {
             _ => Vec::new(),
         }
     }
+}
+
+/// Returns true if the words name a state of something, as in “the present state of X so that I can get back to it”, and
+/// tell no fact about it.
+fn is_state(words: &[Word]) -> bool {
+    const STATES: &str = "state|states|values|settings|setup|configuration|parameters|parameter values|weights|version";
+    let named = skip(words, "the|its|their|our|my|this");
+    let current = skip(named, "present|current|exact|existing|whole");
+    let goes_back = words.iter().any(|word| word.any(&["back", "restore", "return", "revert", "undo", "reset"]));
+    let tells = words.iter().any(|word| word.any(&["is", "are", "was", "were", "should", "has", "have"]));
+    after(current, STATES).is_some() && !tells && (goes_back || current.len() < named.len())
 }
 
 #[cfg(test)]
@@ -57,6 +80,16 @@ mod tests {
                 ("what do you remember about me?", "read recall_notes"),
                 ("what do you know about me", "read recall_notes"),
                 ("show me my notes", "read recall_notes"),
+                (
+                    "remember the present state of Math Hints so that I can get back to it",
+                    "unclear: remember that we may want to get back to this: the present state of Math Hints so that I can \
+                     get back to it",
+                ),
+                (
+                    "remember that we may want to get back to this: the state of Math Hints",
+                    r#"remember {"note":"we may want to get back to this: the state of Math Hints"}"#,
+                ),
+                ("remember the current weights are 60/40", r#"remember {"note":"the current weights are 60/40"}"#),
                 ("forget my note", "forget {}"),
                 ("forget everything", r#"forget {"note":"everything"}"#),
                 ("forget everything you remember about me", r#"forget {"note":"everything"}"#),

@@ -30,7 +30,7 @@ async fn experiments_are_found_by_what_is_known_of_them() {
     Concrete Fractions | archived | assign-prog | concrete 50%, abstract 50%
     ");
     assert_snapshot!(thread.answer("ana", "what is running in assign-prog?").await, @"
-    There are no experiments (running, in assign-prog).
+    No experiments in UpGrade match: running, in assign-prog.
     [List experiments]
     ");
     assert_snapshot!(thread.answer("ana", "what is running in asign-prog?").await, @"‹there is no “asign-prog”›");

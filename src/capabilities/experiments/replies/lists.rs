@@ -23,10 +23,11 @@ pub fn list_reply(answer: &Value, which: &ListArguments) -> Reply {
     let filter = which.words();
     let limit = if filter.is_empty() { String::new() } else { format!(" ({filter})") };
     if all.is_empty() {
-        let none = Reply::text(Text::new().plain(format!("There are no experiments{limit}.")));
         return match filter.is_empty() {
-            false => none.choice("List experiments", "list experiments"),
-            true => none.hint("To create one, give me a name, a context and a decision point."),
+            false => Reply::text(Text::new().plain(format!("No experiments in UpGrade match: {filter}.")))
+                .choice("List experiments", "list experiments"),
+            true => Reply::text("There are no experiments in UpGrade.")
+                .hint("To create one, give me a name, a context and a decision point."),
         };
     }
     let total = answer["total"].as_u64().and_then(|total| usize::try_from(total).ok()).unwrap_or(all.len());
@@ -164,11 +165,11 @@ mod tests {
         • Running Test: running
         ");
         assert_snapshot!(list(&[], json!({ "status": "enrolling" })), @"
-        There are no experiments (running).
+        No experiments in UpGrade match: running.
         [List experiments → list experiments]
         ");
         assert_snapshot!(list(&[], json!({})), @"
-        There are no experiments.
+        There are no experiments in UpGrade.
         To create one, give me a name, a context and a decision point.
         ");
     }

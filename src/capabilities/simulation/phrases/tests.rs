@@ -110,6 +110,12 @@ fn runs_are_asked_for() {
         ),
         ("restore demo", r#"restore_simulation {"simulation":"demo"}"#),
         ("take a snapshot", r#"snapshot_simulation {"active":"demo"}"#),
+        (
+            "remember the present state of demo so that I can get back to it",
+            r#"snapshot_simulation {"simulation":"demo"}"#,
+        ),
+        ("save the current parameter values so we can go back", r#"snapshot_simulation {"active":"demo"}"#),
+        ("save demo as it is now", r#"snapshot_simulation {"simulation":"demo"}"#),
     ];
     check(&book(), &of_demo, &rows);
     let rows = [("run simulation", "run_simulation {}"), ("Run the simulation please", "run_simulation {}")];
