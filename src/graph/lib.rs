@@ -48,6 +48,6 @@ mod session;
 pub mod shared;
 pub mod standing;
 mod step;
-mod stop;
+pub mod stop;
 pub mod store;
 pub mod unwind;

@@ -31,6 +31,12 @@ const LISTEN_EVERY: Duration = Duration::from_millis(250);
 /// The name of the trace step for a stopped run.
 const STOP: &str = "stop";
 
+/// Returns the reply to a “stop” in a thread where nothing is being done. What runs elsewhere was not looked at.
+pub fn nothing_to_stop() -> Reply {
+    Reply::text("I'm not working on anything in this thread, so there's nothing to stop here.")
+        .hint("To stop something that runs elsewhere, name it.")
+}
+
 impl<S: State> Engine<S> {
     /// Returns the person who said stop before the next node of a run. `None` if nobody did, or if
     /// the node is to report how the action `ended`.
@@ -111,14 +117,15 @@ impl<S: State> Engine<S> {
         let now = self.clock.now();
         let mut extra = session.changes();
         session.checkpoint.reply_slots = ReplySlots::of(format!("stop:{seq}"));
-        let text = match (waiting, not_begun) {
-            (Some(rest), _) => Text::from("Stopped, as ").person(by.clone()).plain(format!(" asked.{rest}")),
-            (None, 0) => Text::from("Nothing is running here, so there's nothing to stop."),
-            (None, _) => Text::from("Stopped, as ").person(by.clone()).plain(" asked, before I started."),
+        let stopped = || Text::from("Stopped, as ").person(by.clone());
+        let reply = match (waiting, not_begun) {
+            (Some(rest), _) => Reply::text(stopped().plain(format!(" asked.{rest}"))),
+            (None, 0) => nothing_to_stop(),
+            (None, _) => Reply::text(stopped().plain(" asked, before I started.")),
         };
         let detail = json!({ "not_begun": not_begun });
         extra.audit.push(AuditDraft::new(AuditKind::Stopped, now, Some(by.clone()), detail));
-        self.say(session, &mut extra, Reply::text(text)).await?;
+        self.say(session, &mut extra, reply).await?;
         record_events(session, &mut extra, now);
         let info = StepInfo {
             node: STOP,

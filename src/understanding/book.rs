@@ -116,8 +116,7 @@ impl Book {
         self.capabilities.iter().position(|one| leads(&one.lines) || one.phrases.makes_new(action))
     }
 
-    /// Returns the phrases of all capabilities. The one that the pending change belongs to is first,
-    /// since an answer is most likely for it.
+    /// Returns the phrases of all capabilities, that of the pending change first: an answer is most likely for it.
     fn in_charge(&self, situation: &Situation) -> impl Iterator<Item = &'static dyn Phrases> {
         let owner = self.owner_of_change(situation);
         let others = self.capabilities.iter().enumerate().filter(move |(at, _)| Some(*at) != owner);

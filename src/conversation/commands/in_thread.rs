@@ -24,7 +24,7 @@ use super::{
     records::{MAX_DEAD_LETTERS, visibility_of},
     replies,
 };
-use crate::approvals::withdraw::withdraw;
+use crate::approvals::withdraw::{leave_to_buttons, withdraw};
 
 /// The maximum number of a thread's actions that are read.
 pub(super) const MAX_ACTIONS: usize = 20;
@@ -109,7 +109,24 @@ pub(super) enum Approvable {
     ThisThread,
     /// A kind of change, in lower case: `deletes`.
     Kind(String),
+    /// The open cards of the thread, by the person who asks.
+    ByAsker,
 }
+
+/// The beginnings of questions about the asker's own right to approve something.
+const BY_ASKER: &[&str] = &[
+    "why can't i approve ",
+    "why cant i approve ",
+    "why can i not approve ",
+    "why may i not approve ",
+    "why am i not allowed to approve ",
+    "why can't i do that ",
+    "can i approve ",
+    "can't i approve ",
+    "could i approve ",
+    "may i approve ",
+    "am i allowed to approve ",
+];
 
 /// The beginnings of questions about the people who may approve something.
 const APPROVERS: &[&str] = &[
@@ -201,11 +218,17 @@ impl ThreadCommand {
 pub(super) fn approvable(text: &str) -> Option<Approvable> {
     const THIS: &[&str] =
         &["it", "this", "that", "these", "those", "them", "the", "my", "here", "in", "thread", "channel"];
+    const MYSELF: &[&str] = &["myself", "own", "alone", "too", "as", "well", "on"];
     const THING: &[&str] = &["card", "cards", "one", "ones", "request", "requests", "change", "changes", "now"];
     let said = text.trim().trim_end_matches(['.', '!', '?', ' ']).to_lowercase().replace('’', "'");
     let said = format!("{said} ");
+    let is_this = |word: &str| word.is_empty() || THIS.contains(&word) || THING.contains(&word);
+    let by_asker = BY_ASKER.iter().find_map(|start| said.strip_prefix(start));
+    if by_asker.is_some_and(|rest| rest.split(' ').all(|word| is_this(word) || MYSELF.contains(&word))) {
+        return Some(Approvable::ByAsker);
+    }
     let kind = APPROVERS.iter().find_map(|start| said.strip_prefix(start))?.trim();
-    Some(match kind.split(' ').all(|word| word.is_empty() || THIS.contains(&word) || THING.contains(&word)) {
+    Some(match kind.split(' ').all(is_this) {
         true => Approvable::ThisThread,
         false => Approvable::Kind(kind.to_owned()),
     })
@@ -242,6 +265,9 @@ pub async fn execute(
         }
     };
     if is_for_assistant {
+        if request.command == ThreadCommand::Cancel {
+            leave_to_buttons(store, &request.thread).await?;
+        }
         pass_on(store, request, seq).await?;
         return Ok(Outcome::PassedOn);
     }
@@ -298,6 +324,7 @@ async fn cancel(store: &dyn Store, request: &ThreadCommandRequest, now: Timestam
             withdrawn.push(Text::new().bold(record.act()));
         }
     }
+    leave_to_buttons(store, &request.thread).await?;
     let changed = !withdrawn.is_empty();
     let reply = replies::withdrawn_in_thread(withdrawn, running);
     Ok(if changed { Outcome::Changed(reply) } else { Outcome::Answered(reply) })
@@ -333,6 +360,10 @@ mod tests {
         }
         assert_eq!(approvable("who can approve deletes?"), Some(Approvable::Kind("deletes".to_owned())));
         assert_eq!(approvable("who approved this?"), None, "that is about the past");
+        for said in ["why can't i approve this myself?", "Why can’t I approve it?", "can I approve my own request?"] {
+            assert_eq!(approvable(said), Some(Approvable::ByAsker), "{said}");
+        }
+        assert_eq!(approvable("can I approve Math Hints?"), None);
         for message in ["cancel Math Hints", "status of Math Hints", "how far is Math Hints", "cancelled", ""] {
             assert_eq!(ThreadCommand::parse(message), None, "{message}");
         }

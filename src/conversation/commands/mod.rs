@@ -44,7 +44,7 @@ use self::{
     settings::Settings,
 };
 use crate::{
-    approvals::groups::Groups,
+    approvals::{groups::Groups, policy, replies::denied, withdraw::open_cards},
     presentation::links::{self, Links},
     record::{
         notebook::{self, Notebook},
@@ -156,14 +156,29 @@ impl Commands {
                 return replies::approvers(&self.0.settings, &self.actions_called(&kind));
             }
             Some(Approvable::ThisThread) => {
-                let open = self.open_cards(&request.thread).await;
-                return open.map_or_else(
+                let cards = self.cards_in_question(&request.thread).await;
+                return cards.map_or_else(
                     |error| replies::unavailable(&error),
-                    |open| match open.is_empty() {
+                    |cards| match cards.is_empty() {
                         true => replies::approvers(&self.0.settings, &[]),
-                        false => replies::approvers_of(&open),
+                        false => replies::approvers_of(&cards),
                     },
                 );
+            }
+            Some(Approvable::ByAsker) => {
+                let newest = self.cards_in_question(&request.thread).await.map(|cards| cards.into_iter().next());
+                return match newest {
+                    Err(error) => replies::unavailable(&error),
+                    Ok(None) => replies::approvers(&self.0.settings, &[]),
+                    Ok(Some(card)) if card.status != Status::Pending => replies::approvers_of(&[card]),
+                    Ok(Some(card)) => {
+                        let person = self.0.groups.person(&card, &request.by, true).await;
+                        match policy::may_approve(&card, &request.by, &person) {
+                            Ok(()) => replies::you_may_approve(&card),
+                            Err(denial) => denied(&card, &request.by, true, denial),
+                        }
+                    }
+                };
             }
             None => {}
         }
@@ -177,14 +192,18 @@ impl Commands {
         self.records().pending(&asker).await.unwrap_or_else(|error| replies::unavailable(&error))
     }
 
-    /// Returns the actions of a thread that wait for a decision.
+    /// Returns the cards that “this” means in a thread: the open ones, or else the newest one.
     ///
     /// # Errors
     ///
     /// If the store isn't answering.
-    async fn open_cards(&self, thread: &ThreadId) -> Result<Vec<ActionRecord>, Error> {
-        let (thread, statuses) = (Some(thread.clone()), vec![Status::Pending]);
-        self.0.store.actions(&ActionFilter { thread, statuses, limit: in_thread::MAX_ACTIONS }).await
+    async fn cards_in_question(&self, thread: &ThreadId) -> Result<Vec<ActionRecord>, Error> {
+        let open = open_cards(&*self.0.store, thread).await?;
+        if !open.is_empty() {
+            return Ok(open);
+        }
+        let newest = ActionFilter { thread: Some(thread.clone()), statuses: Vec::new(), limit: 1 };
+        self.0.store.actions(&newest).await
     }
 
     /// Returns the actions of a kind of change, such as `deletes` or `starting`, and true for those that cannot

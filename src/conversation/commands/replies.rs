@@ -8,7 +8,7 @@ use countersign_core::{
     reply::{Part, Reply, Text},
 };
 use countersign_graph::{
-    action::{ActionRecord, Policy},
+    action::{ActionRecord, Policy, Status},
     store::Error,
 };
 
@@ -178,8 +178,22 @@ const MAX_SETTINGS_LISTED: usize = 8;
 
 /// Returns one line for each policy: `By anyone in this channel: …`
 fn policy_lines(policies: &[ActionPolicies]) -> Vec<Text> {
-    let lines =
-        grouped_by_policy(policies).into_iter().map(|(ActionPolicies { policy, irreversible, .. }, actions)| {
+    policy_lines_with(policies, |_, actions| codes(actions))
+}
+
+/// Returns one line for each policy. The most common one is for “all other changes”.
+fn short_policy_lines(policies: &[ActionPolicies]) -> Vec<Text> {
+    let is_one = grouped_by_policy(policies).len() == 1;
+    policy_lines_with(policies, |nth, actions| match (nth, is_one) {
+        (0, true) => Text::from("all changes"),
+        (0, false) => Text::from("all changes but these"),
+        _ => codes(actions),
+    })
+}
+
+fn policy_lines_with(policies: &[ActionPolicies], named: impl Fn(usize, &[&str]) -> Text) -> Vec<Text> {
+    let lines = grouped_by_policy(policies).into_iter().enumerate().map(
+        |(nth, (ActionPolicies { policy, irreversible, .. }, actions))| {
             let mut line = Text::new().plain("By ").join(policy.deciders()).plain(how_many(policy));
             if policy.own_request && !irreversible.own_request && !policy.approvers.is_empty() {
                 line = line.plain(", but not by the requester if it can't be undone");
@@ -189,8 +203,9 @@ fn policy_lines(policies: &[ActionPolicies]) -> Vec<Text> {
                 line =
                     line.plain(", and after ").plain(after).plain(" by ").join(escalation.deciders()).plain(" as well");
             }
-            line.plain(": ").join(codes(&actions))
-        });
+            line.plain(": ").join(named(nth, &actions))
+        },
+    );
     lines.collect()
 }
 
@@ -225,20 +240,32 @@ pub fn approvers(settings: &Settings, actions: &[(String, bool)]) -> Reply {
         }
     }
     let reply = match lines.len() {
-        0 => Reply::text("Who can approve what:").and(Part::List(policy_lines(&settings.policies))),
+        0 => Reply::text("Who can approve what:").and(Part::List(short_policy_lines(&settings.policies))),
         1 => Reply::text(lines.remove(0)),
         _ => Reply::default().and(Part::List(lines)),
     };
     reply.hint(Text::from("See ").code("/countersign settings").plain(" for all rules and limits."))
 }
 
-/// Returns the reply that names the people who may approve these open cards.
-pub fn approvers_of(open: &[ActionRecord]) -> Reply {
+/// Returns the reply to a person who asks whether they may approve this open card, and may.
+pub fn you_may_approve(record: &ActionRecord) -> Reply {
+    Reply::text(
+        Text::from("You can approve ")
+            .bold(record.act())
+            .plain(". Press ")
+            .bold(&*record.card.approve)
+            .plain(" on its card."),
+    )
+}
+
+/// Returns the reply that names the people who may approve these cards, or who could before they were decided.
+pub fn approvers_of(cards: &[ActionRecord]) -> Reply {
     let line = |record: &ActionRecord| {
-        let line = Text::new().bold(record.act()).plain(" can be approved by ").join(record.deciders());
+        let can = if record.status == Status::Pending { " can be approved by " } else { " needed approval by " };
+        let line = Text::new().bold(record.act()).plain(can).join(record.deciders());
         line.plain(how_many(&record.policy)).plain(".")
     };
-    match open {
+    match cards {
         [only] => Reply::text(line(only)),
         several => Reply::default().and(Part::List(several.iter().map(line).collect())),
     }

@@ -24,14 +24,21 @@ use countersign_graph::{
     action::{ActionRecord, Status},
     checkpoint::Cursor,
     conversing::{Memories, Memory},
+    stop::nothing_to_stop,
     store::{ActionFilter, Changes, Error, Seq, Store, ThreadMessage},
 };
 use serde::{Deserialize, Serialize};
 
-use crate::approvals::{clicks::TypedAnswer, consent, groups::Groups, policy, withdraw::withdraw};
+use crate::approvals::{
+    clicks::TypedAnswer,
+    consent,
+    groups::Groups,
+    policy,
+    withdraw::{leave_to_buttons, open_cards, withdraw},
+};
 
-/// The maximum number of open cards that are read.
-const MAX_CARDS: usize = 50;
+/// The maximum number of actions in progress that are read.
+const MAX_ACTIONS: usize = 50;
 
 /// A request to end the work in a thread.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -146,7 +153,7 @@ impl Stopping {
         {
             return Ok(None);
         }
-        Ok(Some(TypedAnswer { thread, by, text, ts, meaning, addressed }))
+        Ok(Some(TypedAnswer { thread, by, text, ts, meaning: Some(meaning), addressed }))
     }
 
     /// Ends the run of the thread, and closes the open cards that the person may close.
@@ -161,10 +168,7 @@ impl Stopping {
                 Some(said) if *addressed && stop.request() != StopRequest::Everything => {
                     self.pass_on(stop, said, seq).await
                 }
-                _ => {
-                    let nothing = || Reply::text("Nothing is running here, so there's nothing to stop.");
-                    Ok(StopOutcome::Stopped { thread: None, reply: addressed.then(nothing) })
-                }
+                _ => Ok(StopOutcome::Stopped { thread: None, reply: addressed.then(nothing_to_stop) }),
             };
         };
         if let Some(said) = said
@@ -188,6 +192,7 @@ impl Stopping {
                 closed += 1;
             }
         }
+        leave_to_buttons(&*self.store, thread).await?;
         let mut changes = Changes::new(CommitId::fresh(), thread.clone());
         changes.inbox_acks.push(seq);
         // A closed card is a sufficient answer, and so is the reply about cards that stay open.
@@ -206,19 +211,14 @@ impl Stopping {
     async fn work_in(&self, thread: &ThreadId) -> Result<Option<Work>, Error> {
         let Some(saved) = self.store.load(thread).await? else { return Ok(None) };
         let memory = self.memories.read(Some(saved)).unwrap_or_default();
-        let open = self.actions(thread, Status::Pending).await?;
-        let begun = self.actions(thread, Status::Intent).await?;
+        let open = open_cards(&*self.store, thread).await?;
+        let filter = ActionFilter { thread: Some(thread.clone()), statuses: vec![Status::Intent], limit: MAX_ACTIONS };
+        let begun = self.store.actions(&filter).await?;
         let has_job = begun.iter().any(|record| record.progress.is_some() || record.waits.is_some());
         let unread = self.store.unread(thread).await?;
         let is_idle = memory.cursor == Cursor::Idle && unread.is_empty();
         let is_stopping = unread.iter().any(|unread| matches!(unread.message, ThreadMessage::Stop { .. }));
         Ok(Some(Work { memory, open, has_job, is_idle, is_stopping }))
-    }
-
-    /// Returns the actions of a thread with this status.
-    async fn actions(&self, thread: &ThreadId, status: Status) -> Result<Vec<ActionRecord>, Error> {
-        let filter = ActionFilter { thread: Some(thread.clone()), statuses: vec![status], limit: MAX_CARDS };
-        self.store.actions(&filter).await
     }
 
     /// Returns true if the words ask to end this work. If there is only a question that waits for
@@ -240,6 +240,7 @@ impl Stopping {
 
     /// Passes a message that does not ask to stop to the assistant.
     async fn pass_on(&self, stop: &Stop, said: &StopWords, seq: Seq) -> Result<StopOutcome, Error> {
+        leave_to_buttons(&*self.store, &stop.thread).await?;
         let mut changes = Changes::new(CommitId::fresh(), stop.thread.clone());
         changes.messages.push(ThreadMessage::Said {
             by: stop.by.clone(),
@@ -268,7 +269,7 @@ fn other_cards_stay_open(stopped: &str, apart: &[&ActionRecord]) -> Reply {
 
 /// Returns the reply about the cards that the person may not close.
 fn cards_stay_open(kept: &[&ActionRecord]) -> Reply {
-    Reply::text("Nothing is running here anymore. These cards stay open, because you can't close them:")
+    Reply::text("I'm not working on anything else in this thread. These cards stay open, because you can't close them:")
         .and(Part::List(kept.iter().map(|record| line(record)).collect()))
         .hint("Only the requester or someone who can decide can close them.")
 }

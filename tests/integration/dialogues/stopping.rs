@@ -42,7 +42,7 @@ async fn a_waiting_card_is_closed_by_who_may() {
     thread.says("cy", "@countersign stop").await;
     assert_eq!(thread.heard(), "", "it is not theirs to close");
     assert_snapshot!(thread.told("cy"), @"
-    Nothing is running here anymore. These cards stay open, because you can't close them:
+    I'm not working on anything else in this thread. These cards stay open, because you can't close them:
     • *Start “Math Hints”* · asked by @ana
     Only the requester or someone who can decide can close them.
     ");
@@ -71,7 +71,10 @@ async fn where_nothing_is_done_there_is_nothing_to_stop() {
     let (bot, mut thread) = TestBot::asked("ana", "is UpGrade running?").await;
     thread.says("ana", "stop").await;
     assert_eq!(thread.heard(), "", "nobody said it to the bot");
-    assert_snapshot!(thread.answer("ana", "@countersign stop").await, @"Nothing is running here, so there's nothing to stop.");
+    assert_snapshot!(thread.answer("ana", "@countersign stop everything").await, @"
+    I'm not working on anything in this thread, so there's nothing to stop here.
+    To stop something that runs elsewhere, name it.
+    ");
     let root = bot.slack.says("bo", "experiments", "lunch?", None).unwrap();
     let others = Thread::new(&bot, "experiments", root);
     others.says("cy", "stop").await;
