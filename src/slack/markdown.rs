@@ -52,35 +52,57 @@ pub fn plain(markdown: &str) -> String {
         match line.trim_start().starts_with("```") {
             true => fenced = !fenced,
             false if fenced => lines.push(line.to_owned()),
-            false => lines.push(plain_line(line.trim())),
+            false => lines.push(plain_line(line)),
         }
     }
     lines.join("\n")
 }
 
 fn plain_line(line: &str) -> String {
-    let heading = line.trim_start_matches('#');
-    let line = if heading.starts_with(' ') { heading.trim_start() } else { line };
-    match ["- ", "* ", "+ "].into_iter().find_map(|bullet| line.strip_prefix(bullet)) {
-        Some(point) => format!("• {}", plain_words(point)),
-        None => plain_words(line),
+    let content = line.trim();
+    if is_thematic_break(content) {
+        return String::new();
     }
+    let heading = content.trim_start_matches('#');
+    let content = if heading.starts_with(' ') { heading.trim_start() } else { content };
+    match ["- ", "* ", "+ "].into_iter().find_map(|bullet| content.strip_prefix(bullet)) {
+        Some(point) => {
+            let indent = &line[..line.len() - line.trim_start().len()];
+            format!("{indent}• {}", plain_words(point))
+        }
+        None => plain_words(content),
+    }
+}
+
+/// Returns true for a line that Markdown draws as a rule: `***`.
+fn is_thematic_break(line: &str) -> bool {
+    let marks = || line.chars().filter(|c| !c.is_whitespace());
+    let first = marks().next().filter(|c| "*-_".contains(*c));
+    first.is_some_and(|first| marks().count() >= 3 && marks().all(|c| c == first))
 }
 
 fn plain_words(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let (mut rest, mut previous, mut code) = (line, None, false);
     while let Some(c) = rest.chars().next() {
-        let link = (c == '[' && !code).then(|| Link::at_start_of(rest)).flatten();
-        let after = &rest[link.as_ref().map_or(c.len_utf8(), |link| link.length)..];
+        let of_image = rest.strip_prefix('!').filter(|_| !code);
+        let from_bracket = of_image.unwrap_or(rest);
+        let link = (from_bracket.starts_with('[') && !code).then(|| Link::at_start_of(from_bracket)).flatten();
+        if let Some(link) = link {
+            out.push_str(&plain_words(link.words));
+            previous = out.chars().last();
+            rest = &from_bracket[link.length..];
+            continue;
+        }
+        // Marks that follow each other are one, and none of them is left over.
+        let after = if "*_~".contains(c) && !code { rest.trim_start_matches(c) } else { &rest[c.len_utf8()..] };
+        let marks = &rest[..rest.len() - after.len()];
         match c {
             '`' => code = !code,
-            '*' | '_' if !code && is_formatting(previous, after.trim_start_matches(c).chars().next()) => {}
-            c => {
-                match link {
-                    Some(link) => out.push_str(&plain_words(link.words)),
-                    None => out.push(c),
-                }
+            '*' | '_' if !code && is_formatting(previous, after.chars().next()) => {}
+            '~' if !code && marks.len() == 2 && is_formatting(previous, after.chars().next()) => {}
+            _ => {
+                out.push_str(marks);
                 previous = Some(c);
             }
         }
@@ -224,6 +246,11 @@ mod tests {
             ),
             ("```\na * b\n```\ndone", "a * b\ndone"),
             ("site_a and `*x*`, #general", "site_a and *x*, #general"),
+            ("~~gone~~ *** ![pic](https://e.io/a.png)", "gone *** pic"),
+            ("***both*** and __bold__ at ~5 ms, 2 ** 3", "both and bold at ~5 ms, 2 ** 3"),
+            ("one\n***\ntwo", "one\n\ntwo"),
+            ("- a\n  - `b`\n  - c", "• a\n  • b\n  • c"),
+            ("[![pic](https://e.io/a.png)](https://e.io) [a](https://e.io)b", "pic ab"),
         ] {
             assert_eq!(plain(written), plain_words);
         }
@@ -240,6 +267,11 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn plain_words_are_kept_whatever_the_marks(words in "[a-z]{1,6}( [a-z]{1,6}){0,4}", mark in "[*]{1,3}|_{1,3}|~~|") {
+            prop_assert_eq!(plain(&format!("{mark}{words}{mark}")), words);
+        }
+
         #[test]
         fn no_text_gets_a_mention_through(text in any::<String>(), odd in "[<>@!#|\\[\\]():/a-z \n`]{0,120}") {
             for text in [text, odd] {

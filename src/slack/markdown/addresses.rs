@@ -22,18 +22,25 @@ const BACKTICK_LOOKALIKE: &str = "ˋ";
 pub(super) fn as_code(text: &str) -> String {
     let mut out = Vec::new();
     let mut open: Option<&str> = None;
+    // A block in a list is indented. It would end at a line that is less so, and everything after that would not be code.
+    let mut indent = "";
     for line in text.lines() {
         match (open, fence(line)) {
             (Some(mark), Some(other)) if closes(mark, other, line) => {
                 open = None;
-                out.push("```".to_owned());
+                out.push(format!("{indent}```"));
             }
-            (Some(_), _) => out.push(line.replace("```", &BACKTICK_LOOKALIKE.repeat(3)).replace("~~~", "∼∼∼")),
+            (Some(_), _) => {
+                let code = line.replace("```", &BACKTICK_LOOKALIKE.repeat(3)).replace("~~~", "∼∼∼");
+                let is_inside = code.starts_with(indent) || code.trim().is_empty();
+                out.push(if is_inside { code } else { format!("{indent}{}", code.trim_start()) });
+            }
             (None, Some(mark)) => {
                 let info = line.trim_start()[mark.len()..].split_whitespace().next().unwrap_or_default();
                 let info: String = info.chars().filter(char::is_ascii_alphanumeric).collect();
                 open = Some(mark);
-                out.push(format!("```{info}"));
+                indent = indent_of(line);
+                out.push(format!("{indent}```{info}"));
             }
             (None, None) => {
                 let mut shown = String::with_capacity(line.len());
@@ -43,9 +50,14 @@ pub(super) fn as_code(text: &str) -> String {
         }
     }
     if open.is_some() {
-        out.push("```".to_owned());
+        out.push(format!("{indent}```"));
     }
     out.join("\n")
+}
+
+/// Returns the spaces with which a line begins.
+pub(super) fn indent_of(line: &str) -> &str {
+    &line[..line.len() - line.trim_start_matches(' ').len()]
 }
 
 /// The maximum depth of links nested in the text of other links.
@@ -203,6 +215,9 @@ mod tests {
             ("````\n```\n````\nhttps://e.io", "```\nˋˋˋ\n```\n`https://e.io`"),
             ("~~~\n```\nhttps://e.io", "```\nˋˋˋ\nhttps://e.io\n```"),
             ("```not a fence``` https://e.io", "```not a fence``` `https://e.io`"),
+            ("1. one\n   ```sh\n   ls\n     -l\n   ```\n2. two", "1. one\n   ```sh\n   ls\n     -l\n   ```\n2. two"),
+            ("- one\n  ```\n  ls\nhttps://e.io\n  ```", "- one\n  ```\n  ls\n  https://e.io\n  ```"),
+            ("- one\n  ```\n\n  ls", "- one\n  ```\n\n  ls\n  ```"),
         ] {
             assert_eq!(as_code(written), kept, "{written}");
         }

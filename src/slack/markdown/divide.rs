@@ -1,5 +1,7 @@
 //! Divides long Markdown texts: between paragraphs if possible, else between list items, rows or lines.
 
+use super::addresses::indent_of;
+
 /// The length beyond which no text fits into a message, in bytes.
 const MAX_BYTES: usize = 50_000;
 
@@ -80,8 +82,8 @@ fn reopened<'a>(lines: &[&'a str], at: usize) -> Vec<&'a str> {
 /// Joins the lines, and closes a code block that is open at the end.
 fn closed(lines: &[&str]) -> String {
     let text = lines.join("\n");
-    match open_fence(lines).and_then(fence) {
-        Some(mark) => format!("{text}\n{mark}"),
+    match open_fence(lines).and_then(|line| Some((indent_of(line), fence(line)?))) {
+        Some((indent, mark)) => format!("{text}\n{indent}{mark}"),
         None => text.trim_end().to_owned(),
     }
 }
