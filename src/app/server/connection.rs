@@ -8,7 +8,12 @@ use std::{
     task::{Context, Poll},
 };
 
-use axum::{Router, extract::Request};
+use axum::{
+    Router,
+    extract::Request,
+    http::{StatusCode, header::CONNECTION},
+    response::IntoResponse as _,
+};
 use hyper::{
     body::Incoming,
     server::conn::http1,
@@ -23,9 +28,17 @@ use super::{
     watched::{RequestBody, ResponseBody, Stream},
 };
 
-/// The maximum size of the read buffer, in bytes. It limits the head of a request, and the part of
-/// a body that is read ahead.
+/// The maximum size of the head of a request, in bytes, and of the read buffer, with the part of a body that is read ahead.
+/// The buffer is filled in steps, so a somewhat larger head can be in it.
 const MAX_BUFFER: usize = 64 << 10;
+
+/// Returns the size of the head of a request as it was sent, up to white space.
+fn head_bytes<B>(request: &axum::http::Request<B>) -> usize {
+    const OF_LINE: usize = ": \r\n".len();
+    let address = request.uri().path_and_query().map_or(0, |address| address.as_str().len());
+    let headers = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + OF_LINE);
+    request.method().as_str().len() + address + OF_LINE + headers.sum::<usize>()
+}
 
 /// Serves the requests of a connection until it is closed, exceeds a deadline or has to make room
 /// for another connection. After `stop`, it completes only the requests in progress.
@@ -37,6 +50,10 @@ pub(super) async fn serve(stream: TcpStream, router: Router, room: Room, stop: C
         let (router, room) = (router.clone(), room.clone());
         let request: Request = request.map(|body| axum::body::Body::new(RequestBody::new(body, room.clone())));
         async move {
+            if head_bytes(&request) > MAX_BUFFER {
+                let refusal = (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, [(CONNECTION, "close")]).into_response();
+                return Ok(refusal.map(|body| ResponseBody::new(body, room)));
+            }
             let answer = router.call(request).await?;
             Ok::<_, Infallible>(answer.map(|body| ResponseBody::new(body, room)))
         }

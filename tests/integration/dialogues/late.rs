@@ -82,6 +82,31 @@ async fn what_would_hurt_twice_is_not_sent_again_and_a_person_is_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_may_be_repeated_is_sent_three_times_in_all_as_the_settings_say() {
+    let bot = impatient().await;
+    let (asked, button, request) = CHANGES[0];
+    for _ in 0..4 {
+        let only = Some(request.to_owned());
+        bot.upgrade.will(Fault { kind: Kind::Hang, when: When::BeforeEffect, only });
+    }
+    let mut thread = given_up(&bot, asked, button).await;
+    for _ in 0..4 {
+        time_passes(&bot).await;
+    }
+    let heard = thread.heard();
+    assert!(heard.contains("[Check again] [Mark as done]"), "{heard}");
+    let sent = bot
+        .upgrade
+        .ledger()
+        .iter()
+        .filter(|entry| format!("{} {}", entry.method, entry.path).contains(request))
+        .count();
+    assert_eq!(sent, 3);
+    let settings = include_str!("../../../config/default.toml");
+    assert_eq!(settings.matches("three times in all").count(), 2, "of the platform, and of the simulations");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn looking_goes_on_after_a_restart() {
     let mut bot = impatient().await;
     let (asked, button, request) = CHANGES[3];

@@ -56,6 +56,18 @@ async fn whoever_keeps_the_server_waiting_is_cut_off() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn headers_are_taken_up_to_their_limit() {
+    let bot = by_http(|_| ()).await;
+    let url = format!("http://{}/healthz", bot.address());
+    for (kibibytes, expected) in [(60, 200), (70, 431), (90, 431)] {
+        let filler = "x".repeat(kibibytes << 10);
+        let answer = reqwest::Client::new().get(&url).header("x-filler", filler).send().await.unwrap();
+        assert_eq!(answer.status().as_u16(), expected, "{kibibytes} KiB");
+    }
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn at_the_limit_the_oldest_gives_way_and_everybody_new_is_served() {
     const LIMIT: usize = 16;
     let bot = by_http(|config| {
