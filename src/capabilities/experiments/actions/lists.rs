@@ -33,9 +33,6 @@ const USERS: &str = "Individual";
 /// The kind of a list of shared segments, which are named by their names.
 const SEGMENTS: &str = "Segment";
 
-/// The maximum number of members that a card names.
-const MAX_NAMED: usize = 12;
-
 /// Parses members; `known` are the context's types of groups.
 pub(super) fn parse(given: &MembersInput, known: &[String], context: &str) -> Result<Members, PrepareError> {
     let mut members = Members::new();
@@ -147,7 +144,7 @@ pub(super) fn is_between(now: &Members, before: &Members, after: &Members) -> bo
     })
 }
 
-/// Returns the members in words: `u1, u2, classId 5B, segment “Pilot teachers”`.
+/// Returns all members in words: `u1, u2, classId 5B, segment “Pilot teachers”`. A card shortens what is too long for it.
 pub(super) fn words(members: &Members) -> String {
     let all = members.iter().flat_map(|(kind, ids)| {
         ids.iter().map(move |id| match kind.as_str() {
@@ -157,9 +154,7 @@ pub(super) fn words(members: &Members) -> String {
         })
     });
     let all: Vec<_> = all.collect();
-    let more = all.len().saturating_sub(MAX_NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    if all.is_empty() { "nobody".to_owned() } else { all[..all.len().min(MAX_NAMED)].join(", ") + &more }
+    if all.is_empty() { "nobody".to_owned() } else { all.join(", ") }
 }
 
 /// Sends the requests, from 6.3 on, after which an experiment's lists have exactly the members `to_be`, and these shared

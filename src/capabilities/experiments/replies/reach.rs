@@ -53,14 +53,11 @@ pub fn same_points(others: Option<&[(Arc<Outline>, String)]>) -> Fact {
         Some([]) => Text::from("none"),
         Some(others) => {
             let mut text = Text::new();
-            for (nth, (other, point)) in others.iter().take(MAX_NAMED).enumerate() {
+            for (nth, (other, point)) in others.iter().enumerate() {
                 let join = if nth == 0 { "“" } else { "; “" };
                 text = text.plain(join).bold(&other.name).plain(format!("”, {}, at {point}", other.state.display()));
             }
-            match others.len().saturating_sub(MAX_NAMED) {
-                0 => text,
-                more => text.plain(format!("; and {more} more")),
-            }
+            text
         }
     };
     fact(OVERLAPPING, text)
