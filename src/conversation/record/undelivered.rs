@@ -2,7 +2,7 @@
 
 use countersign_core::{
     clock::Timestamp,
-    ids::{Nonce, Slot, ThreadId},
+    ids::{Nonce, Slot, ThreadId, UserId},
     reply::{Part, Reply, Text},
 };
 use countersign_graph::{
@@ -76,9 +76,10 @@ fn line(letter: &DeadLetter, outgoing: &Outgoing) -> Text {
     what.plain(" · since ").moment(letter.at).plain(" · ").code(letter.reason.clone())
 }
 
-/// Returns the slot of the direct message that reports `of` as undelivered.
-pub fn slot_of_direct_notice(of: &Outgoing) -> Slot {
-    Slot::new(format!("{}:direct", slot_of_notice(of)))
+/// Returns the slot of the direct message that reports `of` as undelivered, or of that to `another` person.
+pub fn slot_of_direct_notice(of: &Outgoing, another: Option<&UserId>) -> Slot {
+    let whose = another.map(|person| format!(":{person}")).unwrap_or_default();
+    Slot::new(format!("{}:direct{whose}", slot_of_notice(of)))
 }
 
 /// Returns the slot of the message that reports `of` as undelivered.
@@ -108,7 +109,7 @@ pub fn kind(body: &Outbound) -> &'static str {
 /// Returns the messages that remove outdated reports on `of`, in its thread and from direct
 /// messages.
 pub fn report_removals(of: &Outgoing, at: Timestamp) -> [Outgoing; 2] {
-    [slot_of_notice(of), slot_of_direct_notice(of)].map(|slot| Outgoing {
+    [slot_of_notice(of), slot_of_direct_notice(of, None)].map(|slot| Outgoing {
         slot: Some(slot),
         nonce: Nonce::fresh(),
         progress: false,

@@ -12,7 +12,7 @@ use std::time::Duration;
 use countersign_core::{
     clock::Timestamp,
     ids::{CommitId, Nonce, Slot, UserId},
-    reply::{CardState, Reply, Text},
+    reply::{Card, CardState, Part, Reply, Text},
 };
 use countersign_graph::{
     action::ActionRecord,
@@ -64,13 +64,7 @@ impl Sender {
                 self.give_up(claimed, code)
             }
             _ if tried >= MAX_ATTEMPTS => self.give_up(claimed, &error.word()),
-            Error::Auth { .. } => {
-                tracing::error!(
-                    error = countersign_core::cause::chain(&error),
-                    "Slack does not accept the bot's token"
-                );
-                Sent::Retry(now + MAX_WAIT)
-            }
+            Error::Auth { .. } => wait(), // the client logs it, once
             _ => {
                 tracing::warn!(thread.id = %claimed.thread, attempts = claimed.attempts, error = countersign_core::cause::chain(&error), "A message was not sent; it is tried again");
                 wait()
@@ -98,25 +92,26 @@ impl Sender {
         Sent::Failed { reason: reason.to_owned(), at: self.0.clock.now() }
     }
 
-    /// Returns the person who gets a direct message about an undelivered one, and the card that
-    /// this message links to. It is the person who requested the card, or else the person for whom
-    /// the thread last worked.
-    async fn person_to_notify(&self, claimed: &Claimed) -> Option<(UserId, Slot)> {
+    /// Returns the people who get a direct message about an undelivered one, and the card that this message links to. They
+    /// are those who requested and approved the card, or else the person for whom the thread last worked.
+    async fn people_to_notify(&self, claimed: &Claimed) -> (Vec<UserId>, Slot) {
         let thread = &claimed.thread;
         let filter = ActionFilter { thread: Some(thread.clone()), statuses: Vec::new(), limit: MAX_ACTIONS };
         let actions = self.0.store.actions(&filter).await.unwrap_or_default();
         let of_card = |record: &&ActionRecord| Some(&record.slot) == claimed.outgoing.slot.as_ref();
         if let Some(record) = actions.iter().find(of_card) {
-            return Some((record.requested_by.clone(), record.slot.clone()));
+            let mut people = vec![record.requested_by.clone()];
+            people.extend(record.approved_by().into_iter().filter(|person| *person != record.requested_by));
+            return (people, record.slot.clone());
         }
-        let saved = self.0.store.load(thread).await.ok()?;
+        let saved = self.0.store.load(thread).await.unwrap_or_default();
         let last = self.0.memories.read(saved).and_then(|before| before.works_for);
-        let by = last.or_else(|| actions.first().map(|record| record.requested_by.clone()))?;
-        Some((by, slot_of_notice(&claimed.outgoing)))
+        let by = last.or_else(|| actions.first().map(|record| record.requested_by.clone()));
+        (by.into_iter().collect(), slot_of_notice(&claimed.outgoing))
     }
 
-    /// Reports that a message could not be shown: in its thread, or directly to the person who
-    /// requested the change if the thread cannot be written to. The report is written before the
+    /// Reports that a message could not be shown: in its thread, or directly to the people who
+    /// requested and approved the change if the thread cannot be written to. The report is written before the
     /// message is given up, in a slot of its own, so that a repeated report updates the same
     /// message.
     pub(super) async fn report_failure(&self, claimed: &Claimed, reason: &str) {
@@ -124,12 +119,13 @@ impl Sender {
         let mut changes = Changes::new(CommitId::fresh(), thread.clone());
         let reply = failure_report(&claimed.outgoing, reason);
         if Error::is_about_place(reason) {
-            changes.outbox.extend(self.person_to_notify(claimed).await.map(|(to, card)| Outgoing {
-                slot: Some(slot_of_direct_notice(&claimed.outgoing)),
+            let (people, card) = self.people_to_notify(claimed).await;
+            changes.outbox.extend(people.into_iter().enumerate().map(|(nth, to)| Outgoing {
+                slot: Some(slot_of_direct_notice(&claimed.outgoing, (nth > 0).then_some(&to))),
                 nonce: Nonce::fresh(),
                 progress: false,
                 not_before: now,
-                body: Outbound::Direct { to, card, reply },
+                body: Outbound::Direct { to, card: card.clone(), reply: reply.clone() },
             }));
         } else if !matches!(claimed.outgoing.body, Outbound::Direct { .. }) {
             changes.outbox.push(reply_in_thread(slot_of_notice(&claimed.outgoing).as_str(), now, reply));
@@ -145,27 +141,36 @@ impl Sender {
     }
 }
 
-/// Returns the report on a message that could not be shown.
+/// Returns the report on a message that could not be shown. Where it is the state of a change, the report tells that, since
+/// nobody may be able to read it on the card.
 fn failure_report(outgoing: &Outgoing, reason: &str) -> Reply {
-    let (what, then) = match &outgoing.body {
+    let act = |card: &Card| Text::new().bold(card.title.trim_end_matches('?'));
+    let (told, what, then) = match &outgoing.body {
+        Outbound::Card { card, state: CardState::Open { asked_by, .. } } => {
+            let what = Text::new().person(asked_by.clone()).plain(", I couldn't show the card ");
+            (None, what.bold(card.title.clone()), "No one can approve it until it appears.")
+        }
         Outbound::Card { card, state } => {
-            let text = match state {
-                CardState::Open { asked_by, .. } => Text::new().person(asked_by.clone()).plain(", "),
-                CardState::Running { .. } | CardState::Closed { .. } => Text::new(),
+            let told = match state {
+                CardState::Closed { decision, outcome: Some(outcome), .. } => {
+                    outcome.clone().plain(" · ").join(decision.clone())
+                }
+                CardState::Closed { decision, .. } => act(card).plain(" · ").join(decision.clone()),
+                CardState::Running { .. } | CardState::Open { .. } => act(card).plain(" was approved and is running."),
             };
-            let text = text.plain("I couldn't show the card ").bold(card.title.clone());
-            match state {
-                CardState::Open { .. } => (text, "No one can approve it until it appears."),
-                CardState::Running { .. } | CardState::Closed { .. } => (text, "The card may look out of date."),
-            }
+            (Some(told), Text::from("I couldn't show this on its card"), "The card may look out of date.")
         }
         Outbound::File { name, .. } => {
-            (Text::from("I couldn't share the file ").code(name.clone()), "Nothing is lost.")
+            (None, Text::from("I couldn't share the file ").code(name.clone()), "Nothing is lost.")
         }
-        _ => (Text::from("I couldn't show an answer"), "Nothing is lost."),
+        _ => (None, Text::from("I couldn't show an answer"), "Nothing is lost."),
     };
-    Reply::text(what.plain(": Slack refused it (").code(reason).plain(format!("). {then}")))
-        .resend("Send again", outgoing.nonce.as_str())
+    let report = what.plain(": Slack refused it (").code(reason).plain(format!("). {then}"));
+    let reply = match told {
+        Some(told) => Reply::text(told).and(Part::Text(report)),
+        None => Reply::text(report),
+    };
+    reply.resend("Send again", outgoing.nonce.as_str())
 }
 
 /// Returns true if an unknown code may refer to this message: it comes from Slack, or means that
