@@ -71,6 +71,8 @@ pub enum ThreadCommand {
     Waiting,
     /// Name the people who may approve the open card, or a kind of change.
     Approvers,
+    /// Leave out a step of the plan, which has begun.
+    Step,
 }
 
 /// Questions about the cards that wait for the person, here and elsewhere.
@@ -204,6 +206,7 @@ impl ThreadCommand {
             "cancel" => Some(Self::Cancel),
             said if PROGRESS.contains(&said) => Some(Self::Progress),
             said if WAITING.contains(&said) => Some(Self::Waiting),
+            said if leaves_out_step(said) => Some(Self::Step),
             _ => approvable(text).map(|_| Self::Approvers),
         }
     }
@@ -212,6 +215,24 @@ impl ThreadCommand {
     pub fn is_question(self) -> bool {
         matches!(self, Self::Waiting | Self::Approvers)
     }
+}
+
+/// Returns true for words such as “drop step 2” and “skip the last step”.
+fn leaves_out_step(said: &str) -> bool {
+    const VERBS: &[&str] = &["drop", "skip", "remove", "omit", "without", "cancel", "delete", "leave out", "forget"];
+    const NUMBERS: &[&str] = &[
+        "one", "two", "three", "four", "five", "six", "seven", "eight", "first", "second", "third", "fourth", "fifth",
+        "sixth", "seventh", "eighth", "next", "last",
+    ];
+    let said = said.strip_prefix("please ").unwrap_or(said);
+    let Some(rest) = VERBS.iter().find_map(|verb| said.strip_prefix(verb)?.strip_prefix(' ')) else { return false };
+    let rest = rest.strip_prefix("the ").unwrap_or(rest).trim_end_matches(" please");
+    let number = match (rest.strip_prefix("step "), rest.strip_suffix(" step")) {
+        (Some(number), _) | (None, Some(number)) => number,
+        (None, None) => return false,
+    };
+    let digits = number.trim_start_matches('#').trim_end_matches(|c: char| "stndrh".contains(c));
+    NUMBERS.contains(&number) || (!digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit()))
 }
 
 /// Returns the subject of a question about approvers; `None` if the text is no such question.
@@ -260,6 +281,8 @@ pub async fn execute(
             let is_talk = request.overheard && memory.works_for.as_ref() != Some(&request.by);
             is_talk || !(memory.has_plan() || shows_plan(store, request).await?)
         }
+        // On its card, a plan can be changed. Once it has begun, a step is still no name of anything else.
+        ThreadCommand::Step => !memory.has_plan() || shows_plan(store, request).await?,
         ThreadCommand::Waiting | ThreadCommand::Approvers => {
             request.overheard && memory.works_for.as_ref() != Some(&request.by)
         }
@@ -277,6 +300,10 @@ pub async fn execute(
         }
         ThreadCommand::Cancel => cancel(store, request, now).await,
         ThreadCommand::Waiting | ThreadCommand::Approvers => Ok(Outcome::Question),
+        ThreadCommand::Step => {
+            let reply = replies::plan_has_begun();
+            Ok(Outcome::Answered(replies::with_plan(reply, memory.plan_place.as_deref(), &memory.plan_lines)))
+        }
     }
 }
 
@@ -358,6 +385,10 @@ mod tests {
         for said in ["who can approve this?", "Who approves it?", "who can approve?", "who decides on this card"] {
             assert_eq!(approvable(said), Some(Approvable::ThisThread), "{said}");
         }
+        for said in ["drop step 2", "Skip the second step.", "leave out the last step", "without step #3"] {
+            assert_eq!(ThreadCommand::parse(said), Some(ThreadCommand::Step), "{said}");
+        }
+        assert_eq!(ThreadCommand::parse("drop step by step hints"), None, "that is a name");
         assert_eq!(approvable("who can approve deletes?"), Some(Approvable::Kind("deletes".to_owned())));
         assert_eq!(approvable("who approved this?"), None, "that is about the past");
         for said in ["why can't i approve this myself?", "Why can’t I approve it?", "can I approve my own request?"] {

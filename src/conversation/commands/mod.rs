@@ -240,7 +240,8 @@ impl Commands {
         }
     }
 
-    /// Exports the thread of a linked message, or the thread of the asker's latest request.
+    /// Exports the thread of a linked message, or the thread of the asker's latest request in this conversation. A thread of
+    /// another conversation is only exported by its link.
     ///
     /// A file is posted only if the asker can read the thread: they typed the command in its
     /// channel, or requested a change in the thread.
@@ -260,10 +261,17 @@ impl Commands {
                 thread
             }
             Some(None) => return Ok(CommandAnswer::with(replies::no_link())),
-            None => match self.0.store.actions_under(&own, &[], 1).await?.pop() {
-                Some(record) => record.thread,
-                None => return Ok(CommandAnswer::with(replies::no_thread())),
-            },
+            None => {
+                let own = self.0.store.actions_under(&own, &[], MAX_ACTIONS).await?;
+                let Some(last) = own.first() else { return Ok(CommandAnswer::with(replies::no_thread())) };
+                match own.iter().find(|record| record.thread.channel == command.channel) {
+                    Some(record) => record.thread.clone(),
+                    None => {
+                        let url = self.0.links.message(&last.thread.channel, &last.thread.root, &last.thread.root);
+                        return Ok(CommandAnswer::with(replies::no_thread_here(last, url.as_deref())));
+                    }
+                }
+            }
         };
         let reply = self.notebook(&command.by, &thread).await?;
         Ok(CommandAnswer { reply, posted_in: Some(thread) })

@@ -380,10 +380,34 @@ pub fn no_link() -> Reply {
         .hint(Text::from("For example: ").code("/countersign notebook https://…/archives/C…/p…"))
 }
 
+/// Returns the reply to a person who wants to leave out a step of a plan that has begun.
+pub fn plan_has_begun() -> Reply {
+    Reply::text("The plan has begun, so I can't leave out a single step. Nothing was changed.")
+        .hint("Reject the card of that step when it comes, or say “stop” to end the plan.")
+}
+
 /// Returns the reply if the person has never requested a change.
 pub fn no_thread() -> Reply {
     Reply::text("You haven't asked for any changes yet, so I don't know which thread you mean.")
         .hint("Add a link to a message in the thread, or use “Export this thread” in the menu of that message.")
+}
+
+/// Returns the reply if the person has requested no change in this conversation, but this one in another, whose thread is
+/// at `url`.
+pub fn no_thread_here(last: &ActionRecord, url: Option<&str>) -> Reply {
+    let channel = &last.thread.channel;
+    let text = Text::from("You haven't asked for any changes in this conversation. Your last request was ");
+    let text = match channel.is_direct() {
+        true => text.plain("in a direct message: "),
+        false => text.plain("in ").channel(channel.clone()).plain(": "),
+    };
+    let reply = Reply::text(linked(text.bold(last.act()), url.map(str::to_owned), "open its thread"));
+    match url {
+        Some(url) => reply.hint(
+            Text::from("To export that thread there, type ").code(format!("/countersign notebook {url}")).plain("."),
+        ),
+        None => reply.hint("To export that thread there, use “Export this thread” in the menu of one of its messages."),
+    }
 }
 
 /// Returns the reply if the person may not be able to read the thread.

@@ -36,6 +36,17 @@ async fn an_order_given_in_the_form_is_kept_by_a_later_correction() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_step_of_a_plan_that_has_begun_is_not_taken_for_a_name() {
+    let bot = TestBot::start().await;
+    let said = "show me the plan first: start Math Hints, then show it, then list the contexts";
+    let mut thread = bot.user("ana").asks(said).await;
+    thread.clicked("ana", "Run plan").await;
+    thread.says("ana", "drop step 2").await;
+    assert_eq!(thread.heard(), "");
+    assert_snapshot!(thread.told("ana"), @"");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_stop_ends_the_plan_and_leaves_other_cards_open() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").asks("start Math Hints, then show Math Hints in short").await;
@@ -194,7 +205,7 @@ async fn after_a_condition_that_does_not_hold_a_model_makes_one_other_plan() {
             "Not done: only if enrolled is above 60, stop Lesson Video Hints.",
             "*Run these 2 steps?*",
             "*1*  test the balance of Lesson Video Hints with 100 users · _needs approval_",
-            "[Run plan] [Cancel request] [Edit…]",
+            "[Run plan] [Reject…] [Edit…]",
         ],
     );
     let situation = situation(&model);
@@ -202,7 +213,7 @@ async fn after_a_condition_that_does_not_hold_a_model_makes_one_other_plan() {
         situation.contains("the condition does not hold: enrolled is 60") && situation.contains("not_done"),
         "{situation}"
     );
-    thread.clicks("ana", "Cancel request").await;
+    thread.clicks("ana", "Reject…").await;
     finish(bot, model).await;
 }
 
