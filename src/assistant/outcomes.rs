@@ -132,11 +132,11 @@ fn worked_for_some(summary: &Text) -> bool {
 
 fn rejected(record: &ActionRecord) -> Reply {
     let rejection = record.decisions.iter().rev().find_map(|decision| match decision {
-        Decision { by: Some(by), verdict: Verdict::Rejected { reason }, .. } => Some((by, reason)),
+        Decision { by: Some(by), verdict: Verdict::Rejected { .. }, .. } => Some(by),
         _ => None,
     });
     let asked_by = &record.requested_by;
-    let Some((by, reason)) = rejection else {
+    let Some(by) = rejection else {
         return Reply::text(Text::new().person(asked_by.clone()).plain(" this was rejected, so nothing was changed."));
     };
     let text = match by == asked_by {
@@ -147,19 +147,14 @@ fn rejected(record: &ActionRecord) -> Reply {
             .person(by.clone())
             .plain(" rejected this, so nothing was changed."),
     };
-    let reply = match by != asked_by && record.card.editable {
+    // A reason is told by the answer that follows, with what it leads to.
+    match by != asked_by && record.card.editable {
         true => Reply::text(text).hint(
             Text::from("To ask for something else, press ")
                 .bold("Change and ask again…")
                 .plain(" on the card, or tell me here."),
         ),
         false => Reply::text(text),
-    };
-    match reason.as_deref().map(str::trim) {
-        Some(reason) if !reason.is_empty() => {
-            reply.and(Part::Text(Text::new().plain("Reason: “").plain(reason).plain("”")))
-        }
-        _ => reply,
     }
 }
 

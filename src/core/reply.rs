@@ -13,7 +13,7 @@ use crate::{
     ids::{ChannelId, RunId, UserId},
 };
 
-pub use self::card::{Asked, Card, CardState, Fact, FollowUp, Meter};
+pub use self::card::{Asked, Card, CardState, EndedBy, Fact, FollowUp, Meter};
 
 /// A run of text with one style.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -145,7 +145,7 @@ pub(super) fn card(
         warnings,
         notes,
         approve: "Send".to_owned(),
-        reject: "Reject…".to_owned(),
+        reject: Card::REJECT.to_owned(),
         done: format!("Sent the reply to {name}."),
         irreversible: false,
         editable: true,

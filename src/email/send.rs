@@ -245,10 +245,6 @@ impl ActionKind for SendAnswer {
         true
     }
 
-    fn not_made(&self) -> &'static str {
-        "No reply was sent."
-    }
-
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
         let given: Given = serde_json::from_value(parameters.clone())
             .map_err(|_| refused(ErrorKind::Validation, replies::not_an_answer()))?;

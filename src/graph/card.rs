@@ -5,10 +5,13 @@
 
 use countersign_core::{
     ids::{ChannelId, UserId},
-    reply::{CardState, FollowUp, Meter, Text},
+    reply::{CardState, EndedBy, FollowUp, Meter, Text},
 };
 
 use super::action::{ActionRecord, Approver, ErrorKind, Escalation, IS_BACK, Outcome, Policy, Status, Undo, Verdict};
+
+/// The label of the button that withdraws a request.
+pub const WITHDRAW: &str = "Withdraw";
 
 impl ActionRecord {
     /// Returns the state of the card.
@@ -28,6 +31,7 @@ impl ActionRecord {
                 edited_by: self.edited_by(),
                 because: self.policy.because.clone(),
                 is_risky: self.scope.is_risky,
+                ended_by: self.ended_by(),
             },
             Status::Approved | Status::Intent => CardState::Running {
                 by: self.approved_by(),
@@ -51,6 +55,23 @@ impl ActionRecord {
                 asked_by: Some(self.requested_by.clone()),
                 edited_by: self.edited_by(),
             },
+        }
+    }
+
+    /// Returns the buttons with which the request can be ended. A label other than that of a rejection serves both.
+    fn ended_by(&self) -> EndedBy {
+        let Policy { approvers, also, .. } = &*self.policy;
+        let own = |approver: &Approver| *approver == Approver::Requester;
+        let of_readers = |approver: &Approver| own(approver) || *approver == Approver::Channel;
+        let mut all = approvers.iter().chain(also.iter().flatten()).chain(self.brought_in());
+        let is_alone = match self.thread.channel.is_direct() {
+            true => all.all(of_readers),
+            false => !approvers.is_empty() && all.all(own),
+        };
+        match self.card.asks_for_reason() && !self.is_judged_by(&self.requested_by) {
+            true if is_alone => EndedBy::Withdrawing,
+            true => EndedBy::Both,
+            false => EndedBy::Rejecting,
         }
     }
 

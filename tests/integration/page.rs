@@ -26,7 +26,7 @@ async fn a_researcher_asks_and_a_colleague_presses() {
     page.shows(THREAD, "Start “Math Hints”?").await;
     page.shows(THREAD, "inactive → running").await;
     page.shows(&format!("{THREAD} [data-action-id=approve]"), "Start experiment").await;
-    page.shows(&format!("{THREAD} [data-action-id=reject]"), "Cancel request").await;
+    page.shows(&format!("{THREAD} [data-action-id=reject]"), "Reject…").await;
 
     page.presses("#person", "Ana").await;
     page.presses(".menu-item", "Bo").await;

@@ -194,7 +194,6 @@ async fn each_outcome_of_a_card_has_its_reply() {
     [Show details → show “Math Hints”]
     rejected: @ana, @bo rejected this, so nothing was changed.
     rejected: @ana, @bo rejected this, so nothing was changed.
-    Reason: “not before the exam”
     expired: @ana no one decided in time about Start “Math Hints”, so nothing was changed.
     [Ask again → try again: Start “Math Hints”]
     cancelled: @ana Start “Math Hints” was withdrawn, so nothing was changed.

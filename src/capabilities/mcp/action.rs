@@ -198,7 +198,7 @@ impl CallTool {
             warnings,
             notes,
             approve: "Call tool".to_owned(),
-            reject: "Cancel request".to_owned(),
+            reject: Card::REJECT.to_owned(),
             done: format!("Called {} on {server}.", definition.name),
             irreversible: definition.destroys,
             editable: has_fields(definition),

@@ -19,7 +19,7 @@ pub(super) fn remember_card(text: &str) -> Card {
             "You can see and delete it at any time: “what do you remember about me?”".into(),
         ],
         approve: "Remember it".to_owned(),
-        reject: "Cancel request".to_owned(),
+        reject: Card::REJECT.to_owned(),
         done: format!("I'll remember: “{text}”."),
         irreversible: false,
         editable: false,

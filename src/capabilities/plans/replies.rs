@@ -26,7 +26,7 @@ pub(super) fn card(steps: &[(String, Effect)], left_out: &[&String]) -> Card {
         warnings: Vec::new(),
         notes: vec!["This card changes nothing. Each change gets its own card.".into()],
         approve: "Run plan".to_owned(),
-        reject: "Cancel request".to_owned(),
+        reject: Card::REJECT.to_owned(),
         done,
         irreversible: false,
         editable: true,

@@ -91,6 +91,19 @@ impl CardButton {
     }
 }
 
+/// A press on a button that turns a page of the window with the full content of a card.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PageTurn {
+    /// The key of the card.
+    pub approval: ApprovalId,
+    /// The person who pressed it.
+    pub by: UserId,
+    /// Slack's id of the window.
+    pub view: String,
+    /// The page to show, from 0.
+    pub page: usize,
+}
+
 /// The reason for a rejection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reason {

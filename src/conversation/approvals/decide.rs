@@ -17,6 +17,8 @@ const RUNNING_AFTER: Duration = Duration::from_millis(300);
 pub enum DecisionMethod<'a> {
     /// By a button of the card.
     Button,
+    /// By the window that a button of the card opened.
+    Window,
     /// By these words in the thread.
     Typed(&'a str),
 }
@@ -49,7 +51,7 @@ pub fn decide(
     let mut detail = json!({ "verdict": decision.verdict, "status": to, "digest": record.digest });
     match how {
         None => {}
-        Some(DecisionMethod::Button) => detail["how"] = json!("button"),
+        Some(DecisionMethod::Button | DecisionMethod::Window) => detail["how"] = json!("button"),
         Some(DecisionMethod::Typed(words)) => detail["how"] = json!({ "typed": AuditDraft::text_detail(words.trim()) }),
     }
     for lapse in record.lapses.iter().filter(|lapse| lapse.at == decision.at) {

@@ -138,7 +138,7 @@ impl Approvals {
     /// # Errors
     ///
     /// If the store isn't answering.
-    pub async fn on_reason(&self, reason: &Reason, seq: Seq) -> Result<InboxAnswer, Error> {
+    pub async fn on_reason(&self, reason: &Reason, seq: impl Into<Option<Seq>> + Send) -> Result<InboxAnswer, Error> {
         let words = reason.reason.trim();
         let Some(record) = self.store.action_by_approval(&reason.approval).await? else {
             return Ok(InboxAnswer::NoAnswer);
@@ -159,7 +159,7 @@ impl Approvals {
         *slot = Some(words.to_owned());
         let now = self.clock.now();
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
-        changes.inbox_acks.push(seq);
+        changes.inbox_acks.extend(seq.into());
         let detail = json!({ "reason": words });
         changes.audit.push(explained.event(AuditKind::Reasoned, now, Some(reason.by.clone()), detail));
         changes.outbox.push(explained.card_message(now));

@@ -10,24 +10,29 @@ use countersign_graph::{
     action::{ActionKind, ActionRecord, ActionRequest, Approver, Edit, Policy, Proposal, Replacement, Status},
     engine::PolicyInput,
     request::Request,
-    store::{Changes, Delivery, Destination, Error},
+    store::{Changes, Delivery, Destination, Error, Seq},
 };
 use countersign_slack::interaction::View;
 use serde_json::Value;
 
 use super::{
-    clicks::Click,
+    MAX_WRITE_ATTEMPTS,
+    clicks::{CardButton, Click, PageTurn, Reason},
+    decide::DecisionMethod,
     follow_ups::request_message,
-    inbox::{Approvals, InboxAnswer},
+    inbox::{Approvals, InboxAnswer, lost_race},
     people::Right,
     policy::{self, Denial},
     replies,
 };
-use crate::presentation::modals::{
-    self,
-    check::{self, Deadline, FormCheck},
-    form::{self, Frame},
-    reason, show_all,
+use crate::{
+    presentation::modals::{
+        self,
+        check::{self, Deadline, FormCheck},
+        form::{self, Frame},
+        reason, show_all,
+    },
+    record::sight::may_see,
 };
 
 /// The time-out for loading a form's content.
@@ -57,11 +62,28 @@ impl From<Reply> for FormRefusal {
 }
 
 impl Approvals {
-    /// Shows everything that the digest covers, to everyone who can see the card.
+    /// Returns true if the person may see a request: they read its conversation, or [`may_see`] allows it. A press in its
+    /// conversation counts as reading it, unless Slack says that the person is not a member.
+    async fn may_see(&self, record: &ActionRecord, click: &Click) -> bool {
+        let channel = &record.thread.channel;
+        let is_here = click.channel.as_ref() == Some(channel);
+        let reads = match channel.is_direct() {
+            true => is_here,
+            false if is_here => !self.groups.is_outside(channel, &click.by).await,
+            false => self.groups.is_in_channel(channel, &click.by).await,
+        };
+        reads || may_see(record, &click.by, &self.groups.of(&click.by).await)
+    }
+
+    /// Shows everything that the digest covers, to everyone who may see the card.
     pub(super) async fn show_all(&self, record: &ActionRecord, click: &Click) -> Result<InboxAnswer, Error> {
         let Some(trigger) = &click.trigger_id else { return Ok(InboxAnswer::Refused(replies::not_opened())) };
+        if !self.may_see(record, click).await {
+            self.record_refusal(record, &click.by, "not in the channel").await?;
+            return Ok(InboxAnswer::Refused(replies::not_in_channel()));
+        }
         let resolved = self.names.of_approvers([record]).await;
-        Ok(match self.slack.open_view(trigger, &show_all::draw(record, &resolved)).await {
+        Ok(match self.slack.open_view(trigger, &show_all::draw(record, &resolved, 0)).await {
             Ok(_) => InboxAnswer::NoAnswer,
             Err(error) => {
                 tracing::warn!(error = countersign_core::cause::chain(&error), "A window was not opened");
@@ -70,20 +92,79 @@ impl Approvals {
         })
     }
 
-    /// Asks for the reason of a recorded rejection. If the window cannot be opened, the rejection
-    /// has no reason.
-    pub(super) fn ask_for_reason(&self, record: &ActionRecord, click: &Click) {
-        let Some(trigger) = click.trigger_id.clone().filter(|_| record.is_judged_by(&click.by)) else { return };
-        let Some(kind) = self.actions.get(record.name.as_str()) else { return };
-        let (slack, view) = (self.slack.clone(), reason::draw(record, &click.by, kind.not_made()));
-        self.tasks.spawn(async move {
-            if let Err(error) = slack.open_view(&trigger, &view).await {
-                tracing::debug!(
-                    error = countersign_core::cause::chain(&error),
-                    "The reason of a rejection was not asked for"
-                );
+    /// Turns a page of the window that shows everything.
+    ///
+    /// # Errors
+    ///
+    /// If the store isn't answering.
+    pub async fn turn_page(&self, turned: &PageTurn) -> Result<InboxAnswer, Error> {
+        let PageTurn { approval, by, view, page } = turned;
+        if self.people.may(by, Right::Participate).await.is_ok()
+            && let Some(record) = self.store.action_by_approval(approval).await?
+        {
+            let resolved = self.names.of_approvers([&record]).await;
+            if let Err(error) = self.slack.update_view(view, None, &show_all::draw(&record, &resolved, *page)).await {
+                tracing::warn!(error = countersign_core::cause::chain(&error), "A page was not turned");
             }
-        });
+        }
+        Ok(InboxAnswer::NoAnswer)
+    }
+
+    /// Asks a person who rejects a request for the reason, in a window. Nothing is decided before it is submitted.
+    pub(super) async fn ask_for_reason(&self, record: &ActionRecord, click: &Click) -> InboxAnswer {
+        let Some(trigger) = &click.trigger_id else { return InboxAnswer::Refused(replies::not_opened()) };
+        match self.slack.open_view(trigger, &reason::draw(record)).await {
+            Ok(_) => InboxAnswer::NoAnswer,
+            Err(error) => {
+                tracing::warn!(error = countersign_core::cause::chain(&error), "A window was not opened");
+                InboxAnswer::Refused(replies::not_opened())
+            }
+        }
+    }
+
+    /// Handles the submitted window of a rejection. The person's right to it is checked again.
+    ///
+    /// # Errors
+    ///
+    /// If the store isn't answering. The window is then not acknowledged, and can be submitted again.
+    pub async fn on_rejection(&self, view: &View, by: &UserId) -> Result<FormOutcome, Error> {
+        let record = match ApprovalId::try_from(view.private_metadata.clone()) {
+            Ok(approval) => self.store.action_by_approval(&approval).await?,
+            Err(_) => None,
+        };
+        let not_decided = |reply: &Reply| {
+            let reply = self.names.known().in_reply(reply.clone()); // the answer must not wait for names
+            let window = modals::message_window("Nothing was decided", &reply);
+            Ok(FormOutcome::Stays(modals::replacement(&window)))
+        };
+        let Some(mut record) = record else { return not_decided(&replies::not_known()) };
+        for _ in 0..MAX_WRITE_ATTEMPTS {
+            let is_repeat = record.status == Status::Rejected
+                && record.decisions.last().is_some_and(|last| last.by.as_ref() == Some(by));
+            let answer = match is_repeat {
+                true => Ok(InboxAnswer::Counted(record.thread.clone())),
+                false => {
+                    let how = (CardButton::Reject, DecisionMethod::Window);
+                    self.try_decide(&record, by, how, true, None::<Seq>).await?
+                }
+            };
+            match answer {
+                Ok(InboxAnswer::Refused(reply) | InboxAnswer::Redrawn { reply, .. }) => return not_decided(&reply),
+                Ok(InboxAnswer::Unanswered { reply, .. }) => {
+                    let wrong = [(reason::FIELD.to_owned(), reply.words())].into();
+                    return Ok(FormOutcome::Stays(modals::errors(&wrong)));
+                }
+                Ok(answer) => {
+                    if let Some(reason) = view.values.get(reason::FIELD).and_then(|values| values.first()) {
+                        let (approval, by, reason) = (record.approval, by.clone(), reason.clone());
+                        self.on_reason(&Reason { approval, by, reason }, None::<Seq>).await?;
+                    }
+                    return Ok(FormOutcome::Closed(answer));
+                }
+                Err(current) => record = current,
+            }
+        }
+        Err(lost_race(record))
     }
 
     /// Opens the form of a card. That of an open card is for those who may decide or who requested

@@ -120,6 +120,11 @@ impl Groups {
         self.0.channels.is_member(&self.0.slack, (channel, user), self.0.clock.now(), max_age).await
     }
 
+    /// Returns true if Slack says that a person is not a member of a channel, in an answer that is at most seconds old.
+    pub async fn is_outside(&self, channel: &ChannelId, user: &UserId) -> bool {
+        self.membership(channel, user, MAX_AGE_FOR_DECISION).await == Some(false)
+    }
+
     /// Returns the facts about a person who decides on this action. `in_channel` is true if they
     /// decide in its channel.
     pub async fn person(&self, record: &ActionRecord, by: &UserId, in_channel: bool) -> Person {

@@ -73,6 +73,14 @@ impl InboxAnswer {
     }
 }
 
+/// The result of checking a decision before it is written.
+pub(super) enum Checked {
+    /// The person may make this decision about the action, as it is now.
+    Allowed(Box<ActionRecord>, Verdict),
+    /// The person may not, and gets this answer.
+    Answered(InboxAnswer),
+}
+
 /// The service that handles and records decisions.
 #[derive(Clone)]
 pub struct Approvals {
@@ -214,13 +222,20 @@ impl Approvals {
     async fn on_decision(&self, mut record: ActionRecord, click: &Click, seq: Seq) -> Result<InboxAnswer, Error> {
         let in_channel = self.is_in_channel(&record, click).await;
         for _ in 0..MAX_WRITE_ATTEMPTS {
-            match self.try_decide(&record, &click.by, (click.button, DecisionMethod::Button), in_channel, seq).await? {
-                Ok(answer) => {
-                    if click.button == CardButton::Reject && matches!(answer, InboxAnswer::Counted(_)) {
-                        self.ask_for_reason(&record, click);
-                    }
-                    return Ok(answer);
+            let asks = click.button == CardButton::Reject && record.card.asks_for_reason();
+            let answer = match asks && record.is_judged_by(&click.by) {
+                true => match self.check_decision(&record, &click.by, click.button, in_channel).await? {
+                    Ok(Checked::Allowed(record, _)) => return Ok(self.ask_for_reason(&record, click).await),
+                    Ok(Checked::Answered(answer)) => Ok(answer),
+                    Err(current) => Err(current),
+                },
+                false => {
+                    let how = (click.button, DecisionMethod::Button);
+                    self.try_decide(&record, &click.by, how, in_channel, seq).await?
                 }
+            };
+            match answer {
+                Ok(answer) => return Ok(answer),
                 Err(current) => record = current,
             }
         }
@@ -284,15 +299,37 @@ impl Approvals {
         by: &UserId,
         (button, how): (CardButton, DecisionMethod<'_>),
         in_channel: bool,
-        seq: Seq,
+        seq: impl Into<Option<Seq>> + Send,
     ) -> Result<Result<InboxAnswer, ActionRecord>, Error> {
+        let (record, verdict) = match self.check_decision(record, by, button, in_channel).await? {
+            Ok(Checked::Allowed(record, verdict)) => (record, verdict),
+            Ok(Checked::Answered(answer)) => return Ok(Ok(answer)),
+            Err(current) => return Ok(Err(current)),
+        };
+        let decision = Decision { by: Some(by.clone()), at: self.clock.now(), verdict };
+        Ok(match self.write(&record, decision, Some(how), seq.into()).await? {
+            Ok(_) => Ok(InboxAnswer::Counted(record.thread)),
+            Err(current) => Err(current),
+        })
+    }
+
+    /// Checks whether a person may make a decision now, and answers them if not. If another writer has changed the record,
+    /// `Err` contains its current version.
+    pub(super) async fn check_decision(
+        &self,
+        record: &ActionRecord,
+        by: &UserId,
+        button: CardButton,
+        in_channel: bool,
+    ) -> Result<Result<Checked, ActionRecord>, Error> {
         let now = self.clock.now();
+        let answered = |answer| Ok(Ok(Checked::Answered(answer)));
         if !record.status.is_open() {
             self.record_refusal(record, by, "late").await?;
-            return Ok(Ok(self.redraw(record, self.too_late_reply(record).await).await?));
+            return answered(self.redraw(record, self.too_late_reply(record).await).await?);
         }
         if now >= record.expires_at {
-            return self.close_late(record, by).await;
+            return Ok(self.close_late(record, by).await?.map(Checked::Answered));
         }
         let (mut record, is_redrawn) = match self.update_policy(record).await? {
             Ok(known) => known,
@@ -313,7 +350,7 @@ impl Approvals {
                 }
             }
             self.record_refusal(&record, by, "not what was shown").await?;
-            return Ok(Ok(refused(replies::not_what_was_shown(&record.proof))));
+            return answered(refused(replies::not_what_was_shown(&record.proof)));
         }
         let person = self.person(&record, by, in_channel).await;
         if button == CardButton::Approve && !record.decisions.is_empty() {
@@ -336,16 +373,16 @@ impl Approvals {
         if let Err(why) = allowed {
             if why == Denial::Account(AccountDenial::Unanswered) && !is_redrawn {
                 let reply = replies::denied(&record, by, in_channel, why);
-                return Ok(Ok(InboxAnswer::Unanswered { record: Box::new(record), reply }));
+                return answered(InboxAnswer::Unanswered { record: Box::new(record), reply });
             }
             self.record_refusal(&record, by, why.word()).await?;
-            return Ok(Ok(refused(replies::denied(&record, by, in_channel, why))));
+            let reply = match (button, why) {
+                (CardButton::Withdraw, Denial::NotAnApprover) => replies::may_not_withdraw(&record),
+                _ => replies::denied(&record, by, in_channel, why),
+            };
+            return answered(refused(reply));
         }
-        let decision = Decision { by: Some(by.clone()), at: now, verdict };
-        Ok(match self.write(&record, decision, Some(how), Some(seq)).await? {
-            Ok(_) => Ok(InboxAnswer::Counted(record.thread)),
-            Err(current) => Err(current),
-        })
+        Ok(Ok(Checked::Allowed(Box::new(record), verdict)))
     }
 
     /// Closes a card that has expired before its timer does, and returns the reply to the person

@@ -189,6 +189,18 @@ pub fn denied(record: &ActionRecord, by: &UserId, in_channel: bool, why: Denial)
     }
 }
 
+/// Returns the reply to a person who may not see the whole request.
+pub fn not_in_channel() -> Reply {
+    Reply::text("You aren't in the conversation of this request, so I can't show it to you.")
+        .hint("Ask someone there to add you.")
+}
+
+/// Returns the reply to a person who may not withdraw the request, since it is another person's.
+pub fn may_not_withdraw(record: &ActionRecord) -> Reply {
+    let text = Text::from("Only ").person(record.requested_by.clone()).plain(" can withdraw this request.");
+    Reply::text(text).hint(Text::from("If you don't want it, press ").bold(&*record.card.reject).plain("."))
+}
+
 /// Returns the reply if the new values would leave too few people who may approve them.
 pub fn nobody_left(policy: &Policy) -> Reply {
     let why = match (policy.needed, policy.own_request) {

@@ -10,9 +10,11 @@
 //!
 //! This requires no scope for reading the members of channels, and uses no data that could be out
 //! of date.
+//!
+//! A single request is shown by the same rules ([`may_see`]), and to those who can read its conversation now.
 
 use countersign_core::ids::{ChannelId, TeamId, UserId};
-use countersign_graph::action::Label;
+use countersign_graph::action::{ActionRecord, Label};
 
 /// A person who asks for a list, and the channel from which they ask.
 #[derive(Clone, Debug)]
@@ -44,6 +46,14 @@ impl Asker {
         let (team, channel) = self.place.clone();
         Label::Within(team, channel)
     }
+}
+
+/// Returns true if a person who does not read the conversation of a request may see it all the same: it is their own, or
+/// they decided on it, or it names them or one of these groups of theirs.
+pub fn may_see(record: &ActionRecord, by: &UserId, groups: &[String]) -> bool {
+    let mut labels = approver_labels(by, groups);
+    labels.extend([Label::AskedBy(by.clone()), Label::DecidedBy(by.clone())]);
+    record.is_under(&labels)
 }
 
 /// Returns the labels that name a person as an approver.

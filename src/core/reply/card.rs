@@ -37,7 +37,7 @@ pub struct Card {
     pub notes: Vec<Text>,
     /// The label of the button that approves: `Archive it`.
     pub approve: String,
-    /// The label of the button that rejects: `Cancel request`.
+    /// The label of the button that rejects. If it ends in `…`, it opens a window for the reason first: `Reject…`.
     pub reject: String,
     /// The action in the past tense, shown after success: `Started “Math Hints”.`
     pub done: String,
@@ -46,6 +46,35 @@ pub struct Card {
     /// True if a person may edit the change in a form before deciding.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub editable: bool,
+}
+
+impl Card {
+    /// The label of the button that rejects, unless the change has a word of its own for that.
+    pub const REJECT: &str = "Reject…";
+
+    /// Returns true if the button that rejects opens a window, where a reason can be given before anything is decided.
+    pub fn asks_for_reason(&self) -> bool {
+        self.reject.ends_with('…')
+    }
+}
+
+/// The buttons with which a request can be ended. Everybody sees the same card, so it has those of all its readers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndedBy {
+    /// Only the one that rejects; if the person who asked presses it, that may withdraw the request.
+    #[default]
+    Rejecting,
+    /// The one that rejects, and another one that withdraws, for the person who asked.
+    Both,
+    /// Only the one that withdraws, as nobody else can decide.
+    Withdrawing,
+}
+
+impl EndedBy {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// A button on a closed card.
@@ -99,6 +128,9 @@ pub enum CardState {
         /// other one asks once more.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_risky: bool,
+        /// The buttons that end the request.
+        #[serde(default, skip_serializing_if = "EndedBy::is_default")]
+        ended_by: EndedBy,
     },
     /// Approved and being carried out.
     Running {

@@ -220,11 +220,6 @@ pub trait ActionKind: Send + Sync {
         reply
     }
 
-    /// Returns the sentence that says that a rejected change was not made.
-    fn not_made(&self) -> &'static str {
-        "Nothing was changed."
-    }
-
     /// Sends the request, once.
     async fn perform(&self, record: &ActionRecord) -> Performed {
         Performed::NoAnswer { detail: format!("{} has no single request", record.name) }

@@ -51,7 +51,7 @@ async fn a_card_is_spoken_of_once_before_it_closes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_decided_card_is_not_spoken_of() {
     let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
-    thread.clicked("bo", "Cancel request").await;
+    thread.clicked("bo", "Reject…").await;
     bot.clock.advance(HOUR * 30);
     bot.settled().await;
     assert_eq!(thread.heard(), "");
@@ -130,7 +130,7 @@ async fn a_record_offers_the_way_back() {
     Stopping only pauses it, so it can be resumed. To end it permanently, ask me to cancel it.
     This undoes the change made ‹time›: Started “Math Hints”: it is running now.
     Asked by @cy · anyone in this channel can approve · expires ‹time› · digest `‹id›`
-    [Stop experiment] [Cancel request] [Edit…] [Show all]
+    [Stop experiment] [Reject…] [Withdraw] [Edit…] [Show all]
     ");
     thread.clicks("bo", "approve").await;
     assert_eq!(bot.upgrade.effects().len(), 2);
@@ -179,7 +179,7 @@ async fn a_target_that_changed_since_is_left_alone_and_both_states_are_told() {
     ‹nobody is enrolled, and nobody else is at the point›
     It is inactive in assign-prog.
     Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±29.
-    ‹ana asks, anyone may decide› [Update experiment] [Cancel request] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Update experiment] [Reject…] [Withdraw] [Edit…] [Show all]
     ");
 }
 

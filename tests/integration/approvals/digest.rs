@@ -186,7 +186,7 @@ async fn a_press_on_a_card_that_cannot_be_read_says_so() {
             bot.run().await;
             let mut thread = Thread::new(&bot, "experiments", root.clone());
             thread.told("bo");
-            for button in ["Start experiment", "Cancel request", "Edit…", "Show all"] {
+            for button in ["Start experiment", "Reject…", "Edit…", "Show all"] {
                 thread.clicks("bo", button).await;
                 told.push(thread.told("bo"));
             }

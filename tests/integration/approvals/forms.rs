@@ -7,7 +7,7 @@ use insta::{assert_debug_snapshot, assert_snapshot};
 use serde_json::{Value, json};
 
 use super::windows::{as_read, opens, sends, window};
-use crate::support::bot::{TestBot, eventually};
+use crate::support::bot::TestBot;
 
 /// A bot where another person has to approve.
 async fn of_two_people() -> TestBot {
@@ -52,7 +52,7 @@ async fn who_asked_changes_the_request_in_its_form() {
     ‹nobody is enrolled, and nobody else is at the point›
     UpGrade starts it automatically if its scheduler is enabled.
     Asked by @ana, edited by @ana · anyone in this channel can approve · expires ‹time› · digest `‹id›`
-    [Schedule experiment] [Cancel request] [Edit…] [Show all]
+    [Schedule experiment] [Reject…] [Withdraw] [Edit…] [Show all]
     ");
     assert!(window(&bot, "ana").is_none(), "it closed");
     assert_snapshot!(thread.outcome("bo", "approve").await, @"
@@ -86,7 +86,7 @@ async fn who_edited_cannot_be_the_second_person() {
     ‹nobody is enrolled, and nobody else is at the point›
     ⚠️ A cancelled experiment can't be started again here.
     Asked by @ana, edited by @bo · anyone in this channel except the requester and editors can approve · expires ‹time› · digest `‹id›`
-    [Cancel experiment] [Keep experiment] [Edit…] [Show all]
+    [Cancel experiment] [Reject…] [Withdraw] [Edit…] [Show all]
     ");
     for name in ["ana", "bo"] {
         thread.clicks(name, "approve").await;
@@ -170,35 +170,13 @@ async fn a_form_that_comes_too_late_says_so_and_saves_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rejection_counts_at_once_and_its_reason_reaches_who_asked() {
+async fn the_reason_is_asked_before_a_rejection_counts_and_reaches_who_asked() {
     let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
-    thread.clicks("bo", "Cancel request").await;
-    eventually("the question why", || window(&bot, "bo").is_some()).await;
-    assert_snapshot!(as_read(&bot, &window(&bot, "bo").unwrap()), @"
-    ‹Why not?›
-    Rejected: *Start “Math Hints”*. Nothing was changed. You can tell @ana why, or just close this window.
-    Reason: (empty)
-    ");
-    assert_snapshot!(thread.in_short(), @"
-    *Start “Math Hints”*
-    Rejected by @bo · ‹time›
-    *Status*  inactive → *running*
-    Asked by @ana · digest `‹id›`
-    [Change and ask again…] [Show all]
-    ---
-    @ana, @bo rejected this, so nothing was changed.
-    To ask for something else, press *Change and ask again…* on the card, or tell me here.
-    ");
+    let view = opens(&bot, &thread, "bo", "Reject…").await;
+    assert_snapshot!(as_read(&bot, &view), @"");
+    assert_eq!(thread.heard(), "", "nothing is decided yet");
     assert!(sends(&bot, "bo", json!({ "Reason": "Not before the <!channel> meeting" })).await.is_empty());
-    assert_snapshot!(thread.in_short(), @"
-    *Start “Math Hints”*
-    Rejected by @bo · ‹time› · _Not before the &lt;!channel&gt; meeting_
-    ‹not: Rejected by @bo · ‹time››
-    ⋯
-    ---
-    @ana, @bo explains why this was rejected: *Start “Math Hints”*
-    _Not before the &lt;!channel&gt; meeting_
-    ");
+    assert_snapshot!(thread.in_short(), @"");
 
     let view = opens(&bot, &thread, "ana", "Change and ask again…").await;
     assert_snapshot!(as_read(&bot, &view), @"
@@ -219,7 +197,7 @@ async fn a_rejection_counts_at_once_and_its_reason_reaches_who_asked() {
     *Decision points*  SelectSection / absolute_value_plot_equality
     ‹nobody is enrolled, and nobody else is at the point›
     UpGrade starts it automatically if its scheduler is enabled.
-    ‹ana asks, anyone may decide› [Schedule experiment] [Cancel request] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Schedule experiment] [Reject…] [Withdraw] [Edit…] [Show all]
     ");
     thread.clicks("bo", "approve").await;
     assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "scheduled");
@@ -228,7 +206,7 @@ async fn a_rejection_counts_at_once_and_its_reason_reaches_who_asked() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_withdrawn_can_be_asked_for_again_changed() {
     let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
-    thread.clicks("ana", "Cancel request").await;
+    thread.clicks("ana", "Withdraw").await;
     let heard = thread.heard();
     assert!(heard.contains("Withdrawn by @ana · ‹time›") && heard.contains("[Change and ask again…]"), "{heard}");
     let view = opens(&bot, &thread, "ana", "Change and ask again…").await;
@@ -248,30 +226,27 @@ async fn what_was_withdrawn_can_be_asked_for_again_changed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rejection_stands_if_the_question_why_is_closed() {
+async fn who_goes_back_has_not_rejected_anything() {
     let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
-    thread.clicks("bo", "Cancel request").await;
-    eventually("the question why", || window(&bot, "bo").is_some()).await;
-    bot.slack.closes("bo", &window(&bot, "bo").unwrap().id).unwrap();
+    let view = opens(&bot, &thread, "bo", "Reject…").await;
+    bot.slack.closes("bo", &view.id).unwrap();
     bot.settled().await;
-    assert!(thread.heard().contains("Rejected by @bo"));
-    thread.clicks("cy", "Start experiment").await;
-    assert!(thread.told("cy").contains("@bo rejected this"));
-    assert!(bot.upgrade.effects().is_empty());
+    assert_eq!(thread.heard(), "");
+    opens(&bot, &thread, "cy", "Reject…").await;
+    thread.clicks("bo", "Start experiment").await;
+    assert_eq!(bot.upgrade.effects().len(), 1);
+    assert!(sends(&bot, "cy", json!({ "Reason": "Too early" })).await.is_empty());
+    assert_snapshot!(as_read(&bot, &window(&bot, "cy").expect("it stays")), @"");
 }
 
-/// What becomes of a window that is sent twice: by Slack, which delivers it again, and by a person who presses again
-/// before it closes.
-async fn sent_twice(bot: &TestBot, name: &str, values: Value) {
-    let view = window(bot, name).expect("a window is open");
-    bot.slack.inject(Fault::DeliverTwice { on: true });
-    let both = tokio::join!(
-        bot.slack.submits(name, &view.id, values.clone()),
-        bot.slack.submits(name, &view.id, values.clone())
-    );
-    assert!(matches!(both, (Ok(true), Ok(true))), "it closes each time: {both:?}");
-    bot.slack.inject(Fault::DeliverTwice { on: false });
-    bot.settled().await;
+#[tokio::test(flavor = "multi_thread")]
+async fn only_who_asked_withdraws() {
+    let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
+    assert_snapshot!(thread.private_answer("bo", "Withdraw").await, @"");
+    assert_eq!(thread.heard(), "");
+    thread.clicks("ana", "Withdraw").await;
+    assert!(thread.heard().contains("Withdrawn by @ana"));
+    assert!(bot.upgrade.effects().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -283,8 +258,7 @@ async fn a_form_that_is_sent_twice_asks_once() {
     sent_twice(&bot, "ana", json!({ "Name": "Bar" })).await;
     let heard = thread.heard();
     assert_eq!(heard.matches("[Create experiment]").count(), 1, "{heard}");
-    thread.clicks("bo", "Cancel request").await;
-    eventually("the question why", || window(&bot, "bo").is_some()).await;
+    thread.clicks("bo", "Reject…").await;
     thread.skip();
     opens(&bot, &thread, "ana", "Change and ask again…").await;
     sent_twice(&bot, "ana", json!({ "Name": "Baz" })).await;

@@ -56,8 +56,7 @@ async fn only_full_members_decide_whichever_way() {
     for (name, account) in OUTSIDERS {
         let id = bot.slack.admits(name, account);
         thread.skip();
-        for (nth, way) in ["Start experiment", "Cancel request", "Edit…", "yes", "no", "stop"].into_iter().enumerate()
-        {
+        for (nth, way) in ["Start experiment", "Reject…", "Edit…", "yes", "no", "stop"].into_iter().enumerate() {
             match way {
                 "yes" | "no" | "stop" => thread.says(name, &format!("@countersign {way}")).await,
                 label => thread.clicks(name, label).await,
@@ -119,7 +118,7 @@ async fn the_settings_may_let_them() {
     for (name, may_decide) in [("gus", true), ("sam", true), ("eli", true), ("hal", false), ("old", false)] {
         let thread = bot.user("ana").says("start Math Hints").await;
         let key = key(&thread);
-        thread.clicks(name, "Cancel request").await;
+        thread.clicks(name, "Reject…").await;
         let record = bot.store().action_by_approval(&key).await.unwrap().unwrap();
         assert_eq!(record.status == Status::Rejected, may_decide, "{name}");
         let asked = !bot.user(name).says("list experiments").await.messages().is_empty();
@@ -199,7 +198,7 @@ async fn payloads_of_another_app_or_workspace_are_refused() {
         let why = format!("{app:?} {team:?}");
         bot.slack.inject(Fault::Foreign { app, team });
         thread.clicks("bo", "Start experiment").await;
-        thread.clicks("bo", "Cancel request").await;
+        thread.clicks("bo", "Reject…").await;
         thread.says("bo", "@countersign yes").await;
         thread.says("ana", "stop").await;
         assert_eq!(bot.user("ana").says("start Running Test").await.heard(), "", "{why}");

@@ -108,7 +108,7 @@ async fn contexts_whose_approvers_have_nobody_in_common_are_named() {
     One decision covers all of them. I'll report the outcome of each.
     🔒 no one can approve this: the app's operator must list the same person in approvals.contexts.livehint-ai and approvals.contexts.assign-prog
     Asked by @ana · no one (the approvers of `livehint-ai` and `assign-prog` have no one in common) can approve · expires ‹time› · digest `‹id›`
-    [Archive 2 experiments] [Cancel request] [Show all]
+    [Archive 2 experiments] [Reject…] [Withdraw] [Show all]
     ");
     assert_snapshot!(thread.private_answer("bo", "Archive 2 experiments").await, @"
     You can't approve or reject this.
@@ -195,7 +195,7 @@ async fn who_answers_when_the_time_is_over_is_told_so_and_the_thread_goes_on() {
     let bot = TestBot::with_settings(settings).await;
     let table = Table { bot: &bot, rows: Vec::new() };
     let mut cards = Vec::new();
-    for answer in ["Start experiment", "Cancel request", "Edit…", "yes", "no"] {
+    for answer in ["Start experiment", "Reject…", "Edit…", "yes", "no"] {
         cards.push((answer, table.card("start Math Hints").await));
     }
     cards.insert(0, ("at home", table.card("delete Math Hints").await));
@@ -222,7 +222,7 @@ async fn who_answers_when_the_time_is_over_is_told_so_and_the_thread_goes_on() {
       @ana no one decided in time about *Permanently delete “Math Hints”*, so nothing was changed. [Ask again]
     Start experiment | expired | This card has expired. Nothing was changed. If you still want it, ask again in the thread.
       @ana no one decided in time about *Start “Math Hints”*, so nothing was changed. [Ask again]
-    Cancel request | expired | This card has expired. Nothing was changed. If you still want it, ask again in the thread.
+    Reject… | expired | This card has expired. Nothing was changed. If you still want it, ask again in the thread.
       @ana no one decided in time about *Start “Math Hints”*, so nothing was changed. [Ask again]
     Edit… | expired | This card has expired. Nothing was changed. If you still want it, ask again in the thread.
       @ana no one decided in time about *Start “Math Hints”*, so nothing was changed. [Ask again]

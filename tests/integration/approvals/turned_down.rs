@@ -3,21 +3,17 @@
 use insta::assert_snapshot;
 use serde_json::json;
 
-use super::windows::{sends, window};
-use crate::support::{
-    bot::{TestBot, eventually},
-    thread::Thread,
-};
+use super::windows::{opens, sends};
+use crate::support::{bot::TestBot, thread::Thread};
 
 const CREATE: &str = "create an experiment called Foo in assign-prog at SelectSection / area_model";
 
 /// Ana asks, Bo says no and why.
 async fn turned_down<'a>(bot: &'a TestBot, asks: &str, reason: &str) -> Thread<'a> {
     let mut thread = bot.user("ana").says(asks).await;
-    thread.clicks("bo", "reject").await;
-    eventually("the question why", || window(bot, "bo").is_some()).await;
-    thread.skip();
+    opens(bot, &thread, "bo", "reject").await;
     assert!(sends(bot, "bo", json!({ "Reason": reason })).await.is_empty());
+    thread.skip();
     thread
 }
 
@@ -70,6 +66,6 @@ async fn what_should_be_different_can_be_said() {
     *Overlapping experiments*  “*Running Test*”, paused, at SelectSection / area_model
     It is inactive in assign-prog.
     Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±18.
-    ‹ana asks, anyone may decide› [Update experiment] [Cancel request] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Update experiment] [Reject…] [Withdraw] [Edit…] [Show all]
     ");
 }

@@ -75,6 +75,7 @@ pub(super) fn a_card(slack: &SandboxSlack) -> (ChannelId, Message) {
         edited_by: vec![],
         because: None,
         is_risky: false,
+        ended_by: Default::default(),
     };
     (channel, render::card(&card, &state))
 }

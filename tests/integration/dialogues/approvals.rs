@@ -14,7 +14,7 @@ async fn a_second_click_is_told_who_decided() {
     let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
     thread.clicked("bo", "Start experiment").await;
     assert_snapshot!(without_seconds(&thread.private_answer("cy", "Start experiment").await), @"@bo approved this a moment ago; it is done.");
-    assert_snapshot!(without_seconds(&thread.private_answer("cy", "Cancel request").await), @"@bo approved this a moment ago; it is done.");
+    assert_snapshot!(without_seconds(&thread.private_answer("cy", "Reject…").await), @"@bo approved this a moment ago; it is done.");
     assert_eq!(thread.heard(), "", "the thread is spared");
     assert_eq!(bot.upgrade.effects().len(), 1);
 }
@@ -47,7 +47,7 @@ async fn only_those_who_are_named_may_decide() {
     You can't approve or reject this.
     Who can decide: @bo.
     ");
-    assert_snapshot!(thread.private_answer("cy", "Cancel request").await, @"
+    assert_snapshot!(thread.private_answer("cy", "Reject…").await, @"
     You can't approve or reject this.
     Who can decide: @bo.
     ");
@@ -143,7 +143,7 @@ async fn a_typed_no_turns_it_down() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_ok_is_told_that_the_card_waits() {
     let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
-    assert_snapshot!(thread.answer("bo", "@countersign ok").await, @"That isn't a decision yet. A card is open: Start “Math Hints”? Press **Start experiment** or **Cancel request** on it, or type just “yes” or “no” in this thread.");
+    assert_snapshot!(thread.answer("bo", "@countersign ok").await, @"That isn't a decision yet. A card is open: Start “Math Hints”? Press **Start experiment** or **Reject…** on it, or type just “yes” or “no” in this thread.");
     thread.says("ana", "@countersign delete Lesson Video Hints").await;
     thread.skip();
     assert_snapshot!(thread.answer("bo", "@countersign 👍").await, @"
@@ -273,7 +273,7 @@ fn without_seconds(told: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn never_mind_withdraws_ones_own_card() {
     let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
-    assert_snapshot!(thread.answer("bo", "@countersign never mind").await, @"That isn't a decision yet. A card is open: Start “Math Hints”? Press **Start experiment** or **Cancel request** on it. A typed yes isn't enough for this one.");
+    assert_snapshot!(thread.answer("bo", "@countersign never mind").await, @"That isn't a decision yet. A card is open: Start “Math Hints”? Press **Start experiment** or **Reject…** on it. A typed yes isn't enough for this one.");
     assert_snapshot!(thread.answer("ana", "Never mind.").await, @"
     *Start “Math Hints”*
     Withdrawn by @ana · ‹time›
@@ -345,7 +345,7 @@ async fn never_mind_lets_an_unfinished_request_go_before_a_card() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_request_twice_is_one_card() {
     let (_bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
-    assert_snapshot!(thread.answer("bo", "@countersign please start the Math Hints experiment").await, @"A card for exactly this is already open: *Start “Math Hints”?* Press *Start experiment* or *Cancel request* on it.");
+    assert_snapshot!(thread.answer("bo", "@countersign please start the Math Hints experiment").await, @"A card for exactly this is already open: *Start “Math Hints”?* Press *Start experiment* or *Reject…* on it.");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -357,7 +357,7 @@ async fn no_answers_the_question_that_was_asked_last() {
     OK, dropped. Nothing was changed.
     The card is still open: *Start “Math Hints”?*
     ");
-    assert_snapshot!(thread.answer("ana", "yes but not now").await, @"That isn't a decision yet. A card is open: Start “Math Hints”? Press **Start experiment** or **Cancel request** on it. A typed yes isn't enough for this one.");
+    assert_snapshot!(thread.answer("ana", "yes but not now").await, @"That isn't a decision yet. A card is open: Start “Math Hints”? Press **Start experiment** or **Reject…** on it. A typed yes isn't enough for this one.");
     assert!(bot.upgrade.effects().is_empty());
 }
 

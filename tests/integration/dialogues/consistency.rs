@@ -34,7 +34,7 @@ async fn rules_are_tested_and_the_experiment_is_put_back() {
     ⚠️ It is paused at the end: newcomers get no condition, and enrolled users keep their condition.
     ⚠️ UpGrade removes enrolled users only together with the experiment.
     You can stop it midway; the experiment then keeps its status at that moment. I'll offer to undo that.
-    ‹ana asks, anyone may decide› [Run the test] [Cancel request] [Show all]
+    ‹ana asks, anyone may decide› [Run the test] [Reject…] [Withdraw] [Show all]
     ");
     assert_eq!(bot.upgrade.effects().len(), 0, "asking changes nothing");
 
@@ -70,7 +70,7 @@ async fn rules_are_tested_and_the_experiment_is_put_back() {
     *Overlapping experiments*  none
     ⚠️ Enrolled users get the application's default too.
     Enrollments are kept. If it is started again, users keep their condition.
-    ‹ana asks, anyone may decide› [Set to inactive] [Leave it paused] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Set to inactive] [Reject…] [Withdraw] [Edit…] [Show all]
     ");
     thread.clicks("bo", "Set to inactive").await;
     assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "inactive");

@@ -67,7 +67,7 @@ async fn another_target_takes_the_place_of_the_card() {
     ⚠️ This can't be undone. The enrollments of 24 users are deleted too.
     Replaces the open card: Permanently delete “Math Hints”.
     Asked by @ana · anyone in this channel except the requester can approve · expires ‹time› · digest `‹id›`
-    [Delete permanently] [Keep experiment] [Show all]
+    [Delete permanently] [Reject…] [Withdraw] [Show all]
     ");
     assert_eq!(open_cards(&thread), ["*Permanently delete “Running Test”?*"]);
 }
@@ -118,7 +118,7 @@ async fn a_yes_to_somebody_else_approves_nothing() {
         assert_eq!(thread.heard(), "");
     }
     let told = "I can't tell whether this answers the card, so it didn't count. Press *Start \
-                experiment* or *Cancel request* on the card.";
+                experiment* or *Reject…* on the card.";
     assert_eq!(thread.told("ana"), told, "once is enough");
     assert!(bot.upgrade.effects().is_empty());
 

@@ -80,7 +80,7 @@ async fn a_wish_in_one_breath_goes_straight_to_the_card() {
     Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±7. Everyone in a group gets the same condition, so the split of users depends on the group sizes.
     Defaults used: Consistency, After enrollment ends, Users on no list.
     It stays inactive until someone starts it.
-    ‹ana asks, anyone may decide› [Create experiment] [Cancel request] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Create experiment] [Reject…] [Withdraw] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Create experiment").await;
     let made = bot.upgrade.experiment("Hint Timing").unwrap();

@@ -19,7 +19,7 @@ async fn another_person_has_to_approve_a_deletion() {
     ⚠️ This can't be undone. The enrollments of 24 users are deleted too.
     ⚠️ It is running, so users are getting its conditions now.
     Asked by @ana · anyone in this channel except the requester can approve · expires ‹time› · digest `‹id›`
-    [Delete permanently] [Keep experiment] [Show all]
+    [Delete permanently] [Reject…] [Withdraw] [Show all]
     ");
 
     assert_snapshot!(thread.private_answer("ana", "Delete permanently").await, @"You asked for this and it can't be undone, so another person has to approve it.");
@@ -42,7 +42,7 @@ async fn another_person_has_to_approve_a_deletion() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_requester_may_think_better_of_it() {
     let (bot, mut thread) = TestBot::asked("ana", "delete Math Hints").await;
-    assert_snapshot!(thread.outcome("ana", "Keep experiment").await, @"
+    assert_snapshot!(thread.outcome("ana", "Withdraw").await, @"
     *Permanently delete “Math Hints”*
     Withdrawn by @ana · ‹time›
     Asked by @ana · digest `‹id›`
@@ -76,7 +76,7 @@ async fn a_typed_yes_is_not_enough_and_a_typed_no_is() {
     thread.says("ana", "yes").await;
     assert_snapshot!(thread.told("ana"), @"You asked for this and it can't be undone, so another person has to approve it.");
     thread.says("bo", "yes").await;
-    assert_snapshot!(thread.told("bo"), @"A typed answer isn't enough for this. Press *Delete permanently* or *Keep experiment* on the card.");
+    assert_snapshot!(thread.told("bo"), @"A typed answer isn't enough for this. Press *Delete permanently* or *Reject…* on the card.");
     assert_eq!(thread.heard(), "");
     assert_snapshot!(thread.answer("bo", "no").await, @"
     *Permanently delete “Math Hints”*

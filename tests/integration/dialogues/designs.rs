@@ -119,7 +119,7 @@ async fn factors_are_asked_for_and_checked() {
     Defaults used: Assignment, Consistency, After enrollment ends, Users on no list.
     It stays inactive until someone starts it.
     Replaces the open card: Create “Foo”.
-    ‹ana asks, anyone may decide› [Create experiment] [Cancel request] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Create experiment] [Reject…] [Withdraw] [Edit…] [Show all]
     ");
     thread.clicked("ana", "Create experiment").await;
     let made = bot.upgrade.experiment("Foo").unwrap();
@@ -193,7 +193,7 @@ async fn factors_are_asked_for_and_checked() {
     ‹nobody is enrolled, and nobody else is at the point›
     It is inactive in assign-prog.
     Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±31.
-    ‹ana asks, anyone may decide› [Update experiment] [Cancel request] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Update experiment] [Reject…] [Withdraw] [Edit…] [Show all]
     ");
     thread.clicked("ana", "Update experiment").await;
     let now = bot.upgrade.experiment("Foo").unwrap();
@@ -270,7 +270,7 @@ async fn the_start_of_what_is_scheduled_can_be_moved() {
     *Decision points*  SelectSection / absolute_value_plot_equality
     ‹nobody is enrolled, and nobody else is at the point›
     UpGrade starts it automatically if its scheduler is enabled.
-    ‹ana asks, anyone may decide› [Move the start] [Cancel request] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Move the start] [Reject…] [Withdraw] [Edit…] [Show all]
     ");
     assert_snapshot!(thread.outcome("ana", "Move the start").await, @"
     ✅ *Moved the start of “Math Hints” to 2099-02-01 10:00 UTC.*

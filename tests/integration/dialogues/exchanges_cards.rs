@@ -24,7 +24,7 @@ async fn yes_go_ahead_approves_where_a_typed_yes_counts() {
 
     let mut thread = card(&bot, "delete Math Hints").await;
     thread.says("bo", "@countersign ok, go ahead").await;
-    assert_holds(&thread.told("bo"), &["Press *Delete permanently* or *Keep experiment* on the card."]);
+    assert_holds(&thread.told("bo"), &["Press *Delete permanently* or *Reject…* on the card."]);
     assert!(bot.upgrade.contains("Math Hints"));
 }
 

@@ -38,7 +38,7 @@ async fn what_a_user_would_get_is_answered_without_a_card() {
     let bot = TestBot::start().await;
     let heard = bot.user("ana").answer("what condition would u1 get in assign-prog?").await;
     assert!(heard.starts_with("UpGrade doesn't know the user `u1` yet."), "{heard}");
-    assert!(!heard.contains("[Cancel request]") && bot.done_to_platform().is_empty(), "{heard}");
+    assert!(!heard.contains("[Reject…] [Withdraw]") && bot.done_to_platform().is_empty(), "{heard}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -66,7 +66,7 @@ const FLOWS: &[Flow] = &[
         "Start, then show, in one message",
         &[Says("start Math Hints and then show it in short"), Clicks("Start experiment")],
     ),
-    flow("Start, rejected", &[Says("start the Math Hints experiment"), Clicks("Cancel request")]),
+    flow("Start, rejected", &[Says("start the Math Hints experiment"), Clicks("Reject…")]),
     flow("Change weights", &[Says("set the weights of Math Hints to 70/30"), Clicks("Update experiment")]),
     flow("Archive several", &[Says("archive all completed experiments"), Clicks("Archive 1 experiment")]),
     flow("Delete", &[Says("delete Chat Tone"), Clicks("Delete permanently")]),

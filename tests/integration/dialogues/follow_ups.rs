@@ -142,7 +142,7 @@ async fn an_experiment_like_another_one_is_a_copy() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_reason_and_the_person_are_known_after_a_rejection() {
     let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
-    thread.clicked("bo", "Cancel request").await;
+    thread.clicked("bo", "Reject…").await;
     thread.skip();
     let why = answer(&mut thread, "why?").await;
     assert!(why.contains("rejected without a reason"), "{why}");

@@ -89,7 +89,7 @@ async fn who_is_named_decides_in_the_home_tab() {
     *Decision points*  SelectSection / absolute_value_plot_equality
     ‹nobody is enrolled, and nobody else is at the point›
     Asked by @ana · a member of `@approvers` can approve · expires ‹time› · digest `‹id›`
-    [Start experiment] [Cancel request] [Edit…] [Show all]
+    [Start experiment] [Reject…] [Withdraw] [Edit…] [Show all]
     Asked in <#C1> · ‹Start “Math Hints” in its thread›
     ---
     ‹the rest of the tab: all is well, how to ask›
@@ -162,9 +162,9 @@ async fn a_request_is_withdrawn_in_the_home_tab() {
 async fn what_was_decided_last_is_on_top() {
     let (bot, first) = TestBot::hears("ana", "start Math Hints").await;
     let second = bot.user("ana").says("stop Lesson Video Hints").await;
-    second.clicks("bo", "Cancel request").await;
+    second.clicks("bo", "Reject…").await;
     bot.clock.advance(Duration::from_secs(60));
-    first.clicks("bo", "Cancel request").await;
+    first.clicks("bo", "Reject…").await;
     let home = bot.user("ana").opens_home().await;
     let lately: Vec<_> = home.lines().filter(|line| line.contains("Rejected by @bo")).collect();
     assert!(lately.len() == 2 && lately[0].contains("Math Hints") && lately[1].contains("Lesson Video"), "{home}");

@@ -296,7 +296,7 @@ async fn an_acceptance_counts_for_the_running_bot() {
     ⚠️ *notes* says that this only reads. It was accepted while I was running, so it needs approval until I'm restarted.
     *notes* describes it as `Echoes back the input string`.
     Asked by @ana · anyone in this channel can approve · expires ‹time› · digest `‹id›`
-    [Call tool] [Cancel request] [Edit…] [Show all]
+    [Call tool] [Reject…] [Withdraw] [Edit…] [Show all]
     ");
 
     // A tool that changed, once it is accepted again; the card from before it is not.

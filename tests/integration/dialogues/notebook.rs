@@ -15,9 +15,12 @@ use countersign::{
 };
 use insta::assert_snapshot;
 
-use crate::support::{
-    bot::{TestBot, eventually},
-    thread::{Thread, normalised},
+use crate::{
+    approvals::windows::{opens, sends},
+    support::{
+        bot::{TestBot, eventually},
+        thread::{Thread, normalised},
+    },
 };
 
 /// The files of a thread whose names begin with this, oldest first.
@@ -73,7 +76,7 @@ async fn a_thread_is_exported_where_it_is() {
     thread.clicks("bo", "Start experiment").await;
     thread.says("ana", "yes").await;
     thread.says("ana", "stop Math Hints").await;
-    thread.clicked("cy", "Cancel request").await;
+    thread.clicked("cy", "Reject…").await;
     thread.says("ana", "@countersign notebook").await;
     eventually("two files", || files(&bot, &thread, "notebook", "").len() == 2).await;
 
@@ -199,10 +202,8 @@ async fn words_that_decided_are_forgotten_with_all_others() {
         let typed = bot.user("ana").says("start Math Hints").await;
         typed.says("bo", "Go ahead!").await;
         let turned_down = bot.user("ana").says("pause Math Hints").await;
-        turned_down.clicks("bo", "reject").await;
-        let view = bot.slack.look(|world| world.stacks[&"U2".into()].last().cloned()).expect("it asks why");
-        bot.slack.submits("bo", &view, serde_json::json!({ "reason": "teachers asked for it" })).await.unwrap();
-        bot.settled().await;
+        opens(&bot, &turned_down, "bo", "reject").await;
+        assert!(sends(&bot, "bo", serde_json::json!({ "Reason": "teachers asked for it" })).await.is_empty());
         assert!(turned_down.messages().iter().any(|message| message.words().contains("teachers asked for it")));
         [id_of(&bot, &typed), id_of(&bot, &turned_down)]
     };

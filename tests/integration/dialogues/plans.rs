@@ -15,7 +15,7 @@ use super::{
     simulation::{self, Transcript, bot_with, has_said},
 };
 use crate::{
-    approvals::windows::{as_read, sends, window},
+    approvals::windows::{as_read, opens, sends},
     support::{
         bot::{TestBot, eventually},
         thread::Thread,
@@ -42,7 +42,7 @@ async fn a_plan_with_a_deletion_is_shown_first() {
             "*Run these 2 steps?*",
             "*1*  stop Lesson Video Hints · _needs approval_",
             "*2*  delete it · _can't be undone, needs approval_",
-            "[Run plan] [Cancel request] [Edit…]",
+            "[Run plan] [Reject…] [Edit…]",
         ],
     );
     assert!(bot.upgrade.effects().is_empty(), "nothing is changed by a plan");
@@ -60,7 +60,7 @@ async fn only_the_person_who_asked_starts_a_plan() {
     thread.heard();
     thread.clicks("bo", "Run plan").await;
     assert!(!thread.heard().contains("Step 1 of 2"), "the plan has not begun");
-    thread.clicks("ana", "Cancel request").await;
+    thread.clicks("ana", "Reject…").await;
     let heard = thread.heard();
     assert!(!heard.contains("Step 1 of 2") && bot.upgrade.effects().is_empty(), "{heard}");
 }
@@ -321,8 +321,7 @@ async fn steps_are_swapped_and_put_elsewhere_in_words() {
 
 /// Ana refuses the plan on the newest card for a reason.
 pub(super) async fn refuses(bot: &TestBot, thread: &Thread<'_>, reason: &str) {
-    thread.clicks("ana", "Cancel request").await;
-    eventually("the question why", || window(bot, "ana").is_some()).await;
+    opens(bot, thread, "ana", "Reject…").await;
     assert!(sends(bot, "ana", json!({ "Reason": reason })).await.is_empty());
 }
 
@@ -332,18 +331,18 @@ async fn the_reason_of_a_refused_plan_leads_to_one_other_plan() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").asks("stop Lesson Video Hints and delete it").await;
     refuses(&bot, &thread, "without the delete").await;
-    told.note("[Cancel request] without the delete", &mut thread);
+    told.note("[Reject…] without the delete", &mut thread);
     refuses(&bot, &thread, "without step 1").await;
-    told.note("[Cancel request] without step 1", &mut thread);
+    told.note("[Reject…] without step 1", &mut thread);
     assert!(bot.upgrade.effects().is_empty());
 
     let mut thread = bot.user("ana").asks("stop Lesson Video Hints and delete it").await;
     refuses(&bot, &thread, "I had too much coffee").await;
-    told.note("[Cancel request] I had too much coffee", &mut thread);
+    told.note("[Reject…] I had too much coffee", &mut thread);
 
     let mut thread = bot.user("ana").asks("stop Lesson Video Hints and delete it").await;
-    thread.clicks("ana", "Cancel request").await;
-    told.note("[Cancel request]", &mut thread);
+    thread.clicks("ana", "Reject…").await;
+    told.note("[Reject…]", &mut thread);
     told.says("no, without the delete", &mut thread).await;
     thread.clicks("ana", "Run plan").await;
     told.note("[Run plan]", &mut thread);
@@ -360,10 +359,8 @@ async fn a_plan_is_refused_for_a_typed_reason() {
     let refused = ["Rejected by @ana", "_without the delete_", "*Run this step?*", "*Left out*  delete it"];
     assert_holds(&thread.heard(), &refused);
 
-    thread.clicks("ana", "Cancel request").await;
-    eventually("the question why", || window(&bot, "ana").is_some()).await;
-    let asked = as_read(&bot, &window(&bot, "ana").unwrap());
-    assert!(asked.contains("You can say why, or just close this window."), "{asked}");
+    let asked = as_read(&bot, &opens(&bot, &thread, "ana", "Reject…").await);
+    assert!(asked.contains("Nothing is decided until you press *Reject*."), "{asked}");
     assert!(bot.upgrade.effects().is_empty());
 }
 
@@ -450,7 +447,7 @@ async fn the_notebook_tells_how_a_plan_went() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").asks("start Math Hints, then stop Lesson Video Hints").await;
     thread.clicked("bo", "Start experiment").await;
-    thread.clicked("bo", "Cancel request").await;
+    thread.clicked("bo", "Reject…").await;
     let trace = trace_of(&bot, &thread).await;
     let updates = trace["events"]["status_updates"].as_array().unwrap();
     let last = updates.last().unwrap();

@@ -44,7 +44,7 @@ async fn a_change_of_weights_says_how_newcomers_will_split_and_can_be_undone() {
     ‹nobody is enrolled, and nobody else is at the point›
     It is inactive in assign-prog.
     Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±29.
-    ‹ana asks, anyone may decide› [Update experiment] [Cancel request] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Update experiment] [Reject…] [Withdraw] [Edit…] [Show all]
     ");
     thread.clicked("bo", "Update experiment").await;
     assert_snapshot!(thread.outcome("ana", "Undo: restore previous design").await, @"
@@ -55,7 +55,7 @@ async fn a_change_of_weights_says_how_newcomers_will_split_and_can_be_undone() {
     It is inactive in assign-prog.
     Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±31.
     This undoes the change made ‹time›: Changed the weights of “Math Hints”.
-    ‹ana asks, anyone may decide› [Update experiment] [Cancel request] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Update experiment] [Reject…] [Withdraw] [Edit…] [Show all]
     ");
     thread.clicks("bo", "Update experiment").await;
     let weights = |bot: &TestBot| {
@@ -95,7 +95,7 @@ async fn a_creation_is_undone_by_a_deletion_as_long_as_nobody_takes_part() {
     ⚠️ This can't be undone. Nobody is enrolled.
     This undoes the change made ‹time›: Created “Foo”. It stays inactive until someone starts it.
     Asked by @ana · anyone in this channel except the requester can approve · expires ‹time› · digest `‹id›`
-    [Delete permanently] [Keep experiment] [Show all]
+    [Delete permanently] [Reject…] [Withdraw] [Show all]
     ");
     thread.clicked("bo", "Delete permanently").await;
     assert!(bot.upgrade.experiment("Foo").is_none());
@@ -130,7 +130,7 @@ async fn outside_an_envelope_two_others_have_to_approve() {
     let because = "outside the envelope pilot: a weight of 70 %, at most 60 %";
     assert_eq!(newest.policy.because.as_deref(), Some(because));
     assert_eq!((newest.policy.needed, newest.policy.own_request, newest.policy.typed), (2, false, false));
-    thread.clicks("ana", "Cancel request").await;
+    thread.clicks("ana", "Withdraw").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -149,7 +149,7 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     ⚠️ UpGrade removes simulated users only together with the experiment.
     It applies only in this conversation, and never to changes outside an envelope.
     To end it at any time, say `revoke standing approval sa-‹id›`
-    ‹ana asks, anyone may decide› [Grant approval] [Cancel request] [Show all]
+    ‹ana asks, anyone may decide› [Grant approval] [Reject…] [Withdraw] [Show all]
     ");
     thread.clicks("bo", "Grant approval").await;
     assert_snapshot!(without_id(&thread.in_short()), @"
@@ -186,7 +186,7 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     assert!(newest(&bot).await.under.is_none(), "20 are left, so a person is asked");
     assert_eq!(marked(&bot), 40);
     thread.skip();
-    thread.clicked("cy", "Cancel request").await;
+    thread.clicked("cy", "Reject…").await;
 
     thread.says("cy", "@countersign list standing approvals").await;
     let listed = thread.heard();
@@ -205,12 +205,12 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     After that, each test needs approval again. Tests already running continue.
     This undoes the change made ‹time›: Granted sa-‹id›: up to 60 simulated users in “Math Hints” until ‹day›.
     Asked by @cy · anyone in this channel can approve · expires ‹time› · digest `‹id›`
-    [End approval] [Keep approval] [Show all]
+    [End approval] [Reject…] [Withdraw] [Show all]
     ");
     thread.clicked("cy", "End approval").await;
     thread.says("ana", "@countersign enrol 10 users in Math Hints").await;
     assert_eq!(marked(&bot), 40, "it is revoked, so a person is asked");
-    thread.clicks("ana", "Cancel request").await;
+    thread.clicks("ana", "Withdraw").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -221,11 +221,11 @@ async fn a_standing_approval_ends_with_its_time_and_holds_in_its_channel_only() 
     thread.clicked("bo", "Grant approval").await;
     let elsewhere = bot.user("ana").writes("enrol 5 users in Math Hints").await;
     assert_eq!(marked(&bot), 0, "a direct message is another conversation");
-    elsewhere.clicks("ana", "Cancel request").await;
+    elsewhere.clicks("ana", "Withdraw").await;
     bot.clock.advance(std::time::Duration::from_secs(3 * 24 * 3600));
     thread.says("ana", "enrol 5 users in Math Hints").await;
     assert_eq!(marked(&bot), 0, "its time is over");
-    thread.clicks("ana", "Cancel request").await;
+    thread.clicks("ana", "Withdraw").await;
 }
 
 /// What it is about can give away what a private channel is for.
@@ -332,9 +332,9 @@ async fn nobody_allows_themselves_what_another_person_has_to_approve() {
     You can stop it midway; users enrolled by then stay enrolled.
     The standing approval `sa-‹id›` doesn't cover this: @bo granted it and is asking for this, so another person has to approve it.
     Asked by @bo · anyone in this channel except the requester can approve · expires ‹time› · digest `‹id›`
-    [Enroll test users] [Cancel request] [Edit…] [Show all]
+    [Enroll test users] [Reject…] [Withdraw] [Edit…] [Show all]
     ");
-    thread.clicked("bo", "Cancel request").await;
+    thread.clicked("bo", "Reject…").await;
     thread.says("ana", "@countersign test the balance of Lesson Video Hints with 30 users").await;
     bot.settled().await;
     assert_eq!(marked(&bot), 30, "bo may approve it, and has");

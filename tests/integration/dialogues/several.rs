@@ -17,7 +17,7 @@ async fn all_of_a_kind_are_archived_with_one_decision() {
     *Second Pilot*  cancelled → *archived*
     *Enrolled*  0
     One decision covers all of them. I'll report the outcome of each.
-    ‹ana asks, anyone may decide› [Archive 2 experiments] [Cancel request] [Show all]
+    ‹ana asks, anyone may decide› [Archive 2 experiments] [Reject…] [Withdraw] [Show all]
     ");
     assert_snapshot!(thread.outcome("bo", "Archive 2 experiments").await, @"
     ✅ *Archived 2 experiments: “Pilot”, “Second Pilot”.*
@@ -51,7 +51,7 @@ async fn those_that_start_together_may_share_a_point() {
     ⚠️ “*Math Hints*”: “*Pilot*”, running, has SelectSection / absolute_value_plot_equality too. Each user takes part in only one experiment at a decision point.
     ⚠️ “*Pilot*”: “*Math Hints*”, running, has SelectSection / absolute_value_plot_equality too. Each user takes part in only one experiment at a decision point.
     One decision covers all of them. I'll report the outcome of each.
-    ‹ana asks, anyone may decide› [Start 2 experiments] [Cancel request] [Show all]
+    ‹ana asks, anyone may decide› [Start 2 experiments] [Reject…] [Withdraw] [Show all]
     ");
 }
 
@@ -67,7 +67,7 @@ async fn what_became_of_each_is_said() {
     *Enrolled*  24 users in total
     One decision covers all of them. I'll report the outcome of each.
     Left out: Chat Tone (it is cancelled).
-    ‹ana asks, anyone may decide› [Stop 2 experiments] [Cancel request] [Show all]
+    ‹ana asks, anyone may decide› [Stop 2 experiments] [Reject…] [Withdraw] [Show all]
     ");
     bot.upgrade.will(Fault {
         kind: Kind::Fail(400),
@@ -114,7 +114,7 @@ async fn a_start_is_scheduled_and_taken_back() {
     *Decision points*  SelectSection / absolute_value_plot_equality
     ‹nobody is enrolled, and nobody else is at the point›
     UpGrade starts it automatically if its scheduler is enabled.
-    ‹ana asks, anyone may decide› [Schedule experiment] [Cancel request] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Schedule experiment] [Reject…] [Withdraw] [Edit…] [Show all]
     ");
     assert_snapshot!(thread.outcome("ana", "Schedule experiment").await, @"
     ✅ *Scheduled “Math Hints”: it starts on 2099-01-15 09:00 UTC.*
@@ -134,7 +134,7 @@ async fn a_start_is_scheduled_and_taken_back() {
     *Context*  `assign-prog`
     ‹nobody is enrolled, and nobody else is at the point›
     This undoes the change made ‹time›: Scheduled “Math Hints”: it starts on 2099-01-15 09:00 UTC.
-    ‹ana asks, anyone may decide› [Unschedule experiment] [Keep the date] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Unschedule experiment] [Reject…] [Withdraw] [Edit…] [Show all]
     ");
 }
 
@@ -152,7 +152,7 @@ async fn only_what_is_completed_is_archived() {
     *Enrolled*  24 users
     *Overlapping experiments*  none
     Its design and results are kept, but it can't be started again.
-    ‹ana asks, anyone may decide› [Archive experiment] [Cancel request] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Archive experiment] [Reject…] [Withdraw] [Edit…] [Show all]
     ");
 }
 

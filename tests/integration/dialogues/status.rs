@@ -20,7 +20,7 @@ async fn starting_an_experiment_waits_for_a_person() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rejected_start_changes_nothing() {
     let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
-    assert_snapshot!(thread.outcome("bo", "Cancel request").await, @"
+    assert_snapshot!(thread.outcome("bo", "Reject…").await, @"
     *Start “Math Hints”*
     Rejected by @bo · ‹time›
     *Status*  inactive → *running*
@@ -34,7 +34,7 @@ async fn a_rejected_start_changes_nothing() {
 
     thread.says("ana", "start Math Hints").await;
     thread.skip();
-    assert_snapshot!(thread.outcome("ana", "Cancel request").await, @"
+    assert_snapshot!(thread.outcome("ana", "Withdraw").await, @"
     *Start “Math Hints”*
     Withdrawn by @ana · ‹time›
     *Status*  inactive → *running*
@@ -81,7 +81,7 @@ async fn stopping_can_be_undone_with_a_card_of_its_own() {
     *Enrolled*  24 users
     *Overlapping experiments*  none
     This undoes the change made ‹time›: Stopped “Lesson Video Hints”: no new users are enrolled.
-    ‹ana asks, anyone may decide› [Resume experiment] [Cancel request] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Resume experiment] [Reject…] [Withdraw] [Edit…] [Show all]
     ");
     assert_snapshot!(thread.outcome("ana", "Resume experiment").await, @"
     ✅ *Resumed “Lesson Video Hints”: it is running again.*
@@ -107,7 +107,7 @@ async fn cancelling_is_for_good() {
     *Overlapping experiments*  none
     ⚠️ A cancelled experiment can't be started again here.
     Asked by @ana · anyone in this channel except the requester can approve · expires ‹time› · digest `‹id›`
-    [Cancel experiment] [Keep experiment] [Edit…] [Show all]
+    [Cancel experiment] [Reject…] [Withdraw] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Cancel experiment").await;
     assert!(thread.told("ana").contains("another person has to approve it"), "what cannot be undone needs two");
@@ -173,7 +173,7 @@ async fn what_was_done_in_a_thread_is_told_with_who_approved_it() {
     for (said, by, label) in [
         ("start Math Hints", "bo", "Start experiment"),
         ("rename Chat Tone to Tutor Tone", "ana", "Update experiment"),
-        ("stop Lesson Video Hints", "cy", "Cancel request"),
+        ("stop Lesson Video Hints", "cy", "Reject…"),
         ("delete Concrete Fractions", "bo", "Delete permanently"),
     ] {
         thread.says("ana", said).await;
@@ -202,6 +202,6 @@ async fn not_wishing_and_wondering_change_nothing() {
     assert_snapshot!(thread.answer("ana", "don't start it").await, @"OK, nothing was started.");
     thread.says("ana", "start it").await;
     thread.skip();
-    assert_snapshot!(thread.answer("bo", "@countersign wait, don't start it").await, @"OK, nothing was started. A card is open: Start “Math Hints”? Press **Start experiment** or **Cancel request** on it, or type just “yes” or “no” in this thread.");
+    assert_snapshot!(thread.answer("bo", "@countersign wait, don't start it").await, @"OK, nothing was started. A card is open: Start “Math Hints”? Press **Start experiment** or **Reject…** on it, or type just “yes” or “no” in this thread.");
     assert!(bot.upgrade.effects().is_empty());
 }

@@ -79,7 +79,7 @@ async fn questions_are_answered_one_after_the_other() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rejected_step_is_the_end_of_it() {
     let (_bot, mut thread) = TestBot::asked("ana", "1. start Math Hints\n2. show it\n3. stop it").await;
-    assert_snapshot!(thread.outcome("bo", "Cancel request").await, @"
+    assert_snapshot!(thread.outcome("bo", "Reject…").await, @"
     *Start “Math Hints”*
     Rejected by @bo · ‹time›
     *Status*  inactive → *running*

@@ -74,7 +74,7 @@ async fn the_balance_of_a_running_experiment() {
     *Limits*  100 users, this experiment only, at most 15 minutes
     ⚠️ UpGrade removes enrolled users only together with the experiment.
     You can stop it midway; users enrolled by then stay enrolled.
-    ‹ana asks, anyone may decide› [Enroll test users] [Cancel request] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Enroll test users] [Reject…] [Withdraw] [Edit…] [Show all]
     ");
     assert!(marks(&bot).is_empty(), "asking enrols nobody");
 
@@ -134,7 +134,7 @@ async fn one_user_visits_a_decision_point() {
     *Decision point*  SelectSection / absolute_value_plot_equality
     *Steps*  initialize the user, request the condition, record the visit
     ⚠️ The experiment is inactive, so the user will most likely get no condition.
-    ‹ana asks, anyone may decide› [Simulate visit] [Cancel request] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Simulate visit] [Reject…] [Withdraw] [Edit…] [Show all]
     ");
     thread.says("ana", "no").await;
     thread.says("ana", "simulate user u1 in Class Hint Rollout").await;

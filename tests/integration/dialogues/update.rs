@@ -42,7 +42,7 @@ async fn new_weights_are_shown_condition_by_condition() {
     ⚠️ It is running: the 24 enrolled users keep their condition; everyone else is assigned again.
     It is running in mathstream.
     Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±31.
-    ‹ana asks, anyone may decide› [Update experiment] [Cancel request] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Update experiment] [Reject…] [Withdraw] [Edit…] [Show all]
     ");
     assert_snapshot!(thread.outcome("ana", "Update experiment").await, @"
     ✅ *Changed the weights of “Lesson Video Hints”.*
@@ -69,7 +69,7 @@ async fn new_weights_are_shown_condition_by_condition() {
     It is running in mathstream.
     Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±30.
     This undoes the change made ‹time›: Changed the weights of “Lesson Video Hints”.
-    ‹ana asks, anyone may decide› [Update experiment] [Cancel request] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Update experiment] [Reject…] [Withdraw] [Edit…] [Show all]
     ");
 }
 
@@ -104,7 +104,7 @@ async fn a_participant_is_introduced_asked_about_and_marked() {
     ⚠️ These groups replace the ones the platform has for this user.
     ⚠️ “*Class Hint Rollout*”, running, assigns by classId. This user gets the group's condition there.
     UpGrade stores users once for all contexts; mathstream only determines the available group types.
-    ‹ana asks, anyone may decide› [Initialize user] [Cancel request] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Initialize user] [Reject…] [Withdraw] [Edit…] [Show all]
     ");
     assert_snapshot!(thread.outcome("ana", "Initialize user").await, @"
     ✅ *UpGrade knows the user student-1 now.*
@@ -134,7 +134,7 @@ async fn a_participant_is_introduced_asked_about_and_marked() {
     *Enrolled*  24 users
     *Overlapping experiments*  none
     UpGrade enrolls users by its own assignment; the condition given here is only recorded.
-    ‹ana asks, anyone may decide› [Mark visit] [Cancel request] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Mark visit] [Reject…] [Withdraw] [Edit…] [Show all]
     ");
     assert_snapshot!(thread.outcome("bo", "Mark visit").await, @"
     *Mark lesson-stream / lesson-video for “student-1”*

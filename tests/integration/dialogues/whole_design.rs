@@ -48,7 +48,7 @@ async fn a_rich_design_is_created_in_one_go() {
     Only users on the inclusion list are included; their conditions are computed from their IDs. Members of the groups on the list are added to that and split by the weights. Users who reached its decision points before the start get no condition.
     Defaults used: Assignment, Consistency.
     It stays inactive until someone starts it.
-    ‹ana asks, anyone may decide› [Create experiment] [Cancel request] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Create experiment] [Reject…] [Withdraw] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Create experiment").await;
     assert_snapshot!(without_the_draw(&thread.in_short()), @"
@@ -91,7 +91,7 @@ async fn within_subjects_has_an_order_and_no_consistency() {
     *Overlapping experiments*  none
     Defaults used: Conditions (the first of mathstream), After enrollment ends, Users on no list.
     It stays inactive until someone starts it.
-    ‹ana asks, anyone may decide› [Create experiment] [Cancel request] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Create experiment] [Reject…] [Withdraw] [Edit…] [Show all]
     ");
     thread.clicked("ana", "Create experiment").await;
     let made = bot.upgrade.experiment("Tour").unwrap();
@@ -140,7 +140,7 @@ async fn people_are_put_on_lists_and_taken_off() {
     ⚠️ Users on no list are included too, so the inclusion list only matters for users whose group is excluded.
     It is inactive in assign-prog.
     This undoes the change made ‹time›: Changed the inclusion list of “Math Hints”.
-    ‹ana asks, anyone may decide› [Update experiment] [Cancel request] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Update experiment] [Reject…] [Withdraw] [Edit…] [Show all]
     ");
     assert_snapshot!(thread.answer("ana", "exclude team 7 from Math Hints").await, @"
     The context assign-prog has no group type “*team*”. It has: schoolId, classId, instructorId.

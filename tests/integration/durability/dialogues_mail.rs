@@ -64,7 +64,10 @@ pub(super) const MAIL: &[Dialogue] = &[
     },
     Dialogue {
         name: "mail that is rejected",
-        turns: &[presses("bo", "reject", "", |seen| seen.cards() == 0 && seen.has("Rejected by"))],
+        turns: &[Turn {
+            act: Act::FillsIn("bo", "reject", "Reason", "Not today"),
+            then: |seen| seen.cards() == 0 && seen.has("Rejected by") && seen.has("Not today"),
+        }],
         agrees: |undisturbed, interrupted| is_ended(undisturbed, interrupted, "rejected"),
         ..ANSWERED
     },

@@ -29,7 +29,10 @@ use self::{
 };
 use crate::{
     dialogues::scripted::asking,
-    support::bot::{Setup, TestBot, in_time},
+    support::{
+        bot::{Setup, TestBot, in_time},
+        thread::rejects_without_reason,
+    },
 };
 
 /// The channel of mails.
@@ -92,6 +95,11 @@ impl Watched {
             };
             if self.pressed.insert((message.ts.clone(), label, length)) {
                 bot.slack.clicks("bo", CHANNEL.1, &message.ts, label).await.unwrap();
+                if label == "Reject…" {
+                    while !rejects_without_reason(&bot.slack, "bo").await {
+                        tokio::task::yield_now().await;
+                    }
+                }
             }
         }
         None

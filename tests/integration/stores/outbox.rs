@@ -489,6 +489,7 @@ pub(crate) async fn every_kind_of_message_comes_back_as_it_was(f: impl Fixture) 
         edited_by: vec![],
         because: None,
         is_risky: false,
+        ended_by: Default::default(),
     };
     let said = [
         outgoing("card:a1", false, Outbound::Card { card: card("a1").into(), state }),

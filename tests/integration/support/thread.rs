@@ -135,10 +135,13 @@ impl<'a> Thread<'a> {
         self.bot.settled().await;
     }
 
-    /// Somebody presses the newest button with this label; returns when the bot is done.
+    /// Somebody presses the newest button with this label; returns when the bot is done. Who rejects gives no reason.
     pub(crate) async fn clicks(&self, name: &str, label: &str) {
         self.press(name, label).await;
         self.bot.settled().await;
+        if ["Reject…", "reject"].contains(&label) && rejects_without_reason(&self.bot.slack, name).await {
+            self.bot.settled().await;
+        }
     }
 
     /// Somebody presses, and nobody waits.
@@ -162,6 +165,18 @@ impl<'a> Thread<'a> {
         let all = self.bot.slack.thread(&self.channel, &self.root);
         all.into_iter().filter(|message| message.by_app && !message.deleted).collect()
     }
+}
+
+/// Sends the window in which somebody rejects a request, if there is one before them.
+pub(crate) async fn rejects_without_reason(slack: &slack::SandboxSlack, name: &str) -> bool {
+    let user = slack.user(name);
+    let window = slack.look(|world| {
+        let view = &world.views[world.stacks.get(&user)?.last()?];
+        (view.title() == "Reject this request?").then(|| view.id.clone())
+    });
+    let Some(window) = window else { return false };
+    slack.submits(name, &window, serde_json::json!({})).await.unwrap();
+    true
 }
 
 /// Without what differs from run to run: times, dates, ids and digests.

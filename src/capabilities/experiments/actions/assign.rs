@@ -205,7 +205,7 @@ fn card(user: &str, context: &str) -> Card {
         warnings: Vec::new(),
         notes: vec![Text::from("This only reads; nobody is enrolled.")],
         approve: "Get assignment".to_owned(),
-        reject: "Cancel request".to_owned(),
+        reject: Card::REJECT.to_owned(),
         done: format!("Got the assignment of “{user}” in {context}."),
         irreversible: false,
         editable: false,

@@ -206,7 +206,7 @@ fn card(experiment: &View, enrolled: Option<(u64, u64)>) -> Card {
         warnings,
         notes: Vec::new(),
         approve: "Delete permanently".to_owned(),
-        reject: "Keep experiment".to_owned(),
+        reject: Card::REJECT.to_owned(),
         done: format!("“{name}” was permanently deleted."),
         irreversible: true,
         editable: false,

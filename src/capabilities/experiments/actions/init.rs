@@ -229,7 +229,7 @@ fn card(introduced: &UserIntroduction, known: &[String]) -> Card {
         warnings,
         notes,
         approve: "Initialize user".to_owned(),
-        reject: "Cancel request".to_owned(),
+        reject: Card::REJECT.to_owned(),
         done: outcomes::initialised(user).words(),
         irreversible: false,
         editable: false,

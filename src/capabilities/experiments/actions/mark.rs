@@ -274,7 +274,7 @@ fn card(visit: &MarkRequest, owner: Option<&View>) -> Card {
         warnings,
         notes,
         approve: "Mark visit".to_owned(),
-        reject: "Cancel request".to_owned(),
+        reject: Card::REJECT.to_owned(),
         done: format!("Marked {} for “{user}”.", outcomes::place(site, Some(target))),
         irreversible: false,
         editable: false,

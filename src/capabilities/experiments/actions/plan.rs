@@ -368,7 +368,7 @@ impl Plan {
             warnings,
             notes,
             approve: "Create experiment".to_owned(),
-            reject: "Cancel request".to_owned(),
+            reject: Card::REJECT.to_owned(),
             done: format!("Created “{name}”. {begins}"),
             irreversible: false,
             editable: false,

@@ -397,59 +397,40 @@ fn card(experiment: &View, to: Status, starts: Option<(&str, &TimeZone)>, mut wa
     let name = &experiment.name;
     let start_on = starts.map(|(start, _)| start);
     let start = starts.map(|(start, zone)| moment::moment_in_zone(start, zone)).unwrap_or_default();
-    let (title, approve, reject, done) = match (experiment.state, to) {
-        (Status::EnrollmentComplete, Status::Enrolling) => (
-            format!("Resume “{name}”?"),
-            "Resume experiment",
-            "Cancel request",
-            format!("Resumed “{name}”: it is running again."),
-        ),
-        (_, Status::Enrolling) => (
-            format!("Start “{name}”?"),
-            "Start experiment",
-            "Cancel request",
-            format!("Started “{name}”: it is running now."),
-        ),
-        (_, Status::EnrollmentComplete) => (
-            format!("Stop “{name}”?"),
-            "Stop experiment",
-            "Cancel request",
-            format!("Stopped “{name}”: no new users are enrolled."),
-        ),
-        (_, Status::Archived) => (
-            format!("Archive “{name}”?"),
-            "Archive experiment",
-            "Cancel request",
-            format!("Archived “{name}”: its results are kept."),
-        ),
+    let (title, approve, done) = match (experiment.state, to) {
+        (Status::EnrollmentComplete, Status::Enrolling) => {
+            (format!("Resume “{name}”?"), "Resume experiment", format!("Resumed “{name}”: it is running again."))
+        }
+        (_, Status::Enrolling) => {
+            (format!("Start “{name}”?"), "Start experiment", format!("Started “{name}”: it is running now."))
+        }
+        (_, Status::EnrollmentComplete) => {
+            (format!("Stop “{name}”?"), "Stop experiment", format!("Stopped “{name}”: no new users are enrolled."))
+        }
+        (_, Status::Archived) => {
+            (format!("Archive “{name}”?"), "Archive experiment", format!("Archived “{name}”: its results are kept."))
+        }
         (Status::Scheduled, Status::Scheduled) => (
             format!("Move the start of “{name}”?"),
             "Move the start",
-            "Cancel request",
             format!("Moved the start of “{name}” to {start}."),
         ),
-        (_, Status::Scheduled) => (
-            format!("Schedule “{name}”?"),
-            "Schedule experiment",
-            "Cancel request",
-            format!("Scheduled “{name}”: it starts on {start}."),
-        ),
-        (before @ (Status::EnrollmentComplete | Status::Preview), Status::Inactive) => (
+        (_, Status::Scheduled) => {
+            (format!("Schedule “{name}”?"), "Schedule experiment", format!("Scheduled “{name}”: it starts on {start}."))
+        }
+        (Status::EnrollmentComplete | Status::Preview, Status::Inactive) => (
             format!("Set “{name}” back to inactive?"),
             "Set to inactive",
-            if before == Status::Preview { "Leave it in preview" } else { "Leave it paused" },
             format!("Set “{name}” back to inactive: nobody gets a condition until someone starts it."),
         ),
         (_, Status::Inactive) => (
             format!("Unschedule “{name}”?"),
             "Unschedule experiment",
-            "Keep the date",
             format!("Unscheduled “{name}”: it stays inactive until someone starts it."),
         ),
         _ => (
             format!("Cancel “{name}”?"),
             "Cancel experiment",
-            "Keep experiment",
             format!("Cancelled “{name}”: nobody gets its conditions anymore."),
         ),
     };
@@ -494,7 +475,7 @@ fn card(experiment: &View, to: Status, starts: Option<(&str, &TimeZone)>, mut wa
         warnings,
         notes,
         approve: approve.to_owned(),
-        reject: reject.to_owned(),
+        reject: Card::REJECT.to_owned(),
         done,
         irreversible: to == Status::Cancelled,
         editable: false,

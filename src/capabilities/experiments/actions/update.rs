@@ -478,7 +478,7 @@ fn card(changes: &Changes, experiment: &View, warnings: Vec<Text>) -> Card {
         warnings,
         notes: vec![Text::from(format!("It is {} in {}.", experiment.state.display(), experiment.context()))],
         approve: "Update experiment".to_owned(),
-        reject: "Cancel request".to_owned(),
+        reject: Card::REJECT.to_owned(),
         done,
         irreversible: false,
         editable: false,

@@ -59,7 +59,7 @@ pub fn card(test: &Test, enrolled: Option<u64>) -> Card {
             "You can stop it midway; the experiment then keeps its status at that moment.{back}"
         ))],
         approve: "Run the test".to_owned(),
-        reject: "Cancel request".to_owned(),
+        reject: Card::REJECT.to_owned(),
         done: format!("Tested the consistency rules of “{name}”."),
         irreversible: real.is_some() && *first < Phase::Paused,
         editable: false,

@@ -80,7 +80,7 @@ impl ActionKind for CancelJob {
             warnings: vec![Text::from("A canceled run has no results.")],
             notes,
             approve: "Cancel job".to_owned(),
-            reject: "Keep running".to_owned(),
+            reject: Card::REJECT.to_owned(),
             done: "Canceled the job.".to_owned(),
             irreversible: false,
             editable: false,

@@ -462,7 +462,7 @@ fn card(comparison: &Comparison, took: Option<Duration>) -> Card {
         )],
         notes: vec![Text::from("One approval covers these runs. Afterward, I set the parameter back.")],
         approve: format!("Run {count} values"),
-        reject: "Cancel request".to_owned(),
+        reject: Card::REJECT.to_owned(),
         done: format!("Compared {count} values of {}.", comparison.parameter),
         irreversible: false,
         editable: false,

@@ -105,7 +105,7 @@ impl ActionKind for LoadSimulation {
             warnings: Vec::new(),
             notes: vec![Text::from("“It” means this simulation from then on in this thread.")],
             approve: "Load model".to_owned(),
-            reject: "Cancel request".to_owned(),
+            reject: Card::REJECT.to_owned(),
             done: format!("Loaded {short} as {simulation}."),
             irreversible: false,
             editable: false,

@@ -119,7 +119,7 @@ impl ActionKind for RunPopulation {
                 "It runs at the bridge. I'll post the aggregated figures when it ends; say “stop” to cancel it.",
             )],
             approve: "Run population".to_owned(),
-            reject: "Cancel request".to_owned(),
+            reject: Card::REJECT.to_owned(),
             done: format!("Ran {} for {size} virtual subjects.", loaded.id),
             irreversible: false,
             editable: false,

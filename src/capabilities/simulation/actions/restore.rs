@@ -135,7 +135,7 @@ impl ActionKind for RestoreSimulation {
             warnings: vec![Text::from("All parameters return to their values at that time. Later changes are lost.")],
             notes,
             approve: "Restore snapshot".to_owned(),
-            reject: "Cancel request".to_owned(),
+            reject: Card::REJECT.to_owned(),
             done: format!("Restored {} from its snapshot.", loaded.id),
             irreversible: false,
             editable: false,

@@ -124,7 +124,7 @@ impl ActionKind for RunSimulation {
                 "It runs at the bridge. I'll post its PK figures when it ends; say “stop” to cancel it.",
             )],
             approve: "Run simulation".to_owned(),
-            reject: "Cancel request".to_owned(),
+            reject: Card::REJECT.to_owned(),
             done: format!("Ran {}.", loaded.id),
             irreversible: false,
             editable: false,

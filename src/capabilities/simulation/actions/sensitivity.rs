@@ -170,7 +170,7 @@ impl ActionKind for RunSensitivity {
                 Text::from(format!("The bridge keeps the {} copies until it restarts; I don't list them.", runs - 1)),
             ],
             approve: "Run analysis".to_owned(),
-            reject: "Cancel request".to_owned(),
+            reject: Card::REJECT.to_owned(),
             done: format!("Analyzed the sensitivity of {}.", loaded.id),
             irreversible: false,
             editable: false,

@@ -65,7 +65,7 @@ impl ActionKind for SnapshotSimulation {
             warnings: Vec::new(),
             notes: vec![Text::from("Nothing changes. You can restore the current values later.")],
             approve: "Take snapshot".to_owned(),
-            reject: "Cancel request".to_owned(),
+            reject: Card::REJECT.to_owned(),
             done: format!("Took a snapshot of {}.", loaded.id),
             irreversible: false,
             editable: false,

@@ -25,8 +25,8 @@ pub const CHANGE: &str = "change";
 /// The `callback_id` of the form that answers a question in the middle of a change.
 pub const ANSWER: &str = "answer";
 
-/// The `callback_id` of the window for the reason of a rejection.
-pub const REASON: &str = "reason";
+/// The `callback_id` of the window that rejects a request, with the reason.
+pub const REJECT: &str = "reject";
 
 /// The maximum length of a window's title and buttons, in characters.
 const MAX_TITLE_CHARS: usize = 24;

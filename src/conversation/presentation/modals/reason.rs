@@ -1,12 +1,10 @@
-//! The window for the reason of a rejection. It opens after the rejection has been recorded, and a
-//! reason is optional.
+//! The window for the reason of a rejection. Nothing is decided before it is submitted, and a reason is optional.
 
-use countersign_core::ids::UserId;
 use countersign_graph::action::ActionRecord;
 use countersign_slack::{blocks, mrkdwn::Mrkdwn};
 use serde_json::{Value, json};
 
-use super::{MAX_TITLE_CHARS, REASON, window};
+use super::{MAX_TITLE_CHARS, REJECT, window};
 
 /// The block id of the only field.
 pub const FIELD: &str = "reason";
@@ -14,17 +12,16 @@ pub const FIELD: &str = "reason";
 /// The maximum length of a reason, in characters.
 pub const MAX_REASON_CHARS: usize = 1000;
 
-/// Draws the window for the person who rejected the request. `not_made` is a sentence that says that the change was not
-/// made.
-pub fn draw(record: &ActionRecord, by: &UserId, not_made: &str) -> Value {
-    let text = Mrkdwn::new(600).plain("Rejected: ").bold(record.act()).plain(". ").plain(not_made).plain(" You can ");
-    let text = match record.requested_by == *by {
-        true => text.plain("say"),
-        false => text.plain("tell ").person(&record.requested_by),
+/// Draws the window for a person who rejects the request.
+pub fn draw(record: &ActionRecord) -> Value {
+    let text = Mrkdwn::new(1000).bold(record.act());
+    let text = match record.scope.is_from_outside {
+        true => text.plain("."),
+        false => text.plain(", asked by ").person(&record.requested_by).plain("."),
     };
-    let text = text.plain(" why, or just close this window.");
+    let text = text.plain(" Nothing is decided until you press ").raw("*Reject*").plain(".");
     let mut view = window(
-        "Why not?",
+        "Reject this request?",
         &[
             blocks::section(&text.finish()),
             json!({
@@ -42,8 +39,9 @@ pub fn draw(record: &ActionRecord, by: &UserId, not_made: &str) -> Value {
             }),
         ],
     );
-    view["callback_id"] = json!(REASON);
+    view["callback_id"] = json!(REJECT);
     view["private_metadata"] = json!(record.approval.as_str());
-    view["submit"] = blocks::plain("Send reason", MAX_TITLE_CHARS);
+    view["submit"] = blocks::plain("Reject", MAX_TITLE_CHARS);
+    view["close"] = blocks::plain("Go back", MAX_TITLE_CHARS);
     view
 }

@@ -1,5 +1,5 @@
-//! The window with the full content of a card: all values, the exact parameters, the people who may
-//! decide and the digest.
+//! The window with the full content of a card: all values, the exact parameters, the people who may decide and the digest.
+//! Nothing is left out: what does not fit in one window is on further pages.
 
 use countersign_core::reply::{Fact, Text};
 use countersign_graph::action::ActionRecord;
@@ -7,19 +7,63 @@ use countersign_slack::{
     blocks,
     mrkdwn::{self, Mrkdwn},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::window;
+use super::{MAX_BLOCKS, window};
 use crate::presentation::{
     names::ResolvedNames,
     render::{self, quotation, sections},
 };
 
-/// The maximum number of blocks for the exact parameters. A view may have 100 blocks and 250 kB.
-const MAX_CODE_BLOCKS: usize = 37;
+/// The prefix of the action ids of the buttons that turn a page; the value is the number of the page.
+pub const PAGE: &str = "show_page:";
 
-/// Draws the window. The user groups that may decide are named as in `resolved`.
-pub fn draw(record: &ActionRecord, resolved: &ResolvedNames) -> Value {
+/// The maximum size of the blocks of a page, in bytes of JSON. Slack accepts 250 kB for a whole view.
+const MAX_PAGE_BYTES: usize = 150_000;
+
+/// Draws a page of the window, or the last one if there are fewer. The user groups that may decide are named as in
+/// `resolved`.
+pub fn draw(record: &ActionRecord, resolved: &ResolvedNames, page: usize) -> Value {
+    let mut pages = pages(whole(record, resolved));
+    let (count, page) = (pages.len(), page.min(pages.len().saturating_sub(1)));
+    let mut blocks = if pages.is_empty() { Vec::new() } else { pages.swap_remove(page) };
+    if count > 1 {
+        blocks.push(blocks::context(&format!("Page {} of {count}", page + 1)));
+        let turn = |is_there: bool, to: usize, label: &str| {
+            is_there.then(|| blocks::button(&format!("{PAGE}{label}"), label, &to.to_string()))
+        };
+        let back = turn(page > 0, page.saturating_sub(1), "Previous page");
+        let next = turn(page + 1 < count, page + 1, "Next page");
+        let buttons: Vec<_> = back.into_iter().chain(next).collect();
+        blocks.push(blocks::actions(&format!("page:{page}"), &buttons));
+    }
+    let mut view = window("The whole request", &blocks);
+    view["private_metadata"] = json!(record.approval.as_str());
+    view
+}
+
+/// Divides blocks into pages, with room for the buttons that turn them.
+fn pages(blocks: Vec<Value>) -> Vec<Vec<Value>> {
+    let mut pages: Vec<Vec<Value>> = Vec::new();
+    let mut room = 0;
+    for block in blocks {
+        let bytes = block.to_string().len();
+        match pages.last_mut() {
+            Some(page) if page.len() < MAX_BLOCKS - 2 && bytes <= room => {
+                room -= bytes;
+                page.push(block);
+            }
+            _ => {
+                room = MAX_PAGE_BYTES.saturating_sub(bytes);
+                pages.push(vec![block]);
+            }
+        }
+    }
+    pages
+}
+
+/// Returns the full content of a card.
+fn whole(record: &ActionRecord, resolved: &ResolvedNames) -> Vec<Value> {
     let mut blocks = vec![blocks::section(&Mrkdwn::new(2900).bold(&record.card.title).finish())];
     for group in record.card.facts.chunk_by(|a, b| quotation(a).is_none() && quotation(b).is_none()) {
         match group.first().and_then(quotation) {
@@ -50,16 +94,9 @@ pub fn draw(record: &ActionRecord, resolved: &ResolvedNames) -> Value {
     blocks.extend(sections(&[deciders]));
     let exact = serde_json::to_string_pretty(&*record.parameters).unwrap_or_default();
     blocks.push(blocks::section("*Exactly what is approved:*"));
-    let mut exact = render::code(&mrkdwn::spelled_out(&exact));
-    let left_out = exact.len().saturating_sub(MAX_CODE_BLOCKS);
-    exact.truncate(MAX_CODE_BLOCKS);
-    blocks.append(&mut exact);
-    if left_out > 0 {
-        blocks
-            .push(blocks::section(&format!("⚠️ {left_out} more pages don't fit here. The notebook has all of them.")));
-    }
+    blocks.append(&mut render::code(&mrkdwn::spelled_out(&exact)));
     blocks.push(blocks::context(&Mrkdwn::new(300).plain("Digest ").code(record.digest.as_str()).finish()));
-    window("The whole request", &blocks)
+    blocks
 }
 
 /// Returns a fact as a line.
@@ -73,6 +110,8 @@ fn line_of(fact: &Fact) -> Text {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[test]
@@ -80,8 +119,34 @@ mod tests {
         let saved = include_str!("../../../../tests/fixtures/shapes/action_record.json");
         let mut record = serde_json::from_str::<Vec<ActionRecord>>(saved).unwrap().remove(0);
         record.parameters = serde_json::json!({ "users": ["ana\u{200b}", "\u{202e}nimda"] }).into();
-        let window = draw(&record, &ResolvedNames::default()).to_string();
+        let window = draw(&record, &ResolvedNames::default(), 0).to_string();
         assert!(window.contains(r"ana\\u{200b}") && window.contains(r"\\u{202e}nimda"), "{window}");
         assert!(window.contains(r#"{\n  \"users\": [\n"#), "a line for each value: {window}");
+    }
+
+    #[test]
+    fn everything_is_on_some_page() {
+        let saved = include_str!("../../../../tests/fixtures/shapes/action_record.json");
+        let mut record = serde_json::from_str::<Vec<ActionRecord>>(saved).unwrap().remove(0);
+        let users: Vec<_> = (0..20_000).map(|nth| format!("user-{nth:05}")).collect();
+        let fact = Fact { label: "Users".to_owned(), before: None, after: users.join(", ").into() };
+        record.card.facts.push(fact);
+        record.parameters = json!({ "users": users }).into();
+        let mut shown = String::new();
+        for page in 0.. {
+            let view = draw(&record, &ResolvedNames::default(), page);
+            let blocks = view["blocks"].as_array().unwrap();
+            assert!(blocks.len() <= MAX_BLOCKS && view.to_string().len() < 250_000);
+            shown += &view.to_string();
+            if !view.to_string().contains("Next page") {
+                break;
+            }
+        }
+        let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+        for word in shown.split(|c: char| !c.is_ascii_alphanumeric() && c != '-') {
+            *seen.entry(word).or_default() += 1;
+        }
+        assert!(users.iter().all(|user| seen.get(&**user) == Some(&2)), "each is in the values and in the parameters");
+        assert!(!shown.contains("more"), "nothing is only counted");
     }
 }

@@ -5,8 +5,9 @@
 
 use countersign_core::{
     ids::{ApprovalId, UserId},
-    reply::{Asked, Card, CardState, Fact, FollowUp, Meter, Span, Text},
+    reply::{Asked, Card, CardState, EndedBy, Fact, FollowUp, Meter, Span, Text},
 };
+use countersign_graph::card;
 use countersign_slack::{
     blocks::{self, MAX_TEXT_CHARS, Message},
     mrkdwn::{Mrkdwn, length, literal},
@@ -14,7 +15,7 @@ use countersign_slack::{
 
 use super::{
     ABANDON, AGAIN, ANSWER, APPROVE, CANCEL, CHANGE, CHECK, DECLINE, EDIT, MARK_DONE, REJECT, SHOW_ALL, STOP, UNDO,
-    canvas::Canvas, fallback, spans,
+    WITHDRAW, canvas::Canvas, fallback, spans,
 };
 
 /// The maximum length of a decision or outcome, in characters.
@@ -119,6 +120,7 @@ fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, stops: bool) 
             edited_by,
             because,
             is_risky,
+            ended_by,
         } => {
             if let Some(because) = because {
                 canvas.add_reserved(blocks::section(&sentence().plain("🔒 ").plain(because).finish()));
@@ -136,7 +138,7 @@ fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, stops: bool) 
             let line = line.plain(" can approve");
             let line = if expires_at.is_never() { line } else { line.plain(" · expires ").moment(*expires_at) };
             canvas.add_reserved(blocks::context(&line.plain(" · digest ").code(digest).finish()));
-            canvas.add_reserved(buttons(card, approval, approved_by.len(), *is_risky));
+            canvas.add_reserved(buttons(card, approval, approved_by.len(), (*is_risky, *ended_by)));
             fallback_with(&card.title, sentence().plain(" Asked by ").person(asked_by).plain("."))
         }
         CardState::Running { by, at, meter } => {
@@ -350,24 +352,32 @@ fn or_empty(text: Text) -> Text {
     if text.words().trim().is_empty() { Text::new().italic("empty") } else { text }
 }
 
-fn buttons(card: &Card, approval: &ApprovalId, approvals: usize, is_risky: bool) -> serde_json::Value {
+fn buttons(
+    card: &Card,
+    approval: &ApprovalId,
+    approvals: usize,
+    (is_risky, ended_by): (bool, EndedBy),
+) -> serde_json::Value {
     let approve = blocks::button(APPROVE, &card.approve, approval.as_str());
     let asked_again = |approve| {
         let warnings: Vec<String> = card.warnings.iter().map(Text::words).collect();
         let asked = if warnings.is_empty() { "This can't be undone.".to_owned() } else { warnings.join(" ") };
         blocks::confirmed(approve, &card.title, &asked, &card.approve, "Go back")
     };
-    let reject = blocks::button(REJECT, &card.reject, approval.as_str());
+    let reject = || blocks::button(REJECT, &card.reject, approval.as_str());
+    let reject = (ended_by != EndedBy::Withdrawing).then(reject);
+    let withdraw = || blocks::button(WITHDRAW, card::WITHDRAW, approval.as_str());
+    let withdraw = (ended_by != EndedBy::Rejecting).then(withdraw);
     let (first, second) = if card.irreversible {
-        (asked_again(blocks::styled(approve, "danger")), reject)
+        (Some(asked_again(blocks::styled(approve, "danger"))), reject)
     } else if is_risky {
-        (blocks::styled(reject, "primary"), asked_again(approve))
+        (reject.map(|reject| blocks::styled(reject, "primary")), Some(asked_again(approve)))
     } else {
-        (blocks::styled(approve, "primary"), reject)
+        (Some(blocks::styled(approve, "primary")), reject)
     };
     let edit = card.editable.then(|| blocks::button(EDIT, "Edit…", approval.as_str()));
     let show = blocks::button(SHOW_ALL, "Show all", approval.as_str());
-    let buttons: Vec<_> = [Some(first), Some(second), edit, Some(show)].into_iter().flatten().collect();
+    let buttons: Vec<_> = [first, second, withdraw, edit, Some(show)].into_iter().flatten().collect();
     blocks::actions(&format!("card:{approval}:{approvals}"), &buttons)
 }
 

@@ -48,6 +48,7 @@ fn open() -> CardState {
         edited_by: vec![],
         because: None,
         is_risky: false,
+        ended_by: Default::default(),
     }
 }
 

@@ -7,7 +7,10 @@ use countersign_core::{
     ids::ChannelId,
     reply::{CardState, Part, Reply, Text},
 };
-use countersign_graph::action::{ActionRecord, Status};
+use countersign_graph::{
+    action::{ActionRecord, Status},
+    card,
+};
 use countersign_slack::{
     blocks::{self, MAX_TEXT_CHARS},
     mrkdwn::Mrkdwn,
@@ -196,7 +199,7 @@ fn draw_requests(blocks: &mut Vec<Value>, content: &Content, resolved: &Resolved
         let line = render::reply(&Reply::text(state)).blocks;
         blocks.extend(line.into_iter().take(1).map(|mut section| {
             section["block_id"] = json!(format!("asked:{}", record.approval));
-            section["accessory"] = blocks::button(WITHDRAW, "Withdraw", record.approval.as_str());
+            section["accessory"] = blocks::button(WITHDRAW, card::WITHDRAW, record.approval.as_str());
             section
         }));
     }

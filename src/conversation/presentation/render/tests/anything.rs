@@ -98,6 +98,7 @@ fn any_state() -> impl Strategy<Value = CardState> {
             edited_by: vec!["U0CY".into(); needed as usize],
             because: (needed > 1).then(|| "Outside the envelope.".to_owned()),
             is_risky: false,
+            ended_by: Default::default(),
         }),
         prop::option::of(meter()).prop_map(move |meter| CardState::Running { by: vec!["U0BO".into(); 100], at, meter }),
         (text(), prop::option::of(text()), words()).prop_map(|(decision, outcome, digest)| CardState::Closed {
