@@ -141,7 +141,6 @@ impl Bot {
         let entitled = Arc::new(groups.clone());
         let (registry, book) =
             dependencies::with_standing_approvals(config, capabilities, store.clone(), clock.clone(), entitled)?;
-        let missing = slack.missing_scopes().clone();
         let (models, rules) = dependencies::models(config, registry.book.clone())?;
         let has_model = |purpose| models.model_for(purpose).is_remote();
         let (classifies, writes) = (has_model(Purpose::Classify), has_model(Purpose::Generate));
@@ -215,7 +214,7 @@ impl Bot {
             store: Readiness::new(store.clone()),
             slack: health,
             services: Services::new(&registry.capabilities),
-            missing,
+            client: shared.slack.clone(),
             tasks: running.clone(),
             rounds: rounds.clone(),
             mail: mail.as_ref().map(|mail| mail.probe(config)),

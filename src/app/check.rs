@@ -71,8 +71,10 @@ pub fn settings(config: &Config) -> Vec<String> {
 
 async fn slack(config: &Config) -> Result<String, String> {
     let client = dependencies::slack(config).map_err(|error| describe_error(&error))?;
-    let account =
-        client.auth_test().await.map_err(|error| format!("{error} (SLACK_API_URL is {})", config.slack.api_url))?;
+    let account = client.auth_test().await.map_err(|error| match client.token_health().refusal() {
+        Some(refusal) => refusal.to_string(),
+        None => format!("{error} (SLACK_API_URL is {})", config.slack.api_url),
+    })?;
     Ok(format!("{} ({}), as {}", account.team_name, account.team, account.identity.user))
 }
 

@@ -1,12 +1,12 @@
 //! Health, readiness and metrics over HTTP.
 
-use std::sync::Arc;
+use std::time::Instant;
 
 use axum::{Json, Router, extract::State, http::StatusCode, routing::get};
 use serde_json::{Value, json};
 
 use countersign_conversation::runtime::sweeper::Rounds;
-use countersign_slack::{missing_scopes::MissingScopes, socket_health::SocketHealth};
+use countersign_slack::{client::SlackClient, socket_health::SocketHealth};
 use tokio::sync::watch;
 
 use super::{
@@ -23,9 +23,9 @@ pub(super) type Health = watch::Receiver<SocketHealth>;
 /// Returns the routes for probes and metrics.
 ///
 /// - `/healthz` succeeds if the process runs.
-/// - `/readyz` succeeds if the store accepts writes, Slack answers and all tasks run. It also shows
-///   parts of the store that do not accept writes, missing scopes, the state of the outside systems
-///   of the capabilities and that of mail; none of them makes the bot unready.
+/// - `/readyz` succeeds if the store accepts writes, Slack answers and accepts the bot token, and all tasks run. It also shows
+///   parts of the store that do not accept writes, missing scopes, the state of the outside systems of the capabilities and
+///   that of mail; none of them makes the bot unready.
 /// - `/metrics` returns the metrics for Prometheus.
 pub(super) fn router(deps: HttpDeps) -> Router {
     Router::new()
@@ -44,8 +44,8 @@ pub(super) struct HttpDeps {
     pub slack: Option<Health>,
     /// The platforms of the capabilities; they are shown, but never make the bot unready.
     pub services: Services,
-    /// The scopes that have turned out to be missing.
-    pub missing: Arc<MissingScopes>,
+    /// The client with the bot token, which knows the scopes that are missing and whether the token is accepted.
+    pub client: SlackClient,
     /// The tasks that must run all the time.
     pub tasks: Supervision,
     /// The rounds of the sweeper.
@@ -63,13 +63,14 @@ async fn metrics(State(deps): State<HttpDeps>) -> String {
 }
 
 async fn ready(State(deps): State<HttpDeps>) -> (StatusCode, Json<Value>) {
-    let HttpDeps { store, slack, services, missing, tasks, rounds, mail } = deps;
+    let HttpDeps { store, slack, services, client, tasks, rounds, mail } = deps;
     let store = store.check().await;
     let tasks = tasks.wrong().or_else(|| rounds.fault()).map_or_else(|| Ok("running".to_owned()), Err);
-    let slack = match slack.map(|health| health.borrow().clone()) {
-        None => Ok("events arrive over HTTP".to_owned()),
-        Some(SocketHealth::Connected) => Ok("connected".to_owned()),
-        Some(other) => Err(other.to_string()),
+    let slack = match (token(&client), slack.map(|health| health.borrow().clone())) {
+        (Err(refused), _) => Err(refused),
+        (Ok(()), None) => Ok("events arrive over HTTP".to_owned()),
+        (Ok(()), Some(SocketHealth::Connected)) => Ok("connected".to_owned()),
+        (Ok(()), Some(other)) => Err(other.to_string()),
     };
     let status =
         if store.is_ok() && slack.is_ok() && tasks.is_ok() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
@@ -95,9 +96,20 @@ async fn ready(State(deps): State<HttpDeps>) -> (StatusCode, Json<Value>) {
     if let Some(mail) = mail {
         body["mail"] = mail.report().await;
     }
-    let missing = missing.lines();
+    let missing = client.missing_scopes().lines();
     if !missing.is_empty() {
         body["missing_scopes"] = json!(missing);
     }
     (status, Json(body))
+}
+
+/// Returns the reason why Slack refuses the bot token, if it does. The token is then tried again in the background, for which
+/// no probe waits: nothing else might call Slack.
+fn token(client: &SlackClient) -> Result<(), String> {
+    let health = client.token_health();
+    if health.is_to_be_tried(Instant::now()) {
+        let client = client.clone();
+        tokio::spawn(async move { client.auth_test().await });
+    }
+    health.refusal().map_or(Ok(()), |refusal| Err(refusal.to_string()))
 }

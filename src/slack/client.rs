@@ -14,7 +14,7 @@ use std::{
     future::Future,
     io,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use countersign_core::{
@@ -37,9 +37,11 @@ use super::{
     blocks::Message,
     connector::{Connector, connector, was_too_long},
     field,
+    file::Downloads,
     hosts::Hosts,
     missing_scopes::MissingScopes,
     post::Post,
+    token_health::TokenHealth,
 };
 
 /// The event type in the metadata of the bot's messages.
@@ -59,6 +61,8 @@ pub struct SlackClient {
     timeout: Duration,
     hosts: Hosts,
     missing: Arc<MissingScopes>,
+    health: Arc<TokenHealth>,
+    downloads: Downloads,
 }
 
 /// The ways to answer a `response_url`.
@@ -107,7 +111,8 @@ impl SlackClient {
     ) -> io::Result<Self> {
         let library = Arc::new(Library::new(connector(api_url, longest)?));
         let token = SlackApiToken::new(SlackApiTokenValue(token.expose_secret().to_owned()));
-        Ok(Self { library, token, timeout, hosts: Hosts::with_api(api_url), missing: Arc::default() })
+        let (missing, health, downloads) = Default::default();
+        Ok(Self { library, token, timeout, hosts: Hosts::with_api(api_url), missing, health, downloads })
     }
 
     /// Returns the time limit of a call.
@@ -120,9 +125,24 @@ impl SlackClient {
         &self.missing
     }
 
+    /// Returns the state of the token. It is shared by all clones of this client.
+    pub fn token_health(&self) -> &Arc<TokenHealth> {
+        &self.health
+    }
+
     /// Returns the Slack library's client, which is also used for Socket Mode.
     pub(super) fn library(&self) -> &Arc<Library<Connector>> {
         &self.library
+    }
+
+    /// Returns the hosts to which data and the token may be sent.
+    pub(super) fn hosts(&self) -> &Hosts {
+        &self.hosts
+    }
+
+    /// Returns the client for the contents of files.
+    pub(super) fn downloads(&self) -> &Downloads {
+        &self.downloads
     }
 
     /// Returns the token, in the library's type.
@@ -257,7 +277,7 @@ impl SlackClient {
     }
 
     /// Reads pages of messages posted since a point in time, until `find` returns a result.
-    async fn find_since<T>(
+    pub(super) async fn find_since<T>(
         &self,
         channel: &ChannelId,
         thread: Option<&MessageTs>,
@@ -280,44 +300,6 @@ impl SlackClient {
             None => "conversations.history",
         };
         self.pages(method, &query, find).await
-    }
-
-    /// Shares a file in a thread, with its title and the description of a picture, which may be empty. This takes three
-    /// calls; nothing is visible before the last one.
-    pub async fn upload_file(
-        &self,
-        channel: &ChannelId,
-        thread: &MessageTs,
-        name: &str,
-        (title, alt): (&str, &str),
-        bytes: &[u8],
-    ) -> Result<(), Error> {
-        let length = bytes.len().to_string();
-        let query = [("filename", name), ("length", length.as_str()), ("alt_txt", alt)];
-        let query = if alt.is_empty() { &query[..2] } else { &query[..] };
-        let place = self.get("files.getUploadURLExternal", query).await?;
-        let (url, id) = (required_text(&place, "/upload_url")?, required_text(&place, "/file_id")?);
-        let url = self.hosts.check(url)?;
-        let connector = &self.library.http_api.connector;
-        let kind = "application/octet-stream".to_owned();
-        // The address alone authorizes the upload, so the token is not sent.
-        self.with_timeout(connector.http_post_uri_binary::<Value>(url, kind, bytes, without_token())).await?;
-        let body = json!({ "files": [{ "id": id, "title": title }], "channel_id": channel, "thread_ts": thread });
-        self.post("files.completeUploadExternal", &body).await.map(drop)
-    }
-
-    /// Returns true if a file with this name was shared in a thread at `since` or later.
-    pub async fn has_file(
-        &self,
-        channel: &ChannelId,
-        thread: &MessageTs,
-        name: &str,
-        since: Timestamp,
-    ) -> Result<bool, Error> {
-        let has_it =
-            |message: &Value| message["files"].as_array().into_iter().flatten().any(|file| file["name"] == name);
-        let found = self.find_since(channel, Some(thread), since, |page| messages(page).any(has_it).then_some(()));
-        Ok(found.await?.is_some())
     }
 
     /// Opens a modal and returns the view's id. `trigger_id` is valid for 3 s and one use.
@@ -425,8 +407,11 @@ impl SlackClient {
             is_sensitive_url: false,
         };
         let result = self.with_timeout(make(context)).await.and_then(successful);
-        if let Err(Error::MissingScope { needed }) = &result {
-            self.missing.note(needed, method);
+        match &result {
+            Ok(_) => self.health.accepted(method, Instant::now()),
+            Err(Error::Auth { code }) => self.health.refused(code, method, Instant::now()),
+            Err(Error::MissingScope { needed }) => self.missing.note(needed, method),
+            Err(_) => {}
         }
         let ended = match &result {
             Ok(_) => "ok",
@@ -439,7 +424,7 @@ impl SlackClient {
         result
     }
 
-    async fn with_timeout(&self, call: impl Future<Output = ClientResult<Value>>) -> Result<Value, Error> {
+    pub(super) async fn with_timeout(&self, call: impl Future<Output = ClientResult<Value>>) -> Result<Value, Error> {
         match tokio::time::timeout(self.timeout, call).await {
             Ok(Err(error)) if was_too_long(&error) => Err(Error::NoAnswer("the answer is too long")),
             Ok(result) => result.map_err(Error::from),
@@ -455,7 +440,7 @@ fn successful(answer: Value) -> Result<Value, Error> {
 }
 
 /// Returns the messages of a page.
-fn messages(page: &Value) -> impl Iterator<Item = &Value> {
+pub(super) fn messages(page: &Value) -> impl Iterator<Item = &Value> {
     page["messages"].as_array().into_iter().flatten()
 }
 
@@ -466,7 +451,7 @@ fn has_nonce(message: &Value, nonce: &Nonce) -> bool {
 }
 
 /// Returns the context of a call to an address that needs no token.
-fn without_token() -> SlackClientApiCallContext<'static> {
+pub(super) fn without_token() -> SlackClientApiCallContext<'static> {
     SlackClientApiCallContext {
         rate_control_params: None,
         token: None,
@@ -485,7 +470,7 @@ fn ts(message: &Value) -> Result<MessageTs, Error> {
     required_text(message, "/ts").map(MessageTs::from)
 }
 
-fn required_text<'a>(answer: &'a Value, pointer: &str) -> Result<&'a str, Error> {
+pub(super) fn required_text<'a>(answer: &'a Value, pointer: &str) -> Result<&'a str, Error> {
     field::text(answer, pointer).ok_or(Error::Decode)
 }
 

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::{
     Identity, Inbound, UnreadableDelivery,
     field::{present, required, text},
+    file::File,
     plain,
 };
 
@@ -31,8 +32,8 @@ pub struct Message {
     /// True if the message addresses someone other than the bot: it does not mention the bot, and it mentions a person,
     /// a group or everyone, or begins with a name.
     pub to_another: bool,
-    /// The number of attached files, whose contents are not read.
-    pub files: usize,
+    /// The attached files.
+    pub files: Vec<File>,
     /// The keys of the event and of the message, since a mention in a channel arrives as two events.
     pub dedup: Vec<DedupKey>,
 }
@@ -43,6 +44,21 @@ impl Message {
         let root = self.thread_ts.clone().unwrap_or_else(|| self.ts.clone());
         ThreadId { team: self.team.clone(), channel: self.channel.clone(), root }
     }
+}
+
+/// A person edited or deleted a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MessageChanged {
+    /// The thread to which the message belongs, or that it began.
+    pub thread: ThreadId,
+    /// The time of the message, which is also its id in the channel.
+    pub ts: MessageTs,
+    /// The person who wrote it.
+    pub user: UserId,
+    /// True if it was deleted.
+    pub is_deleted: bool,
+    /// The key of the event.
+    pub dedup: DedupKey,
 }
 
 /// The kinds of conversation.
@@ -83,6 +99,15 @@ pub struct ConversationOpened {
     pub channel: ChannelId,
     /// The thread that Slack created for it, if there is one.
     pub thread: Option<MessageTs>,
+    /// The key of the event.
+    pub dedup: DedupKey,
+}
+
+/// The event that the bot token is no longer valid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenRevoked {
+    /// The name of the event: `tokens_revoked` or `app_uninstalled`.
+    pub event: &'static str,
     /// The key of the event.
     pub dedup: DedupKey,
 }
@@ -131,24 +156,34 @@ pub fn read(body: &Value, us: &Identity) -> Result<Inbound, UnreadableDelivery> 
             user: required(body, "/event/user")?.into(),
             dedup: event_key(body)?,
         })),
+        "tokens_revoked" => {
+            let mut revoked = body["event"]["tokens"]["bot"].as_array().into_iter().flatten();
+            match revoked.any(|user| user.as_str() == Some(us.user.as_str())) {
+                true => Ok(Inbound::TokenRevoked(TokenRevoked { event: "tokens_revoked", dedup: event_key(body)? })),
+                false => Ok(Inbound::Ignored("tokens_of_others")),
+            }
+        }
+        "app_uninstalled" => {
+            Ok(Inbound::TokenRevoked(TokenRevoked { event: "app_uninstalled", dedup: event_key(body)? }))
+        }
         _ => Ok(Inbound::Ignored("event_type")),
     }
 }
 
-/// Parses a message. Edits, and messages that no person wrote, such as those of bots, are ignored.
+/// Parses a message. Messages that no person wrote, such as those of bots, are ignored. Of an edited message, only a mention
+/// is a message again: it may not have mentioned the bot before.
 fn read_message(body: &Value, us: &Identity) -> Result<Inbound, UnreadableDelivery> {
     let event = &body["event"];
     match text(event, "/subtype") {
         None | Some("file_share" | "thread_broadcast") => {}
         Some("bot_message") => return Ok(Inbound::Ignored("bot_message")),
-        Some("message_changed") => return Ok(Inbound::Ignored("message_changed")),
-        Some("message_deleted") => return Ok(Inbound::Ignored("message_deleted")),
+        Some("message_changed" | "message_deleted") => return read_change(body, us),
         Some(_) => return Ok(Inbound::Ignored("message_subtype")),
     }
     if present(event, "/bot_id") || present(event, "/bot_profile") {
         return Ok(Inbound::Ignored("bot_message"));
     }
-    if present(event, "/edited") {
+    if present(event, "/edited") && text(event, "/type") != Some("app_mention") {
         return Ok(Inbound::Ignored("edited"));
     }
     let user = required(event, "/user")?;
@@ -173,8 +208,46 @@ fn read_message(body: &Value, us: &Identity) -> Result<Inbound, UnreadableDelive
         thread_ts: text(event, "/thread_ts").map(MessageTs::from),
         mentions_us,
         to_another: !mentions_us && (plain::mentions_anyone(wire) || plain::addresses_by_name(wire)),
-        files: event["files"].as_array().map_or(0, Vec::len),
-        dedup: vec![event_key(body)?, DedupKey::new(format!("message:{channel}:{ts}"))],
+        files: File::all(&event["files"]),
+        // A message that mentions the bot has another key than one that does not, since an edit may turn one into the other.
+        dedup: vec![event_key(body)?, DedupKey::new(format!("{}:{channel}:{ts}", key_of(mentions_us)))],
+    }))
+}
+
+/// Returns the beginning of a message's key.
+fn key_of(mentions_us: bool) -> &'static str {
+    if mentions_us { "message" } else { "said" }
+}
+
+/// Parses a change of a message: an edit of its text, or its deletion. Other changes, such as the preview of a link, and
+/// those of messages that no person wrote, are ignored.
+fn read_change(body: &Value, us: &Identity) -> Result<Inbound, UnreadableDelivery> {
+    let event = &body["event"];
+    let (before, after) = (&event["previous_message"], &event["message"]);
+    // The root of a thread with replies is not deleted, but replaced.
+    let is_deleted = text(event, "/subtype") == Some("message_deleted") || text(after, "/subtype") == Some("tombstone");
+    if !is_deleted && text(before, "/text") == text(after, "/text") {
+        return Ok(Inbound::Ignored("same_text"));
+    }
+    let Some(user) = text(before, "/user").or_else(|| text(after, "/user").filter(|_| !is_deleted)) else {
+        return Ok(Inbound::Ignored("unknown_author"));
+    };
+    if user == us.user.as_str() || present(before, "/bot_id") || present(after, "/bot_id") {
+        return Ok(Inbound::Ignored("bot_message"));
+    }
+    let ts = text(event, "/deleted_ts").or_else(|| text(after, "/ts")).or_else(|| text(before, "/ts"));
+    let ts: MessageTs = ts.ok_or(UnreadableDelivery("/event/message/ts"))?.into();
+    let root = text(before, "/thread_ts").or_else(|| text(after, "/thread_ts")).map(MessageTs::from);
+    Ok(Inbound::MessageChanged(MessageChanged {
+        thread: ThreadId {
+            team: us.team_or(team(body)?),
+            channel: required(event, "/channel")?.into(),
+            root: root.unwrap_or_else(|| ts.clone()),
+        },
+        ts,
+        user: user.into(),
+        is_deleted,
+        dedup: event_key(body)?,
     }))
 }
 
@@ -258,7 +331,7 @@ mod tests {
             "type": "message", "subtype": "file_share", "channel": "C1", "channel_type": "group", "user": "U0ANA",
             "text": "the data", "ts": "1.0", "files": [{ "id": "F1" }], "upload": false
         }));
-        assert_eq!((shared.text.as_str(), shared.files), ("the data", 1));
+        assert_eq!((shared.text.as_str(), shared.files.len()), ("the data", 1));
     }
 
     #[test]
@@ -268,8 +341,8 @@ mod tests {
             ("bot_id", json!("B0BOT"), "bot_message"),
             ("user", json!("U0BOT"), "our_own"),
             ("subtype", json!("bot_message"), "bot_message"),
-            ("subtype", json!("message_changed"), "message_changed"),
-            ("subtype", json!("message_deleted"), "message_deleted"),
+            ("subtype", json!("message_changed"), "same_text"),
+            ("subtype", json!("message_deleted"), "unknown_author"),
             ("subtype", json!("channel_join"), "message_subtype"),
             ("edited", json!({ "user": "U0ANA", "ts": "2.0" }), "edited"),
             ("type", json!("reaction_added"), "event_type"),
@@ -280,6 +353,65 @@ mod tests {
         }
         let limited = json!({ "type": "app_rate_limited", "team_id": "T1", "api_app_id": "A1" });
         assert_eq!(read(&limited, &us()), Ok(Inbound::Ignored("app_rate_limited")));
+    }
+
+    #[test]
+    fn a_mention_that_an_edit_adds_is_another_message() {
+        let keys = |event: Value| message(event).dedup.last().unwrap().to_string();
+        let before = json!({ "type": "message", "channel": "C1", "channel_type": "channel", "user": "U0ANA", "text": "hm", "ts": "1.0" });
+        let mut after = before.clone();
+        after["type"] = json!("app_mention");
+        after["text"] = json!("<@U0BOT> hm");
+        let first = after.clone();
+        after["edited"] = json!({ "user": "U0ANA", "ts": "2.0" });
+        assert_ne!(keys(before), keys(after.clone()));
+        assert_eq!(keys(first), keys(after), "a message that mentioned the bot before is a repeat");
+    }
+
+    #[test]
+    fn edits_and_deletions_by_people_are_parsed() {
+        let before = json!({ "type": "message", "user": "U0ANA", "text": "start it", "ts": "2.0", "thread_ts": "1.0" });
+        let mut after = before.clone();
+        after["text"] = json!("stop it");
+        let change = |more: Value| {
+            let mut event = json!({ "type": "message", "subtype": "message_changed", "channel": "C1", "ts": "3.0",
+                "previous_message": before, "message": after });
+            event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            read(&callback(event), &us())
+        };
+        let thread = ThreadId { team: "T1".into(), channel: "C1".into(), root: "1.0".into() };
+        let dedup = DedupKey::from("event:A1:T1:Ev1");
+        let changed = |is_deleted| {
+            let (thread, dedup) = (thread.clone(), dedup.clone());
+            let changed = MessageChanged { thread, ts: "2.0".into(), user: "U0ANA".into(), is_deleted, dedup };
+            Ok(Inbound::MessageChanged(changed))
+        };
+        assert_eq!(change(json!({})), changed(false));
+        assert_eq!(
+            change(json!({ "subtype": "message_deleted", "deleted_ts": "2.0", "message": null })),
+            changed(true)
+        );
+        let tombstone =
+            json!({ "subtype": "tombstone", "user": "USLACKBOT", "text": "This message was deleted.", "ts": "2.0" });
+        assert_eq!(change(json!({ "message": tombstone })), changed(true));
+        assert_eq!(change(json!({ "message": before })), Ok(Inbound::Ignored("same_text")), "such as a preview");
+        let ours = json!({ "user": "U0BOT", "bot_id": "B0BOT", "text": "a card", "ts": "2.0" });
+        assert_eq!(change(json!({ "previous_message": ours })), Ok(Inbound::Ignored("bot_message")));
+    }
+
+    #[test]
+    fn a_revoked_token_is_told_from_that_of_a_person() {
+        let revoked = |bots: &[&str]| {
+            read(&callback(json!({ "type": "tokens_revoked", "tokens": { "oauth": ["U0ANA"], "bot": bots } })), &us())
+        };
+        let dedup = DedupKey::from("event:A1:T1:Ev1");
+        assert_eq!(
+            revoked(&["U0BOT"]),
+            Ok(Inbound::TokenRevoked(TokenRevoked { event: "tokens_revoked", dedup: dedup.clone() }))
+        );
+        assert_eq!(revoked(&[]), Ok(Inbound::Ignored("tokens_of_others")));
+        let gone = read(&callback(json!({ "type": "app_uninstalled" })), &us());
+        assert_eq!(gone, Ok(Inbound::TokenRevoked(TokenRevoked { event: "app_uninstalled", dedup })));
     }
 
     #[test]

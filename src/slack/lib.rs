@@ -20,6 +20,7 @@ pub mod command;
 mod connector;
 pub mod event;
 mod field;
+pub mod file;
 mod hosts;
 pub mod ingress_http;
 pub mod ingress_socket;
@@ -36,6 +37,7 @@ mod signature;
 pub mod sink;
 pub mod socket_health;
 pub mod socket_intake;
+pub mod token_health;
 
 use countersign_core::ids::DedupKey;
 
@@ -46,6 +48,8 @@ pub use self::origin::Identity;
 pub enum Inbound {
     /// A person wrote a message to the bot, or in a conversation that the bot can read.
     Message(event::Message),
+    /// A person edited or deleted a message.
+    MessageChanged(event::MessageChanged),
     /// A person pressed a button, submitted or closed a modal, or used a shortcut.
     Interaction(interaction::Interaction),
     /// A person used a slash command.
@@ -54,6 +58,8 @@ pub enum Inbound {
     HomeOpened(event::HomeOpened),
     /// A person pressed Slack's own Stop button.
     SessionStopped(event::SessionStopped),
+    /// The bot token was revoked, or the app was removed from the workspace.
+    TokenRevoked(event::TokenRevoked),
     /// A person opened a conversation with the bot.
     ConversationOpened(event::ConversationOpened),
     /// A delivery that is not for the bot, with the reason. It is acknowledged and dropped.
@@ -65,11 +71,13 @@ impl Inbound {
     pub fn dedup(&self) -> &[DedupKey] {
         match self {
             Self::Message(message) => &message.dedup,
+            Self::MessageChanged(changed) => std::slice::from_ref(&changed.dedup),
             Self::Interaction(interaction) => std::slice::from_ref(&interaction.dedup),
             Self::Command(command) => std::slice::from_ref(&command.dedup),
             Self::HomeOpened(home) => std::slice::from_ref(&home.dedup),
             Self::SessionStopped(stopped) => std::slice::from_ref(&stopped.dedup),
             Self::ConversationOpened(opened) => std::slice::from_ref(&opened.dedup),
+            Self::TokenRevoked(revoked) => std::slice::from_ref(&revoked.dedup),
             Self::Ignored(_) => &[],
         }
     }
@@ -78,11 +86,13 @@ impl Inbound {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Message(_) => "message",
+            Self::MessageChanged(_) => "message_changed",
             Self::Interaction(_) => "interaction",
             Self::Command(_) => "command",
             Self::HomeOpened(_) => "home_opened",
             Self::SessionStopped(_) => "session_stopped",
             Self::ConversationOpened(_) => "talk_opened",
+            Self::TokenRevoked(_) => "token_revoked",
             Self::Ignored(_) => "ignored",
         }
     }

@@ -191,13 +191,12 @@ impl Book {
 
     /// Returns the request that a message expresses. A message is only read if it is not one of the newest.
     pub fn understand(&self, situation: &Situation) -> Interpretation {
-        let read = || match self.resolved(situation) {
-            Ok(resolved) => {
-                let found = in_place::resolve(self, self.read(&resolved), situation);
-                quotations::exact(either::asked(found, &resolved), &situation.said)
-            }
-            Err(question) => question,
+        let situation = &*situation.without_quotes();
+        let resolve = |resolved: Cow<'_, Situation>| {
+            let found = in_place::resolve(self, self.read(&resolved), situation);
+            quotations::exact(either::asked(found, &resolved), &situation.said)
         };
+        let read = || self.resolved(situation).map_or_else(|question| question, resolve);
         self.recall(situation, |known| &mut known.interpretation, read)
     }
 

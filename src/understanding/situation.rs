@@ -5,7 +5,7 @@
 //! code that fills it limits the size of all content, so that the cost of a turn does not grow with
 //! the length of the thread.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -74,6 +74,18 @@ pub struct Situation {
 }
 
 impl Situation {
+    /// Returns the situation with a message that lacks the lines which quote something, such as a file: they are not what
+    /// the person says. A message of quotes only is left as it is.
+    pub fn without_quotes(&self) -> Cow<'_, Self> {
+        let is_quoted = |line: &&str| line.starts_with("> ");
+        let own: Vec<&str> = self.said.lines().filter(|line| !is_quoted(line)).collect();
+        let said = own.join("\n").trim().to_owned();
+        match said.is_empty() || !self.said.lines().any(|line| is_quoted(&line)) {
+            true => Cow::Borrowed(self),
+            false => Cow::Owned(Self { said, ..self.clone() }),
+        }
+    }
+
     /// Returns the change that a correction applies to: the draft, or else [`Self::asked_for`].
     pub fn in_hand(&self) -> Option<&Draft> {
         self.draft.as_ref().or_else(|| self.asked_for())

@@ -11,6 +11,7 @@
 //! | [`forms`] | windows that cards open |
 //! | [`notify`], [`named_approver`] | notifies approvers of a waiting card; finds the cards that they may approve now |
 //! | [`withdraw`] | withdraws an open request |
+//! | [`changed`] | notes on open cards that their message was edited or deleted |
 //! | [`replies`] | the texts of the replies |
 //!
 //! *Architecture Invariant:* nothing here needs a thread's lease, sends a message or carries out a
@@ -18,6 +19,7 @@
 
 mod answers;
 mod at_once;
+pub mod changed;
 mod channel_members;
 pub mod clicks;
 pub mod consent;

@@ -18,14 +18,14 @@ use countersign_graph::store::{ClaimedInteraction, Delivery, Destination, Extern
 use countersign_slack::{
     Inbound,
     command::Command,
-    event::{ChannelKind, ConversationOpened, HomeOpened, Message, SessionStopped},
+    event::{ChannelKind, ConversationOpened, HomeOpened, Message, MessageChanged, SessionStopped},
     interaction::{self, Action, Kind, View},
     sink::{Received, Sink, SinkAnswer, SinkError},
 };
 
 use super::{
     choice::{AnsweredQuestion, Choice},
-    inbox::{Inbox, Seat},
+    inbox::{Inbox, Seat, files::MessageWithFiles},
     interaction::{Interaction, SendAgain},
     keyword::Keyword,
     stopping::{Stop, StopWords},
@@ -33,7 +33,8 @@ use super::{
 };
 use crate::{
     approvals::{
-        clicks::{CardButton, Click, Reason, TypedAnswer},
+        changed::{ChangedMessage, open_cards_of},
+        clicks::{CardButton, Click, PageTurn, TypedAnswer},
         consent,
     },
     commands::{
@@ -41,7 +42,7 @@ use crate::{
         in_thread::{ThreadCommand, ThreadCommandRequest},
     },
     presentation::{
-        modals::{self, reason},
+        modals::{self, show_all},
         render::{
             ABANDON, AGAIN, ANSWER, APPROVE, CANCEL, CHANGE, CHECK, DECLINE, EDIT, MARK_DONE, RATE, REJECT, SAY,
             SEND_AGAIN, SHOW_ALL, STOP, UNDO, WITHDRAW, rated,
@@ -146,11 +147,11 @@ impl Dispatch {
         if !addressed && message.thread_ts.is_none() {
             return Ok(()); // a channel message that is not for the bot
         }
-        if !addressed && message.text.trim().is_empty() && message.files == 0 {
+        if !addressed && message.text.trim().is_empty() && message.files.is_empty() {
             return Ok(()); // an empty message does not interrupt a conversation
         }
         let (mentioned, to_another) = (message.mentions_us, message.to_another && !addressed);
-        let Message { user: by, text, ts, thread_ts, dedup, .. } = message;
+        let Message { user: by, text, ts, thread_ts, files, dedup, .. } = message;
         if to_another {
             let to = Destination::mailbox(thread, addressed, ThreadMessage::Overheard { by, ts });
             return self.store(to, dedup).await;
@@ -179,8 +180,25 @@ impl Dispatch {
             let typed = Interaction::TypedAnswer(TypedAnswer { thread, by, text, ts, meaning, addressed });
             return self.put_in_inbox(partition, &typed, dedup).await;
         }
+        if !files.is_empty() {
+            let partition = thread.partition();
+            let message = MessageWithFiles { thread, by, text, ts, addressed, files };
+            return self.put_in_inbox(partition, &Interaction::MessageWithFiles(message), dedup).await;
+        }
         let message = ThreadMessage::Said { by, text, ts, addressed, request: None };
         self.store(Destination::mailbox(thread, addressed, message), dedup).await
+    }
+
+    /// Stores an edit or deletion of a message, if its author asked for a card that is open in its thread.
+    async fn on_message_changed(&self, changed: MessageChanged) -> Result<(), SinkError> {
+        let MessageChanged { thread, ts, user: by, is_deleted: deleted, dedup } = changed;
+        let open = open_cards_of(&*self.store, &thread, &by).await.map_err(|error| SinkError(Box::new(error)))?;
+        if open.is_empty() {
+            return Ok(());
+        }
+        let partition = thread.partition();
+        let entry = Interaction::ChangedMessage(ChangedMessage { thread, ts, by, deleted });
+        self.put_in_inbox(partition, &entry, vec![dedup]).await
     }
 
     /// Handles a rating of an answer.
@@ -250,7 +268,7 @@ impl Dispatch {
         view: &View,
     ) -> Result<SinkAnswer, SinkError> {
         match view.callback_id.as_str() {
-            modals::EDIT | modals::CHANGE | modals::ANSWER => {
+            modals::EDIT | modals::CHANGE | modals::ANSWER | modals::REJECT => {
                 let payload = self.inbox.submit(view, &interaction.user).await;
                 Ok(SinkAnswer { payload: payload.map_err(|error| SinkError(Box::new(error)))? })
             }
@@ -273,18 +291,20 @@ impl Dispatch {
                 }
                 Err(payload) => Ok(SinkAnswer::with(payload)),
             },
-            modals::REASON => {
-                let reason = view.values.get(reason::FIELD).and_then(|values| values.first()).cloned();
-                let approval = ApprovalId::try_from(view.private_metadata.clone());
-                if let (Ok(approval), Some(reason)) = (approval, reason) {
-                    let (partition, by) = (approval.partition(), interaction.user.clone());
-                    let entry = Interaction::Reason(Reason { approval, by, reason });
-                    self.put_in_inbox(partition, &entry, vec![interaction.dedup.clone()]).await?;
-                }
-                Ok(SinkAnswer::default())
-            }
             _ => Ok(SinkAnswer::default()),
         }
+    }
+
+    /// Handles a press that turns a page of the window with the full content of a card.
+    async fn on_page_turn(&self, interaction: &interaction::Interaction, action: &Action) -> Result<(), SinkError> {
+        let Kind::BlockActions { view: Some(view), .. } = &interaction.kind else { return Ok(()) };
+        let page = action.value().and_then(|page| page.parse().ok());
+        let (Ok(approval), Some(page)) = (ApprovalId::try_from(view.private_metadata.clone()), page) else {
+            return Ok(());
+        };
+        let (partition, by, view) = (approval.partition(), interaction.user.clone(), view.id.clone());
+        let entry = Interaction::PageTurn(PageTurn { approval, by, view, page });
+        self.put_in_inbox(partition, &entry, vec![interaction.dedup.clone()]).await
     }
 
     async fn on_button(&self, interaction: &interaction::Interaction) -> Result<(), SinkError> {
@@ -316,6 +336,7 @@ impl Dispatch {
                 _ => Ok(()),
             },
             name if name.starts_with(PAGE) => self.on_page(interaction, action).await,
+            name if name.starts_with(show_all::PAGE) => self.on_page_turn(interaction, action).await,
             name if name.starts_with(SAY) => self.on_choice(interaction, action).await,
             _ => Ok(()),
         }
@@ -430,6 +451,7 @@ impl Sink for Dispatch {
     async fn receive(&self, received: Received) -> Result<SinkAnswer, SinkError> {
         match received.inbound {
             Inbound::Message(message) => self.on_message(message).await?,
+            Inbound::MessageChanged(changed) => self.on_message_changed(changed).await?,
             Inbound::Interaction(interaction) => return self.on_interaction(interaction).await,
             Inbound::Command(command) => self.on_command(command).await?,
             Inbound::HomeOpened(home) => self.on_home(home).await?,
@@ -443,6 +465,8 @@ impl Sink for Dispatch {
                 let partition = Partition::of(channel.as_str());
                 self.put_in_inbox(partition, &Interaction::Prompts { channel, thread }, vec![dedup]).await?;
             }
+            // Only a call of Slack can show whether that is still so, and until then nothing is lost.
+            Inbound::TokenRevoked(revoked) => self.inbox.token_revoked(revoked.event),
             Inbound::Ignored(_) => {}
         }
         Ok(SinkAnswer::default())

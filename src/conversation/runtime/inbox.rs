@@ -11,6 +11,7 @@
 mod admission;
 mod again;
 mod at_once;
+pub mod files;
 mod replies;
 mod shortcuts;
 mod stop;
@@ -20,7 +21,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use countersign_assistant::declines;
@@ -297,7 +298,10 @@ impl Inbox {
                 deps.store.apply(&changes).await?;
                 InboxAnswer::PassedOn(thread.clone())
             }
-            Interaction::Reason(reason) => deps.approvals.on_reason(reason, claimed.seq).await?,
+            Interaction::Reason(reason) => deps.approvals.on_reason(reason, Some(claimed.seq)).await?,
+            Interaction::PageTurn(turned) => deps.approvals.turn_page(turned).await?,
+            Interaction::MessageWithFiles(message) => self.read_files(message, claimed).await?,
+            Interaction::ChangedMessage(changed) => deps.approvals.on_changed_message(changed, claimed.seq).await?,
             Interaction::Command(command) => {
                 let CommandAnswer { reply, posted_in } = deps.commands.answer(command).await;
                 let delivery = self.respond(&command.response_url, &reply).await;
@@ -368,6 +372,8 @@ impl Inbox {
         // The tab shows the state right after the press. The thread does not wait for a private reply.
         if let Interaction::Click(click) = &interaction
             && click.is_in_home()
+            && answer != InboxAnswer::NoAnswer
+        // a window answers
         {
             self.reply_at_home(click, answer.reply()).await;
         }
@@ -397,9 +403,11 @@ impl Inbox {
     ///
     /// If the store isn't answering. Slack delivers the submission again.
     pub async fn submit(&self, view: &View, by: &UserId) -> Result<Option<Value>, Error> {
-        let outcome = match view.callback_id == modals::ANSWER {
-            true => self.0.approvals.on_answer(view, by).await?,
-            false => self.0.approvals.on_form(view, by).await?,
+        let approvals = &self.0.approvals;
+        let outcome = match view.callback_id.as_str() {
+            modals::ANSWER => approvals.on_answer(view, by).await?,
+            modals::REJECT => approvals.on_rejection(view, by).await?,
+            _ => approvals.on_form(view, by).await?,
         };
         match outcome {
             FormOutcome::Stays(payload) => Ok(Some(payload)),
@@ -426,6 +434,11 @@ impl Inbox {
         interaction: &countersign_slack::interaction::Interaction,
     ) -> Result<CreationRequest, Value> {
         self.0.creation.read(view, interaction).await
+    }
+
+    /// Records that Slack says, by an event of this name, that the bot token is no longer valid.
+    pub fn token_revoked(&self, event: &str) {
+        self.0.slack.token_health().refused(event, event, Instant::now());
     }
 
     /// Sends the thread's messages and wakes its worker.

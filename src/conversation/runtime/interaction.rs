@@ -7,9 +7,12 @@ use countersign_core::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{choice::Choice, outbox::duplicates::PossibleDuplicate, stopping::Stop};
+use super::{choice::Choice, inbox::files::MessageWithFiles, outbox::duplicates::PossibleDuplicate, stopping::Stop};
 use crate::{
-    approvals::clicks::{Click, Reason, TypedAnswer},
+    approvals::{
+        changed::ChangedMessage,
+        clicks::{Click, PageTurn, Reason, TypedAnswer},
+    },
     commands::{Command, in_thread::ThreadCommandRequest},
     record::rating::Rating,
     surfaces::{
@@ -118,6 +121,15 @@ pub enum Interaction {
         #[serde(default = "addressed_by_default", skip_serializing_if = "is_addressed")]
         addressed: bool,
     },
+    /// A press that turns a page of the window with the full content of a card.
+    #[serde(rename = "page")]
+    PageTurn(PageTurn),
+    /// A message whose files are read before its thread gets it.
+    #[serde(rename = "files")]
+    MessageWithFiles(MessageWithFiles),
+    /// A message that a person edited or deleted.
+    #[serde(rename = "changed")]
+    ChangedMessage(ChangedMessage),
     /// A rating of an answer.
     #[serde(rename = "rated")]
     Rating(Rating),

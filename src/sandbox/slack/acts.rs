@@ -12,12 +12,12 @@ use super::{
     delivery::{Delivery, Kind},
     events,
     interactions::root_of,
-    people::Press,
+    people::{Press, Stored},
     server::Server,
-    timeline::Draft,
+    timeline::{Draft, Edit},
     values,
     world::{
-        SLACKBOT, World,
+        File, Mode, SLACKBOT, World,
         message::{interactive, text_of},
     },
 };
@@ -57,6 +57,18 @@ impl Server {
         text: &str,
         thread: Option<&MessageTs>,
     ) -> Result<MessageTs, Error> {
+        self.share(user, channel, text, Vec::new(), thread)
+    }
+
+    /// Posts a message with stored files.
+    pub(super) fn share(
+        self: &Arc<Self>,
+        user: &UserId,
+        channel: &ChannelId,
+        text: &str,
+        files: Vec<String>,
+        thread: Option<&MessageTs>,
+    ) -> Result<MessageTs, Error> {
         let (text, thread) = {
             let world = self.world();
             let thread = match thread {
@@ -67,7 +79,46 @@ impl Server {
             };
             (typed(text, &world), thread)
         };
-        Ok(self.post(Draft { thread, ..Draft::new(channel.clone(), user.clone(), text) }).ts)
+        Ok(self.post(Draft { thread, files, ..Draft::new(channel.clone(), user.clone(), text) }).ts)
+    }
+
+    /// Stores a file, and returns its id.
+    pub(super) fn stores(&self, name: &str, bytes: &[u8], stored: Stored) -> String {
+        let mut world = self.world();
+        let id = world.next_id("F");
+        let file = File {
+            id: id.clone(),
+            name: name.to_owned(),
+            title: name.to_owned(),
+            alt: String::new(),
+            length: bytes.len(),
+            complete: true,
+            mode: if stored == Stored::Snippet { Mode::Snippet } else { Mode::Hosted },
+            is_looked_up: stored == Stored::LookedUp,
+            bytes: bytes.to_vec(),
+        };
+        world.files.insert(id.clone(), file);
+        id
+    }
+
+    pub(super) fn edit_own(&self, user: &UserId, channel: &ChannelId, ts: &MessageTs, text: &str) -> Result<(), Error> {
+        self.own(user, channel, ts)?;
+        let text = typed(text, &self.world());
+        self.edit(channel, ts, Edit { text, blocks: Vec::new(), metadata: None });
+        Ok(())
+    }
+
+    pub(super) fn delete_own(&self, user: &UserId, channel: &ChannelId, ts: &MessageTs) -> Result<(), Error> {
+        self.own(user, channel, ts)?;
+        self.delete(channel, ts);
+        Ok(())
+    }
+
+    /// Checks that a message is there and was written by this person.
+    fn own(&self, user: &UserId, channel: &ChannelId, ts: &MessageTs) -> Result<(), Error> {
+        let world = self.world();
+        let message = world.message(channel, ts).filter(|message| message.user == *user && !message.deleted);
+        message.map(drop).ok_or_else(|| Error::Nothing(format!("message `{ts}` of `{user}`")))
     }
 
     /// Types a line: a message, or a command if it starts with a slash. Commands do

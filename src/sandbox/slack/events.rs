@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{
     delivery::{Delivery, Kind},
-    world::{Channel, World, message::Message},
+    world::{Channel, SLACKBOT, World, message::Message},
 };
 
 /// Returns the deliveries for a new message. A mention is delivered twice: as a mention and as a
@@ -31,8 +31,7 @@ pub(super) fn posted(message: &Message, world: &mut World, now: Timestamp) -> Ve
         event["subtype"] = json!("file_share");
     }
     let mut deliveries = Vec::new();
-    let mentioned = message.text.contains(&format!("<@{}>", world.app.user));
-    if mentioned && !channel.is_im() && !message.by_app {
+    if is_mention(message, &channel, world) {
         let mut mention = event.clone();
         mention["type"] = json!("app_mention");
         mention.as_object_mut().expect("it is an object").remove("channel_type");
@@ -51,13 +50,41 @@ pub(super) fn changed(before: &Message, after: &Message, world: &mut World, now:
         "channel_type": channel_type(&channel), "ts": ts, "event_ts": ts,
         "message": after.wire(world), "previous_message": before.wire(world),
     });
-    vec![envelope(event, world, now)]
+    let mut deliveries = vec![envelope(event, world, now)];
+    if is_mention(after, &channel, world) {
+        let mut mention = after.wire(world);
+        mention["type"] = json!("app_mention");
+        mention["channel"] = json!(after.channel);
+        mention["event_ts"] = json!(ts);
+        mention["blocks"] = json!([rich_text(&after.text)]);
+        deliveries.push(envelope(mention, world, now));
+    }
+    deliveries
 }
 
-/// Returns the deliveries for a deleted message.
+/// Returns true if a person's message in a channel mentions the app. Slack delivers such a mention, also after an edit.
+fn is_mention(message: &Message, channel: &Channel, world: &World) -> bool {
+    let mentioned = message.text.contains(&format!("<@{}>", world.app.user));
+    mentioned && !channel.is_im() && !message.by_app
+}
+
+/// Returns the deliveries for a deleted message. The root of a thread with replies becomes a tombstone.
 pub(super) fn deleted(message: &Message, world: &mut World, now: Timestamp) -> Vec<Delivery> {
     let Some(channel) = receiving_channel(message, world) else { return Vec::new() };
     let ts = world.next_ts(now);
+    if message.is_root() && world.replies(&message.channel, &message.ts).next().is_some() {
+        let mut tombstone = json!({
+            "type": "message", "subtype": "tombstone", "user": SLACKBOT, "text": "This message was deleted.",
+            "hidden": true, "ts": message.ts, "thread_ts": message.ts,
+        });
+        tombstone["reply_count"] = json!(world.replies(&message.channel, &message.ts).count());
+        let event = json!({
+            "type": "message", "subtype": "message_changed", "hidden": true, "channel": message.channel,
+            "channel_type": channel_type(&channel), "ts": ts, "event_ts": ts, "message": tombstone,
+            "previous_message": message.wire(world),
+        });
+        return vec![envelope(event, world, now)];
+    }
     let event = json!({
         "type": "message", "subtype": "message_deleted", "hidden": true, "channel": message.channel,
         "channel_type": channel_type(&channel), "ts": ts, "event_ts": ts, "deleted_ts": message.ts,
@@ -89,6 +116,13 @@ pub(super) fn talk_opened(user: &UserId, world: &mut World, now: Timestamp) -> D
     envelope(event, world, now)
 }
 
+/// Returns the deliveries after which the app's token is no longer valid.
+pub(super) fn uninstalled(world: &mut World, now: Timestamp) -> [Delivery; 2] {
+    let tokens = json!({ "oauth": [], "bot": [world.app.user] });
+    [json!({ "type": "tokens_revoked", "tokens": tokens }), json!({ "type": "app_uninstalled" })]
+        .map(|event| envelope(event, world, now))
+}
+
 pub(super) fn envelope(event: Value, world: &mut World, now: Timestamp) -> Delivery {
     let id = world.next_id("Ev");
     let about = match event["subtype"].as_str() {
@@ -118,6 +152,7 @@ fn receiving_channel(message: &Message, world: &World) -> Option<Channel> {
 fn channel_type(channel: &Channel) -> &'static str {
     match channel {
         channel if channel.is_im() => "im",
+        channel if channel.is_mpim() => "mpim",
         channel if channel.private => "group",
         _ => "channel",
     }

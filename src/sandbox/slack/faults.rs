@@ -159,6 +159,12 @@ pub enum Fault {
         /// The address.
         url: String,
     },
+    /// From now on the bot token is refused, or accepted again.
+    RefuseToken {
+        /// The error, such as `token_revoked`; `None` to accept the token.
+        #[serde(default)]
+        error: Option<String>,
+    },
     /// Removes all faults.
     Clear,
 }
@@ -212,6 +218,7 @@ pub(super) struct Faults {
     pub(super) hang_open: u32,
     pub(super) hang_hello: u32,
     pub(super) uploads_to: Option<String>,
+    pub(super) token_refused: Option<String>,
     calls: Vec<Fault>,
 }
 
@@ -223,6 +230,7 @@ impl Faults {
             Fault::Reorder { events } => self.reorder = events,
             Fault::TeamNull { on } => self.team_null = on,
             Fault::UploadsTo { url } => self.uploads_to = Some(url),
+            Fault::RefuseToken { error } => self.token_refused = error,
             Fault::Foreign { app, team } => (self.foreign_app, self.foreign_team) = (app, team),
             Fault::HangOpen => self.hang_open += 1,
             Fault::HangHello => self.hang_hello += 1,

@@ -91,19 +91,22 @@ pub struct Options {
 }
 
 /// The scopes that this bot requests when it is installed.
-const SCOPES: [&str; 15] = [
+const SCOPES: [&str; 18] = [
     "app_mentions:read",
     "assistant:write",
     "channels:history",
     "channels:read",
     "chat:write",
     "commands",
+    "files:read",
     "files:write",
     "groups:history",
     "groups:read",
     "im:history",
     "im:read",
     "im:write",
+    "mpim:history",
+    "mpim:read",
     "reactions:write",
     "usergroups:read",
     "users:read",

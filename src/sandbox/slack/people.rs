@@ -14,6 +14,8 @@ use super::{
     Error, SandboxSlack,
     acts::Pressed,
     broadcast::Change,
+    events,
+    faults::Fault,
     world::{Channel, Guest, SLACKBOT, World, message::Message},
 };
 
@@ -34,6 +36,17 @@ pub enum Account {
     Bot,
     /// A deactivated account.
     Deactivated,
+}
+
+/// The way in which Slack stores a shared file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// As an uploaded file.
+    Uploaded,
+    /// As a snippet, like a message that is too long.
+    Snippet,
+    /// As an uploaded file of which messages show only the id, as in channels that are shared with other workspaces.
+    LookedUp,
 }
 
 /// The element to press.
@@ -77,6 +90,52 @@ impl SandboxSlack {
         self.server.say(&user, &channel, text, thread)
     }
 
+    /// Posts a message with files, each with its name, its content and the way in which Slack stores it.
+    ///
+    /// # Errors
+    ///
+    /// As [`SandboxSlack::says`].
+    pub fn shares(
+        &self,
+        user: &str,
+        channel: &str,
+        text: &str,
+        files: &[(&str, &[u8], Stored)],
+        thread: Option<&MessageTs>,
+    ) -> Result<MessageTs, Error> {
+        let (user, channel) = self.server.who_and_where(user, channel)?;
+        let files = files.iter().map(|(name, bytes, stored)| self.server.stores(name, bytes, *stored)).collect();
+        self.server.share(&user, &channel, text, files, thread)
+    }
+
+    /// Edits a person's own message.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Nothing`] if it is not there.
+    pub fn edits(&self, user: &str, channel: &str, ts: &MessageTs, text: &str) -> Result<(), Error> {
+        let (user, channel) = self.server.who_and_where(user, channel)?;
+        self.server.edit_own(&user, &channel, ts, text)
+    }
+
+    /// Deletes a person's own message.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Nothing`] if it is not there.
+    pub fn deletes(&self, user: &str, channel: &str, ts: &MessageTs) -> Result<(), Error> {
+        let (user, channel) = self.server.who_and_where(user, channel)?;
+        self.server.delete_own(&user, &channel, ts)
+    }
+
+    /// Removes the app from the workspace: its token is refused, and the app is told by events.
+    pub fn uninstalls_app(&self) {
+        let error = Some("token_revoked".to_owned());
+        self.server.faults().add(Fault::RefuseToken { error });
+        let deliveries = events::uninstalled(&mut self.server.world(), self.server.now());
+        deliveries.into_iter().for_each(|delivery| self.server.send(delivery));
+    }
+
     /// Presses a button or chooses from a menu in a message, by label or by action id and value.
     /// Waits for the acknowledgement.
     ///
@@ -100,6 +159,22 @@ impl SandboxSlack {
         self.server
             .press_on_message(&user, &channel, ts, Pressed { block_id: None, press, chosen, values: Value::Null })
             .await
+    }
+
+    /// Presses as [`SandboxSlack::clicks`], for a person who is no longer in the channel and whose client still shows it.
+    ///
+    /// # Errors
+    ///
+    /// As [`SandboxSlack::clicks`].
+    pub async fn presses_elsewhere(
+        &self,
+        user: &str,
+        channel: &str,
+        ts: &MessageTs,
+        press: Press,
+    ) -> Result<(), Error> {
+        let pressed = Pressed { block_id: None, press, chosen: Value::Null, values: Value::Null };
+        self.server.press_on_message(&self.user(user), &ChannelId::new(channel), ts, pressed).await
     }
 
     /// Presses a button in a modal or in the user's Home tab.

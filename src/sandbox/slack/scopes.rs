@@ -24,6 +24,7 @@ pub fn of_method(method: &str, channel: Option<&Channel>) -> Option<&'static str
         "conversations.replies" | "conversations.history" => by_kind(channel, HISTORY),
         "conversations.info" | "conversations.members" => by_kind(channel, READ),
         "conversations.open" => "im:write",
+        "files.info" => "files:read",
         "files.getUploadURLExternal" | "files.completeUploadExternal" => "files:write",
         "reactions.add" => "reactions:write",
         "usergroups.users.list" | "usergroups.list" => "usergroups:read",
@@ -44,6 +45,7 @@ pub fn of_delivery(attempt: &Attempt) -> Option<&'static str> {
         ("event", "message") => match event["channel_type"].as_str() {
             Some("im") => HISTORY.im,
             Some("group") => HISTORY.group,
+            Some("mpim") => HISTORY.mpim,
             _ => HISTORY.channel,
         },
         ("event", "agent_session_stopped" | "app_context_changed" | "assistant_thread_started") => "assistant:write",
@@ -58,6 +60,7 @@ pub fn name_of_event(attempt: &Attempt) -> Option<String> {
     Some(match (kind, event["channel_type"].as_str()) {
         ("message", Some("im")) => "message.im".to_owned(),
         ("message", Some("group")) => "message.groups".to_owned(),
+        ("message", Some("mpim")) => "message.mpim".to_owned(),
         ("message", _) => "message.channels".to_owned(),
         (kind, _) => kind.to_owned(),
     })
@@ -85,14 +88,17 @@ struct Kinds {
     channel: &'static str,
     group: &'static str,
     im: &'static str,
+    mpim: &'static str,
 }
 
-const HISTORY: Kinds = Kinds { channel: "channels:history", group: "groups:history", im: "im:history" };
-const READ: Kinds = Kinds { channel: "channels:read", group: "groups:read", im: "im:read" };
+const HISTORY: Kinds =
+    Kinds { channel: "channels:history", group: "groups:history", im: "im:history", mpim: "mpim:history" };
+const READ: Kinds = Kinds { channel: "channels:read", group: "groups:read", im: "im:read", mpim: "mpim:read" };
 
 fn by_kind(channel: Option<&Channel>, kinds: Kinds) -> &'static str {
     match channel {
         Some(channel) if channel.is_im() => kinds.im,
+        Some(channel) if channel.is_mpim() => kinds.mpim,
         Some(channel) if channel.private => kinds.group,
         _ => kinds.channel,
     }

@@ -51,7 +51,7 @@ impl Server {
     pub(super) fn new(
         options: Options,
         url: String,
-        world: World,
+        mut world: World,
         ledger: Ledger,
         deliveries: mpsc::UnboundedSender<Delivery>,
     ) -> Self {
@@ -64,6 +64,7 @@ impl Server {
         // second.
         rustls::crypto::ring::default_provider().install_default().ok();
         let http = reqwest::Client::builder().no_proxy().tls_certs_only([]).build();
+        world.url.clone_from(&url);
         Self {
             url,
             sockets: Sockets::default(),

@@ -175,6 +175,8 @@ impl SandboxSlack {
             .route("/link", get(socket::link))
             .route("/response/{id}", post(response_url::receive))
             .route("/upload/{id}", post(web_api::files::upload))
+            .route("/files-pri/{file}/{name}", get(web_api::files::private))
+            .route("/files-pri/{file}/download/{name}", get(web_api::files::private))
             .route("/sandbox/faults", post(sandbox_api::faults))
             .route("/sandbox/ledger", get(sandbox_api::ledger))
             .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))

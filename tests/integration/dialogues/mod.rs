@@ -47,6 +47,7 @@ mod shortcuts;
 mod simulation;
 mod simulation_runs;
 mod simulation_words;
+mod slack_side;
 mod status;
 mod steps;
 mod stopping;

@@ -8,7 +8,11 @@ use std::{collections::BTreeSet, time::Duration};
 
 use countersign::{
     config::Config,
-    sandbox::slack::{faults::Fault, faults::Loss, scopes},
+    sandbox::slack::{
+        faults::{Fault, Loss},
+        people::Stored,
+        scopes,
+    },
 };
 use serde_json::Value;
 
@@ -48,6 +52,15 @@ async fn a_busy_day(agent: bool) -> TestBot {
     let inside = bot.user("ana").says_in(private.as_str(), "@countersign is UpGrade running?").await;
     inside.says("bo", "@countersign list experiments").await;
     inside.says("bo", "@countersign stop Lesson Video Hints").await;
+    // A direct message of several people, in which somebody looks at a card.
+    let group = bot.slack.founds_private_channel("ana", "mpdm-ana--bo--countersign-1", &["bo"]);
+    let among = bot.user("ana").says_in(group.as_str(), "@countersign stop Lesson Video Hints").await;
+    among.clicks("bo", "Show all").await;
+    // Files: one that is read, and one that has to be looked up first.
+    let files = [("a.txt", &b"list experiments"[..], Stored::Snippet), ("b.txt", &b"or not"[..], Stored::LookedUp)];
+    let ts = bot.slack.shares("ana", "experiments", "@countersign", &files, None).unwrap();
+    bot.delivered(&ts).await;
+    bot.settled().await;
     thread.says("ana", "@countersign notebook").await;
     bot.user("ana").types("/upgrade status").await;
     bot.user("ana").types("/countersign pending").await;
@@ -64,7 +77,16 @@ async fn a_busy_day(agent: bool) -> TestBot {
     if agent {
         an_agents_day(&bot, &other).await;
     }
+    // The app is removed from the workspace.
+    bot.slack.uninstalls_app();
+    eventually("a token that is refused", || is_revoked(&bot)).await;
     bot
+}
+
+/// Whether the app has been told that its token is no longer valid.
+fn is_revoked(bot: &TestBot) -> bool {
+    let told = bot.slack.recorded().deliveries;
+    ["tokens_revoked", "app_uninstalled"].iter().all(|event| told.iter().any(|attempt| attempt.about == *event))
 }
 
 /// What is offered first, and Slack's own Stop button.
@@ -201,6 +223,6 @@ async fn check_names_the_scopes_that_are_missing() {
     let line = lines.into_iter().find(|line| line.what == "scopes").unwrap();
     assert_eq!(
         line.result.unwrap_err(),
-        "the app lacks channels:history, groups:history, im:history; add the missing scopes under OAuth & Permissions, then reinstall the app"
+        "the app lacks channels:history, groups:history, im:history, mpim:history; add the missing scopes under OAuth & Permissions, then reinstall the app"
     );
 }

@@ -34,6 +34,8 @@ fn access_request_of(interaction: &Interaction) -> Option<AccessRequest<'_>> {
             (&request.by, Right::Decide, Some(&request.thread))
         }
         Interaction::ThreadCommand(request) => (&request.by, Right::Ask, Some(&request.thread)),
+        // Otherwise the thread decides whether it is for the bot, and the files are read only if it is.
+        Interaction::MessageWithFiles(message) if message.addressed => (&message.by, Right::Ask, Some(&message.thread)),
         Interaction::Ask(shortcut) | Interaction::Export(shortcut) => {
             (&shortcut.by, Right::Ask, Some(&shortcut.thread))
         }
@@ -47,6 +49,9 @@ fn access_request_of(interaction: &Interaction) -> Option<AccessRequest<'_>> {
         Interaction::Stop(stop) => (&stop.by, Right::Participate, Some(&stop.thread)),
         Interaction::Rating(rating) => (&rating.by, Right::Participate, Some(&rating.thread)),
         Interaction::Click(_)
+        | Interaction::PageTurn(_)
+        | Interaction::MessageWithFiles(_)
+        | Interaction::ChangedMessage(_)
         | Interaction::TypedAnswer(_)
         | Interaction::Reason(_)
         | Interaction::Expire { .. }
@@ -118,6 +123,7 @@ impl Inbox {
             Interaction::Question(question) => (question.response_url.as_ref(), Some(&question.thread)),
             Interaction::Rating(rating) => (rating.response_url.as_ref(), Some(&rating.thread)),
             Interaction::ThreadCommand(request) => (None, Some(&request.thread)),
+            Interaction::MessageWithFiles(message) => (None, Some(&message.thread)),
             Interaction::Choice(choice) => (None, Some(&choice.thread)),
             Interaction::Notebook { thread, .. } => (None, Some(thread)),
             Interaction::SendAgain(request) => {

@@ -70,7 +70,7 @@ fn wire(channel: &Channel, world: &World) -> Value {
     let is_im = channel.is_im();
     let mut wire = json!({
         "id": channel.id, "created": 1_700_000_000, "is_im": is_im, "is_channel": !is_im, "is_group": false,
-        "is_mpim": false, "is_private": is_im || channel.private, "is_archived": channel.archived, "context_team_id": world.team,
+        "is_mpim": channel.is_mpim(), "is_private": is_im || channel.private, "is_archived": channel.archived, "context_team_id": world.team,
         "updated": 1_700_000_000_000_u64,
     });
     match &channel.with {

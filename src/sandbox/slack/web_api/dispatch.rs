@@ -30,6 +30,7 @@ pub(super) fn call(server: &Arc<Server>, method: &str, args: &Args) -> Answer {
         "conversations.open" => conversations::open(server, args),
         "conversations.info" => conversations::info(server, args),
         "conversations.members" => conversations::members(server, args),
+        "files.info" => files::info(server, args),
         "files.getUploadURLExternal" => files::get_upload_url(server, args),
         "files.completeUploadExternal" => files::complete_upload(server, args),
         "reactions.add" => chat::react(server, args),

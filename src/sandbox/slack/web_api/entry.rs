@@ -78,7 +78,7 @@ pub(in crate::slack) async fn call(
         None => args
             .and_then(|mut args| {
                 let token = args.take_token();
-                allowed(&method, &headers, token)?;
+                allowed(&server, &method, &headers, token)?;
                 permitted(&server, &method, &recorded)?;
                 dispatch::call(&server, &method, &args)
             })
@@ -128,7 +128,7 @@ async fn arrive_late(
     tokio::time::sleep(delay).await;
     let done = args.and_then(|mut args| {
         let token = args.take_token();
-        allowed(&method, &headers, token)?;
+        allowed(&server, &method, &headers, token)?;
         dispatch::call(&server, &method, &args)
     });
     if let Err(refusal) = done {
@@ -183,11 +183,15 @@ fn recorded_without_token(args: &Args) -> Value {
     args.recorded()
 }
 
-fn allowed(method: &str, headers: &HeaderMap, argument: Option<String>) -> Result<(), Refusal> {
+fn allowed(server: &Server, method: &str, headers: &HeaderMap, argument: Option<String>) -> Result<(), Refusal> {
     let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let token = bearer.and_then(|value| value.strip_prefix("Bearer ")).map(str::to_owned).or(argument);
     let token = token.filter(|token| !token.is_empty()).ok_or_else(|| Refusal::of("not_authed"))?;
     let wanted = if method == "apps.connections.open" { SandboxSlack::APP_TOKEN } else { SandboxSlack::BOT_TOKEN };
+    let refused = server.faults().token_refused.clone();
+    if let Some(error) = refused.filter(|_| token == SandboxSlack::BOT_TOKEN) {
+        return Err(Refusal::of(&error));
+    }
     match token.as_str() {
         token if token == wanted || method == "api.test" => Ok(()),
         SandboxSlack::APP_TOKEN | SandboxSlack::BOT_TOKEN => Err(Refusal::of("not_allowed_token_type")),

@@ -1,4 +1,5 @@
-//! `files.*`: getting an address for an upload, uploading, and sharing the file.
+//! `files.*`: getting an address for an upload, uploading, and sharing the file; looking a file up, and its content at a
+//! private address.
 
 use std::sync::Arc;
 
@@ -6,17 +7,18 @@ use axum::{
     body::Bytes,
     extract::{Path, State},
     http::{HeaderMap, StatusCode, header},
+    response::{IntoResponse as _, Response},
 };
-use countersign_core::ids::MessageTs;
+use countersign_core::ids::{ChannelId, MessageTs};
 use serde_json::{Value, json};
 
 use super::{Answer, Refusal, args::Args, chat::place};
 use crate::slack::{
-    check,
+    SandboxSlack, check,
     interactions::root_of,
     server::Server,
     timeline::Draft,
-    world::{File, message::text_of},
+    world::{File, Mode, World, message::text_of},
 };
 
 pub(super) fn get_upload_url(server: &Arc<Server>, args: &Args) -> Answer {
@@ -26,7 +28,18 @@ pub(super) fn get_upload_url(server: &Arc<Server>, args: &Args) -> Answer {
     let mut world = server.world();
     let id = world.next_id("F");
     let alt = args.text("alt_txt").unwrap_or_default();
-    let file = File { id: id.clone(), title: name.clone(), name, alt, length, complete: false, bytes: Vec::new() };
+    let (bytes, mode) = (Vec::new(), Mode::Hosted);
+    let file = File {
+        id: id.clone(),
+        title: name.clone(),
+        name,
+        alt,
+        length,
+        complete: false,
+        mode,
+        is_looked_up: false,
+        bytes,
+    };
     world.files.insert(id.clone(), file);
     let elsewhere = server.faults().uploads_to.clone();
     let place = elsewhere.unwrap_or_else(|| format!("{}/upload/{id}", server.url));
@@ -83,15 +96,16 @@ pub(super) fn complete_upload(server: &Arc<Server>, args: &Args) -> Answer {
         if !ids.iter().all(ready) {
             return Err(Refusal::of("file_not_found"));
         }
-        let mut shown: Vec<Value> = Vec::new();
+        let mut shown: Vec<String> = Vec::new();
         for listed in &listed {
             let Some(file) = world.files.get_mut(&text_of(&listed["id"])) else { continue };
             file.complete = true;
             if let Some(title) = listed["title"].as_str() {
                 file.title = title.to_owned();
             }
-            shown.push(file.shown());
+            shown.push(text_of(&listed["id"]));
         }
+        let shown = shown.iter().filter_map(|id| world.files.get(id)).map(|file| file.wire(&world)).collect::<Vec<_>>();
         (ids, shown, world.app.user.clone())
     };
     if let Some(channel) = channel {
@@ -100,6 +114,43 @@ pub(super) fn complete_upload(server: &Arc<Server>, args: &Args) -> Answer {
         server.post(Draft { thread, files: ids, ..Draft::new(channel, bot, text) });
     }
     Ok(json!({ "files": shown }))
+}
+
+pub(super) fn info(server: &Arc<Server>, args: &Args) -> Answer {
+    let id = args.required("file")?;
+    let world = server.world();
+    let file = world.files.get(&id).filter(|file| file.complete && is_readable(file, &world));
+    Ok(json!({ "file": file.ok_or_else(|| Refusal::of("file_not_found"))?.wire(&world), "comments": [] }))
+}
+
+/// `GET /files-pri/<team>-<id>/<name>` and `GET /files-pri/<team>-<id>/download/<name>`: the content. Without a token that
+/// may read files, Slack shows its sign-in page.
+pub(in crate::slack) async fn private(
+    State(server): State<Arc<Server>>,
+    Path((file, _)): Path<(String, String)>,
+    headers: HeaderMap,
+) -> Response {
+    let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let is_ours = bearer == Some(&format!("Bearer {}", SandboxSlack::BOT_TOKEN)[..]);
+    if !is_ours || !server.options.scopes.iter().any(|scope| scope == "files:read") {
+        const SIGN_IN: &str = "<!DOCTYPE html><html><body>Sign in to Learning Lab</body></html>";
+        return ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], SIGN_IN).into_response();
+    }
+    let world = server.world();
+    let id = file.rsplit('-').next().unwrap_or_default();
+    match world.files.get(id).filter(|file| file.complete && is_readable(file, &world)) {
+        Some(file) => ([(header::CONTENT_TYPE, file.mimetype())], file.bytes.clone()).into_response(),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+/// Returns true if the app is in a conversation in which the file was shared.
+fn is_readable(file: &File, world: &World) -> bool {
+    let is_in =
+        |channel: &ChannelId| world.channel(channel.as_str()).is_some_and(|channel| channel.has(&world.app.user));
+    world.messages.iter().any(|(channel, messages)| {
+        is_in(channel) && messages.values().any(|message| !message.deleted && message.files.contains(&file.id))
+    })
 }
 
 fn first_part(body: &[u8], boundary: &str) -> Option<Vec<u8>> {

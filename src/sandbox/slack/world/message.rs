@@ -141,7 +141,8 @@ impl Message {
             wire.insert("edited".to_owned(), json!({ "user": self.user, "ts": edited }));
         }
         if !self.files.is_empty() {
-            let files: Vec<Value> = self.files.iter().filter_map(|id| world.files.get(id)).map(|f| f.shown()).collect();
+            let files: Vec<Value> =
+                self.files.iter().filter_map(|id| world.files.get(id)).map(|f| f.wire_in_message(world)).collect();
             wire.insert("files".to_owned(), json!(files));
         }
         if !self.reactions.is_empty() {

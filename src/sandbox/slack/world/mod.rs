@@ -64,6 +64,9 @@ pub struct World {
     pub triggers: BTreeMap<String, Trigger>,
     /// The response URLs: short-lived addresses for answers.
     pub response_urls: BTreeMap<String, ResponseUrl>,
+    /// The address of the server, with which the addresses of files begin.
+    #[serde(skip)]
+    pub(super) url: String,
     pub(super) last_ts_micros: i64,
     pub(super) last_id: u64,
     /// The replies of each thread. Rebuilt when the world is loaded.
@@ -154,6 +157,11 @@ impl Channel {
         self.with.is_some()
     }
 
+    /// Returns true if it is a direct message of several people, which Slack names by them.
+    pub fn is_mpim(&self) -> bool {
+        self.name.starts_with("mpdm-")
+    }
+
     /// Returns true if `user` is a member.
     pub fn has(&self, user: &UserId) -> bool {
         self.members.contains(user)
@@ -187,9 +195,26 @@ pub struct File {
     pub length: usize,
     /// True if it was shared.
     pub complete: bool,
+    /// The way in which it is stored.
+    #[serde(default)]
+    pub mode: Mode,
+    /// True if messages show only its id, so that it has to be looked up.
+    #[serde(default)]
+    pub is_looked_up: bool,
     /// The content, which is stored in a separate file.
     #[serde(skip)]
     pub bytes: Vec<u8>,
+}
+
+/// The way in which Slack stores a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// A file that was uploaded.
+    #[default]
+    Hosted,
+    /// A text that was entered as a snippet, or a message that was too long.
+    Snippet,
 }
 
 impl File {
@@ -202,11 +227,37 @@ impl File {
             "json" => "application/json",
             "csv" => "text/csv; charset=utf-8",
             "txt" | "md" | "jsonl" => "text/plain; charset=utf-8",
+            _ if self.mode == Mode::Snippet => "text/plain; charset=utf-8",
             _ => "application/octet-stream",
         }
     }
 
+    /// Returns the file in the format of the Web API and events. Its content is at a private address, which needs a token.
+    pub fn wire(&self, world: &World) -> Value {
+        let Self { id, name, title, length, mode, .. } = self;
+        let in_url: String =
+            name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '_' }).collect();
+        let private = |rest: &str| format!("{}/files-pri/{}-{id}/{rest}{in_url}", world.url, world.team);
+        let media = self.mimetype();
+        json!({
+            "id": id, "created": 1_700_000_000, "timestamp": 1_700_000_000, "name": name, "title": title,
+            "mimetype": media.split(';').next(), "filetype": name.rsplit('.').next(), "size": length, "mode": mode,
+            "is_external": false, "is_public": false, "public_url_shared": false, "file_access": "visible",
+            "url_private": private(""), "url_private_download": private("download/"), "alt_txt": self.alt,
+        })
+    }
+
     /// Returns the file in the format of messages.
+    pub fn wire_in_message(&self, world: &World) -> Value {
+        match self.is_looked_up {
+            true => {
+                json!({ "id": self.id, "created": 0, "timestamp": 0, "mode": "file_access", "file_access": "check_file_info" })
+            }
+            false => self.wire(world),
+        }
+    }
+
+    /// Returns the file in the format of the page.
     pub fn shown(&self) -> Value {
         json!({
             "id": self.id, "name": self.name, "title": self.title, "mimetype": self.mimetype(), "size": self.length,

@@ -51,6 +51,7 @@ impl World {
             read: BTreeMap::new(),
             triggers: BTreeMap::new(),
             response_urls: BTreeMap::new(),
+            url: String::new(),
             last_ts_micros: 0,
             last_id: 0,
             threads: BTreeMap::new(),
