@@ -121,7 +121,7 @@ async fn a_time_that_the_clocks_skip_or_show_twice_is_asked_about() {
     thread.clicks("ana", "2098-03-30 3:30 UTC+2").await;
     let heard = thread.heard();
     assert!(heard.contains("*Schedule “Math Hints”?*") && heard.contains("2098-03-30 01:30 UTC"), "{heard}");
-    thread.clicks("ana", "Cancel request").await;
+    thread.clicks("ana", "Withdraw").await;
     thread.skip();
     thread.says("ana", "start Math Hints on 26 October 2098 at 2:30").await;
     let heard = thread.heard();

@@ -30,7 +30,7 @@ async fn after_a_no_the_card_needs_a_press() {
         thread.says("bo", &format!("@countersign {no}")).await;
         thread.says("ana", "yes").await;
         let told = "Someone said no here while the card *Start “Math Hints”?* was open, so a typed yes isn't enough. Press *Start \
-                    experiment* or *Cancel request* on the card.";
+                    experiment* or *Reject…* on the card.";
         assert_eq!(thread.told("ana"), told, "{no}: {}", thread.heard());
         assert!(bot.upgrade.effects().is_empty(), "{no}");
         thread.says("ana", "never mind").await;
