@@ -56,5 +56,5 @@ mod turn;
 mod view;
 
 pub use countersign_understanding::{
-    StopRequest, declines, drops_any, forbidden_change, refuses, says_forget, says_undo, stop_request, withdraws,
+    StopRequest, declines, drops_any, forbidden_change, is_no, refuses, says_forget, says_undo, stop_request, withdraws,
 };

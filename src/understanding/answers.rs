@@ -130,6 +130,15 @@ pub fn says_undo(said: &str) -> bool {
 /// Returns true if a person would take a message for “no”: it refuses, drops, stops or postpones something, or begins
 /// so, as “no, 60/40” does. In doubt it is one, since all that follows is that a card needs a press of its button.
 pub fn declines(said: &str) -> bool {
+    says_no(said, true)
+}
+
+/// Returns true if [`declines`] holds for a message as a whole, and not only for its beginning.
+pub fn is_no(said: &str) -> bool {
+    says_no(said, false)
+}
+
+fn says_no(said: &str, or_begins: bool) -> bool {
     let all = words::words(said);
     if is_mere_question(said, &all) {
         return false;
@@ -138,7 +147,7 @@ pub fn declines(said: &str) -> bool {
     let rest = without_hesitation(whole).1;
     let is_one = |words: &[Word]| {
         let plain = lower(words);
-        after(words, REFUSES).is_some()
+        or_begins && after(words, REFUSES).is_some()
             || [&REFUSAL, &NEVER_MIND, &CANCEL, &WITHDRAW, &STOP, &UNDO].iter().any(|list| list.contains(&plain))
             || talk::is_postponement(&plain)
             || talk::is_thumb_down(&plain)
@@ -485,6 +494,12 @@ mod tests {
             "",
         ] {
             assert!(!declines(said), "{said}");
+        }
+        for said in ["no", "not yet", "hold on", "never mind", "wait, stop", "undo that"] {
+            assert!(is_no(said), "{said}");
+        }
+        for said in ["no, 70/30", "no, looks right", "don't we have enough data", "not sure", "start it"] {
+            assert!(!is_no(said), "{said}");
         }
     }
 

@@ -66,8 +66,8 @@ use serde_json::{Map, Value};
 
 pub use self::{
     answers::{
-        ForbiddenChange, declines, drops_any, ends_draft, forbidden_change, is_cancellation, is_retraction, refuses,
-        says_forget, says_undo, withdraws,
+        ForbiddenChange, declines, drops_any, ends_draft, forbidden_change, is_cancellation, is_no, is_retraction,
+        refuses, says_forget, says_undo, withdraws,
     },
     calls::Hint,
     left_out::left_out,

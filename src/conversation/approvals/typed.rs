@@ -1,6 +1,6 @@
 //! Handles typed answers: the ones that count for a card, and the replies to the others.
 
-use countersign_assistant::{drops_any, says_forget, says_undo};
+use countersign_assistant::{drops_any, is_no, says_forget, says_undo};
 use countersign_core::ids::CommitId;
 use countersign_graph::{
     action::{ActionRecord, Status},
@@ -52,8 +52,8 @@ impl Approvals {
         }
     }
 
-    /// Returns true if a message says no to the open cards of its thread: to the bot, or in the words of the person who
-    /// asked for one of them. “No” in the talk of other people is not meant for a card.
+    /// Returns true if a message says no to the open cards of its thread. One that only begins so, as “no, I would wait”
+    /// does, has to be said to the bot: people talk with each other as well.
     async fn says_no(
         &self,
         typed: &TypedAnswer,
@@ -61,8 +61,8 @@ impl Approvals {
         before: Option<&Memory>,
     ) -> Result<bool, Error> {
         let Some(first) = open.first().filter(|_| typed.meaning != Some(CardButton::Approve)) else { return Ok(false) };
-        let is_of_requester = typed.meaning.is_some() && open.iter().any(|record| record.is_request_of(&typed.by));
-        let is_meant = typed.addressed || is_of_requester || self.answers_bot(typed, first, before).await?;
+        let is_whole = typed.meaning.is_some() || is_no(&typed.text);
+        let is_meant = typed.addressed || is_whole || self.answers_bot(typed, first, before).await?;
         Ok(is_meant && self.people.may(&typed.by, Right::Participate).await.is_ok())
     }
 

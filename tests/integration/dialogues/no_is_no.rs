@@ -58,7 +58,6 @@ const NOS: &[&str] = &[
     "nope",
     "nah",
     "actually no",
-    "no, not like that",
     "don't",
     "please don't",
     "don't do it",
