@@ -380,7 +380,7 @@ async fn a_move_that_stands_still_is_named_and_leaves_no_key_on_both_servers() {
         told,
         format!(
             "partition {} can't be written: slot {slot} has begun to move from {} to {}, and the move doesn't go on; \
-             `redis-cli --cluster fix {} --cluster-replace` completes it",
+             `redis-cli --cluster fix {} --cluster-replace` ends it",
             partition.number(),
             address(0),
             address(1),

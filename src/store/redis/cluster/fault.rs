@@ -92,7 +92,7 @@ pub(in crate::redis) enum Fault {
     /// A slot is between two servers, and stays there.
     #[error(
         "slot {slot} has begun to move from {from} to {to}, and the move doesn't go on; \
-         `redis-cli --cluster fix {from} --cluster-replace` completes it"
+         `redis-cli --cluster fix {from} --cluster-replace` ends it"
     )]
     Stuck {
         /// The slot.
