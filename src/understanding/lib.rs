@@ -150,6 +150,7 @@ impl Book {
             _ if interpretation.confidence <= MENTION_CONFIDENCE => true,
             UserRequest::Read { arguments, .. } => self.about(arguments).is_some(),
             UserRequest::Change { .. } | UserRequest::Unclear { .. } => true,
+            UserRequest::Talk(Talk::NothingDone(_)) => true, // “don't pause X, stop it”
             UserRequest::Talk(_)
             | UserRequest::Term { .. }
             | UserRequest::Update(_)
