@@ -49,7 +49,7 @@ pub struct Fault {
     pub kind: Kind,
     /// The moment: before or after the effect of the request.
     pub when: When,
-    /// A text that `METHOD /path` must contain; `None` matches every request.
+    /// A text that `METHOD /path ` must contain, where a blank at the end ends the path; `None` matches every request.
     #[serde(default)]
     pub only: Option<String>,
 }
@@ -89,7 +89,7 @@ pub enum Kind {
 impl Faults {
     /// Removes and returns the first fault that applies to a request at that moment.
     pub(crate) fn take(&mut self, when: When, method: &str, path: &str) -> Option<Kind> {
-        let request = format!("{method} {path}");
+        let request = format!("{method} {path} ");
         let applies =
             |fault: &Fault| fault.when == when && fault.only.as_ref().is_none_or(|only| request.contains(only));
         let at = self.once.iter().position(applies)?;

@@ -265,6 +265,7 @@ async fn a_running_or_paused_experiment_is_tested_from_there() {
 #[tokio::test]
 async fn where_rules_cannot_be_told_apart_nothing_is_tested() {
     let bench = Bench::start(Version::V6_5).await;
+    bench.upgrade.has("Other", "enrolling");
     let mut said = Vec::new();
     for (name, choices) in [
         ("Within", json!({ "unit": "within-subjects" })),
@@ -274,7 +275,6 @@ async fn where_rules_cannot_be_told_apart_nothing_is_tested() {
         bench.has(name, &choices).await;
         said.push(bench.refuses("test_consistency_rules", json!({ "experiment": name })).await);
     }
-    bench.upgrade.has("Other", "enrolling");
     bench.has("Sharing", &json!({ "target": "absolute_value_plot_equality" })).await;
     said.push(bench.refuses("test_consistency_rules", json!({ "experiment": "Sharing" })).await);
     bench.does("update_experiment_status", json!({ "experiment": "Other", "status": "cancel" })).await;

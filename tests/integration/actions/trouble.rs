@@ -47,6 +47,8 @@ async fn a_gateway_error_before_the_change_reads_back_as_not_done() {
             let only = match name {
                 "update_experiment" => "PUT ",
                 "delete_experiment" => "DELETE ",
+                "create_experiment" => "POST /api/experiments ",
+                "update_experiment_status" => "POST /api/experiments/state",
                 _ => "POST ",
             };
             bench.upgrade.fails_next(status, When::BeforeEffect, Some(only));

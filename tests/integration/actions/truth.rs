@@ -14,7 +14,7 @@ use super::{Bench, failure, parameters};
 
 /// An action with what it is asked to do, and its request.
 const CHANGES: [(&str, &str); 4] = [
-    ("create_experiment", "POST /api/experiments"),
+    ("create_experiment", "POST /api/experiments "),
     ("update_experiment", "PUT /api/experiments"),
     ("update_experiment_status", "POST /api/experiments/state"),
     ("delete_experiment", "DELETE /api/experiments"),

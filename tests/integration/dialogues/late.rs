@@ -22,7 +22,7 @@ const CHANGES: [(&str, &str, &str); 4] = [
     (
         "create experiment Foo in assign-prog with conditions control, variant weights 70/30 at SelectSection/area_model",
         "Create experiment",
-        "POST /api/experiments",
+        "POST /api/experiments ",
     ),
 ];
 

@@ -125,7 +125,7 @@ impl Plan {
     /// Returns the subjects of what the card says about other experiments.
     pub(super) fn claims(&self) -> Claims<'_> {
         let points = self.decision_points.iter().map(|point| (point.site.as_str(), point.target.as_str()));
-        Claims::about_new(&self.context, points, &self.name)
+        Claims::about_new(self.id, &self.context, points, &self.name)
     }
 
     /// Returns the request that creates the experiment, in the format of the server's version.

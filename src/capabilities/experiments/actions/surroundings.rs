@@ -100,6 +100,7 @@ fn places(experiment: &View) -> impl Iterator<Item = (&str, Option<&str>)> + Clo
 
 /// The subjects of what a card says about other experiments.
 pub(crate) struct Claims<'a> {
+    own: ExperimentId,
     /// The changed experiment; `None` if it is new.
     experiment: Option<&'a View>,
     context: &'a str,
@@ -111,13 +112,18 @@ impl<'a> Claims<'a> {
     /// Returns the claims about the other experiments at the decision points of this one.
     pub(crate) fn about(experiment: &'a View) -> Self {
         let points = vec![(reach::OVERLAPPING, places(experiment).collect())];
-        Self { experiment: Some(experiment), context: experiment.context(), points, name: None }
+        Self { own: experiment.id, experiment: Some(experiment), context: experiment.context(), points, name: None }
     }
 
     /// Returns the claims about the other experiments at the decision points, and with the name, of a new one.
-    pub(super) fn about_new(context: &'a str, points: impl Iterator<Item = (&'a str, &'a str)>, name: &'a str) -> Self {
+    pub(super) fn about_new(
+        own: ExperimentId,
+        context: &'a str,
+        points: impl Iterator<Item = (&'a str, &'a str)>,
+        name: &'a str,
+    ) -> Self {
         let points = points.map(|(site, target)| (site, Some(target))).collect();
-        Self { experiment: None, context, points: vec![(reach::OVERLAPPING, points)], name: Some(name) }
+        Self { own, experiment: None, context, points: vec![(reach::OVERLAPPING, points)], name: Some(name) }
     }
 
     /// Adds the claims about new decision points.
@@ -131,10 +137,6 @@ impl<'a> Claims<'a> {
         Self { name, ..self }
     }
 
-    fn own(&self) -> Option<ExperimentId> {
-        self.experiment.map(|experiment| experiment.id)
-    }
-
     /// Adds the claims to the preconditions.
     pub(crate) fn note(&self, others: &Surroundings, preconditions: &mut Value) {
         let words = |(label, points): &(&str, Vec<(&str, Option<&str>)>)| {
@@ -143,7 +145,7 @@ impl<'a> Claims<'a> {
         };
         let mut said: Map<_, _> = self.points.iter().map(words).collect();
         if let Some(name) = self.name {
-            let namesakes = others.all().namesakes(name, self.own());
+            let namesakes = others.all().namesakes(name, Some(self.own));
             said.insert(NAMESAKES.to_owned(), json!(cautions::namesakes_in_words(&namesakes)));
         }
         preconditions[SURROUNDINGS] = Value::Object(said);
@@ -175,7 +177,7 @@ impl<'a> Claims<'a> {
             }
         };
         let (live, called) = tokio::try_join!(live, called).map_err(|error| read_failed(&error))?;
-        self.note(&Surroundings::of(live.into_iter().chain(called), self.own()), &mut preconditions);
+        self.note(&Surroundings::of(live.into_iter().chain(called), Some(self.own)), &mut preconditions);
         if let (Some(experiment), true) = (self.experiment, said.get(INCLUDED).is_some()) {
             let nobody = takes_nobody(client, experiment).await.map_err(|error| read_failed(&error))?;
             note_included(nobody, &mut preconditions);
