@@ -73,7 +73,7 @@ async fn what_would_hurt_twice_is_not_sent_again_and_a_person_is_asked() {
             .upgrade
             .ledger()
             .iter()
-            .filter(|entry| format!("{} {}", entry.method, entry.path).contains(request))
+            .filter(|entry| format!("{} {} ", entry.method, entry.path).contains(request))
             .count();
         assert_eq!(sent, 1, "{asked}");
         assert!(bot.upgrade.effects().is_empty());
@@ -99,7 +99,7 @@ async fn what_may_be_repeated_is_sent_three_times_in_all_as_the_settings_say() {
         .upgrade
         .ledger()
         .iter()
-        .filter(|entry| format!("{} {}", entry.method, entry.path).contains(request))
+        .filter(|entry| format!("{} {} ", entry.method, entry.path).contains(request))
         .count();
     assert_eq!(sent, 3);
     let settings = include_str!("../../../config/default.toml");
