@@ -227,7 +227,7 @@ impl ActionRecord {
     }
 
     /// Returns “ · expires …”; nothing for a card that stays open.
-    fn end_in_words(&self) -> Text {
+    pub fn end_in_words(&self) -> Text {
         match self.expires_at.is_never() {
             true => Text::new(),
             false => Text::from(" · expires ").moment(self.expires_at),

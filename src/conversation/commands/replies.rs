@@ -41,11 +41,7 @@ pub fn waiting(record: &ActionRecord, visibility: CardVisibility, now: Timestamp
         CardVisibility::NotYet => line.plain(" · card not posted yet"),
         CardVisibility::Refused => line.plain(" · card couldn't be posted"),
     };
-    if now >= record.expires_at {
-        line.plain(" · expired")
-    } else {
-        line.plain(" · expires ").moment(record.expires_at)
-    }
+    if now >= record.expires_at { line.plain(" · expired") } else { line.join(record.end_in_words()) }
 }
 
 /// Returns the line of a past action: `Start “Math Hints” was done · asked by Ana …`

@@ -192,7 +192,7 @@ fn draw_requests(blocks: &mut Vec<Value>, content: &Content, resolved: &Resolved
                     0 | 1 => state,
                     needed => state.plain(format!(" · {} of {needed} have approved", approved_by.len())),
                 };
-                state.plain(" · expires ").moment(record.expires_at)
+                state.join(record.end_in_words())
             }
             _ => title(item),
         };

@@ -179,7 +179,10 @@ impl<'a> Cards<'a> {
         }
         if let Some(until) = detail["expires_at"].as_i64().map(Timestamp) {
             let who = policy(&detail["policy"], people);
-            let _ = writeln!(out, "{who} The card expired {} {} UTC.\n", day(until), time(until));
+            let _ = match until.is_never() {
+                true => writeln!(out, "{who} The card didn't expire.\n"),
+                false => writeln!(out, "{who} The card expired {} {} UTC.\n", day(until), time(until)),
+            };
         }
         for (name, what) in
             [("parameters", "Exactly what would run"), ("preconditions", "It could run only if this was still true")]
