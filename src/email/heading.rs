@@ -50,25 +50,23 @@ pub async fn heading(
     entry: &Entry,
     link: &(dyn Fn(&ThreadId) -> Option<String> + Send + Sync),
 ) -> Result<Reply, Error> {
-    let name =
-        cut(entry.sender_name.as_deref().or(entry.sender.as_deref()).unwrap_or("an unknown sender"), MAX_NAME_CHARS);
-    let is_quiet = entry.quiet.is_some() && (entry.is_put_away() || entry.status == MailStatus::Pending);
-    let mut reply = match &entry.quiet {
+    let name = entry.sender_name.as_deref().or(entry.sender.as_deref()).unwrap_or("an unknown sender");
+    let (name, subject) = (cut(name, MAX_NAME_CHARS), subject_of(entry));
+    let is_quiet = entry.is_put_away() || entry.status == MailStatus::Pending;
+    let mut reply = match entry.quiet.as_deref().filter(|_| is_quiet) {
         // Nobody has to read it.
-        Some(what) if is_quiet => {
-            let line = format!(
-                "{name}: {} · {}, no reply needed",
-                subject_of(entry),
-                what.trim_start_matches("an ").trim_start_matches("a ")
-            );
-            return Ok(Reply::default().hint(line));
+        Some(what) => {
+            let what = what.trim_start_matches("an ").trim_start_matches("a ");
+            let careful = entry.danger.iter().map(|danger| format!(" · ⚠️ {danger}")).collect::<String>();
+            Reply::default().hint(format!("{name}: {subject} · {what}, no reply needed{careful}"))
         }
-        _ => Reply::text(Text::from("Email from ").bold(name).plain(": ").bold(subject_of(entry))),
+        None => {
+            let reply = Reply::text(Text::from("Email from ").bold(name).plain(": ").bold(subject));
+            let careful = entry.danger.iter().map(|danger| Text::from(format!("⚠️ Careful: {danger}.")));
+            let reply = careful.fold(reply, |reply, line| reply.and(Part::Text(line)));
+            state_of(entry).into_iter().fold(reply, Reply::hint)
+        }
     };
-    if let Some(danger) = &entry.danger {
-        reply = reply.and(Part::Text(Text::from(format!("⚠️ Careful: {danger}."))));
-    }
-    reply = state_of(entry).into_iter().fold(reply, Reply::hint);
     for (id, words) in [(&entry.newer, "A newer email came"), (&entry.earlier, "Earlier in this conversation")] {
         let Some(id) = id else { continue };
         if let Some(other) = book.entry(id).await?.filter(|other| !other.is_forgotten()) {
