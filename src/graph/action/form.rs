@@ -219,15 +219,31 @@ fn put(into: &mut Map<String, Value>, place: &str, value: Option<Value>) {
     let Some(first) = steps.next() else { return };
     if steps.peek().is_none() {
         match value {
-            Some(value) => into.insert(first.to_owned(), value),
-            None => into.remove(first),
+            Some(value) => into.insert(unescaped(first), value),
+            None => into.remove(&unescaped(first)),
         };
         return;
     }
     let rest = place.trim_start_matches('/').get(first.len()..).unwrap_or_default();
     if let Some(target) = into.get_mut(first).and_then(|inner| inner.pointer_mut(rest)) {
         *target = value.unwrap_or(Value::Null);
+        return;
     }
+    // The objects on the way are made with the first of their parts.
+    if let Some(value) = value {
+        let inner = into.entry(unescaped(first)).or_insert_with(|| Value::Object(Map::new()));
+        if inner.is_null() {
+            *inner = Value::Object(Map::new());
+        }
+        if let Value::Object(inner) = inner {
+            put(inner, rest, Some(value));
+        }
+    }
+}
+
+/// Returns the key that a step of a JSON pointer names.
+fn unescaped(step: &str) -> String {
+    step.replace("~1", "/").replace("~0", "~")
 }
 
 #[cfg(test)]
@@ -269,6 +285,22 @@ mod tests {
         assert_eq!(filled["conditions"], json!([{ "code": "control", "weight": 60.5, "id": 1 }]));
         assert_eq!((&filled["tags"], &filled["id"]), (&json!(["pilot", "second"]), &json!(7)));
         assert_eq!(form().changed(&entered).collect::<Vec<_>>(), ["/conditions/0/weight", "/tags"]);
+    }
+
+    #[test]
+    fn parts_of_an_object_that_is_not_there_yet_make_it() {
+        let form = Form {
+            fields: vec![
+                Field::new("/home/city", "City", Input::Line(String::new())),
+                Field::new("/home/geo/lat", "Latitude", Input::Line(String::new())),
+            ],
+        };
+        let entered: Entered = [("/home/geo/lat".to_owned(), vec!["52.5".to_owned()])].into();
+        let wanted = json!({ "home": { "geo": { "lat": "52.5" } } });
+        assert_eq!(form.fill(&json!({}), &entered), Ok(wanted.clone()));
+        assert_eq!(form.fill(&json!({ "home": null }), &entered), Ok(wanted.clone()));
+        assert_eq!(form.fill_all(&entered), Ok(wanted));
+        assert_eq!(form.fill_all(&Entered::new()), Ok(json!({})));
     }
 
     #[test]
