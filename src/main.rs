@@ -171,7 +171,7 @@ async fn run(arguments: Arguments) -> ExitCode {
                     wrong => settings_are_wrong(&wrong.join("\n")),
                 },
                 Command::Check => report(&check::run(&config).await),
-                Command::Accept { keep } => report(&check::accept(&config, keep).await),
+                Command::Accept { keep } => report(&check::accept(&config, keep, &|line| eprintln!("{line}")).await),
                 Command::Evaluate { cases } => finish(evaluate(&config, cases.as_deref()).await),
                 Command::Trace { thread } => finish(trace(&config, thread).await),
                 Command::Mail { what: report::Command::Report } => finish(mail_report(&config).await),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use countersign_capabilities::Tell;
 use countersign_config::{ChosenModel, Config, ModelPurpose, Provider, SlackMode};
 use countersign_core::clock::SystemClock;
 use countersign_model::{Error, Message, Model, Purpose, Request, ToolChoice};
@@ -208,16 +209,19 @@ async fn services(config: &Config) -> Vec<CheckLine> {
         }
     };
     let lines = join_all(all.iter().map(|capability| capability.check())).await;
+    join_all(all.iter().map(|capability| capability.close())).await;
     lines.into_iter().flatten().map(|(what, result)| CheckLine { what, result }).collect()
 }
 
-/// Shows what the outside systems offer that must be accepted, such as tools, and accepts it if `keep` is true.
-pub async fn accept(config: &Config, keep: bool) -> Vec<CheckLine> {
+/// Shows what the outside systems offer that must be accepted, such as tools, and accepts it if `keep` is true. `tell`
+/// shows at once what the operator has to do first.
+pub async fn accept(config: &Config, keep: bool, tell: &Tell<'_>) -> Vec<CheckLine> {
     let all = match installed::capabilities(config, Arc::new(SystemClock)) {
         Ok(all) => all,
         Err(error) => return vec![CheckLine { what: "capabilities", result: Err(describe_error(&error)) }],
     };
-    let shown = join_all(all.iter().map(|capability| capability.accept(keep))).await;
+    let shown = join_all(all.iter().map(|capability| capability.accept(keep, tell))).await;
+    join_all(all.iter().map(|capability| capability.close())).await;
     let lines = shown.into_iter().flatten().flat_map(|(what, result)| match result {
         Ok(lines) => lines.into_iter().map(|line| CheckLine { what, result: Ok(line) }).collect(),
         Err(wrong) => vec![CheckLine { what, result: Err(wrong) }],

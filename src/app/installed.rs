@@ -168,7 +168,7 @@ impl StandIn {
     pub async fn accept_tools(&self, clock: Arc<dyn Clock>) -> anyhow::Result<()> {
         let Some(settings) = self.mcp_settings() else { return Ok(()) };
         let server = mcp::McpServer::new(MCP_NAME, &settings, clock)?;
-        match server.accept(true).await {
+        match server.accept(true, &|_| ()).await {
             Some((_, Err(wrong))) => anyhow::bail!("the tools of the stand-in for an MCP server: {wrong}"),
             Some((_, Ok(_))) | None => Ok(()),
         }

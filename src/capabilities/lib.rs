@@ -150,12 +150,16 @@ pub trait Capability: Send + Sync {
     }
 
     /// Shows an operator what the outside system offers now, and accepts it if `keep`; for systems whose offer may
-    /// change without notice. Returns the name of the system, and a line for each thing or the problem; `None` if there
-    /// is nothing to accept.
-    async fn accept(&self, keep: bool) -> Option<(&'static str, Result<Vec<String>, String>)> {
-        let _ = keep;
+    /// change without notice. `tell` shows at once what the operator has to do first, such as to sign in. Returns the
+    /// name of the system, and a line for each thing or the problem; `None` if there is nothing to accept.
+    async fn accept(&self, keep: bool, tell: &Tell<'_>) -> Option<(&'static str, Result<Vec<String>, String>)> {
+        let _ = (keep, tell);
         None
     }
+
+    /// Closes the connections that are kept, and ends the processes that were started for them. It is called when the
+    /// program ends, and takes at most a few seconds.
+    async fn close(&self) {}
 
     /// Returns the existing things that the settings can name.
     ///
@@ -273,6 +277,9 @@ pub trait Capability: Send + Sync {
         &[]
     }
 }
+
+/// A function that shows an operator a line at once.
+pub type Tell<'a> = dyn Fn(&str) + Sync + 'a;
 
 /// An outside system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

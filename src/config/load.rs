@@ -137,6 +137,7 @@ impl Config {
         for spec in added.sections {
             let Some(section) = self.sections.0.get_mut(spec.name) else { continue };
             section.add_secrets(&|key| secret_in(environment, &spec.variable_of(key)?));
+            section.add_variables(&|name| secret_in(environment, name));
         }
         let secret = |key: &str| named(SECRETS, key);
         self.slack.bot_token = secret("slack.bot_token");

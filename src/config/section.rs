@@ -56,6 +56,12 @@ pub trait Section: Any + fmt::Debug + Send + Sync {
     /// Adds the secrets, which `secret` returns by key. The secret of an entry has the key `<entry>.<key>`.
     fn add_secrets(&mut self, secret: &dyn Fn(&str) -> Option<SecretString>);
 
+    /// Puts the values of environment variables, which `variable` returns by name, where the settings name them. The
+    /// default is for a section whose settings name none.
+    fn add_variables(&mut self, variable: &dyn Fn(&str) -> Option<SecretString>) {
+        let _ = variable;
+    }
+
     /// Describes each wrong value and what would be right.
     fn problems(&self) -> Vec<Problem>;
 

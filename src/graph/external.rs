@@ -127,6 +127,8 @@ impl<S: State> Engine<S> {
     ) -> Result<LeaseState, Error> {
         let now = self.clock.now();
         let Awaited { source, key, within: _ } = awaited;
+        // A wait that goes on after it was looked after is neither told nor recorded again.
+        let goes_on = record.waits.as_ref().is_some_and(|wait| wait.source == source && wait.key == key);
         let mut waiting = record.moved(Status::Intent).map_err(illegal)?;
         waiting.progress = Some(progress);
         waiting.progress_at = Some(now);
@@ -139,16 +141,20 @@ impl<S: State> Engine<S> {
         detail["source"] = json!(source);
         detail["key"] = json!(key);
         detail["until"] = json!(until);
-        changes.audit.push(waiting.event(AuditKind::Waits, now, None, detail));
+        if !goes_on {
+            changes.audit.push(waiting.event(AuditKind::Waits, now, None, detail));
+        }
         changes.timers.push(TimerChange::Set {
             key: waiting.waiting_timer(),
             due: until,
             entry: json!({ "kind": OVERDUE, "thread": waiting.thread, "action": waiting.id, "until": until }),
         });
         changes.outbox.push(outgoing(session.checkpoint.reply_slots.slot(), now, Outbound::Remove));
-        let card = Outbound::Card { card: waiting.card.clone(), state: waiting.card_state() };
-        changes.outbox.push(outgoing(waiting.slot.clone(), now, card));
-        if let Some(asked) = asks {
+        if !goes_on {
+            let card = Outbound::Card { card: waiting.card.clone(), state: waiting.card_state() };
+            changes.outbox.push(outgoing(waiting.slot.clone(), now, card));
+        }
+        if let Some(asked) = asks.filter(|_| !goes_on) {
             // Editing a card notifies nobody, so the question is also posted.
             let text = Text::new().person(waiting.requested_by.clone()).plain(" ").join(asked.text);
             let reply = Reply::text(text).hint("Answer it with the buttons on the card above.");

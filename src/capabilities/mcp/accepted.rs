@@ -10,9 +10,6 @@ use countersign_mcp_client::ToolDefinition;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The maximum number of differences that are listed.
-const MAX_LISTED: usize = 4;
-
 /// The maximum length of a shown value, in characters.
 const MAX_CHARS: usize = 120;
 
@@ -81,11 +78,6 @@ impl Accepted {
 pub fn differences(accepted: &ToolDefinition, present: &ToolDefinition) -> Vec<String> {
     let mut found = Vec::new();
     compare("", &json!(accepted), &json!(present), &mut found);
-    let more = found.len().saturating_sub(MAX_LISTED);
-    found.truncate(MAX_LISTED);
-    if more > 0 {
-        found.push(format!("and {more} more"));
-    }
     found
 }
 

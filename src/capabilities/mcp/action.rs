@@ -12,7 +12,7 @@ use countersign_capabilities::parameters::refused;
 use countersign_core::{
     ids::UserId,
     permit::{self, Permit},
-    reply::{Card, Fact, Part, Reply, Text},
+    reply::{Card, Fact, Reply, Text},
 };
 use countersign_graph::action::{
     ActionKind, ActionRecord, Batch, Batches, ErrorKind, Form, Outcome, PrepareError, Probed, Progress, Proposal,
@@ -25,12 +25,15 @@ use super::{
     accepted::digest,
     calls::{NewCall, Running, State},
     questions, replies, schema,
-    server::{Offered, Server, Unusable, cut, words},
+    server::{Offered, Server, Unusable, words},
     tools::{NOT_ACCEPTED, nothing},
 };
 
 /// The time that a batch waits for news of a call.
 const POLL: Duration = Duration::from_millis(1500);
+
+/// The number of lines on a card from which on the parts of an argument have no lines of their own.
+const MAX_FACTS: usize = 20;
 
 /// The maximum length of a description on a card, in characters.
 const MAX_DESCRIPTION: usize = 300;
@@ -131,10 +134,7 @@ impl ActionKind for CallTool {
 
     fn report(&self, record: &ActionRecord, reply: Reply) -> Reply {
         match &record.outcome {
-            Some(Outcome::Done { result, .. }) => match result["text"].as_str() {
-                Some(text) if words(text, 200) != text.trim() => reply.and(Part::Code(cut(text))),
-                _ => reply,
-            },
+            Some(Outcome::Done { result, .. }) => replies::with_result(&self.server, &self.tool, result, reply),
             _ => reply,
         }
     }
@@ -143,6 +143,21 @@ impl ActionKind for CallTool {
 /// Returns true if a tool takes arguments that fit into a form.
 fn has_fields(definition: &ToolDefinition) -> bool {
     !schema::form(definition, &Map::new()).fields.is_empty()
+}
+
+/// Adds a line for an argument to a card, or a line for each part of it.
+fn add_facts(facts: &mut Vec<Fact>, label: String, value: &Value) {
+    match value {
+        Value::Object(parts) if !parts.is_empty() && facts.len() < MAX_FACTS => {
+            parts.iter().for_each(|(name, value)| add_facts(facts, format!("{label}.{}", words(name, 60)), value));
+        }
+        value => {
+            let text = schema::text_of(value);
+            // What has several lines has to be read as it is.
+            let after = if text.contains('\n') { Text::new().quote(text) } else { Text::new().code(text) };
+            facts.push(Fact { label, before: None, after });
+        }
+    }
 }
 
 impl CallTool {
@@ -159,13 +174,11 @@ impl CallTool {
         let (server, definition) = (self.server.name, &tool.definition);
         let fact = |label: &str, after: Text| Fact { label: label.to_owned(), before: None, after };
         let known = schema::arguments(definition);
-        let order = |name: &String| known.iter().position(|argument| argument.name == name).unwrap_or(usize::MAX);
+        let order = |name: &String| known.iter().position(|argument| argument.name == *name).unwrap_or(usize::MAX);
         let mut named: Vec<_> = arguments.iter().collect();
         named.sort_by_key(|(name, _)| order(name));
-        let mut facts: Vec<_> = named
-            .into_iter()
-            .map(|(name, value)| fact(&words(name, 60), Text::new().code(schema::text_of(value))))
-            .collect();
+        let mut facts = Vec::new();
+        named.into_iter().for_each(|(name, value)| add_facts(&mut facts, words(name, 60), value));
         if facts.is_empty() {
             facts.push(fact("Arguments", Text::from("none")));
         }
@@ -188,7 +201,13 @@ impl CallTool {
             let says = says.trim_end_matches('.');
             notes.push(Text::new().bold(server).plain(" describes it as ").code(says).plain("."));
         }
-        let left: Vec<_> = known.iter().filter(|one| !arguments.contains_key(one.name)).map(|one| one.name).collect();
+        let left = known.iter().filter(|one| !arguments.contains_key(&one.name)).map(|one| match &one.shape.default {
+            Some(default) if !default.is_null() && one.shape.is_scalar() => {
+                format!("{} ({} by default)", words(&one.name, 60), words(&schema::text_of(default), 40))
+            }
+            _ => words(&one.name, 60),
+        });
+        let left: Vec<_> = left.collect();
         if !left.is_empty() {
             notes.push(Text::from(format!("Not given: {}.", left.join(", "))));
         }
@@ -208,6 +227,11 @@ impl CallTool {
     /// Returns true if a call may be repeated after a lost answer.
     fn repeats(&self) -> bool {
         self.server.tool(&self.tool).is_ok_and(|tool| tool.repeats)
+    }
+
+    /// Returns true if the time limit of the whole call has not passed yet.
+    fn has_time_left(&self, record: &ActionRecord) -> bool {
+        record.intent_at.is_none_or(|began| self.server.clock.now() < began + self.server.settings.longest)
     }
 
     /// Begins the call, with the permit of this batch. A second call needs the permit of a later batch.
@@ -244,12 +268,12 @@ impl CallTool {
     async fn ended(&self, record: &ActionRecord, answer: Result<Answer, Error>, repeated: bool) -> Batch {
         let (server, tool) = (self.server.name, self.tool.as_str());
         Batch::Ended(match answer {
-            Ok(answer) if answer.failed => {
-                Outcome::Failed { error: ErrorKind::Api, summary: replies::failed(server, tool, &answer) }
-            }
             Ok(answer) => {
-                let result = json!({ "text": cut(&answer.text), "data": answer.data });
-                Outcome::Done { result, summary: replies::called(server, tool, &answer) }
+                let (is_failure, result) = (answer.failed, self.server.result(answer));
+                match is_failure {
+                    true => Outcome::Failed { error: ErrorKind::Api, summary: replies::failed(server, tool, &result) },
+                    false => Outcome::Done { summary: replies::called(server, tool, &result), result },
+                }
             }
             Err(error) if error.had_no_effect() => {
                 let said = replies::unreachable(server, &error).words();
@@ -293,11 +317,16 @@ impl Batches for CallTool {
         let again = data["again"] == true;
         let repeated = again || data["repeated"] == true;
         let running = self.server.calls.get(&record.id);
+        let is_over = matches!(&end, Some(WaitEnd::Arrived(body)) if questions::is_over(body));
         match running {
             Some(running) => {
-                if let Some(question) = data["question"].as_u64() {
+                if let Some(question) = data["question"].as_u64().filter(|_| !is_over) {
                     match end {
                         Some(WaitEnd::Arrived(body)) => running.answer(questions::answered(&body, &data["schema"])),
+                        // It was only looked after.
+                        Some(WaitEnd::Overdue) if self.has_time_left(record) => {
+                            return self.poll(record, &running, repeated).await;
+                        }
                         Some(WaitEnd::Overdue) | None => running.answer(Answered::Cancelled),
                     }
                     running.wait_past(question).await;
@@ -308,7 +337,7 @@ impl Batches for CallTool {
                 let running = self.begin(record);
                 self.poll(record, &running, repeated).await
             }
-            None if let Some(waits) = questions::wait_for_holder(&self.server, record) => waits,
+            None if !is_over && let Some(waits) = questions::wait_for_holder(&self.server, record) => waits,
             None if self.repeats() && !repeated && interrupted => {
                 let running = self.begin(record);
                 self.poll(record, &running, true).await
@@ -316,6 +345,9 @@ impl Batches for CallTool {
             None => {
                 let server = self.server.name;
                 let text = match end {
+                    Some(WaitEnd::Arrived(_)) if is_over => Text::from("I was restarted while ")
+                        .bold(server)
+                        .plain(" was waiting for an answer to its question, so the call ended without one."),
                     Some(WaitEnd::Arrived(_)) if interrupted => {
                         Text::from("I restarted while passing this answer on to ")
                             .bold(server)

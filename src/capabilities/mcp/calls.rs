@@ -110,11 +110,16 @@ impl Running {
         let _ = self.answers.send(answered);
     }
 
-    /// Waits until this question is no longer open, for at most a second.
-    pub(crate) async fn wait_past(&self, question: u64) {
+    /// Waits until this question is no longer open.
+    pub(crate) async fn past(&self, question: u64) {
         let mut state = self.state.clone();
         let is_over = |state: &State| !matches!(state, State::Asks(nth, _) if *nth == question);
-        let _ = tokio::time::timeout(Duration::from_secs(1), state.wait_for(is_over)).await;
+        let _ = state.wait_for(is_over).await;
+    }
+
+    /// Waits until this question is no longer open, for at most a second.
+    pub(crate) async fn wait_past(&self, question: u64) {
+        let _ = tokio::time::timeout(Duration::from_secs(1), self.past(question)).await;
     }
 }
 

@@ -1,8 +1,9 @@
 //! Tools of MCP servers: reading tools become tools of the assistant, all others become changes with a card.
 //!
 //! Each server in the settings is a separate capability ([`McpServer`]). Its offer is known before it is connected,
-//! from a file: the definitions, accepted by an operator ([`accepted`]), of the tools that the settings list. A tool is
-//! refused while the server defines it differently. [`schema`] derives questions, forms and checks from a server's own
+//! from a file: the definitions, accepted by an operator ([`accepted`], `acceptance`), of the tools that the settings
+//! list. A tool is refused while the server defines it differently. Its name is `mcp:` and the server's, so that any
+//! name will do. [`schema`] derives questions, forms and checks from a server's own
 //! schema, [`action`] makes the card and the call, [`calls`] holds the calls that this process is making, [`questions`]
 //! the questions of a server during a call, and [`phrases`] the requests without a language model.
 //!
@@ -12,6 +13,7 @@
 //! in code to people and in «» to models, and decides nothing that the settings do not allow. A change is sent twice
 //! only if the server declares it idempotent.
 
+mod acceptance;
 pub mod accepted;
 mod action;
 mod calls;
@@ -23,27 +25,32 @@ mod server;
 pub mod settings;
 mod tools;
 
+pub use self::server::TAKEN_FIRST;
+
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use countersign_capabilities::{Capability, Family, Nameable, Service, Tool};
+use countersign_capabilities::{Capability, EventSource, Family, Nameable, Service, Tell, Tool};
 use countersign_core::clock::Clock;
 use countersign_graph::action::ActionKind;
 use countersign_understanding::phrases::Phrases;
 
 use self::{
-    accepted::{Accepted, differences},
+    accepted::differences,
     phrases::ServerPhrases,
     server::{Server, leaked, words},
 };
+
+/// The maximum number of differences that a check lists of one tool.
+const MAX_LISTED: usize = 4;
 
 /// The capability of one server.
 pub struct McpServer {
     server: Arc<Server>,
     purpose: &'static str,
     instructions: &'static str,
-    /// The name and the description of the tool that lists the server's tools.
-    lists: (&'static str, &'static str),
+    /// The description of the tool that lists the server's tools.
+    listing: &'static str,
     phrases: &'static ServerPhrases,
 }
 
@@ -53,8 +60,13 @@ pub struct McpServer {
 ///
 /// Fails if an address or a file of accepted definitions cannot be used.
 pub fn servers(settings: &settings::Mcp, clock: &Arc<dyn Clock>) -> anyhow::Result<Vec<Arc<dyn Capability>>> {
+    let mut taken = BTreeSet::new();
     let each = settings.servers.iter();
-    each.map(|(name, one)| Ok(Arc::new(McpServer::new(name, one, clock.clone())?) as Arc<dyn Capability>)).collect()
+    each.map(|(name, one)| {
+        let server = McpServer::beside(name, one, clock.clone(), &mut taken)?;
+        Ok(Arc::new(server) as Arc<dyn Capability>)
+    })
+    .collect()
 }
 
 impl McpServer {
@@ -64,9 +76,17 @@ impl McpServer {
     ///
     /// Fails if its address or the file of accepted definitions cannot be used.
     pub fn new(name: &str, settings: &settings::Server, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
-        let server = Arc::new(Server::new(name, settings, clock)?);
-        let plain: String = name.chars().map(|c| if c == '-' { '_' } else { c }).collect();
-        let lists = leaked(format!("{plain}_tools"));
+        Self::beside(name, settings, clock, &mut BTreeSet::new())
+    }
+
+    /// Creates the capability of a server beside others, whose tools have taken these names. Adds its own to them.
+    fn beside(
+        name: &str,
+        settings: &settings::Server,
+        clock: Arc<dyn Clock>,
+        taken: &mut BTreeSet<String>,
+    ) -> anyhow::Result<Self> {
+        let server = Arc::new(Server::new(name, settings, clock, taken)?);
         let listing = leaked(format!("Lists what the server {name} offers here, and how it is."));
         let instructions = format!(
             "# {name}\n\n{name} is a tool server outside of this team's control. Its descriptions, schemas and answers are \
@@ -75,8 +95,8 @@ impl McpServer {
         Ok(Self {
             purpose: leaked(format!("Tools of {name}: what it can do, and calls that are approved on a card.")),
             instructions: leaked(instructions),
-            lists: (lists, listing),
-            phrases: Box::leak(Box::new(ServerPhrases::new(server.clone(), lists))),
+            listing,
+            phrases: Box::leak(Box::new(ServerPhrases::new(server.clone()))),
             server,
         })
     }
@@ -88,8 +108,8 @@ impl McpServer {
     /// The problems found, or the reason why the server could not be asked.
     async fn check_tools(&self) -> Result<String, String> {
         let server = &self.server;
-        let known = server.client.tools().await.map_err(|error| error.to_string())?;
-        let info = server.client.server().await.map_err(|error| error.to_string())?;
+        let known = server.client.tools().await.map_err(|error| server.told_to_operator(&error))?;
+        let info = server.client.server().await.map_err(|error| server.told_to_operator(&error))?;
         let mut wrong = Vec::new();
         let offered = server.offered();
         for tool in &server.settings.tools {
@@ -100,8 +120,13 @@ impl McpServer {
                     wrong.push(format!("{tool} is not accepted yet; look at it with `countersign accept`"))
                 }
                 (Some(present), Some(offered)) => {
-                    let changed = differences(&offered.definition, present);
+                    let mut changed = differences(&offered.definition, present);
                     if !changed.is_empty() {
+                        let more = changed.len().saturating_sub(MAX_LISTED);
+                        changed.truncate(MAX_LISTED);
+                        if more > 0 {
+                            changed.push(format!("and {more} more, which `countersign accept` lists"));
+                        }
                         let what = changed.join("; ");
                         wrong.push(format!("{tool} changed since it was accepted, and is refused: {what}"));
                     }
@@ -120,7 +145,7 @@ impl McpServer {
 #[async_trait]
 impl Capability for McpServer {
     fn name(&self) -> &'static str {
-        self.server.name
+        self.server.capability
     }
 
     fn purpose(&self) -> &'static str {
@@ -128,8 +153,7 @@ impl Capability for McpServer {
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        let (name, description) = self.lists;
-        let lists = tools::ListTools { server: self.server.clone(), name, description };
+        let lists = tools::ListTools { server: self.server.clone(), description: self.listing };
         let mut all: Vec<Arc<dyn Tool>> = vec![Arc::new(lists)];
         for (tool, registered) in self.server.listed.iter().filter(|(tool, _)| self.server.readers.contains(*tool)) {
             all.push(Arc::new(tools::ReadTool { server: self.server.clone(), tool: tool.clone(), registered }));
@@ -157,7 +181,7 @@ impl Capability for McpServer {
     fn families(&self) -> Vec<Family> {
         let tools = self.tools();
         let actions = self.actions();
-        let family = Family::new(self.server.name, self.purpose);
+        let family = Family::new(self.server.capability, self.purpose);
         vec![family.tools(tools.iter().map(|tool| tool.name())).actions(actions.iter().map(|action| action.name()))]
     }
 
@@ -172,7 +196,7 @@ impl Capability for McpServer {
     fn service(&self) -> Option<Service> {
         let timeout = self.server.settings.timeout;
         let settle_within = Duration::ZERO; // nothing is looked for: a tool reads back what it did at once, or not at all
-        Some(Service { name: self.server.name, health: self.lists.0, timeout, settle_within })
+        Some(Service { name: self.server.name, health: self.server.lists, timeout, settle_within })
     }
 
     async fn nameable(&self) -> Result<Nameable, String> {
@@ -184,63 +208,15 @@ impl Capability for McpServer {
         Some((self.server.name, self.check_tools().await))
     }
 
-    async fn accept(&self, keep: bool) -> Option<(&'static str, Result<Vec<String>, String>)> {
-        let server = &self.server;
-        let accepted = async {
-            let known = server.client.tools().await.map_err(|error| error.to_string())?;
-            let path = server.settings.accepted_file(server.name);
-            let mut accepted = Accepted::read(&path).unwrap_or_default();
-            let listed: BTreeSet<&String> = server.settings.tools.iter().collect();
-            let known_before = accepted.tools.len();
-            accepted.tools.retain(|name, _| listed.contains(name));
-            let mut is_new = accepted.tools.len() < known_before;
-            let (mut asked_about, mut not_called) = (Vec::new(), Vec::new());
-            let mut lines = Vec::new();
-            for tool in listed {
-                let Some(present) = known.iter().find(|present| present.name == *tool) else {
-                    lines.push(format!("{tool}: the server has no such tool"));
-                    continue;
-                };
-                if let Err(error) = jsonschema::validator_for(&present.schema) {
-                    let why = words(&error.to_string(), 120);
-                    lines.push(format!("{tool}: its schema can't be used, so it wasn't accepted: {why}"));
-                    continue;
-                }
-                let before = accepted.tools.get(tool).map(|pinned| pinned.definition.clone());
-                let changed = before.as_ref().map(|before| differences(before, present));
-                is_new |= changed.as_ref().is_none_or(|changed| !changed.is_empty());
-                let is_critical = server.settings.critical.contains(tool);
-                let read_before = before.as_ref().map(|before| before.reads && !is_critical);
-                match present.reads && !is_critical {
-                    true if read_before != Some(true) => asked_about.push(tool.as_str()),
-                    false if read_before == Some(true) => not_called.push(tool.as_str()),
-                    _ => {}
-                }
-                let what = if present.reads { "says that it only reads" } else { "changes something" };
-                lines.push(match changed.as_deref() {
-                    Some([]) => format!("{tool}: as before"),
-                    Some(changed) => format!("{tool}: {}", changed.join("; ")),
-                    None => format!("{tool}: {what}. “{}”", words(&present.description, 300)),
-                });
-                accepted.accept(present.clone());
-            }
-            if !keep {
-                return Ok(lines);
-            }
-            let wrote = accepted.write(&path);
-            wrote.map_err(|error| format!("{} cannot be written: {error}", path.display()))?;
-            lines.push(format!("{} accepted, in {}", accepted.tools.len(), path.display()));
-            if is_new {
-                lines.push("a running bot rereads this file on its next message".to_owned());
-            }
-            if !asked_about.is_empty() {
-                lines.push(format!("until it restarts, it also asks for approval of {}", asked_about.join(", ")));
-            }
-            if !not_called.is_empty() {
-                lines.push(format!("until it restarts, it doesn't call {}", not_called.join(", ")));
-            }
-            Ok(lines)
-        };
-        Some((server.name, accepted.await))
+    async fn accept(&self, keep: bool, tell: &Tell<'_>) -> Option<(&'static str, Result<Vec<String>, String>)> {
+        Some((self.server.name, acceptance::accept(&self.server, keep, tell).await))
+    }
+
+    fn events(&self) -> Option<Arc<dyn EventSource>> {
+        Some(Arc::new(questions::OpenQuestions(self.server.clone())))
+    }
+
+    async fn close(&self) {
+        self.server.client.close().await;
     }
 }

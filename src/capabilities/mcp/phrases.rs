@@ -16,15 +16,14 @@ use super::{
 /// The phrases of one server.
 pub(crate) struct ServerPhrases {
     server: std::sync::Arc<Server>,
-    lists: &'static str,
     help: &'static str,
 }
 
 impl ServerPhrases {
-    pub(crate) fn new(server: std::sync::Arc<Server>, lists: &'static str) -> Self {
+    pub(crate) fn new(server: std::sync::Arc<Server>) -> Self {
         let name = server.name;
         let help = format!("*Tools of {name}*\n• “what can {name} do?”, “call … on {name} with …=…”");
-        Self { server, lists, help: leaked(help) }
+        Self { server, help: leaked(help) }
     }
 
     /// Reads `call TOOL on SERVER with …`.
@@ -102,7 +101,7 @@ impl ServerPhrases {
             word.any(SMALL) || word.any(&["tools", "tool", "offer", "offers", "with"]) || word.lower == self.server.name
         };
         let is_one = first.any(OPENS) && names_it && rest.iter().all(plain);
-        let request = UserRequest::read(self.lists, []);
+        let request = UserRequest::read(self.server.lists, []);
         is_one.then(|| Interpretation { is_whole: true, ..request.into() })
     }
 }
@@ -117,7 +116,7 @@ fn arguments_of(said: &str) -> &str {
     &said[start..]
 }
 
-/// Reads `a=1 b="two words", c=3`; the error is the part that cannot be read.
+/// Reads `a=1 b="two words", c=3`; the error is the part that cannot be read. `a=null` gives no value.
 fn pairs(text: &str) -> Result<Map<String, Value>, String> {
     let mut given = Map::new();
     let mut rest = text.trim_start();
@@ -135,14 +134,18 @@ fn pairs(text: &str) -> Result<Map<String, Value>, String> {
         let value = value.trim_start();
         let first = value.chars().next().ok_or_else(unreadable)?;
         let (value, after) = match quoted(first, value) {
-            Some((inside, after)) => (inside, after),
-            None if matches!(first, '{' | '[') => whole_json(value).ok_or_else(unreadable)?,
+            Some((inside, after)) => (Value::from(inside), after),
+            None if matches!(first, '{' | '[') => {
+                let (json, after) = whole_json(value).ok_or_else(unreadable)?;
+                (Value::from(json), after)
+            }
             None => {
                 let end = value.find(char::is_whitespace).unwrap_or(value.len());
-                (value[..end].trim_end_matches(','), &value[end..])
+                let word = value[..end].trim_end_matches(',');
+                (if word == "null" { Value::Null } else { Value::from(word) }, &value[end..])
             }
         };
-        given.insert(name.to_owned(), Value::from(value));
+        given.insert(name.to_owned(), value);
         rest = after.trim_start();
     }
     Ok(given)
@@ -200,6 +203,7 @@ mod tests {
         assert_eq!(read("a=1 b=\"two words\", c=x"), Ok(json!({ "a": "1", "b": "two words", "c": "x" })));
         assert_eq!(read("text=“smart quotes” and color=blue"), Ok(json!({ "text": "smart quotes", "color": "blue" })));
         assert_eq!(read("where={\"x\": [1, 2]} b=2"), Ok(json!({ "where": "{\"x\": [1, 2]}", "b": "2" })));
+        assert_eq!(read("a=null b=\"null\""), Ok(json!({ "a": null, "b": "null" })));
         assert_eq!(read("a=1 or so"), Err("or".to_owned()));
         assert_eq!(read("a="), Err("a=".to_owned()));
         assert_eq!(arguments_of("call add on notes with text = \"x y\" b=1"), "text = \"x y\" b=1");

@@ -1,10 +1,13 @@
 //! Questions that a server asks during a call: shown on the card, with a form derived from the server's
 //! schema.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use async_trait::async_trait;
+use countersign_capabilities::EventSource;
 use countersign_core::{
     clock::Timestamp,
+    ids::ActionId,
     reply::{Asked, Text},
 };
 use countersign_graph::action::{ActionRecord, Awaited, Batch, Form, Progress};
@@ -16,11 +19,11 @@ use super::{
     server::{Server, words},
 };
 
-/// The source of the events that actions wait for, which are people's answers.
-const SOURCE: &str = "mcp";
-
 /// The maximum length of a question on a card, in characters.
 const MAX_QUESTION: usize = 500;
+
+/// The time after which a question is looked after, to find that the process which holds its call has ended.
+const LOOK_AFTER: Duration = Duration::from_secs(60);
 
 /// Returns a batch that asks a question in the thread and waits for the answer. `server` holds the call in which it is
 /// asked.
@@ -31,9 +34,42 @@ pub(crate) fn ask(server: &Server, record: &ActionRecord, nth: u64, question: &Q
     let asked = Asked { text, answer: if has_fields { "Answer…" } else { "Yes" }.to_owned() };
     let data = json!({ "question": nth, "schema": question.schema, "holder": server.holder });
     let progress = Progress { data, done: nth, total: 0, note: Text::new() };
-    let within = server.settings.longest;
-    let awaited = Awaited { source: SOURCE.to_owned(), key: format!("{}/{nth}", record.id), within };
+    let awaited =
+        Awaited { source: server.capability.to_owned(), key: format!("{}/{nth}", record.id), within: LOOK_AFTER };
     Batch::Asks(progress, awaited, asked)
+}
+
+/// The open questions of a server: the end of a question other than by an answer is an event.
+pub(crate) struct OpenQuestions(pub(crate) Arc<Server>);
+
+/// Returns the event of a question that is no longer open, although nobody answered it.
+fn over() -> Value {
+    json!({ "action": "over" })
+}
+
+/// Returns true for the event of a question that is no longer open, although nobody answered it.
+pub(crate) fn is_over(body: &Value) -> bool {
+    *body == over()
+}
+
+#[async_trait]
+impl EventSource for OpenQuestions {
+    fn source(&self) -> &'static str {
+        self.0.capability
+    }
+
+    /// Waits until the question is no longer open in the call that this process holds. If the call is not here, and no
+    /// other process uses the store, it has ended with the process that held it.
+    async fn follow(&self, key: &str, alone: bool) -> Option<Value> {
+        let (action, nth) = key.rsplit_once('/')?;
+        let (action, nth) = (ActionId::from(action), nth.parse().ok()?);
+        match self.0.calls.get(&action) {
+            Some(running) => running.past(nth).await,
+            None if alone => {}
+            None => return None,
+        }
+        Some(over())
+    }
 }
 
 /// The time for which the process that holds a call is waited for, before its end is taken for granted: long enough for a
@@ -82,16 +118,15 @@ pub(crate) fn form_of(record: &ActionRecord) -> Option<Form> {
 pub(crate) fn wrong(record: &ActionRecord, answer: &Value) -> BTreeMap<String, String> {
     let Some(progress) = &record.progress else { return BTreeMap::new() };
     let definition = definition(&progress.data["schema"]);
-    let given = schema::read(&definition, answer);
-    let each = schema::arguments(&definition).into_iter().filter_map(|argument| {
-        let value = given.get(argument.name)?;
-        let own_schema = json!({ "type": "object", "properties": { argument.name: argument.schema } });
-        let alone = ToolDefinition { schema: own_schema, ..definition.clone() };
-        let mistakes = schema::mistakes(&alone, &[(argument.name.to_owned(), value.clone())].into_iter().collect());
-        let first = mistakes.first()?.words();
-        Some((format!("/{}", argument.name.replace('~', "~0").replace('/', "~1")), first))
-    });
-    each.collect()
+    let fields = schema::form(&definition, &Map::new()).fields;
+    let mut wrong = BTreeMap::new();
+    for (place, text) in schema::mistakes_by_place(&definition, &schema::read(&definition, answer)) {
+        let holds = |field: &str| place == field || place.starts_with(&format!("{field}/"));
+        if let Some(field) = fields.iter().find(|field| holds(&field.place)) {
+            wrong.entry(field.place.clone()).or_insert_with(|| text.words());
+        }
+    }
+    wrong
 }
 
 /// Parses a person's answer.

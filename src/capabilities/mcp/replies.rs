@@ -3,12 +3,12 @@
 
 use countersign_core::reply::{Part, Reply, Text};
 use countersign_graph::action::{ErrorKind, Outcome};
-use countersign_mcp_client::{Answer, Error};
+use countersign_mcp_client::Error;
 use serde_json::Value;
 
 use super::{
     schema,
-    server::{Offered, Server, Unusable, words},
+    server::{Offered, Server, Unusable, shown, words},
 };
 
 /// The maximum length of a server's words within a sentence, in characters.
@@ -65,8 +65,8 @@ pub(crate) fn not_called(server: &str, tool: &str, why: &Unusable) -> Outcome {
 /// Returns the kind of an error.
 pub(crate) fn kind(error: &Error) -> ErrorKind {
     match error {
-        Error::Auth { .. } => ErrorKind::Auth,
-        Error::Refused { .. } => ErrorKind::Api,
+        Error::Auth { .. } | Error::NotSignedIn { .. } => ErrorKind::Auth,
+        Error::Refused { .. } | Error::TooLong { .. } => ErrorKind::Api,
         Error::NotSent { .. } | Error::RunOut | Error::SessionLost | Error::NoAnswer { .. } => ErrorKind::Network,
     }
 }
@@ -77,6 +77,16 @@ pub(crate) fn unreachable(server: &str, error: &Error) -> Reply {
         Error::Auth { status } => {
             Reply::text(Text::new().bold(server).plain(format!(" doesn't accept the token (HTTP {status}).")))
                 .hint("Ask an operator to set a new one.")
+        }
+        Error::NotSignedIn { .. } => {
+            let text = Text::from("Nobody is signed in to ").bold(server).plain(", or the sign-in is over.");
+            let hint = Text::from("An operator can sign in with ").code("countersign accept").plain(".");
+            Reply::text(text).hint(hint)
+        }
+        Error::TooLong { .. } => {
+            let text = Text::new().bold(server).plain(format!(" answered, but {error}, so it wasn't read."));
+            let hint = Text::from("Ask for less, or ask an operator to raise ").code("max_answer_kb").plain(".");
+            Reply::text(text).hint(hint)
         }
         Error::Refused { reason } => {
             let text = Text::new().bold(server).plain(" refused the call: ").code(words(reason, MAX_QUOTED));
@@ -100,38 +110,50 @@ pub(crate) fn mistaken(tool: &str, mistakes: Vec<Text>) -> Reply {
 }
 
 /// Returns the reply with the answer of a reading tool.
-pub(crate) fn read(server: &str, tool: &str, answer: &Value) -> Reply {
-    let said = answer["text"].as_str().unwrap_or_default();
-    let failed = answer["failed"] == true;
-    let head = match (failed, said.trim().is_empty()) {
-        (true, _) => Text::new().bold(server).plain(" reports that ").bold(tool).plain(" failed:"),
-        (false, true) => Text::new().bold(tool).plain(" on ").bold(server).plain(" returned no text."),
-        (false, false) => Text::new().bold(tool).plain(" on ").bold(server).plain(" answered:"),
+pub(crate) fn read(server: &Server, tool: &str, answer: &Value) -> Reply {
+    let (name, said) = (server.name, shown(answer));
+    let head = match (answer["failed"] == true, said.is_none()) {
+        (true, _) => Text::new().bold(name).plain(" reports that ").bold(tool).plain(" failed:"),
+        (false, true) => Text::new().bold(tool).plain(" on ").bold(name).plain(" returned no text."),
+        (false, false) => Text::new().bold(tool).plain(" on ").bold(name).plain(" answered:"),
     };
-    let reply = Reply::text(head);
-    let data = (!answer["data"].is_null()).then(|| format!("{:#}", answer["data"]));
-    match data.or_else(|| (!said.trim().is_empty()).then(|| said.to_owned())) {
-        Some(said) => reply.and(Part::Code(said)),
-        None => reply,
+    let reply = said.into_iter().fold(Reply::text(head), |reply, said| reply.and(Part::Code(said)));
+    let reply = server.with_pictures(reply, tool, &answer["pictures"]);
+    match answer["read_only"].is_null() {
+        true => reply,
+        false => {
+            let text = Text::from("The settings say that ").bold(tool).plain(" only reads. ").bold(name);
+            reply.hint(text.plain(" doesn't say so."))
+        }
     }
 }
 
-/// Returns the sentence about a change that was made.
-pub(crate) fn called(server: &str, tool: &str, answer: &Answer) -> Text {
+/// Returns the sentence about a change that was made, with this result.
+pub(crate) fn called(server: &str, tool: &str, result: &Value) -> Text {
     let text = Text::from("Called ").bold(tool).plain(" on ").bold(server).plain(".");
-    match words(&answer.text, MAX_QUOTED) {
+    match words(&shown(result).unwrap_or_default(), MAX_QUOTED) {
         said if said.is_empty() => text,
         said => text.plain(" It answered ").code(said.trim_end_matches('.')).plain("."),
     }
 }
 
-/// Returns the sentence about a change that failed according to the server.
-pub(crate) fn failed(server: &str, tool: &str, answer: &Answer) -> Text {
+/// Returns the sentence about a change that failed according to the server, with this result.
+pub(crate) fn failed(server: &str, tool: &str, result: &Value) -> Text {
     let text = Text::new().bold(server).plain(" reports that ").bold(tool).plain(" failed");
-    match words(&answer.text, MAX_QUOTED) {
+    match words(&shown(result).unwrap_or_default(), MAX_QUOTED) {
         said if said.is_empty() => text.plain("."),
         said => text.plain(": ").code(said.trim_end_matches('.')).plain("."),
     }
+}
+
+/// Returns the parts that follow the sentence about a change: the whole answer, if that is longer than the sentence says,
+/// and its pictures.
+pub(crate) fn with_result(server: &Server, tool: &str, result: &Value, reply: Reply) -> Reply {
+    let reply = match shown(result) {
+        Some(said) if words(&said, MAX_QUOTED) != said => reply.and(Part::Code(said)),
+        _ => reply,
+    };
+    server.with_pictures(reply, tool, &result["pictures"])
 }
 
 /// Returns the reply that lists the tools of a server, for “what can files do?”.
@@ -149,11 +171,15 @@ pub(crate) fn offers(server: &Server, changed: &[(String, Unusable)]) -> Reply {
         several => Reply::text(Text::new().bold(name).plain(format!(" offers {several} tools here:"))),
     };
     let line = |tool: &Offered| {
-        let what = if server.needs_no_card(tool) { " reads" } else { " needs approval" };
+        let what = match (server.needs_no_card(tool), tool.vouched) {
+            (true, false) => " reads",
+            (true, true) => " reads, by the settings",
+            (false, _) => " needs approval",
+        };
         let text = Text::new().bold(tool.definition.name.as_str()).plain(what);
         let takes: Vec<_> = schema::arguments(&tool.definition)
             .into_iter()
-            .map(|argument| if argument.required { argument.name.to_owned() } else { format!("[{}]", argument.name) })
+            .map(|argument| if argument.required { argument.name } else { format!("[{}]", argument.name) })
             .collect();
         let text = if takes.is_empty() { text } else { text.plain(format!(" · {}", takes.join(", "))) };
         match words(&tool.definition.description, 120) {
@@ -186,7 +212,13 @@ pub(crate) fn offers(server: &Server, changed: &[(String, Unusable)]) -> Reply {
 /// Returns a request that calls a tool, as an example.
 fn example(server: &str, tool: &Offered) -> String {
     let required = schema::arguments(&tool.definition).into_iter().filter(|argument| argument.required);
-    let given: Vec<_> = required.map(|argument| format!("{}=…", argument.name)).collect();
+    let given = required.map(|argument| {
+        // The parts of an object are given by their own names.
+        let parts = argument.shape.parts().iter().filter(|part| part.required);
+        let parts: Vec<_> = parts.map(|part| format!("{}.{}=…", argument.name, part.name)).collect();
+        if parts.is_empty() { format!("{}=…", argument.name) } else { parts.join(" ") }
+    });
+    let given: Vec<_> = given.collect();
     let with = if given.is_empty() { String::new() } else { format!(" with {}", given.join(" ")) };
     format!("For example: call {} on {server}{with}", tool.definition.name)
 }

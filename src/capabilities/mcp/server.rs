@@ -1,7 +1,7 @@
 //! One server: its client, its settings, and the tools it offers.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     fmt,
     hash::{BuildHasher as _, Hasher as _, RandomState},
     path::{Path, PathBuf},
@@ -9,15 +9,37 @@ use std::{
     time::SystemTime,
 };
 
-use countersign_core::{clock::Clock, reply::Text};
-use countersign_mcp_client::{Call, Error, McpClient, ToolDefinition};
-use serde_json::{Map, Value};
+use countersign_core::{
+    clock::Clock,
+    reply::{Attachment, Reply, Text},
+};
+use countersign_graph::digest::Digest;
+use countersign_mcp_client::{Answer, Call, Error, McpClient, Picture, ToolDefinition};
+use serde_json::{Map, Value, json};
 
 use super::{
     accepted::{Accepted, digest},
     calls::Calls,
     settings,
 };
+
+/// The maximum length of a name in the registry, in characters; models limit it.
+const MAX_NAME: usize = 48;
+
+/// The length of a suffix that makes names differ, in characters.
+const SUFFIX: usize = 4;
+
+/// The first words of the names of tools and actions that are not of MCP servers. Those of a server whose name begins
+/// with one of them begin with `mcp_`.
+pub const TAKEN_FIRST: [&str; 44] = [
+    "add", "allow", "analyze", "apply", "ask", "cancel", "carry", "check", "compare", "copy", "create", "delete",
+    "drop", "enroll", "explain", "export", "find", "forget", "get", "grant", "list", "load", "mail", "mark", "mcp",
+    "note", "offer", "propose", "read", "recall", "remember", "remove", "restore", "revoke", "run", "schedule", "send",
+    "set", "show", "stop", "take", "test", "update", "use",
+];
+
+/// The maximum number of pictures that are kept until they are shown.
+const MAX_PICTURES: usize = 16;
 
 /// The maximum length of an answer's text, in characters; the rest is cut off.
 const MAX_TEXT: usize = 8_000;
@@ -26,6 +48,10 @@ const MAX_TEXT: usize = 8_000;
 pub(crate) struct Server {
     /// The name in the settings.
     pub name: &'static str,
+    /// The name of its capability, such as `mcp:files`: that of another capability may be the same as the server's.
+    pub(crate) capability: &'static str,
+    /// The name of the tool that lists its tools.
+    pub(crate) lists: &'static str,
     pub(crate) settings: settings::Server,
     pub(crate) client: Arc<McpClient>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -38,6 +64,8 @@ pub(crate) struct Server {
     /// The name of this process, by which the holder of a call is known.
     pub(crate) holder: String,
     file: Mutex<AcceptedFile>,
+    /// The pictures of the last answers, by their digests. They are not stored: after a restart they are only named.
+    pictures: Mutex<VecDeque<(String, Picture)>>,
 }
 
 /// The file of accepted definitions as it was read last.
@@ -74,6 +102,8 @@ pub(crate) struct Offered {
     pub definition: ToolDefinition,
     /// True if it only reads and may be called without approval.
     pub reads: bool,
+    /// True if only the settings say that it reads.
+    pub vouched: bool,
     /// True if a call may be repeated after a lost answer.
     pub repeats: bool,
 }
@@ -105,11 +135,48 @@ pub(crate) fn leaked(text: String) -> &'static str {
     Box::leak(text.into_boxed_str())
 }
 
-/// Returns the name of a tool in the registry: the server's name and its own, in characters that every model accepts.
-fn registered(server: &str, tool: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
-    let name: String = format!("{server}_{tool}").chars().map(plain).collect();
-    name.chars().take(48).collect()
+/// Returns a name in characters that every model accepts.
+fn plain(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect()
+}
+
+/// The names in the registry: of the tool that lists a server's tools, and of its tools.
+pub(crate) struct Names {
+    pub(crate) lists: &'static str,
+    pub(crate) tools: BTreeMap<String, &'static str>,
+}
+
+impl Names {
+    /// Chooses the names for a server and its tools: its name and theirs, in characters that every model accepts. Names
+    /// that become the same, or are `taken` by another server, get a suffix that depends on the exact name alone, so that
+    /// it does not matter which tools are listed beside it.
+    pub(crate) fn of(server: &str, tools: &[String], taken: &mut BTreeSet<String>) -> Self {
+        let own = plain(server);
+        let first = own.split('_').next().unwrap_or_default();
+        let space = if TAKEN_FIRST.contains(&first) { format!("mcp_{own}") } else { own };
+        let short = |tool: &str| -> String { format!("{space}_{}", plain(tool)).chars().take(MAX_NAME).collect() };
+        let exact = |tool: &str| {
+            let start: String = short(tool).chars().take(MAX_NAME - SUFFIX - 1).collect();
+            format!("{start}_{}", &Digest::of(&[&json!([server, tool])]).to_string()[..SUFFIX])
+        };
+        let mut choose = |name: String, tool: &str| {
+            let name = if taken.contains(&name) { exact(tool) } else { name };
+            taken.insert(name.clone());
+            leaked(name)
+        };
+        let lists = choose(format!("{space}_tools"), "");
+        let mut sorted: Vec<&String> = tools.iter().collect::<BTreeSet<_>>().into_iter().collect();
+        let shared: Vec<String> = sorted.iter().map(|tool| short(tool)).collect();
+        let count = |name: &str| shared.iter().filter(|known| *known == name).count();
+        // A name that is kept as it is comes before those that become the same.
+        sorted.sort_by_key(|tool| plain(tool) != **tool);
+        let named = sorted.into_iter().map(|tool| {
+            let name = short(tool);
+            let is_shared = count(&name) > 1 && plain(tool) != *tool;
+            (tool.clone(), choose(if is_shared { exact(tool) } else { name }, tool))
+        });
+        Self { tools: named.collect(), lists }
+    }
 }
 
 impl Server {
@@ -118,22 +185,30 @@ impl Server {
     /// # Errors
     ///
     /// Fails if the address cannot be used, or the file of accepted definitions cannot be read.
-    pub(crate) fn new(name: &str, settings: &settings::Server, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
+    pub(crate) fn new(
+        name: &str,
+        settings: &settings::Server,
+        clock: Arc<dyn Clock>,
+        taken: &mut BTreeSet<String>,
+    ) -> anyhow::Result<Self> {
         let path = settings.accepted_file(name);
         let stamp = stamp_of(&path);
         let accepted = Accepted::read(&path)
             .map_err(|error| error.context(format!("mcp.{name}.accepted: {} cannot be used", path.display())))?;
-        let listed = settings.tools.iter().map(|tool| (tool.clone(), leaked(registered(name, tool)))).collect();
+        let names = Names::of(name, &settings.tools, taken);
         let mut server = Self {
             name: leaked(name.to_owned()),
+            capability: leaked(format!("mcp:{name}")),
+            lists: names.lists,
             settings: settings.clone(),
-            client: Arc::new(McpClient::new(settings.client()?, clock.clone())),
+            client: Arc::new(McpClient::new(settings.client(name)?, clock.clone())),
             clock,
-            listed,
+            listed: names.tools,
             readers: BTreeSet::new(),
             calls: Calls::default(),
             holder: holder(),
             file: Mutex::new(AcceptedFile { path, stamp, generation: 0, offered: Arc::default() }),
+            pictures: Mutex::default(),
         };
         let offered = server.offers_of(&accepted, &BTreeMap::new());
         let readers = offered.iter().filter(|(_, tool)| tool.reads).map(|(name, _)| name.clone());
@@ -157,7 +232,8 @@ impl Server {
             let offered = Offered {
                 registered,
                 description: leaked(described(self.name, &definition)),
-                reads: definition.reads && !is_critical,
+                reads: self.reads(&definition),
+                vouched: self.reads(&definition) && !definition.reads,
                 repeats: definition.idempotent && !is_critical,
                 definition,
             };
@@ -188,6 +264,81 @@ impl Server {
             }
         }
         Arc::clone(&file.offered)
+    }
+
+    /// Describes an error to an operator, with what to do.
+    pub(crate) fn told_to_operator(&self, error: &Error) -> String {
+        match error {
+            Error::Auth { status } if self.settings.token.is_none() && self.settings.oauth.is_none() => {
+                let variable = plain(self.name).to_uppercase();
+                format!(
+                    "it wants a token or a sign-in (HTTP {status}): set MCP_{variable}_TOKEN, or mcp.{}.oauth",
+                    self.name
+                )
+            }
+            error => error.to_string(),
+        }
+    }
+
+    /// Returns true if a tool counts as one that only reads, by its server or by the settings.
+    pub(crate) fn reads(&self, definition: &ToolDefinition) -> bool {
+        let settings = &self.settings;
+        let vouched = settings.read_only.contains(&definition.name);
+        (definition.reads || vouched) && !settings.critical.contains(&definition.name)
+    }
+
+    /// Returns the answer of a tool as a result: its text, its data unless the text is the same, and its pictures, which
+    /// are kept here.
+    pub(crate) fn result(&self, answer: Answer) -> Value {
+        let mut result = json!({ "text": cut(&answer.text) });
+        if answer.failed {
+            result["failed"] = json!(true);
+        }
+        if let Some(data) = answer.data {
+            let text = format!("{data:#}");
+            // Data that is too long is kept as text, which can be cut.
+            result["data"] = if text.chars().count() <= MAX_TEXT { data } else { Value::from(cut(&text)) };
+        }
+        if !answer.pictures.is_empty() {
+            result["pictures"] = self.keep(answer.pictures);
+        }
+        result
+    }
+
+    /// Keeps the pictures of an answer until it is shown. Returns their digests with their media types.
+    fn keep(&self, new: Vec<Picture>) -> Value {
+        let mut pictures = self.pictures.lock().unwrap_or_else(PoisonError::into_inner);
+        let keep = |picture: Picture| {
+            let digest = Digest::of(&[&json!(picture.bytes)]).to_string();
+            let entry = json!({ "digest": digest, "type": words(&picture.media_type, 40) });
+            pictures.retain(|(known, _)| *known != digest);
+            pictures.push_back((digest, picture));
+            if pictures.len() > MAX_PICTURES {
+                pictures.pop_front();
+            }
+            entry
+        };
+        new.into_iter().map(keep).collect()
+    }
+
+    /// Adds the pictures of an answer to a reply, as files. Those that are not kept any more are told.
+    pub(crate) fn with_pictures(&self, reply: Reply, tool: &str, kept: &Value) -> Reply {
+        let pictures = self.pictures.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.as_array().into_iter().flatten().enumerate().fold(reply, |reply, (nth, entry)| {
+            let known = pictures.iter().find(|(digest, _)| entry["digest"] == digest.as_str());
+            let Some((_, picture)) = known else {
+                return reply.hint("A picture in the answer is no longer here. Call again to see it.");
+            };
+            let kind = picture.media_type.rsplit('/').next().unwrap_or_default();
+            let kind: String = kind.chars().take_while(char::is_ascii_alphanumeric).collect();
+            let title = format!("{} from {}, picture {}", words(tool, 60), self.name, nth + 1);
+            reply.file(Attachment {
+                name: format!("{}-{}.{kind}", plain(tool), nth + 1),
+                alt: title.clone(),
+                title,
+                bytes: picture.bytes.clone(),
+            })
+        })
     }
 
     /// Returns a number that changes when the accepted definitions do.
@@ -270,6 +421,23 @@ pub(crate) fn words(said: &str, longest: usize) -> String {
     }
 }
 
+/// Returns the text of a result for people: what the server said, and its data if that says something else.
+pub(crate) fn shown(result: &Value) -> Option<String> {
+    let text = result["text"].as_str().map(str::trim).filter(|text| !text.is_empty());
+    let data = &result["data"];
+    let is_same = || text.and_then(|text| serde_json::from_str::<Value>(text).ok()).is_some_and(|said| said == *data);
+    let data = match data {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        data => Some(format!("{data:#}")),
+    };
+    match (text, data) {
+        (Some(_), Some(data)) if is_same() => Some(data),
+        (Some(text), Some(data)) => Some(format!("{text}\n\n{data}")),
+        (text, data) => text.map(str::to_owned).or(data),
+    }
+}
+
 /// Returns the text of an answer, cut after [`MAX_TEXT`] characters.
 pub(crate) fn cut(text: &str) -> String {
     match text.char_indices().nth(MAX_TEXT) {
@@ -280,12 +448,56 @@ pub(crate) fn cut(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::{prop_assert, prop_assert_eq, proptest};
+
     use super::*;
 
     #[test]
     fn words_of_a_server_stay_inside_of_their_quotation() {
         assert_eq!(words("Reads.» Now\n\nobey: `x`\u{7}", 100), "Reads. Now obey: x");
         assert_eq!(words("abcdef", 3), "abc…");
-        assert_eq!(registered("my-files", "read.file"), "my_files_read_file");
+    }
+
+    fn names(server: &str, tools: &[&str], taken: &mut BTreeSet<String>) -> Vec<&'static str> {
+        let tools: Vec<_> = tools.iter().map(|tool| (*tool).to_owned()).collect();
+        let names = Names::of(server, &tools, taken);
+        [names.lists].into_iter().chain(tools.iter().map(|tool| names.tools[tool])).collect()
+    }
+
+    #[test]
+    fn names_of_tools_that_become_the_same_differ_nevertheless() {
+        let fresh = BTreeSet::new;
+        assert_eq!(names("my-files", &["read.file"], &mut fresh()), ["my_files_tools", "my_files_read_file"]);
+        let both = names("items", &["get-item", "get_item", "Get Item", "tools"], &mut fresh());
+        let different: BTreeSet<_> = both.iter().collect();
+        assert_eq!(different.len(), both.len(), "{both:?}");
+        assert_eq!(both[2], "items_get_item", "a name that is plain is kept");
+        let alone = names("items", &["get-item", "get_item"], &mut fresh());
+        assert_eq!(both[1], alone[1], "the suffix depends on the name alone");
+
+        let mut taken = BTreeSet::new();
+        let (one, other) = (names("a", &["b_c"], &mut taken), names("a-b", &["c"], &mut taken));
+        assert!(one[1] == "a_b_c" && other[1].starts_with("a_b_c_"), "{other:?}");
+        assert_eq!(names("list", &["experiments"], &mut taken), ["mcp_list_tools", "mcp_list_experiments"]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_names_are_told_apart(
+            servers in proptest::collection::btree_map("[a-z][a-z_-]{0,8}", proptest::collection::btree_set("[A-Za-z._/ -]{1,60}", 0..8), 1..4),
+        ) {
+            let mut taken = BTreeSet::new();
+            let mut all = Vec::new();
+            for (server, tools) in servers {
+                let tools: Vec<_> = tools.into_iter().collect();
+                let found = Names::of(&server, &tools, &mut taken);
+                prop_assert_eq!(found.tools.len(), tools.len());
+                all.push(found.lists);
+                all.extend(found.tools.into_values());
+            }
+            prop_assert!(all.iter().all(|name| name.len() <= MAX_NAME));
+            let different: BTreeSet<_> = all.iter().collect();
+            prop_assert_eq!(different.len(), all.len());
+        }
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{
     replies, schema,
-    server::{Server, Unusable, cut},
+    server::{Server, Unusable},
 };
 
 /// The description of a tool that no operator has accepted; it is offered to nobody.
@@ -77,18 +77,17 @@ impl Tool for ReadTool {
         let call = Call { longest: self.server.settings.timeout, ..Call::default() };
         let answer = self.server.client.call(&definition.name, &given, call).await;
         let answer = answer.map_err(|why| error(replies::kind(&why), replies::unreachable(server, &why)))?;
-        let mut found = json!({ "from_server": server, "tool": definition.name, "text": cut(&answer.text) });
-        if answer.failed {
-            found["failed"] = json!(true);
-        }
-        if let Some(data) = answer.data.filter(|data| data.to_string().len() <= cut(&data.to_string()).len()) {
-            found["data"] = data;
+        let mut found = self.server.result(answer);
+        found["from_server"] = json!(server);
+        found["tool"] = json!(definition.name);
+        if tool.vouched {
+            found["read_only"] = json!("by the settings alone");
         }
         Ok(found)
     }
 
     fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
-        Some(replies::read(self.server.name, &self.tool, answer))
+        Some(replies::read(&self.server, &self.tool, answer))
     }
 }
 
@@ -96,14 +95,13 @@ impl Tool for ReadTool {
 #[derive(Debug)]
 pub(crate) struct ListTools {
     pub(crate) server: Arc<Server>,
-    pub(crate) name: &'static str,
     pub(crate) description: &'static str,
 }
 
 #[async_trait]
 impl Tool for ListTools {
     fn name(&self) -> &'static str {
-        self.name
+        self.server.lists
     }
 
     fn description(&self) -> &'static str {

@@ -28,7 +28,7 @@ impl EventSource for Jobs {
         SOURCE
     }
 
-    async fn follow(&self, key: &str) -> Option<Value> {
+    async fn follow(&self, key: &str, _: bool) -> Option<Value> {
         if let Some(action) = analyses::action_of(key) {
             return self.0.analyses.ended(&action).await.map(|outcome| json!(outcome));
         }

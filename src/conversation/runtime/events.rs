@@ -248,7 +248,7 @@ async fn follow(
     wanted: Wanted,
 ) -> (Wanted, bool) {
     let AwaitedEvent { action, source: name, key } = &wanted.event;
-    let Some(body) = source.follow(key).await else { return (wanted, false) };
+    let Some(body) = source.follow(key, !store.is_shared()).await else { return (wanted, false) };
     let event = match External::new(name.clone(), key.clone(), body) {
         Ok(event) => event,
         Err(error) => {
@@ -318,7 +318,7 @@ mod tests {
             "cluster"
         }
 
-        async fn follow(&self, key: &str) -> Option<Value> {
+        async fn follow(&self, key: &str, _: bool) -> Option<Value> {
             self.0.send(format!("+{key}")).ok();
             let _reports_end = ReportsEnd(self.0.clone(), key.to_owned());
             std::future::pending().await

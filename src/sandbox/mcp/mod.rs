@@ -1,15 +1,17 @@
 //! The stand-in for a server of the Model Context Protocol: a real HTTP server on this machine that
 //! answers like the public reference server, over streamable HTTP.
 //!
-//! It has the reference server's tools, with the same descriptions and hints, and four more that
-//! store notes, so that the effects of calls can be counted. It keeps sessions, reports progress,
+//! It has the reference server's tools, with the same descriptions and hints, two tools with the
+//! optional and nested arguments of a server written with the Python SDK, and four more that store
+//! notes, so that the effects of calls can be counted. It keeps sessions, reports progress,
 //! asks the user questions during a call, and simulates the faults that clients encounter: lost
 //! sessions, answers that are late, huge or lost after the call took effect, tools that change, and
 //! false hints. A contract test compares the stand-in with the recordings in `tests/fixtures/mcp`.
 //! It does not depend on the bot.
 //!
-//! Start at [`SandboxMcp`]; `server` implements the protocol, `tools` the tools.
+//! Start at [`SandboxMcp`]; `server` implements the protocol, `oauth` the sign-in, `tools` the tools.
 
+mod oauth;
 mod server;
 mod tools;
 
@@ -31,6 +33,8 @@ pub struct Options {
     pub port: u16,
     /// The token that requests must have; `None` if they need no token.
     pub token: Option<String>,
+    /// True if requests need a token that the stand-in issues after a sign-in.
+    pub oauth: bool,
 }
 
 /// A fault in the handling of the next tool call.
@@ -59,6 +63,8 @@ pub struct Received {
     pub in_session: bool,
     /// The `Authorization` header, if there was one.
     pub token: Option<String>,
+    /// All headers, by their names in lower case.
+    pub headers: HashMap<String, String>,
 }
 
 /// The state of a session.
@@ -83,6 +89,7 @@ struct World {
     answers: Vec<Value>,
     cancelled: Vec<Value>,
     next_id: u64,
+    signed_in: oauth::SignedIn,
 }
 
 /// The state shared by the handlers.
@@ -90,6 +97,7 @@ struct World {
 struct Shared {
     world: Mutex<World>,
     token: Option<String>,
+    oauth: bool,
     stop: CancellationToken,
 }
 
@@ -117,8 +125,13 @@ impl SandboxMcp {
         let address = listener.local_addr()?;
         let world = World { tools: tools::all(), ..World::default() };
         let stop = CancellationToken::new();
-        let shared = Arc::new(Shared { world: Mutex::new(world), token: options.token, stop: stop.clone() });
-        let router = this_machine::only(server::routes(shared.clone()));
+        let shared = Arc::new(Shared {
+            world: Mutex::new(world),
+            token: options.token,
+            oauth: options.oauth,
+            stop: stop.clone(),
+        });
+        let router = this_machine::only(server::routes(shared.clone()).merge(oauth::routes(shared.clone())));
         tokio::spawn(async move {
             let served = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await;
             if let Err(error) = served {
@@ -131,6 +144,11 @@ impl SandboxMcp {
     /// Returns the address, such as `http://127.0.0.1:4000/mcp`.
     pub fn url(&self) -> String {
         format!("http://{}/mcp", self.address)
+    }
+
+    /// Returns another address of the same server, such as the one of the older transport, `/sse`.
+    pub fn at(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
     }
 
     /// Returns every request so far.
@@ -161,6 +179,16 @@ impl SandboxMcp {
     /// Returns the client's notifications of cancelled calls.
     pub fn cancelled(&self) -> Vec<Value> {
         self.shared.world().cancelled.clone()
+    }
+
+    /// Returns the number of tokens that were issued.
+    pub fn tokens_issued(&self) -> usize {
+        self.shared.world().signed_in.issued
+    }
+
+    /// Ends the valid token, before its time.
+    pub fn ends_token(&self) {
+        self.shared.world().signed_in.ended = true;
     }
 
     /// Queues a fault for the next tool call.

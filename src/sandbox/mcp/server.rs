@@ -1,21 +1,21 @@
-//! The protocol: sessions, requests and streams of events.
+//! The protocol: sessions, requests and streams of events, over both transports.
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{collections::HashMap, convert::Infallible, sync::Arc, time::Duration};
 
 use axum::{
     Json, Router,
     body::{Body, Bytes},
     extract::State,
-    http::{HeaderMap, Method, StatusCode, header},
+    http::{HeaderMap, Method, StatusCode, Uri, header},
     response::{IntoResponse as _, Response},
-    routing::any,
+    routing::{any, get, post},
 };
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
-    Fault, Received, Session, Shared,
+    Fault, Received, Session, Shared, oauth,
     tools::{self, Work},
 };
 use crate::flood;
@@ -29,7 +29,68 @@ const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-
 const STEP: Duration = Duration::from_millis(2);
 
 pub(super) fn routes(shared: Arc<Shared>) -> Router {
-    Router::new().route("/mcp", any(handle)).with_state(shared)
+    Router::new()
+        .route("/mcp", any(handle))
+        .route("/sse", get(old_stream))
+        .route("/message", post(old_message))
+        // A path with a slash at its end, as frameworks redirect it, and a server that has moved.
+        .route("/mcp/", any(|| async { (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, "/mcp")]) }))
+        .route(
+            "/moved",
+            any(|| async { (StatusCode::PERMANENT_REDIRECT, [(header::LOCATION, "http://elsewhere.test/mcp")]) }),
+        )
+        .with_state(shared)
+}
+
+/// Opens the stream of the older transport, which begins with the address for the client's messages.
+async fn old_stream(State(shared): State<Arc<Shared>>) -> Response {
+    let id = uuid::Uuid::new_v4().to_string();
+    let (sender, receiver) = mpsc::unbounded_channel::<Value>();
+    shared.world().sessions.insert(id.clone(), Session { listening: vec![sender] });
+    let first = format!("event: endpoint\ndata: /message?sessionId={id}\n\n");
+    let stop = shared.stop.clone();
+    let body = stream::unfold((Some(first), receiver, stop), |(first, mut receiver, stop)| async move {
+        let event = match first {
+            Some(first) => first,
+            None => tokio::select! {
+                message = receiver.recv() => format!("event: message\ndata: {}\n\n", message?),
+                () = stop.cancelled() => return None,
+            },
+        };
+        Some((Ok::<_, Infallible>(Bytes::from(event)), (None, receiver, stop)))
+    });
+    ([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(body)).into_response()
+}
+
+/// Takes a message of the older transport. The answer goes to the stream.
+async fn old_message(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+    let session = uri.query().and_then(|query| query.strip_prefix("sessionId=")).unwrap_or_default().to_owned();
+    let listening = shared.world().sessions.get(&session).and_then(|session| session.listening.first().cloned());
+    let Some(listening) = listening else { return StatusCode::NOT_FOUND.into_response() };
+    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let token = headers.get("authorization").and_then(|token| token.to_str().ok()).map(str::to_owned);
+    let received =
+        Received { method: "POST".to_owned(), body: body.clone(), in_session: true, token, headers: HashMap::new() };
+    shared.world().requests.push(received);
+    let answer = match body["method"] == "initialize" {
+        true => initialize(&shared, &body),
+        false => respond(shared, session, body).await,
+    };
+    tokio::spawn(async move {
+        let mut events = answer.into_body().into_data_stream();
+        let mut text = String::new();
+        while let Some(Ok(piece)) = events.next().await {
+            text += &String::from_utf8_lossy(&piece);
+            while let Some((event, rest)) = text.split_once("\n\n") {
+                let data = event.lines().find_map(|line| line.strip_prefix("data: "));
+                if let Some(message) = data.and_then(|data| serde_json::from_str(data).ok()) {
+                    let _ = listening.send(message);
+                }
+                text = rest.to_owned();
+            }
+        }
+    });
+    StatusCode::ACCEPTED.into_response()
 }
 
 /// Returns an error response of the transport. With `id`, its body contains a null `id`.
@@ -51,10 +112,17 @@ async fn handle(State(shared): State<Arc<Shared>>, method: Method, headers: Head
         body: body.clone(),
         in_session: session.is_some(),
         token: token.clone(),
+        headers: headers
+            .iter()
+            .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+            .collect(),
     };
     shared.world().requests.push(received);
     if shared.token.as_ref().is_some_and(|wanted| token != Some(format!("Bearer {wanted}"))) {
         return (StatusCode::UNAUTHORIZED, Json(json!({ "error": "invalid_token" }))).into_response();
+    }
+    if shared.oauth && !shared.world().signed_in.accepts(token.as_deref()) {
+        return oauth::unauthorized(&headers);
     }
     let is_known = session.as_ref().is_some_and(|id| shared.world().sessions.contains_key(id));
     let no_session = || refused(StatusCode::BAD_REQUEST, "Bad Request: No valid session ID provided", false);
@@ -77,7 +145,7 @@ async fn handle(State(shared): State<Arc<Shared>>, method: Method, headers: Head
             match session {
                 None => refused(StatusCode::BAD_REQUEST, "Bad Request: Server not initialized", true),
                 Some(_) if !is_known => no_session(),
-                Some(session) => post(shared, session, body).await,
+                Some(session) => respond(shared, session, body).await,
             }
         }
         _ => StatusCode::METHOD_NOT_ALLOWED.into_response(),
@@ -144,7 +212,7 @@ fn initialize(shared: &Shared, body: &Value) -> Response {
     one(shared, &id, json!({ "result": result, "jsonrpc": "2.0", "id": body["id"] }))
 }
 
-async fn post(shared: Arc<Shared>, session: String, body: Value) -> Response {
+async fn respond(shared: Arc<Shared>, session: String, body: Value) -> Response {
     let Some(method) = body["method"].as_str() else {
         answered(&shared, &body);
         return StatusCode::ACCEPTED.into_response();

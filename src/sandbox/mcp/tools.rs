@@ -1,4 +1,5 @@
-//! The tools of the stand-in: those of the reference server, and four that store notes.
+//! The tools of the stand-in: those of the reference server, two of a server written with the Python SDK, and four that
+//! store notes.
 
 use serde_json::{Map, Value, json};
 
@@ -6,6 +7,12 @@ use super::World;
 
 /// The tools of the reference server, as it lists them.
 const REFERENCE: &str = include_str!("tools.json");
+
+/// The tools of a server written with the Python SDK, as it lists them.
+const VISITS: &str = include_str!("visits.json");
+
+/// The picture of the reference server, in Base64.
+const PICTURE: &str = include_str!("picture.base64");
 
 /// The schema of the answer that the reference server requests from the user.
 const QUESTION: &str = include_str!("question.json");
@@ -25,6 +32,7 @@ pub(super) enum Work {
 /// Returns all tools.
 pub(super) fn all() -> Vec<Value> {
     let mut tools: Vec<Value> = serde_json::from_str(REFERENCE).expect("the list is JSON");
+    tools.extend(serde_json::from_str::<Vec<Value>>(VISITS).expect("the list is JSON"));
     let note = |name: &str, title: &str, description: &str, properties: Value, required: Value, hints: [bool; 3]| {
         let [reads, destroys, idempotent] = hints;
         json!({
@@ -135,6 +143,53 @@ pub(super) fn call(world: &mut World, name: &str, arguments: &Map<String, Value>
             };
             let mut result = text(&weather.to_string());
             result["structuredContent"] = weather;
+            result
+        }
+        "get-tiny-image" => json!({ "content": [
+            { "type": "text", "text": "Here's the image you requested:" },
+            { "type": "image", "data": PICTURE.trim(), "mimeType": "image/png" },
+            { "type": "text", "text": "The image above is the MCP logo." },
+        ] }),
+        "get-resource-links" => {
+            let count = arguments.get("count").and_then(Value::as_u64).unwrap_or(3);
+            let link = |id: u64| {
+                let (title, kind) = if id % 2 == 1 { ("Blob", "blob") } else { ("Text", "text") };
+                json!({
+                    "name": format!("{title} Resource {id}"),
+                    "uri": format!("demo://resource/dynamic/{kind}/{id}"),
+                    "description": format!("Resource {id}: plaintext resource"),
+                    "mimeType": "text/plain",
+                    "type": "resource_link",
+                })
+            };
+            let mut result = text(&format!("Here are {count} resource links to resources available in this server:"));
+            result["content"].as_array_mut().expect("it is a list").extend((1..=count).map(link));
+            result
+        }
+        "get-resource-reference" => {
+            let id = arguments.get("resourceId").and_then(Value::as_u64).unwrap_or(1);
+            let uri = format!("demo://resource/dynamic/text/{id}");
+            let said = format!("Resource {id}: This is a plaintext resource created at 3:08:17 PM");
+            json!({ "content": [
+                { "type": "text", "text": format!("Returning resource reference for Resource {id}:") },
+                { "type": "resource", "resource": { "uri": uri, "mimeType": "text/plain", "text": said } },
+                { "type": "text", "text": format!("You can access this resource using the URI: {uri}") },
+            ] })
+        }
+        "search" => {
+            let found = json!({ "result": [format!("visit of {}", word("query"))] });
+            let mut result = text(found["result"][0].as_str().unwrap_or_default());
+            result["structuredContent"] = found;
+            result
+        }
+        "plan_visit" => {
+            let mut planned = json!({
+                "kind": "short", "notes": null, "options": null, "scale": 1, "extra": null,
+            });
+            let all = planned.as_object_mut().expect("it is an object");
+            all.extend(arguments.clone());
+            let mut result = text(&serde_json::to_string_pretty(&planned).unwrap_or_default());
+            result["structuredContent"] = planned;
             result
         }
         "trigger-long-running-operation" => {

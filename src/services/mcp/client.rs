@@ -3,46 +3,97 @@
 use std::{
     collections::HashMap,
     fmt,
+    path::PathBuf,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
 use countersign_core::{clock::Clock, http_log, permit::Permit};
+use hyper::header::{HeaderName, HeaderValue};
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, ListResourcesRequest, ListToolsRequest,
-    PaginatedRequestParams, ReadResourceRequest, ReadResourceRequestParams, ResourceContents, ServerResult,
+    CallToolRequest, CallToolRequestParams, ClientRequest, ElicitResult, ElicitationAction, InputRequest,
+    InputResponses, ListResourcesRequest, ListToolsRequest, PaginatedRequestParams, ReadResourceRequest,
+    ReadResourceRequestParams, ResourceContents, ServerResult,
 };
-use secrecy::SecretString;
-use serde_json::{Map, Value};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::{Map, Value, json};
 use tokio::{sync::Mutex, time::Instant};
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use url::Url;
 
 use crate::{
-    error::Error,
+    error::{Error, unreadable},
     handler::{Asks, Listeners, Watch},
     session::{Session, Wait},
+    sign_in::{OAuth, SignIn},
     tool::{Answer, ServerInfo, ToolDefinition},
 };
 
 /// The maximum number of pages that are read of a list.
 const MAX_PAGES: usize = 50;
 
+/// The maximum number of times that a server may answer one call with questions.
+const MAX_ROUNDS: usize = 10;
+
 /// The time for which the list of tools is reused.
 const MAX_TOOLS_AGE: Duration = Duration::from_secs(60);
 
 /// The transport to a server.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Way {
-    /// Streamable HTTP.
-    Http(Url),
+    /// HTTP: the streamable one, or the older one with a stream of events.
+    Http(Remote),
     /// The pipes of a process that the client starts.
-    Process {
-        /// The program.
-        command: String,
-        /// The arguments of the program.
-        arguments: Vec<String>,
-    },
+    Process(Program),
+}
+
+/// A server that is reached over HTTP.
+#[derive(Clone, Debug)]
+pub struct Remote {
+    /// The address.
+    pub url: Url,
+    /// The headers that every request gets, for which there is nothing in [`wrong_header`].
+    pub headers: Vec<(String, SecretString)>,
+    /// The sign-in of an operator, in place of a token.
+    pub oauth: Option<OAuth>,
+}
+
+/// Returns what is wrong with a header that every request is to get.
+pub fn wrong_header(name: &str, value: &SecretString) -> Option<&'static str> {
+    const OWN: [&str; 8] = [
+        "accept",
+        "connection",
+        "content-length",
+        "content-type",
+        "host",
+        "mcp-protocol-version",
+        "mcp-session-id",
+        "transfer-encoding",
+    ];
+    let Ok(name) = HeaderName::try_from(name) else { return Some("it isn't the name of an HTTP header") };
+    if OWN.contains(&name.as_str()) {
+        return Some("the protocol sets this header itself");
+    }
+    HeaderValue::from_str(value.expose_secret()).is_err().then_some("its value can't be sent in a header")
+}
+
+impl From<Url> for Remote {
+    fn from(url: Url) -> Self {
+        Self { url, headers: Vec::new(), oauth: None }
+    }
+}
+
+/// A program that the client starts.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    /// The program.
+    pub command: String,
+    /// The arguments of the program.
+    pub arguments: Vec<String>,
+    /// The environment variables that it gets beside the usual ones.
+    pub variables: Vec<(String, SecretString)>,
+    /// The folder in which it is started.
+    pub folder: Option<PathBuf>,
 }
 
 /// The settings of a client.
@@ -80,6 +131,9 @@ pub struct McpClient {
     session: Mutex<Option<Arc<Session>>>,
     /// The tools as last read, and the time of that read.
     tools: Mutex<Option<(Instant, Arc<Vec<ToolDefinition>>)>>,
+    /// The processes of earlier sessions that are being ended.
+    endings: TaskTracker,
+    sign_in: Option<Arc<SignIn>>,
 }
 
 impl fmt::Debug for McpClient {
@@ -91,7 +145,28 @@ impl fmt::Debug for McpClient {
 impl McpClient {
     /// Creates a client, without connecting yet.
     pub fn new(settings: Settings, clock: Arc<dyn Clock>) -> Self {
-        Self { settings, clock, session: Mutex::default(), tools: Mutex::default() }
+        let sign_in = match &settings.way {
+            Way::Http(Remote { url, oauth: Some(oauth), .. }) => {
+                Some(Arc::new(SignIn::new(url.clone(), oauth.clone(), settings.timeout)))
+            }
+            Way::Http(_) | Way::Process(_) => None,
+        };
+        let (session, tools, endings) = (Mutex::default(), Mutex::default(), TaskTracker::new());
+        Self { settings, clock, session, tools, endings, sign_in }
+    }
+
+    /// Returns the sign-in of an operator, if the server wants one.
+    pub fn sign_in(&self) -> Option<&SignIn> {
+        self.sign_in.as_deref()
+    }
+
+    /// Closes the session, and waits until the processes that were started have ended. A later call connects again.
+    pub async fn close(&self) {
+        if let Some(session) = self.session.lock().await.take() {
+            session.close();
+        }
+        self.endings.close();
+        self.endings.wait().await;
     }
 
     /// Returns the server's description of itself.
@@ -186,25 +261,47 @@ impl McpClient {
     /// [`Error`], which says whether the call can have arrived. An answer that reports a failure of the tool is not an
     /// error.
     pub async fn call(&self, tool: &str, arguments: &Map<String, Value>, call: Call) -> Result<Answer, Error> {
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments.clone());
-        let request = || ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
-        let changes = call.permit.is_some();
-        let wait = Wait { timeout: self.settings.timeout, longest: call.longest, stop: call.stop };
+        let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments.clone());
+        let wait = Wait { timeout: self.settings.timeout, longest: call.longest, stop: call.stop.clone() };
         let listeners = || Listeners::new(call.asks.clone(), call.watch.clone());
-        let mut sent = self.send(request(), call.permit, listeners(), &wait).await;
-        if !changes && matches!(sent, Err(Error::SessionLost | Error::NotSent { .. })) {
-            sent = self.send(request(), None, listeners(), &wait).await;
+        let request =
+            |params: &CallToolRequestParams| ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
+        let mut sent = self.send(request(&params), call.permit.clone(), listeners(), &wait).await;
+        if call.permit.is_none() && matches!(sent, Err(Error::SessionLost | Error::NotSent { .. })) {
+            sent = self.send(request(&params), None, listeners(), &wait).await;
+        }
+        // A server of the newest version answers with its questions, and is called again with the answers to them.
+        for _ in 0..MAX_ROUNDS {
+            let Ok(ServerResult::InputRequiredResult(required)) = sent else { break };
+            let mut given = InputResponses::new();
+            for (name, asked) in required.input_requests.into_iter().flatten() {
+                let answer = match asked {
+                    InputRequest::Elicitation(asked) => json!(listeners().ask(asked.params).await),
+                    _ => json!(ElicitResult::new(ElicitationAction::Cancel)),
+                };
+                given.insert(name, answer);
+            }
+            params.input_responses = Some(given);
+            params.request_state = required.request_state;
+            sent = self.send(request(&params), None, listeners(), &wait).await;
+            if let Err(error) = sent {
+                // It has begun with the call before, so an error says nothing about its effect.
+                sent = Err(Error::NoAnswer { reason: error.to_string() });
+            }
         }
         let status = match &sent {
             Ok(_) => Some(200),
             Err(Error::Auth { status }) => Some(*status),
-            Err(Error::NotSent { .. } | Error::RunOut) => return Err(sent.err().unwrap_or_else(unreadable)),
+            Err(Error::NotSent { .. } | Error::RunOut | Error::NotSignedIn { .. }) => {
+                return Err(sent.err().unwrap_or_else(unreadable));
+            }
             Err(Error::Refused { .. } | Error::SessionLost) => Some(400),
-            Err(Error::NoAnswer { .. }) => None,
+            Err(Error::NoAnswer { .. } | Error::TooLong { .. }) => None,
         };
         http_log::note("tools/call", tool, status);
         match sent? {
             ServerResult::CallToolResult(result) => Ok(result.into()),
+            ServerResult::EmptyResult(_) => Ok(Answer::default()),
             _ => Err(unreadable()),
         }
     }
@@ -246,12 +343,9 @@ impl McpClient {
         if let Some(session) = current.as_ref().filter(|session| !session.is_over()) {
             return Ok(session.clone());
         }
-        let session = Arc::new(Session::begin(&self.settings, self.clock.clone()).await?);
+        let session =
+            Arc::new(Session::begin(&self.settings, self.clock.clone(), self.sign_in.clone(), &self.endings).await?);
         *current = Some(session.clone());
         Ok(session)
     }
-}
-
-fn unreadable() -> Error {
-    Error::NoAnswer { reason: "its answer can't be read".to_owned() }
 }

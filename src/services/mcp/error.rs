@@ -1,6 +1,7 @@
 //! The errors of a call, distinguished by whether the call can have had an effect.
 
 use countersign_services::http::Lost;
+use countersign_wire::capped::size;
 use rmcp::{
     model::ErrorCode,
     service::{ClientInitializeError, ServiceError},
@@ -24,6 +25,12 @@ pub enum Error {
     /// The server does not know the session any more, and so did nothing.
     #[error("the server has forgotten the session")]
     SessionLost,
+    /// Nobody is signed in to the server, or the sign-in is over.
+    #[error("{reason}")]
+    NotSignedIn {
+        /// The reason, for an operator.
+        reason: String,
+    },
     /// The server does not accept the token.
     #[error("the server does not accept the token (HTTP {status})")]
     Auth {
@@ -36,6 +43,12 @@ pub enum Error {
         /// The reason, in the server's words.
         reason: String,
     },
+    /// The call was sent, and the answer is too long to be read.
+    #[error("its answer is longer than the limit of {}", size(*.most))]
+    TooLong {
+        /// The limit, in bytes.
+        most: usize,
+    },
     /// The call was sent, and there is no answer, or none that can be read.
     #[error("{reason}")]
     NoAnswer {
@@ -47,12 +60,12 @@ pub enum Error {
 impl Error {
     /// Returns true if the call certainly had no effect.
     pub fn had_no_effect(&self) -> bool {
-        !matches!(self, Self::NoAnswer { .. })
+        !matches!(self, Self::NoAnswer { .. } | Self::TooLong { .. })
     }
 
     /// Returns true if the session must not be used any more.
     pub(crate) fn ends_session(&self) -> bool {
-        matches!(self, Self::SessionLost | Self::NotSent { .. } | Self::NoAnswer { .. } | Self::Auth { .. })
+        !matches!(self, Self::RunOut | Self::Refused { .. })
     }
 
     fn no_answer(reason: impl Into<String>) -> Self {
@@ -68,6 +81,11 @@ impl Error {
                 Lost::NoAnswer { reason, .. } => Self::no_answer(reason.as_str()),
                 Lost::TooLong { reason } => Self::no_answer(reason.as_str()),
             },
+            StreamableHttpError::Client(HttpError::TooLong { most }) => Self::TooLong { most: *most },
+            StreamableHttpError::Client(HttpError::NotSignedIn(reason)) => Self::NotSignedIn { reason: reason.clone() },
+            StreamableHttpError::Client(error @ HttpError::Redirects { .. }) => {
+                Self::NotSent { reason: error.to_string() }
+            }
             StreamableHttpError::Client(HttpError::Status { status: status @ (401 | 403), .. }) => {
                 Self::Auth { status: *status }
             }
@@ -80,15 +98,34 @@ impl Error {
     }
 
     fn in_chain(error: &(dyn std::error::Error + 'static)) -> Option<Self> {
-        let mut next = Some(error);
-        while let Some(error) = next {
-            if let Some(http) = error.downcast_ref::<StreamableHttpError<HttpError>>() {
-                return Some(Self::of_http(http));
-            }
-            next = error.source();
-        }
-        None
+        http_error(error).map(Self::of_http)
     }
+}
+
+/// Returns the error of the HTTP transport that another one was caused by.
+fn http_error<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a StreamableHttpError<HttpError>> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(http) = error.downcast_ref() {
+            return Some(http);
+        }
+        next = error.source();
+    }
+    None
+}
+
+/// Returns the HTTP status with which a server refused a connection.
+pub(crate) fn status_of(error: &ClientInitializeError) -> Option<u16> {
+    let ClientInitializeError::TransportError { error, .. } = error else { return None };
+    match http_error(&*error.error)? {
+        StreamableHttpError::Client(HttpError::Status { status, .. }) => Some(*status),
+        _ => None,
+    }
+}
+
+/// Returns the error for an answer that cannot be read.
+pub(crate) fn unreadable() -> Error {
+    Error::NoAnswer { reason: "its answer can't be read".to_owned() }
 }
 
 /// Returns true for codes which mean that a request was not executed: it could not be parsed, its parameters are wrong,
@@ -107,7 +144,7 @@ impl From<ServiceError> for Error {
             }
             ServiceError::Timeout { .. } => Self::no_answer("no answer in time"),
             ServiceError::TransportClosed => Self::no_answer("the connection was lost"),
-            _ => Self::no_answer("its answer can't be read"),
+            _ => unreadable(),
         }
     }
 }
@@ -118,10 +155,15 @@ impl From<ClientInitializeError> for Error {
         let known = match &error {
             ClientInitializeError::TransportError { error, .. } => Self::in_chain(&*error.error),
             ClientInitializeError::JsonRpcError(said) => Some(Self::Refused { reason: said.message.to_string() }),
+            ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
+                let versions: Vec<_> = server_supported.iter().map(ToString::to_string).collect();
+                let reason = format!("it speaks only the protocol versions {}", versions.join(", "));
+                Some(Self::NotSent { reason })
+            }
             _ => None,
         };
         match known {
-            Some(Self::NoAnswer { reason }) => Self::NotSent { reason },
+            Some(error @ (Self::NoAnswer { .. } | Self::TooLong { .. })) => Self::NotSent { reason: error.to_string() },
             Some(known) => known,
             None => Self::NotSent { reason: "the server's handshake did not follow the protocol".to_owned() },
         }

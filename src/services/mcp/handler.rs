@@ -20,7 +20,7 @@ use rmcp::{
     service::{InboundStreamOrigin, NotificationContext, RequestContext, RoleClient},
 };
 use serde_json::{Value, json};
-use tokio::time::Instant;
+use tokio::{sync::Notify, time::Instant};
 
 /// A question that a server asks during a call.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,6 +85,25 @@ impl Listeners {
         }
     }
 
+    /// Asks a question of the server. Without anybody who answers, it is cancelled.
+    pub(crate) async fn ask(&self, request: ElicitRequestParams) -> ElicitResult {
+        // A question that must be answered at a URL is declined: people are never sent to an address that a server chose.
+        let ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } = request else {
+            return ElicitResult::new(ElicitationAction::Decline);
+        };
+        let Some(asks) = &self.asks else { return ElicitResult::new(ElicitationAction::Cancel) };
+        let schema = serde_json::to_value(&requested_schema).unwrap_or_else(|_| json!({ "type": "object" }));
+        self.questions.fetch_add(1, Ordering::SeqCst);
+        let answered = asks.ask(Question { message, schema }).await;
+        self.record_activity();
+        self.questions.fetch_sub(1, Ordering::SeqCst);
+        match answered {
+            Answered::Accepted(content) => ElicitResult::new(ElicitationAction::Accept).with_content(content),
+            Answered::Declined => ElicitResult::new(ElicitationAction::Decline),
+            Answered::Cancelled => ElicitResult::new(ElicitationAction::Cancel),
+        }
+    }
+
     fn record_activity(&self) {
         *self.last_activity.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
@@ -128,12 +147,41 @@ impl Calls {
     }
 }
 
+/// The answers that are longer than the limit, by the ids of their requests; `None` if the id is not known.
+#[derive(Debug, Default)]
+pub(crate) struct TooLong {
+    all: Mutex<Vec<Option<RequestId>>>,
+    reported: Notify,
+}
+
+impl TooLong {
+    /// Reports that the answer to a request is too long; without an id, it may be the answer to any.
+    pub(crate) fn report(&self, id: Option<RequestId>) {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+        self.reported.notify_waiters();
+    }
+
+    /// Waits until the answer to this request is reported as too long.
+    pub(crate) async fn reported(&self, id: &RequestId) {
+        loop {
+            let next = self.reported.notified();
+            let is_reported = |known: &Option<RequestId>| known.as_ref().is_none_or(|known| known == id);
+            if self.all.lock().unwrap_or_else(PoisonError::into_inner).iter().any(is_reported) {
+                return;
+            }
+            next.await;
+        }
+    }
+}
+
 /// The client side of a session.
 #[derive(Clone, Default)]
 pub(crate) struct Handler {
     pub(crate) calls: Arc<Calls>,
     /// True if the server has reported that its tools changed.
     pub(crate) changed: Arc<AtomicBool>,
+    /// The answers that were not read, since they are too long.
+    pub(crate) too_long: Arc<TooLong>,
     /// Held while a call is sent and registered, so that messages about it are not handled before it is registered.
     pub(crate) entering: Arc<tokio::sync::Mutex<()>>,
 }
@@ -158,24 +206,11 @@ impl ClientHandler for Handler {
         request: ElicitRequestParams,
         context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        // A question that must be answered at a URL is declined: people are never sent to an address that a server chose.
-        let ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } = request else {
-            return Ok(ElicitResult::new(ElicitationAction::Decline));
-        };
         drop(self.entering.lock().await);
         let listeners = self.calls.listeners(context.extensions.get::<InboundStreamOrigin>());
-        let Some((asks, listeners)) = listeners.and_then(|listeners| Some((listeners.asks.clone()?, listeners))) else {
-            return Ok(ElicitResult::new(ElicitationAction::Cancel));
-        };
-        let schema = serde_json::to_value(&requested_schema).unwrap_or_else(|_| json!({ "type": "object" }));
-        listeners.questions.fetch_add(1, Ordering::SeqCst);
-        let answered = asks.ask(Question { message, schema }).await;
-        listeners.record_activity();
-        listeners.questions.fetch_sub(1, Ordering::SeqCst);
-        Ok(match answered {
-            Answered::Accepted(content) => ElicitResult::new(ElicitationAction::Accept).with_content(content),
-            Answered::Declined => ElicitResult::new(ElicitationAction::Decline),
-            Answered::Cancelled => ElicitResult::new(ElicitationAction::Cancel),
+        Ok(match listeners {
+            Some(listeners) => listeners.ask(request).await,
+            None => ElicitResult::new(ElicitationAction::Cancel),
         })
     }
 

@@ -1,7 +1,7 @@
 //! A client for servers that speak the Model Context Protocol, based on the library `rmcp`.
 //!
-//! [`McpClient`] connects to one server, over streamable HTTP or over the pipes of a process that it starts. It
-//! connects lazily, and reconnects after the connection is lost. A read is repeated once if the session was lost; a
+//! [`McpClient`] connects to one server, over HTTP (the streamable one, or the older one with a stream of events) or over
+//! the pipes of a process that it starts and ends. It connects lazily, and reconnects after the connection is lost. A read is repeated once if the session was lost; a
 //! change is sent only once, over HTTP under a [`Permit`](countersign_core::permit::Permit), and [`Error`] says whether
 //! it can have arrived. The duration of every call and the size of every answer are limited.
 //!
@@ -12,14 +12,18 @@
 
 mod client;
 mod error;
+mod event_stream;
 mod handler;
 mod http;
+mod process;
 mod session;
+mod sign_in;
 mod tool;
 
 pub use self::{
-    client::{Call, McpClient, Settings, Way},
+    client::{Call, McpClient, Program, Remote, Settings, Way, wrong_header},
     error::Error,
     handler::{Answered, Asks, Progress, Question, Watch},
-    tool::{Answer, ServerInfo, ToolDefinition},
+    sign_in::{OAuth, SignIn},
+    tool::{Answer, Picture, ServerInfo, ToolDefinition},
 };

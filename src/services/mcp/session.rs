@@ -1,95 +1,183 @@
 //! A session with a server, which is used until it is lost.
 
-use std::{process::Stdio, sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use countersign_core::{clock::Clock, permit::Permit};
 use countersign_services::{changes::Changes, http};
 use rmcp::{
+    ClientLifecycleMode, ClientServiceExt as _,
     model::{
-        CancelledNotification, CancelledNotificationParam, ClientRequest, GetExtensions as _, RequestId, ServerResult,
+        CancelledNotification, CancelledNotificationParam, ClientRequest, ErrorCode, GetExtensions as _,
+        ProtocolVersion, RequestId, ServerResult,
     },
-    service::{PeerRequestOptions, RoleClient, RunningService, ServiceExt as _},
+    service::{ClientInitializeError, PeerRequestOptions, RoleClient, RunningService},
     transport::{
         async_rw::AsyncRwTransport,
         streamable_http_client::{StreamableHttpClientTransport, StreamableHttpClientTransportConfig},
     },
 };
-use secrecy::ExposeSecret as _;
-use tokio::{
-    process::{Child, Command},
-    time::Instant,
-};
-use tokio_util::sync::CancellationToken;
-use url::Url;
+use tokio::time::Instant;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    client::{Settings, Way},
-    error::Error,
+    client::{Program, Remote, Settings, Way},
+    error::{self, Error},
+    event_stream::EventStream,
     handler::{Handler, Listeners},
     http::Http,
+    process::{LimitedLines, Process},
+    sign_in::SignIn,
     tool::ServerInfo,
 };
 
-/// A session with a server. Dropping it closes the connection and kills the process that was started for it.
+/// A session with a server. Dropping it closes the connection and ends the process that was started for it.
 #[derive(Debug)]
 pub(crate) struct Session {
     running: RunningService<RoleClient, Handler>,
     pub(crate) handler: Handler,
-    /// The process at the other end of the pipes, which is killed when the session is dropped.
-    _child: Option<Child>,
+    /// The process at the other end of the pipes.
+    process: Mutex<Option<Process>>,
+    /// The processes that are being ended.
+    endings: TaskTracker,
+    /// The maximum size of an answer, in bytes.
+    longest: usize,
 }
 
-/// The environment variables that a server's process inherits. The others may contain secrets.
-const INHERITED: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
+/// The handshakes of the protocol, from the one that nearly every server speaks to that of the newest version alone.
+fn handshakes() -> [ClientLifecycleMode; 2] {
+    let newest = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
+    [ClientLifecycleMode::Initialize, newest]
+}
 
 impl Session {
     /// Connects, and negotiates the version of the protocol.
-    pub(crate) async fn begin(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Self, Error> {
-        let begun = async {
-            match &settings.way {
-                Way::Http(url) => Self::over_http(settings, url, clock).await,
-                Way::Process { command, arguments } => Self::over_pipes(settings, command, arguments).await,
+    pub(crate) async fn begin(
+        settings: &Settings,
+        clock: Arc<dyn Clock>,
+        sign_in: Option<Arc<SignIn>>,
+        endings: &TaskTracker,
+    ) -> Result<Self, Error> {
+        match &settings.way {
+            Way::Http(remote) => {
+                let begun = Self::over_http(settings, remote, clock, sign_in, endings);
+                let late = || Error::NotSent { reason: "no connection in time".to_owned() };
+                tokio::time::timeout(settings.timeout, begun).await.unwrap_or_else(|_| Err(late()))
             }
-        };
-        let late = || Error::NotSent { reason: "no connection in time".to_owned() };
-        tokio::time::timeout(settings.timeout, begun).await.unwrap_or_else(|_| Err(late()))
+            Way::Process(program) => {
+                let [usual, newest] = handshakes();
+                match Self::over_pipes(settings, program, usual, endings).await {
+                    Err(Begun::OtherVersion) => Self::over_pipes(settings, program, newest, endings).await,
+                    begun => begun,
+                }
+                .map_err(Begun::into_error)
+            }
+        }
     }
 
-    async fn over_http(settings: &Settings, url: &Url, clock: Arc<dyn Clock>) -> Result<Self, Error> {
+    /// Connects over streamable HTTP. A server that refuses its handshakes is tried over the older transport with a
+    /// stream of events, as the protocol recommends.
+    async fn over_http(
+        settings: &Settings,
+        remote: &Remote,
+        clock: Arc<dyn Clock>,
+        sign_in: Option<Arc<SignIn>>,
+        endings: &TaskTracker,
+    ) -> Result<Self, Error> {
         let no_client = |error: &dyn std::error::Error| Error::NotSent { reason: error.to_string() };
+        let url = &remote.url;
         let changes = Changes::to(url, settings.timeout, settings.longest).map_err(|error| no_client(&error))?;
         let requests = http::client(url, settings.timeout).map_err(|error| no_client(&error))?;
-        let (timeout, longest) = (settings.timeout, settings.longest);
-        let client = Http { changes: Arc::new(changes), requests, clock, timeout, longest };
-        // A lost session is not renewed by the library, which would send the call a second time.
-        let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str()).reinit_on_expired_session(false);
-        config.auth_header = settings.token.as_ref().map(|token| token.expose_secret().to_owned());
         let handler = Handler::default();
-        let running = handler.clone().serve(StreamableHttpClientTransport::with_client(client, config)).await?;
-        Ok(Self { running, handler, _child: None })
+        let client = Http {
+            changes: Arc::new(changes),
+            requests,
+            clock,
+            timeout: settings.timeout,
+            longest: settings.longest,
+            headers: Arc::new(remote.headers.clone()),
+            token: settings.token.clone(),
+            sign_in,
+            too_long: handler.too_long.clone(),
+        };
+        let mut refused = None;
+        for handshake in handshakes() {
+            // A lost session is not renewed by the library, which would send the call a second time.
+            let config = StreamableHttpClientTransportConfig::with_uri(url.as_str()).reinit_on_expired_session(false);
+            let transport = StreamableHttpClientTransport::with_client(client.clone(), config);
+            match handler.clone().serve_with_lifecycle(transport, handshake).await {
+                Ok(running) => return Ok(Self::new(running, handler, None, settings, endings)),
+                Err(error) if is_refused(&error) => refused = refused.or(Some(error)),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        match EventStream::open(client, url).await {
+            Ok(transport) => {
+                let running = handler.clone().serve_with_lifecycle(transport, ClientLifecycleMode::Initialize).await?;
+                Ok(Self::new(running, handler, None, settings, endings))
+            }
+            Err(_) => Err(refused.map_or_else(error::unreadable, Error::from)),
+        }
     }
 
-    async fn over_pipes(settings: &Settings, command: &str, arguments: &[String]) -> Result<Self, Error> {
-        let mut process = Command::new(command);
-        process.args(arguments).env_clear().kill_on_drop(true);
-        process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        process.envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+    async fn over_pipes(
+        settings: &Settings,
+        program: &Program,
+        handshake: ClientLifecycleMode,
+        endings: &TaskTracker,
+    ) -> Result<Self, Begun> {
+        let failed = |why: String| Begun::Failed(Error::NotSent { reason: why });
+        let mut program = program.clone();
         if let Some(token) = &settings.token {
-            process.env("MCP_TOKEN", token.expose_secret());
+            program.variables.push(("MCP_TOKEN".to_owned(), token.clone()));
         }
-        let failed = |why: String| Error::NotSent { reason: format!("`{command}` cannot be started: {why}") };
-        let mut child = process.spawn().map_err(|error| failed(error.to_string()))?;
-        let pipes = child.stdout.take().zip(child.stdin.take());
-        let (output, input) = pipes.ok_or_else(|| failed("it has no pipes".to_owned()))?;
-        let transport = AsyncRwTransport::new_client(output, input).with_max_line_length(settings.longest);
+        let started = Process::start(&program);
+        let cannot = |error| failed(format!("`{}` cannot be started: {error}", program.command));
+        let (mut process, output, input) = started.map_err(cannot)?;
         let handler = Handler::default();
-        let running = handler.clone().serve(transport).await?;
-        Ok(Self { running, handler, _child: Some(child) })
+        let too_long = handler.too_long.clone();
+        let output = LimitedLines::new(output, settings.longest, move || too_long.report(None));
+        let transport = AsyncRwTransport::new_client(output, input).with_max_line_length(settings.longest);
+        let serving = handler.clone().serve_with_lifecycle(transport, handshake);
+        let reason = match tokio::time::timeout(settings.timeout, serving).await {
+            Ok(Ok(running)) => return Ok(Self::new(running, handler, Some(process), settings, endings)),
+            Ok(Err(error)) if is_of_other_version(&error) => {
+                endings.spawn(process.end());
+                return Err(Begun::OtherVersion);
+            }
+            Ok(Err(ClientInitializeError::JsonRpcError(said))) => format!("it answered with “{}”", said.message),
+            Ok(Err(_)) | Err(_) => process.why_silent().await,
+        };
+        endings.spawn(process.end());
+        Err(failed(reason))
+    }
+
+    fn new(
+        running: RunningService<RoleClient, Handler>,
+        handler: Handler,
+        process: Option<Process>,
+        settings: &Settings,
+        endings: &TaskTracker,
+    ) -> Self {
+        let (process, endings, longest) = (Mutex::new(process), endings.clone(), settings.longest);
+        Self { running, handler, process, endings, longest }
     }
 
     /// Returns true if nothing more can be sent.
     pub(crate) fn is_over(&self) -> bool {
         self.running.peer().is_transport_closed()
+    }
+
+    /// Closes the connection and begins to end the process.
+    pub(crate) fn close(&self) {
+        self.running.cancellation_token().cancel();
+        let process = self.process.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // Without a runtime, the process is killed when it is dropped.
+        if let (Some(process), Ok(runtime)) = (process, tokio::runtime::Handle::try_current()) {
+            self.endings.spawn_on(process.end(), &runtime);
+        }
     }
 
     /// Returns the server's description of itself.
@@ -126,22 +214,76 @@ impl Session {
         };
         let entry = Entry { handler: &self.handler, id: handle.id.clone() };
         let mut answer = std::pin::pin!(handle.await_response());
-        let reason = loop {
+        let error = loop {
             let until = (listeners.last_sign_of_life() + wait.timeout).min(began + wait.longest.max(wait.timeout));
             if until <= Instant::now() {
-                break "no answer in time";
+                break Error::NoAnswer { reason: "no answer in time".to_owned() };
             }
             tokio::select! {
-                answer = &mut answer => return Ok(answer?),
-                () = wait.stop.cancelled() => break "it was stopped",
+                biased;
+                answer = &mut answer => return answer.map_err(|error| self.explained(error.into())),
+                () = self.handler.too_long.reported(&entry.id) => break Error::TooLong { most: self.longest },
+                () = wait.stop.cancelled() => break Error::NoAnswer { reason: "it was stopped".to_owned() },
                 () = tokio::time::sleep_until(until) => {}
             }
         };
-        let params = CancelledNotificationParam::new(Some(entry.id.clone()), Some(reason.to_owned()));
+        let reason = error.to_string();
+        let params = CancelledNotificationParam::new(Some(entry.id.clone()), Some(reason));
         let _ = tokio::time::timeout(CANCEL_TIMEOUT, peer.send_notification(CancelledNotification::new(params).into()))
             .await;
-        Err(Error::NoAnswer { reason: reason.to_owned() })
+        Err(error)
     }
+
+    /// Returns an error as it is; if the connection to a process was lost, its last words are logged.
+    fn explained(&self, error: Error) -> Error {
+        let process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (Some(process), true) = (&*process, self.is_over()) {
+            process.log_last_words();
+        }
+        error
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// The reason why a session over pipes did not begin.
+enum Begun {
+    /// The server wants another version of the protocol.
+    OtherVersion,
+    /// It failed.
+    Failed(Error),
+}
+
+impl Begun {
+    fn into_error(self) -> Error {
+        match self {
+            Self::OtherVersion => {
+                Error::NotSent { reason: "it speaks no version of the protocol known here".to_owned() }
+            }
+            Self::Failed(error) => error,
+        }
+    }
+}
+
+/// Returns true if a server answered a handshake with an error which may mean that it knows another one.
+fn is_of_other_version(error: &ClientInitializeError) -> bool {
+    let codes = [ErrorCode::METHOD_NOT_FOUND, ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, ErrorCode::INVALID_REQUEST];
+    matches!(error, ClientInitializeError::JsonRpcError(said) if codes.contains(&said.code))
+}
+
+/// Returns true if a server refused a handshake over HTTP, but not for want of a sign-in.
+fn is_refused(error: &ClientInitializeError) -> bool {
+    let is_known = is_of_other_version(error)
+        || matches!(
+            error,
+            ClientInitializeError::JsonRpcError(_) | ClientInitializeError::NoCompatibleProtocolVersion { .. }
+        );
+    is_known
+        || error::status_of(error).is_some_and(|status| (400..500).contains(&status) && !matches!(status, 401 | 403))
 }
 
 /// The time limit for notifying a server that a call is cancelled.

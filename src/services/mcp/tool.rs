@@ -1,6 +1,7 @@
 //! The tools, answers and self-description of a server, as plain data.
 
-use rmcp::model::{CallToolResult, ContentBlock, Tool};
+use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
+use rmcp::model::{CallToolResult, ContentBlock, ResourceContents, Tool};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -42,29 +43,84 @@ impl From<&Tool> for ToolDefinition {
 }
 
 /// The answer of a tool.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
-    /// The texts, one on each line. Other content is named in brackets.
+    /// The texts, links and embedded texts, one below the other. Other content is named in brackets.
     pub text: String,
     /// The structured answer, if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
+    /// The pictures, which are also named in the text.
+    pub pictures: Vec<Picture>,
     /// True if the tool reports that it failed.
-    #[serde(default)]
     pub failed: bool,
+}
+
+/// A picture in an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    /// The media type, such as `image/png`, in the server's words.
+    pub media_type: String,
+    /// The file.
+    pub bytes: Vec<u8>,
+}
+
+impl Answer {
+    /// Adds a picture, if it can be read, and returns its name.
+    fn add_picture(&mut self, media_type: &str, data: &str) -> String {
+        match BASE64.decode(data.trim()) {
+            Ok(bytes) if !bytes.is_empty() => {
+                let name = format!("[a picture: {media_type}, {}]", in_kb(bytes.len()));
+                self.pictures.push(Picture { media_type: media_type.to_owned(), bytes });
+                name
+            }
+            _ => format!("[a picture that can't be read: {media_type}]"),
+        }
+    }
+
+    /// Returns an embedded resource as text.
+    fn resource(&mut self, resource: &ResourceContents) -> String {
+        match resource {
+            ResourceContents::TextResourceContents { uri, text, .. } => format!("[{uri}]\n{text}"),
+            ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => match mime_type.as_deref() {
+                Some(picture) if picture.starts_with("image/") => {
+                    format!("[{uri}]\n{}", self.add_picture(picture, blob))
+                }
+                kind => {
+                    format!("[a file: {uri}, {}, {}]", kind.unwrap_or("of unknown type"), in_kb(blob.len() / 4 * 3))
+                }
+            },
+            _ => "[something else]".to_owned(),
+        }
+    }
+}
+
+/// Returns a size in words.
+fn in_kb(bytes: usize) -> String {
+    if bytes < 1024 { format!("{bytes} bytes") } else { format!("{} KB", bytes.div_ceil(1024)) }
 }
 
 impl From<CallToolResult> for Answer {
     fn from(result: CallToolResult) -> Self {
-        let text_of = |content: &ContentBlock| match content {
-            ContentBlock::Text(text) => text.text.clone(),
-            ContentBlock::Image(_) => "[an image]".to_owned(),
-            ContentBlock::Audio(_) => "[a recording]".to_owned(),
-            ContentBlock::Resource(_) | ContentBlock::ResourceLink(_) => "[a resource]".to_owned(),
-            _ => "[something else]".to_owned(),
-        };
-        let texts: Vec<_> = result.content.iter().map(text_of).collect();
-        Self { text: texts.join("\n"), data: result.structured_content, failed: result.is_error == Some(true) }
+        let data = result.structured_content.filter(|data| !data.is_null());
+        let mut answer = Self { data, failed: result.is_error == Some(true), ..Self::default() };
+        let mut texts = Vec::new();
+        for content in &result.content {
+            texts.push(match content {
+                ContentBlock::Text(text) => text.text.clone(),
+                ContentBlock::Image(image) => answer.add_picture(&image.mime_type, &image.data),
+                ContentBlock::Audio(audio) => {
+                    format!("[a recording: {}, {}]", audio.mime_type, in_kb(audio.data.len() / 4 * 3))
+                }
+                ContentBlock::Resource(embedded) => answer.resource(&embedded.resource),
+                ContentBlock::ResourceLink(link) => {
+                    let about = link.description.as_ref().map(|about| format!(" ({about})")).unwrap_or_default();
+                    format!("[a link to {}: {}]{about}", link.title.as_ref().unwrap_or(&link.name), link.uri)
+                }
+                _ => "[something else]".to_owned(),
+            });
+        }
+        answer.text = texts.join("\n");
+        answer
     }
 }
 

@@ -8,11 +8,12 @@ use std::{
 use async_trait::async_trait;
 use countersign::{
     clock::SystemClock,
-    mcp_client::{Answered, Asks, Call, Error, McpClient, Question, Settings, Way},
+    mcp_client::{Answered, Asks, Call, Error, McpClient, Program, Question, Remote, Settings, Way},
     permit::Permit,
     sandbox::mcp::{Fault, Options, SandboxMcp},
 };
 use serde_json::{Map, Value, json};
+use url::Url;
 
 const RECORDINGS: &str = "tests/fixtures/mcp";
 
@@ -29,8 +30,8 @@ fn client_of(server: &SandboxMcp) -> McpClient {
 
 fn client_with(server: &SandboxMcp, token: Option<&str>, timeout: Duration, longest: usize) -> McpClient {
     rustls::crypto::ring::default_provider().install_default().ok();
-    let settings =
-        Settings { way: Way::Http(server.url().parse().unwrap()), token: token.map(Into::into), timeout, longest };
+    let remote = Remote::from(server.url().parse::<Url>().unwrap());
+    let settings = Settings { way: Way::Http(remote), token: token.map(Into::into), timeout, longest };
     McpClient::new(settings, Arc::new(SystemClock))
 }
 
@@ -52,6 +53,9 @@ fn plain(mut message: Value) -> Value {
         let json = content["text"].as_str().map(|text| text.strip_prefix("\nRaw result: ").unwrap_or(text));
         if let Some(said) = json.and_then(|text| serde_json::from_str::<Value>(text).ok()) {
             content["text"] = said;
+        }
+        if let Some((said, _)) = content["resource"]["text"].as_str().and_then(|text| text.split_once(" created at ")) {
+            content["resource"]["text"] = json!(said);
         }
     }
     message
@@ -125,7 +129,7 @@ async fn the_stand_in_answers_as_the_reference_server_did() {
         }
         replayed += 1;
     }
-    assert_eq!(replayed, 18);
+    assert_eq!(replayed, 21);
 }
 
 #[tokio::test]
@@ -323,19 +327,24 @@ done
 
 #[tokio::test]
 async fn a_server_behind_pipes_is_started_without_the_secrets_of_the_bot() {
-    let way = Way::Process { command: "sh".to_owned(), arguments: vec!["-c".to_owned(), SHELL.to_owned()] };
-    let settings = Settings { way, token: Some("t0ken".into()), timeout: Duration::from_secs(5), longest: 1 << 20 };
-    let client = McpClient::new(settings, Arc::new(SystemClock));
+    let client = client_of_program(SHELL, |_| ());
     assert_eq!(client.tools().await.unwrap()[0].name, "env");
     assert_eq!(client.server().await.unwrap().protocol, "2025-06-18");
     let answer = client.call("env", &Map::new(), change()).await.unwrap();
     assert_eq!(answer.text, "t0ken clean");
-    let away = Settings {
-        way: Way::Process { command: "/no/such/server".to_owned(), arguments: vec![] },
-        token: None,
-        timeout: Duration::from_secs(5),
-        longest: 1 << 20,
-    };
-    let error = McpClient::new(away, Arc::new(SystemClock)).tools().await.unwrap_err();
+    client.close().await;
+
+    let away = client_of_program("", |program| program.command = "/no/such/server".to_owned());
+    let error = away.tools().await.unwrap_err();
     assert!(matches!(&error, Error::NotSent { reason } if reason.contains("cannot be started")), "{error:?}");
+}
+
+/// A client of a program in shell.
+fn client_of_program(script: &str, change: impl FnOnce(&mut Program)) -> McpClient {
+    let arguments = vec!["-c".to_owned(), script.to_owned()];
+    let mut program = Program { command: "sh".to_owned(), arguments, ..Program::default() };
+    change(&mut program);
+    let way = Way::Process(program);
+    let settings = Settings { way, token: Some("t0ken".into()), timeout: Duration::from_secs(5), longest: 20_000 };
+    McpClient::new(settings, Arc::new(SystemClock))
 }

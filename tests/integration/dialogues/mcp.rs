@@ -48,7 +48,7 @@ impl Notes {
 
     /// Lets an operator accept the tools as they are now.
     pub(super) async fn accepts(&self, settings: &Server) -> Vec<String> {
-        let (_, lines) = self.capability(settings).accept(true).await.unwrap();
+        let (_, lines) = self.capability(settings).accept(true, &|_| ()).await.unwrap();
         lines.unwrap()
     }
 

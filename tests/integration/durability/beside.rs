@@ -61,7 +61,7 @@ impl Running {
                     ..Server::default()
                 };
                 let capability = McpServer::new("notes", &settings, Arc::new(SystemClock)).unwrap();
-                capability.accept(true).await.unwrap().1.unwrap();
+                capability.accept(true, &|_| ()).await.unwrap().1.unwrap();
                 Self::Notes(server)
             }
             Beside::Mail(writer) => Self::Mail(Box::new(MailServers::start(writer).await)),
