@@ -166,12 +166,15 @@ pub fn left_out(said: &str, proposal: &str) -> Vec<String> {
     pieces(said, &words, &missing)
 }
 
-/// Returns the first piece of a message that a question about what it mentions must not ignore: a number, or a form of
-/// data.
+/// Returns the first piece of a message that a question about what it mentions must not ignore: a number, a form of data,
+/// or an exception.
 pub(super) fn left_out_of_question(said: &str, holds: &str) -> Option<String> {
     let is_marked = |piece: &String| {
         let is_format = |word: &str| FORMATS.contains(&word.to_lowercase().as_str());
-        piece.contains(|c: char| c.is_ascii_digit()) || piece.split(' ').any(is_format)
+        let excepts = |word: &str| ["only", "except", "excluding", "without", "besides"].contains(&word);
+        piece.contains(|c: char| c.is_ascii_digit())
+            || piece.split(' ').any(is_format)
+            || piece.split(' ').next().is_some_and(excepts)
     };
     left_out(said, holds).into_iter().find(is_marked)
 }

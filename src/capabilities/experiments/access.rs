@@ -11,7 +11,6 @@ use super::{
     described,
     lookup::{self, LookupResult},
     replies::refusals,
-    rules,
 };
 use crate::upgrade::{
     client::UpgradeClient,
@@ -31,17 +30,20 @@ pub async fn which_experiment(client: &UpgradeClient) -> MissingParameter {
     MissingParameter { name: "experiment".to_owned(), question: "Which experiment?".to_owned(), options }
 }
 
-/// Returns the question that asks for an experiment that may move to this status; only those are options.
+/// Returns the question that asks for an experiment whose status fits; only those are options.
 ///
 /// # Errors
 ///
-/// A refusal if there is none.
-pub async fn which_may_become(client: &UpgradeClient, to: Status) -> Result<MissingParameter, PrepareError> {
+/// A refusal with the reply `none` if there is none.
+pub async fn which_experiment_in(
+    client: &UpgradeClient,
+    fits: impl Fn(Status) -> bool,
+    none: impl FnOnce() -> Reply,
+) -> Result<MissingParameter, PrepareError> {
     let Ok(overview) = client.overview().await else { return Ok(which_experiment(client).await) };
-    let fitting =
-        overview.read().expect("nothing panics while it is held").names_in(|state| rules::may_become(state, to));
+    let fitting = overview.read().expect("nothing panics while it is held").names_in(fits);
     match fitting.is_empty() {
-        true => Err(refused(ErrorKind::NotFound, refusals::none_may_become(to))),
+        true => Err(refused(ErrorKind::NotFound, none())),
         false => Ok(MissingParameter {
             options: fitting.into_iter().take(MAX_OFFERED).collect(),
             ..which_experiment(client).await

@@ -262,7 +262,10 @@ impl UpdateStatus {
         }
         let Some(name) = non_blank(asked.experiment.as_ref()) else {
             let mut all = vec![match to {
-                Some(to) => access::which_may_become(&self.0, to).await?,
+                Some(to) => {
+                    let fits = |from| rules::may_become(from, to);
+                    access::which_experiment_in(&self.0, fits, || refusals::none_may_become(to)).await?
+                }
                 None => access::which_experiment(&self.0).await,
             }];
             if to.is_none() {

@@ -17,6 +17,7 @@ use super::{
     situation::{Draft, Situation},
     slots,
     user_request::{Interpretation, UserRequest},
+    values::is_arrow,
     words::{Word, after, as_typed, lower, sentence, skip, text, without_last},
 };
 
@@ -182,6 +183,9 @@ pub(super) fn create(words: &[Word], situation: &Situation) -> Option<Interpreta
     {
         beyond = front[place..].to_vec();
         name = text(&front[..place]);
+    } else if let (kept, left @ [_, ..]) = free_text::name(&front) {
+        beyond = [left, beyond.as_slice()].concat();
+        name = text(kept);
     }
     if !name.is_empty() {
         params.entry("name").or_insert_with(|| name.into());
@@ -266,11 +270,6 @@ fn renaming(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     }
 }
 
-/// Returns true for an arrow, which stands for “to”: `weights -> 80/20`.
-fn is_arrow(word: &Word) -> bool {
-    !word.quoted && ["->", "-->", "=>", "→", "⇒"].contains(&word.text.as_str())
-}
-
 /// Parses `set the weights of X to 70/30`, `change X's description to …` and `X weights -> 70/30`.
 fn set(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     let rest = after(words, "set|change|update|edit|modify|put|switch|make|adjust|move")
@@ -324,8 +323,12 @@ fn values(params: &mut Map<String, Value>, key: &str, words: &[Word]) -> Vec<Wor
         });
         let end = following.map_or(words.len(), |(i, ..)| i);
         let value = &words[..end];
-        let is_name = key == "new_name" && !value.is_empty();
-        params.insert(key.to_owned(), field(key, if is_name { free_text::name(value).0 } else { value }));
+        let (kept, left) = match (key, value.first()) {
+            ("new_name", Some(_)) => free_text::name(value),
+            ("description", Some(first)) if !first.quoted => value.split_at(free_text::description(value)),
+            _ => (value, &[][..]),
+        };
+        params.insert(key.to_owned(), field(key, kept));
         let share =
             |word: &Word| word.among(", and to percent") || word.text.trim_end_matches('%').parse::<f64>().is_ok();
         over.extend_from_slice(match key {
@@ -335,8 +338,7 @@ fn values(params: &mut Map<String, Value>, key: &str, words: &[Word]) -> Vec<Wor
                 &value[1..]
             }
             _ if value.first().is_some_and(|first| first.quoted) => &value[1..],
-            "new_name" => free_text::name(value).1,
-            _ => &[],
+            _ => left,
         });
         let Some((_, next_key, next_words)) = following else { return over };
         (key, words, first) = (next_key, next_words, false);

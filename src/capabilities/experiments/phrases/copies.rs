@@ -5,6 +5,7 @@ use serde_json::Map;
 use super::{
     changes::CREATE,
     clauses::clauses,
+    free_text,
     situation::Situation,
     user_request::{Interpretation, UserRequest},
     words::{Word, after, skip, text, without_last},
@@ -30,7 +31,11 @@ pub(super) fn copy(words: &[Word], situation: &Situation) -> Option<Interpretati
         front.first().is_some_and(|first| first.any(&["that", "which", "but", "without", "only", "if", "for"]));
     match front {
         [] => {}
-        front if is_called && !begins_clause => drop(params.insert("name".to_owned(), text(front).into())),
+        front if is_called && !begins_clause => {
+            let (name, left) = free_text::name(front);
+            params.insert("name".to_owned(), text(name).into());
+            beyond = [left.to_vec(), beyond].concat();
+        }
         front => beyond = [front.to_vec(), beyond].concat(),
     }
     Some(match beyond.is_empty() {
@@ -91,6 +96,7 @@ mod tests {
                 ("make a copy of W One called W Two", r#"create_experiment {"copy_of":"W One","name":"W Two"}"#),
                 ("make a copy of W One called Group A", r#"create_experiment {"copy_of":"W One","name":"Group A"}"#),
                 ("create an experiment like “W One”", r#"create_experiment {"copy_of":"W One"}"#),
+                ("make a copy of W One called W Two by friday", "unclear"),
                 ("copy “W One” but in mathstream", r#"create_experiment {"context":"mathstream","copy_of":"W One"}"#),
             ],
         );

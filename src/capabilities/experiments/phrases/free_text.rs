@@ -121,6 +121,8 @@ mod tests {
                 "unclear: rename “math hints” to “Hints B by friday” | rename “math hints” to “Hints B”",
             ),
             ("set the name of math hints to Hints B by friday", "unclear"),
+            ("create experiment Hints B by friday in assign-prog", "unclear"),
+            ("set the description of math hints to pilot, tags a and b", "unclear"),
         ]);
     }
 
@@ -197,6 +199,8 @@ mod tests {
             ("show my experiments", "unclear: list experiments | list running experiments"),
             ("stop all my experiments", "unclear: list experiments | list running experiments"),
             ("show our experiments", "read get_all_experiments"),
+            ("which experiments did I create yesterday?", "unclear: list experiments | list running experiments"),
+            ("which experiments did we create yesterday?", r#"read get_all_experiments {"created":"yesterday"}"#),
             ("give me the enrollment csv of math hints", "unclear: show “math hints”"),
             ("math hints weights -> 80/20", r#"update_experiment {"experiment":"math hints","weights":"80/20"}"#),
             (

@@ -90,10 +90,12 @@ pub(super) fn limits(words: &[Word]) -> Result<Map<String, Value>, Interpretatio
 pub(super) fn own(words: &[Word]) -> Option<Interpretation> {
     let is_thing = |word: &Word| word.any(&THINGS);
     let before_thing = |at: usize| words[at + 1..].iter().take(3).any(is_thing);
-    let is_own = |at: usize| match () {
+    let is_own = |at: usize| {
+        match () {
         () if words[at].is("my") => before_thing(at),
         () if words[at].is("mine") => words.iter().any(is_thing),
-        () => after(&words[at..], "by me|by myself|i created|i made|i have created|i've created|i set up").is_some(),
+        () => after(&words[at..], "by me|by myself|i created|i made|i have created|i've created|i set up|did i create|have i created|i own|i started|i run|assigned to me").is_some(),
+    }
     };
     const DESCRIBING: &str =
         "create|make|set|build|add|new|design|draft|rename|change|update|edit|describe|copy|duplicate";

@@ -164,6 +164,11 @@ fn is_user(word: &Word) -> bool {
     !word.quoted && !word.among(NOBODY)
 }
 
+/// Returns true for an arrow, which stands for “to”: `weights -> 80/20`.
+pub(super) fn is_arrow(word: &Word) -> bool {
+    !word.quoted && ["->", "-->", "=>", "→", "⇒"].contains(&word.text.as_str())
+}
+
 /// Returns true for a type of group.
 fn is_grouping(word: &Word) -> bool {
     !word.quoted && (word.lower.ends_with("id") || word.among("class school teacher district"))

@@ -196,6 +196,12 @@ pub fn expected_only(test: &Test, tally: &Tally, expected: &[ExpectedCount]) -> 
     then_test(reply, "Start it, then test", "start", name, test.users)
 }
 
+/// Says that no experiment can be tested with simulated users.
+pub fn none_to_test() -> Reply {
+    Reply::text("No experiment can be tested now: only those that are inactive, running or paused can.")
+        .choice("List experiments", "list experiments")
+}
+
 /// Says that only a running experiment enrols users.
 pub fn not_running(name: &str, status: Status, users: u32) -> Reply {
     let text = Text::from("“")

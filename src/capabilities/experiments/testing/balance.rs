@@ -198,7 +198,9 @@ impl ActionKind for TestBalance {
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
         let asked: TestBalanceParameters = access::parameters(parameters)?;
         let Some(name) = non_blank(asked.experiment.as_ref()) else {
-            return Err(Refusal::Missing(vec![access::which_experiment(&self.0).await]).into());
+            let fits = |state| matches!(state, Status::Enrolling | Status::Inactive);
+            let which = access::which_experiment_in(&self.0, fits, words::none_to_test).await?;
+            return Err(Refusal::Missing(vec![which]).into());
         };
         let users = asked.users.unwrap_or(DEFAULT_USERS.into());
         let users = u32::try_from(users).ok().filter(|users| (1..=MAX_USERS).contains(users));

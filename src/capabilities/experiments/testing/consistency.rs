@@ -176,7 +176,9 @@ impl ActionKind for TestConsistency {
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
         let asked: TestConsistencyParameters = access::parameters(parameters)?;
         let Some(name) = non_blank(asked.experiment.as_ref()) else {
-            return Err(Refusal::Missing(vec![access::which_experiment(&self.0).await]).into());
+            let fits = |state| Phase::of(state).is_some();
+            let which = access::which_experiment_in(&self.0, fits, testing::none_to_test).await?;
+            return Err(Refusal::Missing(vec![which]).into());
         };
         let request_with = |name: &str| format!("test the consistency rules of {name}");
         let view = access::experiment_by_current_names(&self.0, name, request_with).await?.view;
