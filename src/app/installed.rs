@@ -244,7 +244,7 @@ mod tests {
         let mut config = Config::load(None, &HashMap::new(), &SETTINGS).unwrap();
         stand_in.apply_to(&mut config);
         let all = capabilities(&config, Arc::new(SystemClock)).unwrap();
-        let notes = all.iter().find(|capability| capability.name() == MCP_NAME).unwrap();
+        let notes = all.iter().find(|capability| capability.name() == format!("mcp:{MCP_NAME}")).unwrap();
         let (_, checked) = notes.check().await.unwrap();
         assert!(checked.unwrap().contains("4 of "));
         assert!(stand_in.suggestion().is_some());
