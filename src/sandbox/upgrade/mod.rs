@@ -179,6 +179,11 @@ impl SandboxUpgrade {
         })
     }
 
+    /// Enrolls users of an application in the newest experiment with that name.
+    pub fn enrolls(&self, name: &str, users: usize) {
+        self.shared.change(|world| seed::enroll(world, name, users));
+    }
+
     /// Gives the experiments with that name a decision point of their own, so that they overlap with no others.
     pub fn has_own_point(&self, name: &str) {
         self.shared.change(|world| {

@@ -180,6 +180,21 @@ pub(crate) fn plain(world: &mut World, name: &str, status: &str) -> String {
     id
 }
 
+/// Enrolls users of an application in the newest experiment with this name, at its first decision point.
+pub(crate) fn enroll(world: &mut World, name: &str, users: usize) {
+    let named = world.experiments.iter().rev().find(|experiment| experiment.row.name == name);
+    let Some((id, point)) = named.and_then(|own| Some((own.row.id.clone(), own.points.first()?.id.clone()))) else {
+        return;
+    };
+    let now = world.now;
+    for number in 1..=users {
+        let user = format!("learner-{number:04}");
+        let new = || User { stamp: Stamp::new(now), group: None, working_group: None };
+        world.users.entry(user.clone()).or_insert_with(new);
+        assign::enrol(world, &id, &point, &user, true);
+    }
+}
+
 fn days_before(today: Timestamp, days: u64) -> Timestamp {
     let span = i64::try_from(DAY.as_millis()).unwrap_or(0) * i64::try_from(days).unwrap_or(0);
     Timestamp(today.millis() - span)

@@ -257,7 +257,7 @@ fn wrong(drawn: &Drawn, seen: &Seen, bare: &Seen) -> Option<&'static str> {
     for says in seen.says().filter(|says| !only_reads(says) && fold(says).contains(&fold(drawn.name))) {
         let in_full = marks.iter().all(|any| any.iter().any(|mark| occurrences(says, mark) > 0));
         // What is said where the request itself is impossible offers other changes.
-        let offered_anyway = bare.says().any(|offer| offer == says) || seen.words.contains("can't become");
+        let offered_anyway = bare.says().any(|offer| offer == says) || seen.words.contains("so I won't make it");
         // One of several is asked for, and the others are there to be pressed as well.
         let offered_anyway = offered_anyway || told && seen.words.contains("one experiment at a time. Which one?");
         if !in_full && !offered_anyway {
@@ -272,7 +272,7 @@ fn wrong(drawn: &Drawn, seen: &Seen, bare: &Seen) -> Option<&'static str> {
     }
     let nothing_was_understood = seen.words.starts_with("I didn't catch that.");
     let refused = REFUSED_IN_OTHER_WORDS.contains(&drawn.request) && seen.words.contains("Nothing was changed.");
-    let impossible_anyway = seen.words == bare.words || seen.words.contains("can't become scheduled");
+    let impossible_anyway = seen.words == bare.words || seen.words.contains("so I won't make it scheduled");
     (!nothing_was_understood && !refused && !impossible_anyway).then_some("nobody is told")
 }
 

@@ -395,7 +395,7 @@ async fn the_snapshot_that_was_taken_is_restored_and_not_one_of_the_bridge() {
             thread.says("ana", said).await;
             if button == "Restore snapshot" {
                 let card = thread.heard();
-                assert!(card.contains("*Dose*  140 mg → 100 mg"), "{version:?}: {card}");
+                assert!(card.contains("*Dose*  140 mg → *100 mg*"), "{version:?}: {card}");
                 assert!(version == Version::V01 || card.contains("There are 2 newer ones."), "{card}");
             }
             thread.clicks("bo", button).await;

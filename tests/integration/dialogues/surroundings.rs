@@ -169,7 +169,7 @@ async fn a_segment_on_a_list_is_part_of_it_and_stays() {
     let bot = bot_with_rich_plan().await;
     let mut thread = bot.user("ana").says("exclude user kim-7 from Rich Plan").await;
     let card = thread.heard();
-    assert!(card.contains("*Exclusion list*  segment “Pilot teachers” → kim-7, segment “Pilot teachers”"), "{card}");
+    assert!(card.contains("*Exclusion list*  segment “Pilot teachers” → *kim-7, segment “Pilot teachers”*"), "{card}");
     thread.clicks("bo", "Update experiment").await;
     assert!(thread.heard().contains("✅"));
     let lists = bot.upgrade.experiment("Rich Plan").unwrap()["experimentSegmentExclusion"].clone();

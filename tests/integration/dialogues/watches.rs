@@ -36,12 +36,6 @@ fn count(thread: &Thread<'_>, words: &str) -> usize {
     thread.messages().iter().filter(|message| message.words().contains(words)).count()
 }
 
-/// Enrols simulated users in an experiment, as people do.
-async fn enrols(bot: &TestBot, users: usize, experiment: &str) {
-    let thread = bot.user("ana").asks(&format!("test the balance of {experiment} with {users} users")).await;
-    thread.clicks("bo", "approve").await;
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_number_of_users_is_told_once_when_it_is_reached() {
     let bot = TestBot::start().await;
@@ -55,7 +49,7 @@ async fn a_number_of_users_is_told_once_when_it_is_reached() {
     let counts =
         || bot.upgrade.ledger().iter().filter(|entry| entry.path.ends_with("/stats/enrollment/detail")).count();
     eventually("the first look", || counts() >= 2).await;
-    enrols(&bot, 40, "Trial").await;
+    bot.upgrade.enrolls("Trial", 40);
     bot.clock.advance(2 * MINUTE);
     speaks_up(&bot, &thread, "reached 30 users (40 enrolled").await;
     assert!(thread.last().contains("Asked for by @ana"), "{}", thread.last());
@@ -180,7 +174,7 @@ async fn a_model_can_begin_a_watch() {
 async fn enrollment_is_shown_over_time_and_side_by_side() {
     let bot = TestBot::start().await;
     bot.upgrade.has("Trial", "enrolling");
-    enrols(&bot, 10, "Trial").await;
+    bot.upgrade.enrolls("Trial", 10);
     bot.clock.advance(DAY);
     let mut thread = bot.user("ana").says("show enrollment of Trial over time").await;
     let heard = thread.heard();

@@ -186,6 +186,9 @@ impl<'a> Claims<'a> {
             // The cards of an earlier version may say less.
             now.retain(|label, _| said.get(label).is_some());
         }
+        if preconditions[SURROUNDINGS] != *said {
+            client.forget_overview(); // the next card shows how it is now
+        }
         Ok(preconditions)
     }
 }

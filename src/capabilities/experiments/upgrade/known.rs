@@ -431,6 +431,11 @@ impl UpgradeClient {
         Err(Error::Decode { reason: "a search has too many pages".to_owned() })
     }
 
+    /// Marks the overview as out of date, after another look at the platform contradicted it.
+    pub fn forget_overview(&self) {
+        self.known.kept().overview_at = None;
+    }
+
     /// Returns the time since the overview was read.
     pub fn overview_age(&self) -> Duration {
         let read = self.known.kept().overview_at;
