@@ -208,7 +208,7 @@ async fn a_life_of_starting_stopping_resuming_cancelling() {
         reads!(
             bench.refuses("update_experiment_status", json!({ "experiment": "Math Hints", "status": "start" })).await,
             @"
-        “Math Hints” is cancelled and can't become running. It can become: archived.
+        “Math Hints” is cancelled, so I won't make it running. UpGrade would accept that, but it isn't good practice. I can make it: archived.
         [archive Math Hints → archive Math Hints]
         "
         );

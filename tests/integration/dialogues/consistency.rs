@@ -66,7 +66,7 @@ async fn rules_are_tested_and_the_experiment_is_put_back() {
     *Set “Math Hints” back to inactive?*
     *Status*  paused → *inactive*
     *Context*  `assign-prog`
-    *Enrolled*  2 users
+    *Enrolled*  0, plus 2 test users
     *Overlapping experiments*  none
     ⚠️ Enrolled users get the application's default too.
     Enrollments are kept. If it is started again, users keep their condition.
@@ -146,25 +146,24 @@ async fn what_the_tests_take() {
     assert_snapshot!(thread.in_short(), @"
     To *test the consistency rules*, I need: experiment.
     What | Needed | Meaning
-    experiment | yes | The experiment, by name or id.
+    Experiment | yes | its name or ID
     Say it in one sentence, for example “test consistency rules for Math Hints”, or step by step: I'll ask for what's missing.
     ");
     assert_snapshot!(thread.answer("ana", "what do I need to test the balance?").await, @"
     To *test the balance of conditions*, I need: experiment. Everything else is optional.
     What | Needed | Meaning
-    experiment | yes | The experiment, by name or id.
-    users | no | The number of simulated users to enrol, 1 to 1000. Default: 100.
+    Experiment | yes | its name or ID
+    Users | no | how many test users to enroll, up to 1,000; otherwise 100
     Say it in one sentence, for example “test the balance of Math Hints with 200 users”, or step by step: I'll ask for what's missing.
     ");
     assert_snapshot!(thread.answer("ana", "how do I simulate a user?").await, @"
     To *simulate a user's visit*, I need: user. Everything else is optional.
     What | Needed | Meaning
-    user | yes | The user's id.
-    experiment | no | The experiment, by name or id. Required unless site and target identify it.
-    group | no | The groups of the user, by type, such as classId class-1.
-    site | no | The site of the decision point. Default: that of the first decision point.
-    target | no | The target of the decision point.
-    working group | no | The working group of the user for each type, such as classId class-1.
+    User | yes | the user's ID, such as student-001
+    Experiment | no | its name or ID, or its decision point
+    Decision point | no | site / target; otherwise its first
+    Groups | no | the groups of the user by type, such as classId 5B
+    Working group | no | the group that the user acts in, such as classId 5B
     Say it in one sentence, for example “simulate user u1 in Math Hints”, or step by step: I'll ask for what's missing.
     ");
 }

@@ -113,90 +113,68 @@ async fn how_words_work_together() {
 async fn what_a_change_takes() {
     let (bot, mut thread) = TestBot::hears("ana", "What parameters does create take?").await;
     assert_snapshot!(thread.in_short(), @"
-    To *create an experiment*, I need: context, decision points, name. Everything else is optional.
+    To *create an experiment*, I need: name, context, decision points. Everything else is optional.
     What | Needed | Meaning
-    context | yes | The context (client application).
-    decision points | yes | The decision points: one or several, each as site / target.
-    name | yes | The name.
-    algorithm | no | The assignment algorithm: random (default), or stratified random sampling by a factor that another experiment already uses; others are refused.
-    condition order | no | The order of conditions within subjects: random (default), random round robin or ordered round robin.
-    conditions | no | The conditions: their codes, with weights if they differ. Default: the first two of the context, 50/50.
-    conditions of | no | The name of an experiment whose conditions and weights are copied.
-    consistency | no | The consistency rule: individual, group or experiment.
-    copy of | no | The name of an experiment whose design is copied. The other parameters replace parts of it.
-    description | no | A description.
-    end on | no | The end, in the same format, or a day, which is included.
-    ends after groups | no | The number of groups after which enrollment ends.
-    ends after users | no | The number of users after which enrollment ends.
-    exclude if reached | no | True to exclude people who reached a decision point before the start. Default: false.
-    exclusion | no | The exclusion list: user ids, groups such as classId:5B.
-    factors | no | The factors of a factorial experiment, each with name and levels. Its conditions are all combinations of levels, or only those in conditions, such as hints=non…
-    filter mode | no | The rule for people on no list: includeAll (default) or excludeAll.
-    group | no | The group type, with unit group.
-    inclusion | no | The inclusion list: user ids, groups such as classId:5B.
-    payloads | no | The payloads sent to the application with a condition: by condition code, or objects with condition, value and optionally decision_point and type (string, json…
-    points of | no | The name of an experiment whose decision points are copied.
-    post rule | no | The rule after enrollment is complete: continue (default: keep their condition), assign <condition code>, or assign default.
-    site | no | The site, if there is one decision point.
-    start on | no | The scheduled start, such as 2027-01-15 09:00. Default: none; it is started by hand.
-    stratification factor | no | The factor of a stratified assignment.
-    tags | no | The tags.
-    target | no | The target, if there is one decision point.
-    unit | no | The unit of assignment: individual (default), group, or within-subjects (each person gets several conditions).
-    weights | no | Weights in percent, in the order of the conditions, or 70/30.
+    Name | yes | what it is called
+    Context | yes | the application it is for
+    Decision points | yes | one or several, each as site / target
+    Conditions | no | their codes, with weights if they differ; otherwise the context's first two, 50/50
+    Description | no | what it is about
+    Copy | no | another experiment whose design, conditions or decision points it takes over
+    Factors | no | for a factorial experiment: each factor with its levels
+    Payloads | no | what the application receives with a condition: text, JSON or CSV
+    Assignment | no | individual, by a group type such as classId, or within subjects
+    Consistency | no | whose earlier visits count: individual, group or experiment
+    Order of conditions | no | within subjects: random, random round robin or ordered round robin
+    Algorithm | no | random, or stratified by a factor that was uploaded to UpGrade
+    Early visitors | no | whether users who were at a decision point before the start are excluded
+    After enrollment ends | no | enrolled users keep their condition, or all get one condition or the default
+    Enrollment ends | no | the number of users or groups after which nobody else is enrolled
+    Users on no list | no | included or excluded
+    Lists | no | who is included or excluded: users, and groups such as classId:5B
+    Start and end | no | dates such as Friday 9:00 or 2027-01-15 09:00
+    Tags | no | free labels for finding it again
     Say it in one sentence, for example “create experiment Hint Timing in assign-prog with conditions control, variant at SelectSection/area_model”, or step by step: I'll ask for what's missing.
     ");
     assert_snapshot!(thread.answer("ana", "what can I change in an experiment?").await, @"
     To *change an experiment*, I need: experiment. Everything else is optional.
     What | Needed | Meaning
-    experiment | yes | The experiment, by name or id.
-    add to exclusion | no | The entries to add to the exclusion list.
-    add to inclusion | no | The entries to add to the inclusion list.
-    algorithm | no | The assignment algorithm: random; others are refused.
-    condition order | no | The order of conditions within subjects: random, random round robin, ordered round robin.
-    conditions | no | The new conditions, all of them: their codes, with weights if they differ. Only to add or remove conditions.
-    consistency | no | The consistency rule: individual, group or experiment.
-    decision points | no | The new decision points, all of them: one or several, each as site / target.
-    description | no | The new description.
-    end on | no | The end, such as 2027-01-15 09:00, or a day, which is included.
-    ends after groups | no | The number of groups after which enrollment ends; 0 for no limit.
-    ends after users | no | The number of users after which enrollment ends; 0 for no limit.
-    exclude if reached | no | True to exclude people who reached a decision point before the start; applies to every decision point.
-    exclusion | no | The new exclusion list.
-    filter mode | no | The rule for people on no list: includeAll or excludeAll.
-    group | no | The group type, with unit group.
-    inclusion | no | The new inclusion list: user ids, groups such as classId:5B.
-    new name | no | The new name.
-    payloads | no | The payloads sent to the application with a condition: by condition code, or objects with condition, value and optionally decision_point and type (string, json…
-    post rule | no | The rule after enrollment is complete: continue (keep their condition), assign <condition code>, or assign default.
-    remove from exclusion | no | The entries to remove from the exclusion list.
-    remove from inclusion | no | The entries to remove from the inclusion list.
-    tags | no | The new tags. +pilot adds a tag to the present ones, -pilot removes it.
-    unit | no | The unit of assignment: individual, group, or within-subjects.
-    weights | no | The new weights in percent: in the order of the conditions, by code, or 70/30.
+    Experiment | yes | its name or ID
+    Name and description | no | the new ones
+    Tags | no | the new ones, or which to add or remove
+    Weights | no | such as 70/30, in the order of the conditions
+    Conditions | no | all codes, to add, remove or rename conditions
+    Decision points | no | all of them, each as site / target
+    Payloads | no | what the application receives with a condition: text, JSON or CSV
+    Assignment | no | individual, by a group type such as classId, or within subjects
+    Consistency | no | whose earlier visits count: individual, group or experiment
+    Order of conditions | no | within subjects: random, random round robin or ordered round robin
+    Algorithm | no | only the one it has: I can't change it
+    Early visitors | no | whether users who were at a decision point before the start are excluded
+    After enrollment ends | no | enrolled users keep their condition, or all get one condition or the default
+    Enrollment ends | no | the number of users or groups after which nobody else is enrolled
+    Users on no list | no | included or excluded
+    Lists | no | who to add to or remove from the inclusion or exclusion list, or the whole list
+    End | no | a date such as Friday or 2027-01-15 09:00
     Say it in one sentence, for example “set the weights of Math Hints to 70/30”, or step by step: I'll ask for what's missing.
     ");
     assert_snapshot!(thread.answer("ana", "how do I start an experiment?").await, @"
-    To *start, stop, resume or cancel an experiment*, I need: experiment, status. Everything else is optional.
+    To *start, stop, resume or cancel an experiment*, I need: experiment, change. Everything else is optional.
     What | Needed | Meaning
-    experiment | yes | The experiment, by name or id.
-    status | yes | The new status: enrolling (start, resume), enrollmentComplete (stop, pause), cancelled (cancel, final), archived (only from cancelled), scheduled (starts at st…
-    all | no | A filter for several experiments, instead of one.
-    end on | no | The end, with enrolling or scheduled: such as 2027-02-15 or Friday. The last day is included.
-    experiments | no | Several experiments, by name or id, instead of one.
-    start on | no | The start, with scheduled: such as 2027-01-15 09:00 or Friday 9:00. To move a scheduled start, give the new time.
+    Experiment | yes | one or several by name, or all with a status, context, tag or month
+    Change | yes | start, stop, resume, cancel, archive, schedule or unschedule, or set it back to inactive
+    Start | no | when a scheduled experiment starts, such as Friday 9:00
+    End | no | when it ends, such as 2027-02-15; that day is included
     Say it in one sentence, for example “start Math Hints”, or step by step: I'll ask for what's missing.
     ");
     assert_snapshot!(thread.answer("ana", "help me mark a decision point").await, @"
-    To *mark a visit*, I need: site, target, user. Everything else is optional.
+    To *mark a visit*, I need: user, decision point. Everything else is optional.
     What | Needed | Meaning
-    site | yes | The site of the decision point.
-    target | yes | The target of the decision point.
-    user | yes | The participant's id.
-    condition | no | The condition code assigned to the participant.
-    context | no | The context, if several define the decision point.
-    experiment | no | The experiment, by name or id, if several use the decision point.
-    status | no | condition applied (default), condition not applied (excludes the participant) or no condition assigned.
+    User | yes | the user's ID, such as student-001
+    Decision point | yes | site / target
+    Condition | no | the code that the user got there
+    Experiment | no | its name or context, if several have the decision point
+    Outcome | no | whether the condition was applied; “not applied” excludes the user
     Say it in one sentence, for example “mark SelectSection/area_model for u1 in Math Hints”, or step by step: I'll ask for what's missing.
     ");
     assert!(bot.upgrade.ledger().is_empty(), "nothing has to be looked up for that");

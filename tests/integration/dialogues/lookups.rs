@@ -207,9 +207,9 @@ async fn short_questions_of_a_newcomer() {
     let (_bot, mut thread) = TestBot::hears("ana", "help with creating an experiment").await;
     let first_line = |text: String| text.lines().take(3).collect::<Vec<_>>().join("\n");
     assert_snapshot!(first_line(thread.heard()), @"
-    To *create an experiment*, I need: context, decision points, name. Everything else is optional.
+    To *create an experiment*, I need: name, context, decision points. Everything else is optional.
     What | Needed | Meaning
-    context | yes | The context (client application).
+    Name | yes | what it is called
     ");
     assert_snapshot!(thread.answer("ana", "health check").await, @"UpGrade is running: *A/B Testing Backend*, version `6.5.0`.");
     assert_snapshot!(thread.answer("ana", "what is running?").await, @"‹running experiments›");

@@ -142,7 +142,7 @@ async fn a_start_is_scheduled_and_taken_back() {
 async fn only_what_is_completed_is_archived() {
     let (_bot, mut thread) = TestBot::hears("ana", "archive Math Hints").await;
     assert_snapshot!(thread.in_short(), @"
-    “*Math Hints*” is inactive and can't become archived. It can become: scheduled, running, cancelled.
+    “*Math Hints*” is inactive, so I won't make it archived. UpGrade would accept that, but it isn't good practice. I can make it: scheduled, running, cancelled.
     [schedule Math Hints] [start Math Hints] [cancel Math Hints]
     ");
     assert_snapshot!(thread.answer("ana", "archive Chat Tone").await, @"
@@ -151,7 +151,7 @@ async fn only_what_is_completed_is_archived() {
     *Context*  `livehint-ai`
     *Enrolled*  24 users
     *Overlapping experiments*  none
-    Its design and results are kept, but it can't be started again.
+    Its design and results are kept. It can't be started again here.
     ‹ana asks, anyone may decide› [Archive experiment] [Reject…] [Withdraw] [Edit…] [Show all]
     ");
 }

@@ -52,7 +52,7 @@ async fn what_is_so_already_needs_no_card() {
     assert_snapshot!(thread.heard(), @"“*Running Test*” is already paused, so there's nothing to change.");
     assert_snapshot!(thread.answer("ana", "start Lesson Video Hints").await, @"“*Lesson Video Hints*” is already running, so there's nothing to change.");
     assert_snapshot!(thread.answer("ana", "start Chat Tone").await, @"
-    “*Chat Tone*” is cancelled and can't become running. It can become: archived.
+    “*Chat Tone*” is cancelled, so I won't make it running. UpGrade would accept that, but it isn't good practice. I can make it: archived.
     [archive Chat Tone]
     ");
     assert!(bot.upgrade.effects().is_empty());

@@ -95,7 +95,7 @@ async fn a_rejected_step_is_the_end_of_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_step_that_fails_is_the_end_of_it() {
     let (bot, mut thread) = TestBot::asked("ana", "start Math Hints and then show it").await;
-    bot.upgrade.fails_next(400, When::BeforeEffect, Some("POST"));
+    bot.upgrade.fails_next(400, When::BeforeEffect, Some("/experiments/state"));
     assert_snapshot!(thread.outcome("bo", "Start experiment").await, @"
     *Start “Math Hints”*
     ❌ UpGrade refused this: a web page with status 400, not an answer; check the address. I checked: nothing was changed. Correct that and ask again.

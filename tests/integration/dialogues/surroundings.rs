@@ -26,7 +26,16 @@ fn changes(bot: &TestBot) -> usize {
 async fn a_start_is_refused_if_another_experiment_has_started_at_its_point() {
     let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
     bot.upgrade.has("Rival", "enrolling");
-    assert_snapshot!(thread.outcome("bo", "Start experiment").await, @"");
+    assert_snapshot!(thread.outcome("bo", "Start experiment").await, @"
+    *Start “Math Hints”*
+    ❌ It changed after this card was posted, so nothing was done. On the card → now: *Overlapping experiments* none → “Rival”, running, at SelectSection / absolute_value_plot_equality. *Try again* posts a card that shows how it is now.
+    Approved by @bo · ‹time›
+    *Status*  inactive → *running*
+    Asked by @ana · digest `‹id›`
+    [Try again] [Show all]
+    ---
+    @ana, @bo *Start “Math Hints”* didn't work. It changed after this card was posted, so nothing was done. On the card → now: *Overlapping experiments* none → “Rival”, running, at SelectSection / absolute_value_plot_equality. *Try again* posts a card that shows how it is now.
+    ");
     assert_eq!(changes(&bot), 0);
     thread.clicks("ana", "Try again").await;
     let card = thread.heard();
@@ -144,7 +153,32 @@ fn design(experiment: &Value) -> Value {
 async fn a_copy_has_everything_and_its_card_says_what_it_has_not() {
     let bot = bot_with_rich_plan().await;
     let mut thread = bot.user("ana").says("copy Rich Plan as Rich Copy").await;
-    assert_snapshot!(thread.in_short(), @"");
+    assert_snapshot!(thread.in_short(), @r#"
+    *Create “Rich Copy”?*
+    *Name*  *Rich Copy*
+    *Description*  Do colors help?
+    *Context*  `assign-prog`
+    *Conditions*  control 60%, variant 40%
+    *Payloads*  variant “{"color":"red"}” (JSON) at SelectSection / area_model, variant “red,blue” (CSV) at SelectProblem / area_model
+    *Decision points*  SelectSection / area_model, SelectProblem / area_model (excludes users who were there before the start)
+    *Assignment*  individual
+    *Consistency*  individual
+    *Enrollment ends*  automatically after 100 users
+    *After enrollment ends*  enrolled users keep their condition
+    *Users on no list*  included
+    *Exclusion list*  segment “Pilot teachers”
+    *Ends*  2099-01-01 00:00 UTC
+    *Tags*  color
+    *Names of conditions*  control “As it is”, variant “Colors” (all in red)
+    *About the points*  SelectSection / area_model (the first page)
+    *Metric queries*  “Mean time” (avg of totalTimeSeconds)
+    *Of 1,000 new users*  about 306 control, 198 variant; 496 go to other experiments at this decision point
+    ⚠️ “*Running Test*”, paused, has SelectSection / area_model too. Each user takes part in only one experiment at a decision point.
+    Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±22. Users who reached its decision points before the start get no condition.
+    It stays inactive until someone starts it.
+    Not copied: the names and descriptions of its lists.
+    ‹ana asks, anyone may decide› [Create experiment] [Reject…] [Withdraw] [Edit…] [Show all]
+    "#);
     thread.clicks("ana", "Create experiment").await;
     let (original, copy) = ("Rich Plan", "Rich Copy");
     let of = |name: &str| design(&bot.upgrade.experiment(name).unwrap());
@@ -181,9 +215,24 @@ async fn a_segment_on_a_list_is_part_of_it_and_stays() {
 async fn a_payload_gets_the_type_of_its_new_content() {
     let bot = bot_with_rich_plan().await;
     let mut thread = bot.user("ana").says("update Rich Plan with payloads variant: blue").await;
-    assert_snapshot!(thread.in_short(), @"");
+    assert_snapshot!(thread.in_short(), @r#"
+    *Change the payloads of “Rich Plan”?*
+    *Payloads*  variant “{"color":"red"}” (JSON) at SelectSection / area_model, variant “red,blue” (CSV) at SelectProblem / area_model → *variant “blue” at SelectSection / area_model, variant “blue” (CSV) at SelectProblem / area_model*
+    *Enrolled*  0
+    *Overlapping experiments*  “*Running Test*”, paused, at SelectSection / area_model
+    ‹an update of an inactive experiment, for anyone to decide›
+    "#);
     thread.clicks("bo", "Update experiment").await;
-    assert_snapshot!(thread.in_short(), @"");
+    assert_snapshot!(thread.in_short(), @r#"
+    ✅ *Changed the payloads of “Rich Plan”.*
+    Approved by @bo · ‹time›
+    *Payloads*  variant “{"color":"red"}” (JSON) at SelectSection / area_model, variant “red,blue” (CSV) at SelectProblem / area_model → *variant “blue” at SelectSection / area_model, variant “blue” (CSV) at SelectProblem / area_model*
+    Asked by @ana · digest `‹id›`
+    [Undo: restore previous design] [Show all]
+    ---
+    @ana Changed the payloads of “Rich Plan”. Approved by bo. What next?
+    [Show details]
+    "#);
     let payloads = bot.upgrade.experiment("Rich Plan").unwrap()["conditionPayloads"].clone();
     let of_variant: Vec<_> =
         payloads.as_array().unwrap().iter().map(|p| p["payload"].clone()).filter(|p| p["value"] == "blue").collect();

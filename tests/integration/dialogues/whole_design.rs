@@ -164,10 +164,10 @@ async fn what_cannot_be_done_is_refused_with_the_reason() {
         said.push(thread.heard());
     }
     assert_snapshot!(said.join("\n"), @"
-    Stratified sampling uses a user attribute (factor), such as grade. UpGrade doesn't list its uploaded factors, so I only accept one that another experiment uses. None does yet.
-    Use random instead, or set up the first one in UpGrade.
-    I can't use the algorithm “*ts_configurable*”: it needs a second system (Mooclet), which may not be available.
-    Use random instead, which is the default.
+    Stratified sampling uses a user attribute (factor), such as grade. I looked in UpGrade: no factor is uploaded there.
+    Use random instead, or upload the factor in UpGrade first.
+    I can't create or copy adaptive experiments, such as those with Thompson sampling. UpGrade has them where the Mooclet service is set up.
+    Create it in UpGrade's own pages, or ask me for one with random or stratified assignment.
     A within-subjects experiment gives each user several conditions, so it has no consistency rule.
     Leave the rule out, or choose the unit individual or group.
     2020-01-01 23:59 UTC is in the past. Give a time in the future.

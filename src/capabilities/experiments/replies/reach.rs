@@ -63,16 +63,16 @@ pub fn same_points(others: Option<&[(Arc<Outline>, String)]>) -> Fact {
     fact(OVERLAPPING, text)
 }
 
+/// The age up to which what was read counts as live; people need longer to read a card.
+const LIVE: Duration = Duration::from_secs(10);
+
 /// Says how long before the card the other experiments were read; `None` if they were just read.
 pub fn read_before(age: Duration) -> Option<Text> {
-    let seconds = match age.as_secs() {
-        0 => return None,
-        1 => "1 second".to_owned(),
-        seconds => format!("{seconds} seconds"),
-    };
-    let words =
-        format!("Other experiments were read {seconds} before this card. I check them again before the change.");
-    Some(Text::from(words))
+    let seconds = age.as_secs();
+    let words = format!(
+        "Other experiments were read {seconds} seconds before this card. I check them again before the change."
+    );
+    (age >= LIVE).then(|| Text::from(words))
 }
 
 /// Warns of the live experiments that draw by a type of group that is set for a user. Each of `others`
