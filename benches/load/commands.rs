@@ -92,7 +92,8 @@ pub(crate) async fn fill(folder: &Path, redis_url: Option<&str>, threads: usize,
 fn changes(record: ActionRecord) -> Changes {
     let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
     if record.status == Status::Pending {
-        record.publish(&mut changes, &Times { open_for: OPEN_FOR, remind_before: OPEN_FOR / 12 });
+        let times = Times { open_for: OPEN_FOR, remind_before: OPEN_FOR / 12, ..Times::default() };
+        record.publish(&mut changes, &times);
         changes.outbox.clear(); // the card was posted long ago
         return changes;
     }
