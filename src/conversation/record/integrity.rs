@@ -80,8 +80,15 @@ fn difference(record: &[AuditEntry], actions: &[ActionRecord]) -> Option<(u64, S
                 None => return Some((last, format!("a decision of the stored request {id} is missing"))),
             }
         }
-        let more = entries.next()?;
-        Some((more.seq, format!("the stored request {id} doesn't have this decision")))
+        if let Some(more) = entries.next() {
+            return Some((more.seq, format!("the stored request {id} doesn't have this decision")));
+        }
+        let is_open = matches!(action.status, Status::Pending | Status::Approved | Status::Intent);
+        let mut outcomes = record.iter().filter(|entry| {
+            is_open && entry.event.kind == AuditKind::Outcome && entry.event.action.as_ref() == Some(id)
+        });
+        let outcome = outcomes.next()?;
+        Some((outcome.seq, format!("the stored request {id} doesn't have this outcome")))
     })
 }
 
