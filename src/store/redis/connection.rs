@@ -77,7 +77,11 @@ impl Link {
         for info in &servers {
             let server = Server::new(info.clone(), access.tls.clone()).map_err(wrong)?;
             let address = server.address();
-            match bounded(Settings::of(&server, access.trust).map_err(store_error)).await {
+            let settings = Settings::of(&server, access.trust).map_err(|error| {
+                let is_encrypted = access.tls.is_some();
+                unless_corrupt(error, |error| Trouble::of_first_call(error, is_encrypted))
+            });
+            match bounded(settings).await {
                 Ok(settings) if settings.is_in_cluster => {
                     may_do_all(&server, Kind::Clustered).await?;
                     let cluster = Cluster::open(servers, &access).await.map_err(wrong)?;
@@ -312,10 +316,14 @@ async fn bounded<T>(call: impl Future<Output = Result<T, Error>>) -> Result<T, E
 
 /// Converts an error, which may be temporary unless the data is corrupt.
 fn store_error(error: RedisError) -> Error {
+    unless_corrupt(error, Trouble::of)
+}
+
+fn unless_corrupt(error: RedisError, trouble: impl FnOnce(RedisError) -> Result<Trouble, RedisError>) -> Error {
     if is_corrupt(&error) {
         return Error::Corrupt { what: error.to_string() };
     }
-    Error::Unavailable(match Trouble::of(error) {
+    Error::Unavailable(match trouble(error) {
         Ok(trouble) => Box::new(trouble),
         Err(error) => Box::new(error),
     })

@@ -134,7 +134,7 @@ impl Server {
                     let stream = encrypted(info.addr(), Arc::clone(tls)).await?;
                     MultiplexedConnection::new_with_config(info.redis_settings(), stream, config).await
                 });
-                let (connection, driver) = connected.await.unwrap_or_else(|_| Err(not_in_time()))?;
+                let (connection, driver) = connected.await.unwrap_or_else(|_| Err(trouble::no_handshake()))?;
                 tokio::spawn(driver); // it ends with the connection
                 connection
             }

@@ -14,6 +14,16 @@ pub(super) struct Trouble {
 }
 
 impl Trouble {
+    /// Adds what can be done about an error of the first call to a server.
+    pub(super) fn of_first_call(source: RedisError, is_encrypted: bool) -> Result<Self, RedisError> {
+        // A server that expects TLS resets other connections.
+        if !is_encrypted && source.is_connection_dropped() && !source.is_connection_refusal() {
+            let remedy = "the server ended the connection; if it expects TLS, the address begins with rediss://";
+            return Ok(Self { remedy: remedy.to_owned(), source });
+        }
+        Self::of(source)
+    }
+
     /// Adds what can be done about an error, if that is known.
     pub(super) fn of(source: RedisError) -> Result<Self, RedisError> {
         match remedy(&source) {
@@ -85,6 +95,11 @@ pub(super) fn of_handshake(error: io::Error, host: &str) -> RedisError {
         _ => return error.into(),
     };
     told(&what, remedy, error)
+}
+
+/// Returns the error of a server that does not answer a handshake, as one without TLS does not.
+pub(super) fn no_handshake() -> RedisError {
+    (ErrorKind::Io, "the server doesn't begin to encrypt in time", without_tls()).into()
 }
 
 fn without_tls() -> String {
