@@ -201,7 +201,6 @@ impl Shared {
             actions: self.actions.clone(),
             policy_for: self.policy_for.clone(),
             keys: self.keys.clone(),
-            tasks: self.tasks.clone(),
             times: Times {
                 open_for: config.approvals.expires_after,
                 remind_before: config.approvals.remind_before,

@@ -18,7 +18,6 @@ use countersign_graph::{
 };
 use countersign_slack::client::SlackClient;
 use serde_json::json;
-use tokio_util::task::TaskTracker;
 
 use super::{
     MAX_WRITE_ATTEMPTS,
@@ -95,7 +94,6 @@ pub struct Approvals {
     pub(super) groups: Groups,
     pub(super) people: People,
     pub(super) names: Names,
-    pub(super) tasks: TaskTracker,
     links: Links,
 }
 
@@ -125,8 +123,6 @@ pub struct ApprovalsDeps {
     pub keys: Arc<Keyring>,
     /// The durations for which a card is open.
     pub times: Times,
-    /// The tasks that continue after an answer, for draining.
-    pub tasks: TaskTracker,
 }
 
 impl Approvals {
@@ -145,9 +141,8 @@ impl Approvals {
             policy_for,
             keys,
             times,
-            tasks,
         } = deps;
-        Self { store, clock, memories, slack, actions, times, policy_for, keys, groups, people, names, tasks, links }
+        Self { store, clock, memories, slack, actions, times, policy_for, keys, groups, people, names, links }
     }
 
     /// Handles a press on a button of a card.

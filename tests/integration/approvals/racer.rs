@@ -149,7 +149,6 @@ pub(super) async fn approvals_under(
         policy_for: Arc::new(move |_| policy.clone()),
         keys,
         times: times(),
-        tasks: Default::default(),
     })
 }
 
