@@ -111,6 +111,8 @@
 //! | the meaning of a word | `core.rs` and `assignment.rs` in the capability's `glossary`; two words together in its `pairs.rs` |
 //! | the instructions for a model | about a domain: its `instructions.md`, `families.rs`, each `description` and `schema`; about everything: `assistant/prompts` |
 //! | the tools that a model is offered for a request | the capability's `families.rs`; their selection in `assistant/nodes/round.rs`, the number that fits in `assistant/tools.rs` |
+//! | whether a person asked for a change that a model proposes | the verbs in the capability's phrases, those of other languages in `understanding/verbs.txt`; the search in `assistant/nodes/evidence.rs`; the first line of such a card in `graph/action/evidence.rs` |
+//! | which answers of a model count as claims of a change | `understanding/claims.txt`; what supports a claim, in `assistant/nodes/claims.rs` |
 //! | a setting, such as the duration of a lease | the struct of its section, with `config/default.toml`, and its bounds in `config/check.rs`; a capability's in its `settings.rs` and its `default.toml`. The page for operators, `config/default.toml` at the top level, consists of these parts, with a blank line between them |
 //! | the events that people can wait for, and what is said then | `has_happened` in `capabilities/watches/watch.rs`, the sentences in `capabilities/watches/replies.rs`; what can be followed on a platform, the capability's [`capabilities::Observer`] |
 //! | what an envelope can limit | the `MEASURES` in the capability's `settings.rs`, with the value in the action's [`graph::action::Scope`]; a new kind of limit in `config/measure.rs`; an example in `config/default.toml` |
@@ -141,7 +143,9 @@
 //!    after [`graph::store::Store::ingest`] has stored the delivery under all its keys.
 //! 2. *Nothing in the outside world changes without a recorded decision of a person entitled to make it.* Nodes can
 //!    only propose; [`graph::action::Status::may_become`] allows `Intent` only after `Approved`, or after `Intent`
-//!    itself when the change is sent again. Only a person who is a full member of the workspace at that moment can
+//!    itself when the change is sent again. A change that a language model proposes carries the words of a person that ask
+//!    for it; without them it is a suggestion, and nothing agreed beforehand is spent on it
+//!    ([`graph::action::Evidence`]). Only a person who is a full member of the workspace at that moment can
 //!    decide ([`conversation::approvals::people`]). A change that a standing approval covers carries the decision of
 //!    the people who granted it ([`graph::standing`]). The one change without them is an answer to a mail, where the
 //!    operator has decided by a setting, off by default, which answers need nobody; the record names the setting

@@ -14,7 +14,7 @@ use anyhow::Context as _;
 use countersign::{
     clock::{Clock as _, SystemClock},
     graph::{
-        action::{ActionRecord, Approver, Decision, NewRecord, Policy, Scope, Status, Verdict},
+        action::{ActionRecord, Approver, Decision, Evidence, NewRecord, Policy, Scope, Status, Verdict},
         request::Times,
         store::{ActionChange, AuditKind, Changes, Store},
     },
@@ -143,6 +143,7 @@ fn record(number: usize, all_open: bool) -> ActionRecord {
         expires_at: now + OPEN_FOR,
         undo: None,
         scope: Scope::default(),
+        evidence: Evidence::default(),
     };
     let decisions = if status == Status::Pending { Vec::new() } else { vec![decision] };
     ActionRecord { status, decisions, ..new.into() }

@@ -101,7 +101,9 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
 /// Returns the actions that nobody may approve in any context.
 fn unapprovable<'a>(settings: &Approvals, actions: &[&'a str]) -> Vec<&'a str> {
     let nobody = |action: &str, scope: &Scope| {
-        let policy = |irreversible| policy::policy_for(settings, &PolicyInput { action, irreversible, scope });
+        let policy = |irreversible| {
+            policy::policy_for(settings, &PolicyInput { action, irreversible, scope, is_suggested: false })
+        };
         policy(false).approvers.is_empty() && policy(true).approvers.is_empty()
     };
     let contexts = settings.contexts.keys().map(|context| Scope::default().in_context(context.as_str()));
@@ -122,7 +124,7 @@ fn disjoint_contexts(
     let reports = pairs.filter_map(|(one, other)| {
         let scope = Scope::default().in_context(one.as_str()).in_context(other.as_str());
         let nobody = |action: &&&str| {
-            let policy = policy::policy_for(settings, &PolicyInput { action, irreversible: false, scope: &scope });
+            let policy = policy::policy_for(settings, &PolicyInput { action, irreversible: false, scope: &scope, is_suggested: false });
             policy.apart.is_some() || have_nobody_in_common(&policy, groups)
         };
         let stuck: Vec<&str> = actions.iter().filter(nobody).copied().collect();

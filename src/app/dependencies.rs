@@ -311,7 +311,10 @@ pub fn shown_settings(config: &Config, actions: &BTreeMap<&'static str, Arc<dyn 
         let shown = actions.iter().filter(|(_, kind)| !kind.is_personal());
         let policies = shown.map(|(name, kind)| {
             let policy = |irreversible| {
-                policy::policy_for(&config.approvals, &PolicyInput { action: name, irreversible, scope })
+                policy::policy_for(
+                    &config.approvals,
+                    &PolicyInput { action: name, irreversible, scope, is_suggested: false },
+                )
             };
             ActionPolicies {
                 action: (*name).to_owned(),

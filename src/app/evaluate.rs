@@ -189,7 +189,14 @@ impl Interpretation {
 /// Runs one message through the graph, up to the first card or the end.
 async fn interpret(graph: &Graph<AgentState>, case: &Case, clock: &dyn Clock) -> Interpretation {
     let mut state = case.given.clone();
-    state.begin_turn(&Said { by: "U1".into(), text: case.said.clone(), at: clock.now(), zone: None, request: None });
+    state.begin_turn(&Said {
+        by: "U1".into(),
+        text: case.said.clone(),
+        ts: None,
+        at: clock.now(),
+        zone: None,
+        request: None,
+    });
     let mut found = Interpretation::default();
     let mut name = graph.start();
     for _ in 0..MAX_NODES {

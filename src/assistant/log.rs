@@ -41,6 +41,9 @@ pub struct LogEntry {
     pub what: Text,
     /// The person who asked.
     pub requested_by: UserId,
+    /// True if the assistant suggested it while answering that person.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_suggested: bool,
     /// The people who approved or rejected it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decided_by: Vec<UserId>,
@@ -53,6 +56,13 @@ pub struct LogEntry {
     /// Its parameters, if it failed or expired and can be asked for again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<Value>,
+}
+
+impl LogEntry {
+    /// Returns the words before the name of the person who asked.
+    pub(super) fn asked_by(&self) -> &'static str {
+        if self.is_suggested { " · suggested by the assistant while answering " } else { " · asked by " }
+    }
 }
 
 impl Log {
@@ -73,6 +83,7 @@ impl Log {
             status: record.status,
             what,
             requested_by: record.requested_by.clone(),
+            is_suggested: record.is_suggested(),
             decided_by,
             cut_short: record.cut_short,
             again: matches!(record.status, Status::Failed | Status::Expired).then(|| Value::clone(&record.parameters)),

@@ -9,6 +9,9 @@ use tracing::{error, warn};
 
 use super::state::AgentState;
 
+/// The factor of the maximum length of an answer that is asked for again because it was cut off.
+const MORE_ROOM: u32 = 3;
+
 /// A model and its fallback.
 #[derive(Clone, Debug)]
 pub(super) struct ModelWithFallback {
@@ -35,13 +38,8 @@ impl ModelWithFallback {
         request: &Request,
     ) -> Result<Response, NodeError> {
         if !state.turn.without_model {
-            match self.model.respond(&self.for_model(request)).await {
-                Ok(response) => {
-                    if self.model.is_remote() {
-                        usage.add(&response);
-                    }
-                    return Ok(response);
-                }
+            match self.answer(usage, request).await {
+                Ok(response) => return Ok(response),
                 Err(reason) => {
                     match &reason {
                         Error::Unavailable { .. } => {
@@ -57,6 +55,33 @@ impl ModelWithFallback {
             }
         }
         self.without_model(request).await
+    }
+
+    /// Sends a request to the model. An answer that is cut off is asked for once more, with more room.
+    async fn answer(&self, usage: &mut StepUsage, request: &Request) -> Result<Response, Error> {
+        let mut sent = self.for_model(request);
+        let response = self.model.respond(&sent).await?;
+        if !self.model.is_remote() {
+            return Ok(response);
+        }
+        usage.add(&response);
+        if response.stop_reason != "max_tokens" {
+            return Ok(response);
+        }
+        sent.to_mut().max_tokens *= MORE_ROOM;
+        Ok(match self.model.respond(&sent).await {
+            Ok(again) => {
+                usage.add(&again);
+                again
+            }
+            Err(error) => {
+                warn!(
+                    "The language model did not repeat an answer that was cut off: {}",
+                    countersign_core::cause::chain(&error)
+                );
+                response
+            }
+        })
     }
 
     /// Returns the request to send. A language model is not sent the names and the topic: it finds them itself, and each

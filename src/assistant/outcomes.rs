@@ -222,7 +222,7 @@ pub fn accomplished(registry: &Registry, log: &Log) -> Reply {
             _ => "❔ ",
         };
         let mut point = Text::from(mark).join(entry.what.clone()).plain(" · ").moment(entry.at);
-        point = people(point, " · asked by ", std::slice::from_ref(&entry.requested_by));
+        point = people(point, entry.asked_by(), std::slice::from_ref(&entry.requested_by));
         people(point, ", approved by ", &entry.decided_by)
     });
     // The change that was rejected last is also named, with the person.
@@ -242,7 +242,7 @@ pub fn accomplished(registry: &Registry, log: &Log) -> Reply {
 /// Returns the line of a change that was turned down: `Start “Math Hints”: rejected · … · by Bo`.
 fn turned_down(entry: &LogEntry) -> Text {
     let line = Text::from("🚫 ").join(entry.what.clone()).plain(" · ").moment(entry.at);
-    let line = people(line, " · asked by ", std::slice::from_ref(&entry.requested_by));
+    let line = people(line, entry.asked_by(), std::slice::from_ref(&entry.requested_by));
     people(line, ", rejected by ", &entry.decided_by)
 }
 
@@ -274,7 +274,7 @@ pub fn log_as_data(log: &Log) -> Value {
                 "at": entry.at.to_string(),
                 "what": entry.what.words(),
                 "status": entry.status,
-                "asked_by": entry.requested_by,
+                (if entry.is_suggested { "suggested_while_answering" } else { "asked_by" }): entry.requested_by,
                 "decided_by": entry.decided_by,
             })
         })

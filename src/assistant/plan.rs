@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 use super::{
     context::shortened_to,
     history::shorten,
-    state::{AgentState, Turn},
+    state::{AgentState, Heard, Turn},
 };
 
 /// The maximum number of requests of one message that are carried out.
@@ -82,6 +82,9 @@ pub struct Plan {
     /// and in plans of earlier versions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
+    /// The words of people that asked for the steps, if a language model wrote them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub heard: Vec<Heard>,
 }
 
 /// Returns true if the counters have their initial values, which are not stored.
@@ -304,6 +307,7 @@ impl AgentState {
         let asked = shorten(&std::mem::replace(&mut self.turn.said, first), MAX_ASKED_LENGTH);
         self.drop_plan();
         self.rest_of_plan.clear();
+        self.rest_heard.clear();
         let control = Control { plans_created: self.turn.plans_created, started_at: now, ..Control::default() };
         let plan = Plan {
             turn: self.turn.number,
@@ -315,6 +319,7 @@ impl AgentState {
             left_out: requests.len().saturating_sub(MAX_STEPS),
             control,
             zone: self.turn.zone.clone(),
+            heard: if self.turn.is_of_model { self.turn.heard.clone() } else { Vec::new() },
             ..Plan::default()
         };
         self.events.push(StreamEvent {
@@ -352,6 +357,7 @@ impl AgentState {
     pub(super) fn end_plan(&mut self, why: Option<EndsEarly<'_>>) -> Option<Plan> {
         let plan = self.drop_plan()?;
         self.rest_of_plan = why.map(|_| plan.undone(&self.turn.said)).unwrap_or_default();
+        self.rest_heard.clone_from(&plan.heard);
         self.events.push(plan.end_event(why));
         Some(plan)
     }
@@ -363,6 +369,7 @@ impl AgentState {
         let waits = |plan: &Plan| plan.turn == of_turn && plan.waits_for != WaitsFor::Nothing;
         let Some(place) = self.plans.iter().position(waits).filter(|_| of_turn != number) else { return };
         let mut plan = self.plans.remove(place);
+        self.turn.heard.extend(plan.heard.iter().cloned());
         if let Some(new) = self.drop_plan() {
             plan.total_steps += new.ahead.len();
             plan.ahead.extend(new.ahead);
@@ -429,17 +436,6 @@ impl AgentState {
         if newest > self.turn.number { newest + 1 } else { self.turn.number }
     }
 
-    /// Begins the current step again.
-    pub fn repeat_step(&mut self, now: Timestamp) {
-        let (number, said) = (self.turn.number, self.turn.said.clone());
-        self.begin_step(number, said, now);
-    }
-
-    pub(super) fn begin_step(&mut self, number: u64, said: String, now: Timestamp) {
-        let Turn { by, zone, without_model, plans_created, .. } = std::mem::take(&mut *self.turn);
-        *self.turn = Turn { number, said, by, at: now, zone, without_model, plans_created, ..Turn::default() };
-    }
-
     /// Counts a node that runs for the plan, and shows the current step in the status line.
     pub(super) fn note_work(&mut self) {
         let request = shorten(&self.turn.said, 60);
@@ -460,6 +456,7 @@ impl AgentState {
         self.events.extend(stopped.iter().map(|plan| plan.end_event(Some(why))));
         if !stopped.is_empty() {
             self.rest_of_plan = stopped.iter().flat_map(|plan| plan.undone("")).collect();
+            self.rest_heard = stopped.iter().flat_map(|plan| plan.heard.clone()).collect();
         }
         stopped
     }

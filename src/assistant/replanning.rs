@@ -77,6 +77,7 @@ impl AgentState {
             by: refused.requested_by.clone(),
             text: reason.to_owned(),
             at: now,
+            ts: None,
             zone,
             request: None,
         });
@@ -99,6 +100,10 @@ impl AgentState {
         };
         self.begin_step(self.present_turn(), said, now);
         self.turn.zone = ended.zone.clone().or_else(|| self.turn.zone.take());
+        if !ended.heard.is_empty() {
+            // The words are those of the message if they are known.
+            (self.turn.heard, self.turn.is_of_model) = (ended.heard.clone(), ended.asked.is_empty());
+        }
         self.turn.plans_created = ended.control.plans_created;
         self.turn.replan = Some(replan);
     }

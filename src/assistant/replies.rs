@@ -87,6 +87,11 @@ pub fn ask_which(question: &str, options: &[String]) -> Reply {
     buttons(Reply::text(question), options)
 }
 
+/// Returns true if a button can show these words whole.
+pub fn fits_button(words: &str) -> bool {
+    words.chars().count() <= MAX_LABEL_LENGTH
+}
+
 fn buttons(reply: Reply, options: &[String]) -> Reply {
     options
         .iter()
@@ -287,6 +292,29 @@ pub fn dropped(open: &[ActionRecord]) -> Reply {
 pub fn cannot_do(action: &str) -> Reply {
     Reply::text(Text::new().plain("I can't do that (").code(shorten(action, 60)).plain("). Nothing was changed."))
         .choice("What can you do?", "what can you do?")
+}
+
+/// Says that a change is not proposed, since no person asked for it and it cannot be undone. `answer` is what was asked.
+pub fn not_suggested(answer: Option<Reply>, title: &str) -> Reply {
+    let text =
+        Text::from("Nothing was changed. You didn't ask for this and it can't be undone, so I didn't propose it: ");
+    let text = text.bold(title.trim_end_matches('?')).plain(".");
+    answer.unwrap_or_default().and(Part::Text(text)).hint("If you want it, ask for it by name.")
+}
+
+/// Says that nothing was changed, in place of an answer that claims otherwise. `read` are the answers of the turn's tools.
+pub fn nothing_was_changed(read: Option<Reply>) -> Reply {
+    let text = Text::from("Nothing was changed.");
+    let reply = match read {
+        Some(read) => read.and(Part::Text(text)),
+        None => Reply::text(text),
+    };
+    reply.hint("To change something, name it and say what should change. I'll post a card that someone approves.")
+}
+
+/// Adds that an answer is not complete.
+pub fn cut_off(reply: Reply) -> Reply {
+    reply.hint("This answer is incomplete: it reached the language model's length limit. Ask about a part of it.")
 }
 
 /// Says that there was no change to show.

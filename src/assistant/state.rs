@@ -47,7 +47,7 @@ use countersign_understanding::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use super::turn::{Phase, Problem, ToolRead, Turn};
+pub use super::turn::{Heard, Phase, Problem, ToolRead, Turn};
 use super::{
     context::ContextData,
     history::{History, shorten},
@@ -129,6 +129,12 @@ pub struct AgentState {
     /// The tool or action that was used last, and its capability.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topic: Option<Topic>,
+    /// The words of people behind the open question or the newest card that a language model made of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub heard: Vec<Heard>,
+    /// The turn in which a language model asked what a message means.
+    #[serde(skip_serializing_if = "is_default")]
+    pub asked_turn: u64,
     /// The person who was asked the open question; `None` in threads of earlier versions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked_of: Option<UserId>,
@@ -144,6 +150,9 @@ pub struct AgentState {
     /// The requests of the newest plan that were not done when it ended early, until another one begins.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rest_of_plan: Vec<String>,
+    /// The words of people that asked for these requests, if a language model wrote them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rest_heard: Vec<Heard>,
     /// The changes that were asked for.
     #[serde(skip_serializing_if = "is_default")]
     pub log: Log,
@@ -172,7 +181,9 @@ impl State for AgentState {
         let takes_forget = self.takes_forget_from(&said.by);
         let forget_means = self.forget_means.take().filter(|_| takes_forget && understanding::says_forget(&text));
         let text = forget_means.unwrap_or(text);
-        let text = offered::picked_words(&offered, self.turn.final_response.as_deref(), &text).unwrap_or(text);
+        let picked = offered::picked_words(&offered, self.turn.final_response.as_deref(), &text);
+        let is_picked = picked.is_some() || text != shorten(said.text.trim(), MAX_MESSAGE_LENGTH);
+        let text = picked.unwrap_or(text);
         let declines_offer = !offered.is_empty() && self.draft.is_none() && understanding::drops_any(&text);
         *self.turn = Turn {
             number,
@@ -180,6 +191,9 @@ impl State for AgentState {
             cut_from: Some(length).filter(|length| *length > MAX_MESSAGE_LENGTH),
             by: Some(said.by.clone()),
             at: said.at,
+            ts: said.ts.clone(),
+            it: self.last_subject.clone(),
+            is_picked,
             // “At 9:00 ET, until Monday 18:00”: the zone holds for the whole message.
             zone: moment::zone_named_in(&said.text).or_else(|| said.zone.clone()),
             declines_offer,

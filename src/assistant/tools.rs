@@ -283,6 +283,11 @@ fn analysis(families: &[Family]) -> ToolSpec {
                     "items": { "type": "string" },
                     "description": "If not sure: two to four readings, each a full request.",
                 },
+                "claims": {
+                    "type": "array",
+                    "items": { "type": "string" },
+                    "description": "Each change that the answer says was made, sent, scheduled, proposed or approved.",
+                },
                 "steps": {
                     "type": "array",
                     "items": { "type": "string" },
@@ -370,6 +375,11 @@ fn next_steps() -> ToolSpec {
                         "required": ["label", "says"],
                         "additionalProperties": false,
                     },
+                },
+                "claims": {
+                    "type": "array",
+                    "items": { "type": "string" },
+                    "description": "Each change that the answer says was made, sent, scheduled, proposed or approved.",
                 },
             },
             "required": ["steps"],

@@ -2,8 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use countersign_core::{clock::Timestamp, ids::UserId, reply::Reply};
-use countersign_graph::action::Proposal;
+use countersign_core::{
+    clock::Timestamp,
+    ids::{MessageTs, UserId},
+    reply::Reply,
+};
+use countersign_graph::action::{Evidence, Proposal};
 use countersign_model::Message;
 use countersign_understanding::{
     lexicon::Mention,
@@ -11,6 +15,8 @@ use countersign_understanding::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use super::state::AgentState;
 
 /// A turn: from one message to its answer. As in [`super::state::AgentState`], empty fields are not stored.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -29,6 +35,21 @@ pub struct Turn {
     pub by: Option<UserId>,
     /// The time of the message.
     pub at: Timestamp,
+    /// Slack's time stamp of the message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ts: Option<MessageTs>,
+    /// The thing that “it” meant when the message came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub it: Option<String>,
+    /// True if the message picked an offered choice, whose words are then [`Self::said`].
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_picked: bool,
+    /// Earlier words of people that the turn is about.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub heard: Vec<Heard>,
+    /// True if a language model wrote the words of the turn, as a step of a plan.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_of_model: bool,
     /// The person's time zone, such as `Europe/Berlin`, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
@@ -88,6 +109,12 @@ pub struct Turn {
     /// The change that waits for its card.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proposal: Option<Proposal>,
+    /// The words of people that ask for that change, if a language model proposed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
+    /// The calls of the first round whose tools were not offered, by their ids.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_offered: Vec<String>,
     /// The answer in a model's words, until it is sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reply: Option<Reply>,
@@ -97,6 +124,56 @@ pub struct Turn {
     /// The final reply, shortened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub final_response: Option<String>,
+}
+
+impl AgentState {
+    /// Begins the current step again.
+    pub fn repeat_step(&mut self, now: Timestamp) {
+        let (number, said) = (self.turn.number, self.turn.said.clone());
+        self.begin_step(number, said, now);
+    }
+
+    pub(super) fn begin_step(&mut self, number: u64, said: String, now: Timestamp) {
+        let Turn { by, zone, without_model, plans_created, ts, it, mut heard, mut is_of_model, .. } =
+            std::mem::take(&mut *self.turn);
+        if let Some(plan) = self.plans.iter().find(|plan| plan.turn == number && !plan.heard.is_empty()) {
+            (heard, is_of_model) = (plan.heard.clone(), true);
+        }
+        *self.turn = Turn {
+            number,
+            said,
+            by,
+            at: now,
+            zone,
+            without_model,
+            plans_created,
+            ts,
+            it,
+            heard,
+            is_of_model,
+            ..Turn::default()
+        };
+    }
+}
+
+/// Words of a person that later ones may continue.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Heard {
+    /// Slack's time stamp of the message; `None` for a step of a plan that a person approved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ts: Option<MessageTs>,
+    /// The person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<UserId>,
+    /// The words, shortened.
+    pub text: String,
+    /// The thing that “it” meant then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub it: Option<String>,
+    /// True if the words are those of an offered choice.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_picked: bool,
 }
 
 /// The phase of a turn.

@@ -286,6 +286,11 @@ pub(super) fn not_understood(possible: Possible) -> Reply {
     requests("I didn't catch that. In this thread, you can say:", possible)
 }
 
+/// Says that nothing was changed, in place of a model's answer that claims otherwise.
+pub(super) fn nothing_was_changed() -> Reply {
+    Reply::text("Nothing was changed.").hint("To see what you can ask for in this thread, say “help”.")
+}
+
 /// Returns the reply to a request for help.
 pub(super) fn help(possible: Possible) -> Reply {
     requests("In this thread, you can say:", possible)

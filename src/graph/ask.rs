@@ -56,13 +56,14 @@ impl<S: State> Engine<S> {
 
     /// Creates the action record for a question. Superseded cards and other open requests are not considered yet.
     fn question_record(&self, session: &Session<S>, ask: Ask) -> ActionRecord {
-        let Ask { action, mut proposal, requested_by, replaces: _, then: _ } = ask;
+        let Ask { action, mut proposal, requested_by, evidence, replaces: _, then: _ } = ask;
         let kind = self.actions.get(action.as_str()).expect("a node asks only for actions that are registered");
         proposal.card.irreversible |= kind.irreversible();
         let policy = (self.policy_for)(&PolicyInput {
             action: kind.name(),
             irreversible: proposal.card.irreversible,
             scope: &proposal.scope,
+            is_suggested: evidence.suggested.is_some(),
         });
         let request = Request {
             thread: &session.lease.thread,
@@ -70,6 +71,7 @@ impl<S: State> Engine<S> {
             kind: kind.as_ref(),
             proposal,
             requested_by,
+            evidence,
             at: self.clock.now(),
             policy,
             slot: session.checkpoint.reply_slots.slot(),
@@ -98,6 +100,8 @@ impl<S: State> Engine<S> {
         session.checkpoint.reply_slots.said += 1;
         let older = self.supersede(session, changes, &mut record, replaces).await?;
         let spent = match self.note_open_requests(&mut record).await? {
+            // What no person asked for, nobody has allowed in advance.
+            _ if record.is_suggested() => Spent::Nothing { why: None },
             Some(register) => self.standing.spend_from(register, &record).await,
             None => self.standing.spend(&record).await,
         };
@@ -133,7 +137,9 @@ impl<S: State> Engine<S> {
         }
         let filter = ActionFilter { thread: Some(newer.thread.clone()), statuses: vec![Status::Pending], limit: 20 };
         for open in self.store.actions(&filter).await? {
-            if !open.scope.shares_target_with(&newer.scope) && replaces != Some(&open.id) {
+            // A suggestion takes the place of no request of a person.
+            let is_kept = newer.is_suggested() && !open.is_suggested();
+            if is_kept || !open.scope.shares_target_with(&newer.scope) && replaces != Some(&open.id) {
                 continue;
             }
             let at = newer.requested_at;
@@ -164,7 +170,11 @@ impl<S: State> Engine<S> {
         let (here, elsewhere): (Vec<_>, Vec<_>) =
             others.partition(|other| other.thread.channel == newer.thread.channel);
         let named = here.into_iter().map(|other| {
-            Text::from(other.act()).plain(" (").person(other.requested_by.clone()).plain(", in this channel)")
+            let who = match other.is_suggested() {
+                true => Text::from("suggested while answering ").person(other.requested_by.clone()),
+                false => Text::new().person(other.requested_by.clone()),
+            };
+            Text::from(other.act()).plain(" (").join(who).plain(", in this channel)")
         });
         // Another channel may be private.
         let unnamed = (!elsewhere.is_empty()).then(|| Text::from("at least one in another conversation"));

@@ -32,6 +32,7 @@ impl ActionRecord {
                 because: self.policy.because.clone(),
                 is_risky: self.scope.is_risky,
                 ended_by: self.ended_by(),
+                origin: self.origin(),
             },
             Status::Approved | Status::Intent => CardState::Running {
                 by: self.approved_by(),
@@ -54,6 +55,7 @@ impl ActionRecord {
                 newer: self.replaced_by.as_ref().map(|newer| newer.slot.clone()),
                 asked_by: Some(self.requested_by.clone()),
                 edited_by: self.edited_by(),
+                is_suggested: self.is_suggested(),
             },
         }
     }
@@ -73,6 +75,11 @@ impl ActionRecord {
             true => EndedBy::Both,
             false => EndedBy::Rejecting,
         }
+    }
+
+    /// Returns what no person named of a suggested change, as the first line of its card.
+    fn origin(&self) -> Option<Text> {
+        Some(self.evidence.suggested.as_ref()?.sentence(&self.requested_by))
     }
 
     /// Returns the action that would undo the change; `None` unless the change was made and is still to be undone.

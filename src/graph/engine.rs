@@ -46,12 +46,15 @@ pub struct PolicyInput<'a> {
     pub irreversible: bool,
     /// The things that the change concerns.
     pub scope: &'a Scope,
+    /// True if the assistant suggested the change, and no person asked for it.
+    pub is_suggested: bool,
 }
 
 impl<'a> PolicyInput<'a> {
     /// Returns the properties of a record.
     pub fn of(record: &'a ActionRecord) -> Self {
-        Self { action: &record.name, irreversible: record.card.irreversible, scope: &record.scope }
+        let (irreversible, is_suggested) = (record.card.irreversible, record.is_suggested());
+        Self { action: &record.name, irreversible, scope: &record.scope, is_suggested }
     }
 }
 
@@ -285,13 +288,10 @@ impl<S: State> Engine<S> {
                 self.note_click_on_question(session, &ts).await?;
                 session.checkpoint.state_mut().present(&by, false);
                 let zone = self.admission.zone(&by).await;
-                let said = Said { by, text, at: self.clock.now(), zone, request };
-                session.note(AuditDraft::new(
-                    AuditKind::Said,
-                    said.at,
-                    Some(said.by.clone()),
-                    AuditDraft::text_detail(&said.text),
-                ));
+                let said = Said { by, text, ts: Some(ts), at: self.clock.now(), zone, request };
+                let mut detail = AuditDraft::text_detail(&said.text);
+                detail["message"] = json!(said.ts);
+                session.note(AuditDraft::new(AuditKind::Said, said.at, Some(said.by.clone()), detail));
                 session.checkpoint.state_mut().begin_turn(&said);
                 self.begin_run(session);
                 Ok(LeaseState::Held)

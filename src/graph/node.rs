@@ -9,14 +9,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use countersign_core::{
     clock::Timestamp,
-    ids::{ActionId, RunId, ThreadId, UserId},
+    ids::{ActionId, MessageTs, RunId, ThreadId, UserId},
     reply::{Reply, Text},
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
-    action::{ActionRecord, ActionRequest, Proposal},
+    action::{ActionRecord, ActionRequest, Evidence, Proposal},
     store::{ActionFollowUp, External, Usage},
 };
 
@@ -116,6 +116,8 @@ pub struct Said {
     pub by: UserId,
     /// The text.
     pub text: String,
+    /// Slack's time stamp of the message.
+    pub ts: Option<MessageTs>,
     /// The time at which the engine began to handle it.
     pub at: Timestamp,
     /// The author's time zone, such as `Europe/Berlin`, if known.
@@ -227,6 +229,8 @@ pub struct Ask {
     pub proposal: Proposal,
     /// The person who asked for it.
     pub requested_by: UserId,
+    /// The words of a person that ask for it.
+    pub evidence: Evidence,
     /// The open action of this thread that it replaces, even if that one concerns something else.
     pub replaces: Option<ActionId>,
     /// The node that receives the end of the action, however it ends.

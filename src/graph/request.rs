@@ -12,8 +12,8 @@ use serde_json::json;
 
 use super::{
     action::{
-        ActionKind, ActionRecord, Decision, Edit, IllegalMove, NewRecord, Policy, Proposal, Replacement, Scope, Status,
-        Verdict,
+        ActionKind, ActionRecord, Decision, Edit, Evidence, IllegalMove, NewRecord, Policy, Proposal, Replacement,
+        Scope, Status, Verdict,
     },
     keyring::Keyring,
     store::{ActionChange, AuditDraft, AuditKind, Changes, Outbound, Outgoing, TimerChange},
@@ -64,6 +64,8 @@ pub struct Request<'a> {
     pub proposal: Proposal,
     /// The person who asked.
     pub requested_by: UserId,
+    /// The words of a person that ask for the change.
+    pub evidence: Evidence,
     /// The time of the request.
     pub at: Timestamp,
     /// The people who may decide.
@@ -79,7 +81,7 @@ pub struct Request<'a> {
 impl Request<'_> {
     /// Creates the record, which waits for a decision under a new key.
     pub fn into_record(self) -> ActionRecord {
-        let Self { thread, run, kind, proposal, requested_by, at, policy, slot, times, keys } = self;
+        let Self { thread, run, kind, proposal, requested_by, evidence, at, policy, slot, times, keys } = self;
         let Proposal { parameters, preconditions, mut card, undo, scope } = proposal;
         card.irreversible |= kind.irreversible();
         card.editable = kind.is_editable(&parameters);
@@ -100,6 +102,7 @@ impl Request<'_> {
             expires_at: times.end(&scope, at),
             undo,
             scope,
+            evidence,
         };
         let mut record = new.signed(keys);
         if record.is_out_of_reach() {
@@ -144,6 +147,9 @@ impl ActionRecord {
             }
         }
         let mut asked = json!({ "action": self.name, "title": self.card.title });
+        if self.is_suggested() {
+            asked["suggested"] = true.into();
+        }
         let mut kind = AuditKind::Asked;
         if let Some(edit) = self.edits.last() {
             kind = AuditKind::Edited;
@@ -208,11 +214,12 @@ impl ActionRecord {
     /// request.
     pub fn notices(&self, at: Timestamp) -> Vec<Outgoing> {
         let text = if self.status.is_open() {
-            Text::new()
-                .person(self.requested_by.clone())
-                .plain(" asks for your decision: ")
-                .bold(self.card.title.clone())
-                .join(self.end_in_words())
+            let line = Text::new().person(self.requested_by.clone());
+            let asks = match self.is_suggested() {
+                true => Text::from("The assistant suggests this while answering ").join(line).plain(": "),
+                false => line.plain(" asks for your decision: "),
+            };
+            asks.bold(self.card.title.clone()).join(self.end_in_words())
         } else {
             Text::new().bold(self.act()).plain(" · ").join(self.decision_line())
         };

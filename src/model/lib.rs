@@ -181,13 +181,19 @@ impl From<KnownBlock> for Block {
 pub struct Response {
     /// Text and calls, in order. They are sent back unchanged in the next request.
     pub content: Vec<Block>,
-    /// The reason why the model stopped: `end_turn`, `tool_use`, `max_tokens`, `refusal` and possibly others.
+    /// The reason why the model stopped: `end_turn`, `tool_use`, `max_tokens`, `model_context_window_exceeded`, `refusal`
+    /// and possibly others.
     pub stop_reason: String,
     /// The usage of the call.
     pub usage: Usage,
 }
 
 impl Response {
+    /// Returns true if the answer ends where there was no more room, and not where the model ended it.
+    pub fn is_cut(&self) -> bool {
+        ["max_tokens", "model_context_window_exceeded"].contains(&self.stop_reason.as_str())
+    }
+
     /// Returns the text, without tool calls.
     pub fn text(&self) -> String {
         let words = self.content.iter().filter_map(|block| match block {

@@ -38,7 +38,7 @@ pub(super) const MAX_WORDS: usize = 250;
 /// The phrases of all capabilities.
 #[derive(Default)]
 pub struct Book {
-    capabilities: Vec<CapabilityPhrases>,
+    pub(super) capabilities: Vec<CapabilityPhrases>,
     /// The family of each tool and action. A family is offered to language models as a whole.
     families: HashMap<String, String>,
     /// The first family with actions. Questions about changes in general belong to it.
@@ -50,11 +50,11 @@ pub struct Book {
 }
 
 /// The phrases of one capability.
-struct CapabilityPhrases {
+pub(super) struct CapabilityPhrases {
     /// The name of the capability.
     owner: &'static str,
     phrases: &'static dyn Phrases,
-    lines: Lines,
+    pub(super) lines: Lines,
 }
 
 impl fmt::Debug for Book {

@@ -40,6 +40,16 @@ struct ValueSlot {
 }
 
 impl Intent {
+    /// Returns the call that the line stands for.
+    pub(super) fn call(&self) -> &Call {
+        &self.call
+    }
+
+    /// Returns its verbs.
+    pub(super) fn verbs(&self) -> &[String] {
+        &self.verbs
+    }
+
     /// Reads a line written as `verbs: parts`; `None` if it is malformed.
     pub(super) fn read(call: &Call, written: &str) -> Option<Self> {
         let (verbs, mut rest) = written.split_once(": ")?;

@@ -390,22 +390,22 @@ fn small(count: usize) -> u32 {
 
 /// A word of a message or a name, in the form in which words are compared.
 #[derive(Clone, Debug)]
-struct Token {
-    folded: String,
+pub(super) struct Token {
+    pub(super) folded: String,
     /// The word without a possessive `'s`, and the byte index at which it then ends.
     stem: Option<(String, usize)>,
-    start: usize,
-    end: usize,
+    pub(super) start: usize,
+    pub(super) end: usize,
     /// The index of the quotation that contains it. `opens` and `closes` mark the first and last
     /// word of the quotation.
-    quote: Option<usize>,
+    pub(super) quote: Option<usize>,
     opens: bool,
     closes: bool,
 }
 
 /// Divides a text into words: runs of letters and digits. A sign other than punctuation is a
 /// separate word.
-fn tokenize(text: &str) -> Vec<Token> {
+pub(super) fn tokenize(text: &str) -> Vec<Token> {
     let mut found: Vec<Token> = Vec::new();
     let quotes = quotes(text);
     let mut run: Option<usize> = None;

@@ -28,10 +28,12 @@
 //! middle of a sentence, and their end is easier to describe with words than with groups.
 
 mod answers;
+pub mod asked;
 pub mod book;
 mod calls;
 #[cfg(any(test, feature = "checking"))]
 pub mod checking;
+pub mod claims;
 pub mod conditions;
 pub mod dates;
 mod doubts;
@@ -57,7 +59,7 @@ mod talk;
 pub mod user_request;
 pub mod words;
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use async_trait::async_trait;
 use countersign_model::{Error, Model, Purpose, Request, Response};
@@ -130,6 +132,14 @@ impl Book {
     /// asked.
     pub fn hint(&self, situation: &Situation) -> Hint {
         calls::hint(self, situation)
+    }
+
+    /// Returns a message with names in place of references to the last list; `None` if it has no such references.
+    pub fn with_names(&self, situation: &Situation) -> Option<String> {
+        match self.resolved(situation) {
+            Ok(Cow::Owned(resolved)) => Some(resolved.said),
+            Ok(Cow::Borrowed(_)) | Err(_) => None,
+        }
     }
 
     /// Returns the tool that answers the message and its arguments, if the message is a documented

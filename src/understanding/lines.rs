@@ -20,12 +20,12 @@
 //!     ~ archive/archiving/archived|put away: <document:subject> [<on:moment>] [safely]
 //! ```
 //!
-//! A line with `~` has no fixed order ([`super::intents`]): verbs, in up to three forms, then the
-//! values that it takes (kinds `subject`, `subjects` for several, `moment`, `until`, `through` (`until` without “by”), `weights`,
-//! `users`, `groups`, `members`, `group-type`), and words that may accompany them. In a line with
-//! an order, only the first form of a verb is used.
+//! A line with `~` has no fixed order ([`super::intents`]): verbs, in up to three forms, then the values that it takes (kinds
+//! `subject`, `subjects` for several, `moment`, `until`, `through` (`until` without “by”), `weights`, `users`, `groups`,
+//! `members`, `group-type`), and words that may accompany them. In a line with an order, only a verb's first form is used.
 
 mod things;
+mod verbs;
 mod written;
 
 use std::{

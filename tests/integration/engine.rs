@@ -16,8 +16,8 @@ use countersign::{
     clock::{Clock, ManualClock, Timestamp},
     graph::{
         action::{
-            ActionKind, ActionRecord, Approver, Decision, Lapse, Outcome, Performed, Policy, PrepareError, Probed,
-            Proposal, Recovery, Scope, Status, Verdict,
+            ActionKind, ActionRecord, Approver, Decision, Evidence, Lapse, Outcome, Performed, Policy, PrepareError,
+            Probed, Proposal, Recovery, Scope, Status, Verdict,
         },
         admission::{Admission, Admits},
         definition::Graph,
@@ -196,7 +196,14 @@ impl Node<Notes> for Listen {
             scope: Scope::default(),
         };
         let replaces = context.open.first().filter(|_| said.starts_with("instead")).map(|open| open.id.clone());
-        let ask = Ask { action: "change".to_owned(), proposal, requested_by: "ana".into(), replaces, then: "report" };
+        let ask = Ask {
+            action: "change".to_owned(),
+            proposal,
+            requested_by: "ana".into(),
+            evidence: Evidence::default(),
+            replaces,
+            then: "report",
+        };
         Ok(Step::ask(state, ask))
     }
 }

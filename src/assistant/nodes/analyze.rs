@@ -1,11 +1,13 @@
 //! The node that makes the first model call for a message, with the tools that are probably needed.
 //! The model works on a clear request at once and classifies any other message.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use countersign_capabilities::Registry;
 use countersign_core::clock::Timestamp;
 use countersign_graph::node::{Context, Node, NodeError, Step};
-use countersign_model::{Purpose, Response, ToolChoice};
+use countersign_model::{Purpose, Response, ToolChoice, ToolSpec};
 use countersign_understanding::{
     Hint,
     book::Book,
@@ -46,6 +48,8 @@ pub(in super::super) struct Analyze {
 struct FirstResponse {
     response: Response,
     analysis: Option<Analysis>,
+    /// The tools that the model was offered; none if the grammar answered.
+    offered: Arc<[ToolSpec]>,
 }
 
 impl Analyze {
@@ -96,20 +100,23 @@ impl Analyze {
     ) -> Result<FirstResponse, NodeError> {
         let offered = self.rounds.offered(state, situation);
         let mut request =
-            view::request(self.rounds.prompts(), Purpose::Analyze, state, context, offered, ToolChoice::Any);
+            view::request(self.rounds.prompts(), Purpose::Analyze, state, context, offered.clone(), ToolChoice::Any);
         for _ in 0..MAX_TRIES {
             let response = self.model.ask(state, usage, &request).await?;
             let calls = exchange::calls(&response);
             match self.rounds.analysis(&response) {
-                Ok(analysis) if !calls.is_empty() => return Ok(FirstResponse { response, analysis }),
+                Ok(analysis) if !calls.is_empty() => {
+                    let offered = if self.model.has_language_model(state) { offered } else { [].into() };
+                    return Ok(FirstResponse { response, analysis, offered });
+                }
                 // The model was required to call a tool and did not. Its text is used only if the
                 // message requests nothing.
                 Ok(_) => match direct_answer(&self.registry.book, &response, situation) {
-                    Some(analysis) => return Ok(FirstResponse { response, analysis: Some(analysis) }),
+                    Some(analysis) => return Ok(FirstResponse { response, analysis: Some(analysis), offered }),
                     None => break,
                 },
                 Err(_) if calls.iter().any(|call| call.name != tools::ANALYZE) => {
-                    return Ok(FirstResponse { response, analysis: None });
+                    return Ok(FirstResponse { response, analysis: None, offered });
                 }
                 Err(mistake) => {
                     let results = calls.iter().map(|call| exchange::result(call, Err(mistake.clone()))).collect();
@@ -130,7 +137,7 @@ impl Analyze {
                 ..Analysis::default()
             }),
         };
-        Ok(FirstResponse { response, analysis })
+        Ok(FirstResponse { response, analysis, offered: [].into() })
     }
 }
 
@@ -208,7 +215,14 @@ impl Node<AgentState> for Analyze {
         }
         match state.about_rest_of_plan(&self.registry, &context.open) {
             Some(Reaction::Say(reply)) => return Ok(end(state, reply, StepUsage::default())),
-            Some(Reaction::Offer(action, rest)) => return Ok(show_steps(state, StepUsage::default(), action, rest)),
+            Some(Reaction::Offer(action, rest)) => {
+                if !state.rest_heard.is_empty() {
+                    let earlier = state.rest_heard.clone();
+                    state.turn.heard.extend(earlier);
+                    state.turn.goes_on_in_words_of_model();
+                }
+                return Ok(show_steps(state, StepUsage::default(), action, rest));
+            }
             None => {}
         }
         self.find_names(&mut state, context).await;
@@ -223,13 +237,11 @@ impl Node<AgentState> for Analyze {
             return Ok(Step::go(state, Respond::NAME));
         }
         let mut usage = StepUsage::default();
-        let FirstResponse { response, analysis } =
+        let FirstResponse { response, analysis, offered } =
             self.first_round(&mut state, context, &mut usage, &situation).await?;
         let has_language_model = self.model.has_language_model(&state);
-        Ok(self
-            .rounds
-            .process(Round { state, context, usage, response, analysis, has_language_model, is_first: true })
-            .await)
+        let round = Round { state, context, usage, response, analysis, has_language_model, is_first: true, offered };
+        Ok(self.rounds.process(round).await)
     }
 }
 

@@ -25,6 +25,7 @@ use super::{
         view,
     },
     close::close,
+    evidence,
     respond::Respond,
 };
 
@@ -130,12 +131,15 @@ impl Node<AgentState> for Confirm {
                 None
             }
         };
+        let is_step = state.plan().is_some();
         let turn = &mut state.turn;
         turn.phase = Phase::Confirming;
         if turn.without_model {
             proposal.card.notes.push(Text::from(replies::WITHOUT_MODEL));
             turn.without_model = false; // the card says so, and the outcome needs no model
         }
+        let evidence = turn.evidence.take().unwrap_or_else(|| evidence::of_phrases(turn, &proposal, is_step));
+        let answer = turn.reply.take().filter(|_| evidence.suggested.is_some());
         let turn_number = turn.number;
         state.on_card_turn = turn_number;
         let undone = state.drop_abandoned_plans();
@@ -144,11 +148,13 @@ impl Node<AgentState> for Confirm {
             proposal.card.notes.push(replies::plan_note(plan));
         }
         state.conversation.add_bot_message(turn_number, &format!("(asked on a card: {})", proposal.card.title));
-        let ask =
-            Step::ask(state, Ask { action: change.action, proposal, requested_by: by, replaces, then: Respond::NAME });
-        Ok(match undone.is_empty() {
+        let (action, then) = (change.action, Respond::NAME);
+        let ask = Step::ask(state, Ask { action, proposal, requested_by: by, evidence, replaces, then });
+        let ask = match undone.is_empty() {
             true => ask,
             false => ask.say(replies::left_behind(Reply::default(), &undone)),
-        })
+        };
+        // What was asked is answered, whatever else is suggested.
+        Ok(answer.into_iter().fold(ask, Step::say))
     }
 }

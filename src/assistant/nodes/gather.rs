@@ -63,21 +63,30 @@ impl Node<AgentState> for Gather {
         if let Some(change) = state.turn.change.clone().filter(|_| state.turn.is_explicit) {
             let reader = Reader::in_thread(state.turn.by.clone(), &context.thread).in_zone(state.turn.zone.clone());
             state.note_topic(&self.rounds.registry);
-            return Ok(self.rounds.prepare(state, change, usage, &reader, "", context.now).await);
+            return Ok(self.rounds.prepare(state, change, usage, &reader, "", context).await);
         }
         let has_language_model = self.model.has_language_model(&state);
         if let Some(response) = round::take_deferred_calls(&mut state, has_language_model) {
-            let round = Round { state, context, usage, response, analysis: None, has_language_model, is_first: false };
+            let round = Round {
+                state,
+                context,
+                usage,
+                response,
+                analysis: None,
+                has_language_model,
+                is_first: false,
+                offered: [].into(),
+            };
             return Ok(self.rounds.process(round).await);
         }
         let offered = self.rounds.offered(&state, &view::situation(&state, context));
-        let request = view::request(self.rounds.prompts(), Purpose::Gather, &state, context, offered, ToolChoice::Auto);
+        let request =
+            view::request(self.rounds.prompts(), Purpose::Gather, &state, context, offered.clone(), ToolChoice::Auto);
         let response = self.model.ask(&mut state, &mut usage, &request).await?;
         let has_language_model = self.model.has_language_model(&state);
         let analysis = self.rounds.analysis(&response).unwrap_or_default();
-        Ok(self
-            .rounds
-            .process(Round { state, context, usage, response, analysis, has_language_model, is_first: false })
-            .await)
+        let offered = if has_language_model { offered } else { [].into() };
+        let round = Round { state, context, usage, response, analysis, has_language_model, is_first: false, offered };
+        Ok(self.rounds.process(round).await)
     }
 }

@@ -10,13 +10,16 @@ use countersign_understanding::situation::{Draft, Situation};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::super::{
-    blob_cache::{self, BlobCache},
-    context::{Fresh, shortened_to},
-    exchange::{self, Call},
-    numbers, outcomes, replies,
-    state::{AgentState, ToolRead},
-    tools::{self, Kit},
+use super::{
+    super::{
+        blob_cache::{self, BlobCache},
+        context::{Fresh, shortened_to},
+        exchange::{self, Call},
+        numbers, outcomes, replies,
+        state::{AgentState, ToolRead},
+        tools::{self, Kit},
+    },
+    refused_calls,
 };
 
 /// The maximum number of reads in one turn.
@@ -112,9 +115,10 @@ pub(super) fn call_order(call: &Call) -> u8 {
     }
 }
 
-/// Returns true if a round proposes more than one change.
-pub(super) fn several_changes(calls: &[Call]) -> bool {
-    let mut proposals = calls.iter().filter(|call| tools::proposed_action(&call.name).is_some());
+/// Returns true if a round proposes more than one change, apart from those that were not offered.
+pub(super) fn several_changes(calls: &[Call], not_offered: &[String]) -> bool {
+    let offered = calls.iter().filter(|call| !not_offered.contains(&call.id));
+    let mut proposals = offered.filter(|call| tools::proposed_action(&call.name).is_some());
     let Some(first) = proposals.next() else { return false };
     proposals.any(|other| (&other.name, &other.input) != (&first.name, &first.input))
 }
@@ -128,6 +132,8 @@ pub(super) struct CallContext<'a> {
     pub(super) kit: &'a Kit,
     /// The situation, with the changes that are open, turned down or done.
     pub(super) situation: &'a Situation,
+    /// The ids of the calls whose tools were not offered.
+    pub(super) not_offered: &'a [String],
     /// True if the round proposes several changes.
     pub(super) several: bool,
 }
@@ -136,6 +142,7 @@ impl CallContext<'_> {
     /// Handles one call. Everything is done here but reading, which is left to [`PlannedCall::run`].
     pub(super) fn handle(self, state: &mut AgentState, effects: &mut RoundEffects, call: &Call) -> PlannedCall {
         let outcome = match call.name.as_str() {
+            name if self.not_offered.contains(&call.id) => Err(refused_calls::was_not_offered(self.registry, name)),
             tools::EXECUTION_LOG => Ok(read_log(state)),
             tools::ANALYZE => Ok("noted".to_owned()),
             tools::NEXT_STEPS => Ok("shown with the answer".to_owned()),

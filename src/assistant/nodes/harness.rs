@@ -394,6 +394,7 @@ impl Harness {
             by: "ana".into(),
             text: text.to_owned(),
             at: self.now,
+            ts: None,
             zone: None,
             request: None,
         });

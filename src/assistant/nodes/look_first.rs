@@ -7,7 +7,7 @@ use countersign_understanding::{
     conditions::split,
     situation::{Analysis, Draft},
 };
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
 use super::{
     super::{model_with_fallback::StepUsage, state::AgentState},
@@ -27,6 +27,13 @@ pub(super) fn card_for(
         || effects.contains(&Effect::Irreversible)
         || (setting == LookFirst::Changes && changes > 1);
     registry.plan_action().filter(|_| must_show)
+}
+
+/// Returns true if a change is a plan with a step that cannot be undone.
+pub(super) fn is_irreversible(registry: &Registry, change: &Draft) -> bool {
+    let steps = change.params.get("steps").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let is_plan = registry.plan_action() == Some(change.action.as_str());
+    is_plan && steps.map(|step| registry.effect_of(split(step).request)).any(|effect| effect == Effect::Irreversible)
 }
 
 /// Makes the card of a plan the change of this turn, and returns the step that leads to it.

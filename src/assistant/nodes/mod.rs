@@ -2,9 +2,11 @@
 
 pub(super) mod analyze;
 pub(super) mod carry_on;
+mod claims;
 pub(super) mod clarify;
 mod close;
 pub(super) mod confirm;
+mod evidence;
 pub(super) mod gather;
 mod gather_tools;
 #[cfg(test)]
@@ -15,6 +17,7 @@ mod partial;
 #[cfg(test)]
 mod plan_tests;
 mod proposal_text;
+mod refused_calls;
 pub(super) mod replan;
 pub(super) mod respond;
 pub(super) mod round;

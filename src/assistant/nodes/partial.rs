@@ -1,18 +1,55 @@
-//! Changes that are understood or accepted only in part: the rest is kept as a draft.
+//! Requests and changes that are understood or accepted only in part: the rest of a change is kept as a draft.
 
-use countersign_graph::action::{PrepareError, Reader, Refusal};
-use countersign_understanding::situation::Draft;
+use countersign_graph::{
+    action::{PrepareError, Reader, Refusal},
+    node::Step,
+};
+use countersign_understanding::situation::{Analysis, Draft};
 use serde_json::Value;
 
 use super::{
     super::{
         exchange::{self, Call},
-        tools,
+        replies,
+        state::AgentState,
+        tools, view,
     },
-    round::Rounds,
+    clarify::Clarify,
+    gather::Gather,
+    round::{Round, Rounds},
 };
 
 impl Rounds {
+    /// Handles requests that leave out a part of their message: the model is asked once to correct
+    /// them, and if they are still incomplete, the person is asked.
+    pub(super) fn ask_for_whole_steps(
+        &self,
+        round: Round<'_>,
+        analysis: Analysis,
+        calls: &[Call],
+        lost: &[String],
+    ) -> Step<AgentState> {
+        let Round { mut state, usage, response, .. } = round;
+        if !state.turn.exchange.is_empty() {
+            let question = replies::in_no_step(lost);
+            state.turn.analysis = Some(Analysis { confidence: 0.0, question, steps: Vec::new(), ..analysis });
+            return Step::go(state, Clarify::NAME).cost(usage.total());
+        }
+        let mistake = format!("each step needs everything that was said of it; in none is: {}", lost.join("; "));
+        let results = calls.iter().map(|call| exchange::result(call, Err(mistake.clone()))).collect();
+        exchange::append(&mut state.turn.exchange, response, results);
+        Step::go(state, Gather::NAME).cost(usage.total())
+    }
+
+    /// Returns the analysis of a request that a model began to work on without giving one.
+    pub(super) fn analysis_of(&self, round: &Round<'_>, calls: &[Call]) -> Analysis {
+        let state = &round.state;
+        let situation = view::situation(state, round.context);
+        let by_call = calls.iter().find_map(|call| self.kit.capability_of(&call.name)).map(str::to_owned);
+        let capability = by_call.or_else(|| self.registry.book.capability(&situation));
+        Analysis { capability, ..Analysis::of_step(&state.turn.said) }
+    }
+
     /// Returns the change that a response proposes together with a question about a part of it.
     pub(super) fn begun_draft(&self, calls: &[Call]) -> Option<Draft> {
         let proposed = |call: &Call| {

@@ -5,7 +5,6 @@
 
 use async_trait::async_trait;
 use countersign_capabilities::Registry;
-use countersign_core::reply::Reply;
 use countersign_graph::node::{Context, Node, NodeError, Step};
 use countersign_model::{Purpose, ToolChoice};
 
@@ -15,6 +14,7 @@ use super::{
         state::{AgentState, Phase},
         view,
     },
+    claims,
     close::end,
     gather::Gather,
     look_first::show_steps,
@@ -63,12 +63,17 @@ impl Node<AgentState> for Replan {
         }
         let analysis = self.rounds.analysis(&response).unwrap_or_default().unwrap_or_default();
         if let (Some(action), false) = (self.registry.plan_action(), analysis.steps.is_empty()) {
+            state.turn.goes_on_in_words_of_model();
             return Ok(show_steps(state, usage, action, analysis.steps));
         }
         let text = response.text();
         let reason = [&analysis.answer, &analysis.question, &text].into_iter().map(|words| words.trim());
         Ok(match reason.into_iter().find(|words| !words.is_empty()) {
-            Some(words) => end(state, Reply::markdown(words.to_owned()), usage),
+            Some(words) => {
+                let answer = (words.to_owned(), Vec::new());
+                let reply = claims::checked(&self.registry, &state, context, answer, &[]);
+                end(state, reply, usage)
+            }
             None => Step::end(state).cost(usage.total()),
         })
     }

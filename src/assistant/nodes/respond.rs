@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
-use countersign_capabilities::{ParameterSchema, Registry};
+use countersign_capabilities::{Effect, ParameterSchema, Registry};
 use countersign_core::reply::{Choice, Reply};
 use countersign_graph::{
     action::{ActionRecord, Outcome, Status},
@@ -21,12 +21,13 @@ use super::{
         exchange::{self, Call},
         model_with_fallback::{ModelWithFallback, StepUsage},
         outcomes, replies,
-        state::{AgentState, Phase, ToolRead},
+        state::{AgentState, Heard, Phase, ToolRead},
         tools,
         view::{self, Prompts},
     },
     analyze::Analyze,
     carry_on::{CarryOn, StepEnd},
+    claims,
     close::{close_because, close_stopped},
     gather_tools::entry_kind,
     replan::Replan,
@@ -81,6 +82,10 @@ impl Respond {
             && let Ok(steps) = serde_json::from_value::<Vec<String>>(result["steps"].clone())
         {
             state.turn.change = None;
+            if state.turn.is_of_model && !record.is_suggested() {
+                // A person has read these steps and approved them.
+                state.turn.heard.extend(steps.iter().map(|step| Heard { text: step.clone(), ..Heard::default() }));
+            }
             let planned = serde_json::from_value(result["plan"].clone()).ok(); // cards of earlier versions have none
             return self.carry_on.begin(state, &steps, planned, usage, context.now);
         }
@@ -115,7 +120,12 @@ impl Respond {
                 .collect();
             let asks = calls.iter().any(|call| call.name != tools::NEXT_STEPS);
             if !text.is_empty() && !asks {
-                return Ok(Reply { choices, ..Reply::markdown(text) });
+                if state.turn.without_model {
+                    return Ok(Reply { choices, ..Reply::markdown(text) });
+                }
+                let listed = claims::listed(&calls);
+                let reply = claims::checked(&self.registry, state, context, (text, choices), &listed);
+                return Ok(if response.is_cut() { replies::cut_off(reply) } else { reply });
             }
             if calls.is_empty() {
                 break;
@@ -146,7 +156,8 @@ fn read_back(
         tools::EXECUTION_LOG => outcomes::log_as_data(&state.log),
         tools::ERRORS => json!(state.turn.errors),
         _ => {
-            choices.extend(next_steps(call).into_iter().take(4usize.saturating_sub(choices.len())));
+            let offered = honest_choices(registry, std::slice::from_ref(call));
+            choices.extend(offered.into_iter().take(4usize.saturating_sub(choices.len())));
             json!("shown")
         }
     };
@@ -162,6 +173,22 @@ pub(super) fn next_steps(call: &Call) -> Vec<Choice> {
     let offers = call.name == tools::NEXT_STEPS;
     let steps = offers.then(|| serde_json::from_value::<Steps>(call.input.clone()).ok()).flatten();
     steps.map(|offered| offered.steps).unwrap_or_default()
+}
+
+/// Returns the buttons that these calls offer, the first few.
+pub(super) fn choices_of(calls: &[Call]) -> Vec<Choice> {
+    calls.iter().flat_map(next_steps).take(4).collect()
+}
+
+/// Returns the buttons that a language model offers. A button shows the words that it says, unless these are only a
+/// question: whoever presses it asks for what they read on it.
+pub(super) fn honest_choices(registry: &Registry, calls: &[Call]) -> Vec<Choice> {
+    let only_reads = |says: &str| registry.effect_of(says) == Effect::Reads;
+    let shown = |choice: Choice| match only_reads(&choice.says) {
+        true => choice,
+        false => Choice::new(choice.says.clone(), choice.says),
+    };
+    choices_of(calls).into_iter().map(shown).filter(|choice| replies::fits_button(&choice.label)).collect()
 }
 
 /// Returns true if the only read was the one documented for this question, so that no model has to word the answer.

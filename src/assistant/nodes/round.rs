@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use countersign_capabilities::Registry;
-use countersign_core::{clock::Timestamp, reply::Reply};
+use countersign_core::reply::Reply;
 use countersign_graph::{
     action::{ErrorKind, PrepareError, Reader, Refusal},
     node::{Context, Step},
@@ -33,9 +33,11 @@ use super::{
         view::{self, Prompts},
     },
     carry_on::{CarryOn, StepEnd},
+    claims,
     clarify::Clarify,
     close::{ask, close},
     confirm::Confirm,
+    evidence,
     gather::Gather,
     gather_tools::{self, RoundEffects},
     look_first, notes,
@@ -56,7 +58,7 @@ const MAX_UNHEARD: usize = 6;
 #[derive(Clone)]
 pub(in super::super) struct Rounds {
     pub(super) registry: Registry,
-    kit: Arc<Kit>,
+    pub(super) kit: Arc<Kit>,
     blobs: Arc<dyn BlobCache>,
     prompts: Prompts,
     plans: PlanSettings,
@@ -80,6 +82,8 @@ pub(super) struct Round<'a> {
     pub(super) has_language_model: bool,
     /// True for the first round of a message, whose calls are run in a separate step.
     pub(super) is_first: bool,
+    /// The tools that a language model was offered; none if the phrases answered.
+    pub(super) offered: Arc<[ToolSpec]>,
 }
 
 /// Stores the calls of the first round in the state, so that they are saved before they are run.
@@ -166,7 +170,8 @@ impl Rounds {
 
     /// Processes a round and returns the step it leads to.
     pub(super) async fn process(&self, mut round: Round<'_>) -> Step<AgentState> {
-        let calls = exchange::calls(&round.response);
+        let mut calls = exchange::calls(&round.response);
+        self.note_not_offered(&mut round, &calls);
         let works_on_request =
             calls.iter().any(|call| ![tools::ANALYZE, tools::NEXT_STEPS].contains(&call.name.as_str()));
         if let Some(analysis) = round.analysis.take() {
@@ -183,6 +188,7 @@ impl Rounds {
                 }
             }
             if !(works_on_request && is_clear) {
+                calls.retain(|call| !round.state.turn.not_offered.contains(&call.id));
                 return self.follow_analysis(round, analysis, &calls, steps);
             }
             self.note_analysis(&mut round, analysis);
@@ -195,27 +201,6 @@ impl Rounds {
             return defer_calls(round);
         }
         Box::pin(self.run_calls(round, calls)).await
-    }
-
-    /// Handles requests that leave out a part of their message: the model is asked once to correct
-    /// them, and if they are still incomplete, the person is asked.
-    fn ask_for_whole_steps(
-        &self,
-        round: Round<'_>,
-        analysis: Analysis,
-        calls: &[Call],
-        lost: &[String],
-    ) -> Step<AgentState> {
-        let Round { mut state, usage, response, .. } = round;
-        if !state.turn.exchange.is_empty() {
-            let question = replies::in_no_step(lost);
-            state.turn.analysis = Some(Analysis { confidence: 0.0, question, steps: Vec::new(), ..analysis });
-            return Step::go(state, Clarify::NAME).cost(usage.total());
-        }
-        let mistake = format!("each step needs everything that was said of it; in none is: {}", lost.join("; "));
-        let results = calls.iter().map(|call| exchange::result(call, Err(mistake.clone()))).collect();
-        exchange::append(&mut state.turn.exchange, response, results);
-        Step::go(state, Gather::NAME).cost(usage.total())
     }
 
     /// Stores an analysis in the state. The name of a family of tools is replaced by that of its
@@ -235,15 +220,6 @@ impl Rounds {
         state.turn.analysis = Some(analysis);
     }
 
-    /// Returns an analysis of a request that a model began to work on without giving one.
-    fn analysis_of(&self, round: &Round<'_>, calls: &[Call]) -> Analysis {
-        let state = &round.state;
-        let situation = view::situation(state, round.context);
-        let by_call = calls.iter().find_map(|call| self.kit.capability_of(&call.name)).map(str::to_owned);
-        let capability = by_call.or_else(|| self.registry.book.capability(&situation));
-        Analysis { capability, ..Analysis::of_step(&state.turn.said) }
-    }
-
     /// Returns the step that a model's analysis leads to.
     fn follow_analysis(
         &self,
@@ -254,7 +230,11 @@ impl Rounds {
     ) -> Step<AgentState> {
         // Of another plan, a single step may be left.
         if steps.len() > 1 || (!steps.is_empty() && round.state.turn.replan.is_some()) {
+            let round_has_model = round.has_language_model;
             let Round { mut state, context, usage, .. } = round;
+            if round_has_model {
+                state.turn.goes_on_in_words_of_model();
+            }
             if let Some(action) = look_first::card_for(&self.registry, self.plans.look_first, &state, &steps) {
                 return look_first::show_steps(state, usage, action, steps);
             }
@@ -266,11 +246,15 @@ impl Rounds {
         let (intent, confidence) = (analysis.intent_type, analysis.confidence);
         let answer = analysis.answer.trim().to_owned();
         self.note_analysis(&mut round, analysis);
-        let Round { mut state, usage, response, .. } = round;
+        let (round_has_model, is_cut) = (round.has_language_model, round.response.is_cut());
+        let Round { mut state, context, usage, response, .. } = round;
         let capability = state.turn.analysis.as_ref().and_then(|analysis| analysis.capability.as_deref());
         let next = match intent {
             _ if capability == Some(tools::UNSUPPORTED) => Respond::NAME,
             _ if confidence < MIN_CONFIDENCE => {
+                if round_has_model {
+                    self.check_question(&mut state, context);
+                }
                 let contains = |draft: &Draft, known: &Draft| {
                     known.action == draft.action && known.params.keys().all(|key| draft.params.contains_key(key))
                 };
@@ -284,8 +268,10 @@ impl Rounds {
             }
             IntentType::DirectAnswer => {
                 if !answer.is_empty() {
-                    let choices = calls.iter().flat_map(respond::next_steps).take(4).collect();
-                    state.turn.reply = Some(Reply { choices, ..Reply::markdown(answer) });
+                    state.turn.reply = Some(match round_has_model {
+                        true => self.answer(&state, context, answer, calls, is_cut),
+                        false => Reply { choices: respond::choices_of(calls), ..Reply::markdown(answer) },
+                    });
                 }
                 Respond::NAME
             }
@@ -313,15 +299,21 @@ impl Rounds {
         let situation = view::situation(&state, context);
 
         let mut effects = RoundEffects::default();
-        let several = gather_tools::several_changes(&calls);
+        let not_offered = std::mem::take(&mut state.turn.not_offered);
+        let several = gather_tools::several_changes(&calls, &not_offered);
         let mut planned: Vec<_> = calls.iter().map(|_| None).collect();
         let mut order: Vec<usize> = (0..calls.len()).collect();
         // A change first, then its updates.
         order.sort_by_key(|at| gather_tools::call_order(&calls[*at]));
         for at in order {
             let effects = &mut effects;
-            let call_context =
-                gather_tools::CallContext { registry: &self.registry, kit: &self.kit, situation: &situation, several };
+            let call_context = gather_tools::CallContext {
+                registry: &self.registry,
+                kit: &self.kit,
+                situation: &situation,
+                not_offered: &not_offered,
+                several,
+            };
             planned[at] = Some(call_context.handle(&mut state, effects, &calls[at]));
         }
         let answers = join_all(planned.into_iter().flatten().map(|planned| planned.run(&*self.blobs, &reader))).await;
@@ -338,8 +330,7 @@ impl Rounds {
         let stopped =
             calls.is_empty() || has_answer || response.stop_reason != "tool_use" || state.turn.rounds >= MAX_ROUNDS;
         if has_answer && has_language_model && state.turn.change.is_none() {
-            let choices = calls.iter().flat_map(respond::next_steps).take(4).collect();
-            state.turn.reply = Some(Reply { choices, ..Reply::markdown(text) });
+            state.turn.reply = Some(self.answer(&state, context, text, &calls, response.is_cut()));
         }
         if !calls.is_empty() {
             exchange::append(&mut state.turn.exchange, response, results);
@@ -364,7 +355,7 @@ impl Rounds {
         match state.turn.change.clone() {
             Some(change) if complete || stopped => {
                 let said = if has_language_model { state.turn.said.clone() } else { String::new() };
-                Box::pin(self.prepare(state, change, usage, &reader, &said, context.now)).await
+                Box::pin(self.prepare(state, change, usage, &reader, &said, context)).await
             }
             _ if stopped || answered => Step::go(state, Respond::NAME).cost(usage.total()),
             _ => Step::go(state, Gather::NAME).cost(usage.total()),
@@ -381,7 +372,7 @@ impl Rounds {
         usage: StepUsage,
         reader: &Reader,
         said: &str,
-        now: Timestamp,
+        context: &Context,
     ) -> Step<AgentState> {
         let Some(action) = self.registry.actions.get(change.action.as_str()) else {
             return close(state, replies::cannot_do(&change.action), usage);
@@ -391,6 +382,7 @@ impl Rounds {
         state.note_topic_of_change(&self.registry, &change);
         let known = state.draft.clone().filter(|draft| draft.action == change.action);
         state.misunderstood = 0;
+        let heard = self.words_behind(&mut state, context, &change, !said.is_empty());
         state.refused_value = state.refused_value.take().filter(|refused| {
             state.continues_draft(&self.registry, &change) && !change.params.contains_key(&refused.parameter)
         });
@@ -411,6 +403,11 @@ impl Rounds {
         };
         match action.prepare_for(&parameters, reader).await {
             Ok(mut proposal) => {
+                if !heard.is_empty()
+                    && let Some(refusal) = self.add_evidence(&mut state, context, &change, &proposal, &heard)
+                {
+                    return close(state, refusal, usage);
+                }
                 let lost = unheard(&proposal_text(&change, &proposal));
                 proposal.card.notes.extend(state.turn.from_notes.iter().map(|note| replies::from_a_note(note)));
                 let refused = state.refused_value.take().map(|refused| refused.words);
@@ -445,7 +442,7 @@ impl Rounds {
                         completed.params.insert(first.name.clone(), value.into());
                         state.turn.from_notes.push(note);
                         state.unheard = before;
-                        return Box::pin(self.prepare(state, completed, usage, reader, said, now)).await;
+                        return Box::pin(self.prepare(state, completed, usage, reader, said, context)).await;
                     }
                     state.unheard = unheard(&parameters.to_string());
                     state.draft_notes.clone_from(&state.turn.from_notes);
@@ -488,12 +485,12 @@ impl Rounds {
                     reply.choices.clear(); // the next step begins without a choice
                 }
                 let ended = StepEnd { words: reply.words(), reply, result, is_change: false };
-                self.carry_on.after_step(state, ended, usage, now)
+                self.carry_on.after_step(state, ended, usage, context.now)
             }
             Err(PrepareError::Unavailable { error, reply }) => {
                 state.note_problem(replies::kind_name(error), &reply.words());
                 let again = state.turn.said.clone();
-                self.carry_on.after_failure(state, replies::try_again(reply, &again), usage, now)
+                self.carry_on.after_failure(state, replies::try_again(reply, &again), usage, context.now)
             }
         }
     }

@@ -7,7 +7,9 @@ use countersign_core::{
     reply::{Card, Fact, Reply},
 };
 use countersign_graph::{
-    action::{ActionKind, ActionRecord, ActionRequest, Approver, Edit, Policy, Proposal, Replacement, Status},
+    action::{
+        ActionKind, ActionRecord, ActionRequest, Approver, Edit, Evidence, Policy, Proposal, Replacement, Status,
+    },
     engine::PolicyInput,
     request::Request,
     store::{Changes, Delivery, Destination, Error, Seq},
@@ -300,7 +302,9 @@ impl Approvals {
             return self.ask_again(record, view, by, request, text).await.map(FormOutcome::Closed);
         }
         let irreversible = proposal.card.irreversible || kind.irreversible();
-        let policy = (self.policy_for)(&PolicyInput { action: kind.name(), irreversible, scope: &proposal.scope });
+        let is_suggested = record.is_suggested();
+        let input = PolicyInput { action: kind.name(), irreversible, scope: &proposal.scope, is_suggested };
+        let policy = (self.policy_for)(&input);
         if let Some(reply) = self.too_few_approvers(&record, &policy, by).await {
             return Ok(FormOutcome::Stays(check::at_first_field(view, reply.words())));
         }
@@ -378,6 +382,7 @@ impl Approvals {
             kind,
             proposal,
             requested_by: older.requested_by.clone(),
+            evidence: Evidence::clone(&older.evidence),
             at: now,
             policy,
             slot: Slot::new("card"),

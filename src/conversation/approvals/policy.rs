@@ -16,11 +16,11 @@ use super::{envelope, people::AccountDenial};
 /// The measure of a standing approval that lists the actions it covers.
 const COVERS_MEASURE: &str = "covers";
 
-/// Returns the policy that the current settings give for an action. Only actions that can be undone may be approved by
-/// a typed message. Standing approvals are granted by the people who may approve the changes they cover.
+/// Returns the policy that the current settings give for an action. Only actions that can be undone, and that a person
+/// asked for, may be approved by a typed message. Standing approvals are granted by the people who may approve the changes they cover.
 pub fn policy_for(settings: &config::Approvals, input: &PolicyInput<'_>) -> Policy {
     if input.scope.is_personal() {
-        return personal_policy();
+        return Policy { typed: !input.is_suggested, ..personal_policy() };
     }
     let own = if input.irreversible { settings.own_irreversible } else { settings.own_request };
     let (contexts, chains): (Vec<_>, Vec<_>) = rule_chains(settings, input).into_iter().unzip();
@@ -49,7 +49,7 @@ pub fn policy_for(settings: &config::Approvals, input: &PolicyInput<'_>) -> Poli
             .map(|chain| chain.iter().find_map(|rule| rule.needed).unwrap_or(settings.needed))
             .max()
             .unwrap_or(settings.needed),
-        typed: !input.irreversible && !input.scope.is_risky,
+        typed: !input.irreversible && !input.scope.is_risky && !input.is_suggested,
         escalation,
         because: apart.as_ref().map(|contexts| operator_hint(contexts)),
         apart,
@@ -331,7 +331,7 @@ mod tests {
     }
 
     fn policy(settings: &Approvals, action: &str, scope: &Scope) -> Policy {
-        policy_for(settings, &PolicyInput { action, irreversible: false, scope })
+        policy_for(settings, &PolicyInput { action, irreversible: false, scope, is_suggested: false })
     }
 
     /// Returns the record of a request by ana under this policy.

@@ -163,6 +163,9 @@ pub fn already_decided(record: &ActionRecord, now: Timestamp, newer: Option<Stri
 pub fn denied(record: &ActionRecord, by: &UserId, in_channel: bool, why: Denial) -> Reply {
     let text = match why {
         Denial::Account(denial) => return denial.may_not_decide(),
+        Denial::OwnRequest if record.is_suggested() && record.requested_by == *by => {
+            "The assistant suggested this while answering you, so another person has to approve it."
+        }
         Denial::OwnRequest if record.card.irreversible && record.requested_by == *by => match record.undo {
             None => "You asked for this and it can't be undone, so another person has to approve it.",
             // A standing approval can be ended, but the changes made under it remain.

@@ -31,7 +31,7 @@ pub enum CardVisibility {
 
 /// Returns the line of an open action: `Start “Math Hints” · asked by Ana · expires …`
 pub fn waiting(record: &ActionRecord, visibility: CardVisibility, now: Timestamp) -> Text {
-    let line = Text::new().bold(record.act()).plain(" · asked by ").person(record.requested_by.clone());
+    let line = Text::new().bold(record.act()).plain(" · ").join(record.asked_by());
     let line = match (record.policy.needed, record.approved_by().len()) {
         (needed, so_far) if needed > 1 => line.plain(format!(" · {so_far} of {needed} approvals")),
         _ => line,
@@ -48,8 +48,8 @@ pub fn waiting(record: &ActionRecord, visibility: CardVisibility, now: Timestamp
 pub fn run(record: &ActionRecord) -> Text {
     Text::new()
         .bold(record.act())
-        .plain(format!(" {} · asked by ", words(record)))
-        .person(record.requested_by.clone())
+        .plain(format!(" {} · ", words(record)))
+        .join(record.asked_by())
         .plain(" ")
         .moment(record.requested_at)
 }
@@ -70,7 +70,8 @@ pub fn in_progress(record: &ActionRecord) -> Text {
 
 /// Returns the line of the reader's own request: `Start “Math Hints” was done · asked …`
 pub fn own(record: &ActionRecord) -> Text {
-    Text::new().bold(record.act()).plain(format!(" {} · asked ", words(record))).moment(record.requested_at)
+    let how = if record.is_suggested() { "suggested by the assistant" } else { "asked" };
+    Text::new().bold(record.act()).plain(format!(" {} · {how} ", words(record))).moment(record.requested_at)
 }
 
 /// Returns the reply with the open actions.

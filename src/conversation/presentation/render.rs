@@ -19,6 +19,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub(in crate::presentation) use self::card::opening;
 use countersign_core::reply::{Card, CardState, Fact, Meter, Reply, Text};
 use countersign_slack::{
     blocks::{self, MAX_FALLBACK_CHARS, MAX_TEXT_CHARS, Message},

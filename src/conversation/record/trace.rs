@@ -72,6 +72,7 @@ impl Traces {
                 "status": action.status,
                 "digest": action.digest,
                 "requested_by": action.requested_by,
+                "evidence": action.evidence,
                 "requested_at": action.requested_at.to_string(),
                 "parameters": action.parameters,
                 "decisions": action.decisions.iter().map(|decision| json!({
@@ -95,6 +96,7 @@ impl Traces {
 /// Returns the events of plans, in the form of [`events::lists`].
 fn plan_events(audit: &[AuditEntry]) -> Value {
     let of_plans = audit.iter().map(|entry| &entry.event).filter(|event| event.kind == AuditKind::Progress);
+    let of_plans = of_plans.filter(|event| event.detail["source"] != "model");
     let read = of_plans.filter_map(|event| Some((event.at, StreamEvent::deserialize(&*event.detail).ok()?)));
     events::lists(&read.collect::<Vec<_>>())
 }

@@ -257,7 +257,7 @@ impl Stopping {
 
 /// Describes an open card by its change and the person who asked.
 fn line(record: &ActionRecord) -> Text {
-    Text::new().bold(record.act()).plain(" · asked by ").person(record.requested_by.clone())
+    Text::new().bold(record.act()).plain(" · ").join(record.asked_by())
 }
 
 /// Returns the reply about the open cards that are not part of the work that is `stopped`.

@@ -131,6 +131,9 @@ pub enum CardState {
         /// The buttons that end the request.
         #[serde(default, skip_serializing_if = "EndedBy::is_default")]
         ended_by: EndedBy,
+        /// What no person named of the change, if the assistant suggested it while answering `asked_by`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        origin: Option<Text>,
     },
     /// Approved and being carried out.
     Running {
@@ -166,6 +169,9 @@ pub enum CardState {
         /// The people who changed the request before it was decided.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         edited_by: Vec<UserId>,
+        /// True if the assistant suggested the change while answering `asked_by`.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_suggested: bool,
     },
 }
 

@@ -11,7 +11,7 @@ use countersign_core::{
     reply::{Reply, Text},
 };
 use countersign_graph::{
-    action::{ActionKind, PrepareError, Refusal},
+    action::{ActionKind, Evidence, PrepareError, Refusal},
     node::{Ask, Context, Node, NodeError, Step},
 };
 use countersign_mail::Mail;
@@ -259,9 +259,10 @@ impl Node<MailState> for Review {
         .await;
         self.note_sender(&state, &mail).await;
         let requested_by = requester(&state, &self.deps);
+        let evidence = Evidence::default(); // it comes from the mail, or from a request that the talk has checked
         let newest = context.open.iter().max_by_key(|open| open.requested_at);
         let replaces = newest.map(|open| open.id.clone());
-        let step = Step::ask(state, Ask { action, proposal, requested_by, replaces, then: Close::NAME });
+        let step = Step::ask(state, Ask { action, proposal, requested_by, evidence, replaces, then: Close::NAME });
         Ok(match is_automatic {
             true => step, // the end says what became of it
             false => step.post(heading::CHANNEL, HeadingOrder::body(&mail.id)),

@@ -14,6 +14,7 @@ use countersign_graph::{
 };
 use countersign_mail::Mail;
 use countersign_model::Purpose;
+use countersign_understanding::{asked::AskedWords, claims::claims};
 use serde_json::{Value, json};
 
 use super::{
@@ -119,14 +120,21 @@ impl Talk {
         };
         let value = answer.value.unwrap_or_default();
         let meaning = match value["meaning"].as_str() {
-            Some("another_draft") => Meaning::Wish(Wish::AnotherDraft(Some(said.to_owned()))),
+            // Mail can ask the model for anything; only the colleague's own words ask for a change.
+            Some("another_draft") if !AskedWords::of(said).is_look() => {
+                Meaning::Wish(Wish::AnotherDraft(Some(said.to_owned())))
+            }
             Some("who") => Meaning::Wish(Wish::Who),
             Some("last_answer") => Meaning::Wish(Wish::LastAnswer),
-            Some("spam") => Meaning::Wish(Wish::Spam),
-            Some("not_spam") => Meaning::Wish(Wish::NotSpam),
+            Some("spam") if names_spam(said) => Meaning::Wish(Wish::Spam),
+            Some("not_spam") if names_spam(said) => Meaning::Wish(Wish::NotSpam),
             Some("question") if value["answer"].as_str().is_some_and(|answer| !answer.trim().is_empty()) => {
                 let words = cut(value["answer"].as_str().unwrap_or_default(), MAX_ANSWER_CHARS);
-                Meaning::Answer(Reply::markdown(words))
+                // Only the thread's own messages tell what was done.
+                match claims(&words).iter().any(|claim| claim.is_own) {
+                    true => Meaning::Answer(replies::nothing_was_changed()),
+                    false => Meaning::Answer(Reply::markdown(words)),
+                }
             }
             _ => not_understood(),
         };
@@ -239,6 +247,33 @@ impl Talk {
         state.turn.instruction = changes;
         Step::go(state, node)
     }
+}
+
+/// Returns true if a message names spam, so that it can be about the class of the mail.
+fn names_spam(said: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "spam",
+        "junk",
+        "scam",
+        "phish",
+        "unsolicited",
+        "legit",
+        "genuine",
+        "müll",
+        "betrug",
+        "pourriel",
+        "indésirable",
+        "basura",
+        "no deseado",
+        "spazzatura",
+        "lixo",
+        "ongewenst",
+        "skräp",
+        "спам",
+        "垃圾",
+    ];
+    let said = said.to_lowercase();
+    NAMES.iter().any(|name| said.contains(name))
 }
 
 fn schema() -> Value {

@@ -11,7 +11,7 @@ use countersign_core::{
     reply::Card,
 };
 use countersign_graph::{
-    action::{ActionRecord, ActionRequest, Approver, Decision, NewRecord, Policy, Scope, Status, Verdict},
+    action::{ActionRecord, ActionRequest, Approver, Decision, Evidence, NewRecord, Policy, Scope, Status, Verdict},
     engine::{Engine, EngineDeps, Settings},
     keyring::Keyring,
     store::{
@@ -114,6 +114,7 @@ pub(crate) fn send_record(mail: &str, to: &str, run: &str) -> ActionRecord {
         expires_at: Timestamp(1),
         undo: None,
         scope: Scope::of(format!("mail:{mail}")),
+        evidence: Evidence::default(),
     })
 }
 

@@ -12,6 +12,7 @@
 mod batches;
 mod decision;
 mod differences;
+mod evidence;
 mod form;
 mod kind;
 mod label;
@@ -29,6 +30,7 @@ pub use self::{
     batches::{Batch, Batches, Progress},
     decision::{Approver, Decision, Escalation, Lapse, Policy, Verdict},
     differences::{difference, differences},
+    evidence::{Evidence, Suggested, Words, asked_by},
     form::{Entered, Field, Form, Input, Pick},
     kind::{ActionKind, MissingParameter, Performed, PrepareError, Probed, Proposal, Recovery, Refusal},
     label::Label,

@@ -7,7 +7,7 @@ use countersign_core::{
 };
 use serde_json::Value;
 
-use super::{ActionRecord, Policy, Scope, Status, Undo, record::digest_of};
+use super::{ActionRecord, Evidence, Policy, Scope, Status, Undo, record::digest_of};
 use crate::{
     digest::Digest,
     keyring::{Keyring, Proof},
@@ -50,6 +50,8 @@ pub struct NewRecord {
     pub undo: Option<Undo>,
     /// The things that the change concerns.
     pub scope: Scope,
+    /// The words of a person that ask for the change.
+    pub evidence: Evidence,
 }
 
 impl NewRecord {
@@ -78,6 +80,7 @@ impl NewRecord {
             expires_at,
             undo,
             scope,
+            evidence,
         } = self;
         ActionRecord {
             format: ActionRecord::FORMAT,
@@ -122,6 +125,7 @@ impl NewRecord {
             settled: None,
             lapses: Vec::new(),
             buttons_only: false,
+            evidence: evidence.into(),
         }
     }
 }

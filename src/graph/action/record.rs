@@ -10,7 +10,9 @@ use countersign_core::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Approver, Decision, IllegalMove, Lapse, Outcome, Policy, Progress, Scope, Status, Verdict, Wait};
+use super::{
+    Approver, Decision, Evidence, IllegalMove, Lapse, Outcome, Policy, Progress, Scope, Status, Verdict, Wait,
+};
 use crate::{
     digest::Digest,
     keyring::{Keyed, Proof, RowSeal},
@@ -138,10 +140,17 @@ pub struct ActionRecord {
     /// True if only its buttons decide from now on, because someone said no in the thread and the card stayed open.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub buttons_only: bool,
+    /// The words of a person that ask for the change. Copies share it.
+    #[serde(default, skip_serializing_if = "has_no_words")]
+    pub evidence: Arc<Evidence>,
 }
 
 fn is_empty(scope: &Arc<Scope>) -> bool {
     scope.is_empty()
+}
+
+fn has_no_words(evidence: &Arc<Evidence>) -> bool {
+    evidence.is_empty()
 }
 
 /// Returns true if the count is zero; zero is not stored.
@@ -311,10 +320,13 @@ impl ActionRecord {
             "title": title, "facts": facts.collect::<Vec<_>>(), "warnings": words(warnings), "notes": words(notes),
             "approve": approve, "reject": reject, "irreversible": irreversible,
         });
-        let detail = json!({
+        let mut detail = json!({
             "action": self.name, "edition": self.edition(), "digest": self.digest, "parameters": *self.parameters, "expires_at": self.expires_at,
             "preconditions": *self.preconditions, "policy": *self.policy, "undo": self.undo.as_deref(), "card": card, "keyed": self.keyed,
         });
+        if !self.evidence.is_empty() {
+            detail["evidence"] = json!(*self.evidence);
+        }
         self.event(AuditKind::Shown, at, None, detail)
     }
 

@@ -161,6 +161,11 @@ impl SandboxMcp {
         self.shared.world().calls.clone()
     }
 
+    /// Adds a note, as another program does.
+    pub fn has_note(&self, text: &str) {
+        self.shared.world().notes.push(text.to_owned());
+    }
+
     /// Returns the notes.
     pub fn notes(&self) -> Vec<String> {
         self.shared.world().notes.clone()

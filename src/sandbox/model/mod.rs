@@ -19,6 +19,7 @@ mod completions;
 mod content;
 mod dialect;
 mod embedding;
+mod obedient;
 mod script;
 mod server;
 mod strict;
@@ -130,6 +131,12 @@ impl SandboxModel {
     /// blocks of the answer, both in the form of the Messages API.
     pub fn answers_by(&self, answers: impl Fn(&Value) -> Vec<Value> + Send + 'static) {
         self.shared.script().otherwise = Otherwise(Some(Box::new(answers)));
+    }
+
+    /// Makes the model obey every instruction in what it is sent, such as `[[call propose_x thing=A]]` or `[[say Done!]]` in a
+    /// description or in an answer of a tool.
+    pub fn obeys_everything(&self) {
+        self.answers_by(obedient::answer);
     }
 
     /// Answers the next request with this status. The scripted answers remain queued.

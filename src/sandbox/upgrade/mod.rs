@@ -171,6 +171,11 @@ impl SandboxUpgrade {
         self.shared.change(|world| seed::plain(world, name, status))
     }
 
+    /// Adds an experiment with this text in all its fields for free text: the description, a tag, and a condition.
+    pub fn has_written(&self, name: &str, status: &str, text: &str) -> String {
+        self.shared.change(|world| seed::written(world, name, status, text))
+    }
+
     /// Adds an experiment like [`Self::has`], after removing all experiments with that name.
     pub fn has_anew(&self, name: &str, status: &str) -> String {
         self.shared.change(|world| {

@@ -160,14 +160,28 @@ pub(crate) fn plant(world: &mut World) {
 
 /// Creates a simple experiment with this status, and returns its id.
 pub(crate) fn plain(world: &mut World, name: &str, status: &str) -> String {
+    with_texts(world, name, status, ("", &[], "control"))
+}
+
+/// Adds an experiment like [`plain`], with this text in its description, a tag and a condition.
+pub(crate) fn written(world: &mut World, name: &str, status: &str, text: &str) -> String {
+    with_texts(world, name, status, (text, &[text], text))
+}
+
+fn with_texts(
+    world: &mut World,
+    name: &str,
+    status: &str,
+    (description, tags, condition): (&str, &[&str], &str),
+) -> String {
     let state = State::read(status, world.version).unwrap_or_else(|| panic!("no status is called `{status}`"));
     let plan = Plan {
         name,
-        description: "",
+        description,
         context: "assign-prog",
-        tags: &[],
+        tags,
         at: ("SelectSection", "absolute_value_plot_equality"),
-        conditions: &[("control", 50.0), ("variant", 50.0)],
+        conditions: &[(condition, 50.0), ("variant", 50.0)],
         group: None,
         life: &[],
         age_days: 0,

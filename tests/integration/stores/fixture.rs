@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use countersign::{
     clock::Timestamp,
     graph::{
-        action::{ActionRecord, Approver, NewRecord, Policy, Scope, Status},
+        action::{ActionRecord, Approver, Evidence, NewRecord, Policy, Scope, Status},
         json::Json,
         store::{
             Acquired, ActionChange, AuditDraft, AuditKind, Changes, Claimed, Delivery, Destination, Holder, Ingested,
@@ -238,6 +238,7 @@ pub(crate) fn action(thread: &ThreadId, name: &str, requested_at: Timestamp) -> 
         expires_at: requested_at + Duration::from_secs(86_400),
         undo: None,
         scope: Scope::default(),
+        evidence: Evidence::default(),
     })
 }
 

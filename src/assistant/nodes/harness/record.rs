@@ -31,5 +31,6 @@ pub(super) fn record(ask: &Ask, now: Timestamp) -> ActionRecord {
         expires_at: now,
         undo,
         scope,
+        evidence: ask.evidence.clone(),
     })
 }

@@ -71,12 +71,14 @@ fn whole(record: &ActionRecord, resolved: &ResolvedNames) -> Vec<Value> {
             None => blocks.extend(sections(&group.iter().map(line_of).collect::<Vec<_>>())),
         }
     }
-    let warnings = record.card.warnings.iter().map(|warning| Text::from("⚠️ ").join(warning.clone()));
+    let origin = record.evidence.suggested.as_ref().map(|suggested| suggested.sentence(&record.requested_by));
+    let warnings = origin.iter().chain(&record.card.warnings).map(|warning| Text::from("⚠️ ").join(warning.clone()));
     for group in [warnings.collect(), record.card.notes.clone()] {
         blocks.extend(sections(&group));
     }
     let asked =
-        Mrkdwn::new(500).plain("Asked by ").person(&record.requested_by).plain(" · ").moment(record.requested_at);
+        Mrkdwn::new(500).plain(render::opening(record.is_suggested())).person(&record.requested_by).plain(" · ");
+    let asked = asked.moment(record.requested_at);
     blocks.push(blocks::context(&match record.thread.channel.is_direct() {
         true => asked.plain(" · in a direct message").finish(),
         false => asked.plain(" · in ").channel(&record.thread.channel).finish(),

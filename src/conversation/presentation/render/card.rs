@@ -39,15 +39,29 @@ pub(super) fn draw(card: &Card, state: &CardState, stops: bool) -> Message {
     if let CardState::Closed { decision, approval: Some(approval), newer: Some(_), .. } = state {
         return draw_superseded(card, decision, approval);
     }
-    if let CardState::Closed { decision, outcome, digest, approval, follow_ups, newer: _, asked_by, edited_by } = state
+    if let CardState::Closed {
+        decision,
+        outcome,
+        digest,
+        approval,
+        follow_ups,
+        newer: _,
+        asked_by,
+        edited_by,
+        is_suggested,
+    } = state
     {
-        let who = (asked_by.as_ref(), edited_by.as_slice());
+        let who = (asked_by.as_ref(), edited_by.as_slice(), *is_suggested);
         return draw_closed(card, (decision, outcome.as_ref()), digest, (approval.as_ref(), follow_ups), who);
     }
     let mut canvas = Canvas::with_reserve(6, 4000); // for everything below the notes: decision, context, buttons
     let short = spans::with_short_quotes(&card.title);
     let title = Mrkdwn::new(MAX_TEXT_CHARS).bold(&short);
     let title = if title.is_blank() { "*?*".to_owned() } else { title.finish() };
+    if let CardState::Open { origin: Some(origin), .. } = state {
+        let origin = Text::from("⚠️ ").join(spans::one_line(origin));
+        canvas.lines(&spans::paragraphs(&origin, MAX_TEXT_CHARS), blocks::section);
+    }
     canvas.lines(&[title], blocks::section);
     if short != card.title {
         let full_title = spans::one_line(&Text::new().bold("In full").plain("  ").plain(&card.title));
@@ -121,6 +135,7 @@ fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, stops: bool) 
             because,
             is_risky,
             ended_by,
+            origin,
         } => {
             if let Some(because) = because {
                 canvas.add_reserved(blocks::section(&sentence().plain("🔒 ").plain(because).finish()));
@@ -134,12 +149,13 @@ fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, stops: bool) 
                 };
                 canvas.add_reserved(blocks::section(&line.finish()));
             }
-            let line = spans::write(requesters(asked_by, edited_by).plain(" · "), deciders);
+            let line = spans::write(requesters(asked_by, edited_by, origin.is_some()).plain(" · "), deciders);
             let line = line.plain(" can approve");
             let line = if expires_at.is_never() { line } else { line.plain(" · expires ").moment(*expires_at) };
             canvas.add_reserved(blocks::context(&line.plain(" · digest ").code(digest).finish()));
             canvas.add_reserved(buttons(card, approval, approved_by.len(), (*is_risky, *ended_by)));
-            fallback_with(&card.title, sentence().plain(" Asked by ").person(asked_by).plain("."))
+            let asked = sentence().plain(" ").plain(opening(origin.is_some())).person(asked_by).plain(".");
+            fallback_with(&card.title, asked)
         }
         CardState::Running { by, at, meter } => {
             let approved = match by.as_slice() {
@@ -175,7 +191,7 @@ fn draw_closed(
     (decision, outcome): (&Text, Option<&Text>),
     digest: &str,
     (approval, follow_ups): (Option<&ApprovalId>, &[FollowUp]),
-    (asked_by, edited_by): (Option<&UserId>, &[UserId]),
+    (asked_by, edited_by, is_suggested): (Option<&UserId>, &[UserId], bool),
 ) -> Message {
     let mut canvas = Canvas::with_reserve(3, 2000); // for the context and the buttons
     let title = Mrkdwn::new(MAX_TEXT_CHARS).bold(&spans::with_short_quotes(act(card)));
@@ -216,7 +232,7 @@ fn draw_closed(
     }
     is_cut |= canvas.left_out() > 0;
     let line = match asked_by {
-        Some(asked_by) => requesters(asked_by, edited_by).plain(" · "),
+        Some(asked_by) => requesters(asked_by, edited_by, is_suggested).plain(" · "),
         None => sentence(),
     };
     canvas.add_reserved(blocks::context(&line.plain("digest ").code(digest).finish()));
@@ -416,9 +432,14 @@ pub(super) fn stop_button(meter: &Meter) -> serde_json::Value {
     blocks::actions(&format!("stop:{}:{}", meter.approval, meter.done), &[stop])
 }
 
+/// Returns the words before the name of the person who asked, or whom a suggestion answered.
+pub(in crate::presentation) fn opening(is_suggested: bool) -> &'static str {
+    if is_suggested { "Suggested by the assistant while answering " } else { "Asked by " }
+}
+
 /// Returns `Asked by @ana, edited by @bo`.
-fn requesters(asked_by: &UserId, edited_by: &[UserId]) -> Mrkdwn {
-    let line = sentence().plain("Asked by ").person(asked_by);
+fn requesters(asked_by: &UserId, edited_by: &[UserId], is_suggested: bool) -> Mrkdwn {
+    let line = sentence().plain(opening(is_suggested)).person(asked_by);
     match edited_by {
         [] => line,
         editors => people(line.plain(", edited by "), editors),

@@ -49,6 +49,7 @@ fn open() -> CardState {
         because: None,
         is_risky: false,
         ended_by: Default::default(),
+        origin: None,
     }
 }
 
@@ -161,6 +162,7 @@ fn a_closed_card_shows_decision_and_outcome() {
         newer: None,
         asked_by: Some("U0ANA".into()),
         edited_by: vec!["U0BO".into(), "U0CY".into()],
+        is_suggested: false,
     };
     let message = card(&start_math_hints(), &closed);
     check(&message);
@@ -185,6 +187,7 @@ fn a_closed_card_keeps_the_beginning_of_a_text_that_was_sent() {
         newer: None,
         asked_by: None,
         edited_by: Vec::new(),
+        is_suggested: false,
     };
     let mut mail = start_math_hints();
     mail.done = "Sent the reply.".into();
@@ -209,6 +212,7 @@ fn mark_as_done_asks_for_confirmation() {
         newer: None,
         asked_by: None,
         edited_by: Vec::new(),
+        is_suggested: false,
     };
     let message = card(&start_math_hints(), &closed);
     check(&message);
@@ -228,6 +232,7 @@ fn a_superseded_card_is_short() {
         newer: Some(Slot::new("card:a2")),
         asked_by: None,
         edited_by: Vec::new(),
+        is_suggested: false,
     };
     let message = card(&start_math_hints(), &replaced);
     check(&message);

@@ -15,6 +15,7 @@ use super::{
 
 mod cards;
 mod costs;
+mod evidence;
 
 use cards::Cards;
 
@@ -133,6 +134,10 @@ impl Story<'_> {
                 let older = detail["from"].as_str().and_then(|from| self.cards.number(from));
                 let older = older.unwrap_or_else(|| "the card".to_owned());
                 self.write_event(event, &format!("**{who}** edited {older} ({changed}); {card} takes its place."), None);
+            }
+            AuditKind::Asked if detail["suggested"] == true => {
+                let what = format!("Countersign suggested a change while answering **{who}** and created {card} for it.");
+                self.write_event(event, &what, None);
             }
             AuditKind::Asked => self.write_event(event, &format!("**{who}** asked for a change; Countersign created {card} for it."), None),
             AuditKind::Shown => self.cards.write_card(&mut self.out, event, self.people),
@@ -279,6 +284,10 @@ impl Story<'_> {
 
     fn write_progress(&mut self, event: &AuditDraft) {
         let detail = &event.detail;
+        if detail["source"] == "model" {
+            let words = inline(detail["text"].as_str().unwrap_or_default());
+            return self.write_event(event, &format!("**Model**: {words}."), None);
+        }
         let place = match (detail["complete"] == true, detail["step"].as_u64(), detail["total_steps"].as_u64()) {
             (false, Some(step), Some(total)) if detail["phase"] == json!(Phase::Execution) => {
                 format!("step {step} of {total}")

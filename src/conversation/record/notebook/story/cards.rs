@@ -6,7 +6,7 @@ use countersign_core::{clock::Timestamp, ids::ActionId};
 use countersign_graph::store::{AuditDraft, AuditEntry, AuditKind};
 use serde_json::Value;
 
-use super::{capitalized, plain};
+use super::{capitalized, evidence::Messages, plain};
 use crate::record::notebook::{
     people::People,
     words::{day, inline, listed, time},
@@ -15,6 +15,7 @@ use crate::record::notebook::{
 /// The cards of a thread, numbered in order of creation.
 pub(super) struct Cards<'a> {
     all: Vec<CardHistory<'a>>,
+    messages: Messages<'a>,
 }
 
 /// The history of one card.
@@ -22,6 +23,8 @@ struct CardHistory<'a> {
     action: &'a ActionId,
     title: &'a str,
     asked_by: Option<&'a str>,
+    /// True if the assistant suggested it while answering that person.
+    is_suggested: bool,
     /// The people who edited the card or one of its earlier versions.
     edited_by: Vec<&'a str>,
     /// The number of times the card was shown.
@@ -35,7 +38,7 @@ struct CardHistory<'a> {
 
 impl<'a> Cards<'a> {
     pub(super) fn of(record: &'a [AuditEntry]) -> Self {
-        let mut cards = Self { all: Vec::new() };
+        let mut cards = Self { all: Vec::new(), messages: Messages::of(record) };
         for event in record.iter().filter(|entry| !entry.withheld).map(|entry| &entry.event) {
             let Some(action) = &event.action else { continue };
             let at = cards.all.iter().position(|card| card.action == action).unwrap_or_else(|| {
@@ -43,6 +46,7 @@ impl<'a> Cards<'a> {
                     action,
                     title: "",
                     asked_by: None,
+                    is_suggested: false,
                     edited_by: Vec::new(),
                     shown: 0,
                     decided: None,
@@ -66,9 +70,10 @@ impl<'a> Cards<'a> {
     fn inherit(&mut self, at: usize, event: &'a AuditDraft) {
         let from = event.detail["from"].as_str();
         let Some(older) = self.all.iter().find(|card| Some(card.action.as_str()) == from) else { return };
-        let (asked_by, mut edited_by) = (older.asked_by, older.edited_by.clone());
+        let (asked_by, is_suggested, mut edited_by) = (older.asked_by, older.is_suggested, older.edited_by.clone());
         edited_by.extend(event.by.as_ref().map(|by| by.as_str()));
-        (self.all[at].asked_by, self.all[at].edited_by) = (asked_by, edited_by);
+        let newer = &mut self.all[at];
+        (newer.asked_by, newer.is_suggested, newer.edited_by) = (asked_by, is_suggested, edited_by);
     }
 
     /// Returns the name of an event's card, such as `card 2`.
@@ -139,8 +144,8 @@ impl<'a> Cards<'a> {
         }
         out.push_str("## Summary\n\n");
         for (n, card) in self.all.iter().enumerate() {
-            let asked =
-                card.asked_by.map(|by| format!(", asked for by {}", inline(&people.name(by)))).unwrap_or_default();
+            let how = if card.is_suggested { "suggested by the assistant while answering" } else { "asked for by" };
+            let asked = card.asked_by.map(|by| format!(", {how} {}", inline(&people.name(by)))).unwrap_or_default();
             let title = inline(card.title);
             let _ = writeln!(out, "{}. **{title}**{asked}: {}.", n + 1, card.outcome_summary(people));
         }
@@ -155,6 +160,10 @@ impl<'a> Cards<'a> {
         let title = card["title"].as_str().map(|title| format!(": {}", inline(title))).unwrap_or_default();
         let _ = writeln!(out, "#### C{}{title}\n", &number[1..]);
         let _ = writeln!(out, "{} · Countersign showed this card.\n", time(event.at));
+        let answered = self.history_of(event).and_then(|history| history.asked_by);
+        for line in self.messages.evidence(detail, answered, people) {
+            let _ = writeln!(out, "{line}\n");
+        }
         let facts = card["facts"].as_array().map(Vec::as_slice).unwrap_or_default();
         let text = |fact: &Value, name: &str| fact[name].as_str().map_or_else(|| "–".to_owned(), inline);
         let (changes, others): (Vec<_>, Vec<_>) = facts.iter().partition(|fact| fact["before"].is_string());
@@ -210,6 +219,7 @@ impl<'a> CardHistory<'a> {
         match event.kind {
             AuditKind::Asked => {
                 self.asked_by = by;
+                self.is_suggested = event.detail["suggested"] == true;
                 self.title = event.detail["title"].as_str().unwrap_or(self.title);
             }
             AuditKind::Edited => self.title = event.detail["title"].as_str().unwrap_or(self.title),
