@@ -42,7 +42,7 @@ static WORDS: LazyLock<Vec<ClaimWords>> = LazyLock::new(|| {
 /// Words beside which a participle claims something.
 const AUXILIARIES: &str = "is are was were been being have has had ive weve hes shes theyve youve its got gets gotten i we \
     just now already both all everything successfully habe hab haben hat hatte wurde wurden worden ist sind bin war wird \
-    jetzt nun soeben bereits beide ai jai avons a ont ete est sont suis vient viens maintenant deja he ha han hemos sido fue \
+    jetzt nun soeben bereits beide ai jai avons ont ete est sont suis vient viens maintenant deja he ha han hemos sido fue \
     fueron esta estan quedo ya ambos ambas ho hai abbiamo hanno stato stata stati state sono era adesso ora gia entrambi foi \
     foram tem tenho temos sendo agora ja ambos heb hebben heeft is zijn werd werden nu har hade blev ar zostal zostala \
     zostalo zostaly jest sa oba";
@@ -52,7 +52,7 @@ const OWN: &str = "i we ive weve just now successfully right away immediately ic
     precis ja teraz я мы только";
 /// Words beside which a participle is about what was done before.
 const PAST: &str = "was were been being have has had ive weve hes shes theyve youve got gotten habe hab haben hat hatte wurde \
-    wurden worden war ai jai avons a ont ete viens vient he ha han hemos sido fue fueron ho hai abbiamo hanno stato stata \
+    wurden worden war ai jai avons ont ete viens vient he ha han hemos sido fue fueron ho hai abbiamo hanno stato stata \
     stati state era foi foram tem tenho temos heb hebben heeft werd werden har hade blev zostal zostala zostalo zostaly";
 /// Words for one thing that is meant.
 const SPECIFIC: &str = "it its this that both all everything your our they them change request card es das alles beide ca tout \
