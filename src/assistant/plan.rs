@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 use super::{
     context::shortened_to,
     history::shorten,
-    state::{AgentState, Heard, Turn},
+    state::{AgentState, Heard},
 };
 
 /// The maximum number of requests of one message that are carried out.
@@ -496,7 +496,7 @@ mod tests {
 
     fn said(by: &str, text: &str, zone: Option<&str>) -> Said {
         let zone = zone.map(str::to_owned);
-        Said { by: by.into(), text: text.to_owned(), at: Timestamp(0), zone, request: None }
+        Said { by: by.into(), text: text.to_owned(), ts: None, at: Timestamp(0), zone, request: None }
     }
 
     proptest! {
