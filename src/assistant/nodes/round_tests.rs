@@ -138,7 +138,7 @@ async fn a_question_takes_two_calls_and_talk_one() {
     let told = Harness::with(script.clone()).says("hello there, dear bot").await;
     assert_snapshot!(told.read(), @r"
     Hello, Ana!
-    [List → list experiments]
+    [list experiments → list experiments]
     ");
     assert_eq!(script.calls(), 1);
 }

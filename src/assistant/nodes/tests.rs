@@ -386,7 +386,7 @@ async fn a_careless_model_is_corrected_and_never_breaks_the_turn() {
     assert_eq!(told.way, ["analyze", "gather", "gather", "respond"]);
     assert_snapshot!(told.read(), @r"
     There are 7 things.
-    [List → list experiments]
+    [list experiments → list experiments]
     ");
     assert_eq!(told.usage.unwrap().calls, 6);
     let told = results(&script, 3);
