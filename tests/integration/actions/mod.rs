@@ -33,7 +33,9 @@ use countersign::{
         upgrade::{UpgradeConfig, client::UpgradeClient, sign_in::SignIn},
     },
     graph::{
-        action::{ActionKind, ActionRecord, Outcome, Performed, Policy, PrepareError, Proposal, Refusal, Status},
+        action::{
+            ActionKind, ActionRecord, Evidence, Outcome, Performed, Policy, PrepareError, Proposal, Refusal, Status,
+        },
         keyring::Keyring,
         request::{Request, Times},
     },
@@ -152,6 +154,7 @@ fn record(action: &dyn ActionKind, proposal: Proposal) -> ActionRecord {
         kind: action,
         proposal,
         requested_by: "ana".into(),
+        evidence: Evidence::default(),
         at: Timestamp(0),
         policy,
         slot: "card:A1".into(),

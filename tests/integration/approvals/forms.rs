@@ -249,6 +249,20 @@ async fn only_who_asked_withdraws() {
     assert!(bot.upgrade.effects().is_empty());
 }
 
+/// What becomes of a window that is sent twice: by Slack, which delivers it again, and by a person who presses again
+/// before it closes.
+async fn sent_twice(bot: &TestBot, name: &str, values: Value) {
+    let view = window(bot, name).expect("a window is open");
+    bot.slack.inject(Fault::DeliverTwice { on: true });
+    let both = tokio::join!(
+        bot.slack.submits(name, &view.id, values.clone()),
+        bot.slack.submits(name, &view.id, values.clone())
+    );
+    assert!(matches!(both, (Ok(true), Ok(true))), "it closes each time: {both:?}");
+    bot.slack.inject(Fault::DeliverTwice { on: false });
+    bot.settled().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_form_that_is_sent_twice_asks_once() {
     let bot = TestBot::start().await;

@@ -76,6 +76,7 @@ pub(super) fn a_card(slack: &SandboxSlack) -> (ChannelId, Message) {
         because: None,
         is_risky: false,
         ended_by: Default::default(),
+        origin: None,
     };
     (channel, render::card(&card, &state))
 }

@@ -216,7 +216,7 @@ async fn words_that_decided_are_forgotten_with_all_others() {
     retention.sweep().await.unwrap();
     drop(retention);
     for id in &ids {
-        let audit = serde_json::to_string(&bot.store().audit(id).await.unwrap()).unwrap();
+        let audit = serde_json::to_string(&bot.store().audit(id).await.unwrap().entries).unwrap();
         let filter = countersign::graph::store::ActionFilter { thread: Some(id.clone()), statuses: vec![], limit: 9 };
         let actions = serde_json::to_string(&bot.store().actions(&filter).await.unwrap()).unwrap();
         for words in ["Go ahead", "teachers asked"] {

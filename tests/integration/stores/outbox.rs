@@ -490,6 +490,7 @@ pub(crate) async fn every_kind_of_message_comes_back_as_it_was(f: impl Fixture) 
         because: None,
         is_risky: false,
         ended_by: Default::default(),
+        origin: None,
     };
     let said = [
         outgoing("card:a1", false, Outbound::Card { card: card("a1").into(), state }),

@@ -10,7 +10,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use countersign_core::ids::{ChannelId, MessageTs};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{Answer, Refusal, args::Args, chat::place};
 use crate::slack::{
