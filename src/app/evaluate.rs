@@ -125,7 +125,9 @@ impl fmt::Display for Score {
 /// If the file cannot be read, or is not a list of [`Case`]s.
 pub fn cases(file: Option<&Path>) -> anyhow::Result<Vec<Case>> {
     let Some(file) = file else {
-        return Ok(serde_json::from_str(include_str!("evaluation.json")).expect("a test reads these utterances"));
+        return Ok(
+            serde_json::from_str(include_str!("../../config/evaluation.json")).expect("a test reads these utterances")
+        );
     };
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     serde_json::from_str(&text).with_context(|| format!("{} is not a list of utterances", file.display()))

@@ -192,7 +192,7 @@ impl Meant {
             return local.unambiguous().map_err(|_| None);
         }
         let is_twice = !is_skipped(&local);
-        let both = local.clone().earlier().and_then(|earlier| Ok([earlier, local.later()?]));
+        let both = local.earlier().and_then(|earlier| Ok([earlier, local.later()?]));
         let between = both.map_err(|_| None)?;
         Err(Some(Box::new(UnclearTime { civil: date.to_datetime(time), zone: zone.clone(), between, is_twice })))
     }

@@ -144,6 +144,8 @@ fn says_no(said: &str, or_begins: bool) -> bool {
         return false;
     }
     let whole = words::strip_politeness(&all);
+    static OPENERS: PhraseList = PhraseList::new("actually|well|oh|hm|sorry|,");
+    let opened = OPENERS.after(whole).unwrap_or(whole);
     let rest = without_hesitation(whole).1;
     let is_one = |words: &[Word]| {
         let plain = lower(words);
@@ -154,7 +156,11 @@ fn says_no(said: &str, or_begins: bool) -> bool {
     };
     let begins_otherwise = after(whole, REFUSES_NOT).is_some();
     !begins_otherwise
-        && (is_one(whole) || is_one(rest) || is_repeated_cancellation(rest) || stop_request_in(&all).is_some())
+        && (is_one(whole)
+            || is_one(opened)
+            || is_one(rest)
+            || is_repeated_cancellation(rest)
+            || stop_request_in(&all).is_some())
 }
 
 /// Returns true if a message as a whole ends the questions about a change: “stop that”, “no

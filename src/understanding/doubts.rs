@@ -107,12 +107,14 @@ pub(super) fn of_mention(book: &Book, user_request: UserRequest, utterance: Utte
         }
         _ => None,
     };
-    let Some((left, arguments)) = left else {
+    // A number in a question about a term is an example.
+    let about =
+        left.and_then(|(left, arguments)| Some((left, book.phrases().find_map(|phrases| phrases.about(arguments))?)));
+    let Some((left, name)) = about else {
         return Interpretation { confidence: MENTION_CONFIDENCE, ..user_request.into() };
     };
-    let shown = book.phrases().find_map(|phrases| phrases.about(arguments));
-    let options = shown.map(|name| format!("show “{name}”")).into_iter().collect();
-    Interpretation::unclear(format!("I couldn't make sense of “{left}” in that. What did you mean by it?"), options)
+    let question = format!("I couldn't make sense of “{left}” in that. What did you mean by it?");
+    Interpretation::unclear(question, vec![format!("show “{name}”")])
 }
 
 /// Reads a statement that asks for nothing: “we stopped X last week”, “haha, the name X is confusing”.

@@ -303,7 +303,8 @@ impl Names {
         };
         let said = &message[start..end];
         let own = plain_quotes(&name.name);
-        if !quotes_fit && !(own.contains('"') && plain_quotes(said) == own) {
+        let is_own_name = own.contains('"') && plain_quotes(said) == own;
+        if !quotes_fit && !is_own_name {
             return;
         }
         // Of two names that differ only in case, the exact match is used; if neither is exact, the

@@ -176,7 +176,7 @@ async fn a_thread_in_which_everything_happened_reads_well() {
 async fn what_was_exported_verifies() {
     let exported = of_everything(Redaction::default()).await;
     let verified = verify(&exported.jsonl.bytes).unwrap();
-    assert_eq!((verified.thread, verified.entries, verified.last), (thread(), 25, exported.last));
+    assert_eq!((verified.thread, verified.entries, verified.last), (thread(), 26, exported.last));
     assert_eq!((verified.hidden, verified.withheld), (0, 0));
 
     let folder = tempfile::tempdir().unwrap();
@@ -361,8 +361,8 @@ async fn the_first_thing_that_is_wrong_is_named() {
     assert_snapshot!(told(&of(&swapped)), @"4 Some(3) entry 4 is here: entry 3 is missing or out of place");
     assert_snapshot!(told(&of(&doubled)), @"7 Some(6) entry 5 is here again, or too late");
     assert_snapshot!(told(&of(&all[..10])), @"11 None the file is cut off after entry 9");
-    assert_snapshot!(told(&whole[..whole.len() - 1]), @"26 None the line is cut off");
-    assert_snapshot!(told(&of(&[&all[..], &[20]].concat())), @"27 Some(26) there is an extra line");
+    assert_snapshot!(told(&whole[..whole.len() - 1]), @"27 None the line is cut off");
+    assert_snapshot!(told(&of(&[&all[..], &[20]].concat())), @"28 Some(27) there is an extra line");
 }
 
 /// Whoever makes the lines' own hashes right still has the chain against them.
@@ -386,7 +386,7 @@ async fn an_entry_of_another_version_is_told_as_such() {
     assert_snapshot!(broken, @"2 Some(1) its hash is of version 4");
     let salt = |n| format!("\"format\":4,\"salt\":\"5a17{n:028}\"");
     let broken = told(&forged(&whole, &salt(4), &salt(4).replace("\"format\":4", "\"format\":5")));
-    assert_snapshot!(broken, @"6 Some(5) its hash is of version 5, which this program does not know");
+    assert_snapshot!(broken, @"6 Some(5) its hash is of version 5");
     let broken = told(&forged(&whole, &salt(4), &salt(4).replace("5a17", "5a1")));
     assert_snapshot!(broken, @"6 Some(5) its salt is missing or damaged");
     let broken = told(&forged(&whole, &salt(4), &salt(4).replace("\"format\":4,", "")));
@@ -408,7 +408,8 @@ async fn a_record_of_version_2_is_exported_as_before_and_can_go_on_in_the_latest
             let salt = serde_json::from_value(json!(format!("5a17{n:02}"))).unwrap();
             AuditDraft { format: 2, salt, ..event }
         };
-        events(chart).into_iter().enumerate().map(with_salt).collect()
+        let known = events(chart).into_iter().filter(|event| event.kind != AuditKind::Lapsed);
+        known.enumerate().map(with_salt).collect()
     };
     let last = "8d1c91a98529bbf729577471fad3b3a0f45b812c9cbe95965fc13916b8b46465";
     for (redacted, hidden) in [(vec![], 0), (vec!["text".to_owned()], 4)] {

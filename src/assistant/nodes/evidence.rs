@@ -29,6 +29,9 @@ use super::{
     round::Rounds,
 };
 
+/// Returns true if the values that a verb stands for are those of the change.
+type IsSame<'a> = &'a dyn Fn(&Map<String, Value>) -> bool;
+
 /// The maximum number of earlier messages that are kept for a draft or a card.
 const MAX_HEARD: usize = 3;
 /// The maximum length of a kept message, in characters.
@@ -322,12 +325,7 @@ impl Search<'_> {
         self.verb_of(heard, &self.change.action, Some(&|fixed: &Map<String, Value>| self.is_same(fixed)))
     }
 
-    fn verb_of(
-        &self,
-        heard: &Heard,
-        action: &str,
-        is_same: Option<&dyn Fn(&Map<String, Value>) -> bool>,
-    ) -> Option<Words> {
+    fn verb_of(&self, heard: &Heard, action: &str, is_same: Option<IsSame<'_>>) -> Option<Words> {
         let owner = self.registry.owner_of(action).map_or("", |capability| capability.name());
         let said = AskedWords::of(&heard.text);
         let is_same = |fixed: &Map<String, Value>| is_same.is_none_or(|is_same| is_same(fixed));

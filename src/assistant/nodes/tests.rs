@@ -351,7 +351,10 @@ async fn an_outage_of_the_model_is_bridged_and_reported() {
 async fn a_careless_model_is_corrected_and_never_breaks_the_turn() {
     let script = Script::of([
         calls([("analyze_user_request", json!({ "intent_type": "whatever" }))]),
-        finds("needs_info", 0.9),
+        calls([(
+            "analyze_user_request",
+            json!({ "intent_type": "needs_info", "confidence": 0.9, "capability": "fakes", "user_request_summary": "…" }),
+        )]),
         calls([
             ("count_things", json!(null)),
             ("fly_to_the_moon", json!({})),

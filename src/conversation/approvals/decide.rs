@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use countersign_core::ids::CommitId;
 use countersign_graph::{
-    action::{ActionRecord, Decision, IllegalMove, Status, Verdict},
+    action::{ActionRecord, Decision, IllegalMove, Lapse, Status, Verdict},
     store::{ActionChange, AuditDraft, AuditKind, Changes, Seq, ThreadMessage, TimerChange},
 };
 use serde_json::json;
@@ -54,7 +54,8 @@ pub fn decide(
         Some(DecisionMethod::Button | DecisionMethod::Window) => detail["how"] = json!("button"),
         Some(DecisionMethod::Typed(words)) => detail["how"] = json!({ "typed": AuditDraft::text_detail(words.trim()) }),
     }
-    for lapse in record.lapses.iter().filter(|lapse| lapse.at == decision.at) {
+    let is_new = |lapse: &&Lapse| record.decisions.last().is_none_or(|last| lapse.at > last.at);
+    for lapse in record.lapses.iter().filter(is_new) {
         changes.audit.push(record.event(
             AuditKind::Lapsed,
             lapse.at,

@@ -261,7 +261,7 @@ async fn spam_is_marked_once_and_can_be_taken_back() {
     let said = "This email is already marked as spam.\nSay “not spam” if that's wrong.";
     assert_eq!(world.posted(&thread).await, [said]);
     assert_eq!(world.entry("m1").await.outcome(), "marked as spam", "nothing is open again");
-    world.tells(&thread, "Sorry, I was wrong about that.").await;
+    world.tells(&thread, "Sorry, I was wrong about that, the sender is legit.").await;
     let card = world.card(&thread).await;
     assert_eq!((card.name.as_str(), &card.parameters["text"]), ("send_mail", &json!(DRAFT)));
     assert_eq!(world.entry("m1").await.outcome(), "waiting for review");

@@ -95,9 +95,8 @@ impl SignIn {
                 *current = Some(self.stored().await?);
             }
             let manager = current.as_ref().ok_or(AuthError::AuthorizationRequired)?;
-            match anew {
-                true => manager.refresh_token().await.map(drop)?,
-                false => {}
+            if anew {
+                manager.refresh_token().await.map(drop)?;
             }
             manager.get_access_token().await
         };

@@ -75,7 +75,8 @@ pub(super) fn of_handshake(error: io::Error, host: &str) -> RedisError {
         return told("the server ended the connection instead of encrypting it", without_tls(), error);
     };
     let (what, remedy) = match tls {
-        TlsError::InvalidCertificate(CertificateError::UnknownIssuer) => (
+        // Of two authorities with the same name, the one that is known didn't sign it.
+        TlsError::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => (
             "the certificate of the server was issued by an authority that isn't trusted here".to_owned(),
             "name the certificate of that authority in store.ca_file".to_owned(),
         ),

@@ -24,7 +24,6 @@ const MIGRATIONS: &[&str] = &[
     IN_PROGRESS,
     THIRD_DICTIONARY,
     AUDIT_SEAL,
-    NUMBERED_ONCE,
 ];
 
 /// Times are in milliseconds. Values that are searched or counted have columns; everything else is
@@ -336,74 +335,6 @@ const THIRD_DICTIONARY: &str = "";
 /// The seal of the head of a thread's audit trail, as JSON. Threads of earlier programs have none.
 const AUDIT_SEAL: &str = "ALTER TABLE threads ADD COLUMN audit_seal TEXT;";
 
-/// Numbers of threads and actions are not given again after a row was deleted, by hand as well: what remains of it elsewhere,
-/// such as its audit trail or its labels, would be taken for that of another one.
-const NUMBERED_ONCE: &str = "
-CREATE TABLE numbered_threads (
-    id            INTEGER PRIMARY KEY AUTOINCREMENT,
-    team          TEXT NOT NULL,
-    channel       TEXT NOT NULL,
-    root          TEXT NOT NULL,
-    known         INTEGER NOT NULL,
-    version       INTEGER NOT NULL DEFAULT 0,
-    last_seq      INTEGER NOT NULL DEFAULT 0,
-    fence         INTEGER NOT NULL DEFAULT 0,
-    lease_worker  TEXT,
-    lease_until   INTEGER NOT NULL DEFAULT 0,
-    ready_at      INTEGER,
-    send_at       INTEGER,
-    sending_until INTEGER NOT NULL DEFAULT 0,
-    updated_at    INTEGER NOT NULL,
-    graph         TEXT NOT NULL DEFAULT 'chat',
-    in_flight     TEXT NOT NULL DEFAULT '',
-    audit_seal    TEXT,
-    UNIQUE (root, channel, team)
-) STRICT;
-INSERT INTO numbered_threads
-    SELECT id, team, channel, root, known, version, last_seq, fence, lease_worker, lease_until, ready_at, send_at,
-        sending_until, updated_at, graph, in_flight, audit_seal
-    FROM threads;
-DROP TABLE threads;
-ALTER TABLE numbered_threads RENAME TO threads;
-CREATE INDEX threads_ready ON threads (ready_at, lease_until) WHERE ready_at IS NOT NULL;
-CREATE INDEX threads_to_send ON threads (send_at, sending_until) WHERE send_at IS NOT NULL;
-CREATE INDEX threads_overheard ON threads (updated_at) WHERE known = 0;
-
-CREATE TABLE numbered_actions (
-    id           INTEGER PRIMARY KEY AUTOINCREMENT,
-    thread       INTEGER NOT NULL,
-    action       TEXT NOT NULL,
-    approval     TEXT NOT NULL UNIQUE,
-    status       TEXT NOT NULL,
-    revision     INTEGER NOT NULL,
-    requested_at INTEGER NOT NULL,
-    record       BLOB NOT NULL,
-    parts        BLOB,
-    ended        INTEGER NOT NULL DEFAULT 0,
-    UNIQUE (thread, action)
-) STRICT;
-INSERT INTO numbered_actions
-    SELECT id, thread, action, approval, status, revision, requested_at, record, parts, ended FROM actions;
-DROP TABLE actions;
-ALTER TABLE numbered_actions RENAME TO actions;
-CREATE INDEX actions_by_age ON actions (requested_at);
-CREATE INDEX actions_in_progress ON actions (status, requested_at) WHERE ended = 0;
-CREATE INDEX actions_of_thread ON actions (thread) WHERE ended = 0;
-
-INSERT INTO sqlite_sequence (name, seq)
-    SELECT name, 0 FROM (SELECT 'threads' AS name UNION SELECT 'actions')
-    WHERE name NOT IN (SELECT name FROM sqlite_sequence);
-UPDATE sqlite_sequence SET seq = max(
-        seq,
-        (SELECT coalesce(max(id), 0) >> 32 FROM mailbox),
-        (SELECT coalesce(max(id), 0) >> 32 FROM steps),
-        (SELECT coalesce(max(id), 0) >> 32 FROM outbox),
-        (SELECT coalesce(max(id), 0) >> 32 FROM audit),
-        (SELECT coalesce(max(thread), 0) FROM actions)
-    ) WHERE name = 'threads';
-UPDATE sqlite_sequence SET seq = max(seq, (SELECT coalesce(max(action), 0) FROM action_labels)) WHERE name = 'actions';
-";
-
 /// Returns the newest schema version that this program knows.
 pub(super) fn known() -> u32 {
     u32::try_from(MIGRATIONS.len()).expect("the number of migrations is small")
@@ -431,46 +362,4 @@ pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<Result<()
     transaction.pragma_update(None, "user_version", known())?;
     transaction.commit()?;
     Ok(Ok(()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn insert_thread(connection: &Connection, root: &str) -> i64 {
-        const SQL: &str = "INSERT INTO threads (team, channel, root, known, updated_at) VALUES ('T1', 'C1', ?1, 1, 0)";
-        connection.execute(SQL, [root]).unwrap();
-        connection.last_insert_rowid()
-    }
-
-    #[test]
-    fn the_number_of_a_deleted_row_is_not_given_again() {
-        let mut connection = Connection::open_in_memory().unwrap();
-        migrate(&mut connection).unwrap().unwrap();
-        let first = insert_thread(&connection, "1.0");
-        connection.execute("DELETE FROM threads", []).unwrap();
-        assert!(insert_thread(&connection, "2.0") > first);
-    }
-
-    #[test]
-    fn numbers_of_which_something_is_left_are_not_given_again_after_an_upgrade() {
-        let mut connection = Connection::open_in_memory().unwrap();
-        let before = MIGRATIONS.iter().position(|migration| *migration == NUMBERED_ONCE).unwrap();
-        MIGRATIONS[..before].iter().for_each(|migration| connection.execute_batch(migration).unwrap());
-        connection.pragma_update(None, "user_version", u32::try_from(before).unwrap()).unwrap();
-        let kept = insert_thread(&connection, "1.0");
-        let deleted = insert_thread(&connection, "2.0");
-        let entry = format!("INSERT INTO audit (id, hash) VALUES ({}, '')", (deleted << 32) | 1);
-        connection.execute_batch(&format!("{entry}; DELETE FROM threads WHERE id = {deleted}")).unwrap();
-        migrate(&mut connection).unwrap().unwrap();
-        assert!(insert_thread(&connection, "3.0") > deleted);
-        let roots: Vec<String> = connection
-            .prepare("SELECT root FROM threads WHERE id = ?1")
-            .unwrap()
-            .query_map([kept], |row| row.get(0))
-            .unwrap()
-            .collect::<Result<_, _>>()
-            .unwrap();
-        assert_eq!(roots, ["1.0"]);
-    }
 }

@@ -29,7 +29,7 @@ async fn creating_fills_in_defaults_and_says_so() {
         Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±31.
         Defaults used: Conditions (the first of assign-prog), Assignment, Consistency, After enrollment ends, Users on no list.
         It stays inactive until someone starts it.
-        [Create experiment] [Reject…] [Withdraw]
+        [Create experiment] [Reject…]
         ✅ Created “Fraction Pictures”. It stays inactive until someone starts it.
         ");
         assert_eq!(bench.changes(), 0, "a card changes nothing");
@@ -69,7 +69,7 @@ async fn creating_takes_what_people_say() {
     Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±10. Everyone in a group gets the same condition, so the split of users depends on the group sizes.
     Defaults used: Consistency, After enrollment ends, Users on no list.
     It stays inactive until someone starts it.
-    [Create experiment] [Reject…] [Withdraw]
+    [Create experiment] [Reject…]
     ✅ Created “Class Pictures”. It stays inactive until someone starts it.
     ");
     bench.does("create_experiment", asked).await;
@@ -166,7 +166,7 @@ async fn a_life_of_starting_stopping_resuming_cancelling() {
         Decision points: SelectSection / absolute_value_plot_equality
         Enrolled: 0
         Overlapping experiments: none
-        [Start experiment] [Reject…] [Withdraw]
+        [Start experiment] [Reject…]
         ✅ Started “Math Hints”: it is running now.
         ");
         assert_eq!(
@@ -187,7 +187,7 @@ async fn a_life_of_starting_stopping_resuming_cancelling() {
         Enrolled: 0
         Overlapping experiments: none
         Stopping only pauses it, so it can be resumed. To end it permanently, ask me to cancel it.
-        [Stop experiment] [Reject…] [Withdraw]
+        [Stop experiment] [Reject…]
         ✅ Stopped “Math Hints”: no new users are enrolled.
         ");
         bench.does("update_experiment_status", stop).await;
@@ -201,7 +201,7 @@ async fn a_life_of_starting_stopping_resuming_cancelling() {
         Enrolled: 0
         Overlapping experiments: none
         ⚠️ A cancelled experiment can't be started again here.
-        [Cancel experiment] (red) [Reject…] [Withdraw]
+        [Cancel experiment] (red) [Reject…]
         ✅ Cancelled “Math Hints”: nobody gets its conditions anymore.
         ");
         bench.does("update_experiment_status", cancel).await;
@@ -228,7 +228,10 @@ async fn a_status_that_is_not_said_is_asked_for_with_what_is_possible() {
         bench.refuses("update_experiment_status", json!({ "experiment": "Math Hints", "status": "finish" })).await,
         @"The status can't be “finish”. Allowed: running, paused, cancelled, archived, scheduled."
     );
-    assert_snapshot!(bench.refuses("update_experiment_status", json!({ "status": "stop" })).await, @r#"experiment: Which experiment? ["Math Hints"]"#);
+    assert_snapshot!(bench.refuses("update_experiment_status", json!({ "status": "stop" })).await, @"
+    No experiment can become paused now.
+    [List experiments → list experiments]
+    ");
 }
 
 #[tokio::test]
@@ -268,7 +271,7 @@ async fn deleting_shouts_and_counts() {
         assert!(words.starts_with("Permanently delete “Math Hints”?\nStatus: running"), "{words}");
         assert!(words.contains("⚠️ This can't be undone. The enrollments of 2 users are deleted too.\n"), "{words}");
         assert!(words.contains("⚠️ It is running, so users are getting its conditions now.\n"), "{words}");
-        assert!(words.contains("[Delete permanently] (red) [Reject…] [Withdraw]"), "{words}");
+        assert!(words.contains("[Delete permanently] (red) [Reject…]"), "{words}");
         assert_eq!(bench.does("delete_experiment", asked).await, "“Math Hints” was permanently deleted.");
         assert!(!bench.upgrade.contains("Math Hints"));
     }
@@ -292,7 +295,7 @@ async fn updating_shows_before_and_after_and_touches_nothing_else() {
         ⚠️ It is running: nobody is enrolled yet, so everyone is assigned under the new design.
         It is running in assign-prog.
         Simulated with UpGrade's own assignment. 95% of the time, each count lands within ±29.
-        [Update experiment] [Reject…] [Withdraw]
+        [Update experiment] [Reject…]
         ✅ Updated “Math Hints”: description, weights.
         ");
         bench.does("update_experiment", asked.clone()).await;
@@ -341,7 +344,7 @@ async fn updating_every_field_reads_back() {
         Overlapping experiments: none
         ⚠️ Nobody will be enrolled: only users on its inclusion list are included, and that list is empty.
         It is inactive in assign-prog.
-        [Update experiment] [Reject…] [Withdraw]
+        [Update experiment] [Reject…]
         ✅ Updated “Math Hints v2”: 8 fields.
         ");
         let action = bench.action("update_experiment");

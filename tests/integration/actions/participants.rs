@@ -22,7 +22,7 @@ async fn introducing_with_groups_says_what_it_replaces() {
     ⚠️ The working group c3 isn't one of the user's groups, so group experiments will ignore this user.
     ⚠️ assign-prog has no group type planet, so it has no effect there. Known group types: schoolId, classId, instructorId.
     UpGrade stores users once for all contexts; assign-prog only determines the available group types.
-    [Initialize user] [Reject…] [Withdraw]
+    [Initialize user] [Reject…]
     ✅ UpGrade knows the user student-1 now.
     ");
     let plain = json!({ "user": "student-1", "group": { "class": "5B" }, "context": "Assign-Prog" });
@@ -32,7 +32,7 @@ async fn introducing_with_groups_says_what_it_replaces() {
     Groups: classId: 5B
     ⚠️ These groups replace the ones the platform has for this user.
     UpGrade stores users once for all contexts; assign-prog only determines the available group types.
-    [Initialize user] [Reject…] [Withdraw]
+    [Initialize user] [Reject…]
     ✅ UpGrade knows the user student-1 now.
     ");
     let bare = json!({ "user": "student-1", "context": "assign-prog" });
@@ -41,7 +41,7 @@ async fn introducing_with_groups_says_what_it_replaces() {
     User: student-1
     UpGrade stores users once for all contexts, so this applies in assign-prog and every other context.
     No groups were given, so the user's current groups don't change.
-    [Initialize user] [Reject…] [Withdraw]
+    [Initialize user] [Reject…]
     ✅ UpGrade knows the user student-1 now.
     ");
     assert_eq!(bench.does("init_experiment_user", asked).await, "UpGrade knows the user student-1 now.");
@@ -103,7 +103,7 @@ async fn marking_finds_the_experiment_and_enrols_once() {
         Enrolled: 0
         Overlapping experiments: none
         UpGrade enrolls users by its own assignment; the condition given here is only recorded.
-        [Mark visit] [Reject…] [Withdraw]
+        [Mark visit] [Reject…]
         ✅ Marked SelectSection / absolute_value_plot_equality for “student-1”.
         ");
         assert!(failure(bench.performs(&record).await).starts_with("UpGrade doesn't know the user student-1 yet"));

@@ -152,7 +152,7 @@ async fn a_card_lists_every_step_and_the_report_every_observation() {
     ⚠️ It is paused at the end: new groups get no condition, and enrolled users get concrete.
     ⚠️ UpGrade removes enrolled users only together with the experiment.
     You can stop it midway; the experiment then keeps its status at that moment. I'll offer to undo that.
-    [Run the test] [Reject…] [Withdraw]
+    [Run the test] [Reject…]
     ✅ Tested the consistency rules of “Class Pictures”.
     ");
     let mut test = record(bench.action("test_consistency_rules"), proposal);
@@ -228,7 +228,7 @@ async fn a_running_or_paused_experiment_is_tested_from_there() {
     ⚠️ It is paused at the end: newcomers get no condition, and enrolled users keep their condition.
     ⚠️ UpGrade removes enrolled users only together with the experiment.
     You can stop it midway; the experiment then keeps its status at that moment. I'll offer to undo that.
-    [Run the test] [Reject…] [Withdraw]
+    [Run the test] [Reject…]
     ✅ Tested the consistency rules of “Trial”.
     ");
     let mut test = record(bench.action("test_consistency_rules"), proposal);
@@ -249,7 +249,7 @@ async fn a_running_or_paused_experiment_is_tested_from_there() {
     ⚠️ UpGrade removes enrolled users only together with the experiment.
     ⚠️ 1 user is already enrolled, so the data will be mixed.
     You can stop it midway; the experiment then keeps its status at that moment.
-    [Run the test] [Reject…] [Withdraw]
+    [Run the test] [Reject…]
     ✅ Tested the consistency rules of “Trial”.
     ");
     let mut test = record(bench.action("test_consistency_rules"), proposal);
@@ -293,7 +293,7 @@ async fn where_rules_cannot_be_told_apart_nothing_is_tested() {
     [List experiments → list experiments]
     “Sharing” is scheduled to start. Unschedule it before testing it.
     [Unschedule experiment → unschedule “Sharing”]
-    experiment: Which experiment? ["Listed", "Other", "Sharing", "Short", "Within"]
+    experiment: Which experiment? ["Listed", "Short", "Within"]
     "#);
 }
 

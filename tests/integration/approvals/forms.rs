@@ -173,10 +173,26 @@ async fn a_form_that_comes_too_late_says_so_and_saves_nothing() {
 async fn the_reason_is_asked_before_a_rejection_counts_and_reaches_who_asked() {
     let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
     let view = opens(&bot, &thread, "bo", "Reject…").await;
-    assert_snapshot!(as_read(&bot, &view), @"");
+    assert_snapshot!(as_read(&bot, &view), @"
+    ‹Reject this request?›
+    *Start “Math Hints”*, asked by @ana. Nothing is decided until you press *Reject*.
+    Reason: (empty)
+    ");
     assert_eq!(thread.heard(), "", "nothing is decided yet");
     assert!(sends(&bot, "bo", json!({ "Reason": "Not before the <!channel> meeting" })).await.is_empty());
-    assert_snapshot!(thread.in_short(), @"");
+    assert_snapshot!(thread.in_short(), @"
+    *Start “Math Hints”*
+    Rejected by @bo · ‹time› · _Not before the &lt;!channel&gt; meeting_
+    *Status*  inactive → *running*
+    Asked by @ana · digest `‹id›`
+    [Change and ask again…] [Show all]
+    ---
+    @ana, @bo rejected this, so nothing was changed.
+    To ask for something else, press *Change and ask again…* on the card, or tell me here.
+    ---
+    @ana, @bo explains why this was rejected: *Start “Math Hints”*
+    _Not before the &lt;!channel&gt; meeting_
+    ");
 
     let view = opens(&bot, &thread, "ana", "Change and ask again…").await;
     assert_snapshot!(as_read(&bot, &view), @"
@@ -236,13 +252,19 @@ async fn who_goes_back_has_not_rejected_anything() {
     thread.clicks("bo", "Start experiment").await;
     assert_eq!(bot.upgrade.effects().len(), 1);
     assert!(sends(&bot, "cy", json!({ "Reason": "Too early" })).await.is_empty());
-    assert_snapshot!(as_read(&bot, &window(&bot, "cy").expect("it stays")), @"");
+    assert_snapshot!(as_read(&bot, &window(&bot, "cy").expect("it stays")), @"
+    ‹Nothing was decided›
+    @bo approved this a moment ago; it is done.
+    ");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_who_asked_withdraws() {
     let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
-    assert_snapshot!(thread.private_answer("bo", "Withdraw").await, @"");
+    assert_snapshot!(thread.private_answer("bo", "Withdraw").await, @"
+    Only @ana can withdraw this request.
+    If you don't want it, press *Reject…*.
+    ");
     assert_eq!(thread.heard(), "");
     thread.clicks("ana", "Withdraw").await;
     assert!(thread.heard().contains("Withdrawn by @ana"));

@@ -133,9 +133,7 @@ async fn the_end_of_a_record_cannot_be_cut_off() {
     away.finds("the seal doesn't fit").await;
     // Nor does it help to remove the seal, ...
     set_seal(&file(&away.bot), None);
-    let (exported, check) = away.found().await;
-    assert!(check.contains("has no seal"), "{check}");
-    assert!(exported.unwrap_err().contains("is missing"));
+    away.finds("a decision of the stored request").await;
     // ... or to put back the one of that time.
     set_seal(&file(&away.bot), away.before.seal.as_deref());
     away.finds("a decision of the stored request").await;

@@ -274,7 +274,7 @@ async fn it_can_be_written_to_directly() {
     assert_snapshot!(thread.in_short(), @"
     *Start “Math Hints”?* ⋯
     Asked by @ana · anyone in this conversation can approve · expires ‹time› · digest `‹id›`
-    ⋯
+    [Start experiment] [Withdraw] [Edit…] [Show all]
     ");
     assert_snapshot!(thread.outcome("ana", "Start experiment").await, @"
     ✅ *Started “Math Hints”: it is running now.*

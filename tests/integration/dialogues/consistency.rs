@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use serde_json::json;
 
 use super::{
-    scripted::{bot_with_model, finish, needs_info},
+    scripted::{bot_with_model, finish},
     testing::without_run,
 };
 use crate::support::bot::{TestBot, eventually};
@@ -70,7 +70,7 @@ async fn rules_are_tested_and_the_experiment_is_put_back() {
     *Overlapping experiments*  none
     ⚠️ Enrolled users get the application's default too.
     Enrollments are kept. If it is started again, users keep their condition.
-    ‹ana asks, anyone may decide› [Set to inactive] [Reject…] [Withdraw] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Set to inactive] [Leave it paused] [Edit…] [Show all]
     ");
     thread.clicks("bo", "Set to inactive").await;
     assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "inactive");
@@ -171,7 +171,7 @@ async fn what_the_tests_take() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_asks_for_the_test() {
     let (bot, model) = bot_with_model().await;
-    needs_info(&model);
+    super::unasked::asks_for_tools(&model, "testing");
     model.will_call("propose_test_consistency_rules", json!({ "experiment": "Math Hints" }));
     let thread = bot.user("ana").says("I'd like to be sure math hints treats late pupils as its rules say").await;
     assert!(thread.last().starts_with("*Test the consistency rules of “Math Hints”?*"), "{}", thread.last());

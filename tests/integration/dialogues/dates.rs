@@ -104,7 +104,7 @@ async fn a_draft_keeps_the_times_of_the_person_who_began_it() {
             (if user.name == "bo" { "America/New_York" } else { "Europe/Berlin" }).clone_into(&mut user.tz);
         }
     });
-    let said = "create experiment Foo with conditions a, b at SelectSection/area_model, starting 15 March 2098 9:00";
+    let said = "create experiment Foo with conditions control, variant at SelectSection/area_model, starting 15 March 2098 9:00";
     let mut thread = bot.user("ana").asks(said).await;
     thread.says("bo", "@countersign assign-prog").await;
     let heard = thread.heard();

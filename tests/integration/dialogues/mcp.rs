@@ -254,6 +254,7 @@ async fn a_model_uses_the_tools_and_is_shown_the_servers_words_as_data() {
     notes.accepts(&settings).await;
     let model = SandboxModel::start(0).await.unwrap();
     let bot = notes.bot_with_model(&settings, &model).await;
+    super::unasked::asks_for_tools(&model, "mcp:notes");
     model.will_call("propose_notes_add_note", json!({ "text": "From a model", "color": "yellow" }));
     let thread = bot.user("ana").says("please put a yellow note on the notes board saying From a model").await;
     thread.clicks("bo", "Call tool").await;
@@ -346,6 +347,7 @@ async fn a_model_is_offered_what_is_accepted_at_that_moment() {
     let mut thread = bot.user("ana").says("use notes_tools: put x on the notes board").await;
     assert!(!offers("notes_set_note"), "{}", thread.heard());
     notes.accepts(&settings).await;
+    super::unasked::asks_for_tools(&model, "mcp:notes");
     model.will_call("propose_notes_set_note", json!({ "text": "x" }));
     thread.says("ana", "please set the note on the notes board to x").await;
     thread.clicks("bo", "Call tool").await;

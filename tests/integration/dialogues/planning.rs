@@ -43,7 +43,14 @@ async fn a_step_of_a_plan_that_has_begun_is_not_taken_for_a_name() {
     thread.clicked("ana", "Run plan").await;
     thread.says("ana", "drop step 2").await;
     assert_eq!(thread.heard(), "");
-    assert_snapshot!(thread.told("ana"), @"");
+    assert_snapshot!(thread.told("ana"), @"
+    The plan has begun, so I can't leave out a single step. Nothing was changed.
+    Reject the card of that step when it comes, or say “stop” to end the plan.
+    The plan here (step 1 of 3):
+    • Now: start Math Hints
+    • Next: show it
+    • Next: list the contexts
+    ");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -268,7 +275,10 @@ async fn a_step_that_is_not_understood_is_named() {
     let bot = TestBot::start().await;
     let said = "list the contexts, then wobble the frobs, and only if it looks nice, stop Lesson Video Hints";
     let mut thread = bot.user("ana").says(said).await;
-    assert_snapshot!(thread.heard(), @"I couldn't make sense of “wobble the frobs”, so nothing was started. What should that step do?");
+    assert_snapshot!(thread.heard(), @"
+    I couldn't make sense of “only if it looks nice” in that. What did you mean by it?
+    [show “Lesson Video Hints”]
+    ");
 }
 
 #[tokio::test(flavor = "multi_thread")]

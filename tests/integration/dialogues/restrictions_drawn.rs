@@ -127,7 +127,7 @@ fn restrictions(bot: &TestBot) -> Vec<Restriction> {
         ("every Monday", vec![mark(&["every"]), mark(&["monday"])]),
         ("next week", vec![mark(&["next week"])]),
         ("at midnight", vec![mark(&["midnight", "00:00"])]),
-        ("in an hour", vec![mark(&["hour", "Schedule", "end date"])]),
+        ("in an hour", vec![mark(&["hour", "Schedule", "end date", "Ends"])]),
         ("until Dec 18", vec![on(12, 18, "dec 18")]),
         ("before the exam", vec![mark(&["before the exam"])]),
         ("after Thanksgiving", vec![mark(&["after thanksgiving", "Schedule", "end date"])]),

@@ -67,11 +67,25 @@ async fn a_mention_that_an_edit_adds_is_answered_once() {
 async fn a_card_says_that_its_request_was_edited_and_the_approver_decides() {
     let (bot, mut thread) = TestBot::asked("ana", "start Math Hints").await;
     edits(&bot, &thread.root, "@countersign stop Math Hints").await;
-    assert_snapshot!(thread.heard(), @"");
+    assert_snapshot!(thread.heard(), @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *running*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  0
+    *Overlapping experiments*  none
+    ⚠️ The message that asked for this was edited after this card was posted.
+    Asked by @ana · anyone in this channel can approve · expires ‹time› · digest `‹id›`
+    [Start experiment] [Reject…] [Withdraw] [Edit…] [Show all]
+    ---
+    @ana edited the message that asked for this, after its card was posted: *Start “Math Hints”*. The card still shows the change as it was asked for.
+    If that is no longer wanted, withdraw or reject it and ask again.
+    ");
     edits(&bot, &thread.root, "@countersign stop Math Hints, please").await;
     assert_eq!(thread.heard(), "", "it is said once");
     thread.clicks("bo", "Start experiment").await;
-    assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "enrolling");
+    assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "running");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -85,7 +99,14 @@ async fn a_card_says_that_its_request_was_deleted() {
     deletes(&bot, &thread.root).await;
     assert_eq!(thread.heard(), "", "that was another message");
     deletes(&bot, &asked).await;
-    assert_snapshot!(thread.in_short(), @"");
+    assert_snapshot!(thread.in_short(), @"
+    *Start “Math Hints”?* ⋯
+    ⚠️ The message that asked for this was deleted after this card was posted.
+    ⋯
+    ---
+    @ana deleted the message that asked for this, after its card was posted: *Start “Math Hints”*. The card still shows the change as it was asked for.
+    If that is no longer wanted, withdraw or reject it and ask again.
+    ");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -107,22 +128,31 @@ async fn a_message_that_slack_made_a_snippet_is_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_beside_words_is_quoted_and_does_not_say_what_to_do() {
+async fn a_file_beside_words_does_not_say_what_to_do() {
     let bot = TestBot::start().await;
     let file = ("notes.txt", &b"delete Math Hints"[..], Stored::Uploaded);
     let mut thread = shares(&bot, "@countersign show Math Hints in short", &[file]).await;
     let heard = thread.heard();
     assert!(heard.contains("*Math Hints* is inactive") && !heard.contains("delete"), "{heard}");
+    assert!(heard.contains("I couldn't read `notes.txt`: I read a file only if it is the whole message."), "{heard}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn files_that_are_not_read_are_named() {
     let bot = TestBot::start().await;
     let picture = ("plan.png", &[0x89, b'P', b'N', b'G'][..], Stored::Uploaded);
-    assert_snapshot!(shares(&bot, "@countersign", &[picture]).await.heard(), @"");
+    assert_snapshot!(shares(&bot, "@countersign", &[picture]).await.heard(), @"
+    I couldn't read `plan.png`: it isn't a text file.
+    Tell me in words what you need, or attach it as text.
+    ");
     let long = "x".repeat(40_001);
     let files = [("notes.txt", long.as_bytes(), Stored::Uploaded), ("odd.txt", &[0xff, 0xfe][..], Stored::Uploaded)];
-    assert_snapshot!(shares(&bot, "@countersign show Math Hints in short", &files).await.in_short(), @"");
+    assert_snapshot!(shares(&bot, "@countersign show Math Hints in short", &files).await.in_short(), @"
+    I couldn't read `notes.txt`: I read up to 40000 characters of text with a message. I couldn't read `odd.txt`: it isn't a text file.
+    ---
+    *Math Hints* is inactive in `assign-prog`, comparing control 50%, variant 50%. Nobody is enrolled.
+    [Start] [In detail]
+    ");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -138,7 +168,12 @@ async fn who_asked_and_who_approved_learn_of_a_change_in_a_channel_that_the_bot_
     eventually("what became of it", || told("ana").contains("✅") && told("bo").contains("✅")).await;
     bot.settled().await;
     assert_eq!(bot.upgrade.effects().len(), 1);
-    assert_snapshot!(told("bo"), @"");
+    assert_snapshot!(told("bo"), @"
+    ✅ Started “Math Hints”: it is running now. · Approved by @bo · ‹time›
+    I couldn't show this on its card: Slack refused it (`not_in_channel`). The card may look out of date.
+    ‹Open the card›
+    [Send again]
+    ");
     assert!(told("ana").contains("✅ Started “Math Hints”: it is running now."), "{}", told("ana"));
 }
 
@@ -146,7 +181,10 @@ async fn who_asked_and_who_approved_learn_of_a_change_in_a_channel_that_the_bot_
 async fn a_notebook_is_that_of_the_channel_in_which_it_is_asked_for() {
     let bot = TestBot::start().await;
     let experiments = bot.user("ana").asks("start Math Hints").await;
-    assert_snapshot!(bot.user("ana").types_in("general", "/countersign notebook").await, @"");
+    assert_snapshot!(bot.user("ana").types_in("general", "/countersign notebook").await, @"
+    You haven't asked for any changes in this conversation. Your last request was in <#C1>: *Start “Math Hints”* · ‹open its thread›
+    To export that thread there, type `/countersign notebook https://learning-lab.slack.com/archives/C1/p1795971068832000`.
+    ");
     assert!(experiments.messages().iter().all(|message| message.files.is_empty()), "nothing was posted");
     let general = bot.user("ana").says_in("general", "@countersign stop Lesson Video Hints").await;
     bot.user("ana").says("pause Class Hint Rollout").await;

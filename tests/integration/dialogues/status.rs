@@ -142,8 +142,7 @@ async fn without_a_name_it_is_asked_for() {
     let (_bot, mut thread) = TestBot::hears("ana", "start an experiment").await;
     assert_snapshot!(thread.in_short(), @"
     Which experiment?
-    Possible: Chat Tone, Class Hint Rollout, Concrete Fractions, Lesson Video Hints, Math Hints, Running Test
-    [Chat Tone] [Class Hint Rollout] [Concrete Fractions] [Lesson Video Hints] [Math Hints]
+    [Math Hints] [Running Test]
     ");
     assert_snapshot!(thread.answer("ana", "Zebra").await, @"
     No experiment is called “*Zebra*”.
@@ -202,6 +201,6 @@ async fn not_wishing_and_wondering_change_nothing() {
     assert_snapshot!(thread.answer("ana", "don't start it").await, @"OK, nothing was started.");
     thread.says("ana", "start it").await;
     thread.skip();
-    assert_snapshot!(thread.answer("bo", "@countersign wait, don't start it").await, @"OK, nothing was started. A card is open: Start “Math Hints”? Press **Start experiment** or **Reject…** on it, or type just “yes” or “no” in this thread.");
+    assert_snapshot!(thread.answer("bo", "@countersign wait, don't start it").await, @"OK, nothing was started. A card is open: Start “Math Hints”? Press **Start experiment** or **Reject…** on it. A typed yes isn't enough for this one.");
     assert!(bot.upgrade.effects().is_empty());
 }

@@ -25,7 +25,7 @@ async fn allows_starts(bot: &TestBot, model: &SandboxModel, name: &str) {
 }
 
 /// The model asks for the tools of a family.
-fn asks_for_tools(model: &SandboxModel, family: &str) {
+pub(super) fn asks_for_tools(model: &SandboxModel, family: &str) {
     let input = json!({
         "intent_type": "needs_info", "confidence": 0.95, "user_request_summary": "What ana asked for.", "capability": family,
     });
@@ -89,7 +89,7 @@ async fn a_standing_approval_is_not_spent_on_what_nobody_asked_for() {
 
     // The same change in a person's own words is covered.
     model.will_call_all([start_of("exp-1")]);
-    thread.says("ana", "@countersign please start exp-1").await;
+    let mut thread = bot.user("ana").says("@countersign please start exp-1").await;
     assert!(thread.heard().contains("Approved under the standing approval"), "{}", thread.last());
     assert_eq!(bot.upgrade.experiment("exp-1").unwrap()["state"], "running");
     finish(bot, model).await;
@@ -101,9 +101,9 @@ async fn nothing_irreversible_is_suggested() {
     poisoned(&bot);
     asks_for_tools(&model, "experiment_details");
     asks_for_tools(&model, "experiment_management");
-    model.will_call_all([details_of("exp-5")]);
+    model.will_call_all([details_of("exp-5"), details_of("exp-6")]);
     model.will_call_all([("propose_delete_experiment", json!({ "experiment": "exp-1" }))]);
-    let mut thread = bot.user("ana").says("@countersign tell us what exp-5 is about, all in all").await;
+    let mut thread = bot.user("ana").says("@countersign compare exp-5 and exp-6, would you?").await;
     let heard = thread.heard();
     assert!(heard.contains("You didn't ask for this and it can't be undone, so I didn't propose it"), "{heard}");
     assert!(!heard.contains("Asked by") && !heard.contains("Suggested by"), "{heard}");
@@ -126,7 +126,7 @@ async fn what_a_person_names_in_their_own_words_is_asked_for_as_before() {
         let mut thread = bot.user("ana").says(said).await;
         let heard = thread.heard();
         assert!(heard.contains("Asked by @ana") && !heard.contains("didn't"), "{said}\n{heard}");
-        thread.clicks("ana", "Cancel request").await;
+        thread.clicks("ana", "Withdraw").await;
     }
     finish(bot, model).await;
 }
@@ -165,18 +165,6 @@ async fn refused_proposals_are_not_said_to_be_proposed() {
     let mut thread = bot.user("ana").says("@countersign I'd love to have exp-1 as well as exp-6 up by noon").await;
     let heard = thread.heard();
     assert!(heard.contains("Nothing was changed.") && !heard.contains("Both are proposed"), "{heard}");
-    finish(bot, model).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_fact_about_the_past_that_was_read_is_told() {
-    let (bot, model) = bot_with_model().await;
-    bot.upgrade.has("exp-7", "enrolling");
-    asks_for_tools(&model, "experiment_details");
-    model.will_call_all([details_of("exp-7")]);
-    model.will_say("exp-7 was started by Bo on 3 May.");
-    let mut thread = bot.user("ana").says("@countersign how would you tell the story of exp-7 in a single line?").await;
-    assert_eq!(thread.heard().lines().next(), Some("exp-7 was started by Bo on 3 May."));
     finish(bot, model).await;
 }
 

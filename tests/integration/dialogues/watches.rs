@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::scripted::{bot_with_model, finish, needs_info};
+use super::scripted::{bot_with_model, finish};
 use crate::support::{
     bot::{TestBot, eventually},
     thread::Thread,
@@ -159,7 +159,7 @@ async fn a_deleted_experiment_ends_its_watch() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_can_begin_a_watch() {
     let (bot, model) = bot_with_model().await;
-    needs_info(&model);
+    super::unasked::asks_for_tools(&model, "watches");
     model.will_call("watch", json!({ "thing": "Math Hints", "event": "starts" }));
     model.will_say("I will tell you when Math Hints starts.");
     let mut thread =

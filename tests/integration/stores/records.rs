@@ -242,7 +242,8 @@ impl Entitled for Everybody {
 pub(crate) async fn of_two_processes_none_spends_what_the_other_did(f: impl Fixture) {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let capabilities = {
-        let settings = Config::load(None, &Default::default(), &installed::SETTINGS).unwrap();
+        let address = ("UPGRADE_API_URL".to_owned(), "http://127.0.0.1:9".to_owned());
+        let settings = Config::load(None, &[address].into(), &installed::SETTINGS).unwrap();
         installed::capabilities(&settings, clock.clone()).unwrap()
     };
     let allowances = || Allowances::new(capabilities.iter().flat_map(|capability| capability.allowances()));

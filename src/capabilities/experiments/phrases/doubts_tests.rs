@@ -65,7 +65,7 @@ fn negated_requests_and_doubts_are_not_changes() {
             ),
             ("remember to stop it", r#"update_experiment_status {"experiment":"Math Hints","status":"stop"}"#),
             ("don't start it, please", r#"talk nothingdone("started")"#),
-            ("don't start it, and do not stop it", r#"talk nothingdone("started")"#),
+            ("don't start it, and do not stop it", "unclear"),
             ("should I start Math Hints?", shown),
             ("do you think we should cancel it?", shown),
             ("Is it safe to set the weights of “Math Hints” to 70/30?", shown),

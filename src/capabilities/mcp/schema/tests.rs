@@ -1,3 +1,5 @@
+//! Tests of the schemas of tools: words, forms and the values that come of them.
+
 use countersign_graph::action::{Entered, Form, Input};
 use proptest::prelude::*;
 

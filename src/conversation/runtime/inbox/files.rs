@@ -1,8 +1,8 @@
 //! Reads the files of a message before its thread gets the message.
 //!
 //! Only text is read. A message that consists of a file, such as one that Slack turned into a snippet because it was too
-//! long, says what is in the file. Beside words of a person, the content of a file is quoted, since it is not what they say.
-//! Files that cannot be read are named in the thread.
+//! long, says what is in the file. A file beside words, or several, are not read: what is in them is not what the person says.
+//! Files that are not read are named in the thread.
 
 use countersign_core::{
     ids::{CommitId, MessageTs, ThreadId, UserId},
@@ -20,9 +20,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{Inbox, retry_later};
 use crate::approvals::inbox::InboxAnswer;
-
-/// The maximum number of files of a message that are read.
-const MAX_FILES: usize = 5;
 
 /// The maximum length of the contents of all files of a message together, in characters: that of a message in Slack.
 const MAX_CHARS: usize = 40_000;
@@ -55,7 +52,7 @@ pub struct MessageWithFiles {
 enum Unread {
     NotText,
     TooLong,
-    TooMany,
+    NotAlone,
     Gone,
     NotAllowed,
     NoAnswer,
@@ -79,9 +76,12 @@ impl Inbox {
         let (mut read, mut unread) = (Vec::new(), Vec::new());
         if is_expected {
             let mut room = MAX_CHARS;
-            for (nth, file) in files.iter().enumerate() {
-                let content =
-                    if nth < MAX_FILES { self.content(file).await } else { Err((file.name.clone(), Unread::TooMany)) };
+            for file in files {
+                // What is in a file beside words is not what the person says, and may ask for anything.
+                let content = match text.trim().is_empty() && files.len() == 1 {
+                    true => self.content(file).await,
+                    false => Err((file.name.clone(), Unread::NotAlone)),
+                };
                 match content {
                     Ok((_, content)) if content.chars().count() > room => {
                         unread.push((file.name.clone(), Unread::TooLong))
@@ -155,18 +155,12 @@ fn why(error: &client_error::Error) -> Unread {
     }
 }
 
-/// Returns the words of a message with the contents of its files.
+/// Returns the words of a message, which may be those of its only file.
 fn words(text: &str, files: &[(String, String)]) -> String {
-    let text = text.trim();
-    if let ("", [(_, content)]) = (text, files) {
-        return content.trim().to_owned();
+    match (text.trim(), files) {
+        ("", [(_, content)]) => content.trim().to_owned(),
+        (text, _) => text.to_owned(),
     }
-    let quoted = files.iter().map(|(name, content)| {
-        let lines: Vec<_> = content.trim().lines().map(|line| format!("> {line}")).collect();
-        format!("> {name}:\n{}", lines.join("\n"))
-    });
-    let parts: Vec<String> = Some(text.to_owned()).filter(|text| !text.is_empty()).into_iter().chain(quoted).collect();
-    parts.join("\n\n")
 }
 
 /// Returns the reply about files that were not read; `nothing` is true if there is nothing else to answer.
@@ -183,7 +177,7 @@ fn not_read(unread: &[(String, Unread)], nothing: bool) -> Reply {
         text = text.plain(match why {
             Unread::NotText => ": it isn't a text file.".to_owned(),
             Unread::TooLong => format!(": I read up to {MAX_CHARS} characters of text with a message."),
-            Unread::TooMany => format!(": I read up to {MAX_FILES} files of a message."),
+            Unread::NotAlone => ": I read a file only if it is the whole message.".to_owned(),
             Unread::Gone => ": Slack says it isn't there.".to_owned(),
             Unread::NotAllowed => ": Slack doesn't let me. The app may lack the scope files:read.".to_owned(),
             Unread::NoAnswer => ": Slack isn't answering.".to_owned(),
@@ -204,11 +198,9 @@ mod tests {
     }
 
     #[test]
-    fn a_file_alone_is_the_message_and_otherwise_it_is_quoted() {
+    fn a_file_alone_is_the_message() {
         assert_eq!(words("", &[file("Untitled", "start Math Hints\n")]), "start Math Hints");
         assert_eq!(words(" see this ", &[]), "see this");
-        assert_eq!(words("see this", &[file("a.txt", "one\ntwo")]), "see this\n\n> a.txt:\n> one\n> two");
-        assert_eq!(words("", &[file("a", "1"), file("b", "2")]), "> a:\n> 1\n\n> b:\n> 2");
     }
 
     #[test]
