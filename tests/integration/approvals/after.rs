@@ -145,7 +145,6 @@ async fn what_failed_is_tried_again_with_a_card_of_its_own() {
     thread.skip();
     assert_snapshot!(thread.outcome("cy", "again").await, @"
     *Start “Math Hints”?* ⋯
-    Other experiments were read 2 seconds before this card. I check them again before the change.
     Asked by @cy · anyone in this channel can approve · expires ‹time› · digest `‹id›`
     ⋯
     ");
