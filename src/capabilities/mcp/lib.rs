@@ -144,6 +144,7 @@ impl McpServer {
 
 #[async_trait]
 impl Capability for McpServer {
+    #[expect(clippy::misnamed_getters, reason = "the server has a name of its own")]
     fn name(&self) -> &'static str {
         self.server.capability
     }

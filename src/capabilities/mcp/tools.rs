@@ -100,6 +100,7 @@ pub(crate) struct ListTools {
 
 #[async_trait]
 impl Tool for ListTools {
+    #[expect(clippy::misnamed_getters, reason = "the server has a name of its own")]
     fn name(&self) -> &'static str {
         self.server.lists
     }

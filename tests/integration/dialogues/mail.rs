@@ -1,7 +1,7 @@
 //! Mails in their threads: from a customer's mail to the answer in the customer's mailbox. No language model is set up,
 //! so the class comes from the words of the mail and the draft from a template.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use countersign::{
     app::mail_stand_in::{MailOptions, MailStandIn},

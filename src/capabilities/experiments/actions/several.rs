@@ -219,7 +219,7 @@ pub(super) async fn current_state(
 
 /// Returns the present status of each experiment, in the form of the preconditions.
 async fn current_statuses(client: &UpgradeClient, several: &BulkStatusChange) -> Result<Value, Error> {
-    Ok(statuses_among(&*client.all().await?, several))
+    Ok(statuses_among(&client.all().await?, several))
 }
 
 fn statuses_among(all: &[View], several: &BulkStatusChange) -> Value {

@@ -98,13 +98,16 @@ fn places(experiment: &View) -> impl Iterator<Item = (&str, Option<&str>)> + Clo
     experiment.decision_points.iter().map(|point| (point.site.as_str(), point.target.as_deref()))
 }
 
+/// A decision point: its site and, if it has one, its target.
+type Place<'a> = (&'a str, Option<&'a str>);
+
 /// The subjects of what a card says about other experiments.
 pub(crate) struct Claims<'a> {
     own: ExperimentId,
     /// The changed experiment; `None` if it is new.
     experiment: Option<&'a View>,
     context: &'a str,
-    points: Vec<(&'static str, Vec<(&'a str, Option<&'a str>)>)>,
+    points: Vec<(&'static str, Vec<Place<'a>>)>,
     name: Option<&'a str>,
 }
 

@@ -96,7 +96,6 @@ fn number(said: &str, whole: bool) -> Option<Value> {
         return Some(Value::from(number));
     }
     let number = said.parse::<f64>().ok().filter(|number| number.is_finite())?;
-    #[expect(clippy::cast_possible_truncation, reason = "it is whole and less than 1e15")]
     let is_whole = whole && number.fract() == 0.0 && number.abs() < 1e15;
     Some(if is_whole { Value::from(number as i64) } else { Value::from(number) })
 }
