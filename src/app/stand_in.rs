@@ -6,7 +6,7 @@
 
 mod mail;
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use countersign_config::Config;
 use countersign_core::clock::SystemClock;
@@ -23,9 +23,7 @@ use super::{dependencies, installed};
 ///
 /// If the capabilities cannot be set up.
 pub fn answers() -> anyhow::Result<impl Fn(&Value) -> Vec<Value> + Send + 'static> {
-    // A platform without an address is off; this one is never asked.
-    let address = ("UPGRADE_API_URL".to_owned(), "http://127.0.0.1:9".to_owned());
-    let config = Config::load(None, &HashMap::from([address]), &installed::SETTINGS)?;
+    let config = Config::load(None, &installed::addresses(), &installed::SETTINGS)?;
     let rules = RulesModel(dependencies::capabilities(&config, Arc::new(SystemClock))?.book);
     Ok(move |body: &Value| answer(&rules, body))
 }

@@ -28,6 +28,7 @@ pub const OPTIONAL: &[&str] = &[
     "email.provider",
     "email.address",
     "email.name",
+    "email.expires_after",
     "email.thresholds",
     "email.digest",
     "email.calendar",

@@ -15,7 +15,7 @@ pub struct Claim {
     pub kind: &'static str,
     /// True if the answer says that it was done just now or by the assistant; false for a statement about the past.
     pub is_own: bool,
-    /// True if it may be about things in general, unless the sentence names one: “archived experiments are hidden”.
+    /// True if it may be about things in general, unless the sentence names one: “archived ones are hidden”.
     pub is_general: bool,
     /// The sentence, in bytes.
     pub sentence: Range<usize>,
@@ -58,8 +58,8 @@ const PAST: &str = "was were been being have has had ive weve hes shes theyve yo
 const SPECIFIC: &str = "it its this that both all everything your our they them change request card es das alles beide ca tout \
     tous todo ambos tutto entrambi tudo het alles";
 /// Nouns for things of a kind.
-const NOUNS: &str = "experiments experiment tests test ones one users user students studies changes conditions requests cards \
-    mails emails messages notes simulations models experimente tests experiences experimentos esperimenti";
+const NOUNS: &str = "experiments experiment experimente experimentos tests test ones one users user students studies changes \
+    conditions requests cards mails emails messages notes simulations models experiences esperimenti";
 /// Words that deny.
 const DENIALS: &str = "not no never nothing nobody none without cannot cant didnt dont doesnt isnt arent wasnt werent hasnt \
     havent hadnt wont couldnt wouldnt unable neither nor yet nicht nie kein keine keinen keiner nichts niemand ohne noch ne pas \
@@ -196,7 +196,7 @@ fn claim_in(clause: &[&Token], words: &ClaimWords) -> Option<(bool, bool)> {
         let before = || (0..at).map(word);
         let is_phrase = words.phrases.iter().any(|phrase| begins(at, phrase));
         let is_participle = || words.participles.iter().any(|participle| begins(at, participle));
-        // “Archived experiments are hidden”: the participle belongs to a noun.
+        // “Archived ones are hidden”: the participle belongs to a noun.
         let is_adjective = clause.get(at + 1).is_some_and(|next| is_one_of(NOUNS, &next.folded));
         let is_first = || !is_adjective && before().all(|word| is_one_of(FILLERS, word));
         let has_auxiliary = || before().any(|word| is_one_of(AUXILIARIES, word));
@@ -205,7 +205,7 @@ fn claim_in(clause: &[&Token], words: &ClaimWords) -> Option<(bool, bool)> {
         }
         let is_denied = (0..clause.len()).map(word).any(|word| is_one_of(DENIALS, word));
         let is_conditional = before().any(|word| is_one_of(CONDITIONS, word));
-        // “the experiments that were completed”
+        // “the ones that were completed”
         let is_relative = (at.saturating_sub(3)..at).map(word).any(|word| is_one_of(RELATIVES, word));
         if is_denied || is_conditional || is_relative {
             continue;

@@ -97,6 +97,8 @@ fn may_name_one(line: &str) -> bool {
         || line.trim().starts_with("#[serde(rename = \"")
         || line.trim().starts_with("#[serde(alias = \"")
         || line.starts_with("$noun = ")
+        || line.starts_with("const ORDINARY: &str = ")
+        || line.starts_with("const NOUNS: &str = ")
 }
 
 /// The names that follow a path, also as a group.
@@ -293,6 +295,9 @@ const FOLDERS: &[Folder] = &[
             ("src/capabilities/experiments/allowances.rs", "simulated_users"),
             ("src/capabilities/experiments/families.rs", "user_simulation"),
             ("src/capabilities/standing/phrases.txt", "simulation of|simulations of"),
+            // Nouns that people say, whatever they name.
+            ("src/understanding/asked.rs", "trial pilot simulation model"),
+            ("src/understanding/claims.rs", "notes simulations models"),
         ],
     },
 ];

@@ -344,7 +344,7 @@ impl Search<'_> {
             given.iter().any(is_it) || scope.subjects.len() > 1
         };
         let (mut words, mut unnamed) = (Vec::new(), Vec::new());
-        // What the call does not name is resolved by code, such as the simulation that is loaded.
+        // What the call does not name is resolved by code, such as what is loaded.
         for (at, name) in scope.subjects.iter().enumerate().filter(|(_, name)| is_given(name)) {
             let id = ids.get(at).filter(|_| ids.len() == scope.subjects.len());
             let by_id = |heard: &Heard| Some(words_in(heard, AskedWords::of(&heard.text).name(id?)?));

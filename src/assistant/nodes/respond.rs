@@ -184,7 +184,8 @@ pub(super) fn choices_of(calls: &[Call]) -> Vec<Choice> {
 /// question: whoever presses it asks for what they read on it.
 pub(super) fn honest_choices(registry: &Registry, calls: &[Call]) -> Vec<Choice> {
     let only_reads = |says: &str| registry.effect_of(says) == Effect::Reads;
-    let shown = |choice: Choice| match only_reads(&choice.says) {
+    let is_said = |choice: &Choice| choice.label.eq_ignore_ascii_case(&choice.says);
+    let shown = |choice: Choice| match is_said(&choice) || only_reads(&choice.says) {
         true => choice,
         false => Choice::new(choice.says.clone(), choice.says),
     };

@@ -30,7 +30,7 @@ impl Phrases for OfMemory {
     fn first(&self, Utterance { words, .. }: Utterance<'_>) -> Option<Interpretation> {
         let state =
             after(words, "remember|keep in mind|note down|note|save|store|preserve").filter(|rest| is_state(rest))?;
-        let question = "I can't save a state and put it back later, except as a snapshot of a simulation. Should I keep your \
+        let question = "I can't save a state and put it back later, except where a snapshot can be taken. Should I keep your \
             words as a note instead?";
         let note = format!("remember that we may want to get back to this: {}", sentence(state));
         Some(Interpretation::unclear(question, vec![note]))

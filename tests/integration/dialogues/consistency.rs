@@ -70,7 +70,7 @@ async fn rules_are_tested_and_the_experiment_is_put_back() {
     *Overlapping experiments*  none
     ⚠️ Enrolled users get the application's default too.
     Enrollments are kept. If it is started again, users keep their condition.
-    ‹ana asks, anyone may decide› [Set to inactive] [Leave it paused] [Edit…] [Show all]
+    ‹ana asks, anyone may decide› [Set to inactive] [Reject…] [Withdraw] [Edit…] [Show all]
     ");
     thread.clicks("bo", "Set to inactive").await;
     assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "inactive");
@@ -174,7 +174,8 @@ async fn a_model_asks_for_the_test() {
     super::unasked::asks_for_tools(&model, "testing");
     model.will_call("propose_test_consistency_rules", json!({ "experiment": "Math Hints" }));
     let thread = bot.user("ana").says("I'd like to be sure math hints treats late pupils as its rules say").await;
-    assert!(thread.last().starts_with("*Test the consistency rules of “Math Hints”?*"), "{}", thread.last());
+    assert!(thread.last().contains("*Test the consistency rules of “Math Hints”?*"), "{}", thread.last());
+    assert!(thread.last().contains("Suggested by the assistant while answering @ana"), "her words name no test");
     thread.clicks("bo", "Run the test").await;
     let said = thread.last();
     assert!(said.contains("all 6 observations match the rules. It is paused now."), "{said}");

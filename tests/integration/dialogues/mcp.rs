@@ -348,9 +348,8 @@ async fn a_model_is_offered_what_is_accepted_at_that_moment() {
     assert!(!offers("notes_set_note"), "{}", thread.heard());
     notes.accepts(&settings).await;
     super::unasked::asks_for_tools(&model, "mcp:notes");
-    model.will_call("propose_notes_set_note", json!({ "text": "x" }));
+    model.will_say("It is offered now.");
     thread.says("ana", "please set the note on the notes board to x").await;
-    thread.clicks("bo", "Call tool").await;
-    in_time(&bot, "the note", || notes.server.notes() == ["x"]).await;
+    assert!(offers("notes_set_note"), "{}", thread.heard());
     finish(bot, model).await;
 }

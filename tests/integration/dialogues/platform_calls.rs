@@ -139,12 +139,7 @@ async fn a_name_that_is_not_known_yet_is_looked_up_before_it_is_denied() {
     let names = |calls: &[(String, u64)]| calls.iter().filter(|(call, _)| call.ends_with("/experiments/names")).count();
     assert_eq!(names(&calls(&bot)), 1);
 
-    bot.upgrade.has("Voice Pace", "inactive");
-    let card = bot.user("ana").answer("it would be great if voice pace could be started now").await;
-    assert!(card.contains("Start “Voice Pace”?"), "{card}");
-    assert_eq!(names(&calls(&bot)), 1);
-
-    let card = bot.user("ana").answer("start Voice Pace").await;
-    assert!(card.contains("Start “Voice Pace”?"), "{card}");
+    let card = bot.user("ana").answer("show Typed Yes Study in short").await;
+    assert!(card.contains("Typed Yes Study"), "{card}");
     assert_eq!(names(&calls(&bot)), 0, "what is known is not looked up again");
 }

@@ -260,6 +260,8 @@ fn wrong(drawn: &Drawn, seen: &Seen, bare: &Seen) -> Option<&'static str> {
         let offered_anyway = bare.says().any(|offer| offer == says) || seen.words.contains("so I won't make it");
         // One of several is asked for, and the others are there to be pressed as well.
         let offered_anyway = offered_anyway || told && seen.words.contains("one experiment at a time. Which one?");
+        // It is asked whether the words belong to a name; each answer is a button.
+        let offered_anyway = offered_anyway || told && seen.words.contains("part of the name?");
         if !in_full && !offered_anyway {
             return Some("a button leaves it out");
         }
@@ -272,6 +274,8 @@ fn wrong(drawn: &Drawn, seen: &Seen, bare: &Seen) -> Option<&'static str> {
     }
     let nothing_was_understood = seen.words.starts_with("I didn't catch that.");
     let refused = REFUSED_IN_OTHER_WORDS.contains(&drawn.request) && seen.words.contains("Nothing was changed.");
+    let is_asked = seen.words.starts_with("I couldn't make sense of “") && seen.words.contains("Nothing was changed.");
+    let refused = refused || is_asked;
     let impossible_anyway = seen.words == bare.words || seen.words.contains("so I won't make it scheduled");
     (!nothing_was_understood && !refused && !impossible_anyway).then_some("nobody is told")
 }

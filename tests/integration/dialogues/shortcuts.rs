@@ -92,7 +92,7 @@ async fn a_notebook_is_had_by_command() {
     bot.clock.advance(Duration::from_secs(1));
     ana.writes("stop Lesson Video Hints").await;
     let told = ana.types_in("general", "/countersign notebook").await;
-    assert!(told.contains("Your last request was in our direct messages"), "{told}");
+    assert!(told.contains("Your last request was in a direct message"), "{told}");
 }
 
 /// The names of the files in a thread.

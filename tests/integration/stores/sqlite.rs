@@ -244,6 +244,7 @@ fn take_back_packing(file: &rusqlite::Connection) {
         INSERT INTO commits (thread, commit_id, version, at) SELECT thread, commit_id, version, day * 86400000 FROM recent_commits;
         DROP TABLE recent_keys; DROP TABLE recent_commits;
         ALTER TABLE threads DROP COLUMN in_flight; ALTER TABLE threads ADD COLUMN sending INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE threads DROP COLUMN audit_seal;
     ";
     unpack_all(file);
     file.execute_batch(BEFORE).unwrap();
@@ -286,7 +287,7 @@ const BEFORE_IN_FLIGHT: &str = "
     CREATE INDEX actions_of_thread ON actions (thread, status, requested_at);
     ALTER TABLE steps DROP COLUMN commit_id;
     ALTER TABLE threads ADD COLUMN sending INTEGER NOT NULL DEFAULT 0; UPDATE threads SET sending = CAST(in_flight AS INTEGER);
-    ALTER TABLE threads DROP COLUMN in_flight;
+    ALTER TABLE threads DROP COLUMN in_flight; ALTER TABLE threads DROP COLUMN audit_seal;
     PRAGMA user_version = 14;
 ";
 
