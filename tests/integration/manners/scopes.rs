@@ -58,9 +58,11 @@ async fn a_busy_day(agent: bool) -> TestBot {
     among.clicks("bo", "Show all").await;
     // Files: one that is read, and one that has to be looked up first.
     let files = [("a.txt", &b"list experiments"[..], Stored::Snippet), ("b.txt", &b"or not"[..], Stored::LookedUp)];
-    let ts = bot.slack.shares("ana", "experiments", "@countersign", &files, None).unwrap();
-    bot.delivered(&ts).await;
-    bot.settled().await;
+    for file in files {
+        let ts = bot.slack.shares("ana", "experiments", "@countersign", &[file], None).unwrap();
+        bot.delivered(&ts).await;
+        bot.settled().await;
+    }
     thread.says("ana", "@countersign notebook").await;
     bot.user("ana").types("/upgrade status").await;
     bot.user("ana").types("/countersign pending").await;
