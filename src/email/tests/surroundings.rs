@@ -27,7 +27,7 @@ fn warnings(record: &ActionRecord) -> String {
     record.card.warnings.iter().map(|warning| warning.words()).collect::<Vec<_>>().join("\n")
 }
 
-fn line<'a>(record: &'a ActionRecord, label: &str) -> Vec<String> {
+fn line(record: &ActionRecord, label: &str) -> Vec<String> {
     record.card.facts.iter().filter(|fact| fact.label == label).map(|fact| fact.after.words()).collect()
 }
 

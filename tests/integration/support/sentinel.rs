@@ -6,7 +6,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use super::{ports::free_port, redis::RedisServer};
@@ -69,21 +68,6 @@ impl Watched {
         let url = self.url();
         self.sentinels.truncate(1);
         url
-    }
-
-    /// Stops a server without ending it (SIGSTOP).
-    pub(crate) fn stall(&self, n: usize) {
-        self.signal(n, Signal::STOP);
-    }
-
-    /// Has it go on (SIGCONT).
-    pub(crate) fn resume(&self, n: usize) {
-        self.signal(n, Signal::CONT);
-    }
-
-    fn signal(&self, n: usize, signal: Signal) {
-        let id = self.servers[n].id().and_then(|id| Pid::from_raw(id.try_into().ok()?)).expect("it runs");
-        kill_process(id, signal).expect("it is our child");
     }
 
     /// Waits until every Sentinel names this server as the master.
