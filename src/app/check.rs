@@ -5,13 +5,13 @@ use std::sync::Arc;
 use countersign_capabilities::Tell;
 use countersign_config::{ChosenModel, Config, ModelPurpose, Provider, SlackMode};
 use countersign_core::clock::SystemClock;
-use countersign_model::{Error, Message, Model, Purpose, Request, ToolChoice};
+use countersign_model::{Error, Model, Purpose, Request, ToolChoice, ToolSpec};
 use countersign_services::http;
 use countersign_slack::{client::SlackClient, refusal::Refusal};
 use countersign_standing as standing;
 use futures_util::future::join_all;
 use secrecy::{ExposeSecret as _, SecretString};
-use serde_json::Value;
+use serde_json::{Value, json};
 use url::Url;
 
 use super::{
@@ -142,7 +142,7 @@ pub async fn models(config: &Config) -> Vec<CheckLine> {
     };
     let general = async {
         match config.model.general() {
-            Some(chosen) => model(models.general().as_ref(), &chosen).await,
+            Some(chosen) => model(models.general().as_ref(), Purpose::Analyze, &chosen).await,
             None => {
                 let variables = Provider::ALL.map(Provider::key_variable).join(" or ");
                 Ok(format!("none, documented phrases only (set {variables} for a language model)"))
@@ -153,7 +153,8 @@ pub async fn models(config: &Config) -> Vec<CheckLine> {
     let others = ModelPurpose::ALL.into_iter().filter_map(|setting| Some((setting, config.model.of(setting)?)));
     let models = &models;
     let others = others.map(|(setting, chosen)| async move {
-        let asked = model(models.model_for(dependencies::purpose_of(setting)).as_ref(), &chosen);
+        let purpose = dependencies::purpose_of(setting);
+        let asked = model(models.model_for(purpose).as_ref(), purpose, &chosen);
         CheckLine { what: setting.key(), result: asked.await }
     });
     lines.extend(join_all(others).await);
@@ -161,21 +162,37 @@ pub async fn models(config: &Config) -> Vec<CheckLine> {
     lines
 }
 
-/// Asks a model for one word.
-async fn model(model: &dyn Model, chosen: &ChosenModel) -> Result<String, String> {
+/// Asks a model to call a tool, or for one word if it needs no tools for its purpose.
+async fn model(model: &dyn Model, purpose: Purpose, chosen: &ChosenModel) -> Result<String, String> {
+    let needs_tools = !matches!(purpose, Purpose::Classify | Purpose::Generate);
+    let tool = ToolSpec {
+        name: "report_presence".to_owned(),
+        description: "Reports that you are there.".to_owned(),
+        input_schema: json!({ "type": "object", "properties": {}, "required": [], "additionalProperties": false }),
+        strict: false,
+    };
+    let instructions = if needs_tools { "Call the tool `report_presence`." } else { "Answer with one word." };
     let question = Request {
-        purpose: Purpose::Respond,
-        instructions: "Answer with one word.".into(),
-        tools: [].into(),
+        purpose,
+        instructions: instructions.into(),
+        tools: needs_tools.then_some(tool).into_iter().collect(),
         history: Vec::new(),
-        situation: serde_json::json!({ "user_text": "Are you there?" }),
-        exchange: Vec::<Message>::new(),
+        situation: json!({ "user_text": "Are you there?" }),
+        exchange: Vec::new(),
+        // Some servers convert a demanded call, but no other.
         tool_choice: ToolChoice::Auto,
         answer_schema: None,
-        max_tokens: 16,
+        max_tokens: 512,
     };
+    let name = model.name();
     match model.respond(&question).await {
-        Ok(_) => Ok(format!("{} answers", model.name())),
+        Ok(answer) if needs_tools && answer.tool_calls().next().is_none() => Err(format!(
+            "{name} answers, but did not call the tool that it was told to call, so requests are understood only in the \
+             documented phrases; choose a model with tool calls, and turn them on in its server (vLLM: \
+             --enable-auto-tool-choice and --tool-call-parser; llama.cpp: --jinja)"
+        )),
+        Ok(_) if needs_tools => Ok(format!("{name} answers, and calls tools")),
+        Ok(_) => Ok(format!("{name} answers")),
         Err(error) => Err(no_answer(&error, chosen)),
     }
 }

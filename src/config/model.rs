@@ -44,9 +44,9 @@ impl Provider {
     /// Returns the model that is used if none is named.
     pub fn default_model(self) -> &'static str {
         match self {
-            Self::Anthropic => "claude-sonnet-4-5",
+            Self::Anthropic => "claude-sonnet-5-5",
             Self::OpenAi => "gpt-4.1-mini",
-            Self::Gemini => "gemini-2.5-flash",
+            Self::Gemini => "gemini-3.5-flash-lite",
         }
     }
 
@@ -356,7 +356,7 @@ mod tests {
         assert_eq!(shown(model.general()), Some(format!("openai large {openai}")));
         assert_eq!(shown(model.of(ModelPurpose::Classify)), Some(format!("openai small {openai}")));
         assert_eq!(model.of(ModelPurpose::Classify).map(|chosen| chosen.timeout), Some(Duration::from_secs(5)));
-        let gemini = "gemini gemini-2.5-flash https://generativelanguage.googleapis.com";
+        let gemini = "gemini gemini-3.5-flash-lite https://generativelanguage.googleapis.com";
         assert_eq!(shown(model.of(ModelPurpose::Generate)), Some(gemini.to_owned()));
         assert_eq!(shown(model.of(ModelPurpose::Respond)), None);
         assert_eq!(shown(model.embedding()), Some(format!("openai text-embedding-3-small {openai}")));

@@ -18,6 +18,7 @@ mod call;
 mod conversation;
 pub mod embeddings;
 pub mod gemini;
+mod learnt;
 pub mod openai;
 mod pairing;
 pub mod remote;
@@ -273,7 +274,7 @@ pub enum Error {
 /// A language model.
 #[async_trait]
 pub trait Model: Send + Sync + std::fmt::Debug {
-    /// Returns the name of the model, such as `claude-sonnet-4-5` or `rules`.
+    /// Returns the name of the model, such as `claude-sonnet-5-5` or `rules`.
     fn name(&self) -> &str;
 
     /// Returns true if calls cost money and time, unlike those of `rules`.

@@ -1,7 +1,8 @@
 //! A language model behind a provider's API, with streamed answers.
 //!
 //! [`Remote`] is the same for all providers: it sends a request, reads the events of the answer, and repeats the
-//! request if that may help (`call`). An [`Api`] converts requests, and its [`Assembly`] converts the events.
+//! request if that may help (`call`), also without what the model refuses (`learnt`). An [`Api`] converts requests, and
+//! its [`Assembly`] converts the events.
 //!
 //! The answer is streamed although it is shown only when complete, so that a stalled call is noticed after a quarter of
 //! its time limit, and repeated while the person is still waiting.
@@ -10,7 +11,7 @@ use std::{fmt, marker::PhantomData, pin::pin, time::Duration};
 
 use async_trait::async_trait;
 use eventsource_stream::Eventsource as _;
-use futures_util::StreamExt as _;
+use futures_util::{StreamExt as _, TryStreamExt as _};
 use reqwest::header::{HeaderMap, HeaderValue};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
@@ -22,6 +23,7 @@ pub use crate::call::{Fault, Remedy};
 use crate::{
     Error, Model, Request, Response,
     call::{Call, Caller, Failure},
+    learnt::{Change, Learnt},
 };
 
 /// The maximum size of an answer, in bytes.
@@ -82,12 +84,12 @@ pub trait Api: fmt::Debug + Send + Sync + 'static {
     /// [`Error::Auth`] if the key is not a valid header value.
     fn headers(settings: &Settings) -> Result<HeaderMap, Error>;
 
-    /// Returns the body of a request, in JSON.
+    /// Returns the body of a request.
     ///
     /// # Errors
     ///
     /// [`Error::Refused`] if the API would not accept the request, because of a fault in the program.
-    fn body(settings: &Settings, request: &Request) -> Result<Vec<u8>, Error>;
+    fn body(settings: &Settings, request: &Request) -> Result<Value, Error>;
 
     /// Parses the body of a refusal.
     fn fault(body: &[u8]) -> Fault;
@@ -156,6 +158,7 @@ pub struct Remote<A> {
     caller: Caller,
     settings: Settings,
     endpoint: String,
+    learnt: Learnt,
     api: PhantomData<A>,
 }
 
@@ -168,7 +171,17 @@ impl<A: Api> Remote<A> {
     pub fn new(settings: Settings) -> Result<Self, Error> {
         let headers = A::headers(&settings)?;
         let caller = Caller::new(&settings.base_url, headers, settings.timeout, settings.attempts)?;
-        Ok(Self { caller, endpoint: A::endpoint(&settings), settings, api: PhantomData })
+        Ok(Self { caller, endpoint: A::endpoint(&settings), settings, learnt: Learnt::default(), api: PhantomData })
+    }
+
+    /// Sends a request in its present form.
+    async fn send(&self, request: &Request, body: &Value) -> Result<Response, Error> {
+        let body = body.to_string();
+        let span = info_span!("model_call", model.name = self.settings.model, purpose = ?request.purpose);
+        let call = Call { url: &self.endpoint, accept: "text/event-stream", body: body.as_bytes(), fault: A::fault };
+        let max_silence = self.caller.max_silence();
+        let read = move |response| read::<A::Answer>(response, max_silence);
+        self.caller.call(call, read).instrument(span).await
     }
 }
 
@@ -179,12 +192,26 @@ impl<A: Api> Model for Remote<A> {
     }
 
     async fn respond(&self, request: &Request) -> Result<Response, Error> {
-        let body = A::body(&self.settings, request)?;
-        let span = info_span!("model_call", model.name = self.settings.model, purpose = ?request.purpose);
-        let call = Call { url: &self.endpoint, accept: "text/event-stream", body: &body, fault: A::fault };
-        let max_silence = self.caller.max_silence();
-        let read = move |response| read::<A::Answer>(response, max_silence);
-        let response = self.caller.call(call, read).instrument(span).await?;
+        let mut body = A::body(&self.settings, request)?;
+        let mut changes = self.learnt.changes();
+        changes.iter().for_each(|change| change.apply(&mut body));
+        let (known, mut refusals) = (changes.len(), Vec::new());
+        // Each change is tried once, so this ends.
+        let response = loop {
+            match self.send(request, &body).await {
+                Err(Error::Refused { reason }) => {
+                    let change = Change::for_refusal(&reason, &body).filter(|change| !change.is_settled_by(&changes));
+                    refusals.push(reason);
+                    let Some(change) = change else {
+                        return Err(Error::Refused { reason: refusals.join("; ") });
+                    };
+                    change.apply(&mut body);
+                    changes.push(change);
+                }
+                outcome => break outcome?,
+            }
+        };
+        self.learnt.keep(&self.settings.model, &changes[known..]);
         Ok(A::converted(request, response))
     }
 }
@@ -206,7 +233,7 @@ pub(crate) fn parsed_arguments(arguments: &str) -> Option<Value> {
     Some(serde_json::from_str(arguments).unwrap_or_else(|_| kept()))
 }
 
-/// Reads a streamed answer.
+/// Reads an answer, which is a stream of events. Some servers send one event as the whole body instead.
 async fn read<T: Assembly>(response: reqwest::Response, max_silence: Duration) -> Result<Response, Failure> {
     let mut received = 0;
     let bytes = response.bytes_stream().map(move |chunk| {
@@ -214,16 +241,25 @@ async fn read<T: Assembly>(response: reqwest::Response, max_silence: Duration) -
         received += chunk.len();
         if received > MAX_ANSWER_BYTES { Err(Failure::decode("it does not end")) } else { Ok(chunk) }
     });
-    let mut events = pin!(bytes.eventsource());
+    let mut bytes = pin!(bytes.peekable());
+    let silent = |_| Failure::temporary(format!("silent for {max_silence:.1?}"));
     let mut answer = T::default();
+    let first = timeout(max_silence, bytes.as_mut().peek()).await.map_err(silent)?;
+    if let Some(Ok(first)) = first
+        && first.trim_ascii_start().starts_with(b"{")
+    {
+        let body = bytes.map_ok(Vec::from).try_concat().await?;
+        answer.take_event(&String::from_utf8_lossy(&body)).map_err(Broken::into_failure)?;
+        return answer.finish().map_err(Broken::into_failure);
+    }
+    let mut events = bytes.eventsource();
     loop {
-        let event = match timeout(max_silence, events.next()).await {
-            Ok(Some(Ok(event))) => event,
-            Ok(Some(Err(eventsource_stream::EventStreamError::Transport(failure)))) => return Err(failure),
-            Ok(Some(Err(_))) => return Err(Failure::decode("it isn't an event stream")),
-            Ok(None) if answer.is_complete() => return answer.finish().map_err(Broken::into_failure),
-            Ok(None) => return Err(Failure::temporary("the answer broke off")),
-            Err(_) => return Err(Failure::temporary(format!("silent for {max_silence:.1?}"))),
+        let event = match timeout(max_silence, events.next()).await.map_err(silent)? {
+            Some(Ok(event)) => event,
+            Some(Err(eventsource_stream::EventStreamError::Transport(failure))) => return Err(failure),
+            Some(Err(_)) => return Err(Failure::decode("it isn't an event stream")),
+            None if answer.is_complete() => return answer.finish().map_err(Broken::into_failure),
+            None => return Err(Failure::temporary("the answer broke off")),
         };
         if answer.take_event(&event.data).map_err(Broken::into_failure)? {
             return answer.finish().map_err(Broken::into_failure);

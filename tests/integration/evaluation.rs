@@ -59,6 +59,6 @@ async fn a_language_model_gets_a_score() {
            status: enrollmentComplete, should be enrolling
     ok     Start Math Hints
     ok     write a poem about fractions
-    claude-sonnet-4-5: 2 of 3 understood (66%), 3
+    claude-sonnet-5-5: 2 of 3 understood (66%), 3
     ");
 }

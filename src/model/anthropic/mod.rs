@@ -10,11 +10,12 @@ mod request;
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use self::answer::{ApiAnswer, ApiFault};
 pub use crate::remote::Settings;
 use crate::{
-    Block, Error, KnownBlock, Request, Response,
+    Error, KnownBlock, Request, Response,
     remote::{Api, Fault, Remote},
 };
 
@@ -42,9 +43,8 @@ impl Api for MessagesApi {
         Ok(headers)
     }
 
-    fn body(settings: &Settings, request: &Request) -> Result<Vec<u8>, Error> {
-        let body = request::body(&settings.model, request)?;
-        Ok(serde_json::to_vec(&body).expect("a request body can always be serialized"))
+    fn body(settings: &Settings, request: &Request) -> Result<Value, Error> {
+        Ok(json!(request::body(&settings.model, request)?))
     }
 
     fn fault(body: &[u8]) -> Fault {
@@ -58,13 +58,11 @@ impl Api for MessagesApi {
     /// An answer in JSON is requested as the arguments of a tool, which become the text.
     fn converted(request: &Request, mut response: Response) -> Response {
         let Some(schema) = &request.answer_schema else { return response };
-        for block in &mut response.content {
-            if let Block::Known(KnownBlock::ToolUse { name, input, .. }) = block
-                && *name == schema.name
-            {
-                *block = KnownBlock::Text { text: input.to_string() }.into();
-                "end_turn".clone_into(&mut response.stop_reason);
-            }
+        let answer = response.tool_calls().find(|(_, name, _)| *name == schema.name);
+        if let Some(text) = answer.map(|(_, _, input)| input.to_string()) {
+            // A model that cannot be forced to call the tool may say something before.
+            response.content = vec![KnownBlock::Text { text }.into()];
+            "end_turn".clone_into(&mut response.stop_reason);
         }
         response
     }

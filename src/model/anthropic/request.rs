@@ -12,6 +12,10 @@ use crate::{
     schema,
 };
 
+/// The number of tokens beyond the length of the answer for the thoughts of a model, which the API counts as well. The
+/// newest models think unless they are told not to.
+const ROOM_FOR_THOUGHTS: u32 = 4096;
+
 /// The body of a request.
 #[derive(Debug, Serialize)]
 pub(super) struct Body<'a> {
@@ -69,12 +73,13 @@ pub(super) fn body<'a>(model: &'a str, request: &Request) -> Result<Body<'a>, Er
         mark(&mut instructions);
         system.push(instructions);
     }
-    Ok(Body { model, max_tokens: request.max_tokens.max(1), stream: true, tools, tool_choice, system, messages })
+    let max_tokens = request.max_tokens.max(1).saturating_add(ROOM_FOR_THOUGHTS);
+    Ok(Body { model, max_tokens, stream: true, tools, tool_choice, system, messages })
 }
 
 /// Returns the tool whose arguments are the answer.
 fn answer_tool(model: &str, AnswerSchema { name, schema }: &AnswerSchema) -> Value {
-    let mut tool = json!({ "name": name, "description": "Takes the answer.", "input_schema": schema });
+    let mut tool = json!({ "name": name, "description": "Takes the answer. Call it once.", "input_schema": schema });
     if supports_strict_tools(model) && schema::can_be_enforced(schema, false) {
         tool["strict"] = true.into();
     }
@@ -150,7 +155,7 @@ mod tests {
         let history = vec![Message::text(Role::User, "@ana: hello"), Message::text(Role::Assistant, "Hello!")];
         insta::assert_json_snapshot!(sent(&question(history, Vec::new())), @r#"
         {
-          "max_tokens": 100,
+          "max_tokens": 4196,
           "messages": [
             {
               "content": [

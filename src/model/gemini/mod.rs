@@ -48,8 +48,8 @@ impl Api for GenerateContentApi {
         Ok(headers)
     }
 
-    fn body(settings: &Settings, request: &Request) -> Result<Vec<u8>, Error> {
-        Ok(request::body(&settings.model, request)?.to_string().into_bytes())
+    fn body(settings: &Settings, request: &Request) -> Result<Value, Error> {
+        request::body(&settings.model, request)
     }
 
     fn fault(body: &[u8]) -> Fault {

@@ -28,7 +28,7 @@ pub struct CompletionAnswer {
 /// A tool call that is being received.
 #[derive(Debug, Default)]
 struct PartialCall {
-    index: Option<u64>,
+    index: u64,
     id: String,
     name: String,
     arguments: String,
@@ -52,6 +52,9 @@ struct Chunk {
 struct Choice {
     #[serde(default)]
     delta: Option<Map<String, Value>>,
+    /// The whole message, in an answer that is not streamed.
+    #[serde(default)]
+    message: Option<Map<String, Value>>,
     #[serde(default)]
     finish_reason: Option<String>,
 }
@@ -87,9 +90,9 @@ impl Assembly for CompletionAnswer {
         self.id = id.unwrap_or_else(|| std::mem::take(&mut self.id));
         self.model = model.unwrap_or_else(|| std::mem::take(&mut self.model));
         self.usage = usage.unwrap_or(self.usage);
-        for Choice { delta, finish_reason } in choices.into_iter().flatten().take(1) {
-            delta.into_iter().flatten().for_each(|(member, value)| self.add(member, value));
-            self.finish_reason = finish_reason.or(self.finish_reason.take());
+        for Choice { delta, message, finish_reason } in choices.into_iter().flatten().take(1) {
+            delta.or(message).into_iter().flatten().for_each(|(member, value)| self.add(member, value));
+            self.finish_reason = finish_reason.filter(|reason| !reason.is_empty()).or(self.finish_reason.take());
         }
         Ok(false)
     }
@@ -100,7 +103,10 @@ impl Assembly for CompletionAnswer {
 
     fn finish(self) -> Result<Response, Broken> {
         let Self { id: answer, model, text, refusal, members, calls, finish_reason, usage } = self;
-        let reason = finish_reason.ok_or_else(Broken::without_reason)?;
+        let is_empty = text.is_empty() && refusal.is_empty() && calls.is_empty();
+        // Some servers give no reason at all.
+        let reason = finish_reason.or_else(|| (!is_empty).then(|| "stop".to_owned()));
+        let reason = reason.ok_or_else(Broken::without_reason)?;
         let stop_reason = match reason.as_str() {
             _ if !refusal.is_empty() => "refusal",
             "stop" | "tool_calls" | "function_call" if !calls.is_empty() => "tool_use",
@@ -141,21 +147,19 @@ impl CompletionAnswer {
             ("role" | "function_call", _) | (_, Value::Null) => {}
             ("content", Value::String(more)) => self.text.push_str(&more),
             ("refusal", Value::String(more)) => self.refusal.push_str(&more),
-            ("tool_calls", Value::Array(calls)) => calls.into_iter().for_each(|call| self.add_to_call(call)),
+            ("tool_calls", Value::Array(calls)) => (0..).zip(calls).for_each(|(n, call)| self.add_to_call(n, call)),
             (_, value) => merge(&mut self.members, member, value),
         }
     }
 
-    /// Adds a part of a call. Some servers send no index, and some send whole calls with the same index.
-    fn add_to_call(&mut self, part: Value) {
+    /// Adds part `n` of the calls in a message. Some servers send no index, and some send whole calls with the same index.
+    fn add_to_call(&mut self, n: u64, part: Value) {
         let Value::Object(part) = part else { return };
-        let index = part.get("index").and_then(Value::as_u64);
+        let index = part.get("index").and_then(Value::as_u64).unwrap_or(n);
         let id = part.get("id").and_then(Value::as_str).filter(|id| !id.is_empty());
-        let is_same = |call: &PartialCall| match (id, index) {
-            (Some(id), _) if !call.id.is_empty() => call.id == id,
-            (_, Some(_)) => call.index == index,
-            (Some(_), None) => false,
-            (None, None) => true,
+        let is_same = |call: &PartialCall| match id {
+            Some(id) if !call.id.is_empty() => call.id == id,
+            _ => call.index == index,
         };
         let at = self.calls.iter().rposition(is_same).unwrap_or_else(|| {
             self.calls.push(PartialCall { index, ..PartialCall::default() });
@@ -264,6 +268,27 @@ mod tests {
     }
 
     #[test]
+    fn a_stream_may_give_no_reason_for_its_end() {
+        let said = assemble(&[chunk(json!({ "content": "Blue." }), None), chunk(json!({}), Some(""))]).unwrap();
+        assert_eq!((said.text().as_str(), said.stop_reason.as_str()), ("Blue.", "end_turn"));
+        let called = assemble(&[chunk(part(0, Some("a"), Some("look"), "{}"), None)]).unwrap();
+        assert_eq!(called.stop_reason, "tool_use");
+    }
+
+    #[test]
+    fn a_whole_message_is_read() {
+        let call = |name: &str| json!({ "function": { "name": name, "arguments": "{}" } });
+        let message = json!({ "role": "assistant", "content": null, "tool_calls": [call("look"), call("listen")] });
+        let mut answer = CompletionAnswer::default();
+        let body =
+            json!({ "id": "1", "model": "m-1", "choices": [{ "message": message, "finish_reason": "tool_calls" }] });
+        assert_eq!(answer.take_event(&body.to_string()), Ok(false));
+        let response = answer.finish().unwrap();
+        let calls: Vec<_> = response.tool_calls().map(|(id, name, _)| (id, name)).collect();
+        assert_eq!(calls, [("call-1-0", "look"), ("call-1-1", "listen")]);
+    }
+
+    #[test]
     fn what_is_not_known_is_kept() {
         let mut call = part(0, Some("a"), Some("look"), "{}");
         call["tool_calls"][0]["extra_content"] = json!({ "signature": "s" });
@@ -296,6 +321,13 @@ mod tests {
         let fault = Fault { kind: "server_error".into(), message: "Overloaded".into(), ..Fault::default() };
         assert_eq!(CompletionAnswer::default().take_event(&error.to_string()), Err(Broken::Reported(fault)));
         assert!(matches!(assemble(&[chunk(json!({}), None)]), Err(Broken::Unreadable(_))));
+        let cut = chunk(json!({ "content": "I " }), None).to_string();
+        let mut answer = CompletionAnswer::default();
+        assert_eq!(
+            (answer.take_event(&cut), answer.is_complete()),
+            (Ok(false), false),
+            "the connection may have broken"
+        );
         let invalid = CompletionAnswer::default().take_event("<html>");
         assert_eq!(invalid, Err(Broken::Unreadable("an event isn't JSON".into())));
     }

@@ -1,13 +1,15 @@
 //! OpenAI's Chat Completions API, which many other servers offer as well.
 //!
-//! `request` creates the body of a request, and `answer` assembles the events of an answer. Members of a message that
-//! are not known here, such as the reasoning of some servers, are kept and sent back unchanged.
+//! `request` creates the body of a request, and `answer` assembles the events of an answer; `text_calls` finds tool calls
+//! that a server left in the text. Members of a message that are not known here, such as the reasoning of some servers, are
+//! kept and sent back unchanged.
 //!
 //! OpenAI's newer Responses API was rejected as a design: it is not what other servers offer, and it keeps the
 //! conversation at the provider.
 
 pub mod answer;
 mod request;
+mod text_calls;
 
 use reqwest::header::{self, HeaderMap};
 use serde_json::{Value, json};
@@ -15,7 +17,7 @@ use serde_json::{Value, json};
 use self::answer::CompletionAnswer;
 pub use crate::remote::Settings;
 use crate::{
-    Error, Request,
+    Error, Request, Response,
     embeddings::{DIMENSIONS, EmbeddingApi, RemoteEmbeddings},
     remote::{Api, Fault, Remedy, Remote},
 };
@@ -46,13 +48,17 @@ impl Api for ChatCompletionsApi {
         Ok(headers)
     }
 
-    fn body(settings: &Settings, request: &Request) -> Result<Vec<u8>, Error> {
+    fn body(settings: &Settings, request: &Request) -> Result<Value, Error> {
         let is_openai = settings.base_url.host_str().is_some_and(|host| host.ends_with("openai.com"));
-        Ok(request::body(&settings.model, is_openai, request)?.to_string().into_bytes())
+        request::body(&settings.model, is_openai, request)
     }
 
     fn fault(body: &[u8]) -> Fault {
         serde_json::from_slice(body).map_or_else(|_| Fault::default(), |body: Value| fault(&body))
+    }
+
+    fn converted(request: &Request, response: Response) -> Response {
+        text_calls::converted(request, response)
     }
 }
 

@@ -61,7 +61,7 @@ pub(super) fn chunks(mut events: Vec<String>, fault: Option<&Fault>, error: &Val
             events.push(frame(error));
         }
         Some(Fault::Stall | Fault::Cut) => events.truncate(half),
-        Some(Fault::BadJson | Fault::Fail { .. }) | None => {}
+        _ => {}
     }
     events.concat().as_bytes().chunks(CHUNK_SIZE).map(Bytes::copy_from_slice).collect()
 }

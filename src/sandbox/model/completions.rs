@@ -299,7 +299,9 @@ pub(super) fn events(envelope: &Envelope, answer: &Scripted, is_json: bool, faul
             events.push(delta(json!({ "tool_calls": [more] })));
         }
     }
-    events.push(chunk(json!({}), finish(answer, is_json).into()));
+    if fault != Some(&Fault::NoReason) {
+        events.push(chunk(json!({}), finish(answer, is_json).into()));
+    }
     let mut last = chunk(json!({}), Value::Null);
     last["choices"] = json!([]);
     last["usage"] = usage(envelope, answer);

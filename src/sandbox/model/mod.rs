@@ -166,6 +166,22 @@ impl SandboxModel {
         self.shared.script().fail(Fault::BadJson);
     }
 
+    /// Sends the next answer of the Chat Completions API without a reason for its end.
+    pub fn omits_reason_next(&self) {
+        self.shared.script().fail(Fault::NoReason);
+    }
+
+    /// Sends the next answer as one JSON value, also if a stream was requested.
+    pub fn sends_whole_next(&self) {
+        self.shared.script().fail(Fault::Whole);
+    }
+
+    /// Refuses all requests with this member from now on, as a model that does not support it. A choice of tools is
+    /// refused only if it demands a call.
+    pub fn refuses(&self, member: &'static str) {
+        self.shared.script().refused = Some(member);
+    }
+
     /// Sets whether the server is overloaded. If so, it answers every valid request with status
     /// 529.
     pub fn is_down(&self, down: bool) {

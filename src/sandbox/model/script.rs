@@ -1,12 +1,12 @@
 //! The queues of scripted answers and faults.
 //!
 //! A fault affects one request and leaves the answers queued, so that the next attempt gets the
-//! answer that was meant for the first. Only invalid arguments are a fault of the answer itself,
-//! which is then removed from the queue.
+//! answer that was meant for the first. If the fault is in the answer itself, the answer is removed
+//! from the queue.
 
 use std::{collections::VecDeque, fmt};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A scripted answer.
 #[derive(Clone, Debug)]
@@ -30,6 +30,17 @@ pub(super) enum Fault {
     BreakOff { kind: String },
     /// The arguments are not valid JSON.
     BadJson,
+    /// The stream gives no reason for its end.
+    NoReason,
+    /// The answer is not streamed.
+    Whole,
+}
+
+impl Fault {
+    /// Returns true if the fault is in the answer itself, which is then not sent again.
+    fn is_in_answer(&self) -> bool {
+        matches!(self, Self::BadJson | Self::NoReason | Self::Whole)
+    }
 }
 
 /// The outcome of a request.
@@ -66,6 +77,8 @@ pub(super) struct Script {
     calls: u64,
     /// True if every request is answered with status 529.
     pub(super) down: bool,
+    /// The member for which a request is refused, if any.
+    pub(super) refused: Option<&'static str>,
     /// The number of requests without an answer.
     pub(super) unscripted: usize,
 }
@@ -105,7 +118,7 @@ impl Script {
         }
         match self.faults.pop_front()? {
             Fault::Fail { status, retry_after } => Some((status, retry_after)),
-            Fault::Stall | Fault::Cut | Fault::BreakOff { .. } | Fault::BadJson => None,
+            _ => None,
         }
     }
 
@@ -115,7 +128,7 @@ impl Script {
             return Turn::Fail { status: 529, retry_after: None };
         }
         if let (true, Some(answers)) = (self.answers.is_empty(), &self.otherwise.0) {
-            let content = answers(request);
+            let content = told_to_call(request).map_or_else(|| answers(request), |call| vec![call]);
             let calls = content.iter().any(|block| block["type"] == "tool_use");
             let stop_reason = if calls { "tool_use" } else { "end_turn" };
             self.add(Scripted { content, stop_reason: stop_reason.to_owned() });
@@ -124,7 +137,7 @@ impl Script {
             Some(Fault::Fail { status, retry_after }) => Turn::Fail { status, retry_after },
             Some(fault) => {
                 let answer =
-                    if fault == Fault::BadJson { self.answers.pop_front() } else { self.answers.front().cloned() };
+                    if fault.is_in_answer() { self.answers.pop_front() } else { self.answers.front().cloned() };
                 self.or_unscripted(answer, Some(fault))
             }
             None => {
@@ -143,4 +156,10 @@ impl Script {
             }
         }
     }
+}
+
+/// Returns a call of the tool that the instructions name, if they are nothing else than an instruction to call it.
+fn told_to_call(request: &Value) -> Option<Value> {
+    let name = request["system"][0]["text"].as_str()?.strip_prefix("Call the tool `")?.strip_suffix("`.")?;
+    Some(json!({ "type": "tool_use", "name": name, "input": {} }))
 }

@@ -188,6 +188,11 @@ fn received(
 }
 
 fn respond(shared: &Shared, ledger: &mut Ledger, dialect: &Dialect, body: &Value, number: usize) -> Response {
+    let refused = shared.script().refused.filter(|member| is_demanded(&body[*member]));
+    if let Some(member) = refused {
+        let message = format!("{member} is not supported with this model.");
+        return failure(dialect, 400, &message, number, None);
+    }
     let question = dialect.question(body);
     let (answer, fault) = match shared.script().next(&question) {
         Turn::Answer(answer, fault) => (answer, fault),
@@ -202,7 +207,7 @@ fn respond(shared: &Shared, ledger: &mut Ledger, dialect: &Dialect, body: &Value
     let envelope = Envelope { id: format!("msg_sandbox_{number:04}"), model, usage: ledger.cache.count(&question) };
     ledger.sent.extend(dialect.kept(&envelope, &answer, body));
     ledger.cost.add(&envelope.usage, answer::output_tokens(&answer));
-    if !dialect.streams(body) {
+    if !dialect.streams(body) || fault == Some(Fault::Whole) {
         return json_answer(&dialect.whole(&envelope, &answer, body), number);
     }
     let kind = if let Some(Fault::BreakOff { kind }) = &fault { kind.as_str() } else { "" };
@@ -213,6 +218,11 @@ fn respond(shared: &Shared, ledger: &mut Ledger, dialect: &Dialect, body: &Value
         .header(header::CONTENT_TYPE, "text/event-stream; charset=utf-8")
         .body(streamed(chunks, fault.as_ref(), shared.stop.clone()))
         .expect("the headers are valid")
+}
+
+/// Returns true if a request has a member, except for a choice of tools that leaves it to the model.
+fn is_demanded(member: &Value) -> bool {
+    !member.is_null() && *member != "auto" && member["type"] != "auto"
 }
 
 fn json_answer(answer: &Value, number: usize) -> Response {

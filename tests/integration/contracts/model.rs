@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use countersign::{
     model::{
-        Block, Error, KnownBlock, Message, Model as _, Purpose, Request, Response, Role, ToolChoice, ToolSpec,
+        AnswerSchema, Block, Error, KnownBlock, Message, Model as _, Purpose, Request, Response, Role, ToolChoice,
+        ToolSpec,
         anthropic::{AnthropicModel, Settings},
     },
     sandbox::model::SandboxModel,
@@ -312,4 +313,18 @@ async fn what_comes_before_the_situation_is_the_same_bytes_and_read_from_the_cac
     assert!(second.input_tokens < first.input_tokens, "{first:?} {second:?}");
     assert!(first.output_tokens > 1, "the last count is the one that holds");
     finish(&sandbox);
+}
+
+/// A model that cannot be forced to answer in JSON may say something first.
+#[tokio::test]
+async fn an_introduction_is_no_part_of_an_answer_in_json() {
+    let sandbox = sandbox().await;
+    sandbox.refuses("tool_choice");
+    let call = json!({ "type": "tool_use", "name": "sky", "input": { "color": "blue" } });
+    sandbox.will_answer(vec![json!({ "type": "text", "text": "I take the answer." }), call], "tool_use");
+    let schema = json!({ "type": "object", "properties": {}, "additionalProperties": false });
+    let answer_schema = Some(AnswerSchema { name: "sky".to_owned(), schema });
+    let request = Request { answer_schema, tools: [].into(), ..question() };
+    let response = client(&sandbox).respond(&request).await.unwrap();
+    assert_eq!(response.json::<Value>().unwrap(), json!({ "color": "blue" }));
 }

@@ -218,6 +218,78 @@ async fn what_the_api_refuses_is_told_in_its_words() {
     }
 }
 
+/// The first request is refused and repeated without the member; later ones do not have it.
+#[tokio::test]
+async fn a_member_that_the_model_refuses_is_not_sent_again() {
+    for provider in [Anthropic, OpenAi] {
+        let sandbox = sandbox().await;
+        sandbox.refuses("tool_choice");
+        sandbox.will_call("look", json!({}));
+        sandbox.will_call("look", json!({}));
+        let model = client(provider, &sandbox);
+        let request = Request { tool_choice: ToolChoice::Any, ..question() };
+        for _ in 0..2 {
+            let response = model.respond(&request).await.unwrap();
+            assert_eq!(response.tool_calls().count(), 1, "{provider:?}");
+        }
+        assert_eq!(statuses(&sandbox), [400, 200, 200], "{provider:?}");
+        finish(&sandbox);
+    }
+}
+
+#[tokio::test]
+async fn a_member_with_two_names_is_sent_under_the_other() {
+    let sandbox = sandbox().await;
+    sandbox.refuses("max_tokens");
+    sandbox.will_say("Blue.");
+    client(OpenAi, &sandbox).respond(&question()).await.unwrap();
+    let sent = sandbox.requests().pop().unwrap().body;
+    assert_eq!((&sent["max_tokens"], &sent["max_completion_tokens"]), (&Value::Null, &json!(200)));
+    finish(&sandbox);
+}
+
+/// The Messages API requires the length of an answer, so nothing helps.
+#[tokio::test]
+async fn what_does_not_help_is_not_learnt() {
+    let sandbox = sandbox().await;
+    sandbox.refuses("max_tokens");
+    let model = client(Anthropic, &sandbox);
+    for _ in 0..2 {
+        let error = model.respond(&question()).await.unwrap_err();
+        let told = error.to_string();
+        assert!(told.contains("max_tokens is not supported") && told.contains("; 400 "), "{told}");
+    }
+    let sent: Vec<bool> = sandbox.requests().iter().map(|sent| sent.body["max_tokens"].is_null()).collect();
+    assert_eq!(sent, [false, true, false, true]);
+}
+
+#[tokio::test]
+async fn answers_of_less_exact_servers_are_read() {
+    let call = r#"I look. <tool_call>{"name": "look", "arguments": {"at": "the sky"}}</tool_call>"#;
+    let arguments = json!({ "at": "the sky" });
+    let sandbox = sandbox().await;
+    let model = client(OpenAi, &sandbox);
+    for (words, stop_reason, calls) in [("Blue.", "end_turn", 0), (call, "tool_use", 1)] {
+        for fault in
+            [None, Some(SandboxModel::omits_reason_next as fn(&SandboxModel)), Some(SandboxModel::sends_whole_next)]
+        {
+            sandbox.will_say(words);
+            fault.into_iter().for_each(|fault| fault(&sandbox));
+            let response = model.respond(&question()).await.unwrap();
+            assert_eq!(response.text(), words.split(" <").next().unwrap());
+            assert_eq!((response.stop_reason.as_str(), response.usage.output_tokens > 0), (stop_reason, true));
+            let called: Vec<_> = response.tool_calls().map(|(_, name, input)| (name, input)).collect();
+            assert_eq!(called, vec![("look", &arguments); calls]);
+        }
+    }
+    sandbox.will_call_all([("look", arguments.clone()), ("listen", json!({}))]);
+    sandbox.sends_whole_next();
+    let response = model.respond(&question()).await.unwrap();
+    let called: Vec<_> = response.tool_calls().map(|(_, name, input)| (name, input.clone())).collect();
+    assert_eq!(called, [("look", arguments), ("listen", json!({}))]);
+    finish(&sandbox);
+}
+
 #[tokio::test]
 async fn bad_arguments_reach_the_caller_and_can_be_answered() {
     let sandbox = sandbox().await;
@@ -347,7 +419,7 @@ async fn check_lines(change: impl FnOnce(&mut Config)) -> Vec<(&'static str, Res
 #[tokio::test]
 async fn check_has_a_line_for_each_model() {
     let sandbox = sandbox().await;
-    sandbox.will_say("Yes.");
+    sandbox.will_call("report_presence", json!({}));
     sandbox.will_say("Yes.");
     let (url, openai_url, key) = (sandbox.url(), sandbox.openai_url(), sandbox.api_key());
     let lines = check_lines(|config| {
@@ -361,14 +433,36 @@ async fn check_has_a_line_for_each_model() {
         config.model.classify = Some(other(countersign::config::Provider::OpenAi));
         config.model.generate = Some(other(countersign::config::Provider::Gemini));
     });
-    let wrong = format!("gemini-2.5-flash: the language model doesn't accept the key (GEMINI_BASE_URL is {url})");
+    let wrong = format!("gemini-3.5-flash-lite: the language model doesn't accept the key (GEMINI_BASE_URL is {url})");
     let expected = [
-        ("model", Ok("claude-sonnet-4-5 answers".to_owned())),
+        ("model", Ok("claude-sonnet-5-5 answers, and calls tools".to_owned())),
         ("model.classify", Ok("gpt-4.1-mini answers".to_owned())),
         ("model.generate", Err(wrong)),
         ("embeddings", Ok("text-embedding-3-small answers, with 768 dimensions".to_owned())),
     ];
     assert_eq!(lines.await, expected);
+}
+
+/// A server that does not support tools ignores them, and the model answers in words.
+#[tokio::test]
+async fn check_tells_a_model_that_calls_no_tools() {
+    let sandbox = sandbox().await;
+    sandbox.will_say("report_presence()");
+    let lines = check_lines(|config| {
+        config.model.api_key = Some(sandbox.api_key().into());
+        config.model.anthropic_url = sandbox.url();
+    });
+    let lines = lines.await;
+    let [("model", Err(told))] = &*lines else { panic!("{lines:?}") };
+    let begin = "claude-sonnet-5-5 answers, but did not call the tool that it was told to call";
+    assert!(told.starts_with(begin) && told.contains("--enable-auto-tool-choice"), "{told}");
+    assert_eq!(sandbox.requests()[0].body["tools"][0]["name"], "report_presence");
+    sandbox.answers_by(|_| vec![json!({ "type": "text", "text": "The stand-in calls it." })]);
+    let lines = check_lines(|config| {
+        config.model.openai_api_key = Some(sandbox.api_key().into());
+        config.model.openai_url = sandbox.openai_url();
+    });
+    assert_eq!(lines.await[0], ("model", Ok("gpt-4.1-mini answers, and calls tools".to_owned())));
 }
 
 #[tokio::test]
