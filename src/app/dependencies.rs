@@ -210,10 +210,13 @@ fn registry(config: &Config, all: Vec<Arc<dyn Capability>>) -> anyhow::Result<Re
         let is_off = || registry.capabilities.iter().any(|one| one.hidden().contains(&name.as_str()));
         let is_own = || OWN_ACTIONS.iter().any(|own| own.contains(&name.as_str()));
         if !registry.actions.contains_key(name.as_str()) && !is_own() && !is_off() {
-            let nearest =
-                nearest(name, registry.actions.keys().copied().chain(OWN_ACTIONS.iter().copied().flatten().copied()))
-                    .unwrap_or_default();
-            bail!("{key}.{name}: there is no such action; the nearest is {nearest}");
+            let known = registry.actions.keys().copied().chain(OWN_ACTIONS.iter().copied().flatten().copied());
+            match countersign_config::nearest(name, known) {
+                Some(nearest) => bail!("{key}.{name}: there is no such action; the nearest is {nearest}"),
+                None => bail!(
+                    "{key}.{name}: there is no such action here; those of a platform exist once its address is set"
+                ),
+            }
         }
     }
     Ok(registry)

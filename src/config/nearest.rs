@@ -4,7 +4,7 @@
 const MIN_SIMILARITY: f64 = 0.6;
 
 /// Returns the known name that is most similar to this one, ignoring case, if it is similar enough.
-pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_lowercase();
     let similarity = |known: &str| strsim::normalized_damerau_levenshtein(&known.to_lowercase(), &name);
     let known = known.map(|known| (similarity(known), known)).max_by(|(a, _), (b, _)| a.total_cmp(b));

@@ -89,7 +89,9 @@ async fn the_calls_of_an_approval_do_not_grow_with_the_number_of_experiments() {
         let (_, filling) = starts(&bot, "First One").await;
         let largest = filling.iter().map(|(_, bytes)| *bytes).max();
         assert!(largest > Some(500 * others), "all of them are read once: {filling:?}");
-        all.push(starts(&bot, "Second One").await.1);
+        let mut calls = starts(&bot, "Second One").await.1;
+        calls.sort(); // some are made at the same time
+        all.push(calls);
     }
     assert_eq!(all[0], all[1], "the same calls, with answers of the same length");
 }

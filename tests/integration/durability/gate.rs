@@ -1,10 +1,7 @@
 //! A gate on the way to an outside system: counts the calls that pass and, at a chosen one, has the caller killed, or
 //! something else happen.
 
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicUsize, Ordering},
-};
+use std::sync::{Arc, Mutex};
 
 use axum::{
     Router,
@@ -51,9 +48,6 @@ pub(super) struct Calls {
     instead: Option<Box<dyn Fn() + Send + Sync>>,
     /// Kills the caller.
     pub(super) kill: Kill,
-    /// The calls that are never answered: with these words, and whether they arrive.
-    stops: Mutex<Vec<([String; 2], bool)>>,
-    stopped: AtomicUsize,
 }
 
 impl Calls {
@@ -70,23 +64,6 @@ impl Calls {
     /// `METHOD /path` of each, without the ids in it, and with the tool if one is called by its name.
     pub(super) fn seen(&self) -> Vec<String> {
         self.seen.lock().unwrap().clone()
-    }
-
-    /// From now on, calls with these words in their method, path or body are not answered, and do not arrive or do.
-    pub(super) fn stops(&self, words: [&str; 2], arrives: bool) {
-        self.stops.lock().unwrap().push((words.map(str::to_owned), arrives));
-    }
-
-    /// How many calls were stopped.
-    pub(super) fn stopped(&self) -> usize {
-        self.stopped.load(Ordering::SeqCst)
-    }
-
-    /// Whether a call that is to be stopped arrives.
-    fn stop(&self, call: &str) -> Option<bool> {
-        let stops = self.stops.lock().unwrap();
-        let found = stops.iter().find(|(words, _)| words.iter().all(|word| call.contains(word.as_str())));
-        found.map(|(_, arrives)| *arrives)
     }
 
     /// Counts a call. The side on which its caller dies, if it does.
@@ -140,17 +117,9 @@ async fn pass(State((client, target, calls)): State<Passage>, request: Request) 
     let body = to_bytes(body, usize::MAX).await.unwrap();
     let tool = tool_of(&body).map(|tool| format!(" {tool}")).unwrap_or_default();
     let side = calls.count(format!("{} {}{tool}", head.method, without_ids(head.uri.path())));
-    let stop = calls.stop(&format!("{} {path} {}", head.method, String::from_utf8_lossy(&body)));
     let mut headers = head.headers;
     headers.remove("host");
     let forward = client.request(head.method, format!("{target}{path}")).headers(headers).body(body);
-    if let Some(arrives) = stop {
-        if arrives {
-            forward.send().await.ok();
-        }
-        calls.stopped.fetch_add(1, Ordering::SeqCst);
-        return std::future::pending().await;
-    }
     // A task of its own: the call goes on although its caller hangs up.
     let passed = tokio::spawn(async move {
         match side {

@@ -68,6 +68,9 @@ fn a_rule_for_no_action_is_refused() {
         .env("SLACK_API_URL", "http://127.0.0.1:9/api")
         .env("COUNTERSIGN__STORE__PATH", folder.path().join("b.sqlite"));
     let served = said(&serve.env("PORT", "0").output().unwrap());
+    let unknown = "delete_experiments: there is no such action here; those of a platform exist once its address is set";
+    assert!(served.contains(unknown), "{served}");
+    let served = said(&serve.env("UPGRADE_API_URL", "http://127.0.0.1:9/api").output().unwrap());
     assert!(served.contains(refused), "{served}");
 }
 

@@ -7,9 +7,14 @@ use secrecy::SecretString;
 use serde_json::Value;
 use tokio::time::sleep;
 
-use super::redis_down::{START, is_over};
+use super::{
+    process::{Process, serve},
+    redis_down::{START, is_over},
+    script::World,
+};
 use crate::support::{
     bot::{BOUND, Setup, TestBot, eventually},
+    ports::free_port,
     redis_cluster::{MASTERS, RedisCluster},
     thread::Thread,
 };
@@ -55,40 +60,38 @@ async fn an_approval_outlives_the_server_of_its_thread() {
     bot.finish().await;
 }
 
-/// What `/readyz` says of the store, which is that the bot is ready.
-async fn store_of(bot: &TestBot) -> Value {
-    let answer = reqwest::get(format!("http://{}/readyz", bot.address())).await.unwrap();
+/// What `/readyz` says of the store, which is that the bot is ready; `None` before it listens.
+async fn store_of(address: &str) -> Option<Value> {
+    let answer = reqwest::get(format!("{address}/readyz")).await.ok()?;
     assert!(answer.status().is_success(), "{answer:?}");
-    answer.json::<Value>().await.unwrap()["store"].take()
+    Some(answer.json::<Value>().await.unwrap()["store"].take())
 }
 
 /// The partitions that `/metrics` says can't be written.
-async fn unwritable(bot: &TestBot) -> usize {
-    let text = reqwest::get(format!("http://{}/metrics", bot.address())).await.unwrap().text().await.unwrap();
+async fn unwritable(address: &str) -> usize {
+    let text = reqwest::get(format!("{address}/metrics")).await.unwrap().text().await.unwrap();
     let is_one =
         |line: &&str| line.starts_with("countersign_store_partition_unwritable{partition=") && line.ends_with(" 1");
     text.lines().filter(is_one).count()
 }
 
+/// In a process of its own, whose metrics no other bot tells.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_weakened_server_is_told_and_the_bot_is_ready() {
     let cluster = RedisCluster::start(0, Duration::from_secs(60)).await;
-    let url = cluster.url();
-    let bot = TestBot::with(Setup {
-        settings: Box::new(move |config| {
-            config.store.kind = Some(StoreKind::Redis);
-            config.store.redis_url = Some(SecretString::from(url));
-        }),
-        ..Setup::default()
-    })
-    .await;
-    let store = store_of(&bot).await;
+    let world = World::start(Some(cluster.url())).await;
+    let (port, mut settings) = (free_port(), world.settings());
+    settings.insert("PORT".to_owned(), port.to_string());
+    let bot = Process::start(serve(&settings), &world.log());
+    eventually("a bot that is connected", || bot.is_up() && world.slack.sockets() > 0).await;
+    let page = format!("http://127.0.0.1:{port}");
+    let store = store_of(&page).await.expect("it listens");
     assert_eq!((&store["ok"], store.get("problems")), (&Value::Bool(true), None), "{store}");
     cluster.command::<()>(1, &["CONFIG", "SET", "appendfsync", "everysec"]).await;
     let address = format!("127.0.0.1:{}", cluster.servers[1].port());
     let began = Instant::now();
     loop {
-        let store = store_of(&bot).await;
+        let store = store_of(&page).await.expect("it listens");
         if let Some(problems) = store["problems"].as_array() {
             let [partitions, setting] = problems.as_slice() else { panic!("{store}") };
             let (partitions, setting) = (partitions.as_str().unwrap(), setting.as_str().unwrap());
@@ -99,12 +102,13 @@ async fn a_weakened_server_is_told_and_the_bot_is_ready() {
         assert!(began.elapsed() < BOUND, "{store}");
         sleep(Duration::from_millis(50)).await;
     }
-    let weak = unwritable(&bot).await;
+    let weak = unwritable(&page).await;
     assert!((1..64).contains(&weak), "{weak}");
     cluster.command::<()>(1, &["CONFIG", "SET", "appendfsync", "always"]).await;
-    while unwritable(&bot).await > 0 {
+    while unwritable(&page).await > 0 {
         assert!(began.elapsed() < BOUND, "it can be written again");
+        store_of(&page).await.expect("it listens"); // looks again
         sleep(Duration::from_millis(50)).await;
     }
-    bot.finish().await;
+    assert!(bot.stop().await.success(), "{}", bot.log());
 }

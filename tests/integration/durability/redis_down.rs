@@ -103,15 +103,13 @@ async fn an_outcome_that_cannot_be_stored_is_found_out_afterwards() {
         let thread = Thread::new(&bot, "experiments", root);
         eventually("the card", || !thread.messages().is_empty()).await;
         bot.settled().await;
-        bot.upgrade.is_slow(Duration::from_millis(300));
+        // Its intent is stored then.
+        let change = bot.upgrade.holds_next_answer("/experiments/state");
         thread.press("bo", "Start experiment").await;
-        // The precondition is read, the intent is stored, and then the change takes its time.
-        let before = bot.upgrade.ledger().len();
-        eventually("the precondition to be read", || bot.upgrade.ledger().len() > before).await;
-        sleep(Duration::from_millis(150)).await;
+        change.arrived().await;
         breaks(&wire);
+        change.let_go();
         sleep(AWAY).await;
-        bot.upgrade.is_well();
         mend(&wire);
         is_over(&bot, &thread).await;
         bot.finish().await;
