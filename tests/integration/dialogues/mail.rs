@@ -1,7 +1,7 @@
 //! Mails in their threads: from a customer's mail to the answer in the customer's mailbox. No language model is set up,
 //! so the class comes from the words of the mail and the draft from a template.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use countersign::{
     app::mail_stand_in::{MailOptions, MailStandIn},
@@ -299,4 +299,66 @@ async fn the_next_mail_of_a_customer_marks_the_card_of_the_one_before() {
     assert!(heard.contains("The draft on the card below answers the earlier email."), "{heard}");
     first.clicks("bo", "Send").await;
     assert_eq!(mailed.mail.gmail.sent().len(), 1, "a person decides");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mail_waits_until_someone_decides_and_stays_readable() {
+    let mailed = Mailed::start().await;
+    let mut thread = mailed.receives("Prices", "How much is the small plan?").await;
+    let heard = thread.heard();
+    assert!(heard.contains("anyone in this channel can approve · digest"), "it does not expire: {heard}");
+    for _ in 0..2 {
+        let before = thread.messages().len();
+        mailed.bot.clock.advance(Duration::from_secs(25 * 3600));
+        eventually("a reminder", || thread.messages().len() > before).await;
+        mailed.bot.settled().await;
+        let heard = thread.heard();
+        assert_eq!(
+            heard,
+            "⏰ No one has decided yet: *Send reply to Dana Fields about “Prices”*. Who can decide: anyone in this channel.",
+            "people are reminded, and not the bot"
+        );
+    }
+    thread.clicks("bo", "Send").await;
+    assert_eq!(mailed.mail.gmail.sent().len(), 1, "the card is still open");
+    let heard = thread.heard();
+    assert!(heard.contains("How much is the small plan?"), "the mail stays in its thread: {heard}");
+    let mut other = mailed.receives("Sizes", "How big is it?").await;
+    other.skip();
+    other.clicks("bo", "Reject…").await;
+    assert!(other.heard().contains("How big is it?"), "{}", other.last());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mail_expires_if_the_operator_wants_that() {
+    let mailed = Mailed::with(|config| config.email.expires_after = Some(Duration::from_secs(3600))).await;
+    let mut thread = mailed.receives("Prices", "How much is the small plan?").await;
+    assert!(thread.heard().contains("can approve · expires"), "{}", thread.last());
+    mailed.bot.clock.advance(Duration::from_secs(3660));
+    eventually("the end of the card", || thread.last().contains("No one decided in time")).await;
+    mailed.bot.settled().await;
+    let heard = thread.heard();
+    assert!(heard.contains("No one decided in time."), "{heard}");
+    assert!(heard.contains("How much is the small plan?"), "it can still be read: {heard}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_about_a_mail_is_one_quiet_line() {
+    let mailed = Mailed::start().await;
+    let before = mailed.roots().len();
+    mailed.mail.gmail.receives_mime(&include_bytes!("../../fixtures/mail/bounce.eml")[..]);
+    eventually("a thread for the mail", || mailed.roots().len() > before).await;
+    let root = mailed.roots().pop().expect("it was posted");
+    eventually("the mail in its thread", || !mailed.bot.slack.thread(CHANNEL.1, &root).is_empty()).await;
+    mailed.bot.settled().await;
+    let mut thread = Thread::new(&mailed.bot, CHANNEL.1, root);
+    eventually("the text", || thread.last().contains("does not exist")).await;
+    let heard = thread.heard();
+    assert!(
+        heard
+            .contains("Mail Delivery System: Undelivered Mail Returned to Sender · automatic message, no reply needed"),
+        "{heard}"
+    );
+    assert!(heard.contains("I'm sorry: dana@customer.example does not exist."), "{heard}");
+    assert!(!heard.contains("[Send]"), "there is no card: {heard}");
 }
