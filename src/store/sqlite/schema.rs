@@ -1,41 +1,28 @@
-//! The tables, and the migrations of older files.
+//! The tables, and how a file of an earlier version gets those of this one.
 //!
-//! `PRAGMA user_version` counts the migrations that were applied to a file. A released migration is
-//! never edited; each change of the schema is a new entry.
+//! `PRAGMA user_version` counts the migrations that were applied to a file. A released migration is never edited; each change
+//! of the schema is a new entry, such as `ALTER TABLE threads ADD COLUMN note TEXT;`. A column that is added is NULL, or has a
+//! default, in the rows that exist.
 
 use rusqlite::Connection;
 
 /// All migrations, oldest first.
-const MIGRATIONS: &[&str] = &[
-    FIRST,
-    BLOB_EXPIRY,
-    REGISTERS,
-    ACTION_LABELS,
-    THREAD_FILES,
-    SHOWN_CARDS,
-    DEAD_LETTERS,
-    SET_ASIDE,
-    DUE_SINCE,
-    GRAPHS,
-    PACKED,
-    RECENT,
-    WRITTEN_ONCE,
-    HASHED_PARTS,
-    IN_PROGRESS,
-    THIRD_DICTIONARY,
-    AUDIT_SEAL,
-];
+const MIGRATIONS: &[&str] = &[FIRST];
 
-/// Times are in milliseconds. Values that are searched or counted have columns; everything else is
-/// JSON, and packed since [`PACKED`] unless it is deleted soon. In `mailbox`, `steps`, `outbox` and `audit`, `id` is the thread and a position in it, see
-/// [`super::keys`].
+/// The tables of version 0.1.0. Times are in milliseconds. Values that are searched or counted have columns; all others are
+/// JSON, packed ([`crate::packed`]) where the column is a BLOB. In `mailbox`, `steps`, `outbox` and `audit`, `id` is the thread
+/// and a position in it, see [`super::keys`].
+///
+/// Numbers of threads and actions are not given again after a row was deleted, by hand as well: what remains of it
+/// elsewhere, such as its audit trail or its labels, would be taken for that of another one.
 const FIRST: &str = "
 -- A thread: who holds it, and since when there is something to do (`ready_at`) or to say (`send_at`).
 CREATE TABLE threads (
-    id            INTEGER PRIMARY KEY,
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
     team          TEXT NOT NULL,
     channel       TEXT NOT NULL,
     root          TEXT NOT NULL,
+    graph         TEXT NOT NULL DEFAULT 'chat',
     known         INTEGER NOT NULL,             -- 0: not one of ours, its message is parked
     version       INTEGER NOT NULL DEFAULT 0,
     last_seq      INTEGER NOT NULL DEFAULT 0,   -- the last position given in mailbox or outbox
@@ -44,9 +31,10 @@ CREATE TABLE threads (
     lease_until   INTEGER NOT NULL DEFAULT 0,
     ready_at      INTEGER,                      -- NULL: nothing to do; stays while the thread is leased
     send_at       INTEGER,                      -- when the next message may go; NULL: nothing to say
-    sending       INTEGER NOT NULL DEFAULT 0,   -- the position that is claimed
+    in_flight     TEXT NOT NULL DEFAULT '',     -- the positions that are claimed, separated by spaces
     sending_until INTEGER NOT NULL DEFAULT 0,
     updated_at    INTEGER NOT NULL,
+    audit_seal    TEXT,                         -- of the head of the audit trail, as JSON
     UNIQUE (root, channel, team)
 ) STRICT;
 CREATE INDEX threads_ready ON threads (ready_at, lease_until) WHERE ready_at IS NOT NULL;
@@ -55,18 +43,20 @@ CREATE INDEX threads_overheard ON threads (updated_at) WHERE known = 0;
 
 CREATE TABLE mailbox (id INTEGER PRIMARY KEY, at INTEGER NOT NULL, mail TEXT NOT NULL) STRICT;
 
-CREATE TABLE steps (id INTEGER PRIMARY KEY, delta TEXT NOT NULL, record TEXT NOT NULL) STRICT;
+-- The steps of one write: their differences and the rest of their records, each on a line (`super::steps`).
+CREATE TABLE steps (id INTEGER PRIMARY KEY, step BLOB NOT NULL, commit_id TEXT) STRICT;
 
-CREATE TABLE snapshots (thread INTEGER PRIMARY KEY, version INTEGER NOT NULL, snapshot TEXT NOT NULL) STRICT;
+CREATE TABLE snapshots (thread INTEGER PRIMARY KEY, version INTEGER NOT NULL, snapshot BLOB NOT NULL) STRICT;
 
-CREATE TABLE commits (
-    id       INTEGER PRIMARY KEY,
-    thread   INTEGER NOT NULL,
+-- The keys of recent deliveries and writes, by day (`super::recent`), so that those of one day are adjacent.
+CREATE TABLE recent_keys (day INTEGER NOT NULL, key TEXT NOT NULL, PRIMARY KEY (day, key)) STRICT, WITHOUT ROWID;
+CREATE TABLE recent_commits (
+    day       INTEGER NOT NULL,
+    thread    INTEGER NOT NULL,
     commit_id TEXT NOT NULL,
-    version  INTEGER NOT NULL,
-    at       INTEGER NOT NULL,
-    UNIQUE (thread, commit_id)
-) STRICT;
+    version   INTEGER NOT NULL,
+    PRIMARY KEY (day, thread, commit_id)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE outbox (
     id         INTEGER PRIMARY KEY,
@@ -75,33 +65,48 @@ CREATE TABLE outbox (
     progress   INTEGER NOT NULL,
     removes    INTEGER NOT NULL,
     not_before INTEGER NOT NULL,
+    since      INTEGER NOT NULL,                -- when it was due at first
     attempts   INTEGER NOT NULL DEFAULT 0,      -- counts when it is claimed
-    body       TEXT NOT NULL
+    body       BLOB NOT NULL
 ) STRICT;
 
+-- Where the messages are; `card` is the open card that one shows, as JSON.
 CREATE TABLE slots (
     thread  INTEGER NOT NULL,
     slot    TEXT NOT NULL,
     channel TEXT NOT NULL,
     ts      TEXT NOT NULL,
+    card    TEXT,
     PRIMARY KEY (thread, slot)
 ) STRICT, WITHOUT ROWID;
 
+-- Actions that have ended are in no index that depends on the status. `parts`: see `super::written`.
 CREATE TABLE actions (
-    id           INTEGER PRIMARY KEY,
+    id           INTEGER PRIMARY KEY AUTOINCREMENT,
     thread       INTEGER NOT NULL,
     action       TEXT NOT NULL,
     approval     TEXT NOT NULL UNIQUE,
     status       TEXT NOT NULL,
     revision     INTEGER NOT NULL,
     requested_at INTEGER NOT NULL,
-    record       TEXT NOT NULL,
+    record       BLOB NOT NULL,
+    parts        BLOB,
+    ended        INTEGER NOT NULL DEFAULT 0,
     UNIQUE (thread, action)
 ) STRICT;
-CREATE INDEX actions_by_status ON actions (status, requested_at);
 CREATE INDEX actions_by_age ON actions (requested_at);
+CREATE INDEX actions_in_progress ON actions (status, requested_at) WHERE ended = 0;
+CREATE INDEX actions_of_thread ON actions (thread) WHERE ended = 0;
 
-CREATE TABLE audit (id INTEGER PRIMARY KEY, hash TEXT NOT NULL, entry TEXT NOT NULL) STRICT;
+CREATE TABLE action_labels (
+    label        TEXT NOT NULL,
+    requested_at INTEGER NOT NULL,
+    action       INTEGER NOT NULL,
+    PRIMARY KEY (label, requested_at, action)
+) STRICT, WITHOUT ROWID;
+
+-- An `event` is chained to the entry before it; an `entry` is complete, because something in it is hidden.
+CREATE TABLE audit (id INTEGER PRIMARY KEY, hash TEXT NOT NULL, event BLOB, entry BLOB) STRICT;
 
 CREATE TABLE timers (
     thread INTEGER NOT NULL,
@@ -116,81 +121,11 @@ CREATE TABLE desk (
     seq           INTEGER PRIMARY KEY AUTOINCREMENT,
     partition     INTEGER NOT NULL,
     claimed_until INTEGER NOT NULL,
+    attempts      INTEGER NOT NULL DEFAULT 0,   -- counts when it is claimed
     entry         TEXT NOT NULL
 ) STRICT;
 
-CREATE TABLE dedup (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, at INTEGER NOT NULL) STRICT;
-
-CREATE TABLE blobs (id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, bytes BLOB NOT NULL) STRICT;
-";
-
-/// Blobs that expire; `until` is NULL for permanent ones.
-const BLOB_EXPIRY: &str = "
-ALTER TABLE blobs ADD COLUMN until INTEGER;
-CREATE INDEX blobs_until ON blobs (until) WHERE until IS NOT NULL;
-";
-
-/// Small values that belong to no thread; `revision` is the number of times that they were set.
-const REGISTERS: &str = "
-CREATE TABLE registers (key TEXT PRIMARY KEY, revision INTEGER NOT NULL, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
-";
-
-/// The labels of actions ([`countersign_graph::action::Label`]), including those of existing
-/// actions.
-const ACTION_LABELS: &str = "
-CREATE TABLE action_labels (
-    label        TEXT NOT NULL,
-    requested_at INTEGER NOT NULL,
-    action       INTEGER NOT NULL,
-    PRIMARY KEY (label, requested_at, action)
-) STRICT, WITHOUT ROWID;
-INSERT OR IGNORE INTO action_labels
-    SELECT 'asked:' || (record ->> '$.requested_by'), requested_at, id FROM actions;
-INSERT OR IGNORE INTO action_labels
-    SELECT 'within:' || threads.team || '/' || threads.channel, requested_at, actions.id
-    FROM actions JOIN threads ON threads.id = actions.thread;
-INSERT OR IGNORE INTO action_labels
-    SELECT 'names:' || (approver.value ->> '$.user'), requested_at, actions.id
-    FROM actions, json_each(record, '$.policy.approvers') AS approver
-    WHERE approver.type = 'object' AND approver.value ->> '$.user' IS NOT NULL;
-INSERT OR IGNORE INTO action_labels
-    SELECT 'group:' || (approver.value ->> '$.group'), requested_at, actions.id
-    FROM actions, json_each(record, '$.policy.approvers') AS approver
-    WHERE approver.type = 'object' AND approver.value ->> '$.group' IS NOT NULL;
-INSERT OR IGNORE INTO action_labels
-    SELECT 'decided:' || (decision.value ->> '$.by'), requested_at, actions.id
-    FROM actions, json_each(record, '$.decisions') AS decision
-    WHERE decision.value ->> '$.by' IS NOT NULL;
-";
-
-/// Files, and the threads that show them. Earlier versions stored files as permanent blobs.
-const THREAD_FILES: &str = "
-CREATE TABLE files (id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, bytes BLOB NOT NULL) STRICT;
-CREATE TABLE shown_files (
-    thread TEXT NOT NULL,
-    hash   TEXT NOT NULL,
-    PRIMARY KEY (thread, hash)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX shown_files_by_hash ON shown_files (hash);
-INSERT OR IGNORE INTO shown_files
-    SELECT threads.team || '/' || threads.channel || '/' || threads.root, entry ->> '$.event.detail.hash'
-    FROM audit JOIN threads ON threads.id = audit.id >> 32
-    WHERE entry ->> '$.event.kind' = 'attached' AND entry ->> '$.event.detail.hash' IS NOT NULL;
-INSERT INTO files (hash, bytes)
-    SELECT hash, bytes FROM blobs WHERE until IS NULL AND hash IN (SELECT hash FROM shown_files);
-DELETE FROM blobs WHERE until IS NULL AND hash IN (SELECT hash FROM files);
-";
-
-/// The open card that a message shows, as JSON. NULL if it shows none, or was posted before this
-/// column existed.
-const SHOWN_CARDS: &str = "
-ALTER TABLE slots ADD COLUMN card TEXT;
-";
-
-/// Messages that could not be delivered (`thread` as text) and interactions that could not be handled (`thread` is
-/// NULL), and the number of claims of an interaction.
-const DEAD_LETTERS: &str = "
-ALTER TABLE desk ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
+-- Messages that could not be delivered (`thread` as text) and interactions that could not be handled (`thread` is NULL).
 CREATE TABLE dead_letters (
     id        INTEGER PRIMARY KEY AUTOINCREMENT,
     partition INTEGER NOT NULL,
@@ -202,12 +137,29 @@ CREATE TABLE dead_letters (
     entry     TEXT NOT NULL
 ) STRICT;
 CREATE INDEX dead_letters_of_thread ON dead_letters (thread) WHERE thread IS NOT NULL;
-";
 
-/// Unreadable entries. `content` is the entry that was set aside, with the other columns of its row
-/// in `columns`; it is NULL if the entry stays in its place. `probe` is for test writes. The index
-/// finds the actions of a thread by their status.
-const SET_ASIDE: &str = "
+CREATE TABLE blobs (
+    id    INTEGER PRIMARY KEY,
+    hash  TEXT NOT NULL UNIQUE,
+    bytes BLOB NOT NULL,
+    until INTEGER                               -- NULL: permanent
+) STRICT;
+CREATE INDEX blobs_until ON blobs (until) WHERE until IS NOT NULL;
+
+-- Files, and the threads that show them.
+CREATE TABLE files (id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, bytes BLOB NOT NULL) STRICT;
+CREATE TABLE shown_files (
+    thread TEXT NOT NULL,
+    hash   TEXT NOT NULL,
+    PRIMARY KEY (thread, hash)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX shown_files_by_hash ON shown_files (hash);
+
+-- Small values that belong to no thread; `revision` is the number of times that they were set.
+CREATE TABLE registers (key TEXT PRIMARY KEY, revision INTEGER NOT NULL, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+
+-- Unreadable entries. `content` is the entry that was set aside, with the other columns of its row in `columns`; it is NULL
+-- if the entry stays in its place.
 CREATE TABLE set_aside (
     place   TEXT PRIMARY KEY,
     at      INTEGER NOT NULL,
@@ -215,129 +167,18 @@ CREATE TABLE set_aside (
     columns TEXT,
     content BLOB
 ) STRICT;
+
+-- For test writes.
 CREATE TABLE probe (id INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
-CREATE INDEX actions_of_thread ON actions (thread, status, requested_at);
 ";
-
-/// The time at which a message was due. Unlike `not_before`, it does not change with each attempt.
-const DUE_SINCE: &str = "
-ALTER TABLE outbox ADD COLUMN since INTEGER NOT NULL DEFAULT 0;
-UPDATE outbox SET since = not_before;
-";
-
-/// The graph that a thread belongs to. Existing threads belong to the chat graph.
-const GRAPHS: &str = "
-ALTER TABLE threads ADD COLUMN graph TEXT NOT NULL DEFAULT 'chat';
-";
-
-/// Long values in packed form ([`crate::packed`]); text is one as well, so existing values stay as they are. A step is its
-/// difference and the rest of its record, each on a line. An `event` of the audit trail is chained to the entry before it;
-/// an `entry` is complete, because it is from an earlier version or something in it is hidden.
-const PACKED: &str = "
-CREATE TABLE packed_steps (id INTEGER PRIMARY KEY, step BLOB NOT NULL) STRICT;
-INSERT INTO packed_steps SELECT id, CAST(delta || char(10) || record AS BLOB) FROM steps;
-DROP TABLE steps;
-ALTER TABLE packed_steps RENAME TO steps;
-
-CREATE TABLE packed_snapshots (thread INTEGER PRIMARY KEY, version INTEGER NOT NULL, snapshot BLOB NOT NULL) STRICT;
-INSERT INTO packed_snapshots SELECT thread, version, CAST(snapshot AS BLOB) FROM snapshots;
-DROP TABLE snapshots;
-ALTER TABLE packed_snapshots RENAME TO snapshots;
-
-CREATE TABLE packed_audit (id INTEGER PRIMARY KEY, hash TEXT NOT NULL, event BLOB, entry BLOB) STRICT;
-INSERT INTO packed_audit SELECT id, hash, NULL, CAST(entry AS BLOB) FROM audit;
-DROP TABLE audit;
-ALTER TABLE packed_audit RENAME TO audit;
-
-CREATE TABLE packed_outbox (
-    id         INTEGER PRIMARY KEY,
-    slot       TEXT,
-    nonce      TEXT NOT NULL,
-    progress   INTEGER NOT NULL,
-    removes    INTEGER NOT NULL,
-    not_before INTEGER NOT NULL,
-    since      INTEGER NOT NULL,
-    attempts   INTEGER NOT NULL DEFAULT 0,
-    body       BLOB NOT NULL
-) STRICT;
-INSERT INTO packed_outbox
-    SELECT id, slot, nonce, progress, removes, not_before, since, attempts, CAST(body AS BLOB) FROM outbox;
-DROP TABLE outbox;
-ALTER TABLE packed_outbox RENAME TO outbox;
-
-CREATE TABLE packed_actions (
-    id           INTEGER PRIMARY KEY,
-    thread       INTEGER NOT NULL,
-    action       TEXT NOT NULL,
-    approval     TEXT NOT NULL UNIQUE,
-    status       TEXT NOT NULL,
-    revision     INTEGER NOT NULL,
-    requested_at INTEGER NOT NULL,
-    record       BLOB NOT NULL,
-    UNIQUE (thread, action)
-) STRICT;
-INSERT INTO packed_actions
-    SELECT id, thread, action, approval, status, revision, requested_at, CAST(record AS BLOB) FROM actions;
-DROP TABLE actions;
-ALTER TABLE packed_actions RENAME TO actions;
-CREATE INDEX actions_by_status ON actions (status, requested_at);
-CREATE INDEX actions_by_age ON actions (requested_at);
-CREATE INDEX actions_of_thread ON actions (thread, status, requested_at);
-";
-
-/// The keys of recent deliveries and writes, by day ([`super::recent`]), so that those of one day are adjacent and no index
-/// by time is needed.
-const RECENT: &str = "
-CREATE TABLE recent_keys (day INTEGER NOT NULL, key TEXT NOT NULL, PRIMARY KEY (day, key)) STRICT, WITHOUT ROWID;
-INSERT OR IGNORE INTO recent_keys SELECT at / 86400000, key FROM dedup;
-DROP TABLE dedup;
-CREATE TABLE recent_commits (
-    day       INTEGER NOT NULL,
-    thread    INTEGER NOT NULL,
-    commit_id TEXT NOT NULL,
-    version   INTEGER NOT NULL,
-    PRIMARY KEY (day, thread, commit_id)
-) STRICT, WITHOUT ROWID;
-INSERT OR IGNORE INTO recent_commits SELECT at / 86400000, thread, commit_id, version FROM commits;
-DROP TABLE commits;
-";
-
-/// The steps of one write are one row ([`super::steps`]), the parts of an action have a column of their own
-/// ([`super::written`]), and values are packed with another dictionary. Existing values stay as they are, but earlier
-/// programs could not read new ones.
-const WRITTEN_ONCE: &str = "ALTER TABLE actions ADD COLUMN parts BLOB;";
-
-/// Seals and the hashes of the record's entries are of version 4, which earlier programs do not know. Existing ones stay as
-/// they are, and no table changes.
-const HASHED_PARTS: &str = "";
-
-/// Actions that have ended are in no index that depends on the status. `actions_of_thread` does not depend on it at all, since
-/// few actions of a thread are in progress.
-/// A write with steps is recognized by the id in their row ([`super::steps`]). Several messages of a thread can be claimed
-/// together: `in_flight` has their positions, separated by spaces, in place of the only one.
-const IN_PROGRESS: &str = "
-ALTER TABLE actions ADD COLUMN ended INTEGER NOT NULL DEFAULT 0;
-UPDATE actions SET ended = 1 WHERE status NOT IN ('pending', 'approved', 'intent');
-DROP INDEX actions_by_status;
-DROP INDEX actions_of_thread;
-CREATE INDEX actions_in_progress ON actions (status, requested_at) WHERE ended = 0;
-CREATE INDEX actions_of_thread ON actions (thread) WHERE ended = 0;
-ALTER TABLE steps ADD COLUMN commit_id TEXT;
-ALTER TABLE threads ADD COLUMN in_flight TEXT NOT NULL DEFAULT '';
-UPDATE threads SET in_flight = sending WHERE sending > 0;
-ALTER TABLE threads DROP COLUMN sending;
-";
-
-/// Values are packed with a third dictionary ([`crate::packed`]), which earlier programs do not have. Existing values stay as
-/// they are, and no table changes.
-const THIRD_DICTIONARY: &str = "";
-
-/// The seal of the head of a thread's audit trail, as JSON. Threads of earlier programs have none.
-const AUDIT_SEAL: &str = "ALTER TABLE threads ADD COLUMN audit_seal TEXT;";
 
 /// Returns the newest schema version that this program knows.
 pub(super) fn known() -> u32 {
-    u32::try_from(MIGRATIONS.len()).expect("the number of migrations is small")
+    count(MIGRATIONS)
+}
+
+fn count(migrations: &[&str]) -> u32 {
+    u32::try_from(migrations.len()).expect("the number of migrations is small")
 }
 
 /// Returns the schema version of a file.
@@ -348,18 +189,57 @@ pub(super) fn applied(connection: &Connection) -> rusqlite::Result<u32> {
 /// Applies the missing migrations. The inner error is the schema version of a file that is newer
 /// than this program.
 pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<Result<(), u32>> {
+    apply(connection, MIGRATIONS)
+}
+
+fn apply(connection: &mut Connection, migrations: &[&str]) -> rusqlite::Result<Result<(), u32>> {
+    let known = count(migrations);
     let transaction = connection.transaction()?;
     let applied = applied(&transaction)?;
-    if applied > known() {
+    if applied > known {
         return Ok(Err(applied));
     }
-    if applied == known() {
+    if applied == known {
         return Ok(Ok(()));
     }
-    for migration in MIGRATIONS.iter().skip(applied as usize) {
+    for migration in migrations.iter().skip(applied as usize) {
         transaction.execute_batch(migration)?;
     }
-    transaction.pragma_update(None, "user_version", known())?;
+    transaction.pragma_update(None, "user_version", known)?;
     transaction.commit()?;
     Ok(Ok(()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const THREAD: &str = "INSERT INTO threads (team, channel, root, known, updated_at) VALUES ('T1', 'C1', ?1, 1, 0)";
+
+    #[test]
+    fn the_number_of_a_deleted_row_is_not_given_again() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrate(&mut connection).unwrap().unwrap();
+        connection.execute(THREAD, ["1.0"]).unwrap();
+        let first = connection.last_insert_rowid();
+        connection.execute("DELETE FROM threads", []).unwrap();
+        connection.execute(THREAD, ["2.0"]).unwrap();
+        assert!(connection.last_insert_rowid() > first);
+    }
+
+    #[test]
+    fn a_file_of_an_earlier_version_keeps_its_rows_and_is_refused_by_the_earlier_program() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrate(&mut connection).unwrap().unwrap();
+        connection.execute(THREAD, ["1.0"]).unwrap();
+        let later = [MIGRATIONS, &["ALTER TABLE threads ADD COLUMN note TEXT;"]].concat();
+        for _ in 0..2 {
+            apply(&mut connection, &later).unwrap().unwrap();
+            let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+            let (root, note): (String, Option<String>) =
+                connection.query_row("SELECT root, note FROM threads", [], row).unwrap();
+            assert_eq!((root.as_str(), note), ("1.0", None));
+        }
+        assert_eq!(migrate(&mut connection).unwrap(), Err(count(&later)));
+    }
 }

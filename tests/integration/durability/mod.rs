@@ -11,7 +11,6 @@ mod deliveries;
 mod dialogues;
 mod dialogues_beside;
 mod dialogues_mail;
-mod earlier;
 mod exports;
 mod gate;
 mod hot_path;

@@ -9,7 +9,7 @@ use std::{
 };
 
 use countersign::{
-    clock::{Clock, SystemClock},
+    clock::SystemClock,
     graph::store::{AuditKind, Backlog, Store},
     ids::{MessageTs, ThreadId},
     sandbox::{
@@ -137,23 +137,6 @@ impl World {
         let hour = Duration::from_secs(3600);
         let slack = slack::Options { answer_within: hour, ping_every: hour, ..slack::Options::default() };
         Self::start_in(slack, redis, Beside::Nothing).await
-    }
-
-    /// The same with a clock, and with all files in a folder, where earlier ones may be.
-    pub(super) async fn of_folder(folder: TempDir, redis: Option<String>, clock: Arc<dyn Clock>) -> Self {
-        let persist = |name: &str| Some(folder.path().join(name));
-        let slack =
-            slack::Options { persist: persist("slack.json"), clock: clock.clone(), ..slack::Options::default() };
-        let upgrade =
-            upgrade::Options { persist: persist("upgrade.json"), clock, seed: true, ..upgrade::Options::default() };
-        let kept = redis.map_or_else(|| Kept::Sqlite(folder.path().join("threads.sqlite")), Kept::Redis);
-        Self {
-            slack: SandboxSlack::start(slack).await.unwrap(),
-            upgrade: SandboxUpgrade::start(upgrade).await.unwrap(),
-            beside: Running::Nothing,
-            kept,
-            folder,
-        }
     }
 
     async fn start_in(slack: slack::Options, redis: Option<String>, beside: Beside) -> Self {

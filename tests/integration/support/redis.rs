@@ -41,18 +41,6 @@ impl RedisServer {
         Self::start_in(tempfile::tempdir().expect("a temporary directory"), extra).await
     }
 
-    /// Starts a server with the append-only files of another one.
-    pub(crate) async fn start_with_files(files: &Path) -> Self {
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        let log = directory.path().join("appendonlydir");
-        std::fs::create_dir(&log).expect("the directory is new");
-        for file in std::fs::read_dir(files.join("appendonlydir")).expect("the other server had one") {
-            let file = file.expect("it can be listed");
-            std::fs::copy(file.path(), log.join(file.file_name())).expect("it can be copied");
-        }
-        Self::start_in(directory, &[]).await
-    }
-
     async fn start_in(directory: TempDir, extra: &[&str]) -> Self {
         let extra = extra.iter().map(|&arg| arg.to_owned()).collect();
         let mut server = Self { port: 0, extra, process: None, directory };
