@@ -155,16 +155,28 @@ impl Record<'_> {
     fn was_read(&self, claim: &Claim, names: &[String]) -> bool {
         let Some((_, shown_by)) = SHOWN_BY.iter().find(|(kind, _)| *kind == claim.kind) else { return false };
         let answers = self.state.turn.gathered.values();
-        let shows = |value: &Value| {
-            let text = value.to_string().to_lowercase();
-            shown_by.iter().any(|word| text.contains(word))
-        };
+        let shows = |value: &Value| is_state(value, shown_by);
         match names {
             [] => answers.into_iter().any(shows),
             names => names
                 .iter()
                 .all(|name| self.state.turn.gathered.values().any(|answer| about(answer, name).is_some_and(shows))),
         }
+    }
+}
+
+/// Returns true if a value in this data is the name of a state, as `running` or `Enrollment complete`. What is written in a
+/// description or a note proves nothing.
+fn is_state(value: &Value, names: &[&str]) -> bool {
+    const MOST_WORDS: usize = 3;
+    match value {
+        Value::String(text) => {
+            let text = text.to_lowercase();
+            text.split_whitespace().count() <= MOST_WORDS && names.iter().any(|name| text.contains(name))
+        }
+        Value::Object(members) => members.values().any(|value| is_state(value, names)),
+        Value::Array(values) => values.iter().any(|value| is_state(value, names)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 

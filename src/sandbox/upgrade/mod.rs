@@ -191,10 +191,15 @@ impl SandboxUpgrade {
 
     /// Gives the experiments with that name a decision point of their own, so that they overlap with no others.
     pub fn has_own_point(&self, name: &str) {
+        self.has_point(name, name);
+    }
+
+    /// Gives the decision points of the experiments with that name this target.
+    pub fn has_point(&self, name: &str, target: &str) {
         self.shared.change(|world| {
             let own = world.experiments.iter_mut().filter(|experiment| experiment.row.name == name);
             for point in own.flat_map(|experiment| &mut experiment.points) {
-                point.target = Some(name.to_owned());
+                point.target = Some(target.to_owned());
             }
         });
     }

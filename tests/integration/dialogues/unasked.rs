@@ -169,6 +169,19 @@ async fn refused_proposals_are_not_said_to_be_proposed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_fact_about_the_past_that_was_read_is_told() {
+    let (bot, model) = bot_with_model().await;
+    bot.upgrade.has("exp-7", "enrolling");
+    bot.upgrade.has("exp-8", "inactive");
+    asks_for_tools(&model, "experiment_details");
+    model.will_call_all([details_of("exp-7"), details_of("exp-8")]);
+    model.will_say("exp-7 was started by Bo on 3 May.");
+    let mut thread = bot.user("ana").says("@countersign compare exp-7 and exp-8 in a single line, would you?").await;
+    assert_eq!(thread.heard().lines().next(), Some("exp-7 was started by Bo on 3 May."));
+    finish(bot, model).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_cut_answer_is_asked_for_again_or_marked() {
     let (bot, model) = bot_with_model().await;
     let text = |words: &str| vec![json!({ "type": "text", "text": words })];
