@@ -55,7 +55,7 @@ pub(super) struct HttpDeps {
 }
 
 async fn metrics(State(deps): State<HttpDeps>) -> String {
-    let _ = deps.store.check().await; // it is told as metrics
+    let _ = deps.store.check().await; // sets the gauges of the store
     if let Some(mail) = &deps.mail {
         mail.refresh_metrics().await;
     }

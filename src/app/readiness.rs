@@ -1,6 +1,6 @@
 //! The readiness of the store, checked by writing to it.
 //!
-//! Of a Redis Cluster, one part that can be written is enough to be ready: what cannot be written is told besides.
+//! Of a Redis Cluster, one part that can be written is enough to be ready: the parts that cannot be written are listed as problems.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -17,7 +17,7 @@ const GOOD_FOR: Duration = Duration::from_secs(1);
 /// The time limit of a check.
 const LIMIT: Duration = Duration::from_secs(3);
 
-/// What works, or why nothing does.
+/// What works, or the reason why nothing works.
 type Answer = Result<Working, String>;
 
 /// A store that works, at least in parts.

@@ -18,7 +18,9 @@ const REFUSES: &str = "don't|dont|do not|not|never|better not|we should not|we s
 
 /// Returns the words that a message refuses, after any sigh; `None` if it refuses nothing.
 fn refused<'a>(words: &'a [Word], openings: &str) -> Option<&'a [Word]> {
-    after(skip(words, "no ,|no|wait ,|wait|stop ,|actually ,|actually|sorry ,|sorry"), openings)
+    const SIGHS: &str = "no ,|no|wait ,|wait|stop ,|actually ,|actually|sorry ,|sorry";
+    // The “no” of “no need to” is no sigh.
+    after(words, openings).or_else(|| after(skip(words, SIGHS), openings))
 }
 
 /// Reads what is refused, and what is asked for by a negation: “don't start X”, “don't pause X, stop it”, “don't let me forget

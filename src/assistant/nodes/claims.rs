@@ -95,7 +95,7 @@ impl Rounds {
     }
 }
 
-/// What is on record.
+/// The record that claims are compared with.
 struct Record<'a> {
     registry: &'a Registry,
     state: &'a AgentState,

@@ -181,7 +181,7 @@ pub(super) fn choices_of(calls: &[Call]) -> Vec<Choice> {
 }
 
 /// Returns the buttons that a language model offers. A button shows the words that it says, unless these are only a
-/// question: whoever presses it asks for what they read on it.
+/// question: a person who presses it asks for what its label says.
 pub(super) fn honest_choices(registry: &Registry, calls: &[Call]) -> Vec<Choice> {
     let only_reads = |says: &str| registry.effect_of(says) == Effect::Reads;
     let is_said = |choice: &Choice| choice.label.eq_ignore_ascii_case(&choice.says);

@@ -80,6 +80,7 @@ async fn what_is_negated_is_read() {
         ("please don’t hesitate to start Math Hints", "*Start “Math Hints”?*"),
         ("don't change the weights, just start Math Hints", "*Start “Math Hints”?*"),
         ("don't pause Class Hint Rollout, cancel it", "*Cancel “Class Hint Rollout”?*"),
+        ("no need to change the weights, just start Math Hints", "*Start “Math Hints”?*"),
         ("remember to stop class hint rollout", "*Stop “Class Hint Rollout”?*"),
     ] {
         let mut thread = bot.user("ana").says(said).await;
