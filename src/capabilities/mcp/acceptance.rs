@@ -41,6 +41,12 @@ pub(crate) async fn accept(server: &Server, keep: bool, tell: &Tell<'_>) -> Resu
             lines.push(format!("{tool}: the server has no such tool"));
             continue;
         };
+        if present.needs_task {
+            is_new |= accepted.tools.remove(*tool).is_some();
+            lines
+                .push(format!("{tool}: it can only be called as a task, which I don't support, so it wasn't accepted"));
+            continue;
+        }
         if let Err(why) = schema::validator(&present.schema) {
             lines.push(format!("{tool}: its schema can't be used, so it wasn't accepted: {why}"));
             continue;

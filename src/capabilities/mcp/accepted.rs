@@ -118,6 +118,7 @@ mod tests {
             reads: true,
             destroys: false,
             idempotent: true,
+            needs_task: false,
         }
     }
 

@@ -5,7 +5,8 @@
 //! list. A tool is refused while the server defines it differently. Its name is `mcp:` and the server's, so that any
 //! name will do. [`schema`] derives questions, forms and checks from a server's own
 //! schema, [`action`] makes the card and the call, [`calls`] holds the calls that this process is making, [`questions`]
-//! the questions of a server during a call, and [`phrases`] the requests without a language model.
+//! the questions of a server during a call, and [`phrases`] the requests without a language model, whose arguments
+//! [`written`] reads.
 //!
 //! The code is independent of any particular server. Start reading at [`McpServer`].
 //!
@@ -24,6 +25,7 @@ mod schema;
 mod server;
 pub mod settings;
 mod tools;
+mod written;
 
 pub use self::server::TAKEN_FIRST;
 
@@ -116,6 +118,11 @@ impl McpServer {
             let present = known.iter().find(|present| present.name == *tool);
             match (present, offered.get(tool)) {
                 (None, _) => wrong.push(format!("the server has no tool {tool}")),
+                (Some(present), _) if present.needs_task => {
+                    wrong.push(format!(
+                        "{tool} can only be called as a task, which I don't support; take it off `tools`"
+                    ));
+                }
                 (Some(_), None) => {
                     wrong.push(format!("{tool} is not accepted yet; look at it with `countersign accept`"))
                 }

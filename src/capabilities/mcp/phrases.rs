@@ -1,29 +1,34 @@
 //! Requests that are understood without a language model: `call add-note on notes with text="a b" color=blue`, `what
-//! can notes do?`
+//! can notes do?`, and the answers to questions about a missing argument.
 
 use countersign_understanding::{
     phrases::{Phrases, Utterance},
     user_request::{Interpretation, UserRequest},
-    words::{Word, quoted},
+    words::{Word, skip, text},
 };
 use serde_json::{Map, Value};
 
 use super::{
-    schema,
+    schema::{self, Argument, Kind},
     server::{Offered, Server, leaked},
+    written,
 };
 
 /// The phrases of one server.
 pub(crate) struct ServerPhrases {
     server: std::sync::Arc<Server>,
     help: &'static str,
+    /// The actions that these phrases are about.
+    lines: &'static str,
 }
 
 impl ServerPhrases {
     pub(crate) fn new(server: std::sync::Arc<Server>) -> Self {
         let name = server.name;
         let help = format!("*Tools of {name}*\n• “what can {name} do?”, “call … on {name} with …=…”");
-        Self { server, help: leaked(help) }
+        let actions = server.listed.iter().filter(|(tool, _)| !server.readers.contains(*tool));
+        let lines: String = actions.map(|(_, registered)| format!("change {registered}\n")).collect();
+        Self { server, help: leaked(help), lines: leaked(lines) }
     }
 
     /// Reads `call TOOL on SERVER with …`.
@@ -58,7 +63,7 @@ impl ServerPhrases {
         }
         let given = match behind.is_empty() {
             true => Map::new(),
-            false => match pairs(arguments_of(&utterance.situation.said)) {
+            false => match written::arguments(&utterance.situation.said) {
                 Ok(given) => given,
                 Err(left) => {
                     let said = format!("I couldn't read “{left}” as an argument. Nothing was called.");
@@ -106,61 +111,106 @@ impl ServerPhrases {
     }
 }
 
-/// Returns the part of a message with the arguments, which starts at the word before the first `=`.
-fn arguments_of(said: &str) -> &str {
-    let Some(first) = said.find('=') else {
-        return said.rsplit_once(" with ").map_or(said, |(_, rest)| rest).trim();
-    };
-    let before = said[..first].trim_end();
-    let start = before.rfind(char::is_whitespace).map_or(0, |at| at + 1);
-    &said[start..]
+/// An argument that was asked for, and its tool.
+struct Asked {
+    tool: Offered,
+    argument: Argument,
 }
 
-/// Reads `a=1 b="two words", c=3`; the error is the part that cannot be read. `a=null` gives no value.
-fn pairs(text: &str) -> Result<Map<String, Value>, String> {
-    let mut given = Map::new();
-    let mut rest = text.trim_start();
-    while !rest.is_empty() {
-        rest = rest.strip_prefix("and ").unwrap_or(rest).trim_start_matches([',', ' ']);
-        if rest.is_empty() || ["please", "please.", "thanks", ".", "!"].contains(&rest.trim()) {
-            break;
-        }
-        let unreadable = || rest.split_whitespace().next().unwrap_or_default().to_owned();
-        let (name, value) = rest.split_once('=').ok_or_else(unreadable)?;
-        let name = name.trim();
-        if name.is_empty() || name.contains(char::is_whitespace) {
-            return Err(unreadable());
-        }
-        let value = value.trim_start();
-        let first = value.chars().next().ok_or_else(unreadable)?;
-        let (value, after) = match quoted(first, value) {
-            Some((inside, after)) => (Value::from(inside), after),
-            None if matches!(first, '{' | '[') => {
-                let (json, after) = whole_json(value).ok_or_else(unreadable)?;
-                (Value::from(json), after)
-            }
-            None => {
-                let end = value.find(char::is_whitespace).unwrap_or(value.len());
-                let word = value[..end].trim_end_matches(',');
-                (if word == "null" { Value::Null } else { Value::from(word) }, &value[end..])
-            }
-        };
-        given.insert(name.to_owned(), value);
-        rest = after.trim_start();
+impl ServerPhrases {
+    /// Returns the argument of a tool of this server that the last message asked for.
+    fn asked(&self, utterance: Utterance<'_>) -> Option<Asked> {
+        let draft = utterance.situation.draft.as_ref()?;
+        let name = &draft.asked.as_ref()?.parameter;
+        let tool = self.server.offered().values().find(|tool| tool.registered == draft.action).cloned()?;
+        let argument = schema::arguments(&tool.definition).into_iter().find(|argument| argument.name == *name)?;
+        Some(Asked { tool, argument })
     }
-    Ok(given)
 }
 
-/// Returns the JSON value that a text begins with, and the rest.
-fn whole_json(text: &str) -> Option<(&str, &str)> {
-    let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
-    values.next()?.ok()?;
-    Some(text.split_at(values.byte_offset()))
+impl Asked {
+    /// Reads an answer: the value alone, or several arguments as in a call.
+    fn answer(&self, utterance: Utterance<'_>) -> Interpretation {
+        let said = &utterance.situation.said;
+        let known = schema::arguments(&self.tool.definition);
+        let is_known = |name: &String| known.iter().any(|one| name.split('.').next() == Some(one.name.as_str()));
+        let given = written::pairs(said).ok().filter(|given| !given.is_empty() && given.keys().all(is_known));
+        let alone = || Map::from_iter([(self.argument.name.clone(), Value::from(self.value(utterance)))]);
+        UserRequest::Update(given.unwrap_or_else(alone)).into()
+    }
+
+    /// Returns the text of the value. A text is taken as it was typed; for any other value, words around it are dropped
+    /// if it can only be read without them.
+    fn value(&self, utterance: Utterance<'_>) -> String {
+        const AROUND: &str = "it should be|it is|it's|make it|use|i think|take|the|to|as";
+        let typed = written::unwrapped(&utterance.situation.said);
+        let shape = &self.argument.shape;
+        let fits = |said: &String| shape.fits(&shape.read(&Value::from(said.as_str())));
+        let plain = || [text(utterance.words), text(skip(utterance.words, AROUND))].into_iter().find(fits);
+        if self.takes_text() || fits(&typed) { typed } else { plain().unwrap_or(typed) }
+    }
+
+    /// Returns true if any text is a value.
+    fn takes_text(&self) -> bool {
+        let is_text = |kind: &Kind| matches!(kind, Kind::Text { .. } | Kind::Any);
+        match &self.argument.shape.kind {
+            Kind::Either(shapes) => shapes.iter().any(|shape| is_text(&shape.kind)),
+            kind => is_text(kind),
+        }
+    }
+
+    /// Returns true if a message can hardly be anything else than the value: another capability would take it apart, or
+    /// take its first word for a correction. What looks like another request is left to the others, and is the value if
+    /// none of them reads it.
+    fn is_plainly_answered_by(&self, utterance: Utterance<'_>) -> bool {
+        const OPENINGS: &[&str] = &["actually", "change", "make", "rather", "set", "sorry", "use", "wait"];
+        const REQUESTS: &[&str] = &[
+            "call", "compare", "create", "delete", "explain", "find", "invoke", "list", "rename", "run", "show",
+            "simulate", "start", "stop", "test",
+        ];
+        let said = utterance.situation.said.trim();
+        let is_marked = said.starts_with(['{', '[', '"', '“', '`', '«', '<', '/', '#']) || said.contains('\n');
+        let is_code = !said.contains(char::is_whitespace)
+            && said.contains(char::is_alphanumeric)
+            && said.trim_end_matches(['.', '!', '?']).contains(|c: char| "/\\:=_.@#{}[]()<>|-".contains(c));
+        if is_marked || is_code {
+            return true;
+        }
+        // A message about something that is known by its name may be a request of its own.
+        let names_nothing = utterance.words.iter().all(|word| word.kind.is_none());
+        let Some(first) = utterance.words.first().filter(|_| names_nothing && self.takes_text()) else { return false };
+        let is_written = said.contains([':', '/', '=', '"', '“', '`', '«']);
+        first.any(OPENINGS) || is_written && !utterance.is_question && !first.any(REQUESTS)
+    }
+}
+
+/// Returns true if the words say that there is no answer yet.
+fn is_unsure(words: &[Word]) -> bool {
+    const UNSURE: &[&str] = &["not sure", "i'm not sure", "no idea", "i don't know", "dunno", "idk", "let me think"];
+    let said = text(words).to_lowercase().replace('’', "'");
+    UNSURE.contains(&said.trim_end_matches('.'))
 }
 
 impl Phrases for ServerPhrases {
     fn things(&self) -> &'static [&'static str] {
         &["tool", "tools"]
+    }
+
+    /// The actions alone, without any line: an answer to a question about one of them is offered to these phrases first.
+    fn lines(&self) -> &'static str {
+        self.lines
+    }
+
+    /// Reads what is plainly the answer to a question, before another capability takes parts of it for its own.
+    fn correction(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
+        let asked = self.asked(utterance)?;
+        self.call(utterance).or_else(|| asked.is_plainly_answered_by(utterance).then(|| asked.answer(utterance)))
+    }
+
+    fn answer(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
+        let asked = self.asked(utterance)?;
+        let is_other = is_unsure(utterance.words) || utterance.is_question && !asked.takes_text();
+        (!is_other).then(|| asked.answer(utterance))
     }
 
     fn generation(&self) -> u64 {
@@ -189,23 +239,4 @@ impl Phrases for ServerPhrases {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn read(text: &str) -> Result<Value, String> {
-        pairs(text).map(Value::Object)
-    }
-
-    #[test]
-    fn arguments_are_pairs() {
-        assert_eq!(read("a=1 b=\"two words\", c=x"), Ok(json!({ "a": "1", "b": "two words", "c": "x" })));
-        assert_eq!(read("text=“smart quotes” and color=blue"), Ok(json!({ "text": "smart quotes", "color": "blue" })));
-        assert_eq!(read("where={\"x\": [1, 2]} b=2"), Ok(json!({ "where": "{\"x\": [1, 2]}", "b": "2" })));
-        assert_eq!(read("a=null b=\"null\""), Ok(json!({ "a": null, "b": "null" })));
-        assert_eq!(read("a=1 or so"), Err("or".to_owned()));
-        assert_eq!(read("a="), Err("a=".to_owned()));
-        assert_eq!(arguments_of("call add on notes with text = \"x y\" b=1"), "text = \"x y\" b=1");
-    }
-}
+mod tests;

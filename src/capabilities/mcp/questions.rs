@@ -101,6 +101,7 @@ fn definition(question_schema: &Value) -> ToolDefinition {
         reads: true,
         destroys: false,
         idempotent: true,
+        needs_task: false,
     }
 }
 

@@ -7,7 +7,7 @@ use countersign_mcp_client::Error;
 use serde_json::Value;
 
 use super::{
-    schema,
+    schema::{self, Argument},
     server::{Offered, Server, Unusable, shown, words},
 };
 
@@ -107,6 +107,23 @@ pub(crate) fn unreachable(server: &str, error: &Error) -> Reply {
 pub(crate) fn mistaken(tool: &str, mistakes: Vec<Text>) -> Reply {
     let text = Text::from("Nothing was sent: ").bold(tool).plain(" doesn't take these arguments.");
     Reply::text(text).and(Part::List(mistakes))
+}
+
+/// Returns the reply about a call of a reading tool that lacks arguments: what it needs, and how to ask again.
+pub(crate) fn incomplete(server: &str, tool: &Offered, lacking: &[Argument]) -> Reply {
+    let line = |argument: &Argument| {
+        let text = Text::new().code(words(&argument.name, 60)).plain(format!(": {}", argument.shape.wanted()));
+        match argument.shape.description.as_deref().map(|says| words(says, 150)) {
+            Some(says) if !says.is_empty() => text.plain(". ").bold(server).plain(" describes it as ").code(says),
+            _ => text,
+        }
+    };
+    let text = Text::from("Nothing was sent: ").bold(tool.definition.name.as_str());
+    let text = match lacking.len() {
+        1 => text.plain(" needs one more argument."),
+        several => text.plain(format!(" needs {several} more arguments.")),
+    };
+    Reply::text(text).and(Part::List(lacking.iter().map(line).collect())).hint(example(server, tool))
 }
 
 /// Returns the reply with the answer of a reading tool.
@@ -221,4 +238,44 @@ fn example(server: &str, tool: &Offered) -> String {
     let given: Vec<_> = given.collect();
     let with = if given.is_empty() { String::new() } else { format!(" with {}", given.join(" ")) };
     format!("For example: call {} on {server}{with}", tool.definition.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, json};
+
+    use super::*;
+
+    #[test]
+    fn a_call_that_lacks_arguments_says_what_it_needs_and_how_to_ask_again() {
+        let definition = countersign_mcp_client::ToolDefinition {
+            name: "read_text_file".to_owned(),
+            description: String::new(),
+            schema: json!({
+                "type": "object",
+                "properties": {
+                    "path": { "type": "string", "description": "The <!channel> path" },
+                    "head": { "type": "number" },
+                },
+                "required": ["path"],
+            }),
+            reads: true,
+            destroys: false,
+            idempotent: true,
+            needs_task: false,
+        };
+        let lacking = schema::lacking(&definition, &Map::new());
+        let tool = Offered {
+            registered: "files_read_text_file",
+            description: "",
+            definition,
+            reads: true,
+            vouched: false,
+            repeats: true,
+        };
+        let wanted = "Nothing was sent: read_text_file needs one more argument.\n\
+            • path: text. files describes it as The <!channel> path\n\
+            For example: call read_text_file on files with path=…";
+        assert_eq!(incomplete("files", &tool, &lacking).words(), wanted);
+    }
 }

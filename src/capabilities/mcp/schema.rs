@@ -98,7 +98,6 @@ pub(crate) fn read(definition: &ToolDefinition, given: &Value) -> Map<String, Va
 
 /// Returns the required arguments that are missing, each with the question that asks for it.
 pub(crate) fn missing(definition: &ToolDefinition, server: &str, given: &Map<String, Value>) -> Vec<MissingParameter> {
-    let lacks = |argument: &Argument| argument.required && !given.contains_key(&argument.name);
     let ask = |argument: Argument| {
         let options = match &argument.shape.kind {
             Kind::Flag => vec!["yes".to_owned(), "no".to_owned()],
@@ -107,7 +106,13 @@ pub(crate) fn missing(definition: &ToolDefinition, server: &str, given: &Map<Str
         let question = argument.question(&definition.name, server);
         parameters::missing(&argument.name, question, options)
     };
-    arguments(definition).into_iter().filter(lacks).map(ask).collect()
+    lacking(definition, given).into_iter().map(ask).collect()
+}
+
+/// Returns the required arguments that are missing.
+pub(crate) fn lacking(definition: &ToolDefinition, given: &Map<String, Value>) -> Vec<Argument> {
+    let lacks = |argument: &Argument| argument.required && !given.contains_key(&argument.name);
+    arguments(definition).into_iter().filter(lacks).collect()
 }
 
 /// Returns the first argument that the tool does not have, with a sentence that lists its arguments. `None` if there is

@@ -225,6 +225,9 @@ impl Server {
     fn offers_of(&self, accepted: &Accepted, before: &BTreeMap<String, Offered>) -> BTreeMap<String, Offered> {
         let offered = self.listed.iter().filter_map(|(tool, registered)| {
             let definition = accepted.tools.get(tool)?.definition.clone();
+            if definition.needs_task {
+                return None;
+            }
             if let Some(same) = before.get(tool).filter(|before| before.definition == definition) {
                 return Some((tool.clone(), same.clone()));
             }

@@ -41,13 +41,13 @@ pub struct Server {
     pub read_back: BTreeMap<String, String>,
     /// The file with the definitions that an operator accepted.
     pub accepted: Option<PathBuf>,
-    /// The time limit of a call without any message from the server.
+    /// The time limit of a call without any message from the server, and of a call that only reads.
     #[serde(with = "humantime_serde")]
     pub timeout: Duration,
-    /// The time limit of a whole call.
+    /// The time limit of a whole call with a card.
     #[serde(with = "humantime_serde")]
     pub longest: Duration,
-    /// The largest answer that is read, in kilobytes.
+    /// The largest answer that is read, in kilobytes; what it says twice counts once.
     pub max_answer_kb: usize,
     /// `MCP_<NAME>_TOKEN`.
     #[serde(skip)]

@@ -64,9 +64,10 @@ impl Tool for ReadTool {
             return Err(unusable(server, &definition.name, &Unusable::NeedsCard));
         }
         let given = schema::read(definition, arguments);
-        let missing = schema::missing(definition, server, &given);
-        if let Some(first) = missing.first() {
-            return Err(error(ErrorKind::UserInput, Reply::text(first.question.as_str())));
+        // No draft is kept of a call that only reads, so nothing is asked.
+        let lacking = schema::lacking(definition, &given);
+        if !lacking.is_empty() {
+            return Err(error(ErrorKind::UserInput, replies::incomplete(server, &tool, &lacking)));
         }
         let mistakes = schema::mistakes(definition, &given);
         if !mistakes.is_empty() {
@@ -74,8 +75,8 @@ impl Tool for ReadTool {
         }
         let is_as_accepted = self.server.check_definition(&tool, false).await;
         is_as_accepted.map_err(|why| unusable(server, &definition.name, &why))?;
-        let call = Call { longest: self.server.settings.timeout, ..Call::default() };
-        let answer = self.server.client.call(&definition.name, &given, call).await;
+        // Progress doesn't prolong it: the thread waits for a call that only reads, and nobody can stop it.
+        let answer = self.server.client.call(&definition.name, &given, Call::default()).await;
         let answer = answer.map_err(|why| error(replies::kind(&why), replies::unreachable(server, &why)))?;
         let mut found = self.server.result(answer);
         found["from_server"] = json!(server);

@@ -24,8 +24,9 @@ use url::Url;
 use crate::{
     error::{Error, unreadable},
     handler::{Asks, Listeners, Watch},
-    session::{Session, Wait},
+    session::{Begins, Session, Wait},
     sign_in::{OAuth, SignIn},
+    tasks_only::TasksOnly,
     tool::{Answer, ServerInfo, ToolDefinition},
 };
 
@@ -105,8 +106,15 @@ pub struct Settings {
     pub token: Option<SecretString>,
     /// The time limit of a call that reports no progress.
     pub timeout: Duration,
-    /// The maximum size of an answer, in bytes.
+    /// The maximum size of a tool's answer, in bytes. Structured data that repeats the content does not count.
     pub longest: usize,
+}
+
+impl Settings {
+    /// Returns the number of bytes after which no more is read of an answer, which may say everything twice.
+    pub(crate) fn most_read(&self) -> usize {
+        self.longest.saturating_mul(2)
+    }
 }
 
 /// The options of a tool call.
@@ -134,6 +142,7 @@ pub struct McpClient {
     /// The processes of earlier sessions that are being ended.
     endings: TaskTracker,
     sign_in: Option<Arc<SignIn>>,
+    tasks_only: Arc<TasksOnly>,
 }
 
 impl fmt::Debug for McpClient {
@@ -152,7 +161,7 @@ impl McpClient {
             Way::Http(_) | Way::Process(_) => None,
         };
         let (session, tools, endings) = (Mutex::default(), Mutex::default(), TaskTracker::new());
-        Self { settings, clock, session, tools, endings, sign_in }
+        Self { settings, clock, session, tools, endings, sign_in, tasks_only: Arc::default() }
     }
 
     /// Returns the sign-in of an operator, if the server wants one.
@@ -193,7 +202,8 @@ impl McpClient {
             let answer = self.read(ClientRequest::ListToolsRequest(request)).await?;
             let ServerResult::ListToolsResult(page) = answer else { return Err(unreadable()) };
             for tool in &page.tools {
-                let tool = ToolDefinition::from(tool);
+                let mut tool = ToolDefinition::from(tool);
+                tool.needs_task = self.tasks_only.contains(&tool.name);
                 if !found.contains_key(&tool.name) {
                     order.push(tool.name.clone());
                     found.insert(tool.name.clone(), tool);
@@ -300,7 +310,7 @@ impl McpClient {
         };
         http_log::note("tools/call", tool, status);
         match sent? {
-            ServerResult::CallToolResult(result) => Ok(result.into()),
+            ServerResult::CallToolResult(result) => Answer::within(self.settings.longest, result),
             ServerResult::EmptyResult(_) => Ok(Answer::default()),
             _ => Err(unreadable()),
         }
@@ -343,8 +353,9 @@ impl McpClient {
         if let Some(session) = current.as_ref().filter(|session| !session.is_over()) {
             return Ok(session.clone());
         }
-        let session =
-            Arc::new(Session::begin(&self.settings, self.clock.clone(), self.sign_in.clone(), &self.endings).await?);
+        let begins =
+            Begins { sign_in: self.sign_in.clone(), tasks_only: self.tasks_only.clone(), endings: &self.endings };
+        let session = Arc::new(Session::begin(&self.settings, self.clock.clone(), begins).await?);
         *current = Some(session.clone());
         Ok(session)
     }

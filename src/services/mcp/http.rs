@@ -25,7 +25,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use sse_stream::{Sse, SseStream};
 use url::Url;
 
-use crate::{handler::TooLong, sign_in::SignIn};
+use crate::{handler::TooLong, sign_in::SignIn, tasks_only::TasksOnly};
 
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const EVENTS: &str = "text/event-stream";
@@ -80,12 +80,16 @@ pub(crate) struct Http {
     pub(crate) requests: Client,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) timeout: Duration,
+    /// The limit on an answer, in bytes, as it is told.
     pub(crate) longest: usize,
+    /// The number of bytes after which no more is read.
+    pub(crate) most_read: usize,
     /// The headers of the settings.
     pub(crate) headers: Arc<Vec<(String, SecretString)>>,
     pub(crate) token: Option<SecretString>,
     pub(crate) sign_in: Option<Arc<SignIn>>,
     pub(crate) too_long: Arc<TooLong>,
+    pub(crate) tasks_only: Arc<TasksOnly>,
 }
 
 impl fmt::Debug for Http {
@@ -173,7 +177,7 @@ impl Http {
             let mut body = Vec::new();
             while let Some(bytes) = opened.next().await {
                 body.extend_from_slice(&bytes.map_err(|_| HttpError::CutOff)?);
-                if body.len() > self.longest {
+                if body.len() > self.most_read {
                     return Err(HttpError::TooLong { most: self.longest });
                 }
             }
@@ -199,7 +203,7 @@ impl Http {
 
     /// Returns the events of an answer, as long as they keep to the limit.
     pub(crate) fn events(&self, opened: Opened, limit: Limit) -> BoxStream<'static, Result<Sse, SseError>> {
-        let (most, too_long) = (self.longest, self.too_long.clone());
+        let (most, most_read, too_long) = (self.longest, self.most_read, self.too_long.clone());
         let whole = matches!(limit, Limit::Answer(_));
         let reported = match limit {
             Limit::Answer(id) => Some(Some(id)),
@@ -215,7 +219,7 @@ impl Http {
             };
             let ends_event = !whole && bytes.windows(2).any(|two| two == b"\n\n");
             let read = if ends_event { 0 } else { read + bytes.len() };
-            if read <= most {
+            if read <= most_read {
                 return Some((Ok::<Bytes, HttpError>(bytes), (Some(opened), read, report)));
             }
             if let (too_long, Some(id)) = &report {
@@ -223,7 +227,13 @@ impl Http {
             }
             Some((Err(HttpError::TooLong { most }), (None, 0, report)))
         });
-        SseStream::from_bytes_stream(bytes).boxed()
+        let tasks_only = self.tasks_only.clone();
+        let noted = SseStream::from_bytes_stream(bytes).inspect(move |event| {
+            if let Ok(Sse { data: Some(data), .. }) = event {
+                tasks_only.note(data.as_bytes());
+            }
+        });
+        noted.boxed()
     }
 }
 
@@ -289,6 +299,7 @@ impl StreamableHttpClient for Http {
             return Err(HttpError::Unreadable.into());
         }
         let body = self.body(opened).await?;
+        self.tasks_only.note(&body);
         let answer = serde_json::from_slice(&body).map_err(|_| HttpError::Unreadable)?;
         Ok(StreamableHttpPostResponse::Json(answer, session))
     }

@@ -16,8 +16,10 @@ mod event_stream;
 mod handler;
 mod http;
 mod process;
+mod repeats;
 mod session;
 mod sign_in;
+mod tasks_only;
 mod tool;
 
 pub use self::{

@@ -1,4 +1,5 @@
-//! The process of a server: it leads a group of its own, and is ended together with everything that it has started.
+//! The process of a server: it leads a group of its own, and is ended together with everything that it has started. If
+//! the bot is killed with SIGKILL, nothing is left that could end them: only their input is closed.
 
 use std::{
     collections::VecDeque,
@@ -172,18 +173,51 @@ async fn keep_last(errors: ChildStderr, last_lines: LastLines) {
     }
 }
 
-/// A stream of lines that reports a line which is longer than the limit. The line itself is dropped by its reader.
+/// A function that is shown a line.
+type Show = Box<dyn Fn(&[u8]) + Send + Sync>;
+
+/// A stream of lines that reports a line which is longer than the limit, and shows all others. The line itself is dropped
+/// by its reader.
 pub(crate) struct LimitedLines<R> {
     inner: R,
-    /// The length of the present line so far.
-    length: usize,
+    /// The present line so far, up to the limit.
+    line: Vec<u8>,
+    /// True if the present line is longer than the limit.
+    is_too_long: bool,
     most: usize,
     report: Box<dyn Fn() + Send + Sync>,
+    show: Show,
 }
 
 impl<R> LimitedLines<R> {
-    pub(crate) fn new(inner: R, most: usize, report: impl Fn() + Send + Sync + 'static) -> Self {
-        Self { inner, length: 0, most, report: Box::new(report) }
+    pub(crate) fn new(
+        inner: R,
+        most: usize,
+        report: impl Fn() + Send + Sync + 'static,
+        show: impl Fn(&[u8]) + Send + Sync + 'static,
+    ) -> Self {
+        let (report, show) = (Box::new(report), Box::new(show));
+        Self { inner, line: Vec::new(), is_too_long: false, most, report, show }
+    }
+
+    /// Adds a piece of the present line, which may end it.
+    fn add(&mut self, piece: &[u8]) {
+        let is_over = self.line.len() + piece.len() > self.most;
+        if is_over && !self.is_too_long {
+            (self.report)();
+        }
+        self.is_too_long |= is_over;
+        match self.is_too_long {
+            true => self.line = Vec::new(),
+            false => self.line.extend_from_slice(piece),
+        }
+        if piece.ends_with(b"\n") {
+            if !self.is_too_long {
+                (self.show)(&self.line);
+            }
+            self.line = Vec::new();
+            self.is_too_long = false;
+        }
     }
 }
 
@@ -191,17 +225,26 @@ impl<R: AsyncRead + Unpin> AsyncRead for LimitedLines<R> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.inner).poll_read(cx, buffer);
-        let new = &buffer.filled()[before..];
-        for piece in new.split_inclusive(|byte| *byte == b'\n') {
-            let was_short = self.length <= self.most;
-            self.length += piece.len();
-            if was_short && self.length > self.most {
-                (self.report)();
-            }
-            if piece.ends_with(b"\n") {
-                self.length = 0;
-            }
-        }
+        buffer.filled()[before..].split_inclusive(|byte| *byte == b'\n').for_each(|piece| self.add(piece));
         read
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn each_line_is_shown_and_a_long_one_is_reported() {
+        let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+        let (told, shown) = (seen.clone(), seen.clone());
+        let report = move || told.lock().unwrap().push("too long".to_owned());
+        let show = move |line: &[u8]| shown.lock().unwrap().push(String::from_utf8_lossy(line).into_owned());
+        let mut lines = LimitedLines::new(&b"one\nmuch longer\ntwo\nrest"[..], 5, report, show);
+        let mut piece = [0; 3];
+        while lines.read(&mut piece).await.unwrap() > 0 {}
+        assert_eq!(*seen.lock().unwrap(), ["one\n", "too long", "two\n"]);
     }
 }

@@ -30,6 +30,7 @@ use crate::{
     http::Http,
     process::{LimitedLines, Process},
     sign_in::SignIn,
+    tasks_only::TasksOnly,
     tool::ServerInfo,
 };
 
@@ -52,24 +53,26 @@ fn handshakes() -> [ClientLifecycleMode; 2] {
     [ClientLifecycleMode::Initialize, newest]
 }
 
+/// The parts of a client that its session uses.
+pub(crate) struct Begins<'a> {
+    pub(crate) sign_in: Option<Arc<SignIn>>,
+    pub(crate) tasks_only: Arc<TasksOnly>,
+    pub(crate) endings: &'a TaskTracker,
+}
+
 impl Session {
     /// Connects, and negotiates the version of the protocol.
-    pub(crate) async fn begin(
-        settings: &Settings,
-        clock: Arc<dyn Clock>,
-        sign_in: Option<Arc<SignIn>>,
-        endings: &TaskTracker,
-    ) -> Result<Self, Error> {
+    pub(crate) async fn begin(settings: &Settings, clock: Arc<dyn Clock>, begins: Begins<'_>) -> Result<Self, Error> {
         match &settings.way {
             Way::Http(remote) => {
-                let begun = Self::over_http(settings, remote, clock, sign_in, endings);
+                let begun = Self::over_http(settings, remote, clock, begins);
                 let late = || Error::NotSent { reason: "no connection in time".to_owned() };
                 tokio::time::timeout(settings.timeout, begun).await.unwrap_or_else(|_| Err(late()))
             }
             Way::Process(program) => {
                 let [usual, newest] = handshakes();
-                match Self::over_pipes(settings, program, usual, endings).await {
-                    Err(Begun::OtherVersion) => Self::over_pipes(settings, program, newest, endings).await,
+                match Self::over_pipes(settings, program, usual, &begins).await {
+                    Err(Begun::OtherVersion) => Self::over_pipes(settings, program, newest, &begins).await,
                     begun => begun,
                 }
                 .map_err(Begun::into_error)
@@ -83,12 +86,11 @@ impl Session {
         settings: &Settings,
         remote: &Remote,
         clock: Arc<dyn Clock>,
-        sign_in: Option<Arc<SignIn>>,
-        endings: &TaskTracker,
+        Begins { sign_in, tasks_only, endings }: Begins<'_>,
     ) -> Result<Self, Error> {
         let no_client = |error: &dyn std::error::Error| Error::NotSent { reason: error.to_string() };
         let url = &remote.url;
-        let changes = Changes::to(url, settings.timeout, settings.longest).map_err(|error| no_client(&error))?;
+        let changes = Changes::to(url, settings.timeout, settings.most_read()).map_err(|error| no_client(&error))?;
         let requests = http::client(url, settings.timeout).map_err(|error| no_client(&error))?;
         let handler = Handler::default();
         let client = Http {
@@ -97,10 +99,12 @@ impl Session {
             clock,
             timeout: settings.timeout,
             longest: settings.longest,
+            most_read: settings.most_read(),
             headers: Arc::new(remote.headers.clone()),
             token: settings.token.clone(),
             sign_in,
             too_long: handler.too_long.clone(),
+            tasks_only,
         };
         let mut refused = None;
         for handshake in handshakes() {
@@ -126,7 +130,7 @@ impl Session {
         settings: &Settings,
         program: &Program,
         handshake: ClientLifecycleMode,
-        endings: &TaskTracker,
+        Begins { tasks_only, endings, .. }: &Begins<'_>,
     ) -> Result<Self, Begun> {
         let failed = |why: String| Begun::Failed(Error::NotSent { reason: why });
         let mut program = program.clone();
@@ -138,8 +142,10 @@ impl Session {
         let (mut process, output, input) = started.map_err(cannot)?;
         let handler = Handler::default();
         let too_long = handler.too_long.clone();
-        let output = LimitedLines::new(output, settings.longest, move || too_long.report(None));
-        let transport = AsyncRwTransport::new_client(output, input).with_max_line_length(settings.longest);
+        let tasks_only = tasks_only.clone();
+        let note = move |line: &[u8]| tasks_only.note(line);
+        let output = LimitedLines::new(output, settings.most_read(), move || too_long.report(None), note);
+        let transport = AsyncRwTransport::new_client(output, input).with_max_line_length(settings.most_read());
         let serving = handler.clone().serve_with_lifecycle(transport, handshake);
         let reason = match tokio::time::timeout(settings.timeout, serving).await {
             Ok(Ok(running)) => return Ok(Self::new(running, handler, Some(process), settings, endings)),

@@ -5,6 +5,8 @@ use rmcp::model::{CallToolResult, ContentBlock, ResourceContents, Tool};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::{error::Error, repeats};
+
 /// A tool, as defined by its server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolDefinition {
@@ -25,6 +27,9 @@ pub struct ToolDefinition {
     /// True if the server declares that repeating a call has no further effect.
     #[serde(default)]
     pub idempotent: bool,
+    /// True if the server runs it only as a task, which this client does not start.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub needs_task: bool,
 }
 
 impl From<&Tool> for ToolDefinition {
@@ -38,6 +43,7 @@ impl From<&Tool> for ToolDefinition {
             reads,
             destroys: !reads && hints.destructive_hint != Some(false),
             idempotent: hints.idempotent_hint == Some(true),
+            needs_task: false, // the library does not tell
         }
     }
 }
@@ -47,7 +53,7 @@ impl From<&Tool> for ToolDefinition {
 pub struct Answer {
     /// The texts, links and embedded texts, one below the other. Other content is named in brackets.
     pub text: String,
-    /// The structured answer, if there is one.
+    /// The structured answer, if it says something else than the content. A file of the content is only named in it.
     pub data: Option<Value>,
     /// The pictures, which are also named in the text.
     pub pictures: Vec<Picture>,
@@ -86,7 +92,7 @@ impl Answer {
                     format!("[{uri}]\n{}", self.add_picture(picture, blob))
                 }
                 kind => {
-                    format!("[a file: {uri}, {}, {}]", kind.unwrap_or("of unknown type"), in_kb(blob.len() / 4 * 3))
+                    format!("[a file: {uri}, {}, {}]", kind.unwrap_or("of unknown type"), in_kb(size_of_file(blob)))
                 }
             },
             _ => "[something else]".to_owned(),
@@ -94,22 +100,31 @@ impl Answer {
     }
 }
 
+/// Returns the size of a file that is given in Base64, in bytes.
+fn size_of_file(base64: &str) -> usize {
+    let digits = base64.bytes().filter(|byte| !byte.is_ascii_whitespace() && *byte != b'=').count();
+    digits * 3 / 4
+}
+
 /// Returns a size in words.
 fn in_kb(bytes: usize) -> String {
-    if bytes < 1024 { format!("{bytes} bytes") } else { format!("{} KB", bytes.div_ceil(1024)) }
+    match bytes {
+        1 => "1 byte".to_owned(),
+        0 | 2..1024 => format!("{bytes} bytes"),
+        _ => format!("{} KB", bytes.div_ceil(1024)),
+    }
 }
 
 impl From<CallToolResult> for Answer {
     fn from(result: CallToolResult) -> Self {
-        let data = result.structured_content.filter(|data| !data.is_null());
-        let mut answer = Self { data, failed: result.is_error == Some(true), ..Self::default() };
+        let mut answer = Self { failed: result.is_error == Some(true), ..Self::default() };
         let mut texts = Vec::new();
         for content in &result.content {
             texts.push(match content {
                 ContentBlock::Text(text) => text.text.clone(),
                 ContentBlock::Image(image) => answer.add_picture(&image.mime_type, &image.data),
                 ContentBlock::Audio(audio) => {
-                    format!("[a recording: {}, {}]", audio.mime_type, in_kb(audio.data.len() / 4 * 3))
+                    format!("[a recording: {}, {}]", audio.mime_type, in_kb(size_of_file(&audio.data)))
                 }
                 ContentBlock::Resource(embedded) => answer.resource(&embedded.resource),
                 ContentBlock::ResourceLink(link) => {
@@ -119,8 +134,24 @@ impl From<CallToolResult> for Answer {
                 _ => "[something else]".to_owned(),
             });
         }
+        let data = result.structured_content.filter(|data| !data.is_null());
+        answer.data = data.and_then(|data| repeats::without(data, &result.content, &texts));
         answer.text = texts.join("\n");
         answer
+    }
+}
+
+impl Answer {
+    /// Reads an answer of at most this size in bytes. Structured data that repeats the content does not count.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooLong`].
+    pub(crate) fn within(most: usize, result: CallToolResult) -> Result<Self, Error> {
+        let content = serde_json::to_vec(&result.content).map_or(0, |content| content.len());
+        let answer = Self::from(result);
+        let data = answer.data.as_ref().map_or(0, |data| data.to_string().len());
+        if content + data > most { Err(Error::TooLong { most }) } else { Ok(answer) }
     }
 }
 
@@ -133,4 +164,22 @@ pub struct ServerInfo {
     pub version: String,
     /// The version of the protocol in use.
     pub protocol: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_size_of_a_file_does_not_count_the_padding() {
+        let blob = |blob: &str| {
+            let result = json!({ "content": [{ "type": "resource", "resource": { "uri": "a:b", "blob": blob } }] });
+            Answer::from(serde_json::from_value::<CallToolResult>(result).unwrap()).text
+        };
+        assert_eq!(blob("AA=="), "[a file: a:b, of unknown type, 1 byte]");
+        assert_eq!(blob("AAE="), "[a file: a:b, of unknown type, 2 bytes]");
+        assert_eq!(blob("AAEC\n"), "[a file: a:b, of unknown type, 3 bytes]");
+    }
 }

@@ -353,3 +353,77 @@ async fn a_model_is_offered_what_is_accepted_at_that_moment() {
     assert!(offers("notes_set_note"), "{}", thread.heard());
     finish(bot, model).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_reaches_the_tool_as_it_was_typed() {
+    let notes = Notes::start().await;
+    let settings = notes.settings(TOOLS);
+    notes.accepts(&settings).await;
+    let bot = notes.bot(&settings).await;
+    let answers = [
+        ("note: “buy” milk", "note: “buy” milk"),
+        ("{\"a\": {\"b\": [1, 2]}}", "{\"a\": {\"b\": [1, 2]}}"),
+        ("one\ntwo: three", "one\ntwo: three"),
+        ("feature/x-1", "feature/x-1"),
+        ("70/30", "70/30"),
+        ("\"use it\"", "use it"),
+    ];
+    for (said, wanted) in answers {
+        let mut thread = bot.user("ana").says("call set-note on notes").await;
+        assert!(thread.heard().starts_with("What should text be for set-note?"), "{}", thread.last());
+        thread.says("ana", said).await;
+        thread.clicks("bo", "Call tool").await;
+        assert_eq!(notes.server.notes(), [wanted], "{}", thread.heard());
+    }
+    let mut thread = bot.user("ana").says("call add-note on notes with {\"text\": \"a=b\", \"color\": \"blue\"}").await;
+    thread.clicks("bo", "Call tool").await;
+    assert_eq!(notes.server.notes().last().unwrap(), "a=b", "{}", thread.heard());
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reading_call_that_lacks_arguments_says_how_to_ask_again() {
+    let notes = Notes::start().await;
+    let settings = notes.settings(TOOLS);
+    notes.accepts(&settings).await;
+    let bot = notes.bot(&settings).await;
+    let mut thread = bot.user("ana").says("call get-sum on notes with a=2").await;
+    let heard = thread.heard();
+    assert!(heard.starts_with("Nothing was sent: *get-sum* needs one more argument."), "{heard}");
+    assert!(heard.contains("For example: call get-sum on notes with a=… b=…"), "{heard}");
+    assert!(notes.server.calls().is_empty());
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn progress_does_not_prolong_a_call_that_only_reads() {
+    let notes = Notes::start().await;
+    let mut settings = notes.settings(&["trigger-long-running-operation"]);
+    settings.timeout = std::time::Duration::from_millis(500);
+    notes.accepts(&settings).await;
+    let bot = notes.bot(&settings).await;
+    // A step takes at least 2 ms.
+    let says = "call trigger-long-running-operation on notes with steps=5000";
+    let mut thread = bot.user("ana").says(says).await;
+    let heard = thread.heard();
+    assert!(heard.starts_with("*notes* didn't answer: no answer in time."), "{heard}");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_that_runs_only_as_a_task_is_told_and_not_offered() {
+    const TASK: &str = "simulate-research-query";
+    let notes = Notes::start().await;
+    let settings = notes.settings(&["echo", TASK]);
+    let lines = notes.accepts(&settings).await;
+    let told = "simulate-research-query: it can only be called as a task, which I don't support, so it wasn't accepted";
+    assert!(lines.contains(&told.to_owned()), "{lines:?}");
+    let (_, checked) = notes.capability(&settings).check().await.unwrap();
+    let told =
+        "simulate-research-query can only be called as a task, which I don't support; take it off `tools`".to_owned();
+    assert_eq!(checked, Err(told));
+    let bot = notes.bot(&settings).await;
+    let mut thread = bot.user("ana").says("call simulate-research-query on notes with topic=x").await;
+    assert!(thread.heard().contains("notes doesn't offer “simulate-research-query” here."), "{}", thread.last());
+    bot.finish().await;
+}

@@ -61,6 +61,13 @@ fn add(fields: &mut Vec<Field>, argument: &Argument, value: Option<&Value>, with
         return;
     }
     let says = shape.description.as_deref().map(|says| words(says, 140)).unwrap_or_default();
+    let says = match &shape.kind {
+        Kind::List { items, .. } if !items.choices().is_empty() => {
+            let choices: Vec<_> = items.choices().iter().map(|choice| words(&text_of(&choice.value), 40)).collect();
+            format!("One per line: {}. {says}", choices.join(", ")).trim_end().to_owned()
+        }
+        _ => says,
+    };
     let input = input(&argument.name, shape, value.filter(|value| !value.is_null()));
     let is_json = matches!(input, Input::Prose(_)) && !matches!(shape.kind, Kind::Text { .. });
     let hint = match (is_json, says.is_empty()) {

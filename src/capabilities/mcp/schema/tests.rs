@@ -13,6 +13,7 @@ fn tool(schema: Value) -> ToolDefinition {
         reads: false,
         destroys: true,
         idempotent: false,
+        needs_task: false,
     }
 }
 
@@ -152,6 +153,23 @@ fn a_form_has_a_field_for_each_argument_and_each_part() {
         matches!(&level.input, Input::One { picks, value } if picks.len() == 3 && value.as_deref() == Some("1")),
         "{level:?}"
     );
+}
+
+#[test]
+fn a_list_of_choices_has_them_in_its_hint() {
+    let tool = tool(json!({
+        "type": "object",
+        "properties": {
+            "fish": {
+                "type": "array",
+                "items": { "type": "string", "enum": ["Tuna", "Salmon"] },
+                "description": "Your fish",
+            },
+            "tags": { "type": "array", "items": { "type": "string" } },
+        },
+    }));
+    let hints: Vec<_> = form(&tool, &Map::new()).fields.into_iter().map(|field| field.hint).collect();
+    assert_eq!(hints, [Some("One per line: Tuna, Salmon. Your fish".to_owned()), None]);
 }
 
 #[test]

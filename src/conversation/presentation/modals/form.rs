@@ -37,11 +37,12 @@ pub struct Frame<'a> {
 }
 
 /// Draws the window. A field that cannot be shown, since its text is too long or there are too many
-/// fields, is left out and keeps its value.
+/// fields, is left out and keeps its value. In place of one that is too long, a line says so.
 pub fn draw(form: &Form, frame: &Frame<'_>) -> Value {
     let intro = frame.intro.map(blocks::section);
     let room = MAX_BLOCKS - usize::from(intro.is_some());
-    let fields = form.fields.iter().filter_map(input_block).take(room);
+    let block = |field: &Field| input_block(field).unwrap_or_else(|| too_long(field));
+    let fields = form.fields.iter().map(block).take(room);
     let mut view = window(frame.title, &intro.into_iter().chain(fields).collect::<Vec<_>>());
     view["callback_id"] = json!(frame.callback);
     view["private_metadata"] = json!(frame.metadata);
@@ -72,7 +73,13 @@ pub fn errors(form: &Form, wrong: BTreeMap<String, String>) -> Value {
     super::errors(&placed)
 }
 
-/// Draws a field as an input block; `None` if it cannot be shown.
+/// Returns the line in place of a field whose text is too long.
+fn too_long(field: &Field) -> Value {
+    let said = format!("{} is too long for a form. It stays as it is.", field.label);
+    json!({ "type": "context", "elements": [blocks::plain(&said, MAX_LABEL_CHARS)] })
+}
+
+/// Draws a field as an input block; `None` if it cannot be shown, since its text is too long.
 fn input_block(field: &Field) -> Option<Value> {
     let element = element(&field.input)?;
     let mut block = json!({
@@ -149,4 +156,36 @@ fn menu(picks: &[Pick], first: Option<&str>) -> Option<Value> {
         None => menu["placeholder"] = blocks::plain("Choose…", 150),
     }
     Some(menu)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_that_is_too_long_is_told_and_keeps_its_value() {
+        let long = "x".repeat(MAX_ENTRY_CHARS + 1);
+        let fields = vec![
+            Field::new("/text".to_owned(), "Text <!channel>".to_owned(), Input::Prose(long.clone())),
+            Field::new("/color".to_owned(), "Color".to_owned(), Input::Line("blue".to_owned())),
+        ];
+        let form = Form { fields };
+        let frame = Frame { title: "Edit", submit: "Save", callback: "edit", metadata: "", intro: None };
+        let view = draw(&form, &frame);
+        let line = &view["blocks"][0]["elements"][0];
+        assert_eq!(line["type"], "plain_text", "the label is no markup");
+        assert_eq!(line["text"], "Text <!channel> is too long for a form. It stays as it is.");
+        assert_eq!(view["blocks"][1]["block_id"], "/color");
+        let view = View {
+            id: "V1".to_owned(),
+            callback_id: "edit".to_owned(),
+            private_metadata: String::new(),
+            hash: None,
+            values: BTreeMap::from([("/color".to_owned(), vec!["yellow".to_owned()])]),
+        };
+        assert_eq!(
+            read(&form, &view),
+            Entered::from([("/color".to_owned(), vec!["yellow".to_owned()]), ("/text".to_owned(), vec![long])])
+        );
+    }
 }
