@@ -18,6 +18,10 @@ impl Conversing for AgentState {
         !self.offered.is_empty()
     }
 
+    fn is_unsure(&self) -> bool {
+        self.is_unsure
+    }
+
     fn takes_forget(&self) -> bool {
         self.forget_means.is_some()
     }

@@ -102,6 +102,9 @@ pub struct AgentState {
     /// The turn that showed that card.
     #[serde(skip_serializing_if = "is_default")]
     pub on_card_turn: u64,
+    /// True if a message since then was not understood, so that it may have been a no.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_unsure: bool,
     /// The change that was turned down last, until anything else is asked for, so that it can be corrected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turned_down: Option<RejectedChange>,

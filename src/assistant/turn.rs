@@ -126,6 +126,14 @@ pub struct Turn {
     pub final_response: Option<String>,
 }
 
+impl Turn {
+    /// Returns true if the message asked for something that could not be done or found.
+    pub(super) fn led_nowhere(&self) -> bool {
+        let was_read = self.reads.iter().any(|read| read.failed.is_none());
+        !was_read && (self.change.is_some() || !self.reads.is_empty())
+    }
+}
+
 impl AgentState {
     /// Begins the current step again.
     pub fn repeat_step(&mut self, now: Timestamp) {

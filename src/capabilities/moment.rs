@@ -305,8 +305,22 @@ fn shortened(asked: &str) -> String {
 /// Returns the reply for a date that cannot be read.
 fn no_date(asked: &str, zone: &TimeZone) -> Reply {
     let zone = zone.iana_name().unwrap_or("UTC");
-    Reply::text(Text::new().plain("I can't read “").bold(shortened(asked)).plain("” as a date."))
-        .hint(format!("Write it as 2027-01-15 09:00, or Friday 9:00. Times are in {zone}."))
+    // What was typed may have been put into another form before, so it is not quoted.
+    let what = match no_such_day(asked) {
+        Some(sentence) => Text::from(sentence),
+        None => Text::from("I can't read ").bold(shortened(asked)).plain(" as a date."),
+    };
+    Reply::text(what).hint(format!("Write it as 2027-01-15 09:00, or Friday 9:00. Times are in {zone}."))
+}
+
+/// Returns what is wrong with a date such as `2027-02-30`, whose month has fewer days.
+fn no_such_day(asked: &str) -> Option<String> {
+    let mut numbers = asked.trim().get(..10)?.split('-').map(str::parse::<i16>);
+    let (Some(Ok(year)), Some(Ok(month)), Some(Ok(day))) = (numbers.next(), numbers.next(), numbers.next()) else {
+        return None;
+    };
+    let first = Date::new(year, i8::try_from(month).ok()?, 1).ok()?;
+    (day > first.days_in_month().into()).then(|| format!("{} has no day {day}.", first.strftime("%B %Y")))
 }
 
 /// Returns the reply for a date in the past.

@@ -36,6 +36,11 @@ pub trait Conversing: State {
         false
     }
 
+    /// Returns true if a message since the newest card was not understood, so that it may have been a no.
+    fn is_unsure(&self) -> bool {
+        false
+    }
+
     /// Returns true if “forget it” means what the last answer showed, and no request.
     fn takes_forget(&self) -> bool {
         false
@@ -100,6 +105,9 @@ pub struct Memory {
     /// [`Conversing::is_choosing`].
     #[serde(skip)]
     pub is_choosing: bool,
+    /// [`Conversing::is_unsure`].
+    #[serde(skip)]
+    pub is_unsure: bool,
     /// [`Conversing::takes_forget`].
     #[serde(skip)]
     pub takes_forget: bool,
@@ -178,6 +186,7 @@ fn add_answers<S: Conversing>(value: Value, memory: Memory) -> Option<Memory> {
         plan_questions: of_plans.map(|(question, _)| question.clone()).collect(),
         is_drafting: state.is_drafting(),
         is_choosing: state.is_choosing(),
+        is_unsure: state.is_unsure(),
         takes_forget: state.takes_forget(),
         plan_lines: state.plan_lines(),
         plan_place: state.plan_place(),

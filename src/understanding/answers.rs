@@ -36,7 +36,7 @@ const REFUSES_NOT: &str =
 
 /// Phrases that ask to undo what was done or shown last.
 static UNDO: PhraseList = PhraseList::new(
-    "undo|undo it|undo that|undo this|undo that please|revert it|revert that|revert this|undo my request|\
+    "undo|undo it|undo that|undo this|undo that please|revert|revert it|revert that|revert this|undo my request|\
     undo that request|undo the last one|undo that one",
 );
 

@@ -28,7 +28,7 @@ pub(super) fn asked(found: Interpretation, situation: &Situation) -> Interpretat
 fn between(params: &Map<String, Value>, before: &[Word], after: &[Word]) -> Option<(String, String)> {
     let first = &before.last()?.text;
     let lists = params.iter().filter(|(key, _)| !ALTERNATIVES.contains(&key.as_str()));
-    lists.filter_map(|(_, value)| value.as_array()).find_map(|list| {
+    lists.flat_map(|(_, value)| arrays(value)).find_map(|list| {
         let items: Vec<&str> = list.iter().filter_map(Value::as_str).collect();
         let ends_with = |item: &&&str, word: &str| {
             let rest = item.strip_suffix(word);
@@ -43,6 +43,15 @@ fn between(params: &Map<String, Value>, before: &[Word], after: &[Word]) -> Opti
             other.then(|| (first.clone(), second.join(" ")))
         })
     })
+}
+
+/// Returns the lists in a value, also those of its members.
+fn arrays(value: &Value) -> Vec<&Vec<Value>> {
+    match value {
+        Value::Array(list) => vec![list],
+        Value::Object(members) => members.values().flat_map(arrays).collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// Returns the message with both values, and with each of them alone. There are none if it is written in another way.
@@ -86,6 +95,10 @@ mod tests {
             ["leave out class 5B and class 6A", "leave out class 5B", "leave out class 6A"]
         );
         assert_eq!(options("exclude u1 or u2, please", json!({ "add": ["u1", "u2"] })).len(), 3);
+        assert_eq!(
+            options("enroll kim with class 5B or 6A", json!({ "groups": { "classId": ["5B", "6A"] } })).len(),
+            3
+        );
         assert!(options("exclude u1 and u2", json!({ "add": ["u1", "u2"] })).is_empty());
         assert!(options("with conditions a or b", json!({ "conditions": ["a", "b"] })).is_empty());
         assert!(options("describe it as one or two", json!({ "description": "one or two" })).is_empty());

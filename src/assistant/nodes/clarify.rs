@@ -42,6 +42,7 @@ impl Node<AgentState> for Clarify {
 
     async fn run(&self, mut state: AgentState, context: &Context) -> Result<Step<AgentState>, NodeError> {
         state.turn.phase = Phase::Responding;
+        state.is_unsure = true;
         let begun = state.draft_turn == state.turn.number;
         let is_asked = state.draft.as_ref().is_some_and(|draft| draft.asked.is_some());
         state.misunderstood += u32::from(is_asked);

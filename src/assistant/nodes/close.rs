@@ -70,6 +70,7 @@ pub(super) fn ask(mut state: AgentState, reply: Reply, usage: StepUsage) -> Step
 pub(super) fn end(mut state: AgentState, reply: Reply, usage: StepUsage) -> Step<AgentState> {
     let reply = if state.turn.without_model { replies::without_model(reply) } else { reply };
     state.remember_reply(&reply);
+    state.is_unsure |= state.turn.led_nowhere();
     let turn = &mut state.turn;
     turn.exchange.clear();
     turn.gathered.clear();

@@ -141,7 +141,7 @@ impl Node<AgentState> for Confirm {
         let evidence = turn.evidence.take().unwrap_or_else(|| evidence::of_phrases(turn, &proposal, is_step));
         let answer = turn.reply.take().filter(|_| evidence.suggested.is_some());
         let turn_number = turn.number;
-        state.on_card_turn = turn_number;
+        (state.on_card_turn, state.is_unsure) = (turn_number, false);
         let undone = state.drop_abandoned_plans();
         if let Some(plan) = state.plan_mut() {
             plan.waits_for = WaitsFor::Card;

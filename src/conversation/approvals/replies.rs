@@ -234,12 +234,12 @@ pub fn use_the_button(record: &ActionRecord) -> Reply {
     )
 }
 
-/// Returns the reply to a typed yes after somebody said no, and the card stayed open.
+/// Returns the reply to a typed yes after something that may have been a no, and the card stayed open.
 pub fn after_a_no(record: &ActionRecord) -> Reply {
     Reply::text(
-        Text::from("Someone said no here while the card ")
+        Text::from("Something said here while the card ")
             .bold(record.card.title.clone())
-            .plain(" was open, so a typed yes isn't enough. Press ")
+            .plain(" was open may have meant no, so a typed yes isn't enough. Press ")
             .bold(&*record.card.approve)
             .plain(" or ")
             .bold(&*record.card.reject)

@@ -114,7 +114,9 @@ impl Approvals {
             CardButton::Approve => self.unseen_reason(typed, &record).await?,
             _ => None,
         };
-        if meaning == CardButton::Approve && unseen != Some(UnseenReason::NotShown) && !record.takes_typed_yes() {
+        let is_unsure = before.is_some_and(|before| before.is_unsure);
+        let takes_yes = record.takes_typed_yes() && !is_unsure;
+        if meaning == CardButton::Approve && unseen != Some(UnseenReason::NotShown) && !takes_yes {
             return self.refuse_typed(typed, &record).await.map(Some);
         }
         if let Some(unseen) = unseen {
@@ -144,7 +146,7 @@ impl Approvals {
             return Ok(InboxAnswer::Refused(replies::denied(record, &typed.by, true, denial)));
         }
         let (why, reply) = match record.policy.typed {
-            true => ("no was said before", replies::after_a_no(record)),
+            true => ("may be a no before", replies::after_a_no(record)),
             false => ("typed", replies::use_the_button(record)),
         };
         self.record_refusal(record, &typed.by, why).await?;

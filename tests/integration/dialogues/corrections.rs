@@ -131,7 +131,7 @@ async fn a_yes_to_somebody_else_approves_nothing() {
     [What can you do?]
     ");
     thread.says("ana", "yes").await;
-    assert!(thread.told("ana").contains("Someone said no here"), "it follows our own words now, and her own no");
+    assert!(thread.told("ana").contains("may have meant no"), "it follows our own words now, and her own no");
     assert!(bot.upgrade.effects().is_empty());
 }
 
@@ -142,9 +142,10 @@ async fn a_yes_counts_again_after_our_own_words() {
     thread.says("cy", "@ana did you talk to the teachers?").await;
     thread.says("ana", "yes").await;
     assert_eq!(thread.heard(), "", "it is between the two of them");
-    thread.says("cy", "@countersign looks good, but wait").await;
+    thread.says("cy", "@countersign show Class Hint Rollout").await;
     thread.says("ana", "yes").await;
-    assert_eq!(bot.upgrade.effects().len(), 1, "now it follows our own words");
+    let told = thread.told("ana");
+    assert_eq!(bot.upgrade.effects().len(), 1, "now it follows our own words: {told}{}", thread.heard());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -128,7 +128,7 @@ async fn after_a_no_no_yes_approves_what_was_open() {
         open_at_a_no += open.len();
         for (who, said) in &after {
             thread.says(who, said).await;
-            refused += usize::from(thread.told(who).contains("Someone said no here"));
+            refused += usize::from(thread.told(who).contains("may have meant no"));
             let of_then = actions(&bot, &thread).await.into_iter().filter(|record| open.contains(&record.id));
             for record in of_then {
                 let is_approved = matches!(

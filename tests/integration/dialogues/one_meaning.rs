@@ -29,8 +29,8 @@ async fn after_a_no_the_card_needs_a_press() {
         thread.told("ana");
         thread.says("bo", &format!("@countersign {no}")).await;
         thread.says("ana", "yes").await;
-        let told = "Someone said no here while the card *Start “Math Hints”?* was open, so a typed yes isn't enough. Press *Start \
-                    experiment* or *Reject…* on the card.";
+        let told = "Something said here while the card *Start “Math Hints”?* was open may have meant no, so a typed yes isn't enough. \
+                    Press *Start experiment* or *Reject…* on the card.";
         assert_eq!(thread.told("ana"), told, "{no}: {}", thread.heard());
         assert!(bot.upgrade.effects().is_empty(), "{no}");
         thread.says("ana", "never mind").await;
@@ -70,6 +70,30 @@ async fn undo_that_is_about_the_open_card() {
     let heard = thread.heard();
     assert!(heard.contains("Which one should I undo?") && !heard.contains("This undoes the change"), "{heard}");
     assert_eq!(bot.upgrade.effects().len(), 1);
+}
+
+/// What is not understood may have meant no, whatever its words are.
+#[tokio::test(flavor = "multi_thread")]
+async fn after_what_was_not_understood_a_yes_needs_the_button() {
+    let bot = TestBot::start().await;
+    for said in
+        ["that was a mistake", "bad idea", "wait a minute", "oops", "i'd hold off", "ignore that", "remove the card"]
+    {
+        let mut thread = bot.user("ana").asks("start Math Hints").await;
+        thread.says("ana", said).await;
+        thread.told("ana");
+        thread.says("ana", "yes").await;
+        let told = thread.told("ana");
+        let is_refused =
+            told.contains("may have meant no") || told.contains("I can't tell whether this answers the card");
+        assert!(is_refused, "{said}: {told} {}", thread.heard());
+        assert!(bot.upgrade.effects().is_empty(), "{said}");
+        thread.says("ana", "never mind").await;
+    }
+    let mut thread = bot.user("ana").asks("start Math Hints").await;
+    thread.says("ana", "who can approve that?").await;
+    thread.says("ana", "yes").await;
+    assert!(thread.heard().contains("Started “Math Hints”"), "a question that was answered is no doubt");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -406,7 +406,7 @@ fn refusal_reason(word: &str) -> String {
         "copied" => "the button was on a copy of the card".to_owned(),
         "late" => "it had already been decided".to_owned(),
         "typed" => "this needs a button press, but they typed".to_owned(),
-        "no was said before" => "someone had said no in the thread, so it needs a button press".to_owned(),
+        "may be a no before" => "something said before may have meant no, so it needs a button press".to_owned(),
         "not an approver" => "they aren't an approver".to_owned(),
         "own request" => "no one can approve their own request here".to_owned(),
         "not to be edited" => "they can't edit it".to_owned(),
