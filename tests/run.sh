@@ -44,22 +44,65 @@ step() {
   [ "$1" = end ] || printf '\n== %s ==\n' "$1"
 }
 
+# With --changed: the integration tests that a change since the last common commit with origin/main, or one that is not
+# committed, can touch, one line for each part of the project; what no line names touches everything. The long runs (crash
+# matrix, nemesis, counted instructions) stay with the whole command.
+filters=()
+if [ "${1:-}" = --changed ]; then
+  changed=$(git diff --name-only "$(git merge-base HEAD origin/main 2>/dev/null || echo HEAD)"; git ls-files --others --exclude-standard)
+  filters=(tidy)
+  while read -r file; do
+    case $file in
+      "" | *.md | .github/*) ;;
+      src/store/*) filters+=(stores approvals engine) ;;
+      src/sandbox/*) filters+=(contracts evaluation dialogues) ;;
+      src/playground/* | src/capabilities/*/page/*) filters+=(page) ;;
+      src/email/* | src/services/mail/*) filters+=(dialogues::mail parsers durability::many_mails durability::mail) ;;
+      src/model/*) filters+=(contracts::model dialogues::scripted dialogues::unasked evaluation) ;;
+      src/services/mcp/* | src/capabilities/mcp/*) filters+=(dialogues::mcp contracts::mcp) ;;
+      src/slack/*) filters+=(dialogues approvals contracts::slack) ;;
+      src/graph/*) filters+=(engine approvals dialogues notebook stores) ;;
+      src/understanding/* | src/planner/* | src/assistant/* | src/capabilities/*) filters+=(dialogues actions evaluation messages) ;;
+      src/conversation/*) filters+=(dialogues approvals manners notebook messages) ;;
+      src/config/* | src/app/* | config/* | deploy/*) filters+=(deploy dialogues::commands durability::operators) ;;
+      tests/integration/support/*) filters=() && break ;;
+      tests/integration/*) part=${file#tests/integration/} && part=${part%.rs} && part=${part%/mod} && filters+=("${part//\//::}") ;;
+      tests/*.sh) ;;
+      *) filters=() && break ;;
+    esac
+  done <<<"$changed"
+  mapfile -t filters < <(printf '%s\n' "${filters[@]}" | sort -u)
+fi
+
 step "formatting"
 cargo fmt --all --check
 step "lints"
 cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
-step "documentation"
-RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet --document-private-items
-step "dependencies"
-tests/dependencies.sh
-step "build"
 # Most tests wait for something more than half of their time.
 export RUST_TEST_THREADS="${RUST_TEST_THREADS:-$(($(nproc) * 2))}"
 # The property tests and the crash matrix draw the same cases every time here; `cargo test` alone draws new ones.
 export PROPTEST_RNG_SEED="${PROPTEST_RNG_SEED:-1}" CRASHES_SEED="${CRASHES_SEED:-1}"
+if [ ${#filters[@]} -gt 0 ]; then
+  step "tests of what changed: ${filters[*]}"
+  cargo test --locked --workspace --quiet --lib
+  cargo test --locked --test integration --quiet -- "${filters[@]}" \
+    --skip crash_matrix --skip nemesis --skip durability::instructions
+  step end
+  exit
+fi
+step "documentation"
+RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet --document-private-items
+step "build"
 cargo test --locked --workspace --no-run --quiet
 step "container"
 tests/image.sh
 step "tests"
+# The dependencies are checked meanwhile, since the tests leave the machine time for it.
+report=$(mktemp)
+tests/dependencies.sh >"$report" 2>&1 &
+dependencies=$!
 cargo test --locked --workspace --quiet
+step "dependencies"
+wait $dependencies || { cat "$report"; exit 1; }
+cat "$report"
 step end
