@@ -10,7 +10,7 @@ use std::{borrow::Cow, collections::HashMap, fmt};
 use serde_json::{Map, Value};
 
 use super::{
-    answers, dates, doubts, either, id_lists, in_place,
+    answers, asides, dates, doubts, either, id_lists, in_place,
     intents::{self, Reading, declined},
     languages,
     left_out::left_out,
@@ -176,15 +176,19 @@ impl Book {
         if found.len() > MAX_WORDS { id_lists::joined(found) } else { found }
     }
 
-    /// Returns the situation with names in place of references to the last list.
+    /// Returns the situation with a message without asides, and with names in place of references to the last list.
     ///
     /// # Errors
     ///
     /// The question about a reference that is not clear.
     pub(super) fn resolved<'s>(&self, situation: &'s Situation) -> Result<Cow<'s, Situation>, Interpretation> {
-        match references::resolve(situation, self.phrases()) {
-            Resolution::Nothing => Ok(Cow::Borrowed(situation)),
-            Resolution::Message(said) => Ok(Cow::Owned(Situation { said, ..situation.clone() })),
+        let situation = match asides::without(self, situation) {
+            Some(said) => Cow::Owned(Situation { said, ..situation.clone() }),
+            None => Cow::Borrowed(situation),
+        };
+        match references::resolve(&situation, self.phrases()) {
+            Resolution::Nothing => Ok(situation),
+            Resolution::Message(said) => Ok(Cow::Owned(Situation { said, ..situation.into_owned() })),
             Resolution::Question(question, options) => Err(Interpretation::unclear(question, options)),
         }
     }
@@ -326,12 +330,6 @@ impl Book {
             .or_else(|| self.match_lines(utterance, true))
             .or_else(|| self.unsupported(utterance))
             .or_else(|| self.in_steps(utterance))
-    }
-
-    /// Asks whether several requests are meant that together do what is asked for. The option is the whole message.
-    fn in_steps(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
-        let steps = self.phrases().find_map(|phrases| phrases.in_steps(utterance))?.join(", then ");
-        Some(Interpretation::unclear(format!("That takes more than one step: {steps}. Should I start?"), vec![steps]))
     }
 
     /// Returns the interpretation, unless it is a change that was read by position, or a choice of
@@ -495,5 +493,43 @@ impl Book {
             UserRequest::Term { .. } if waiting && !is_question && words.len() == 1 => None,
             _ => Some(found),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Phrases that read a message with “only” as two requests: one with what follows it, and a start.
+    struct InSteps;
+
+    impl Phrases for InSteps {
+        fn things(&self) -> &'static [&'static str] {
+            &["document"]
+        }
+
+        fn lines(&self) -> &'static str {
+            "change start_document\n    start <document:thing>\nchange limit_document\n    limit <document:thing> to class <class:word>\n"
+        }
+
+        fn in_steps(&self, utterance: Utterance<'_>) -> Option<Vec<String>> {
+            let at = utterance.words.iter().position(|word| word.is("only"))?;
+            let limit = format!("limit “A” to {}", text(&utterance.words[at + 1..]));
+            Some(vec![limit, "start “A”".to_owned()])
+        }
+    }
+
+    #[test]
+    fn only_steps_that_read_back_as_changes_are_offered() {
+        let book = Book::default().with("documents", &InSteps).unwrap();
+        let options = |said: &str| match book
+            .understand(&Situation { said: said.to_owned(), ..Situation::default() })
+            .user_request
+        {
+            UserRequest::Unclear { options, .. } => options,
+            other => panic!("{said}: {other:?}"),
+        };
+        assert_eq!(options("start “A” only class 5B"), ["limit “A” to class 5B, then start “A”"]);
+        assert_eq!(options("start “A” only “for the kids in 5B”"), [""; 0]);
     }
 }

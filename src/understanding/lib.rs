@@ -28,6 +28,7 @@
 //! middle of a sentence, and their end is easier to describe with words than with groups.
 
 mod answers;
+mod asides;
 pub mod asked;
 pub mod book;
 mod calls;

@@ -23,10 +23,10 @@ const MIN_CONFIDENCE: f64 = 0.7;
 
 /// A byte range of a message. `clearly` is true if the divider before it is unambiguous.
 #[derive(Clone, Copy, Debug)]
-struct Segment {
-    start: usize,
-    end: usize,
-    clearly: bool,
+pub(super) struct Segment {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) clearly: bool,
 }
 
 /// Returns the requests in a message, in order, if there are several; otherwise nothing.
@@ -259,7 +259,7 @@ const OPENINGS: &[&str] = &[
 
 /// Splits a message at every possible divider: ends of lines and sentences, semicolons, commas,
 /// list numbers, “then” and “and”.
-fn segments(said: &str, names: &[Mention]) -> Vec<Segment> {
+pub(super) fn segments(said: &str, names: &[Mention]) -> Vec<Segment> {
     let mut found: Vec<Segment> = Vec::new();
     let (mut start, mut clearly) = (0, true);
     let mut at = 0;
@@ -378,4 +378,21 @@ fn quoted(text: &str) -> Option<usize> {
     let end = inside.find(closing)?;
     let closed = inside[end..].chars().next().map_or(0, char::len_utf8);
     Some(first.len_utf8() + end + closed)
+}
+
+impl Book {
+    /// Asks whether several requests are meant that together do what is asked for. The option is the whole message. It is
+    /// only offered if it reads back as changes.
+    pub(super) fn in_steps(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
+        let steps = self.phrases().find_map(|phrases| phrases.in_steps(utterance))?;
+        let is_change = |said: &String| {
+            let found = self.understand(&Situation { said: said.clone(), ..utterance.situation.clone() });
+            matches!(found.user_request, UserRequest::Change { .. } | UserRequest::Update(_))
+        };
+        if !steps.iter().all(is_change) {
+            return None;
+        }
+        let steps = steps.join(", then ");
+        Some(Interpretation::unclear(format!("That takes more than one step: {steps}. Should I start?"), vec![steps]))
+    }
 }

@@ -154,11 +154,11 @@ pub fn quoted(first: char, text: &str) -> Option<(&str, &str)> {
 }
 
 fn push_plain(found: &mut Vec<Word>, typed: &str) {
-    let typed = match typed {
-        "w/" => "with",
-        "w/o" => "without",
-        typed => typed.trim_start_matches(['(', '[', '*', '_']),
-    };
+    let short = [("w/", "with"), ("w/o", "without")].into_iter().find(|(short, _)| *short == typed);
+    if let Some((_, lower)) = short {
+        return found.push(Word { lower: lower.to_owned(), ..Word::new(typed, false) });
+    }
+    let typed = typed.trim_start_matches(['(', '[', '*', '_']);
     let word = typed.trim_end_matches(['.', '!', '?', ';', ':', ')', ']', '*', '…']);
     let tail = typed[word.len()..].to_owned();
     let lower = word.to_lowercase().replace('’', "'");
@@ -175,8 +175,9 @@ fn push_plain(found: &mut Vec<Word>, typed: &str) {
         }
         None if word.is_empty() => {}
         None if ["whats", "hows", "whos", "wheres"].contains(&lower.as_str()) => {
-            found.push(Word::new(lower.trim_end_matches('s'), false));
-            found.push(Word { tail, ..Word::new("is", false) });
+            // Both words were typed as one, which the first of them keeps.
+            found.push(Word { lower: lower.trim_end_matches('s').to_owned(), ..Word::new(word, false) });
+            found.push(Word { lower: "is".to_owned(), tail, ..Word::new("", false) });
         }
         None => found.push(Word { lower, tail, ..Word::new(word, false) }),
     }
@@ -293,7 +294,7 @@ const ENDS_WORD: [&str; 2] = ["'s", "’s"];
 /// Returns the words as one text, as typed.
 pub fn text(words: &[Word]) -> String {
     let mut text = String::new();
-    for word in words {
+    for word in words.iter().filter(|word| !word.text.is_empty()) {
         if !text.is_empty() && word.text != "," && !ENDS_WORD.contains(&word.text.as_str()) {
             text.push(' ');
         }
@@ -307,7 +308,8 @@ pub fn as_typed(words: &[Word]) -> String {
     let quoted = |word: &Word| {
         if word.quoted && word.kind.is_none() { format!("“{}”", word.text) } else { word.text.clone() }
     };
-    let typed = words.iter().map(quoted).collect::<Vec<_>>().join(" ").replace(" ,", ",");
+    let typed =
+        words.iter().filter(|word| !word.text.is_empty()).map(quoted).collect::<Vec<_>>().join(" ").replace(" ,", ",");
     ENDS_WORD.iter().fold(typed, |typed, mark| typed.replace(&format!(" {mark}"), mark))
 }
 

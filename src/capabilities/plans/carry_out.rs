@@ -12,7 +12,7 @@ use countersign_graph::action::{
     ActionKind, ActionRecord, ErrorKind, Field, Form, Input, Outcome, Performed, PrepareError, Proposal, Reader,
     Recovery, Refusal, Scope,
 };
-use countersign_planner::plan::Plan;
+use countersign_planner::plan::{Plan, Step};
 use countersign_understanding::{conditions::split, lexicon::fold};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -108,25 +108,41 @@ impl CarryOutPlan {
 
     /// Returns the first step that cannot be made now, counted from 1, and the reason. A step with a condition, or about
     /// something that an earlier step may change, is only checked when it is due: the earlier one may make it possible.
-    async fn objection(&self, requests: &[String], reader: &Reader) -> Option<(usize, Reply)> {
-        let mut named: Vec<String> = Vec::new();
+    /// Nothing is possible with what an earlier step deletes.
+    async fn objection(&self, plan: &Plan, requests: &[String], reader: &Reader) -> Option<(usize, Reply)> {
+        // What each step is about, and whether it is deleted by then.
+        let mut named: Vec<Option<(String, bool)>> = Vec::new();
         for (at, request) in requests.iter().enumerate() {
             let words = split(request);
             if self.others.effect_of(words.request) == Effect::Reads {
+                named.push(None);
                 continue;
             }
             // A change of “it”, or of several things, may be about what a later step names.
-            let (action, parameters) = self.others.change_in(words.request)?;
-            let subject = fold(&self.others.subject(&action, &parameters, &Value::Null)?);
+            let change = self.others.change_in(words.request);
+            let own = change.as_ref().and_then(|(action, given)| self.others.subject(action, given, &Value::Null));
+            let (before, rest) = plan.steps.split_at_checked(at)?;
+            let is_meant = |step: &Step| rest[0].inputs.iter().any(|input| input.key == step.context_key);
+            let back = before.iter().position(is_meant).and_then(|at| named[at].clone());
+            let subject = own.map(|name| fold(&name)).or(back.map(|(name, _)| name))?;
+            let earlier = |(at, step): (usize, &Option<(String, bool)>)| {
+                step.as_ref().filter(|(name, _)| *name == subject).map(|(_, is_deleted)| (at, *is_deleted))
+            };
+            let earlier = named.iter().enumerate().rev().find_map(earlier);
+            let is_new = change.as_ref().is_some_and(|(action, _)| action.starts_with("create"));
+            if let Some((deleting, true)) = earlier.filter(|_| !is_new) {
+                return Some((at + 1, replies::is_deleted(deleting + 1, &requests[deleting])));
+            }
+            let (action, parameters) = change?;
             let kind = self.others.actions.get(action.as_str());
-            let is_due = words.condition.is_none() && !named.contains(&subject);
+            let is_due = words.condition.is_none() && earlier.is_none();
             if let Some(kind) = kind.filter(|_| is_due)
                 && let Err(PrepareError::Refusal(Refusal::Refused { reply, .. })) =
                     kind.prepare_for(&parameters, reader).await
             {
                 return Some((at + 1, reply));
             }
-            named.push(subject);
+            named.push(Some((subject, action.starts_with("delete"))));
         }
         None
     }
@@ -177,9 +193,9 @@ impl ActionKind for CarryOutPlan {
     async fn prepare_for(&self, parameters: &Value, reader: &Reader) -> Result<Proposal, PrepareError> {
         let proposal = self.proposal(parameters)?;
         let plan: PlanParameters = parameters::parameters(parameters)?;
-        let (_, requests) =
+        let (plan, requests) =
             self.checked(&plan).map_err(|why| refused(ErrorKind::Validation, replies::refused(&why)))?;
-        match self.objection(&requests, reader).await {
+        match self.objection(&plan, &requests, reader).await {
             Some((number, reason)) => {
                 Err(refused(ErrorKind::Execution, replies::impossible(number, &requests[number - 1], reason)))
             }
@@ -210,6 +226,10 @@ impl ActionKind for CarryOutPlan {
 
 #[cfg(test)]
 mod tests {
+    use countersign_capabilities::{Capability, Tool};
+    use countersign_core::ids::ThreadId;
+    use countersign_understanding::phrases::Phrases;
+
     use super::*;
 
     fn plan(order: Option<&str>) -> PlanParameters {
@@ -261,5 +281,101 @@ mod tests {
         assert_eq!(facts, ["1: test its balance", "2: create Foo", "Left out: start it"]);
         assert!(proposal.scope.is_personal());
         assert!(action.prepare(&json!(plan(Some(",")))).await.is_err());
+    }
+
+    /// The action `delete_document` or `start_document`, which is always possible.
+    struct OnDocument(&'static str);
+
+    #[async_trait]
+    impl ActionKind for OnDocument {
+        fn name(&self) -> &'static str {
+            self.0
+        }
+
+        fn description(&self) -> &'static str {
+            "Does something with a document."
+        }
+
+        fn schema(&self) -> Value {
+            json!({ "type": "object", "properties": { "document": { "type": "string" } } })
+        }
+
+        fn irreversible(&self) -> bool {
+            self.0.starts_with("delete")
+        }
+
+        async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
+            action().proposal(&json!({ "steps": [parameters.to_string()] }))
+        }
+
+        async fn preconditions(&self, _: &ActionRecord) -> Result<Value, Outcome> {
+            Ok(Value::Null)
+        }
+
+        async fn perform(&self, _: &ActionRecord) -> Performed {
+            unreachable!("nothing is carried out")
+        }
+    }
+
+    /// The capability of documents.
+    struct Documents;
+
+    impl Phrases for Documents {
+        fn things(&self) -> &'static [&'static str] {
+            &["document", "documents"]
+        }
+
+        fn lines(&self) -> &'static str {
+            "change delete_document\n    delete <document:thing>\nchange start_document\n    start <document:thing>\n\
+             change create_document\n    create <document:thing>\n"
+        }
+    }
+
+    impl Capability for Documents {
+        fn name(&self) -> &'static str {
+            "documents"
+        }
+
+        fn purpose(&self) -> &'static str {
+            "Documents."
+        }
+
+        fn phrases(&self) -> Option<&'static dyn Phrases> {
+            Some(&Documents)
+        }
+
+        fn tools(&self) -> Vec<Arc<dyn Tool>> {
+            Vec::new()
+        }
+
+        fn actions(&self) -> Vec<Arc<dyn ActionKind>> {
+            ["delete_document", "start_document", "create_document"]
+                .map(|name| Arc::new(OnDocument(name)) as Arc<dyn ActionKind>)
+                .into()
+        }
+
+        fn subject(&self, parameters: &Value, _: &Value) -> Option<String> {
+            parameters["document"].as_str().map(str::to_owned)
+        }
+    }
+
+    #[tokio::test]
+    async fn nothing_is_possible_with_what_an_earlier_step_deletes() {
+        let action = CarryOutPlan::new(Arc::new(Registry::build(vec![Arc::new(Documents)]).unwrap()));
+        let thread = ThreadId { team: "T1".into(), channel: "C1".into(), root: "1.0".into() };
+        let reader = Reader::in_thread(None, &thread);
+        for (steps, deleting) in [
+            (&["delete “A”", "start it"][..], Some("Step 1 deletes it first: ")),
+            (&["delete “A”", "start “B”", "start “A”"], Some("Step 1 deletes it first: ")),
+            (&["start “A”", "delete it", "start “A”"], Some("Step 2 deletes it first: ")),
+            (&["start “A”", "delete it"], None),
+            (&["delete “A”", "create “A”", "start it"], None),
+            (&["delete “A”", "start “B”"], None),
+        ] {
+            let found = action.prepare_for(&json!({ "steps": steps }), &reader).await;
+            let said = found.err().map(|refused| format!("{refused:?}")).unwrap_or_default();
+            assert_eq!(said.is_empty(), deleting.is_none(), "{steps:?}: {said}");
+            assert!(said.contains(deleting.unwrap_or_default()), "{steps:?}: {said}");
+        }
     }
 }

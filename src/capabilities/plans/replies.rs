@@ -52,6 +52,11 @@ pub(super) fn impossible(number: usize, request: &str, reason: Reply) -> Reply {
     parts.fold(Reply::text(said), Reply::and)
 }
 
+/// Says that an earlier step deletes what a step is about.
+pub(super) fn is_deleted(number: usize, request: &str) -> Reply {
+    Reply::text(Text::from(format!("Step {number} deletes it first: ")).italic(request))
+}
+
 /// Says that no step has this number.
 pub(super) fn no_such_step(word: &str, count: usize) -> String {
     format!("There is no step “{word}”: the plan has steps 1 to {count}.")

@@ -64,9 +64,41 @@ pub fn thing(words: &[Word], situation: &Situation, phrases: &dyn Phrases) -> Th
         Some((first, rest)) if first.any(phrases.things()) => skip(rest, "called|named"),
         _ => name,
     };
+    if is_no_name(name) {
+        return ThingReference::Nothing;
+    }
     let name = text(if name.len() > 1 { without_last(name, phrases.things()) } else { name });
     let name = name.strip_suffix("'s").or_else(|| name.strip_suffix("’s")).unwrap_or(&name).to_owned();
     if name.is_empty() { ThingReference::Nothing } else { ThingReference::Name(name) }
+}
+
+/// Returns true if these words cannot be a name: they begin like a question or a number of things, or contain a verb of a
+/// clause. A word with capitals may be a part of any name.
+fn is_no_name(words: &[Word]) -> bool {
+    const FIRST: &[&str] = &[
+        "all",
+        "every",
+        "each",
+        "everything",
+        "everyone",
+        "everybody",
+        "many",
+        "much",
+        "them",
+        "how",
+        "why",
+        "when",
+        "where",
+        "who",
+        "whose",
+        "what",
+        "which",
+        "whether",
+    ];
+    const CLAUSES: &[&str] =
+        &["is", "are", "was", "were", "did", "does", "happened", "happens", "happening", "wasn't", "isn't", "didn't"];
+    let is_plain = |word: &Word, among: &[&str]| word.any(among) && word.text == word.lower;
+    words.first().is_some_and(|first| is_plain(first, FIRST)) || words.iter().any(|word| is_plain(word, CLAUSES))
 }
 
 /// Returns true if these words are a form of “it”.

@@ -118,6 +118,25 @@ async fn a_description_that_is_partly_understood_becomes_a_draft() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn conditions_that_are_not_named_are_asked_for() {
+    converse(
+        "create experiment Hint Speed with two conditions in assign-prog at SelectSection/area_model",
+        &[("conditions concrete and abstract", &["*Create “Hint Speed”?*", "concrete 50%, abstract 50%"])],
+    )
+    .await;
+    let bot = TestBot::start().await;
+    for (said, expected) in [
+        ("Voice 2 with the concrete and abstract conditions", "concrete 50%, abstract 50%"),
+        ("Voice 3 (concrete, abstract)", "Are concrete, abstract the conditions, or part of the name?"),
+        ("Voice 4 with sound", "Is “with sound” part of the name?"),
+    ] {
+        let said = format!("create experiment {said} in assign-prog at SelectSection/area_model");
+        let heard = bot.user("ana").says(&said).await.heard();
+        assert!(heard.contains(expected) && !heard.contains("Conditions (the first of"), "{heard}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_full_description_is_understood_in_one_go() {
     let bot = TestBot::start().await;
     let said = "create \"Pace & Place\" in livehint-ai with control 30% and variant 70%, ending on Dec 20, 2099, for 300 users max";

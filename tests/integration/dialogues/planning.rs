@@ -291,3 +291,45 @@ async fn a_step_whose_it_comes_later_is_told_which_step_it_needs() {
     thread.says("ana", "2 before 1").await;
     assert_holds(&thread.heard(), &["“show it” needs “start Math Hints” before it."]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_that_is_taken_back_is_no_step() {
+    let bot = TestBot::start().await;
+    let said = [
+        "delete Chat Tone? no, just archive it",
+        "delete Chat Tone. Actually, archive it",
+        "delete Chat Tone, or rather archive it",
+        "delete Chat Tone? no",
+    ];
+    for said in said {
+        let mut thread = bot.user("ana").says(said).await;
+        let heard = thread.heard();
+        assert!(!heard.contains("Run these") && !heard.contains("Delete “Chat Tone”"), "{said}: {heard}");
+    }
+    assert!(bot.upgrade.effects().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_step_about_what_an_earlier_one_deletes_is_refused() {
+    let bot = TestBot::start().await;
+    for said in ["delete Chat Tone and then start it", "delete Chat Tone, then start Chat Tone"] {
+        let mut thread = bot.user("ana").says(said).await;
+        let heard = thread.heard();
+        assert_holds(&heard, &["Step 2 isn't possible, so I didn't begin the plan", "Step 1 deletes it first"]);
+        assert!(!heard.contains("Run plan"), "{heard}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_said_to_another_person_is_no_part_of_a_request() {
+    let bot = TestBot::start().await;
+    let card = bot.user("ana").answer("thanks @bo! @countersign start Math Hints").await;
+    assert!(card.contains("Start “Math Hints”"), "{card}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_steps_that_are_understood_are_offered() {
+    let bot = TestBot::start().await;
+    let answer = bot.user("ana").answer("start Math Hints but only \"for the kids in 5B\"").await;
+    assert!(!answer.contains("takes more than one step") && answer.contains("for the kids in 5B"), "{answer}");
+}

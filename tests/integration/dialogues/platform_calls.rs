@@ -145,3 +145,14 @@ async fn a_name_that_is_not_known_yet_is_looked_up_before_it_is_denied() {
     assert!(card.contains("Typed Yes Study"), "{card}");
     assert_eq!(names(&calls(&bot)), 0, "what is known is not looked up again");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clause_is_not_denied_as_a_name() {
+    let bot = TestBot::start().await;
+    for said in
+        ["how long is it open?", "halt all of them", "cancel all simulations", "how many complaints did we get?"]
+    {
+        let answer = bot.user("ana").answer(said).await;
+        assert!(!answer.contains("No experiment is called"), "{said}: {answer}");
+    }
+}

@@ -12,7 +12,7 @@ use super::{
     design, factors, free_text,
     intents::declined,
     members::who_of,
-    new_ones::{begins_new, purpose, several_new, without_start},
+    new_ones::{begins_new, is_title, purpose, several_new, without_start},
     shares,
     situation::{Draft, Situation},
     slots,
@@ -83,6 +83,9 @@ fn checked(action: &str, params: Map<String, Value>, words: &[Word]) -> Interpre
         "that", "which", "but", "only", "if", "until", "unless", "except", "without", "ends", "starting", "not",
         "once", "keep",
     ];
+    if let Some(asked) = params.get("tags").and_then(|tags| free_text::ask_about_tags(words, tags)) {
+        return asked;
+    }
     let free_texts = ["name", "new_name", "conditions", "tags"].into_iter().filter_map(|key| params.get(key));
     let texts = free_texts.flat_map(|value| value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice));
     for text in
@@ -184,6 +187,9 @@ pub(super) fn create(words: &[Word], situation: &Situation) -> Option<Interpreta
         beyond = front[place..].to_vec();
         name = text(&front[..place]);
     } else if let (kept, left @ [_, ..]) = free_text::name(&front) {
+        if !free_text::is_date(left) {
+            return Some(free_text::ask_in(words, kept, left));
+        }
         beyond = [left, beyond.as_slice()].concat();
         name = text(kept);
     }
@@ -205,7 +211,9 @@ pub(super) fn create(words: &[Word], situation: &Situation) -> Option<Interpreta
     if !beyond.is_empty() {
         return Some(Interpretation::partly_understood(&text(&beyond), CREATE, params));
     }
-    if let Some(asked) = free_text::ask_about_list(words, &front).filter(|_| !params.contains_key("conditions")) {
+    let names_conditions = ["conditions", "factors"].iter().any(|key| params.contains_key(*key));
+    if let Some(asked) = free_text::ask_about_conditions(words, &situation.said, &params).filter(|_| !names_conditions)
+    {
         return Some(asked);
     }
     let found = checked(CREATE, params.clone(), words);
@@ -216,20 +224,6 @@ pub(super) fn create(words: &[Word], situation: &Situation) -> Option<Interpreta
         false => found,
     })
 }
-
-/// Returns true if `front` looks like the name of something new and `words` begin with it: each of its words begins with
-/// a capital letter, or with a digit after the first.
-fn is_title(front: &[Word], words: &[Word]) -> bool {
-    let begins = |word: &Word, fits: fn(char) -> bool| word.text.chars().next().is_some_and(fits);
-    let Some((first, rest)) = front.split_first() else { return false };
-    begins(first, char::is_uppercase)
-        && rest.iter().all(|word| begins(word, |c| c.is_uppercase() || c.is_ascii_digit()))
-        && front.len() <= MAX_TITLE
-        && words.starts_with(front)
-}
-
-/// The maximum length of a new name that nothing introduces, in words.
-const MAX_TITLE: usize = 5;
 
 /// Phrases for the things that can be set, and the parameter of each.
 const FIELDS: &[(&str, &str)] = &[
@@ -441,7 +435,11 @@ fn update(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     }
     let found = clauses(parts);
     let over: Vec<Word> = [found.front().to_vec(), found.beyond()].concat();
-    Some(update_of(words, about, found.params, &over, situation))
+    let mut params = found.params;
+    if let Some(name) = params.remove("name") {
+        params.insert("new_name".to_owned(), name);
+    }
+    Some(update_of(words, about, params, &over, situation))
 }
 
 /// Parses “end” and “finish”, which may mean one of two changes, into the question which is meant.

@@ -101,7 +101,12 @@ pub(super) fn clauses(words: &[Word]) -> Clauses {
             .or_else(|| points(skip(joined, "at|on")))
             .or_else(|| weights(joined))
             .or_else(|| context(rest))
-            .or_else(|| name(joined));
+            .or_else(|| name(joined))
+            .or_else(|| described_conditions(rest))
+            .or_else(|| {
+                let ends_name = found.rest.last().is_some_and(|last| last.quoted && last.kind.is_none());
+                bare_conditions(rest).filter(|_| parts || ends_name)
+            });
         match taken {
             Some((params, after)) => {
                 if !parts {
@@ -152,7 +157,7 @@ fn description(words: &[Word]) -> Taken<'_> {
 
 /// Parses `conditions a, b and c`, optionally with weights.
 pub(super) fn conditions(words: &[Word]) -> Taken<'_> {
-    let counted = after(words, "the two|two|the three|three|the four|four|five|six");
+    let counted = after(words, "the two|two|the three|three|the four|four|five|six|its|these");
     let counted = counted.filter(|_| words[0].text == words[0].lower).unwrap_or(words);
     let after = skip(after(counted, CONDITIONS)?, "are|is|to|of|called|named|should be");
     let (items, rest) = list(after);
@@ -181,13 +186,49 @@ fn versus(words: &[Word]) -> Taken<'_> {
     (codes.len() > 1).then(|| (vec![("conditions".to_owned(), codes.into())], rest))
 }
 
-/// Parses `comparing control, variant and concrete`: codes of one word each.
+/// Parses `comparing control, variant and concrete`, `comparing control with variant`: codes of one word each.
 fn compared(words: &[Word]) -> Taken<'_> {
     let start = after(words, "comparing|that compares|which compares|to compare|compares")?;
-    let is_plain = words[0].text == words[0].lower;
-    let (items, rest) = list(start);
+    if words[0].text != words[0].lower {
+        return None;
+    }
+    if let [one, joint, other, rest @ ..] = start
+        && joint.any(&["with", "to", "against"])
+        && ends_part(rest)
+    {
+        return codes(&[vec![one.clone()], vec![other.clone()]], rest);
+    }
+    let (items, rest) = list(skip(start, "the"));
     let are_codes = items.len() > 1 && items.iter().all(|item| item.len() == 1);
-    (is_plain && are_codes).then(|| (vec![("conditions".to_owned(), conditions_of(&items).into())], rest))
+    let rest = skip(rest, "conditions|variants|arms");
+    are_codes.then(|| (vec![("conditions".to_owned(), conditions_of(&items).into())], rest))
+}
+
+/// Parses `with the control and variant conditions`.
+fn described_conditions(words: &[Word]) -> Taken<'_> {
+    let start = after(skip(words, ",|and"), "with|using|between|of")?;
+    let (items, rest) = list(skip(start, "the two|the|its|these|both|two|three|four"));
+    let is_plain = rest.first().is_some_and(|noun| noun.text == noun.lower);
+    let rest = after(rest, "conditions|variants|arms").filter(|rest| is_plain && ends_part(rest))?;
+    codes(&items, rest)
+}
+
+/// Parses `with control and variant`, which is a part only after the name.
+fn bare_conditions(words: &[Word]) -> Taken<'_> {
+    let (items, rest) = list(after(skip(words, ",|and"), "with")?);
+    codes(&items, rest).filter(|_| ends_part(rest))
+}
+
+/// Returns true if a part ends before these words.
+fn ends_part(rest: &[Word]) -> bool {
+    rest.first().is_none_or(|first| first.is(",")) || starts_clause(skip(rest, "and"))
+}
+
+/// Returns the items of a list as conditions, if there are several and each is a word that may be a code.
+fn codes<'a>(items: &[Vec<Word>], rest: &'a [Word]) -> Taken<'a> {
+    let is_code = |item: &Vec<Word>| matches!(item.as_slice(), [code] if !is_small(code) && number(code).is_none());
+    let are_codes = items.len() > 1 && items.iter().all(is_code);
+    are_codes.then(|| (vec![("conditions".to_owned(), conditions_of(items).into())], rest))
 }
 
 /// Returns the conditions in the items of a list: `control`, `control 70`, `control/hints`.
@@ -432,6 +473,7 @@ pub(super) fn begins_part(words: &[Word]) -> bool {
         || conditions(joined).is_some()
         || versus(joined).is_some()
         || compared(joined).is_some()
+        || described_conditions(words).is_some()
         || conditions_with_shares(joined).is_some()
         || tags(joined).is_some()
         || points(skip(joined, "at|on")).is_some()

@@ -133,16 +133,19 @@ fn listed(words: &[Word]) -> Option<(&'static str, &[Word])> {
 
 /// Parses `starting 2027-01-15 09:00`, `until 2027-02-01`, `it should run from Dec 1 to Dec 18`.
 fn dates(words: &[Word]) -> Taken<'_> {
-    const START: &str = "starting on|starting at|starting from|starting|starts on|starts at|starts|start on|start at|start|\
+    const START: &str = "the start date|a start date|start date|\
+        starting on|starting at|starting from|starting|starts on|starts at|starts|start on|start at|start|\
         beginning on|beginning|begins on|begins|begin on|scheduled for|schedule it for|running from|running|runs from|runs|\
         run from|run on|run|live from|live|from|between";
-    const END: &str = "ending on|ending at|ending by|ends on|ends at|ends by|ends|end it on|end on|end by|end|until|till|\
+    const END: &str = "the end date|an end date|end date|\
+        ending on|ending at|ending by|ends on|ends at|ends by|ends|end it on|end on|end by|end|until|till|\
         through|ending|stopping on|stops on|stop on";
     const JOINING: &str =
         "it should|it shall|it will|it must|it|that should|which should|that|which|and should|should|to|and";
     let words =
         after(words, JOINING).filter(|rest| after(rest, START).or_else(|| after(rest, END)).is_some()).unwrap_or(words);
-    if let Some(start) = after(words, START) {
+    const IS: &str = "of|is|to|as|=|:";
+    if let Some(start) = after(words, START).map(|start| skip(start, IS)) {
         // “From” and “between” belong to the period.
         let with_preposition = if words[0].any(&["from", "between"]) { words } else { start };
         if let Some((from, until, rest)) = period(with_preposition, "") {
@@ -160,7 +163,7 @@ fn dates(words: &[Word]) -> Taken<'_> {
         };
         return Some((params, rest));
     }
-    let (moment, rest) = date(after(words, END)?)?;
+    let (moment, rest) = date(skip(after(words, END)?, IS))?;
     one("end_on", moment, rest)
 }
 

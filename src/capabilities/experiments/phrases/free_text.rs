@@ -1,15 +1,19 @@
 //! Where free text ends: a name, a description.
 //!
-//! In quotes it ends with them. Otherwise it takes every word, unless they read as something else: a date at its end, or
-//! after a comma another part of a description. What may belong to it or not is asked.
+//! In quotes it ends with them. Otherwise it takes every word, unless they read as something else: a date, a reason or
+//! another request at its end, conditions, or after a comma another part of a description. What may belong to it or not is
+//! asked.
 
 use countersign_understanding::dates;
+use serde_json::{Map, Value};
 
 use super::{
+    changes::CREATE,
     clauses::{self, conditions, fixed, points, tags, weights},
     design::rare,
+    situation::Draft,
     user_request::Interpretation,
-    words::{Word, after, as_typed, skip, text},
+    words::{self, Word, after, as_typed, skip, text},
 };
 
 /// Splits a new name from the words after it that read as something else.
@@ -17,13 +21,32 @@ pub(super) fn name(words: &[Word]) -> (&[Word], &[Word]) {
     if words.first().is_some_and(|first| first.quoted && first.kind.is_none()) {
         return words.split_at(1);
     }
-    let is_date = |at: &usize| {
-        let introduced = words[*at].among("by on until till from starting at in next this");
-        let named = words[*at].among("today tomorrow tonight");
-        let date = dates::moment(&words[*at..], "").is_some_and(|(_, _, rest)| rest.is_empty());
-        words[*at].text == words[*at].lower && (introduced || named) && date
+    let ends = |at: &usize| {
+        let rest = &words[*at..];
+        let introduced = rest[0].among("by on until till from starting at in next this today tomorrow tonight");
+        is_plain(&rest[0]) && (introduced && is_date(rest) || goes_on(rest))
     };
-    words.split_at((1..words.len()).find(is_date).unwrap_or(words.len()))
+    words.split_at((1..words.len()).find(ends).unwrap_or(words.len()))
+}
+
+/// Returns true for a word in lower case, which a name in capitals does not contain.
+fn is_plain(word: &Word) -> bool {
+    word.text == word.lower && !word.quoted
+}
+
+/// Returns true if the words are a date and nothing else.
+pub(super) fn is_date(words: &[Word]) -> bool {
+    dates::moment(words, "").is_some_and(|(_, _, rest)| rest.is_empty())
+}
+
+/// Returns true if the words continue a request after its name: with a time, a reason or another request.
+fn goes_on(words: &[Word]) -> bool {
+    const CLAUSES: &str = "before|after|because|since|but|, but|so that|so we|so it|so they|so i|so people";
+    const REQUESTS: &str = "leave|keep|nothing|don't|do not|never|not|change|set|make|add|remove|delete|start|stop|pause|\
+        resume|cancel|archive|update|show|tell|use|let";
+    let is_clause = after(words, CLAUSES).is_some_and(|rest| !rest.is_empty());
+    let next = after(words, ", and|,|and").filter(|next| next.first().is_some_and(is_plain));
+    is_clause || next.and_then(|next| after(next, REQUESTS)).is_some_and(|rest| !rest.is_empty())
 }
 
 /// Returns the number of words of a description at the beginning: up to another part after a comma or the end of a
@@ -36,8 +59,12 @@ pub(super) fn description(words: &[Word]) -> usize {
     let is_part = |part: &[Word]| {
         let lists = after(part, "tags|tagged|tag it").is_some() && tags(part).is_some();
         let named = after(part, "context|the context|decision point|decision points|site|the site").is_some();
+        let name = after(part, "the name|name").and_then(|name| skip(name, "is|to|of|:").first());
+        let begins_name =
+            |word: &Word| word.quoted || word.text.starts_with(|c: char| c.is_uppercase() || c.is_numeric());
         lists
             || named && (points(part).is_some() || clauses::context(part).is_some())
+            || name.is_some_and(begins_name)
             || conditions(part).is_some()
             || fixed(part).is_some()
             || rare(part).is_some()
@@ -53,29 +80,97 @@ pub(super) fn description(words: &[Word]) -> usize {
 
 /// Asks whether the words after a new name belong to it. `request` makes the request for a name.
 pub(super) fn ask(kept: &[Word], left: &[Word], request: impl Fn(&str) -> String) -> Interpretation {
-    let (short, left) = (text(kept), as_typed(left));
-    let whole = format!("{short} {left}");
+    let (short, whole) = (text(kept), text(&[kept, left].concat()));
+    let left = as_typed(skip(left, ","));
     let question = format!("Is “{left}” part of the name? If not, I'd leave it out.");
     Interpretation::unclear(question, vec![request(&whole), request(&short)])
 }
 
-/// Asks whether a list after a new name is its conditions: `Voice Test with tutor-a and tutor-b`. `words` are the whole
-/// request, `front` what is taken for the name.
-pub(super) fn ask_about_list(words: &[Word], front: &[Word]) -> Option<Interpretation> {
-    if front.first()?.quoted {
+/// Asks the same of the name in a whole request for something new.
+pub(super) fn ask_in(words: &[Word], kept: &[Word], left: &[Word]) -> Interpretation {
+    let (all, whole) = (as_typed(words), as_typed(&[kept, left].concat()));
+    ask(kept, left, |name| match name == text(kept) {
+        true => all.replacen(&whole, name, 1),
+        false => all.replacen(&whole, &format!("“{name}”"), 1),
+    })
+}
+
+/// Asks whether words in a new name are its conditions: `Voice Test with tutor-a and tutor-b`, `Voice (a, b)`, `Voice with
+/// two conditions`. `words` are the whole request, `said` is the message, and `params` has the name.
+pub(super) fn ask_about_conditions(words: &[Word], said: &str, params: &Map<String, Value>) -> Option<Interpretation> {
+    const OPENINGS: &str = "with|comparing|compares|between";
+    const NOUNS: &[&str] = &["conditions", "condition", "arms", "variants"];
+    let name = params.get("name")?.as_str()?;
+    let all = as_typed(words);
+    if words.iter().any(|word| word.quoted && word.text == name) || !all.contains(name) {
         return None;
     }
-    let with = (1..front.len()).find(|at| front[*at].is("with") && front[*at].text == front[*at].lower)?;
-    let (items, rest) = clauses::list(&front[with + 1..]);
-    let are_codes = items.len() > 1 && items.iter().all(|item| item.len() == 1) && rest.is_empty();
-    are_codes.then(|| {
-        let (all, name, head) = (as_typed(words), as_typed(front), as_typed(&front[..with]));
-        let listed = as_typed(&front[with + 1..]);
-        let options = vec![
-            all.replacen(&name, &format!("{head} with conditions {listed}"), 1),
-            all.replacen(&name, &format!("“{name}”"), 1),
-        ];
-        Interpretation::unclear(format!("Are {listed} the conditions, or part of the name?"), options)
+    let request = |new: &str| all.replacen(name, new, 1);
+    let front = words::words(name);
+    let opens =
+        |at: &usize| is_plain(&front[*at]) && after(&front[*at..], OPENINGS).is_some_and(|rest| !rest.is_empty());
+    let in_brackets = bracketed(said, &front);
+    let mentions = front.iter().skip(1).any(|word| is_plain(word) && word.any(NOUNS));
+    let Some(at) = in_brackets.or_else(|| (1..front.len()).find(opens)) else {
+        let question = format!(
+            "Is all of “{name}” the name? To set the conditions, say for example: conditions control and variant."
+        );
+        return mentions.then(|| Interpretation::unclear(question, vec![request(&format!("“{name}”"))]));
+    };
+    let (head, tail) = (as_typed(&front[..at]), &front[at..]);
+    let listed = skip(skip(tail, OPENINGS), "the two|the|its|these|both|two|three");
+    let (items, rest) = clauses::list(listed);
+    let whole =
+        if in_brackets.is_some() { format!("“{head} ({})”", as_typed(tail)) } else { format!("“{name}”") };
+    if items.len() > 1 && items.iter().all(|item| item.len() == 1) && rest.is_empty() {
+        let listed = as_typed(listed);
+        let options = vec![request(&format!("{head} with conditions {listed}")), request(&whole)];
+        return Some(Interpretation::unclear(format!("Are {listed} the conditions, or part of the name?"), options));
+    }
+    if in_brackets.is_some() || tail[0].is("between") {
+        return None;
+    }
+    if mentions {
+        let mut params = params.clone();
+        params.insert("name".to_owned(), head.as_str().into());
+        let question =
+            format!("Which conditions should “{head}” have? Say for example: conditions control and variant.");
+        let draft = Some(Box::new(Draft::begun(CREATE, params)));
+        return Some(Interpretation { draft, ..Interpretation::unclear(question, Vec::new()) });
+    }
+    Some(ask_in(words, &front[..at], tail))
+}
+
+/// Returns the place at which the words end with those in brackets in the message. The words are without the brackets.
+fn bracketed(said: &str, front: &[Word]) -> Option<usize> {
+    let insides = said.match_indices('(').filter_map(|(at, _)| said[at + 1..].split_once(')'));
+    insides.map(|(inside, _)| words::words(inside)).find_map(|inside| {
+        let at = front.len().checked_sub(inside.len()).filter(|at| (1..front.len()).contains(at))?;
+        (text(&front[at..]) == text(&inside)).then_some(at)
+    })
+}
+
+/// Returns the place in a tag at which a date or another part of a description begins.
+pub(super) fn other_part(tag: &[Word]) -> Option<usize> {
+    const PARTS: &str = "the name|name|the description|description|the end date|end date|the start date|start date|\
+        the context|context|the conditions|conditions|the weights|weights|decision points|decision point";
+    let begins = |rest: &[Word]| after(rest, PARTS).is_some_and(|value| !value.is_empty()) || is_date(rest);
+    (0..tag.len()).filter(|_| tag.len() > 1).find(|at| begins(&tag[*at..]))
+}
+
+/// Asks whether a date or another part in a tag belongs to it: `tags x, y name Foo`.
+pub(super) fn ask_about_tags(words: &[Word], tags: &Value) -> Option<Interpretation> {
+    let all = as_typed(words);
+    let is_quoted = |tag: &&str| words.iter().any(|word| word.quoted && word.text == **tag);
+    let typed = tags.as_array()?.iter().filter_map(Value::as_str).filter(|tag| !is_quoted(tag));
+    typed.map(|tag| (tag, words::words(tag))).find_map(|(tag, typed)| {
+        let at = other_part(&typed)?;
+        let (kept, left) = (text(&typed[..at]), text(&typed[at..]));
+        let asked = if kept.is_empty() { "a tag".to_owned() } else { format!("part of the tag “{kept}”") };
+        let joined = [", and ", " and ", ", ", " "].map(|joint| format!("{joint}{left}"));
+        let short = joined.iter().find(|part| all.contains(*part)).map(|part| all.replacen(part, "", 1));
+        let options = std::iter::once(all.replacen(tag, &format!("“{tag}”"), 1)).chain(short).collect();
+        Some(Interpretation::unclear(format!("Is “{left}” {asked}? If not, I'd leave it out."), options))
     })
 }
 
@@ -123,6 +218,82 @@ mod tests {
             ("set the name of math hints to Hints B by friday", "unclear"),
             ("create experiment Hints B by friday in assign-prog", "unclear"),
             ("set the description of math hints to pilot, tags a and b", "unclear"),
+        ]);
+    }
+
+    #[test]
+    fn a_new_name_ends_before_a_time_a_reason_or_another_request() {
+        for left in [
+            "and leave the rest alone",
+            "but leave the tags",
+            "and don't touch the weights",
+            "before monday",
+            "after the exam",
+            "because the old name is confusing",
+            "since the old name is confusing",
+            "so that people find it",
+        ] {
+            let said = format!("rename math hints to Hints B {left}");
+            let asked = format!("unclear: rename “math hints” to “Hints B {left}” | rename “math hints” to “Hints B”");
+            check_named(&[(&said, &asked)]);
+        }
+        check_named(&[
+            (
+                "rename math hints to Hints B, leave the rest",
+                "unclear: rename “math hints” to “Hints B, leave the rest” | rename “math hints” to “Hints B”",
+            ),
+            (
+                "create experiment Hints because of tests in assign-prog",
+                "unclear: create experiment “Hints because of tests” in assign-prog | create experiment Hints in assign-prog",
+            ),
+            (
+                "rename math hints to Before and After",
+                r#"update_experiment {"experiment":"math hints","new_name":"Before and After"}"#,
+            ),
+            (
+                "rename math hints to Leave and Keep",
+                r#"update_experiment {"experiment":"math hints","new_name":"Leave and Keep"}"#,
+            ),
+        ]);
+    }
+
+    #[test]
+    fn a_date_or_a_name_is_no_part_of_a_tag_or_a_description() {
+        check_named(&[
+            (
+                "update running test with description \"Rich one\", tags r1, r2, end date 5 may 2027 18:00",
+                r#"update_experiment {"description":"Rich one","end_on":"2027-05-05 18:00","experiment":"running test","tags":["r1","r2"]}"#,
+            ),
+            (
+                "create experiment Foo in assign-prog tags x, y end date 5 may 2027",
+                r#"create_experiment {"context":"assign-prog","end_on":"2027-05-05","name":"Foo","tags":["x","y"]}"#,
+            ),
+            (
+                "create experiment Foo in assign-prog, description Nice one, start date 5 may 2027, end date 6 may 2027",
+                r#"create_experiment {"context":"assign-prog","description":"Nice one","end_on":"2027-05-06","name":"Foo","start_on":"2027-05-05"}"#,
+            ),
+            (
+                "update running test with description Nice one, name Quick, weights 30/70",
+                r#"update_experiment {"description":"Nice one","experiment":"running test","new_name":"Quick","weights":"30/70"}"#,
+            ),
+            (
+                "update running test with description Compares voice, name recall and tone",
+                r#"update_experiment {"description":"Compares voice, name recall and tone","experiment":"running test"}"#,
+            ),
+            (
+                "update running test with tags x, y name Quick",
+                "unclear: update running test with tags x, “y name Quick” | update running test with tags x, y",
+            ),
+            (
+                "update running test with tags x and 5 may 2027",
+                "unclear: update running test with tags x and “5 may 2027” | update running test with tags x",
+            ),
+            (
+                "update running test with tags x, “y name Quick”",
+                r#"update_experiment {"experiment":"running test","tags":["x","y name Quick"]}"#,
+            ),
+            ("set the tags of running test to x, y end date 5 may 2027", "unclear"),
+            ("tag running test with x, y name Quick", "unclear"),
         ]);
     }
 
@@ -190,6 +361,59 @@ mod tests {
                 r#"create_experiment {"name":"Voice Test with tutor-a and tutor-b"}"#,
             ),
         ]);
+    }
+
+    #[test]
+    fn conditions_are_no_part_of_a_new_name() {
+        let voice =
+            r#"create_experiment {"conditions":["concrete","abstract"],"context":"assign-prog","name":"Voice 2"}"#;
+        for described in [
+            "with the concrete and abstract conditions in assign-prog",
+            "with its conditions concrete and abstract in assign-prog",
+            "comparing concrete with abstract in assign-prog",
+            "comparing the concrete and abstract conditions in assign-prog",
+            "in assign-prog with concrete and abstract",
+        ] {
+            check_named(&[(&format!("create experiment Voice 2 {described}"), voice)]);
+        }
+        check_named(&[
+            ("create experiment “Voice 2” with concrete and abstract in assign-prog", voice),
+            ("create experiment in assign-prog called Voice 2 with the concrete and abstract conditions", voice),
+            (
+                "create experiment Pace in assign-prog with control and variant at S/t, description Nice, tags x",
+                r#"create_experiment {"conditions":["control","variant"],"context":"assign-prog","decision_points":["S / t"],"description":"Nice","name":"Pace","tags":["x"]}"#,
+            ),
+            (
+                "create experiment Voice 5 (concrete, abstract) in assign-prog",
+                "unclear: create experiment Voice 5 with conditions concrete, abstract in assign-prog | create experiment “Voice 5 (concrete, abstract)” in assign-prog",
+            ),
+            (
+                "create experiment Voice 6 between concrete and abstract in assign-prog",
+                "unclear: create experiment Voice 6 with conditions concrete and abstract in assign-prog | create experiment “Voice 6 between concrete and abstract” in assign-prog",
+            ),
+            (
+                "create experiment Learning with Hints in assign-prog",
+                "unclear: create experiment “Learning with Hints” in assign-prog | create experiment Learning in assign-prog",
+            ),
+            (
+                "create experiment Learning With Hints in assign-prog",
+                r#"create_experiment {"context":"assign-prog","name":"Learning With Hints"}"#,
+            ),
+            ("create experiment Hint Speed with two conditions in assign-prog", "unclear"),
+            ("create experiment in assign-prog called Hint Speed with two conditions", "unclear"),
+            (
+                "create experiment Noisy conditions in assign-prog",
+                "unclear: create experiment “Noisy conditions” in assign-prog",
+            ),
+            ("create experiment Pace in assign-prog with control", "unclear"),
+        ]);
+        let asked = super::super::tests::understand(&situation("create experiment Hint Speed with two conditions"));
+        let draft = asked.draft.expect("the rest is kept");
+        assert_eq!(draft.params["name"], "Hint Speed");
+        check(
+            &Situation { draft: Some(*draft), ..Situation::default() },
+            &[("conditions concrete and abstract", r#"update {"conditions":["concrete","abstract"]}"#)],
+        );
     }
 
     #[test]

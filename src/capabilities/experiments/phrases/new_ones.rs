@@ -71,3 +71,17 @@ pub(super) fn purpose(words: &[Word]) -> Option<String> {
     let mut letters = written.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect())
 }
+
+/// Returns true if `front` looks like the name of something new and `words` begin with it: each of its words begins with
+/// a capital letter, or with a digit after the first.
+pub(super) fn is_title(front: &[Word], words: &[Word]) -> bool {
+    let begins = |word: &Word, fits: fn(char) -> bool| word.text.chars().next().is_some_and(fits);
+    let Some((first, rest)) = front.split_first() else { return false };
+    begins(first, char::is_uppercase)
+        && rest.iter().all(|word| begins(word, |c| c.is_uppercase() || c.is_ascii_digit()))
+        && front.len() <= MAX_TITLE
+        && words.starts_with(front)
+}
+
+/// The maximum length of a new name that nothing introduces, in words.
+const MAX_TITLE: usize = 5;

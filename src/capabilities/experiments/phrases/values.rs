@@ -274,7 +274,8 @@ fn members(words: &[Word]) -> Option<Value> {
 
 /// Parses tags. `mark` is `+` to add them or `-` to remove them.
 fn tags(words: &[Word], mark: char) -> Option<Value> {
-    let tags: Vec<String> = items(words, 4)?.iter().map(|tag| format!("{mark}{}", text(tag))).collect();
+    let items = items(words, 4).filter(|items| items.iter().all(|tag| free_text::other_part(tag).is_none()))?;
+    let tags: Vec<String> = items.iter().map(|tag| format!("{mark}{}", text(tag))).collect();
     Some(tags.into())
 }
 

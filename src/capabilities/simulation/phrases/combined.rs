@@ -1,9 +1,13 @@
-//! Sentences that set values and then run: “run demo with a dose of 300 mg”.
+//! Sentences that set values and then run: “run demo with a dose of 300 mg”; and runs of several simulations.
 
 use std::sync::LazyLock;
 
 use countersign_core::units;
-use countersign_understanding::{lines::Lines, phrases::Utterance};
+use countersign_understanding::{
+    lines::Lines,
+    phrases::Utterance,
+    words::{Word, after, skip},
+};
 use serde_json::{Map, Value};
 
 use super::{OWNER, OfSimulations, implied_parameter};
@@ -28,14 +32,31 @@ change run_simulation
     what would [a] <parameter:path> of <value:amount> (do|change|mean|give) <_:here>
 ";
 
-/// Returns the requests to set the values and then to run.
+/// Returns the requests to set the values and then to run, or to run one simulation after the other.
 pub(super) fn requests(utterance: Utterance<'_>) -> Option<Vec<String>> {
+    runs(utterance).or_else(|| run_with_values(utterance))
+}
+
+/// Parses `run theo and run-2`: the names of loaded simulations, and nothing else.
+fn runs(utterance: Utterance<'_>) -> Option<Vec<String>> {
+    let rest = after(utterance.words, "run|execute|rerun|re-run|simulate|start|launch")?;
+    let named = skip(rest, "both of|both|simulations|the simulations|models|the models");
+    let joins = |word: &Word| word.owner.as_deref() == Some(OWNER) || word.any(&[",", "and", "&", "both", "again"]);
+    let names: Vec<_> = named.iter().filter(|word| word.owner.as_deref() == Some(OWNER)).collect();
+    (names.len() > 1 && named.iter().all(joins))
+        .then(|| names.into_iter().map(|name| format!("run {}", as_name(&name.text))).collect())
+}
+
+/// Returns the name as it stands in a request.
+fn as_name(name: &str) -> String {
+    if name.contains(char::is_whitespace) { format!("“{name}”") } else { name.to_owned() }
+}
+
+/// Parses `run demo with a dose of 300 mg`.
+fn run_with_values(utterance: Utterance<'_>) -> Option<Vec<String>> {
     static RUNS: LazyLock<Lines> = LazyLock::new(|| Lines::read(LINES).expect("the lines can be read"));
     let given = RUNS.values_in(utterance, &OfSimulations, OWNER)?;
-    let name = given.get("simulation").and_then(Value::as_str).map(|name| match name.contains(char::is_whitespace) {
-        true => format!("“{name}”"),
-        false => name.to_owned(),
-    });
+    let name = given.get("simulation").and_then(Value::as_str).map(as_name);
     let is_about = utterance.topic_of(OWNER).is_some();
     let first = match given.get("weight").and_then(Value::as_str) {
         Some(weight) => ("body weight".to_owned(), weight.to_owned()),

@@ -9,6 +9,8 @@ mod answers;
 mod combined;
 mod run_times;
 #[cfg(test)]
+mod several_tests;
+#[cfg(test)]
 mod tests;
 
 use countersign_core::units;

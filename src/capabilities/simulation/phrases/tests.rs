@@ -12,7 +12,7 @@ use serde_json::Map;
 
 use super::OfSimulations;
 
-fn book() -> Book {
+pub(super) fn book() -> Book {
     let mut book = Book::default().with("simulation", &OfSimulations).expect("they can be read");
     for family in crate::families::all() {
         book.note_family(family.within, &family.tools, &family.actions);

@@ -1,0 +1,75 @@
+//! Requests about several loaded simulations, and corrections of requests within one message.
+
+use countersign_understanding::{checking::check, lexicon::Mention, situation::Situation};
+
+use super::tests::book;
+
+/// Returns the situation of a thread about `demo` in which these simulations are loaded.
+fn with_loaded(said: &str, names: &[&str]) -> Situation {
+    let loaded = |name: &&str| Mention {
+        said: (*name).to_owned(),
+        name: (*name).to_owned(),
+        kind: "simulation".to_owned(),
+        owner: "simulation".to_owned(),
+        subject: true,
+        ..Mention::default()
+    };
+    let names = names.iter().map(loaded).collect();
+    Situation { said: said.to_owned(), last_subject: Some("demo".to_owned()), names, ..Situation::default() }
+}
+
+#[test]
+fn loaded_simulations_are_run_one_after_the_other() {
+    for (said, steps) in [
+        ("run theo and run-2", &["run theo", "run run-2"][..]),
+        ("please run theo, demo and run-2", &["run theo", "run demo", "run run-2"]),
+        ("simulate both theo and demo", &["run theo", "run demo"]),
+        ("run theo and archive demo", &[]),
+        ("run theo and Math Hints", &[]),
+    ] {
+        assert_eq!(book().steps(&with_loaded(said, &["theo", "run-2", "demo"])), steps, "{said}");
+    }
+}
+
+#[test]
+fn a_correction_takes_the_place_of_the_request_before_it() {
+    let of_theo = with_loaded("", &["theo", "demo"]);
+    let run_theo = r#"run_simulation {"simulation":"theo"}"#;
+    let rows = [
+        ("restore theo? no, just run it", run_theo),
+        ("restore theo, no, run it", run_theo),
+        ("restore theo. Actually, run it.", run_theo),
+        ("restore theo; on second thought, take a snapshot of it", r#"snapshot_simulation {"simulation":"theo"}"#),
+        ("restore demo, or rather run theo", run_theo),
+        ("restore theo? no, wait, run it", run_theo),
+        ("restore theo? no, don't restore it, run it", run_theo),
+        ("restore theo? no", "talk nothingdone(\"restored\")"),
+        ("restore theo. No, never mind", "talk nothingdone(\"restored\")"),
+        ("thanks @bo! run theo", run_theo),
+        ("nice find, @bo! run theo", run_theo),
+    ];
+    check(&book(), &of_theo, &rows);
+    for (said, _) in rows {
+        assert_eq!(book().steps(&Situation { said: said.to_owned(), ..of_theo.clone() }), [""; 0], "{said}");
+    }
+    for (said, steps) in [
+        ("is theo done? no, run it", &["is theo done", "no, run it"][..]),
+        ("run theo, then actually restore it", &["run theo", "actually restore it"]),
+        ("restore demo @bo. run theo", &[]), // neither a greeting nor understood
+        ("run demo, restore theo? no, run it", &["run demo", "run “theo”"]),
+        ("restore theo? no, run it, then show its parameters", &["run “theo”", "show its parameters"]),
+    ] {
+        assert_eq!(book().steps(&Situation { said: said.to_owned(), ..of_theo.clone() }), steps, "{said}");
+    }
+}
+
+#[test]
+fn a_clause_is_no_name() {
+    let rows = [
+        ("run all of them", "unclear"),
+        ("run what is open", "unclear"),
+        ("run “all of them”", r#"run_simulation {"simulation":"all of them"}"#),
+        ("run All Hands", r#"run_simulation {"simulation":"All Hands"}"#),
+    ];
+    check(&book(), &Situation::default(), &rows);
+}
