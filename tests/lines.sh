@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Prints how large each room is: its lines of code (without blanks, comments and tests), its files and its public items.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+printf '%-28s %8s %6s %7s\n' room lines files public
+rooms=$(for folder in src/*/ src/capabilities/*/; do [ -f "$folder/Cargo.toml" ] && echo "${folder%/}"; done; echo src/app)
+total_lines=0 total_files=0 total_public=0
+for room in $rooms; do
+  # The rooms within a room count for themselves.
+  inner=$(for other in $rooms; do [[ $other == "$room"/* ]] && echo "$other"; done || true)
+  files=$(find "$room" -name '*.rs' ! -name 'tests.rs' ! -name '*_tests.rs' ! -path '*/tests/*' | sort)
+  for other in $inner; do files=$(grep -v "^$other/" <<<"$files" || true); done
+  # shellcheck disable=SC2086
+  read -r lines public < <(awk '
+    FNR == 1 { testing = 0 }
+    /^#\[cfg\(test\)\]/ { testing = 1 }
+    testing || /^[[:space:]]*(\/\/|$)/ { next }
+    { lines++ }
+    /^[[:space:]]*pub (async )?(fn|struct|enum|trait|const|static|type|mod|unsafe)/ { public++ }
+    END { print lines + 0, public + 0 }' $files)
+  count=$(wc -l <<<"$files")
+  printf '%-28s %8d %6d %7d\n' "$room" "$lines" "$count" "$public"
+  total_lines=$((total_lines + lines)) total_files=$((total_files + count)) total_public=$((total_public + public))
+done
+printf '%-28s %8d %6d %7d\n' all "$total_lines" "$total_files" "$total_public"
