@@ -8,7 +8,7 @@ use std::{
 use async_trait::async_trait;
 use countersign::{
     clock::SystemClock,
-    mcp_client::{Answered, Asks, Call, Error, McpClient, Program, Question, Remote, Settings, Way},
+    mcp_client::{Answered, Asks, Call, Error, McpClient, OAuth, Program, Question, Remote, Settings, Way},
     permit::Permit,
     sandbox::mcp::{Fault, Options, SandboxMcp},
 };
@@ -301,6 +301,49 @@ async fn the_token_is_sent_and_a_wrong_one_is_told() {
     right.tools().await.unwrap();
     let wrong = client_with(&server, Some("other"), Duration::from_secs(5), 1 << 20);
     assert_eq!(wrong.tools().await.unwrap_err(), Error::Auth { status: 401 });
+}
+
+/// What an operator's browser gets at this address, after its redirects.
+async fn browse(address: &str) {
+    reqwest::get(address).await.unwrap().error_for_status().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_signs_in_and_tokens_are_refreshed() {
+    let server = SandboxMcp::start(Options { oauth: true, ..Options::default() }).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let tokens = folder.path().join("tokens.json");
+    let oauth = OAuth { client_id: None, client_secret: None, scopes: Vec::new(), port: 0, tokens: tokens.clone() };
+    let client = || {
+        rustls::crypto::ring::default_provider().install_default().ok();
+        let remote = Remote { oauth: Some(oauth.clone()), ..Remote::from(server.url().parse::<Url>().unwrap()) };
+        let (timeout, longest) = (Duration::from_secs(5), 1 << 20);
+        McpClient::new(Settings { way: Way::Http(remote), token: None, timeout, longest }, Arc::new(SystemClock))
+    };
+    let (first, later) = (client(), client());
+    first.tools().await.unwrap_err();
+
+    // A page that knows the port, but not the state of the sign-in, signs nobody in.
+    let forges = |said: &str| {
+        let shown = said.split_once(": ").unwrap().1.parse::<Url>().unwrap();
+        let back = shown.query_pairs().find(|(name, _)| name == "redirect_uri").unwrap().1.into_owned();
+        tokio::spawn(async move { browse(&format!("{back}?code=code-1&state=forged")).await });
+    };
+    first.sign_in().unwrap().authorize(&forges).await.unwrap_err();
+    assert!(!tokens.exists() && server.tokens_issued() == 0);
+
+    let opens = |said: &str| {
+        let shown = said.split_once(": ").unwrap().1.to_owned();
+        tokio::spawn(async move { browse(&shown).await });
+    };
+    first.sign_in().unwrap().authorize(&opens).await.unwrap();
+    first.tools().await.unwrap();
+    assert_eq!(server.tokens_issued(), 1);
+
+    // Another process has the tokens from the file, and a new one when the server refuses the old one.
+    server.ends_token();
+    later.tools().await.unwrap();
+    assert_eq!(server.tokens_issued(), 2);
 }
 
 #[tokio::test]
