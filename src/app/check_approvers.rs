@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use countersign_config::{Approvals, Config, Rule};
+use countersign_config::{Approvals, Config, Rule, most_similar};
 use countersign_conversation::approvals::policy;
 use countersign_core::clock::SystemClock;
 use countersign_graph::{
@@ -163,7 +163,7 @@ fn have_nobody_in_common(policy: &Policy, groups: &BTreeMap<String, BTreeSet<Str
 /// Suggests the user group whose id or handle is most similar to the configured one.
 fn nearest_group(found: &str, known: &[UserGroup]) -> String {
     let names = known.iter().flat_map(|group| [group.id.as_str(), group.handle.as_str()]);
-    let nearest = dependencies::nearest(found, names);
+    let nearest = most_similar(found, names);
     match known.iter().find(|group| nearest.is_some_and(|name| group.id == name || group.handle == name)) {
         Some(UserGroup { id, handle }) => format!("the nearest is {id} (@{handle})"),
         None => "this workspace has none".to_owned(),

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use countersign_capabilities::Nameable;
-use countersign_config::{Approvals, Config};
+use countersign_config::{Approvals, Config, most_similar};
 use countersign_core::clock::SystemClock;
 use futures_util::future::join_all;
 
-use super::{dependencies, installed, stdout::describe_error};
+use super::{installed, stdout::describe_error};
 
 /// Returns true if the settings name any context or envelope.
 pub(super) fn names_any(config: &Config) -> bool {
@@ -39,8 +39,7 @@ fn compare(settings: &Approvals, nameable: &[Nameable]) -> Result<String, String
         // Rules match the exact name of a context, envelopes ignore its case.
         let is = |known: &str| if exact { known == context } else { same(known, context) };
         if !contexts().any(is) {
-            let nearest =
-                dependencies::nearest(context, contexts()).map(|nearest| format!("; the nearest is {nearest}"));
+            let nearest = most_similar(context, contexts()).map(|nearest| format!("; the nearest is {nearest}"));
             wrong.push(format!("{key}: there is no context {context}{}", nearest.unwrap_or_default()));
         }
     }
@@ -53,8 +52,7 @@ fn compare(settings: &Approvals, nameable: &[Nameable]) -> Result<String, String
     let mut remarks = Vec::new();
     for (name, envelope) in &settings.envelopes {
         for subject in envelope.subjects.iter().filter(|subject| !things().any(|known| same(known, subject))) {
-            let nearest =
-                dependencies::nearest(subject, things()).map(|nearest| format!("; the nearest is “{nearest}”"));
+            let nearest = most_similar(subject, things()).map(|nearest| format!("; the nearest is “{nearest}”"));
             let nearest = nearest.unwrap_or_default();
             remarks.push(format!("approvals.envelopes.{name}: there is no {kind} “{subject}” yet{nearest}"));
         }

@@ -222,12 +222,6 @@ fn registry(config: &Config, all: Vec<Arc<dyn Capability>>) -> anyhow::Result<Re
     Ok(registry)
 }
 
-/// Returns the known name that is most similar to this one, ignoring case.
-pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let similarity = |known: &str| strsim::normalized_damerau_levenshtein(&known.to_lowercase(), &name.to_lowercase());
-    known.max_by(|a, b| similarity(a).total_cmp(&similarity(b)))
-}
-
 /// Returns the configured models, and the rule-based fallback. Without an API key there is only the latter.
 ///
 /// # Errors

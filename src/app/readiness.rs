@@ -1,6 +1,7 @@
 //! The readiness of the store, checked by writing to it.
 //!
-//! Of a Redis Cluster, one part that can be written is enough to be ready: the parts that cannot be written are listed as problems.
+//! Of a Redis Cluster, one part that can be written is enough to be ready; those that cannot be written are listed as
+//! problems.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 

@@ -38,7 +38,7 @@ pub use self::{
     log::{MODULES as LOG_MODULES, directives as log_directives},
     measure::{Kind, Limits, Measure},
     model::{ChosenModel, Model, ModelPurpose, OtherModel, Provider},
-    nearest::nearest,
+    nearest::{most_similar, nearest},
     problem::{Problem, Problems},
     record::{Kept, Record},
     secrets::wrong_address,

@@ -69,6 +69,10 @@ impl Settings {
     }
 }
 
+/// The number of tokens beyond the length of an answer for the thoughts of a model, which the providers count as well. The
+/// newest models think by default.
+pub(crate) const ROOM_FOR_THOUGHTS: u32 = 4096;
+
 /// The conversion of requests and answers for the API of one provider.
 pub trait Api: fmt::Debug + Send + Sync + 'static {
     /// An answer that is being received.

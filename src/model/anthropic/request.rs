@@ -9,12 +9,9 @@ use serde_json::{Value, json};
 use crate::{
     AnswerSchema, Block, Error, Message, Request, Role, ToolChoice,
     conversation::{Conversation, PROVIDER_DATA},
+    remote::ROOM_FOR_THOUGHTS,
     schema,
 };
-
-/// The number of tokens beyond the length of the answer for the thoughts of a model, which the API counts as well. The
-/// newest models think unless they are told not to.
-const ROOM_FOR_THOUGHTS: u32 = 4096;
 
 /// The body of a request.
 #[derive(Debug, Serialize)]

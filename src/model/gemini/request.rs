@@ -10,10 +10,8 @@ use super::{OWN_ID, PROVIDER};
 use crate::{
     AnswerSchema, Block, Error, KnownBlock, Message, Request, Role, ToolChoice,
     conversation::{Conversation, is_data_of},
+    remote::ROOM_FOR_THOUGHTS,
 };
-
-/// The number of tokens beyond the length of the answer for the thoughts of a model, which the API counts as well.
-const ROOM_FOR_THOUGHTS: u32 = 4096;
 
 /// The signature of a call that was not made by a Gemini model, as the API documents it.
 const FOREIGN_SIGNATURE: &str = "skip_thought_signature_validator";

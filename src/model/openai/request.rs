@@ -9,11 +9,9 @@ use super::PROVIDER;
 use crate::{
     Block, Error, KnownBlock, Message, Request, Role, ToolChoice,
     conversation::{Conversation, is_data_of},
+    remote::ROOM_FOR_THOUGHTS,
     schema,
 };
-
-/// The number of tokens beyond the length of the answer for the thoughts of a model, which OpenAI counts as well.
-const ROOM_FOR_THOUGHTS: u32 = 4096;
 
 /// Creates the body for `request`. Other servers than OpenAI's do not know its newer settings.
 ///
