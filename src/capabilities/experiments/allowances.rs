@@ -5,7 +5,13 @@ use countersign_core::reply::{Fact, Text};
 use countersign_graph::action::PrepareError;
 use serde_json::Value;
 
-use super::{access, actions, lookup, scope, testing, upgrade::client::UpgradeClient};
+use super::{
+    access, actions, lookup, scope, testing,
+    upgrade::{client::UpgradeClient, status::Status},
+};
+
+const RUNNING: &str = Status::Enrolling.stored();
+const PAUSED: &str = Status::EnrollmentComplete.stored();
 
 /// All allowances of this capability.
 pub const ALL: &[Allowance] = &[
@@ -36,12 +42,8 @@ pub const ALL: &[Allowance] = &[
         unit: ("start or stop", "starts and stops"),
         most: 20,
         actions: &[actions::status::NAME],
-        counts: Counts::Each {
-            measure: scope::STATUS,
-            among: &["enrolling", "enrollmentComplete"],
-            without: scope::START,
-        },
-        measures: &[(scope::STATUS, Some("enrolling")), (scope::STATUS, Some("enrollmentComplete"))],
+        counts: Counts::Each { measure: scope::STATUS, among: &[RUNNING, PAUSED], without: scope::START },
+        measures: &[(scope::STATUS, Some(RUNNING)), (scope::STATUS, Some(PAUSED))],
         thing,
         title: ("Allow starts and stops of “", "” without asking each time?"),
         allows: "start, stop and resume",

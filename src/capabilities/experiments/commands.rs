@@ -12,7 +12,7 @@ use super::{
     SERVICE,
     listing::{Form, ListArguments},
     replies::{answers, contexts, details, lists},
-    rules,
+    upgrade::status::Status,
 };
 
 /// The command `/upgrade` and its words.
@@ -79,12 +79,12 @@ async fn health(facts: &Facts) -> Reply {
 /// Lists the experiments: all, or those of a status or a context.
 async fn list(filter: &str, facts: &Facts) -> Reply {
     let until = deadline();
-    let which = match rules::parse_status(filter) {
+    let which = match Status::asked_for(filter) {
         _ if filter.is_empty() => ListArguments::default(),
         Some(status) => ListArguments { status: Some(status.stored().to_owned()), ..ListArguments::default() },
         None => match facts.read(SERVICE.name, "get_context_metadata", json!({}), until).await {
             Ok(contexts) if contexts.answer.get(filter).is_none() => {
-                if let Some(status) = rules::similar_status(filter) {
+                if let Some(status) = Status::similar_name(filter) {
                     return unknown_filter(filter, status);
                 }
                 let reply = contexts::contexts_reply(&contexts.answer, Some(filter));

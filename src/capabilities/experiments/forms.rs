@@ -48,21 +48,10 @@ pub(super) async fn update(client: &UpgradeClient, given: &Value) -> Form {
 
 /// Returns the form for a change of status.
 pub(super) fn status(given: &Value) -> Form {
-    let statuses = [
-        Status::Enrolling,
-        Status::EnrollmentComplete,
-        Status::Scheduled,
-        Status::Inactive,
-        Status::Cancelled,
-        Status::Archived,
-    ];
-    let pick = |status: Status| {
-        let value = serde_json::to_value(status).ok()?.as_str()?.to_owned();
-        Some(Pick { value, label: status.display().to_owned() })
-    };
+    let pick = |status: Status| Pick { value: status.stored().to_owned(), label: status.display().to_owned() };
     Form {
         fields: vec![
-            one(given, "/status", "Status", statuses.into_iter().filter_map(pick).collect()).required(),
+            one(given, "/status", "Status", Status::REQUESTED.map(pick).into()).required(),
             moment(given, "/start_on", "Start automatically at").hint("Only with the status Scheduled."),
             moment(given, "/end_on", "Ends at").hint("Only when starting."),
         ],

@@ -67,7 +67,10 @@ use countersign_understanding::{lexicon::Names, phrases::Phrases};
 use serde_json::Value;
 
 pub use self::off::NotSetUp;
-use self::{settings::Upgrade, upgrade::client::UpgradeClient};
+use self::{
+    settings::Upgrade,
+    upgrade::{client::UpgradeClient, status::Status},
+};
 use countersign_capabilities::{
     Allowance, AllowancePlace, Capability, Command, Family, History, Nameable, Observer, Service, Shortcut, Tool,
     facts::Facts,
@@ -258,7 +261,7 @@ impl Capability for Experiments {
     }
 
     fn canonical(&self, parameter: &str, value: &str) -> Option<String> {
-        let status = rules::parse_status(value).filter(|_| parameter == "status")?;
+        let status = Status::asked_for(value).filter(|_| parameter == "status")?;
         Some(status.stored().to_owned())
     }
 

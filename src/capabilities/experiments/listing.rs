@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use super::{
     period::{self, Period},
     replies::refusals,
-    rules,
 };
 use crate::upgrade::{experiment::View, status::Status};
 
@@ -116,7 +115,7 @@ impl Statuses {
         let plain = words.trim().to_lowercase().replace(" or ", ",").replace(" and ", ",");
         let (negated, listed) = plain.strip_prefix("not ").map_or((false, plain.as_str()), |listed| (true, listed));
         let listed = listed.split(',').map(str::trim).filter(|word| !word.is_empty());
-        let named = listed.map(rules::parse_status).collect::<Option<Vec<_>>>()?;
+        let named = listed.map(Status::asked_for).collect::<Option<Vec<_>>>()?;
         (!named.is_empty()).then_some(Self { negated, named })
     }
 
@@ -138,7 +137,7 @@ impl ListArguments {
     /// The reply about an unknown status or period.
     pub fn parse_filter(&self, today: Date) -> Result<Filter<'_>, Reply> {
         let status = self.status.as_deref().map(|words| {
-            let known = ["inactive", "running", "paused", "cancelled", "archived"];
+            let known = Status::REQUESTED.map(Status::display);
             Statuses::parse(words).ok_or_else(|| refusals::not_one_of("status", words, &known))
         });
         let time = |words: &Option<String>| {

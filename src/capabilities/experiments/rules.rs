@@ -108,49 +108,13 @@ pub fn weights_in_words(conditions: &[Condition]) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// Parses a status: a name from either set, or a verb.
-///
-/// “Stop” means the reversible status. “End” and “finish” are ambiguous and not accepted.
-pub fn parse_status(words: &str) -> Option<Status> {
-    let word: String = words.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
-    if let Some(status) = Status::ALL.into_iter().find(|s| s.stored().to_lowercase() == word || s.web_name() == word) {
-        return Some(status);
-    }
-    match word.as_str() {
-        "start" | "started" | "resume" | "resumed" | "restart" | "run" | "launch" | "enroll" | "enrol" | "active"
-        | "unpause" => Some(Status::Enrolling),
-        "stop" | "stopped" | "pause" | "enrolmentcomplete" => Some(Status::EnrollmentComplete),
-        "cancel" | "canceled" => Some(Status::Cancelled),
-        "archive" => Some(Status::Archived),
-        "schedule" => Some(Status::Scheduled),
-        "unschedule" | "deactivate" => Some(Status::Inactive),
-        _ => None,
-    }
-}
-
-/// Returns the status that a misspelled word probably means.
-pub fn similar_status(word: &str) -> Option<&'static str> {
-    const STATUSES: &[&str] =
-        &["running", "enrolling", "inactive", "scheduled", "stopped", "paused", "completed", "cancelled", "archived"];
-    let word = word.trim().to_lowercase();
-    STATUSES
-        .iter()
-        .copied()
-        .find(|status| strsim::damerau_levenshtein(status, &word) <= if word.len() > 6 { 2 } else { 1 })
-}
-
 /// Returns the verb with which people ask the bot for a change from `from` to `to`.
 pub fn verb(from: Status, to: Status) -> &'static str {
+    let usual = || to.verbs().first().map_or("change", |verb| verb.name);
     match (from, to) {
         (Status::EnrollmentComplete, Status::Enrolling) => "resume",
-        (_, Status::Enrolling) => "start",
-        (_, Status::EnrollmentComplete) => "stop",
-        (_, Status::Cancelled) => "cancel",
-        (_, Status::Archived) => "archive",
-        (_, Status::Scheduled) => "schedule",
         (Status::EnrollmentComplete | Status::Preview, Status::Inactive) => "deactivate",
-        (_, Status::Inactive) => "unschedule",
-        _ => "change",
+        _ => usual(),
     }
 }
 
@@ -247,20 +211,6 @@ mod tests {
         for status in Status::ALL.into_iter().filter(|status| *status != Status::Scheduled) {
             assert_eq!(check(&experiment(status, &[100.0], 1), status), Err(Objection::Already));
         }
-    }
-
-    #[test]
-    fn people_use_both_sets_of_names_and_verbs() {
-        for words in ["start", "Resume", "running", "enrolling"] {
-            assert_eq!(parse_status(words), Some(Status::Enrolling), "{words}");
-        }
-        for words in ["stop", "paused", "enrollmentComplete", "enrollment complete", "enrollment_complete"] {
-            assert_eq!(parse_status(words), Some(Status::EnrollmentComplete), "{words}");
-        }
-        for words in ["cancel", "cancelled", "completed"] {
-            assert_eq!(parse_status(words), Some(Status::Cancelled), "{words}");
-        }
-        assert_eq!(parse_status("finish"), None, "could mean either");
     }
 
     proptest! {

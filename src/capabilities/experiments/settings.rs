@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::{
     scope,
-    upgrade::{UpgradeConfig, client::UpgradeClient, sign_in::SignIn},
+    upgrade::{UpgradeConfig, client::UpgradeClient, sign_in::SignIn, status::Status},
 };
 
 /// `[upgrade]`: the experiment platform.
@@ -55,7 +55,14 @@ pub const MEASURES: &[Measure] = &[
         name: scope::STATUS,
         kind: Kind::Among {
             key: "statuses",
-            known: &["inactive", "scheduled", "enrolling", "enrollmentComplete", "cancelled", "archived"],
+            known: &[
+                Status::Inactive.stored(),
+                Status::Scheduled.stored(),
+                Status::Enrolling.stored(),
+                Status::EnrollmentComplete.stored(),
+                Status::Cancelled.stored(),
+                Status::Archived.stored(),
+            ],
         },
     },
     Measure {
@@ -200,7 +207,7 @@ mod tests {
     fn consistent_limits_are_accepted() {
         let fine = json!({
             "contexts": ["assign-prog"],
-            "experiments": ["Math Hints"], // as in settings of earlier versions
+            "subjects": ["Math Hints"],
             "statuses": ["enrolling", "enrollmentComplete"],
             "least_weight": 10.0,
             "most_weight": 90,

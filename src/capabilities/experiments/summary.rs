@@ -141,7 +141,7 @@ impl Summary {
             id: view.id,
             name: view.name.clone(),
             status: view.state,
-            status_words: view.state.display(),
+            status_words: view.state.display().to_owned(),
             context: view.context().to_owned(),
             conditions: view.conditions.iter().map(share).collect(),
             decision_points: view.decision_points.iter().map(|point| point.words()).collect(),

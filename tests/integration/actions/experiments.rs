@@ -1,6 +1,6 @@
 //! Creating, starting, changing and deleting experiments where all goes well, and what is refused.
 
-use countersign::sandbox::upgrade::Version;
+use countersign_sandbox::upgrade::Version;
 use insta::assert_snapshot;
 use serde_json::json;
 
@@ -226,7 +226,7 @@ async fn a_status_that_is_not_said_is_asked_for_with_what_is_possible() {
     );
     assert_snapshot!(
         bench.refuses("update_experiment_status", json!({ "experiment": "Math Hints", "status": "finish" })).await,
-        @"The status can't be “finish”. Allowed: running, paused, cancelled, archived, scheduled."
+        @"The status can't be “finish”. Allowed: running, paused, scheduled, inactive, cancelled, archived."
     );
     assert_snapshot!(bench.refuses("update_experiment_status", json!({ "status": "stop" })).await, @"
     No experiment can become paused now.

@@ -85,7 +85,7 @@ fn status_differences(parameters: &Value, before: &Value, now: &Value) -> Vec<Fa
 
 fn status(stored: &Value) -> String {
     match serde_json::from_value::<Option<Status>>(stored.clone()) {
-        Ok(Some(status)) => status.display(),
+        Ok(Some(status)) => status.display().to_owned(),
         Ok(None) => "gone".to_owned(),
         Err(_) => stored.as_str().unwrap_or_default().to_owned(),
     }

@@ -105,8 +105,8 @@ pub(super) fn matching_experiments(
     let refuse = |reply| access::refused(ErrorKind::Validation, reply);
     let status = match &which.status {
         Some(words) => {
-            let known: Vec<_> = Status::ALL.iter().map(|status| status.stored()).collect();
-            let parsed = rules::parse_status(words);
+            let known = Status::ALL.map(Status::stored);
+            let parsed = Status::asked_for(words);
             Some(parsed.ok_or_else(|| refuse(refusals::not_one_of("status", words, &known)))?)
         }
         None => None,

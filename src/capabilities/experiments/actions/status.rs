@@ -240,8 +240,8 @@ impl UpdateStatus {
         let asked: UpdateStatusParameters = access::parameters(parameters)?;
         let to = match non_blank(asked.status.as_ref()) {
             None => non_blank(asked.start_on.as_ref()).map(|_| Status::Scheduled),
-            Some(words) => Some(rules::parse_status(words).ok_or_else(|| {
-                let allowed = ["running", "paused", "cancelled", "archived", "scheduled"];
+            Some(words) => Some(Status::asked_for(words).ok_or_else(|| {
+                let allowed = Status::REQUESTED.map(Status::display);
                 access::refused(ErrorKind::Validation, refusals::not_one_of("status", words, &allowed))
             })?),
         };

@@ -64,10 +64,11 @@ pub(super) fn of_all(mut params: Map<String, Value>) -> UserRequest {
             which.entry("status").or_insert_with(|| own.into());
         }
         (Some(Value::Object(which)), None) if which.is_empty() => {
-            let (verb, usual) = match status.as_str() {
-                "archived" => ("archive", "completed"),
-                "cancel" => ("cancel", "paused"),
-                _ => (status.as_str(), "inactive"),
+            let verb = super::verb(&status).map_or(status.as_str(), |verb| verb.name);
+            let usual = match verb {
+                "archive" => "completed",
+                "cancel" => "paused",
+                _ => "inactive",
             };
             let options = vec![format!("{verb} all {usual} experiments"), "list experiments".to_owned()];
             return UserRequest::Unclear { question: format!("Which experiments should I {verb}?"), options };

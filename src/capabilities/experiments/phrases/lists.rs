@@ -10,32 +10,12 @@ use super::{
     user_request::{Interpretation, UserRequest},
     words::{Word, after, lower, skip, text},
 };
+use crate::upgrade::status::Status;
 
 const SHOWING: &str = "show me|show us|show|list|get me|get|display|give me|see|view|find|tell me|fetch|search for|look up|open|pull up|sort|order|check|bring up";
 const ASKING: &str = "what are|what is|which are|what|which|are there|how many|do we have|are any|is any";
 pub(super) const LIST: &str = "get_all_experiments";
 const NAMES: &str = "get_experiment_names";
-
-/// Words for statuses, and the statuses by which the tool filters.
-const STATUSES: &[(&str, &str)] = &[
-    ("running", "enrolling"),
-    ("enrolling", "enrolling"),
-    ("active", "enrolling"),
-    ("live", "enrolling"),
-    ("started", "enrolling"),
-    ("paused", "enrollmentComplete"),
-    ("stopped", "enrollmentComplete"),
-    ("inactive", "inactive"),
-    ("cancelled", "cancelled"),
-    ("canceled", "cancelled"),
-    ("completed", "cancelled"),
-    ("finished", "cancelled"),
-    ("archived", "archived"),
-    ("draft", "draft"),
-    ("drafts", "inactive"),
-    ("scheduled", "scheduled"),
-    ("preview", "preview"),
-];
 
 const CREATED: &str = "created|create|made|make|added|set up";
 const CHANGED: &str = "last changed|last updated|changed|updated|edited|modified|change|update";
@@ -73,7 +53,7 @@ pub(super) fn is_no_context(word: &Word) -> bool {
 }
 
 fn status(word: &Word) -> Option<&'static str> {
-    STATUSES.iter().find(|(said, _)| word.is(said)).map(|(_, status)| *status)
+    Status::of_list(&word.lower).filter(|_| !word.quoted).map(Status::stored)
 }
 
 /// Returns the request for a list of all experiments.
@@ -308,11 +288,11 @@ fn status_clause(words: &[Word]) -> Option<(bool, &'static str, usize)> {
         "with the status|with status|in the status|in status|in state|with state|whose status is|status is|status",
     );
     if let Some(rest) = after(rest, "in progress") {
-        return Some((negation.is_some(), "enrolling", words.len() - rest.len()));
+        return Some((negation.is_some(), Status::Enrolling.stored(), words.len() - rest.len()));
     }
     let (first, rest) = rest.split_first()?;
     if negation.is_some() && first.is("started") {
-        return Some((false, "inactive", words.len() - rest.len()));
+        return Some((false, Status::Inactive.stored(), words.len() - rest.len()));
     }
     Some((negation.is_some(), status(first)?, words.len() - rest.len()))
 }

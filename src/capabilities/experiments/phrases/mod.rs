@@ -53,7 +53,10 @@ use countersign_understanding::{
 };
 use serde_json::{Map, Value};
 
-use super::glossary;
+use super::{
+    glossary,
+    upgrade::status::{Status, Verb},
+};
 
 /// The tool that shows one experiment.
 const DETAILS: &str = "get_experiment_details";
@@ -197,12 +200,7 @@ impl Phrases for ExperimentPhrases {
             ("init_experiment_user", _) => "initialised",
             ("mark_decision_point", _) => "marked",
             ("get_decision_point_assignments", _) => "asked",
-            (_, Some("start")) => "started",
-            (_, Some("resume")) => "resumed",
-            (_, Some("stop")) => "stopped",
-            (_, Some("pause")) => "paused",
-            (_, Some("cancel")) => "cancelled",
-            (_, Some("archived")) => "archived",
+            (_, Some(status)) => verb(status).map_or("changed", |verb| verb.participle),
             _ => "changed",
         }
     }
@@ -211,8 +209,7 @@ impl Phrases for ExperimentPhrases {
         let experiment = self.about(params)?;
         let verb = match (action, params.get("status").and_then(Value::as_str)) {
             (changes::DELETE, _) => "delete",
-            (_, Some("archived")) => "archive",
-            (_, status) => status?,
+            (_, status) => verb(status?)?.name,
         };
         Some(format!("{verb} {experiment}"))
     }
@@ -245,6 +242,12 @@ impl Phrases for ExperimentPhrases {
             ("What is A/B testing?", "what is A/B testing?"),
         ]
     }
+}
+
+/// Returns the verb for a status as a request has it: a verb, or the name of a status.
+fn verb(status: &str) -> Option<&'static Verb> {
+    let asked = Status::asked_for(status)?;
+    asked.verb(status).or_else(|| asked.verbs().first())
 }
 
 /// Returns a book with these phrases and the families of their tools and actions.

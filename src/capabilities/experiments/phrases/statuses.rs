@@ -12,16 +12,7 @@ use super::{
     values,
     words::{Word, after, without_last},
 };
-
-/// The verbs for a status, and the status that each of them stands for.
-const VERBS: &[(&str, &str)] = &[
-    ("start|launch|begin", "start"),
-    ("resume|restart", "resume"),
-    ("stop|halt", "stop"),
-    ("pause|suspend", "pause"),
-    ("cancel|abort", "cancel"),
-    ("archive", "archived"),
-];
+use crate::upgrade::status::Status;
 
 /// Parses another status for a change of a status that waits for a decision. A verb alone is not enough: `cancel it`
 /// withdraws the request, `cancel it instead` corrects it.
@@ -47,12 +38,13 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interp
     Some(UserRequest::Update(with_status(draft, status)).into())
 }
 
-/// Returns the status of `pause it` and `archive the experiment`.
+/// Returns the verb of `pause it` and `archive the experiment`.
 fn with_verb(words: &[Word]) -> Option<&'static str> {
-    let (status, about) = VERBS.iter().find_map(|(verbs, status)| Some((*status, after(words, verbs)?)))?;
+    let (first, about) = words.split_first()?;
+    let verb = Status::ALL.into_iter().find_map(|status| status.verb(&first.lower))?;
     let mut about = about.iter().filter(|word| !word.is("the"));
     let points = |word: &Word| word.any(&["it", "that", "this"]) || word.any(ExperimentPhrases.things());
-    about.all(points).then_some(status)
+    about.all(points).then_some(verb.name)
 }
 
 /// Returns the corrected parameters. A time to start belongs to a scheduled start only.
@@ -93,7 +85,7 @@ mod tests {
                 ("cancelled instead", cancelled),
                 ("actually no, cancel it instead", cancel),
                 ("cancel it instead", cancel),
-                ("no, archive the experiment instead please", r#"update {"status":"archived"}"#),
+                ("no, archive the experiment instead please", r#"update {"status":"archive"}"#),
                 ("rather pause it", r#"update {"status":"pause"}"#),
             ],
         );

@@ -13,7 +13,7 @@ use super::{
     slots::{LIMITING, point},
     words::{Word, after, lower, skip, text},
 };
-use crate::glossary;
+use crate::{glossary, upgrade::status::Status};
 
 /// The maximum length of a list, in words.
 const MAX_LIST_WORDS: usize = 60;
@@ -185,12 +185,8 @@ fn post_rule(words: &[Word]) -> Option<Value> {
 
 /// Parses a status that an experiment can be set to.
 pub(super) fn status(word: &Word) -> Option<Value> {
-    const KNOWN: &str = "running enrolling paused stopped inactive cancelled canceled completed archived \
-        enrollmentcomplete preview scheduled";
-    match () {
-        () if word.is("active") => Some("running".into()),
-        () => word.among(KNOWN).then(|| word.text.clone().into()),
-    }
+    let status = Status::asked_for(&word.lower).filter(|status| !word.quoted && status.verb(&word.lower).is_none());
+    status.map(|_| word.text.clone().into())
 }
 
 /// Parses a term of the glossary, and returns its usual name. A status alone is a request for a list,
