@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use countersign::sandbox::upgrade::SandboxUpgrade;
+use countersign_sandbox::upgrade::SandboxUpgrade;
 use tokio::{sync::Barrier, task::JoinSet};
 
 use crate::{

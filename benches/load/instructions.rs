@@ -8,7 +8,7 @@
 
 use std::path::Path;
 
-use countersign::sandbox::slow_client::{Slow, SlowClient};
+use countersign_sandbox::slow_client::{Slow, SlowClient};
 
 use crate::{
     approvals::{NO_LIMIT, approvals},

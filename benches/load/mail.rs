@@ -14,7 +14,8 @@ use std::{
 };
 
 use anyhow::{Context as _, bail, ensure};
-use countersign::{clock::SystemClock, sandbox::model::SandboxModel};
+use countersign::clock::SystemClock;
+use countersign_sandbox::model::SandboxModel;
 use tokio::{
     sync::Semaphore,
     task::JoinSet,

@@ -73,7 +73,7 @@ use std::{
 
 use anyhow::Context as _;
 use clap::Parser;
-use countersign::sandbox::upgrade::{self, SandboxUpgrade};
+use countersign_sandbox::upgrade::{self, SandboxUpgrade};
 use tokio::{task::JoinSet, time::sleep};
 
 use self::{

@@ -3,7 +3,7 @@
 use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, ensure};
-use countersign::sandbox::upgrade::{self, SandboxUpgrade};
+use countersign_sandbox::upgrade::{self, SandboxUpgrade};
 use redis::aio::MultiplexedConnection;
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep};

@@ -21,7 +21,7 @@ use axum::{
     response::{IntoResponse as _, Response},
     routing::{any, post},
 };
-use countersign::sandbox::web_socket::{self, Frame, WebSocket};
+use countersign_sandbox::web_socket::{self, Frame, WebSocket};
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde::Deserialize;
 use serde_json::{Value, json};

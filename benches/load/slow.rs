@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
-use countersign::sandbox::slow_client::{Slow, SlowClient};
+use countersign_sandbox::slow_client::{Slow, SlowClient};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::{
     task::JoinSet,

@@ -15,7 +15,7 @@ use std::{
 };
 
 use anyhow::ensure;
-use countersign::sandbox::bridge::{self, Bridge};
+use countersign_sandbox::bridge::{self, Bridge};
 use tokio::{task::JoinSet, time::sleep};
 
 use crate::{

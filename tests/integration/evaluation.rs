@@ -8,8 +8,8 @@ use countersign::{
         stand_in,
     },
     config::Config,
-    sandbox::model::SandboxModel,
 };
+use countersign_sandbox::model::SandboxModel;
 use insta::assert_snapshot;
 use serde_json::json;
 

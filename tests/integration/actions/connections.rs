@@ -5,10 +5,10 @@ use std::time::Duration;
 use countersign::{
     experiments::upgrade::{UpgradeConfig, client::UpgradeClient, error::Error, sign_in::SignIn, status::Status},
     graph::action::{Outcome, Performed, Probed},
-    sandbox::upgrade::{
-        Options, SandboxUpgrade, Version,
-        faults::{Fault, Kind, When},
-    },
+};
+use countersign_sandbox::upgrade::{
+    Options, SandboxUpgrade, Version,
+    faults::{Fault, Kind, When},
 };
 use serde_json::json;
 

@@ -1,9 +1,9 @@
 //! Changes of other processes and people, while names and the overview of all experiments are in memory.
 
-use countersign::{
-    experiments::upgrade::{UpgradeConfig, client::UpgradeClient, experiment::ExperimentId, sign_in::SignIn},
-    sandbox::upgrade::{Version, faults},
+use countersign::experiments::upgrade::{
+    UpgradeConfig, client::UpgradeClient, experiment::ExperimentId, sign_in::SignIn,
 };
+use countersign_sandbox::upgrade::{Version, faults};
 use serde_json::json;
 
 use super::{Bench, failure};

@@ -41,8 +41,8 @@ use countersign::{
     },
     ids::ThreadId,
     reply::{Card, Reply},
-    sandbox::upgrade::{Options, SandboxUpgrade, Version},
 };
+use countersign_sandbox::upgrade::{Options, SandboxUpgrade, Version};
 use serde_json::{Value, json};
 
 /// What each of the four changes is asked with.

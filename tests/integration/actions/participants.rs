@@ -1,6 +1,6 @@
 //! Introducing, asking for and marking participants.
 
-use countersign::sandbox::upgrade::Version;
+use countersign_sandbox::upgrade::Version;
 use insta::assert_snapshot;
 use serde_json::json;
 

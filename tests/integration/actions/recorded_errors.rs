@@ -3,12 +3,10 @@
 
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
-use countersign::{
-    graph::action::{Outcome, Performed},
-    sandbox::upgrade::{
-        Version,
-        faults::{Fault, Kind, When},
-    },
+use countersign::graph::action::{Outcome, Performed};
+use countersign_sandbox::upgrade::{
+    Version,
+    faults::{Fault, Kind, When},
 };
 use insta::assert_snapshot;
 use serde_json::{Value, json};

@@ -1,11 +1,9 @@
 //! Changes that take several requests: an answer that is lost between them, and a request that is refused.
 
-use countersign::{
-    graph::action::{Outcome, Performed, Probed},
-    sandbox::upgrade::{
-        Version,
-        faults::{Fault, Kind, When},
-    },
+use countersign::graph::action::{Outcome, Performed, Probed};
+use countersign_sandbox::upgrade::{
+    Version,
+    faults::{Fault, Kind, When},
 };
 use insta::assert_snapshot;
 use serde_json::{Value, json};

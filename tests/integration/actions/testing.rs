@@ -7,8 +7,8 @@ use countersign::{
     },
     graph::action::{ActionRecord, Batch, Outcome},
     reply::{Part, Reply},
-    sandbox::upgrade::Version,
 };
+use countersign_sandbox::upgrade::Version;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 

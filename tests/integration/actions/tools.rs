@@ -1,12 +1,10 @@
 //! What the tools read, and how it is said.
 
-use countersign::{
-    experiments::{
-        listing::{Form, ListArguments},
-        replies::{answers, contexts, details, lists},
-    },
-    sandbox::upgrade::{Version, faults::Down},
+use countersign::experiments::{
+    listing::{Form, ListArguments},
+    replies::{answers, contexts, details, lists},
 };
+use countersign_sandbox::upgrade::{Version, faults::Down};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use countersign::{
-    graph::action::{ActionRecord, Outcome, Performed, Probed, Recovery},
-    sandbox::upgrade::{
-        Version,
-        faults::{Down, When},
-    },
+use countersign::graph::action::{ActionRecord, Outcome, Performed, Probed, Recovery};
+use countersign_sandbox::upgrade::{
+    Version,
+    faults::{Down, When},
 };
 use insta::assert_snapshot;
 use serde_json::json;

@@ -1,11 +1,9 @@
 //! A platform, or something in front of it, that answers what is not so: only what was looked up is claimed.
 
-use countersign::{
-    graph::action::{ActionRecord, Outcome, Performed, Probed},
-    sandbox::upgrade::{
-        Version,
-        faults::{Fault, Kind, When},
-    },
+use countersign::graph::action::{ActionRecord, Outcome, Performed, Probed};
+use countersign_sandbox::upgrade::{
+    Version,
+    faults::{Fault, Kind, When},
 };
 use insta::assert_snapshot;
 use serde_json::{Value, json};

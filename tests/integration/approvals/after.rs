@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use countersign::{config::Config, sandbox::upgrade::faults::Down};
+use countersign::config::Config;
+use countersign_sandbox::upgrade::faults::Down;
 use insta::assert_snapshot;
 
 use crate::support::{

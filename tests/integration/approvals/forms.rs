@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use countersign::{config::Config, sandbox::slack::faults::Fault};
+use countersign::config::Config;
+use countersign_sandbox::slack::faults::Fault;
 use insta::{assert_debug_snapshot, assert_snapshot};
 use serde_json::{Value, json};
 

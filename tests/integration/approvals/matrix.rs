@@ -7,8 +7,8 @@ use std::time::Duration;
 use countersign::{
     config::Config,
     ids::{ApprovalId, ChannelId, MessageTs, UserId},
-    sandbox::slack::world::Channel,
 };
+use countersign_sandbox::slack::world::Channel;
 use serde_json::json;
 
 use super::windows;

@@ -8,10 +8,10 @@ use countersign::{
         store::{AuditKind, Backlog},
     },
     ids::{ApprovalId, UserId},
-    sandbox::slack::{
-        faults::{Fault, Loss},
-        people::Account,
-    },
+};
+use countersign_sandbox::slack::{
+    faults::{Fault, Loss},
+    people::Account,
 };
 
 use crate::support::{
@@ -30,7 +30,7 @@ const OUTSIDERS: [(&str, Account); 5] = [
 
 /// The key of the newest open card of a thread.
 fn key(thread: &Thread<'_>) -> ApprovalId {
-    let button = |message: countersign::sandbox::slack::world::message::Message| {
+    let button = |message: countersign_sandbox::slack::world::message::Message| {
         message
             .buttons()
             .into_iter()

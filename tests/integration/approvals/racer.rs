@@ -21,13 +21,13 @@ use countersign::{
         store::{Changes, Store},
     },
     ids::CommitId,
-    sandbox::slack::{self, SandboxSlack},
     slack::client::SlackClient,
     store::{
         redis::RedisStore,
         sealed::{SealScope, SealedStore},
     },
 };
+use countersign_sandbox::slack::{self, SandboxSlack};
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 

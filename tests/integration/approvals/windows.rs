@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use countersign::sandbox::slack::{Error, world::view::View};
+use countersign_sandbox::slack::{Error, world::view::View};
 use serde_json::Value;
 
 use crate::support::{

@@ -6,7 +6,7 @@
 mod behaviour;
 mod replay;
 
-use countersign::sandbox::bridge::{Backend, Options, Version};
+use countersign_sandbox::bridge::{Backend, Options, Version};
 use serde_json::json;
 
 use self::replay::Replay;

@@ -12,12 +12,12 @@ use countersign::{
         },
     },
     permit::Permit,
-    sandbox::{
-        calendar::{Options, SandboxCalendar},
-        gmail::Fault,
-        google::{CLIENT_ID, CLIENT_SECRET, REFRESH_TOKEN, SandboxGoogle},
-    },
     services::google::{RefreshToken, TokenSource},
+};
+use countersign_sandbox::{
+    calendar::{Options, SandboxCalendar},
+    gmail::Fault,
+    google::{CLIENT_ID, CLIENT_SECRET, REFRESH_TOKEN, SandboxGoogle},
 };
 use jiff::tz::TimeZone;
 

@@ -13,11 +13,11 @@ use countersign::{
         Address, GmailAccount, GmailSettings, Mail, MailAccount as _, MailError, MailId, Outgoing, PushSettings, Retry,
     },
     permit::Permit,
-    sandbox::{
-        gmail::{Letter, Options, SandboxGmail},
-        google::{CLIENT_ID, CLIENT_SECRET, PERSON, REFRESH_TOKEN, SandboxGoogle},
-    },
     services::google::{RefreshToken, TokenSource},
+};
+use countersign_sandbox::{
+    gmail::{Letter, Options, SandboxGmail},
+    google::{CLIENT_ID, CLIENT_SECRET, PERSON, REFRESH_TOKEN, SandboxGoogle},
 };
 
 const TIMEOUT: Duration = Duration::from_secs(20);

@@ -12,10 +12,10 @@ use countersign::{
         sqlite::SqliteContext,
     },
     permit::Permit,
-    sandbox::{
-        gmail::Fault,
-        hubspot::{Options, SandboxHubSpot, TOKEN},
-    },
+};
+use countersign_sandbox::{
+    gmail::Fault,
+    hubspot::{Options, SandboxHubSpot, TOKEN},
 };
 use tempfile::TempDir;
 

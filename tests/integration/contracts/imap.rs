@@ -9,8 +9,8 @@ use countersign::{
         MailId, Outgoing, Prepared, Security, SendError, Server,
     },
     permit::Permit,
-    sandbox::smtp::{self, Fault, SandboxSmtp},
 };
+use countersign_sandbox::smtp::{self, Fault, SandboxSmtp};
 
 use crate::support::dovecot::{self, Dovecot};
 

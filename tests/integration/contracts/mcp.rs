@@ -10,8 +10,8 @@ use countersign::{
     clock::SystemClock,
     mcp_client::{Answered, Asks, Call, Error, McpClient, OAuth, Program, Question, Remote, Settings, Way},
     permit::Permit,
-    sandbox::mcp::{Fault, Options, SandboxMcp},
 };
+use countersign_sandbox::mcp::{Fault, Options, SandboxMcp};
 use serde_json::{Map, Value, json};
 use url::Url;
 

@@ -2,14 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use countersign::{
-    model::{
-        AnswerSchema, Block, Error, KnownBlock, Message, Model as _, Purpose, Request, Response, Role, ToolChoice,
-        ToolSpec,
-        anthropic::{AnthropicModel, Settings},
-    },
-    sandbox::model::SandboxModel,
+use countersign::model::{
+    AnswerSchema, Block, Error, KnownBlock, Message, Model as _, Purpose, Request, Response, Role, ToolChoice,
+    ToolSpec,
+    anthropic::{AnthropicModel, Settings},
 };
+use countersign_sandbox::model::SandboxModel;
 use serde_json::{Value, json};
 
 /// Long enough for a busy machine; the waits between attempts follow from it, 0.2 s and 0.4 s at the most.

@@ -12,8 +12,8 @@ use countersign::{
         openai::{OpenAiEmbeddings, OpenAiModel},
         remote::Settings,
     },
-    sandbox::model::SandboxModel,
 };
+use countersign_sandbox::model::SandboxModel;
 use serde_json::{Value, json};
 
 use super::model::{finish, next, question, sandbox, settings, statuses};

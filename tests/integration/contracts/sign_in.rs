@@ -5,11 +5,11 @@ use std::{sync::Arc, time::Duration};
 use countersign::{
     clock::ManualClock,
     experiments::upgrade::{UpgradeConfig, client::UpgradeClient, error::Error, sign_in::SignIn, status::Status},
-    sandbox::{
-        google::{Mood, SandboxGoogle},
-        upgrade::{Options, SandboxUpgrade, Version, faults::When},
-    },
     services::google::{self, TokenSource},
+};
+use countersign_sandbox::{
+    google::{Mood, SandboxGoogle},
+    upgrade::{Options, SandboxUpgrade, Version, faults::When},
 };
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};

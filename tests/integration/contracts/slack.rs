@@ -12,7 +12,7 @@ mod web_api;
 
 use std::{sync::OnceLock, time::Duration};
 
-use countersign::sandbox::slack::{Mode, Options, SandboxSlack};
+use countersign_sandbox::slack::{Mode, Options, SandboxSlack};
 use serde_json::{Value, json};
 
 /// Long enough for anything that happens at all.

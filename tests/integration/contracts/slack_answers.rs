@@ -6,12 +6,12 @@ use countersign::{
     conversation::presentation::render,
     ids::ChannelId,
     reply::Reply,
-    sandbox::slack::{Options, SandboxSlack, faults::Fault},
     slack::{
         blocks::Message,
         client::{Error, Respond, SlackClient},
     },
 };
+use countersign_sandbox::slack::{Options, SandboxSlack, faults::Fault};
 use secrecy::SecretString;
 use tokio::net::TcpListener;
 

@@ -9,14 +9,14 @@ use countersign::{
     conversation::presentation::render,
     ids::{ApprovalId, ChannelId, ThreadId},
     reply::{Card, CardState, Fact, Part, Reply, Text},
-    sandbox::slack::{
-        Options, SandboxSlack,
-        faults::{Fault, Loss},
-    },
     slack::{
         blocks::Message,
         client::{Error, Respond, SlackClient},
     },
+};
+use countersign_sandbox::slack::{
+    Options, SandboxSlack,
+    faults::{Fault, Loss},
 };
 use secrecy::SecretString;
 

@@ -12,7 +12,6 @@ use countersign::{
     clock::SystemClock,
     conversation::presentation::render,
     ids::DedupKey,
-    sandbox::slack::{Mode, Options, SandboxSlack, faults::Fault},
     slack::{
         Identity, Inbound,
         client::{Error, Respond},
@@ -23,6 +22,7 @@ use countersign::{
         sink::{Received, Retry, Sink, SinkAnswer, SinkError, Transport},
     },
 };
+use countersign_sandbox::slack::{Mode, Options, SandboxSlack, faults::Fault};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use tokio::{sync::Notify, task::JoinHandle};

@@ -1,6 +1,6 @@
 //! Whom the stand-ins answer: this machine, and no page from elsewhere whose name was made to lead here.
 
-use countersign::sandbox::{
+use countersign_sandbox::{
     google::SandboxGoogle,
     model::SandboxModel,
     slack::{self, SandboxSlack},

@@ -11,7 +11,7 @@ pub(crate) mod replay;
 
 use std::collections::HashSet;
 
-use countersign::sandbox::upgrade::Version;
+use countersign_sandbox::upgrade::Version;
 use serde_json::{Value, json};
 
 use self::replay::{Replay, TOKEN};

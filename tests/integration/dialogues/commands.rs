@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use countersign::{
-    config::{Config, ContextRule, Envelope, Rule},
-    sandbox::{slack::ledger::Attempt, upgrade::faults::Down},
-};
+use countersign::config::{Config, ContextRule, Envelope, Rule};
+use countersign_sandbox::{slack::ledger::Attempt, upgrade::faults::Down};
 use insta::assert_snapshot;
 
 use crate::support::{

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use countersign::sandbox::slack::{
+use countersign_sandbox::slack::{
     Error,
     faults::{Fault, Loss},
     world::{message::Message, view::View},
@@ -59,7 +59,7 @@ async fn begun_with<'a>(bot: &'a TestBot, channel: &str, words: &str) -> Thread<
 /// The direct messages of somebody with the bot.
 fn direct(bot: &TestBot, name: &str) -> String {
     let user = bot.slack.user(name);
-    let find = |world: &countersign::sandbox::slack::world::World| {
+    let find = |world: &countersign_sandbox::slack::world::World| {
         world.channels.iter().find(|c| c.with.as_ref() == Some(&user)).map(|c| c.id.to_string())
     };
     bot.slack.look(find).unwrap()

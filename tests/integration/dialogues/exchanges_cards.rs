@@ -1,6 +1,6 @@
 //! Exchanges beside an open card, and around the decision about it, that once went wrong.
 
-use countersign::sandbox::upgrade::faults::{Fault, Kind, When};
+use countersign_sandbox::upgrade::faults::{Fault, Kind, When};
 
 use crate::support::{bot::TestBot, thread::Thread};
 

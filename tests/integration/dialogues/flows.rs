@@ -4,10 +4,8 @@
 
 use std::fs;
 
-use countersign::{
-    app::stand_in,
-    sandbox::model::{Cost, SandboxModel},
-};
+use countersign::app::stand_in;
+use countersign_sandbox::model::{Cost, SandboxModel};
 use futures_util::{StreamExt as _, stream};
 
 use super::{scripted, testing::without_run};

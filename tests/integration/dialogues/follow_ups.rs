@@ -1,7 +1,7 @@
 //! Messages that only make sense after the ones before: “the second one”, “which of those are running?”, “again with 100
 //! more”, “why?”.
 
-use countersign::sandbox::model::SandboxModel;
+use countersign_sandbox::model::SandboxModel;
 use serde_json::json;
 
 use super::scripted::{bot_with_model, finish};

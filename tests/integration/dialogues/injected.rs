@@ -12,8 +12,8 @@ use std::sync::Arc;
 use countersign::{
     app::mail_stand_in::{MailOptions, MailStandIn},
     graph::{action::Status, store::ActionFilter},
-    sandbox::{gmail::Letter, model::SandboxModel},
 };
+use countersign_sandbox::{gmail::Letter, model::SandboxModel};
 
 use super::{mcp::Notes, scripted};
 use crate::support::{

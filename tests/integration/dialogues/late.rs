@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use countersign::experiments::settings::Upgrade;
-use countersign::sandbox::upgrade::faults::{Fault, Kind, When};
+use countersign_sandbox::upgrade::faults::{Fault, Kind, When};
 
 use crate::support::{
     bot::{TestBot, eventually},

@@ -6,8 +6,8 @@ use std::{sync::Arc, time::Duration};
 use countersign::{
     app::mail_stand_in::{MailOptions, MailStandIn},
     ids::MessageTs,
-    sandbox::gmail::Letter,
 };
+use countersign_sandbox::gmail::Letter;
 
 use crate::{
     approvals::windows::{opens, sends},

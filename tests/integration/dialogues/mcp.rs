@@ -7,10 +7,10 @@ use countersign::{
     clock::{Clock, SystemClock},
     config::Config,
     mcp::{McpServer, settings::Server},
-    sandbox::{
-        mcp::{Fault, Options, SandboxMcp},
-        model::SandboxModel,
-    },
+};
+use countersign_sandbox::{
+    mcp::{Fault, Options, SandboxMcp},
+    model::SandboxModel,
 };
 use insta::assert_snapshot;
 use serde_json::json;

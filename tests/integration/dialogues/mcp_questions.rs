@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use countersign::{
     app::{Bot, dependencies, installed},
     config::{Config, SlackMode, StoreKind},
-    sandbox::slack::{Mode, Options},
 };
+use countersign_sandbox::slack::{Mode, Options};
 use insta::assert_snapshot;
 use secrecy::SecretString;
 use serde_json::{Value, json};

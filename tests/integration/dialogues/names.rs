@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use countersign::{
-    config::{Config, ContextRule, Rule},
-    sandbox::slack::faults::Fault,
-};
+use countersign::config::{Config, ContextRule, Rule};
+use countersign_sandbox::slack::faults::Fault;
 
 use crate::support::bot::TestBot;
 

@@ -10,8 +10,8 @@ use countersign::{
         store::ActionFilter,
     },
     ids::{ActionId, ThreadId},
-    sandbox::bridge::Version,
 };
+use countersign_sandbox::bridge::Version;
 use proptest::{
     collection::vec,
     prelude::*,

@@ -120,7 +120,7 @@ async fn what_people_think_of_an_answer_is_kept() {
     let block =
         answer.blocks.iter().find(|block| block["type"] == "context_actions").expect("it asks whether it helped");
     let [yes, no] = ["positive_button", "negative_button"].map(|name| block["elements"][0][name]["value"].clone());
-    let press = |value: &serde_json::Value| countersign::sandbox::slack::people::Press::Action {
+    let press = |value: &serde_json::Value| countersign_sandbox::slack::people::Press::Action {
         action_id: "rate".to_owned(),
         value: Some(value.as_str().unwrap().to_owned()),
     };

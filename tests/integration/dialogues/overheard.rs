@@ -1,9 +1,7 @@
 //! People talk with each other in a thread where the bot is: it listens to what is said to it, and to nothing else.
 
-use countersign::{
-    graph::{action::Status, store::AuditKind},
-    sandbox::slack::world::message::Message,
-};
+use countersign::graph::{action::Status, store::AuditKind};
+use countersign_sandbox::slack::world::message::Message;
 
 use super::scripted::{answers_at_once, bot_with_model, finish};
 use crate::support::{bot::TestBot, thread::Thread};

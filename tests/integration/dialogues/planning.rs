@@ -1,6 +1,6 @@
 //! Plans that are corrected, stopped while they wait, and made again with a language model.
 
-use countersign::sandbox::model::SandboxModel;
+use countersign_sandbox::model::SandboxModel;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 

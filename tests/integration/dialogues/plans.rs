@@ -1,12 +1,10 @@
 //! Plans: shown before they begin, edited, stopped; steps with conditions.
 
-use countersign::{
-    conversation::record::{
-        notebook::{Notebook, Redaction},
-        trace::Traces,
-    },
-    sandbox::bridge::Version,
+use countersign::conversation::record::{
+    notebook::{Notebook, Redaction},
+    trace::Traces,
 };
+use countersign_sandbox::bridge::Version;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 

@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use countersign::{
     capabilities::moment,
     clock::{Clock as _, MONTHS, WEEKDAYS},
-    sandbox::slack::world::message::Button,
     understanding::lexicon::fold,
 };
+use countersign_sandbox::slack::world::message::Button;
 use proptest::{
     prelude::*,
     sample::select,

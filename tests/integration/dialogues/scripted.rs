@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use countersign::{config::Config, sandbox::model::SandboxModel};
+use countersign::config::Config;
+use countersign_sandbox::model::SandboxModel;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! Several experiments on one card; archiving; a start at a date.
 
-use countersign::sandbox::upgrade::faults::{Fault, Kind, When};
+use countersign_sandbox::upgrade::faults::{Fault, Kind, When};
 use insta::assert_snapshot;
 
 use crate::support::bot::TestBot;

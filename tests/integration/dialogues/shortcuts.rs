@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use countersign::sandbox::slack::Error;
+use countersign_sandbox::slack::Error;
 use insta::assert_snapshot;
 use serde_json::json;
 

@@ -1,11 +1,7 @@
 //! Simulations behind a bridge: loading, setting, running, comparing, and what goes wrong on the way.
 
-use countersign::{
-    clock::ManualClock,
-    graph::store::ActionFilter,
-    sandbox::bridge::{self, Bridge, Fault, Version},
-    simulation::settings::SimulationSettings,
-};
+use countersign::{clock::ManualClock, graph::store::ActionFilter, simulation::settings::SimulationSettings};
+use countersign_sandbox::bridge::{self, Bridge, Fault, Version};
 
 use insta::assert_snapshot;
 

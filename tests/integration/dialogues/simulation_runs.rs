@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use countersign::{clock::Clock as _, sandbox::bridge::Version};
+use countersign::clock::Clock as _;
+use countersign_sandbox::bridge::Version;
 use insta::assert_snapshot;
 
 use super::simulation::{Transcript, bot_with, finish, has_said, loads};

@@ -1,6 +1,6 @@
 //! Words about simulations that name no domain, and values that name no parameter: the thread tells what is meant.
 
-use countersign::sandbox::bridge::Version;
+use countersign_sandbox::bridge::Version;
 use insta::assert_snapshot;
 
 use super::simulation::{Transcript, bot_with, finish, has_said, loads};

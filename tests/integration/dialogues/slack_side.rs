@@ -2,11 +2,8 @@
 
 use std::time::Duration;
 
-use countersign::{
-    clock::Clock as _,
-    ids::MessageTs,
-    sandbox::slack::{faults::Fault, people::Stored},
-};
+use countersign::{clock::Clock as _, ids::MessageTs};
+use countersign_sandbox::slack::{faults::Fault, people::Stored};
 use insta::assert_snapshot;
 use serde_json::Value;
 
@@ -213,7 +210,7 @@ async fn all_of_a_request_is_shown_to_those_who_read_its_channel_or_are_named() 
         let card = thread.messages().pop().unwrap();
         (card.ts.clone(), card.button("Show all").unwrap().value)
     };
-    let press = countersign::sandbox::slack::people::Press::Action { action_id: "show_all".to_owned(), value: key };
+    let press = countersign_sandbox::slack::people::Press::Action { action_id: "show_all".to_owned(), value: key };
     bot.slack.presses_elsewhere("cy", lab.as_str(), &ts, press).await.unwrap();
     bot.settled().await;
     assert_eq!(windows("cy"), 0);

@@ -1,6 +1,7 @@
 //! “Stop”: while something is looked up, while a card waits, where there is nothing to stop.
 
-use countersign::{experiments::settings::Upgrade, sandbox::bridge::Version};
+use countersign::experiments::settings::Upgrade;
+use countersign_sandbox::bridge::Version;
 use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;

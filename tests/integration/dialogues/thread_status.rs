@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use countersign::experiments::settings::Upgrade;
-use countersign::sandbox::slack::faults::Fault;
+use countersign_sandbox::slack::faults::Fault;
 use serde_json::Value;
 
 use super::testing::running;

@@ -10,14 +10,14 @@ use countersign::{
         ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Recovery, Refusal, Scope,
     },
     reply::{Card, Fact, Part, Reply, Text},
-    sandbox::{
-        model::SandboxModel,
-        slack::{self, Command as SlackCommand},
-    },
     understanding::{
         lexicon::{Name, Names},
         phrases::Phrases,
     },
+};
+use countersign_sandbox::{
+    model::SandboxModel,
+    slack::{self, Command as SlackCommand},
 };
 use insta::assert_snapshot;
 use serde_json::{Value, json};

@@ -1,6 +1,7 @@
 //! Changes that nobody asked for: a model may propose them, because of what it has read, and its words may claim anything.
 
-use countersign::{graph::store::ActionFilter, sandbox::model::SandboxModel};
+use countersign::graph::store::ActionFilter;
+use countersign_sandbox::model::SandboxModel;
 use serde_json::{Value, json};
 
 use super::scripted::{bot_with_model, finish, needs_info};

@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use countersign::sandbox::slack::world::message::Message;
+use countersign_sandbox::slack::world::message::Message;
 use tokio::time::{Instant, sleep};
 
 use super::{

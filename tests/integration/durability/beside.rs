@@ -7,10 +7,10 @@ use countersign::{
     capabilities::Capability as _,
     clock::SystemClock,
     mcp::{McpServer, settings::Server},
-    sandbox::{
-        bridge::{self, Bridge, Version},
-        mcp::{self, SandboxMcp},
-    },
+};
+use countersign_sandbox::{
+    bridge::{self, Bridge, Version},
+    mcp::{self, SandboxMcp},
 };
 
 use super::mail_servers::{MailServers, Writer};

@@ -2,13 +2,10 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use countersign::{
-    config::SlackMode,
-    ids::MessageTs,
-    sandbox::slack::{
-        self, Mode,
-        faults::{Fault, Loss},
-    },
+use countersign::{config::SlackMode, ids::MessageTs};
+use countersign_sandbox::slack::{
+    self, Mode,
+    faults::{Fault, Loss},
 };
 
 use crate::support::{

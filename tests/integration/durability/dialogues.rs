@@ -1,7 +1,8 @@
 //! The dialogues that crashes interrupt. Each is a few lines: what is asked for, what people do then, and what must be
 //! seen before the next of it. How it must come out is not written here: a run without a crash tells that.
 
-use countersign::{ids::MessageTs, sandbox::slack::world::message::Message};
+use countersign::ids::MessageTs;
+use countersign_sandbox::slack::world::message::Message;
 
 use super::{
     beside::Beside,

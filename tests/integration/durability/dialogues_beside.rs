@@ -1,7 +1,7 @@
 //! The dialogues in which something goes on elsewhere: a job at the simulation bridge, the portions of a sweep, a plan over
 //! two domains, a question of an MCP server in the middle of a call.
 
-use countersign::sandbox::bridge::{Bridge, Request, Version};
+use countersign_sandbox::bridge::{Bridge, Request, Version};
 
 use super::{
     beside::Beside,

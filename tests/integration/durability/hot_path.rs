@@ -9,8 +9,8 @@ use std::time::Duration;
 use countersign::{
     graph::store::{Backlog, Store},
     ids::MessageTs,
-    sandbox::slack::world::message::Message,
 };
+use countersign_sandbox::slack::world::message::Message;
 use tokio::time::Instant;
 
 use super::{

@@ -6,9 +6,9 @@ use std::{collections::BTreeSet, process::Command, time::Duration};
 use countersign::{
     graph::store::{Backlog, Store as _},
     ids::MessageTs,
-    sandbox::slack::world::message::Message,
     store::redis::RedisStore,
 };
+use countersign_sandbox::slack::world::message::Message;
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use tokio::time::{Instant, sleep};
 

@@ -2,10 +2,8 @@
 
 use std::{path::Path, process::Command};
 
-use countersign::{
-    app::mail_stand_in::{MailOptions, MailStandIn},
-    sandbox::gmail::Letter,
-};
+use countersign::app::mail_stand_in::{MailOptions, MailStandIn};
+use countersign_sandbox::gmail::Letter;
 use serde_json::Value;
 
 use super::process::COUNTERSIGN;
@@ -73,7 +71,7 @@ async fn readiness_and_metrics_tell_how_mail_is() {
     mail.gmail.receives(&Letter::new("Dana <dana@customer.example>", "Prices", "How much is the small plan?"));
     let has_card = || {
         let roots = bot.slack.messages("experiments");
-        let answered = |root: &countersign::sandbox::slack::world::message::Message| {
+        let answered = |root: &countersign_sandbox::slack::world::message::Message| {
             bot.slack.thread("experiments", &root.ts).iter().any(|message| !message.buttons().is_empty())
         };
         roots.iter().any(answered)

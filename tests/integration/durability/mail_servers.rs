@@ -2,10 +2,8 @@
 
 use std::{ops::Deref, path::Path};
 
-use countersign::{
-    app::mail_stand_in::{MailOptions, MailStandIn},
-    sandbox::model::SandboxModel,
-};
+use countersign::app::mail_stand_in::{MailOptions, MailStandIn};
+use countersign_sandbox::model::SandboxModel;
 use serde_json::{Value, json};
 
 /// The channel of mails, in which the dialogues are held.

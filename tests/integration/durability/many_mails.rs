@@ -15,12 +15,12 @@ use countersign::{
     clock::ManualClock,
     config::{Config, MailProvider},
     ids::MessageTs,
-    sandbox::{
-        gmail::Fault,
-        google::{CLIENT_ID, CLIENT_SECRET, PERSON, REFRESH_TOKEN},
-        model::SandboxModel,
-        slack::world::message::Message,
-    },
+};
+use countersign_sandbox::{
+    gmail::Fault,
+    google::{CLIENT_ID, CLIENT_SECRET, PERSON, REFRESH_TOKEN},
+    model::SandboxModel,
+    slack::world::message::Message,
 };
 
 use self::{
@@ -206,9 +206,8 @@ async fn two_hundred_mails_under_faults_are_neither_lost_nor_answered_twice() {
     mailbox.gmail.faults().clear();
     // Labels are tried again after waits, and everything else is done.
     bot.sends_everything().await;
-    let is_answered = |mail: &countersign::sandbox::gmail::StoredMail| {
-        mail.labels.iter().any(|label| label == "Countersign/answered")
-    };
+    let is_answered =
+        |mail: &countersign_sandbox::gmail::StoredMail| mail.labels.iter().any(|label| label == "Countersign/answered");
     let answered = watched.seen.values().filter(|seen| seen.end == Some(End::Sent)).count();
     let labelled = || mailbox.gmail.mails().iter().filter(|mail| is_answered(mail)).count() == answered;
     in_time(&bot, "the labels of answered mails", labelled).await;

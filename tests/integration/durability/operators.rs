@@ -7,12 +7,8 @@ use std::{
     sync::Arc,
 };
 
-use countersign::{
-    app::sandbox,
-    clock::SystemClock,
-    sandbox::{google::SandboxGoogle, upgrade, upgrade::SandboxUpgrade},
-    store::sqlite::SqliteStore,
-};
+use countersign::{app::sandbox, clock::SystemClock, store::sqlite::SqliteStore};
+use countersign_sandbox::{google::SandboxGoogle, upgrade, upgrade::SandboxUpgrade};
 use serde_json::Value;
 
 use super::{

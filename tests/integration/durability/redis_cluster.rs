@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use countersign::{config::StoreKind, sandbox::slack};
+use countersign::config::StoreKind;
+use countersign_sandbox::slack;
 use secrecy::SecretString;
 use serde_json::Value;
 use tokio::time::sleep;

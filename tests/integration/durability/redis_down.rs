@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use countersign::{
-    config::StoreKind,
-    sandbox::slack::{self, Error},
-};
+use countersign::config::StoreKind;
+use countersign_sandbox::slack::{self, Error};
 use futures_util::future::join_all;
 use secrecy::SecretString;
 use tokio::time::sleep;

@@ -12,13 +12,13 @@ use countersign::{
     clock::SystemClock,
     graph::store::{AuditKind, Backlog, Store},
     ids::{MessageTs, ThreadId},
-    sandbox::{
-        bridge::Bridge,
-        mcp::SandboxMcp,
-        slack::{self, SandboxSlack, world::message::Message},
-        upgrade::{self, SandboxUpgrade},
-    },
     store::{redis::RedisStore, sqlite::SqliteStore},
+};
+use countersign_sandbox::{
+    bridge::Bridge,
+    mcp::SandboxMcp,
+    slack::{self, SandboxSlack, world::message::Message},
+    upgrade::{self, SandboxUpgrade},
 };
 use tempfile::TempDir;
 use tokio::{task::JoinHandle, time::Instant};

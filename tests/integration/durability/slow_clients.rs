@@ -2,12 +2,10 @@
 
 use std::{collections::HashMap, process::Command, time::Duration};
 
-use countersign::{
-    config::SlackMode,
-    sandbox::{
-        slack::{self, Mode},
-        slow_client::{Slow, SlowClient},
-    },
+use countersign::config::SlackMode;
+use countersign_sandbox::{
+    slack::{self, Mode},
+    slow_client::{Slow, SlowClient},
 };
 use tokio::time::timeout;
 

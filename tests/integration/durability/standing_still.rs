@@ -7,7 +7,7 @@
 use std::{cell::Cell, collections::HashMap, time::Duration};
 
 use countersign::experiments::settings::Upgrade;
-use countersign::sandbox::upgrade::ledger::Entry;
+use countersign_sandbox::upgrade::ledger::Entry;
 
 use crate::support::bot::{TestBot, eventually};
 

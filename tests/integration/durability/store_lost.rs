@@ -6,9 +6,9 @@ use std::{fs, process::Command, sync::Arc, time::Duration};
 use countersign::{
     clock::SystemClock,
     conversation::record::notebook::{Notebook, Redaction, verify},
-    sandbox::slack::Error,
     store::packed,
 };
+use countersign_sandbox::slack::Error;
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use rusqlite::Connection;
 

@@ -12,10 +12,10 @@ use countersign::{
     },
     ids::{CommitId, Nonce, Partition},
     reply::Reply,
-    sandbox::slack::{
-        faults::{Fault, Loss},
-        world::message::Message,
-    },
+};
+use countersign_sandbox::slack::{
+    faults::{Fault, Loss},
+    world::message::Message,
 };
 use serde_json::json;
 

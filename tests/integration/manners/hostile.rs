@@ -89,7 +89,7 @@ async fn a_long_answer_of_a_model_comes_whole_and_in_order() {
     let thread = bot.user("ana").says("hello there, how do you do?").await;
     let messages = thread.messages();
     assert!(messages.len() > 2, "{} messages", messages.len());
-    let markdown = |message: &countersign::sandbox::slack::world::message::Message| -> String {
+    let markdown = |message: &countersign_sandbox::slack::world::message::Message| -> String {
         let of = |block: &Value| block["text"].as_str().map(str::to_owned);
         message.blocks.iter().filter(|block| block["type"] == "markdown").filter_map(of).collect::<Vec<_>>().join("\n")
     };

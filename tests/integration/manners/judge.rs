@@ -1,7 +1,7 @@
 //! What Slack would make of a payload: whether it takes it, whom it calls, where it leads. Knows nothing of how the bot
 //! writes.
 
-use countersign::sandbox::slack::check;
+use countersign_sandbox::slack::check;
 use serde_json::Value;
 
 /// Where a link of ours may lead in these tests.

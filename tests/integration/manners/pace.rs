@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use countersign::{
-    config::Config,
-    sandbox::slack::{Options, faults::Fault},
-};
+use countersign::config::Config;
+use countersign_sandbox::slack::{Options, faults::Fault};
 
 use crate::support::bot::{Setup, TestBot, eventually};
 

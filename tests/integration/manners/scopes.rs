@@ -6,13 +6,11 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use countersign::{
-    config::Config,
-    sandbox::slack::{
-        faults::{Fault, Loss},
-        people::Stored,
-        scopes,
-    },
+use countersign::config::Config;
+use countersign_sandbox::slack::{
+    faults::{Fault, Loss},
+    people::Stored,
+    scopes,
 };
 use serde_json::Value;
 
@@ -197,7 +195,7 @@ async fn the_manifests_ask_for_what_is_needed_and_no_more() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_missing_scope_is_named_once_and_everything_else_goes_on() {
-    let slack = countersign::sandbox::slack::Options {
+    let slack = countersign_sandbox::slack::Options {
         scopes: manifest_scopes().into_iter().filter(|scope| scope != "files:write").collect(),
         ..Default::default()
     };
@@ -216,7 +214,7 @@ async fn a_missing_scope_is_named_once_and_everything_else_goes_on() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn check_names_the_scopes_that_are_missing() {
-    let slack = countersign::sandbox::slack::Options {
+    let slack = countersign_sandbox::slack::Options {
         scopes: manifest_scopes().into_iter().filter(|scope| !scope.ends_with(":history")).collect(),
         ..Default::default()
     };

@@ -17,10 +17,10 @@ use countersign::{
     config::{Config, SlackMode, StoreKind},
     graph::store::{Backlog, Store},
     ids::MessageTs,
-    sandbox::{
-        slack::{self, SandboxSlack, world::World},
-        upgrade::{self, SandboxUpgrade},
-    },
+};
+use countersign_sandbox::{
+    slack::{self, SandboxSlack, world::World},
+    upgrade::{self, SandboxUpgrade},
 };
 use secrecy::SecretString;
 use tempfile::TempDir;

@@ -2,7 +2,8 @@
 
 use std::{collections::HashMap, ops::Deref, sync::Arc};
 
-use countersign::{ids::MessageTs, sandbox::slack};
+use countersign::ids::MessageTs;
+use countersign_sandbox::slack;
 
 use super::{
     bot::TestBot,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use countersign::sandbox::bridge::{Backend, Bridge, CRITICAL, Fault, Options, Role, Version};
+use countersign_sandbox::bridge::{Backend, Bridge, CRITICAL, Fault, Options, Role, Version};
 use reqwest::{Response, StatusCode};
 use serde_json::{Value, json};
 

@@ -9,7 +9,7 @@
 use std::{collections::HashMap, path::PathBuf, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use countersign::sandbox::bridge::{Bridge, Options, Role};
+use countersign_sandbox::bridge::{Bridge, Options, Role};
 use futures_util::StreamExt as _;
 use reqwest::{Method, Response};
 use serde_json::{Value, json};

@@ -6,8 +6,8 @@ use countersign::{
     clock::{Clock as _, SystemClock},
     mail::{Found, Incoming, Mail, MailAccount as _, MailError, MailId, Outgoing, Prepared, SendError, Sent},
     permit::Permit,
-    sandbox::gmail::{Fault, Letter, Options},
 };
+use countersign_sandbox::gmail::{Fault, Letter, Options};
 
 use super::{World, permitted};
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use countersign::{
     clock::Clock as _,
     mail::{Address, GmailAccount, MailAccount as _},
-    sandbox::{gmail::Fault, google::PERSON},
 };
+use countersign_sandbox::{gmail::Fault, google::PERSON};
 
 use super::{World, by_refresh_token, settings, with_push};
 

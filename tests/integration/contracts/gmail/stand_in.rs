@@ -1,6 +1,6 @@
 //! The stand-in itself: it refuses what Gmail refuses, in Gmail's format.
 
-use countersign::sandbox::gmail::{Letter, Options, SandboxGmail};
+use countersign_sandbox::gmail::{Letter, Options, SandboxGmail};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use countersign::{
-    mail::{Batch, Handled, Mail, MailAccount as _, MailError, MailId, SyncPoint, Warning},
-    sandbox::gmail::{Fault, Options},
-};
+use countersign::mail::{Batch, Handled, Mail, MailAccount as _, MailError, MailId, SyncPoint, Warning};
+use countersign_sandbox::gmail::{Fault, Options};
 
 use super::World;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use countersign::sandbox::slack::{SandboxSlack, faults::Fault, faults::Loss};
+use countersign_sandbox::slack::{SandboxSlack, faults::Fault, faults::Loss};
 use serde_json::{Value, json};
 
 use super::{SOON, buttons, call, http, over_http, post, quick};

@@ -7,7 +7,7 @@ use std::{
 };
 
 use axum::{Router, body::Bytes, extract::State, http::HeaderMap, http::Uri, response::IntoResponse as _};
-use countersign::sandbox::slack::{Error, SandboxSlack};
+use countersign_sandbox::slack::{Error, SandboxSlack};
 use serde_json::{Value, json};
 use slack_morphism::{prelude::*, signature_verifier::SlackEventSignatureVerifier};
 

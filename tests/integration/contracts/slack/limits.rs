@@ -1,6 +1,6 @@
 //! The table of limits: what is just within one is taken, what is just over it is refused.
 
-use countersign::sandbox::slack::SandboxSlack;
+use countersign_sandbox::slack::SandboxSlack;
 use serde_json::{Value, json};
 
 use super::{call, quick};

@@ -1,9 +1,7 @@
 //! The interface of the page.
 
-use countersign::{
-    ids::UserId,
-    sandbox::slack::{Options, SandboxSlack, Shortcut, ShortcutKind},
-};
+use countersign::ids::UserId;
+use countersign_sandbox::slack::{Options, SandboxSlack, Shortcut, ShortcutKind};
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use tokio::time::timeout;

@@ -1,6 +1,6 @@
 //! A workspace that is stopped and started again.
 
-use countersign::sandbox::slack::{Options, SandboxSlack};
+use countersign_sandbox::slack::{Options, SandboxSlack};
 use serde_json::json;
 
 use super::{buttons, call, http, post, quick};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use countersign::sandbox::slack::{Options, SandboxSlack, faults::Fault};
+use countersign_sandbox::slack::{Options, SandboxSlack, faults::Fault};
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
 use tokio::{net::TcpStream, time::timeout};
@@ -195,7 +195,7 @@ async fn a_submission_is_answered_in_its_acknowledgement() {
         tokio::spawn(async move { slack.submits("ana", &view, values).await })
     };
     let empty = submit(json!({})).await.unwrap();
-    assert!(matches!(empty, Err(countersign::sandbox::slack::Error::Refused(_))), "the app is not even asked");
+    assert!(matches!(empty, Err(countersign_sandbox::slack::Error::Refused(_))), "the app is not even asked");
 
     let first = submit(json!({ "Reason": "x" }));
     let envelope = socket.next().await;
@@ -204,7 +204,7 @@ async fn a_submission_is_answered_in_its_acknowledgement() {
     let errors = json!({ "response_action": "errors", "errors": { "reason": "too short" } });
     socket.acknowledge(&envelope, Some(errors)).await;
     match first.await.unwrap() {
-        Err(countersign::sandbox::slack::Error::Refused(errors)) => assert_eq!(errors["reason"], "too short"),
+        Err(countersign_sandbox::slack::Error::Refused(errors)) => assert_eq!(errors["reason"], "too short"),
         other => panic!("{other:?}"),
     }
 

@@ -2,10 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use countersign::{
-    clock::ManualClock,
-    sandbox::slack::{Options, SandboxSlack},
-};
+use countersign::clock::ManualClock;
+use countersign_sandbox::slack::{Options, SandboxSlack};
 use serde_json::{Value, json};
 use slack_morphism::prelude::*;
 

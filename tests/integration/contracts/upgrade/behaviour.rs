@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use countersign::sandbox::upgrade::{Options, SandboxUpgrade};
+use countersign_sandbox::upgrade::{Options, SandboxUpgrade};
 use serde_json::{Value, json};
 
 use super::{plain, replay::http, with};

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use countersign::sandbox::upgrade::{
+use countersign_sandbox::upgrade::{
     Options, SandboxUpgrade,
     faults::{Down, When},
 };

@@ -1,6 +1,6 @@
 //! What the playground starts with, and that it survives a restart.
 
-use countersign::sandbox::upgrade::{Options, SandboxUpgrade};
+use countersign_sandbox::upgrade::{Options, SandboxUpgrade};
 use serde_json::{Value, json};
 
 use super::replay::http;

@@ -14,10 +14,8 @@ use std::{
     },
 };
 
-use countersign::{
-    clock::{Clock, Timestamp},
-    sandbox::upgrade::{Options, SandboxUpgrade, Version},
-};
+use countersign::clock::{Clock, Timestamp};
+use countersign_sandbox::upgrade::{Options, SandboxUpgrade, Version};
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 

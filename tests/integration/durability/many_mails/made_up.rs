@@ -5,12 +5,10 @@
 
 use std::sync::Arc;
 
-use countersign::{
-    clock::Clock,
-    sandbox::{
-        gmail::{Fault, Letter, Options, Rate, SandboxGmail},
-        google::{CLIENT_ID, CLIENT_SECRET, PERSON, REFRESH_TOKEN, SandboxGoogle, Tokens},
-    },
+use countersign::clock::Clock;
+use countersign_sandbox::{
+    gmail::{Fault, Letter, Options, Rate, SandboxGmail},
+    google::{CLIENT_ID, CLIENT_SECRET, PERSON, REFRESH_TOKEN, SandboxGoogle, Tokens},
 };
 use serde_json::{Value, json};
 

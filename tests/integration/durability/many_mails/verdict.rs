@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use countersign::sandbox::gmail::SentMail;
+use countersign_sandbox::gmail::SentMail;
 
 use super::made_up::{Kind, number_in};
 

@@ -1,10 +1,7 @@
 //! One thread with all that is known about it from outside: what people did, what they saw, what the platform received.
 
-use countersign::{
-    clock::Timestamp,
-    ids::MessageTs,
-    sandbox::{slack::world::message::Message, upgrade::ledger::Entry},
-};
+use countersign::{clock::Timestamp, ids::MessageTs};
+use countersign_sandbox::{slack::world::message::Message, upgrade::ledger::Entry};
 
 /// Somebody in the workspace. Two of the three may decide.
 #[derive(Debug, PartialEq, Eq)]

@@ -11,10 +11,10 @@ use std::{
 use countersign::{
     clock::{Clock as _, SystemClock, Timestamp},
     ids::MessageTs,
-    sandbox::{
-        slack::{Error, SandboxSlack},
-        upgrade::SandboxUpgrade,
-    },
+};
+use countersign_sandbox::{
+    slack::{Error, SandboxSlack},
+    upgrade::SandboxUpgrade,
 };
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use serde_json::json;

@@ -28,7 +28,7 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
-use countersign::sandbox::{
+use countersign_sandbox::{
     slack::{self, Mode, SandboxSlack},
     upgrade::{self, SandboxUpgrade},
 };

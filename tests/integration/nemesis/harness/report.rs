@@ -7,7 +7,8 @@ use std::{
     time::Duration,
 };
 
-use countersign::{clock::Timestamp, sandbox::slack::SandboxSlack};
+use countersign::clock::Timestamp;
+use countersign_sandbox::slack::SandboxSlack;
 
 use super::{
     bots::Slot,

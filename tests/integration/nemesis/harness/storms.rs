@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use countersign::sandbox::{
+use countersign_sandbox::{
     slack::{
         SandboxSlack,
         faults::{Fault as SlackFault, Loss},
