@@ -176,7 +176,7 @@ pub fn with_standing_approvals(
     all.push(Arc::new(Memory(Arc::new(Notes::new(store.clone(), clock.clone())))));
     all.push(Arc::new(Plans::new(Registry::build(all.clone())?)));
     all.push(Arc::new(Watches::new(WatchBook::new(store.clone(), clock.clone()), watches::observers(&all))));
-    let allowances = Allowances::new(all.iter().flat_map(|capability| capability.allowances()));
+    let allowances = Allowances::new(all.iter().flat_map(|capability| capability.info().allowances));
     let book = Arc::new(GrantRegister::new(store, clock.clone(), entitled, allowances));
     all.push(Arc::new(StandingApprovals::new(book.clone(), all.clone(), clock)));
     Ok((registry(config, all)?, book))
@@ -305,7 +305,7 @@ pub fn groups_named(config: &Config) -> Vec<String> {
 /// Returns the settings as they are shown to people.
 pub fn shown_settings(config: &Config, actions: &BTreeMap<&'static str, Arc<dyn ActionKind>>) -> Settings {
     let within = |scope: &Scope| {
-        let shown = actions.iter().filter(|(_, kind)| !kind.is_personal());
+        let shown = actions.iter().filter(|(_, kind)| !kind.info().is_personal);
         let policies = shown.map(|(name, kind)| {
             let policy = |irreversible| {
                 policy::policy_for(

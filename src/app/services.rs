@@ -51,7 +51,7 @@ impl Services {
     /// Creates the list of outside systems that these capabilities have.
     pub(super) fn new(capabilities: &[Arc<dyn Capability>]) -> Self {
         let watched = |capability: &Arc<dyn Capability>| {
-            let name = capability.service()?.name;
+            let name = capability.info().service?.name;
             Some(Watched { name, capability: capability.clone(), state: Arc::default() })
         };
         Self(capabilities.iter().filter_map(watched).collect())
@@ -112,8 +112,8 @@ mod tests {
     use tokio::time::{advance, sleep};
 
     use super::*;
-    use countersign_capabilities::{Service, Tool, ToolError};
-    use countersign_graph::action::ActionKind;
+    use countersign_capabilities::{CapabilityInfo, Service, Tool, ToolError, ToolInfo};
+    use countersign_graph::action::{ActionKind, Reader};
 
     /// A platform that answers after a delay, and counts the checks.
     #[derive(Default)]
@@ -125,12 +125,14 @@ mod tests {
 
     #[async_trait]
     impl Capability for Platform {
-        fn name(&self) -> &'static str {
-            "documents"
-        }
-
-        fn purpose(&self) -> &'static str {
-            "Documents."
+        fn info(&self) -> CapabilityInfo {
+            CapabilityInfo {
+                service: {
+                    let (timeout, settle_within) = (Duration::ZERO, Duration::ZERO);
+                    Some(Service { name: "Shelf", health: "check_shelf", timeout, settle_within })
+                },
+                ..CapabilityInfo::new("documents", "Documents.")
+            }
         }
 
         fn tools(&self) -> Vec<Arc<dyn Tool>> {
@@ -139,11 +141,6 @@ mod tests {
 
         fn actions(&self) -> Vec<Arc<dyn ActionKind>> {
             Vec::new()
-        }
-
-        fn service(&self) -> Option<Service> {
-            let (timeout, settle_within) = (Duration::ZERO, Duration::ZERO);
-            Some(Service { name: "Shelf", health: "check_shelf", timeout, settle_within })
         }
 
         async fn check(&self) -> Option<(&'static str, Result<String, String>)> {
@@ -192,31 +189,26 @@ mod tests {
 
     #[async_trait]
     impl Tool for HealthTool {
-        fn name(&self) -> &'static str {
-            "check_shelf"
-        }
-
-        fn description(&self) -> &'static str {
-            "Checks the shelf."
+        fn info(&self) -> ToolInfo {
+            ToolInfo::new("check_shelf", "Checks the shelf.")
         }
 
         fn schema(&self) -> Value {
             json!({ "type": "object" })
         }
 
-        async fn call(&self, _: &Value) -> Result<Value, ToolError> {
+        async fn call(&self, _: &Value, _: Option<&Reader>) -> Result<Value, ToolError> {
             Ok(json!({ "name": "Shelf", "version": "2.0" }))
         }
     }
 
     #[async_trait]
     impl Capability for HealthTool {
-        fn name(&self) -> &'static str {
-            "documents"
-        }
-
-        fn purpose(&self) -> &'static str {
-            "Documents."
+        fn info(&self) -> CapabilityInfo {
+            CapabilityInfo {
+                service: Platform::default().info().service,
+                ..CapabilityInfo::new("documents", "Documents.")
+            }
         }
 
         fn tools(&self) -> Vec<Arc<dyn Tool>> {
@@ -225,10 +217,6 @@ mod tests {
 
         fn actions(&self) -> Vec<Arc<dyn ActionKind>> {
             Vec::new()
-        }
-
-        fn service(&self) -> Option<Service> {
-            Platform::default().service()
         }
     }
 

@@ -39,7 +39,7 @@ const MAX_EXAMPLES: usize = 4;
 /// Suggests things to say when a message was not understood, most of them about the topic of the thread.
 pub fn examples(registry: &Registry, topic: Option<&Topic>) -> Reply {
     let requests = registry.by_topic(topic, MAX_EXAMPLES, |capability| {
-        let all = capability.invitations().iter().chain(capability.examples()).map(|(_, says)| *says);
+        let all = capability.info().invitations.iter().chain(capability.info().examples).map(|(_, says)| *says);
         let mut requests: Vec<&str> = Vec::new();
         all.for_each(|says| {
             if !requests.contains(&says) {
@@ -50,7 +50,7 @@ pub fn examples(registry: &Registry, topic: Option<&Topic>) -> Reply {
     });
     let buttons = registry.by_topic(topic, MAX_EXAMPLES / 2, |capability| match topic {
         Some(topic) if topic.capability != capability.name() => Vec::new(),
-        _ => capability.suggestions().to_vec(),
+        _ => capability.info().suggestions.to_vec(),
     });
     let listed = requests.into_iter().map(|says| Text::new().italic(says)).collect();
     let reply = Reply::text("I didn't catch that. Here are some things you can ask:").and(Part::List(listed));
@@ -215,11 +215,11 @@ pub fn from_a_note(note: &str) -> Text {
 
 /// Says that a request is not supported, and lists what is.
 pub fn unsupported(registry: &Registry, topic: Option<&Topic>) -> Reply {
-    let examples = registry.by_topic(topic, usize::MAX, |capability| capability.examples().to_vec());
+    let examples = registry.by_topic(topic, usize::MAX, |capability| capability.info().examples.to_vec());
     let can = |(what, example): (&str, &str)| Text::new().bold(what).plain(": ").italic(example);
     Reply::text("I can't do that. Here's what I can do:")
         .and(Part::List(examples.into_iter().map(can).collect()))
-        .choices(registry.by_topic(topic, 1, |capability| capability.suggestions().to_vec()))
+        .choices(registry.by_topic(topic, 1, |capability| capability.info().suggestions.to_vec()))
         .choice("What can you do?", "what can you do?")
 }
 

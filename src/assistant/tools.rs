@@ -99,11 +99,11 @@ impl Known {
         let brief = |name: &str, description: &str, schema: Value| spec(name, description, brief::brief(&schema));
         let tools = registry.tools.values().map(|tool| {
             let name = tool.name();
-            (name, brief(name, tool.description(), tool.schema()))
+            (name, brief(name, tool.info().description, tool.schema()))
         });
         let actions = registry.actions.values().map(|action| {
             let name = action.name();
-            (name, brief(&format!("{PROPOSE}{name}"), action.description(), action.schema()))
+            (name, brief(&format!("{PROPOSE}{name}"), action.info().description, action.schema()))
         });
         let offered = tools.chain(actions).filter(|(name, _)| !hidden.contains(name));
         let sized = offered.map(|(name, spec)| {
@@ -393,7 +393,7 @@ pub(super) fn responding(registry: &Registry) -> Vec<ToolSpec> {
     let back = |name: &str, what: &str| {
         spec(name, &format!("Read back {what}. Nothing is asked of the platform."), no_arguments())
     };
-    let read = registry.tools.values().filter_map(|tool| Some(back(tool.name(), tool.read_back()?)));
+    let read = registry.tools.values().filter_map(|tool| Some(back(tool.name(), tool.info().read_back?)));
     let own = [
         back(ALL_GATHERED, "everything that was gathered in this turn"),
         back(EXECUTION_LOG, "what was done in this thread, when, and who approved it"),

@@ -41,7 +41,7 @@ impl Prompts {
     /// Creates the instructions for these capabilities. The same capabilities give the same bytes.
     pub(super) fn new(registry: &Registry) -> Self {
         let sections = registry.capabilities.iter().map(|capability| {
-            let instructions = capability.instructions().trim();
+            let instructions = capability.info().instructions.trim();
             if instructions.is_empty() { String::new() } else { format!("\n{instructions}\n") }
         });
         let persona = format!("{}{}", include_str!("prompts/persona.md"), sections.collect::<String>());

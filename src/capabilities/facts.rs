@@ -91,7 +91,7 @@ impl Facts {
 
     /// Returns the health of each outside system.
     pub async fn health(&self) -> Vec<Health> {
-        let services = self.registry.capabilities.iter().filter_map(|capability| capability.service());
+        let services = self.registry.capabilities.iter().filter_map(|capability| capability.info().service);
         let asked = services.map(|service| async move {
             let fact = self.read(service.name, service.health, json!({}), deadline()).await.ok();
             Health { service, fact }
@@ -101,7 +101,7 @@ impl Facts {
 
     /// Returns the channels whose members may see more in [`Self::home_of`].
     pub fn home_channels(&self) -> Vec<ChannelId> {
-        self.registry.capabilities.iter().filter_map(|capability| capability.home_channel()).collect()
+        self.registry.capabilities.iter().filter_map(|capability| capability.info().home_channel).collect()
     }
 
     /// Returns the sections of the Home tab for this person, who is known to be a member of `channels`.
@@ -123,7 +123,7 @@ impl Facts {
     /// The reply to show instead; `None` if the tool did not answer in time or does not exist.
     pub async fn read_for(&self, tool: &str, arguments: &Value, reader: &Reader) -> Result<Value, Option<Reply>> {
         let Some(tool) = self.registry.tools.get(tool) else { return Err(None) };
-        match timeout_at(deadline(), tool.call_for(arguments, reader)).await {
+        match timeout_at(deadline(), tool.call(arguments, Some(reader))).await {
             Ok(answer) => answer.map_err(|error| Some(error.reply)),
             Err(_) => Err(None),
         }
@@ -167,7 +167,7 @@ impl Facts {
         let Some(kind) = self.registry.tools.get(tool).cloned() else { return Err(timed_out(service)) };
         let facts = self.clone();
         let asked = tokio::spawn(async move {
-            let answer = kind.call(&arguments).await?;
+            let answer = kind.call(&arguments, None).await?;
             let at = facts.clock.now();
             facts.cache.insert(key, answer.clone(), at);
             Ok::<_, ToolError>(Fact { answer, at, fresh: true })

@@ -52,11 +52,8 @@ pub use self::{
 /// One domain, as the rest of the program sees it. Only name, purpose, tools and actions are required.
 #[async_trait]
 pub trait Capability: Send + Sync {
-    /// Returns the name, such as `documents`.
-    fn name(&self) -> &'static str;
-
-    /// Returns the purpose in one line.
-    fn purpose(&self) -> &'static str;
+    /// Returns what is known of it without asking anyone.
+    fn info(&self) -> CapabilityInfo;
 
     /// Returns the tools, which read.
     fn tools(&self) -> Vec<Arc<dyn Tool>>;
@@ -67,7 +64,8 @@ pub trait Capability: Send + Sync {
     /// Returns the families of its tools and actions; a language model is sent only those that a request needs. The
     /// default is one family.
     fn families(&self) -> Vec<Family> {
-        let all = Family::new(self.name(), self.purpose()).often();
+        let CapabilityInfo { name, purpose, .. } = self.info();
+        let all = Family::new(name, purpose).often();
         let tools = self.tools();
         let actions = self.actions();
         vec![all.tools(tools.iter().map(|tool| tool.name())).actions(actions.iter().map(|action| action.name()))]
@@ -86,11 +84,6 @@ pub trait Capability: Send + Sync {
         Vec::new()
     }
 
-    /// Returns the phrases that are understood without a language model.
-    fn phrases(&self) -> Option<&'static dyn Phrases> {
-        None
-    }
-
     /// Returns the names of existing things that were read last. They are recognised in a message before it is parsed.
     fn names(&self) -> Arc<Names> {
         Arc::default()
@@ -99,26 +92,6 @@ pub trait Capability: Send + Sync {
     /// Reads these names again if they are old, or were read before `since`. This takes only a short time and never fails.
     async fn refresh_names(&self, since: Option<Timestamp>) {
         let _ = since;
-    }
-
-    /// Returns suggested first requests: a label, and the request.
-    fn suggestions(&self) -> &'static [(&'static str, &'static str)] {
-        &[]
-    }
-
-    /// Returns examples of its abilities: a few words, and a request.
-    fn examples(&self) -> &'static [(&'static str, &'static str)] {
-        &[]
-    }
-
-    /// Returns requests to try in a new conversation: a reason, and the request.
-    fn invitations(&self) -> &'static [(&'static str, &'static str)] {
-        &[]
-    }
-
-    /// Returns the knowledge of the domain for a language model, as a section of its instructions, in Markdown.
-    fn instructions(&self) -> &'static str {
-        ""
     }
 
     /// Returns a number that changes when the descriptions or schemas of its tools and actions do, or [`Self::hidden`].
@@ -131,21 +104,16 @@ pub trait Capability: Send + Sync {
         Vec::new()
     }
 
-    /// Returns the outside system that the capability depends on.
-    fn service(&self) -> Option<Service> {
-        None
-    }
-
     /// Checks the outside system for an operator. Returns the name of the line, and the version or the problem. The
-    /// default calls the health tool of [`Self::service`].
+    /// default calls the health tool of [`CapabilityInfo::service`].
     async fn check(&self) -> Option<(&'static str, Result<String, String>)> {
-        let service = self.service()?;
+        let service = self.info().service?;
         let tool = self.tools().into_iter().find(|tool| tool.name() == service.health)?;
         let said = |answer: Value| {
             let of = |key: &str| answer[key].as_str().unwrap_or_default().to_owned();
             format!("{} {}", of("name"), of("version")).trim().to_owned()
         };
-        let answer = tool.call(&Value::Object(serde_json::Map::new())).await;
+        let answer = tool.call(&Value::Object(serde_json::Map::new()), None).await;
         Some((service.name, answer.map(said).map_err(|error| error.reply.words())))
     }
 
@@ -177,26 +145,11 @@ pub trait Capability: Send + Sync {
         None
     }
 
-    /// Returns the slash command of the capability.
-    fn command(&self) -> Option<Command> {
-        None
-    }
-
-    /// Answers a word of that command; `rest` is the text after it. This never fails: an error becomes the answer.
-    async fn answer(&self, word: &str, rest: &str, facts: &Facts) -> Reply {
-        let _ = (word, rest, facts);
+    /// Answers a word of its slash command; `rest` is the text after it. This never fails: an error becomes the answer.
+    /// Only commands about data that is not public use the reader.
+    async fn answer(&self, word: &str, rest: &str, facts: &Facts, reader: &Reader) -> Reply {
+        let _ = (word, rest, facts, reader);
         Reply::default()
-    }
-
-    /// Answers a word of that command for a reader, whom only commands about data that is not public use.
-    async fn answer_to(&self, word: &str, rest: &str, facts: &Facts, reader: &Reader) -> Reply {
-        let _ = reader;
-        self.answer(word, rest, facts).await
-    }
-
-    /// Returns the forms for new things, which can be opened from anywhere in Slack.
-    fn shortcuts(&self) -> &'static [Shortcut] {
-        &[]
     }
 
     /// Returns the section of everyone's Home tab.
@@ -205,13 +158,8 @@ pub trait Capability: Send + Sync {
         None
     }
 
-    /// Returns the channel whose members may see more than other people in [`Self::home_of`].
-    fn home_channel(&self) -> Option<ChannelId> {
-        None
-    }
-
     /// Returns the section of this person's Home tab. The person is known to be a member of `channels`, which are some of
-    /// the capabilities' [`Self::home_channel`].
+    /// the capabilities' [`CapabilityInfo::home_channel`].
     async fn home_of(&self, person: &UserId, channels: &BTreeSet<ChannelId>) -> Option<Reply> {
         let _ = (person, channels);
         None
@@ -224,21 +172,11 @@ pub trait Capability: Send + Sync {
         Vec::new()
     }
 
-    /// Returns the action that shows the steps of a plan on a card, and begins them once they are approved.
-    fn plan_action(&self) -> Option<&'static str> {
-        None
-    }
-
     /// Evaluates a condition on a result of its tools or actions, such as `it is even`; `None` if it does not know the
     /// condition.
     fn verdict(&self, condition: &str, result: &Value) -> Option<Verdict> {
         let _ = (condition, result);
         None
-    }
-
-    /// Returns the kinds of changes that standing approvals can allow in advance.
-    fn allowances(&self) -> &'static [Allowance] {
-        &[]
     }
 
     /// Returns the thing or the context with this name, for a standing approval.
@@ -271,10 +209,67 @@ pub trait Capability: Send + Sync {
     fn observer(&self) -> Option<Arc<dyn Observer>> {
         None
     }
+}
 
-    /// Returns the measures that envelopes can limit. The settings of the capability declare the same ones.
-    fn measures(&self) -> &'static [Measure] {
-        &[]
+/// What is known of a capability without asking anyone.
+#[derive(Clone)]
+pub struct CapabilityInfo {
+    /// The name, such as `documents`.
+    pub name: &'static str,
+    /// The purpose in one line.
+    pub purpose: &'static str,
+    /// The phrases that are understood without a language model.
+    pub phrases: Option<&'static dyn Phrases>,
+    /// Suggested first requests: a label, and the request.
+    pub suggestions: &'static [(&'static str, &'static str)],
+    /// Examples of its abilities: a few words, and a request.
+    pub examples: &'static [(&'static str, &'static str)],
+    /// Requests to try in a new conversation: a reason, and the request.
+    pub invitations: &'static [(&'static str, &'static str)],
+    /// The knowledge of the domain for a language model, as a section of its instructions, in Markdown.
+    pub instructions: &'static str,
+    /// The outside system that the capability depends on.
+    pub service: Option<Service>,
+    /// The slash command.
+    pub command: Option<Command>,
+    /// The forms for new things, which can be opened from anywhere in Slack.
+    pub shortcuts: &'static [Shortcut],
+    /// The action that shows the steps of a plan on a card, and begins them once they are approved.
+    pub plan_action: Option<&'static str>,
+    /// The kinds of changes that standing approvals can allow in advance.
+    pub allowances: &'static [Allowance],
+    /// The measures that envelopes can limit. The settings of the capability declare the same ones.
+    pub measures: &'static [Measure],
+    /// The channel whose members may see more than other people in [`Capability::home_of`].
+    pub home_channel: Option<ChannelId>,
+}
+
+impl CapabilityInfo {
+    /// Creates a capability with nothing but tools and actions.
+    pub const fn new(name: &'static str, purpose: &'static str) -> Self {
+        Self {
+            name,
+            purpose,
+            phrases: None,
+            suggestions: &[],
+            examples: &[],
+            invitations: &[],
+            instructions: "",
+            service: None,
+            command: None,
+            shortcuts: &[],
+            plan_action: None,
+            allowances: &[],
+            measures: &[],
+            home_channel: None,
+        }
+    }
+}
+
+impl dyn Capability + '_ {
+    /// Returns the name, such as `documents`.
+    pub fn name(&self) -> &'static str {
+        self.info().name
     }
 }
 
@@ -325,31 +320,19 @@ pub struct Shortcut {
 /// A tool: it only reads, and the model may call it at any time.
 #[async_trait]
 pub trait Tool: Send + Sync {
-    /// Returns the name, such as `get_context_metadata`.
-    fn name(&self) -> &'static str;
-
-    /// Returns the description for the model: when to use it.
-    fn description(&self) -> &'static str;
+    /// Returns what is known of it without calling it.
+    fn info(&self) -> ToolInfo;
 
     /// Returns the JSON schema of the arguments.
     fn schema(&self) -> Value;
 
-    /// Calls the tool. The answer is data for the model and for `gathered_info`.
+    /// Calls the tool. The answer is data for the model and for `gathered_info`. `reader` is the person in a conversation
+    /// who asks, if there is one; only tools whose data is not public use it.
     ///
     /// # Errors
     ///
     /// [`ToolError`], with a sentence for people.
-    async fn call(&self, arguments: &Value) -> Result<Value, ToolError>;
-
-    /// Calls the tool for a reader in a conversation. Only tools whose data is not public use the reader.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::call`].
-    async fn call_for(&self, arguments: &Value, reader: &Reader) -> Result<Value, ToolError> {
-        let _ = reader;
-        self.call(arguments).await
-    }
+    async fn call(&self, arguments: &Value, reader: Option<&Reader>) -> Result<Value, ToolError>;
 
     /// Returns the answer for people; `None` if it is shown as data.
     fn present(&self, arguments: &Value, answer: &Value) -> Option<Reply> {
@@ -368,22 +351,36 @@ pub trait Tool: Send + Sync {
         let _ = (arguments, answer);
         None
     }
+}
 
-    /// Returns the action that an answer of this tool makes superfluous: its draft is then dropped, and the plan that
-    /// waited for it continues.
-    fn settles(&self) -> Option<&'static str> {
-        None
+/// What is known of a tool without calling it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ToolInfo {
+    /// The name, such as `get_context_metadata`.
+    pub name: &'static str,
+    /// The description for the model: when to use it.
+    pub description: &'static str,
+    /// The action that an answer of this tool makes superfluous: its draft is then dropped, and the plan that waited for
+    /// it continues.
+    pub settles: Option<&'static str>,
+    /// A name for the answers, such as “the list of documents”, if a model may read the newest one again without a new
+    /// call.
+    pub read_back: Option<&'static str>,
+    /// True if a recent answer may be given again, with its age, instead of a new call.
+    pub may_be_repeated: bool,
+}
+
+impl ToolInfo {
+    /// Creates a tool that is called each time, and settles nothing.
+    pub const fn new(name: &'static str, description: &'static str) -> Self {
+        Self { name, description, settles: None, read_back: None, may_be_repeated: false }
     }
+}
 
-    /// Returns a name for the answers, such as “the list of documents”, if a model may read the newest one again
-    /// without a new call.
-    fn read_back(&self) -> Option<&'static str> {
-        None
-    }
-
-    /// Returns true if a recent answer may be given again, with its age, instead of a new call.
-    fn may_be_repeated(&self) -> bool {
-        false
+impl dyn Tool + '_ {
+    /// Returns the name, such as `get_context_metadata`.
+    pub fn name(&self) -> &'static str {
+        self.info().name
     }
 }
 

@@ -166,7 +166,7 @@ impl Registry {
 
     /// Returns the action that shows a plan on a card, if there is one.
     pub fn plan_action(&self) -> Option<&'static str> {
-        self.capabilities.iter().find_map(|capability| capability.plan_action())
+        self.capabilities.iter().find_map(|capability| capability.info().plan_action)
     }
 
     /// Returns the tools and actions that one request of several calls, as far as the phrases can tell.
@@ -208,11 +208,11 @@ impl Registry {
     fn phrases(&self) -> Result<Book, RegistryError> {
         let mut book = Book::default();
         for capability in &self.capabilities {
-            if let Some(phrases) = capability.phrases() {
+            if let Some(phrases) = capability.info().phrases {
                 let wrong = |reason| RegistryError::Phrase { capability: capability.name(), reason };
                 book = book.with(capability.name(), phrases).map_err(wrong)?;
             }
-            if let Some(service) = capability.service() {
+            if let Some(service) = capability.info().service {
                 book.note_service(service.name);
             }
         }
@@ -250,7 +250,7 @@ impl Registry {
     /// Returns the topic that a thread has after this call; `None` if its capability has no things to talk about.
     pub fn topic_of(&self, call: &str, parameters: &Map<String, Value>) -> Option<Topic> {
         let owner = self.owner_of(call)?;
-        owner.phrases().filter(|phrases| !phrases.greeting().is_empty())?;
+        owner.info().phrases.filter(|phrases| !phrases.vocabulary().greeting.is_empty())?;
         let is_short = serde_json::to_string(parameters).is_ok_and(|text| text.len() <= MAX_TOPIC_LENGTH);
         Some(Topic {
             capability: owner.name().to_owned(),
@@ -276,7 +276,7 @@ impl Registry {
 
     /// Returns suggested first requests of all capabilities: a label, and the request.
     pub fn suggestions(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        self.capabilities.iter().flat_map(|capability| capability.suggestions().iter().copied())
+        self.capabilities.iter().flat_map(|capability| capability.info().suggestions.iter().copied())
     }
 
     /// Returns at most `most` entries of the lists that `of` returns, some from each capability. The capability of the
@@ -311,7 +311,7 @@ impl Registry {
 
     /// Returns requests to try in a new conversation, of all capabilities: a reason, and the request.
     pub fn invitations(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        self.capabilities.iter().flat_map(|capability| capability.invitations().iter().copied())
+        self.capabilities.iter().flat_map(|capability| capability.info().invitations.iter().copied())
     }
 
     /// Returns a value of a parameter in the canonical form for comparison.
@@ -321,24 +321,24 @@ impl Registry {
 
     /// Returns the outside systems.
     pub fn services(&self) -> impl Iterator<Item = Service> {
-        self.capabilities.iter().filter_map(|capability| capability.service())
+        self.capabilities.iter().filter_map(|capability| capability.info().service)
     }
 
     /// Returns the forms in which something new can be asked for.
     pub fn shortcuts(&self) -> impl Iterator<Item = &'static Shortcut> {
-        self.capabilities.iter().flat_map(|capability| capability.shortcuts())
+        self.capabilities.iter().flat_map(|capability| capability.info().shortcuts)
     }
 
     /// Checks that the slash command and the shortcuts of a capability are new, and that its shortcuts lead to its
     /// actions.
     fn check_entry_points(&self, capability: &dyn Capability) -> Result<(), RegistryError> {
-        let command = capability.command().map(|command| command.name);
+        let command = capability.info().command.map(|command| command.name);
         let taken =
-            self.capabilities.iter().filter_map(|known| known.command()).any(|known| Some(known.name) == command);
+            self.capabilities.iter().filter_map(|known| known.info().command).any(|known| Some(known.name) == command);
         if let Some(name) = command.filter(|name| taken || *name == OWN_COMMAND) {
             return Err(RegistryError::Way { name, capability: capability.name() });
         }
-        for Shortcut { callback, action, .. } in capability.shortcuts() {
+        for Shortcut { callback, action, .. } in capability.info().shortcuts {
             if self.shortcuts().any(|known| known.callback == *callback) {
                 return Err(RegistryError::Way { name: callback, capability: capability.name() });
             }
@@ -369,8 +369,8 @@ impl fmt::Debug for Registry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Tool;
-    use countersign_understanding::phrases::Phrases;
+    use crate::{CapabilityInfo, Tool};
+    use countersign_understanding::phrases::{Phrases, Vocabulary};
 
     /// A capability that has only phrases.
     struct Speaks(&'static str, Option<&'static str>);
@@ -379,22 +379,17 @@ mod tests {
     struct Lines(&'static str);
 
     impl Phrases for Lines {
-        fn things(&self) -> &'static [&'static str] {
-            &["document", "documents"]
-        }
-
-        fn lines(&self) -> &'static str {
-            self.0
+        fn vocabulary(&self) -> Vocabulary {
+            Vocabulary { lines: self.0, ..Vocabulary::new(&["document", "documents"]) }
         }
     }
 
     impl Capability for Speaks {
-        fn name(&self) -> &'static str {
-            self.0
-        }
-
-        fn purpose(&self) -> &'static str {
-            "What a test needs."
+        fn info(&self) -> CapabilityInfo {
+            CapabilityInfo {
+                phrases: self.1.map(|lines| &*Box::leak(Box::new(Lines(lines))) as &dyn Phrases),
+                ..CapabilityInfo::new(self.0, "What a test needs.")
+            }
         }
 
         fn tools(&self) -> Vec<Arc<dyn Tool>> {
@@ -403,10 +398,6 @@ mod tests {
 
         fn actions(&self) -> Vec<Arc<dyn ActionKind>> {
             Vec::new()
-        }
-
-        fn phrases(&self) -> Option<&'static dyn Phrases> {
-            self.1.map(|lines| &*Box::leak(Box::new(Lines(lines))) as &dyn Phrases)
         }
     }
 

@@ -20,8 +20,8 @@ use countersign_core::{
 };
 use countersign_graph::{
     action::{
-        ActionKind, ActionRecord, ErrorKind, Field, Form, Input, Label, MissingParameter, Outcome, Performed, Pick,
-        PrepareError, Probed, Proposal, Recovery, Refusal, Scope, Status,
+        ActionInfo, ActionKind, ActionRecord, ErrorKind, Field, Form, Input, Label, MissingParameter, Outcome,
+        Performed, Pick, PrepareError, Probed, Proposal, Reader, Recovery, Refusal, Scope, Status,
     },
     store::Error,
 };
@@ -214,12 +214,8 @@ fn as_preconditions(others: &[ActionRecord], newer: Option<&Entry>) -> Value {
 
 #[async_trait]
 impl ActionKind for SendAnswer {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn description(&self) -> &'static str {
-        "Sends an answer to the sender of a mail."
+    fn info(&self) -> ActionInfo {
+        ActionInfo::new(NAME, "Sends an answer to the sender of a mail.")
     }
 
     fn schema(&self) -> Value {
@@ -245,7 +241,7 @@ impl ActionKind for SendAnswer {
         true
     }
 
-    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
+    async fn prepare(&self, parameters: &Value, _: Option<&Reader>) -> Result<Proposal, PrepareError> {
         let given: Given = serde_json::from_value(parameters.clone())
             .map_err(|_| refused(ErrorKind::Validation, replies::not_an_answer()))?;
         let Some(id) = given.mail.filter(|id| !id.is_empty()).map(MailId::new) else {

@@ -8,7 +8,8 @@ use countersign_core::{
     reply::{Card, Fact, Text},
 };
 use countersign_graph::action::{
-    ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal, Scope,
+    ActionInfo, ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Reader,
+    Recovery, Refusal, Scope,
 };
 use countersign_mail::{Handled, MailAccount, MailError, MailId, shown_subject};
 use schemars::JsonSchema;
@@ -52,19 +53,15 @@ pub struct SpamParameters {
 
 #[async_trait]
 impl ActionKind for MarkAsSpam {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn description(&self) -> &'static str {
-        "Marks a mail as spam instead of answering it."
+    fn info(&self) -> ActionInfo {
+        ActionInfo::new(NAME, "Marks a mail as spam instead of answering it.")
     }
 
     fn schema(&self) -> Value {
         schemars::schema_for!(SpamParameters).to_value()
     }
 
-    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
+    async fn prepare(&self, parameters: &Value, _: Option<&Reader>) -> Result<Proposal, PrepareError> {
         let given: SpamParameters = serde_json::from_value(parameters.clone())
             .map_err(|_| Refusal::Refused { error: ErrorKind::Validation, reply: replies::not_an_answer() })?;
         let mail = MailId::new(&*given.mail);

@@ -106,7 +106,7 @@ impl<S: State> Engine<S> {
 
     /// Returns an outcome if an approved action must not be carried out.
     async fn refusal(&self, kind: &dyn ActionKind, record: &ActionRecord) -> Option<Outcome> {
-        if record.action_version != kind.version() {
+        if record.action_version != kind.info().version {
             let summary = Text::from("I was updated after this card was posted, so nothing was done. Ask again.");
             return Some(failed(ErrorKind::Execution, summary));
         }

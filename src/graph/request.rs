@@ -91,7 +91,7 @@ impl Request<'_> {
             thread: thread.clone(),
             run,
             name: kind.name().to_owned(),
-            action_version: kind.version(),
+            action_version: kind.info().version,
             parameters,
             preconditions,
             policy,

@@ -70,7 +70,7 @@ impl Book {
     ///
     /// Fails with the first line that cannot be read, and the reason.
     pub fn with(mut self, owner: &'static str, phrases: &'static dyn Phrases) -> Result<Self, String> {
-        let lines = Lines::read(phrases.lines())?;
+        let lines = Lines::read(phrases.vocabulary().lines)?;
         self.capabilities.push(CapabilityPhrases { owner, phrases, lines });
         self.memory = Memory::default();
         Ok(self)
@@ -128,7 +128,7 @@ impl Book {
     /// only that one can, since others would take its values for theirs.
     fn correction(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
         let owner = self.owner_of_change(utterance.situation).map(|at| self.capabilities[at].phrases);
-        match owner.filter(|owner| !owner.greeting().is_empty()) {
+        match owner.filter(|owner| !owner.vocabulary().greeting.is_empty()) {
             Some(owner) => owner.correction(utterance),
             None => self.in_charge(utterance.situation).find_map(|phrases| phrases.correction(utterance)),
         }
@@ -171,7 +171,7 @@ impl Book {
             Some(situation) => words_with(said, &situation.names),
             None => words(said),
         };
-        self.phrases().for_each(|phrases| respell(&mut found, phrases.things()));
+        self.phrases().for_each(|phrases| respell(&mut found, phrases.vocabulary().things));
         let found = id_lists::with_commas(found);
         if found.len() > MAX_WORDS { id_lists::joined(found) } else { found }
     }
@@ -311,7 +311,8 @@ impl Book {
 
     /// Asks the person which of several capabilities is meant, with whole requests as options.
     fn ask_which_is_meant(&self, utterance: Utterance<'_>, between: &[&&'static dyn Phrases]) -> Interpretation {
-        let options = between.iter().map(|phrases| intents::request_naming(utterance.words, phrases.things()[0]));
+        let options =
+            between.iter().map(|phrases| intents::request_naming(utterance.words, phrases.vocabulary().things[0]));
         Interpretation::unclear("Which of these do you mean?", options.collect())
     }
 
@@ -419,7 +420,7 @@ impl Book {
         let by_capability = || {
             let topic = self.capabilities.iter().find(in_topic);
             self.capabilities.iter().find_map(|capability| {
-                let rest = after(words, capability.phrases.unsupported_requests())?;
+                let rest = after(words, capability.phrases.vocabulary().unsupported_requests)?;
                 let is_served = topic.is_some_and(|topic| topic.owner != capability.owner && serves(topic));
                 (!is_served).then_some(rest)
             })
@@ -499,17 +500,17 @@ impl Book {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::phrases::Vocabulary;
 
     /// Phrases that read a message with “only” as two requests: one with what follows it, and a start.
     struct InSteps;
 
     impl Phrases for InSteps {
-        fn things(&self) -> &'static [&'static str] {
-            &["document"]
-        }
-
-        fn lines(&self) -> &'static str {
-            "change start_document\n    start <document:thing>\nchange limit_document\n    limit <document:thing> to class <class:word>\n"
+        fn vocabulary(&self) -> Vocabulary {
+            Vocabulary {
+                lines: "change start_document\n    start <document:thing>\nchange limit_document\n    limit <document:thing> to class <class:word>\n",
+                ..Vocabulary::new(&["document"])
+            }
         }
 
         fn in_steps(&self, utterance: Utterance<'_>) -> Option<Vec<String>> {

@@ -207,8 +207,11 @@ fn fit(
     if open.iter().any(|place| place.is_required) {
         return None;
     }
-    let plain: Vec<(usize, &str)> =
-        said.iter().copied().filter(|(_, word)| !SMALL.contains(word) && !phrases.things().contains(word)).collect();
+    let plain: Vec<(usize, &str)> = said
+        .iter()
+        .copied()
+        .filter(|(_, word)| !SMALL.contains(word) && !phrases.vocabulary().things.contains(word))
+        .collect();
     let bare: Vec<(usize, &str)> =
         plain.iter().copied().filter(|(_, word)| !intent.nouns.iter().any(|noun| noun == word)).collect();
     let used = intent

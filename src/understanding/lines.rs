@@ -442,7 +442,7 @@ impl<'a> Matcher<'a> {
 
     /// Returns the last subject of the thread, if it may be a thing of this capability.
     fn subject(&self) -> Option<&'a str> {
-        match self.phrases.about_others() {
+        match self.phrases.vocabulary().about_others {
             true => self.utterance.situation.last_subject.as_deref(),
             false => self.utterance.subject_of(self.owner),
         }
@@ -461,15 +461,16 @@ impl<'a> Matcher<'a> {
             let span = &words[..length];
             let named = span.iter().any(|word| word.quoted);
             let leads = &span[..quoted.unwrap_or(length).min(length)];
-            if named && !leads.iter().all(|word| word.any(LEADING) || word.any(self.phrases.things())) {
+            if named && !leads.iter().all(|word| word.any(LEADING) || word.any(self.phrases.vocabulary().things)) {
                 continue;
             }
-            let foreign = |word: &Word| !self.phrases.about_others() && self.utterance.is_of_another(word, self.owner);
+            let foreign =
+                |word: &Word| !self.phrases.vocabulary().about_others && self.utterance.is_of_another(word, self.owner);
             if span.iter().any(foreign) {
                 continue;
             }
             let ends = named && quoted != Some(length - 1);
-            if ends && !span[length - 1].any(self.phrases.things())
+            if ends && !span[length - 1].any(self.phrases.vocabulary().things)
                 || !named && self.names_only && !points_back(span, self.phrases)
             {
                 continue;
@@ -504,12 +505,13 @@ mod tests {
         super::{intents, situation::Situation, words::words},
         *,
     };
+    use crate::phrases::Vocabulary;
 
     struct DocumentPhrases;
 
     impl Phrases for DocumentPhrases {
-        fn things(&self) -> &'static [&'static str] {
-            &["document", "documents"]
+        fn vocabulary(&self) -> Vocabulary {
+            Vocabulary::new(&["document", "documents"])
         }
     }
 

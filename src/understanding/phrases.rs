@@ -45,38 +45,17 @@ impl<'h> Utterance<'h> {
     }
 }
 
-/// The phrases of a capability. Only [`Phrases::things`] is required.
+/// The phrases of a capability. Only [`Phrases::vocabulary`] is required.
 ///
-/// Most phrases are data ([`Phrases::lines`]); the others are read by methods.
+/// Most phrases are data ([`Vocabulary::lines`]); the others are read by methods.
 pub trait Phrases: Send + Sync {
-    /// Returns the nouns for its things, singular and plural, such as `document` and `documents`.
-    /// The first is a singular.
-    fn things(&self) -> &'static [&'static str];
+    /// Returns the words that are data.
+    fn vocabulary(&self) -> Vocabulary;
 
     /// Returns a number that changes when the phrases do. As long as it is the same, the same message in the same situation
     /// has to have the same meaning.
     fn generation(&self) -> u64 {
         0
-    }
-
-    /// Returns true if its tools and actions are about things of other capabilities.
-    fn about_others(&self) -> bool {
-        false
-    }
-
-    /// Returns the words for groups of people that may precede the id of a group, such as `class`.
-    fn groups(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    /// Returns the words that introduce a list. An item of such a list is not a separate request.
-    fn lists(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    /// Returns its requests as lines of text; see [`super::lines`].
-    fn lines(&self) -> &'static str {
-        ""
     }
 
     /// Returns the values of a kind defined by this capability with which these words can begin.
@@ -193,31 +172,49 @@ pub trait Phrases: Send + Sync {
         let _ = (action, params);
         None
     }
+}
 
-    /// Returns phrases for requests that cannot be served, separated by `|`.
-    fn unsupported_requests(&self) -> &'static str {
-        ""
-    }
+/// The words of a capability that are data.
+#[derive(Clone, Copy, Debug)]
+pub struct Vocabulary {
+    /// The nouns for its things, singular and plural, such as `document` and `documents`. The first is a singular.
+    pub things: &'static [&'static str],
+    /// The words for groups of people that may precede the id of a group, such as `class`.
+    pub groups: &'static [&'static str],
+    /// The words that introduce a list. An item of such a list is not a separate request.
+    pub lists: &'static [&'static str],
+    /// Its requests as lines of text; see [`super::lines`].
+    pub lines: &'static str,
+    /// Phrases for requests that cannot be served, separated by `|`.
+    pub unsupported_requests: &'static str,
+    /// The possible questions and changes, for “help”: a heading, and a line for each.
+    pub help: &'static str,
+    /// The simplest requests, in italics, for a reply to words that were not understood.
+    pub simplest_requests: &'static str,
+    /// The word for its things in a greeting: “Ask me about your …”. Empty if it has no things that a thread can be about.
+    pub greeting: &'static str,
+    /// Buttons for first requests: the label, and the message that is sent when it is pressed. The last one explains
+    /// something.
+    pub first_steps: &'static [(&'static str, &'static str)],
+    /// True if its tools and actions are about things of other capabilities.
+    pub about_others: bool,
+}
 
-    /// Returns the possible questions and changes, for “help”: a heading, and a line for each.
-    fn help(&self) -> &'static str {
-        ""
-    }
-
-    /// Returns the simplest requests, in italics, for a reply to words that were not understood.
-    fn simplest_requests(&self) -> &'static str {
-        ""
-    }
-
-    /// Returns the word for its things in a greeting: “Ask me about your …”. Empty if it has no things
-    /// that a thread can be about.
-    fn greeting(&self) -> &'static str {
-        self.things().get(1).copied().unwrap_or_default()
-    }
-
-    /// Returns buttons for first requests: the label, and the message that is sent when it is
-    /// pressed. The last one explains something.
-    fn first_steps(&self) -> &'static [(&'static str, &'static str)] {
-        &[]
+impl Vocabulary {
+    /// Creates a vocabulary of these nouns; the second is the word for its things in a greeting.
+    pub const fn new(things: &'static [&'static str]) -> Self {
+        let greeting = if things.len() > 1 { things[1] } else { "" };
+        Self {
+            things,
+            groups: &[],
+            lists: &[],
+            lines: "",
+            unsupported_requests: "",
+            help: "",
+            simplest_requests: "",
+            greeting,
+            first_steps: &[],
+            about_others: false,
+        }
     }
 }

@@ -206,8 +206,9 @@ fn subjects<'a>(words: &'a [Word], phrases: &dyn Phrases) -> SlotMatch<'a> {
 /// Reads “it”, if the thread has a last subject.
 fn pronoun<'a>(words: &'a [Word], subject: Option<&str>, phrases: &dyn Phrases) -> SlotMatch<'a> {
     let name = subject?.to_owned();
-    let thing =
-        |words: &'a [Word]| words.split_first().filter(|(first, _)| first.any(phrases.things())).map(|(_, rest)| rest);
+    let thing = |words: &'a [Word]| {
+        words.split_first().filter(|(first, _)| first.any(phrases.vocabulary().things)).map(|(_, rest)| rest)
+    };
     let rest =
         after(words, "the same one|that one|this one|it").or_else(|| thing(after(words, "the same|that|this|the")?))?;
     Some((Slot::Pronoun(name), rest))
@@ -216,7 +217,7 @@ fn pronoun<'a>(words: &'a [Word], subject: Option<&str>, phrases: &dyn Phrases) 
 /// Returns the words without a leading noun for a thing of the capability.
 fn skip_things<'a>(words: &'a [Word], phrases: &dyn Phrases) -> &'a [Word] {
     match words.split_first() {
-        Some((first, rest)) if first.any(phrases.things()) => rest,
+        Some((first, rest)) if first.any(phrases.vocabulary().things) => rest,
         _ => words,
     }
 }
@@ -324,7 +325,7 @@ fn members<'a>(words: &'a [Word], phrases: &dyn Phrases) -> SlotMatch<'a> {
         let start = skip(words, "the");
         let (first, rest) = start.split_first()?;
         let skipped = words.len() - start.len();
-        if first.any(phrases.groups())
+        if first.any(phrases.vocabulary().groups)
             && rest
                 .first()
                 .is_some_and(|id| !id.any(SMALL) && id.text.contains(|c: char| c.is_ascii_digit() || c.is_uppercase()))
@@ -388,7 +389,7 @@ fn group_type<'a>(words: &'a [Word], phrases: &dyn Phrases) -> SlotMatch<'a> {
     let known = kind.kind.as_deref() == Some("group type");
     let plain = kind.text.trim_end_matches("es").to_owned();
     let plain = if kind.lower == "classes" { "class".to_owned() } else { plain };
-    (known || kind.any(phrases.groups())).then_some((Slot::GroupType(plain), rest))
+    (known || kind.any(phrases.vocabulary().groups)).then_some((Slot::GroupType(plain), rest))
 }
 
 /// Reads `SelectSection/area_model`.

@@ -214,7 +214,7 @@ fn is_pair(part: &str, before: &str) -> bool {
 fn is_listed(book: &Book, part: &str, before: &str, situation: &Situation) -> bool {
     let before = words(before);
     let of_text = before.iter().any(|word| word.any(&["description", "described"]));
-    let of_list = before.iter().any(|word| book.phrases().any(|phrases| word.any(phrases.lists())))
+    let of_list = before.iter().any(|word| book.phrases().any(|phrases| word.any(phrases.vocabulary().lists)))
         || situation.draft.as_ref().and_then(|draft| draft.asked.as_ref()).is_some();
     let points_back = words(part).iter().any(|word| word.any(&["it", "its", "that", "this"]));
     (of_text || of_list) && !points_back

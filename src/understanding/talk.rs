@@ -8,7 +8,7 @@ use serde_json::Map;
 use super::{
     book::Book,
     lines::Lines,
-    phrases::{Phrases, Utterance},
+    phrases::{Phrases, Utterance, Vocabulary},
     situation::{OpenCard, Situation},
     user_request::{Talk, UserRequest},
     words::{Word, is_sign, lower, without_last},
@@ -33,8 +33,8 @@ static TALK: LazyLock<Lines> = LazyLock::new(|| Lines::read(LINES).expect("the l
 struct NoPhrases;
 
 impl Phrases for NoPhrases {
-    fn things(&self) -> &'static [&'static str] {
-        &[]
+    fn vocabulary(&self) -> Vocabulary {
+        Vocabulary::new(&[])
     }
 }
 
@@ -70,7 +70,9 @@ pub(super) const EXECUTION_LOG: &str = "get_execution_log";
 
 /// Returns buttons for first requests.
 pub(super) fn first_steps(book: &Book) -> Steps {
-    let of = |phrases: &'static dyn Phrases| phrases.first_steps().split_last().map_or(&[][..], |(_, first)| first);
+    let of = |phrases: &'static dyn Phrases| {
+        phrases.vocabulary().first_steps.split_last().map_or(&[][..], |(_, first)| first)
+    };
     book.phrases().flat_map(of).copied().take(3).chain([WHAT_CAN_YOU_DO]).collect()
 }
 
@@ -78,11 +80,14 @@ const WHAT_CAN_YOU_DO: (&str, &str) = ("What can you do?", "what can you do?");
 
 /// Returns the reply to talk, and the buttons below it.
 pub(super) fn reply_to(book: &Book, talk: Talk, situation: &Situation) -> (String, Steps) {
-    let steps = || book.phrases().flat_map(|phrases| phrases.first_steps().iter().copied());
+    let steps = || book.phrases().flat_map(|phrases| phrases.vocabulary().first_steps.iter().copied());
     match talk {
         Talk::Greeting => {
-            let things: Vec<_> =
-                book.phrases().map(|phrases| phrases.greeting()).filter(|things| !things.is_empty()).collect();
+            let things: Vec<_> = book
+                .phrases()
+                .map(|phrases| phrases.vocabulary().greeting)
+                .filter(|things| !things.is_empty())
+                .collect();
             let hello = match things.is_empty() {
                 true => "Hello. Ask me something, or tell me what to change.".to_owned(),
                 false => format!("Hello. Ask me about your {}, or tell me what to change.", things.join(" and ")),
@@ -115,7 +120,8 @@ pub(super) fn reply_to(book: &Book, talk: Talk, situation: &Situation) -> (Strin
 
 /// Returns the list of possible questions and changes.
 fn help(book: &Book) -> String {
-    let parts: Vec<&str> = book.phrases().map(|phrases| phrases.help()).filter(|help| !help.is_empty()).collect();
+    let parts: Vec<&str> =
+        book.phrases().map(|phrases| phrases.vocabulary().help).filter(|help| !help.is_empty()).collect();
     let on = match book.services() {
         [] => String::new(),
         services => format!(" on {}", services.join(" and ")),
@@ -152,7 +158,8 @@ pub(super) fn is_postponement(plain: &str) -> bool {
 
 /// Returns the reply to words that match no phrase.
 pub(super) fn lost(book: &Book) -> String {
-    let simple = book.phrases().map(|phrases| phrases.simplest_requests()).filter(|simple| !simple.is_empty());
+    let simple =
+        book.phrases().map(|phrases| phrases.vocabulary().simplest_requests).filter(|simple| !simple.is_empty());
     let simple: Vec<&str> = simple.chain(["*what can you do?*"]).collect();
     format!("I couldn't make sense of that without my language model. Simple phrases work: {}", simple.join(", "))
 }

@@ -16,8 +16,8 @@ use countersign::{
     clock::{Clock, ManualClock, Timestamp},
     graph::{
         action::{
-            ActionKind, ActionRecord, Approver, Decision, Evidence, Lapse, Outcome, Performed, Policy, PrepareError,
-            Probed, Proposal, Recovery, Scope, Status, Verdict,
+            ActionInfo, ActionKind, ActionRecord, Approver, Decision, Evidence, Lapse, Outcome, Performed, Policy,
+            PrepareError, Probed, Proposal, Reader, Recovery, Scope, Status, Verdict,
         },
         admission::{Admission, Admits},
         definition::Graph,
@@ -244,19 +244,15 @@ struct Change {
 
 #[async_trait]
 impl ActionKind for Change {
-    fn name(&self) -> &'static str {
-        "change"
-    }
-
-    fn description(&self) -> &'static str {
-        "Changes something."
+    fn info(&self) -> ActionInfo {
+        ActionInfo::new("change", "Changes something.")
     }
 
     fn schema(&self) -> Value {
         json!({ "type": "object" })
     }
 
-    async fn prepare(&self, _: &Value) -> Result<Proposal, PrepareError> {
+    async fn prepare(&self, _: &Value, _: Option<&Reader>) -> Result<Proposal, PrepareError> {
         unreachable!("the node proposes by itself")
     }
 
@@ -351,7 +347,7 @@ impl Bench {
         let clock = ManualClock::default();
         let store = SqliteStore::open(folder.path().join("threads.sqlite"), Arc::new(clock.clone())).unwrap();
         let keys = Arc::new(Keyring::new(vec![vec![7; 32]]).unwrap());
-        let scope = Sealing { may_be_unsealed: |_| false, registers: &[], register_families: &[] };
+        let scope = Sealing { registers: &[], register_families: &[] };
         let raw: Arc<dyn Store> = Arc::new(store);
         let store = Arc::new(RacedStore::raced(Arc::new(SealedStore::new(raw.clone(), keys.clone(), scope))));
         let failures = Arc::new(Mutex::new(0));

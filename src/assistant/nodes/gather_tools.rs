@@ -83,7 +83,7 @@ impl PlannedCall {
                 (tool, arguments, key)
             }
         };
-        let result = tool.call_for(&arguments, reader).await;
+        let result = tool.call(&arguments, Some(reader)).await;
         ToolAnswer::Read { tool, arguments, key, result }
     }
 }
@@ -331,7 +331,7 @@ fn cached_answer(state: &AgentState, tool: &dyn Tool, key: &str) -> Option<(Fres
     const AGAIN: [&str; 9] = ["again", "refresh", "reload", "now", "current", "currently", "latest", "still", "moment"];
     let said = state.turn.said.to_lowercase();
     let looks_again = said.split(|c: char| !c.is_alphanumeric()).any(|word| AGAIN.contains(&word));
-    if looks_again || !tool.may_be_repeated() {
+    if looks_again || !tool.info().may_be_repeated {
         return None;
     }
     state.context.fresh(&entry_kind(tool.name()), key, state.turn.at)
@@ -394,7 +394,7 @@ pub(super) fn keep_answer(state: &mut AgentState, registry: &Registry, call: &Ca
 
 /// Drops the draft that an answer of this tool makes superfluous, and takes up the plan that waited for it.
 fn settle_draft(state: &mut AgentState, tool: &dyn Tool) {
-    let is_settled = |draft: &Draft| tool.settles() == Some(draft.action.as_str());
+    let is_settled = |draft: &Draft| tool.info().settles == Some(draft.action.as_str());
     if state.draft.as_ref().is_some_and(is_settled) {
         state.draft = None;
         state.take_up_plan(state.draft_turn);

@@ -10,7 +10,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use countersign_capabilities::{Capability, Registry, Tool, ToolError};
+use countersign_capabilities::{Capability, CapabilityInfo, Registry, Tool, ToolError, ToolInfo};
 use countersign_config::{Additions, Config};
 use countersign_core::{
     clock::{SystemClock, Timestamp},
@@ -97,19 +97,15 @@ struct FakeTool(&'static str, Result<Value, ToolError>);
 
 #[async_trait]
 impl Tool for FakeTool {
-    fn name(&self) -> &'static str {
-        self.0
-    }
-
-    fn description(&self) -> &'static str {
-        "Reads something."
+    fn info(&self) -> ToolInfo {
+        ToolInfo::new(self.0, "Reads something.")
     }
 
     fn schema(&self) -> Value {
         json!({ "type": "object", "properties": { "context": { "type": "string" } } })
     }
 
-    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
+    async fn call(&self, _: &Value, _: Option<&Reader>) -> Result<Value, ToolError> {
         self.1.clone()
     }
 }
@@ -119,19 +115,15 @@ struct FakeAction(&'static str);
 
 #[async_trait]
 impl ActionKind for FakeAction {
-    fn name(&self) -> &'static str {
-        self.0
-    }
-
-    fn description(&self) -> &'static str {
-        "Changes something."
+    fn info(&self) -> ActionInfo {
+        ActionInfo::new(self.0, "Changes something.")
     }
 
     fn schema(&self) -> Value {
         json!({ "type": "object" })
     }
 
-    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
+    async fn prepare(&self, parameters: &Value, _: Option<&Reader>) -> Result<Proposal, PrepareError> {
         let missing = |name: &str, question: &str, options: &[&str]| MissingParameter {
             name: name.to_owned(),
             question: question.to_owned(),
@@ -261,12 +253,17 @@ pub(super) struct Fakes {
 }
 
 impl Capability for Fakes {
-    fn name(&self) -> &'static str {
-        "fakes"
-    }
-
-    fn purpose(&self) -> &'static str {
-        "What a test needs."
+    fn info(&self) -> CapabilityInfo {
+        CapabilityInfo {
+            suggestions: &[("List experiments", "list experiments"), ("Is UpGrade running?", "is UpGrade running?")],
+            invitations: &[
+                ("See what there is", "list experiments"),
+                ("Look at a context", "what conditions does assign-prog have?"),
+                ("With an approval", "start the Math Hints experiment"),
+                ("Make something new", "create an experiment Hint Timing in assign-prog"),
+            ],
+            ..CapabilityInfo::new("fakes", "What a test needs.")
+        }
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
@@ -288,19 +285,6 @@ impl Capability for Fakes {
             Status::Done | Status::Unknown => vec![Choice::new("Show details", format!("show “{name}”"))],
             _ => Vec::new(),
         }
-    }
-
-    fn suggestions(&self) -> &'static [(&'static str, &'static str)] {
-        &[("List experiments", "list experiments"), ("Is UpGrade running?", "is UpGrade running?")]
-    }
-
-    fn invitations(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            ("See what there is", "list experiments"),
-            ("Look at a context", "what conditions does assign-prog have?"),
-            ("With an approval", "start the Math Hints experiment"),
-            ("Make something new", "create an experiment Hint Timing in assign-prog"),
-        ]
     }
 }
 

@@ -79,7 +79,7 @@ impl Rounds {
         for key in change.params.keys().filter(is_new) {
             let mut rest = change.params.clone();
             rest.remove(key);
-            let prepared = action.prepare_for(&Value::Object(rest), reader).await;
+            let prepared = action.prepare(&Value::Object(rest), Some(reader)).await;
             let is_accepted = match prepared {
                 Ok(_) => true,
                 Err(PrepareError::Refusal(Refusal::Missing(missing))) => {

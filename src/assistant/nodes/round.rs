@@ -399,7 +399,7 @@ impl Rounds {
             let used = &without_ids(used, said);
             still.cloned().chain(understanding::left_out(said, used)).take(MAX_UNHEARD).collect()
         };
-        match action.prepare_for(&parameters, reader).await {
+        match action.prepare(&parameters, Some(reader)).await {
             Ok(mut proposal) => {
                 if !heard.is_empty()
                     && let Some(refusal) = self.add_evidence(&mut state, context, &change, &proposal, &heard)

@@ -34,14 +34,6 @@ pub(super) const COMMAND: Command = Command {
 /// The tool of another capability that lists what is followed.
 const WATCHES: &str = "list_watches";
 
-/// Answers one word of the command for a reader.
-pub(super) async fn answer_to(word: &str, rest: &str, facts: &Facts, reader: &Reader) -> Reply {
-    match word {
-        "watches" => watches(facts, reader).await,
-        word => answer(word, rest, facts).await,
-    }
-}
-
 /// Lists what is followed for this reader.
 async fn watches(facts: &Facts, reader: &Reader) -> Reply {
     let asked = json!({});
@@ -58,9 +50,10 @@ async fn watches(facts: &Facts, reader: &Reader) -> Reply {
     }
 }
 
-/// Answers one word of the command that needs no reader.
-pub(super) async fn answer(word: &str, rest: &str, facts: &Facts) -> Reply {
+/// Answers one word of the command for a reader.
+pub(super) async fn answer(word: &str, rest: &str, facts: &Facts, reader: &Reader) -> Reply {
     match word {
+        "watches" => watches(facts, reader).await,
         "list" => list(rest, facts).await,
         "show" => show(rest, facts).await,
         _ => health(facts).await,

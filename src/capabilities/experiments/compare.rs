@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use countersign_capabilities::{ShownList, Tool, ToolError};
+use countersign_capabilities::{ShownList, Tool, ToolError, ToolInfo};
 use countersign_core::reply::Reply;
-use countersign_graph::action::ErrorKind;
+use countersign_graph::action::{ErrorKind, Reader};
 use futures_util::future::try_join_all;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -35,20 +35,22 @@ pub struct CompareExperiments(pub Arc<UpgradeClient>);
 
 #[async_trait]
 impl Tool for CompareExperiments {
-    fn name(&self) -> &'static str {
-        "compare_experiments"
-    }
-
-    fn description(&self) -> &'static str {
-        "Shows two to four experiments side by side: status, context, conditions with weights, decision points, assignment, \
-         dates and enrollment."
+    fn info(&self) -> ToolInfo {
+        ToolInfo {
+            may_be_repeated: true,
+            ..ToolInfo::new(
+                "compare_experiments",
+                "Shows two to four experiments side by side: status, context, conditions with weights, decision points, assignment, \
+         dates and enrollment.",
+            )
+        }
     }
 
     fn schema(&self) -> Value {
         schema::<Compared>()
     }
 
-    async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
+    async fn call(&self, arguments: &Value, _: Option<&Reader>) -> Result<Value, ToolError> {
         let Compared { mut experiments } = arguments_as(arguments)?;
         let mut seen = std::collections::HashSet::new();
         experiments.retain(|name| seen.insert(name.clone()));
@@ -75,9 +77,5 @@ impl Tool for CompareExperiments {
     fn listed(&self, _: &Value, answer: &Value) -> Option<ShownList> {
         let names = answer["experiments"].as_array()?.iter().filter_map(|one| one["name"].as_str());
         Some(ShownList { names: names.map(str::to_owned).collect(), is_complete: true })
-    }
-
-    fn may_be_repeated(&self) -> bool {
-        true
     }
 }

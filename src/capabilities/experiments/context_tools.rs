@@ -3,9 +3,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
-use countersign_capabilities::{Tool, ToolError};
+use countersign_capabilities::{Tool, ToolError, ToolInfo};
 use countersign_core::reply::Reply;
-use countersign_graph::action::ErrorKind;
+use countersign_graph::action::{ErrorKind, Reader};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -67,29 +67,27 @@ pub struct AvailableContexts(pub Arc<UpgradeClient>);
 
 #[async_trait]
 impl Tool for AvailableContexts {
-    fn name(&self) -> &'static str {
-        "get_available_contexts"
-    }
-
-    fn description(&self) -> &'static str {
-        "Lists the names of the contexts (client applications) there are, and nothing else of them."
+    fn info(&self) -> ToolInfo {
+        ToolInfo {
+            may_be_repeated: true,
+            ..ToolInfo::new(
+                "get_available_contexts",
+                "Lists the names of the contexts (client applications) there are, and nothing else of them.",
+            )
+        }
     }
 
     fn schema(&self) -> Value {
         schema::<NoArguments>()
     }
 
-    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
+    async fn call(&self, _: &Value, _: Option<&Reader>) -> Result<Value, ToolError> {
         let contexts = self.0.context_metadata().await.map_err(|error| tool_error(&error))?;
         Ok(json!({ "contexts": contexts.keys().collect::<Vec<_>>() }))
     }
 
     fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
         Some(contexts::available_reply(answer))
-    }
-
-    fn may_be_repeated(&self) -> bool {
-        true
     }
 }
 
@@ -99,29 +97,27 @@ pub struct ConditionsOfContext(pub Arc<UpgradeClient>);
 
 #[async_trait]
 impl Tool for ConditionsOfContext {
-    fn name(&self) -> &'static str {
-        "get_conditions_for_context"
-    }
-
-    fn description(&self) -> &'static str {
-        "Lists the condition codes that experiments in one context can compare."
+    fn info(&self) -> ToolInfo {
+        ToolInfo {
+            may_be_repeated: true,
+            ..ToolInfo::new(
+                "get_conditions_for_context",
+                "Lists the condition codes that experiments in one context can compare.",
+            )
+        }
     }
 
     fn schema(&self) -> Value {
         schema::<ContextArguments>()
     }
 
-    async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
+    async fn call(&self, arguments: &Value, _: Option<&Reader>) -> Result<Value, ToolError> {
         let (context, known) = requested_context(&self.0, arguments, "conditions").await?;
         Ok(json!({ "context": context, "conditions": known.conditions }))
     }
 
     fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
         Some(contexts::conditions_reply(answer))
-    }
-
-    fn may_be_repeated(&self) -> bool {
-        true
     }
 }
 
@@ -131,20 +127,22 @@ pub struct PointsOfContext(pub Arc<UpgradeClient>);
 
 #[async_trait]
 impl Tool for PointsOfContext {
-    fn name(&self) -> &'static str {
-        "get_decision_points_for_context"
-    }
-
-    fn description(&self) -> &'static str {
-        "Lists the sites and targets of one context, from which decision points are made (site / target), and which \
-         decision points its experiments use."
+    fn info(&self) -> ToolInfo {
+        ToolInfo {
+            may_be_repeated: true,
+            ..ToolInfo::new(
+                "get_decision_points_for_context",
+                "Lists the sites and targets of one context, from which decision points are made (site / target), and which \
+         decision points its experiments use.",
+            )
+        }
     }
 
     fn schema(&self) -> Value {
         schema::<ContextArguments>()
     }
 
-    async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
+    async fn call(&self, arguments: &Value, _: Option<&Reader>) -> Result<Value, ToolError> {
         let (context, known) = requested_context(&self.0, arguments, "decision points").await?;
         let all = self.0.all().await.map_err(|error| tool_error(&error))?;
         let mut used: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -163,10 +161,6 @@ impl Tool for PointsOfContext {
     fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
         Some(contexts::points_reply(answer))
     }
-
-    fn may_be_repeated(&self) -> bool {
-        true
-    }
 }
 
 /// `get_group_types_for_context`: the kinds of groups.
@@ -175,28 +169,26 @@ pub struct GroupTypesOfContext(pub Arc<UpgradeClient>);
 
 #[async_trait]
 impl Tool for GroupTypesOfContext {
-    fn name(&self) -> &'static str {
-        "get_group_types_for_context"
-    }
-
-    fn description(&self) -> &'static str {
-        "Lists the kinds of groups (such as classId) by which experiments in one context can assign."
+    fn info(&self) -> ToolInfo {
+        ToolInfo {
+            may_be_repeated: true,
+            ..ToolInfo::new(
+                "get_group_types_for_context",
+                "Lists the kinds of groups (such as classId) by which experiments in one context can assign.",
+            )
+        }
     }
 
     fn schema(&self) -> Value {
         schema::<ContextArguments>()
     }
 
-    async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
+    async fn call(&self, arguments: &Value, _: Option<&Reader>) -> Result<Value, ToolError> {
         let (context, known) = requested_context(&self.0, arguments, "group types").await?;
         Ok(json!({ "context": context, "group_types": known.group_types }))
     }
 
     fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
         Some(contexts::group_types_reply(answer))
-    }
-
-    fn may_be_repeated(&self) -> bool {
-        true
     }
 }

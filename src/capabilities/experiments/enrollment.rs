@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use countersign_capabilities::{Tool, ToolError, moment};
+use countersign_capabilities::{Tool, ToolError, ToolInfo, moment};
 use countersign_core::{
     clock::{Clock, Timestamp},
     reply::Reply,
@@ -121,24 +121,19 @@ fn by_date(days: &[DayEnrollment], tests: &[(Date, u64)]) -> Vec<(Date, u64)> {
 
 #[async_trait]
 impl Tool for EnrollmentOverTime {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn description(&self) -> &'static str {
-        "Shows how many users were enrolled in an experiment each day, as a chart, alone or beside another experiment."
+    fn info(&self) -> ToolInfo {
+        ToolInfo::new(
+            NAME,
+            "Shows how many users were enrolled in an experiment each day, as a chart, alone or beside another experiment.",
+        )
     }
 
     fn schema(&self) -> Value {
         schema::<EnrollmentArguments>()
     }
 
-    async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
-        self.read(arguments, None).await
-    }
-
-    async fn call_for(&self, arguments: &Value, reader: &Reader) -> Result<Value, ToolError> {
-        self.read(arguments, reader.zone.as_deref()).await
+    async fn call(&self, arguments: &Value, reader: Option<&Reader>) -> Result<Value, ToolError> {
+        self.read(arguments, reader.and_then(|reader| reader.zone.as_deref())).await
     }
 
     fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {

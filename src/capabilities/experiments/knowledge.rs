@@ -3,9 +3,9 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use countersign_capabilities::{Tool, ToolError};
+use countersign_capabilities::{Tool, ToolError, ToolInfo};
 use countersign_core::reply::Reply;
-use countersign_graph::action::{ActionKind, ErrorKind};
+use countersign_graph::action::{ActionKind, ErrorKind, Reader};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -42,20 +42,18 @@ pub struct ExplainConcept(pub Arc<UpgradeClient>);
 
 #[async_trait]
 impl Tool for ExplainConcept {
-    fn name(&self) -> &'static str {
-        "explain_upgrade_concept"
-    }
-
-    fn description(&self) -> &'static str {
-        "Explains a word of UpGrade from the glossary, with an example from this platform where one helps; with `with`, how \
+    fn info(&self) -> ToolInfo {
+        ToolInfo::new("explain_upgrade_concept", {
+            "Explains a word of UpGrade from the glossary, with an example from this platform where one helps; with `with`, how \
          two of them work together. Use it whenever someone asks what a word means, instead of what you remember."
+        })
     }
 
     fn schema(&self) -> Value {
         schema::<ExplainConceptArguments>()
     }
 
-    async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
+    async fn call(&self, arguments: &Value, _: Option<&Reader>) -> Result<Value, ToolError> {
         let ExplainConceptArguments { concept, with } = arguments_as(arguments)?;
         let term = find_term(&concept)?;
         let Some(other) = with.as_deref().filter(|with| !with.trim().is_empty()).map(find_term).transpose()? else {
@@ -123,19 +121,15 @@ pub const TERMS: [Terms; 3] = [
 
 #[async_trait]
 impl Tool for Terms {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn description(&self) -> &'static str {
-        self.description
+    fn info(&self) -> ToolInfo {
+        ToolInfo::new(self.name, self.description)
     }
 
     fn schema(&self) -> Value {
         schema::<NoArguments>()
     }
 
-    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
+    async fn call(&self, _: &Value, _: Option<&Reader>) -> Result<Value, ToolError> {
         let brief = |term: &Term| match self.with_meaning {
             true => json!({ "concept": term.name(), "meaning": first_sentence(term.meaning) }),
             false => json!(term.name()),
@@ -187,19 +181,18 @@ pub fn schemas(actions: &[Arc<dyn ActionKind>]) -> Vec<Arc<dyn Tool>> {
 
 #[async_trait]
 impl Tool for ActionSchema {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn description(&self) -> &'static str {
-        "Explains what this change takes, for someone who asks what can be given. Not needed to propose the change."
+    fn info(&self) -> ToolInfo {
+        ToolInfo::new(
+            self.name,
+            "Explains what this change takes, for someone who asks what can be given. Not needed to propose the change.",
+        )
     }
 
     fn schema(&self) -> Value {
         schema::<NoArguments>()
     }
 
-    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
+    async fn call(&self, _: &Value, _: Option<&Reader>) -> Result<Value, ToolError> {
         let schema = self.action.schema();
         let parameter = |(name, about): (&String, &Value)| {
             let words =
@@ -209,7 +202,7 @@ impl Tool for ActionSchema {
             json!({ "name": name, "needed": needed, "what": what.trim() })
         };
         let parameters: Vec<_> = schema["properties"].as_object().into_iter().flatten().map(parameter).collect();
-        Ok(json!({ "action": self.action.name(), "what": self.action.description(), "parameters": parameters }))
+        Ok(json!({ "action": self.action.name(), "what": self.action.info().description, "parameters": parameters }))
     }
 
     fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {

@@ -56,14 +56,13 @@ pub mod upgrade;
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use countersign_config::Measure;
 use countersign_core::{
     clock::{Clock, Timestamp},
     reply::{Choice, Reply},
 };
 use countersign_graph::action::{ActionKind, ActionRecord, PrepareError, Reader};
 use countersign_planner::condition::Verdict;
-use countersign_understanding::{lexicon::Names, phrases::Phrases};
+use countersign_understanding::lexicon::Names;
 use serde_json::Value;
 
 pub use self::off::NotSetUp;
@@ -72,7 +71,7 @@ use self::{
     upgrade::{client::UpgradeClient, status::Status},
 };
 use countersign_capabilities::{
-    Allowance, AllowancePlace, Capability, Command, Family, History, Nameable, Observer, Service, Shortcut, Tool,
+    AllowancePlace, Capability, CapabilityInfo, Family, History, Nameable, Observer, Service, Shortcut, Tool,
     facts::Facts,
 };
 
@@ -116,12 +115,48 @@ const SERVICE: Service = Service {
 
 #[async_trait]
 impl Capability for Experiments {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn phrases(&self) -> Option<&'static dyn Phrases> {
-        Some(&phrases::ExperimentPhrases)
+    fn info(&self) -> CapabilityInfo {
+        CapabilityInfo {
+            phrases: Some(&phrases::ExperimentPhrases),
+            suggestions: &[subject::LIST, ("Is UpGrade running?", "is UpGrade running?")],
+            examples: &[
+                ("Words", "what is a decision point?"),
+                ("Version and health", "is UpGrade running?"),
+                ("Lists", "list the running experiments"),
+                ("Details", "show Math Hints"),
+                ("Changes, each approved on a card", "start Math Hints"),
+                ("Users", "what condition would u1 get in assign-prog?"),
+                ("Tests", "test the balance of Math Hints with 200 users"),
+            ],
+            invitations: &[
+                ("See what's there", "list experiments"),
+                ("Look at a context", "what conditions does assign-prog have?"),
+                ("Make a change with approval", "start the Math Hints experiment"),
+                ("Create something new", "create an experiment Hint Timing in assign-prog"),
+                ("Try something that can't be undone", "delete the Chat Tone experiment"),
+                ("Check the platform", "is UpGrade running?"),
+            ],
+            instructions: include_str!("instructions.md"),
+            service: {
+                let Upgrade { timeout, settle_within, .. } = self.settings;
+                Some(Service { timeout, settle_within, ..SERVICE })
+            },
+            command: Some(commands::COMMAND),
+            shortcuts: &[Shortcut {
+                callback: "new_experiment",
+                title: "New experiment",
+                what: "new experiment",
+                submit: "Propose experiment",
+                says: "create an experiment",
+                action: actions::create::NAME,
+            }],
+            allowances: allowances::ALL,
+            measures: settings::MEASURES,
+            ..CapabilityInfo::new(
+                NAME,
+                "A/B experiments on UpGrade: look them up, design them, start and stop them, try them with simulated users.",
+            )
+        }
     }
 
     fn names(&self) -> Arc<Names> {
@@ -130,10 +165,6 @@ impl Capability for Experiments {
 
     async fn refresh_names(&self, since: Option<Timestamp>) {
         self.names.refresh(since).await;
-    }
-
-    fn purpose(&self) -> &'static str {
-        "A/B experiments on UpGrade: look them up, design them, start and stop them, try them with simulated users."
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
@@ -189,42 +220,6 @@ impl Capability for Experiments {
         subject::next_steps(record)
     }
 
-    fn suggestions(&self) -> &'static [(&'static str, &'static str)] {
-        &[subject::LIST, ("Is UpGrade running?", "is UpGrade running?")]
-    }
-
-    fn examples(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            ("Words", "what is a decision point?"),
-            ("Version and health", "is UpGrade running?"),
-            ("Lists", "list the running experiments"),
-            ("Details", "show Math Hints"),
-            ("Changes, each approved on a card", "start Math Hints"),
-            ("Users", "what condition would u1 get in assign-prog?"),
-            ("Tests", "test the balance of Math Hints with 200 users"),
-        ]
-    }
-
-    fn invitations(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            ("See what's there", "list experiments"),
-            ("Look at a context", "what conditions does assign-prog have?"),
-            ("Make a change with approval", "start the Math Hints experiment"),
-            ("Create something new", "create an experiment Hint Timing in assign-prog"),
-            ("Try something that can't be undone", "delete the Chat Tone experiment"),
-            ("Check the platform", "is UpGrade running?"),
-        ]
-    }
-
-    fn instructions(&self) -> &'static str {
-        include_str!("instructions.md")
-    }
-
-    fn service(&self) -> Option<Service> {
-        let Upgrade { timeout, settle_within, .. } = self.settings;
-        Some(Service { timeout, settle_within, ..SERVICE })
-    }
-
     async fn check(&self) -> Option<(&'static str, Result<String, String>)> {
         Some(("upgrade", check::platform(&self.client, &self.settings).await))
     }
@@ -233,40 +228,17 @@ impl Capability for Experiments {
         check::nameable(&self.client).await
     }
 
-    fn command(&self) -> Option<Command> {
-        Some(commands::COMMAND)
-    }
-
-    async fn answer(&self, word: &str, rest: &str, facts: &Facts) -> Reply {
-        commands::answer(word, rest, facts).await
-    }
-
-    async fn answer_to(&self, word: &str, rest: &str, facts: &Facts, reader: &Reader) -> Reply {
-        commands::answer_to(word, rest, facts, reader).await
+    async fn answer(&self, word: &str, rest: &str, facts: &Facts, reader: &Reader) -> Reply {
+        commands::answer(word, rest, facts, reader).await
     }
 
     async fn home(&self, facts: &Facts) -> Option<Reply> {
         Some(home::section(facts).await)
     }
 
-    fn shortcuts(&self) -> &'static [Shortcut] {
-        &[Shortcut {
-            callback: "new_experiment",
-            title: "New experiment",
-            what: "new experiment",
-            submit: "Propose experiment",
-            says: "create an experiment",
-            action: actions::create::NAME,
-        }]
-    }
-
     fn canonical(&self, parameter: &str, value: &str) -> Option<String> {
         let status = Status::asked_for(value).filter(|_| parameter == "status")?;
         Some(status.stored().to_owned())
-    }
-
-    fn allowances(&self) -> &'static [Allowance] {
-        allowances::ALL
     }
 
     async fn place(&self, name: &str) -> Result<AllowancePlace, PrepareError> {
@@ -283,9 +255,5 @@ impl Capability for Experiments {
 
     fn observer(&self) -> Option<Arc<dyn Observer>> {
         Some(Arc::new(observer::ExperimentObserver(self.client.clone())))
-    }
-
-    fn measures(&self) -> &'static [Measure] {
-        settings::MEASURES
     }
 }

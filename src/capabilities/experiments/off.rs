@@ -4,11 +4,11 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
-use countersign_capabilities::{Capability, Command, Family, Tool, ToolError, facts::Facts};
+use countersign_capabilities::{Capability, CapabilityInfo, Family, Tool, ToolError, ToolInfo, facts::Facts};
 use countersign_core::reply::{Part, Reply};
-use countersign_graph::action::ActionKind;
+use countersign_graph::action::{ActionKind, Reader};
 use countersign_understanding::{
-    phrases::{Phrases, Utterance},
+    phrases::{Phrases, Utterance, Vocabulary},
     user_request::UserRequest,
 };
 use serde_json::{Value, json};
@@ -30,12 +30,12 @@ fn reply() -> Reply {
 
 #[async_trait]
 impl Capability for NotSetUp {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn purpose(&self) -> &'static str {
-        "Says that experiments are not set up here."
+    fn info(&self) -> CapabilityInfo {
+        CapabilityInfo {
+            phrases: Some(&PhrasesOff),
+            command: Some(commands::COMMAND),
+            ..CapabilityInfo::new(NAME, "Says that experiments are not set up here.")
+        }
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
@@ -52,19 +52,11 @@ impl Capability for NotSetUp {
         names.into_iter().collect()
     }
 
-    fn phrases(&self) -> Option<&'static dyn Phrases> {
-        Some(&PhrasesOff)
-    }
-
     async fn check(&self) -> Option<(&'static str, Result<String, String>)> {
         Some(("upgrade", Ok("not set up (set UPGRADE_API_URL for experiments)".to_owned())))
     }
 
-    fn command(&self) -> Option<Command> {
-        Some(commands::COMMAND)
-    }
-
-    async fn answer(&self, _: &str, _: &str, _: &Facts) -> Reply {
+    async fn answer(&self, _: &str, _: &str, _: &Facts, _: &Reader) -> Reply {
         reply()
     }
 
@@ -80,19 +72,18 @@ struct SaysSo;
 
 #[async_trait]
 impl Tool for SaysSo {
-    fn name(&self) -> &'static str {
-        TOOL
-    }
-
-    fn description(&self) -> &'static str {
-        "Says that experiments are not set up here. Use it for every request about experiments or UpGrade."
+    fn info(&self) -> ToolInfo {
+        ToolInfo::new(
+            TOOL,
+            "Says that experiments are not set up here. Use it for every request about experiments or UpGrade.",
+        )
     }
 
     fn schema(&self) -> Value {
         json!({ "type": "object", "properties": {} })
     }
 
-    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
+    async fn call(&self, _: &Value, _: Option<&Reader>) -> Result<Value, ToolError> {
         Ok(json!({ "experiments": "not set up" }))
     }
 
@@ -105,21 +96,17 @@ impl Tool for SaysSo {
 struct PhrasesOff;
 
 impl Phrases for PhrasesOff {
-    fn things(&self) -> &'static [&'static str] {
-        ExperimentPhrases.things()
-    }
-
-    fn greeting(&self) -> &'static str {
-        ""
+    fn vocabulary(&self) -> Vocabulary {
+        Vocabulary {
+            help: "*Experiments*\n\
+         • Not set up here. The app's operator can set upgrade.api_url (UPGRADE_API_URL).",
+            greeting: "",
+            ..Vocabulary::new(ExperimentPhrases.vocabulary().things)
+        }
     }
 
     fn mentioned(&self, utterance: Utterance<'_>) -> Option<UserRequest> {
-        let names_it = utterance.words.iter().any(|word| word.any(self.things()) || word.is("upgrade"));
+        let names_it = utterance.words.iter().any(|word| word.any(self.vocabulary().things) || word.is("upgrade"));
         names_it.then(|| UserRequest::read(TOOL, []))
-    }
-
-    fn help(&self) -> &'static str {
-        "*Experiments*\n\
-         • Not set up here. The app's operator can set upgrade.api_url (UPGRADE_API_URL)."
     }
 }

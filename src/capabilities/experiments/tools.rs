@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use countersign_capabilities::{ShownList, Tool, ToolError};
+use countersign_capabilities::{ShownList, Tool, ToolError, ToolInfo};
 use countersign_core::{clock::Clock, reply::Reply};
-use countersign_graph::action::{ErrorKind, PrepareError, Refusal};
+use countersign_graph::action::{ErrorKind, PrepareError, Reader, Refusal};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -39,19 +39,18 @@ pub struct CheckHealth(pub Arc<UpgradeClient>);
 
 #[async_trait]
 impl Tool for CheckHealth {
-    fn name(&self) -> &'static str {
-        "check_upgrade_health"
-    }
-
-    fn description(&self) -> &'static str {
-        "Checks whether the experiment platform answers, and which version it is."
+    fn info(&self) -> ToolInfo {
+        ToolInfo::new(
+            "check_upgrade_health",
+            "Checks whether the experiment platform answers, and which version it is.",
+        )
     }
 
     fn schema(&self) -> Value {
         schema::<NoArguments>()
     }
 
-    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
+    async fn call(&self, _: &Value, _: Option<&Reader>) -> Result<Value, ToolError> {
         Ok(json!(self.0.health().await.map_err(|error| tool_error(&error))?))
     }
 
@@ -66,33 +65,28 @@ pub struct ContextMetadata(pub Arc<UpgradeClient>);
 
 #[async_trait]
 impl Tool for ContextMetadata {
-    fn name(&self) -> &'static str {
-        "get_context_metadata"
-    }
-
-    fn read_back(&self) -> Option<&'static str> {
-        Some("the contexts and their vocabulary")
-    }
-
-    fn description(&self) -> &'static str {
-        "Lists the contexts (client applications) with what each knows: CONDITIONS are suggested condition codes, \
-         GROUP_TYPES kinds of groups, EXP_POINTS sites and EXP_IDS targets of decision points."
+    fn info(&self) -> ToolInfo {
+        ToolInfo {
+            read_back: Some("the contexts and their vocabulary"),
+            may_be_repeated: true,
+            ..ToolInfo::new(
+                "get_context_metadata",
+                "Lists the contexts (client applications) with what each knows: CONDITIONS are suggested condition codes, \
+         GROUP_TYPES kinds of groups, EXP_POINTS sites and EXP_IDS targets of decision points.",
+            )
+        }
     }
 
     fn schema(&self) -> Value {
         schema::<NoArguments>()
     }
 
-    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
+    async fn call(&self, _: &Value, _: Option<&Reader>) -> Result<Value, ToolError> {
         Ok(json!(self.0.context_metadata().await.map_err(|error| tool_error(&error))?))
     }
 
     fn present(&self, arguments: &Value, answer: &Value) -> Option<Reply> {
         Some(contexts::contexts_reply(answer, arguments["context"].as_str()))
-    }
-
-    fn may_be_repeated(&self) -> bool {
-        true
     }
 }
 
@@ -102,23 +96,21 @@ pub struct ExperimentNames(pub Arc<UpgradeClient>);
 
 #[async_trait]
 impl Tool for ExperimentNames {
-    fn name(&self) -> &'static str {
-        "get_experiment_names"
-    }
-
-    fn read_back(&self) -> Option<&'static str> {
-        Some("the names of the experiments")
-    }
-
-    fn description(&self) -> &'static str {
-        "Lists the names and ids of all experiments. Use it to find an experiment that a person names loosely."
+    fn info(&self) -> ToolInfo {
+        ToolInfo {
+            read_back: Some("the names of the experiments"),
+            ..ToolInfo::new(
+                "get_experiment_names",
+                "Lists the names and ids of all experiments. Use it to find an experiment that a person names loosely.",
+            )
+        }
     }
 
     fn schema(&self) -> Value {
         schema::<NoArguments>()
     }
 
-    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
+    async fn call(&self, _: &Value, _: Option<&Reader>) -> Result<Value, ToolError> {
         let names = self.0.names().await.map_err(|error| tool_error(&error))?;
         Ok(json!({ "total": names.all().len(), "experiments": names.all() }))
     }
@@ -139,25 +131,24 @@ pub struct AllExperiments(pub Arc<UpgradeClient>, pub Arc<dyn Clock>);
 
 #[async_trait]
 impl Tool for AllExperiments {
-    fn name(&self) -> &'static str {
-        "get_all_experiments"
-    }
-
-    fn read_back(&self) -> Option<&'static str> {
-        Some("the list of experiments")
-    }
-
-    fn description(&self) -> &'static str {
-        "Lists and searches experiments: by context, status, tag, words in the name, or when they were created or changed, in \
+    fn info(&self) -> ToolInfo {
+        ToolInfo {
+            read_back: Some("the list of experiments"),
+            may_be_repeated: true,
+            ..ToolInfo::new(
+                "get_all_experiments",
+                "Lists and searches experiments: by context, status, tag, words in the name, or when they were created or changed, in \
          any order. Each comes with status, context, conditions with weights, decision points and tags. `total` counts all \
-         that fit."
+         that fit.",
+            )
+        }
     }
 
     fn schema(&self) -> Value {
         schema::<ListArguments>()
     }
 
-    async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
+    async fn call(&self, arguments: &Value, _: Option<&Reader>) -> Result<Value, ToolError> {
         let which: ListArguments = arguments_as(arguments)?;
         let filter = which
             .parse_filter(countersign_capabilities::moment::day(self.1.now()))
@@ -186,10 +177,6 @@ impl Tool for AllExperiments {
 
     fn listed(&self, arguments: &Value, answer: &Value) -> Option<ShownList> {
         lists::shown(answer, &which_list(arguments, answer))
-    }
-
-    fn may_be_repeated(&self) -> bool {
-        true
     }
 }
 
@@ -224,20 +211,22 @@ pub struct ExperimentDetails(pub Arc<UpgradeClient>, pub Arc<dyn Clock>);
 
 #[async_trait]
 impl Tool for ExperimentDetails {
-    fn name(&self) -> &'static str {
-        "get_experiment_details"
-    }
-
-    fn description(&self) -> &'static str {
-        "Shows one experiment, by id or name: status and what it may become, conditions with weights, payloads, decision \
-         points, inclusion and exclusion lists, rules, history, and how many people are enrolled in each condition."
+    fn info(&self) -> ToolInfo {
+        ToolInfo {
+            may_be_repeated: true,
+            ..ToolInfo::new(
+                "get_experiment_details",
+                "Shows one experiment, by id or name: status and what it may become, conditions with weights, payloads, decision \
+         points, inclusion and exclusion lists, rules, history, and how many people are enrolled in each condition.",
+            )
+        }
     }
 
     fn schema(&self) -> Value {
         schema::<One>()
     }
 
-    async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
+    async fn call(&self, arguments: &Value, _: Option<&Reader>) -> Result<Value, ToolError> {
         let One { experiment_id, form, about } = arguments_as(arguments)?;
         let request_with = |name: &str| format!("show {name}");
         let experiment = access::experiment(&self.0, &experiment_id, request_with).await.map_err(as_tool_error)?;
@@ -270,10 +259,6 @@ impl Tool for ExperimentDetails {
 
     fn subject(&self, arguments: &Value, answer: &Value) -> Option<String> {
         subject::of_answer(arguments, answer)
-    }
-
-    fn may_be_repeated(&self) -> bool {
-        true
     }
 }
 

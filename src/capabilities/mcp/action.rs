@@ -15,8 +15,8 @@ use countersign_core::{
     reply::{Card, Fact, Reply, Text},
 };
 use countersign_graph::action::{
-    ActionKind, ActionRecord, Batch, Batches, ErrorKind, Form, Outcome, PrepareError, Probed, Progress, Proposal,
-    Refusal, Scope, WaitEnd,
+    ActionInfo, ActionKind, ActionRecord, Batch, Batches, ErrorKind, Form, Outcome, PrepareError, Probed, Progress,
+    Proposal, Reader, Refusal, Scope, WaitEnd,
 };
 use countersign_mcp_client::{Answer, Answered, Error, ToolDefinition};
 use serde_json::{Map, Value, json};
@@ -55,20 +55,18 @@ fn given(record: &ActionRecord) -> Map<String, Value> {
 
 #[async_trait]
 impl ActionKind for CallTool {
-    fn name(&self) -> &'static str {
-        self.registered
-    }
-
-    fn description(&self) -> &'static str {
-        self.server.tool(&self.tool).map_or(NOT_ACCEPTED, |tool| tool.description)
+    fn info(&self) -> ActionInfo {
+        ActionInfo {
+            irreversible: self.server.tool(&self.tool).map_or(true, |tool| tool.definition.destroys),
+            ..ActionInfo::new(
+                self.registered,
+                self.server.tool(&self.tool).map_or(NOT_ACCEPTED, |tool| tool.description),
+            )
+        }
     }
 
     fn schema(&self) -> Value {
         self.server.tool(&self.tool).map_or_else(|_| nothing(), |tool| schema::for_model(&tool.definition))
-    }
-
-    fn irreversible(&self) -> bool {
-        self.server.tool(&self.tool).map_or(true, |tool| tool.definition.destroys)
     }
 
     fn is_editable(&self, _: &Value) -> bool {
@@ -81,7 +79,7 @@ impl ActionKind for CallTool {
         (!form.fields.is_empty()).then_some(form)
     }
 
-    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
+    async fn prepare(&self, parameters: &Value, _: Option<&Reader>) -> Result<Proposal, PrepareError> {
         let server = self.server.name;
         let tool = self.server.tool(&self.tool).map_err(|why| self.not_prepared(&why))?;
         let definition = &tool.definition;

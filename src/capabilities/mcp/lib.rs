@@ -32,10 +32,9 @@ pub use self::server::TAKEN_FIRST;
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use countersign_capabilities::{Capability, EventSource, Family, Nameable, Service, Tell, Tool};
+use countersign_capabilities::{Capability, CapabilityInfo, EventSource, Family, Nameable, Service, Tell, Tool};
 use countersign_core::clock::Clock;
 use countersign_graph::action::ActionKind;
-use countersign_understanding::phrases::Phrases;
 
 use self::{
     accepted::differences,
@@ -151,13 +150,17 @@ impl McpServer {
 
 #[async_trait]
 impl Capability for McpServer {
-    #[expect(clippy::misnamed_getters, reason = "the server has a name of its own")]
-    fn name(&self) -> &'static str {
-        self.server.capability
-    }
-
-    fn purpose(&self) -> &'static str {
-        self.purpose
+    fn info(&self) -> CapabilityInfo {
+        CapabilityInfo {
+            phrases: Some(self.phrases),
+            instructions: self.instructions,
+            service: {
+                let timeout = self.server.settings.timeout;
+                let settle_within = Duration::ZERO; // nothing is looked for: a tool reads back what it did at once, or not at all
+                Some(Service { name: self.server.name, health: self.server.lists, timeout, settle_within })
+            },
+            ..CapabilityInfo::new(self.server.capability, self.purpose)
+        }
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
@@ -191,20 +194,6 @@ impl Capability for McpServer {
         let actions = self.actions();
         let family = Family::new(self.server.capability, self.purpose);
         vec![family.tools(tools.iter().map(|tool| tool.name())).actions(actions.iter().map(|action| action.name()))]
-    }
-
-    fn phrases(&self) -> Option<&'static dyn Phrases> {
-        Some(self.phrases)
-    }
-
-    fn instructions(&self) -> &'static str {
-        self.instructions
-    }
-
-    fn service(&self) -> Option<Service> {
-        let timeout = self.server.settings.timeout;
-        let settle_within = Duration::ZERO; // nothing is looked for: a tool reads back what it did at once, or not at all
-        Some(Service { name: self.server.name, health: self.server.lists, timeout, settle_within })
     }
 
     async fn nameable(&self) -> Result<Nameable, String> {

@@ -2,7 +2,7 @@
 //! can notes do?`, and the answers to questions about a missing argument.
 
 use countersign_understanding::{
-    phrases::{Phrases, Utterance},
+    phrases::{Phrases, Utterance, Vocabulary},
     user_request::{Interpretation, UserRequest},
     words::{Word, skip, text},
 };
@@ -192,13 +192,15 @@ fn is_unsure(words: &[Word]) -> bool {
 }
 
 impl Phrases for ServerPhrases {
-    fn things(&self) -> &'static [&'static str] {
-        &["tool", "tools"]
-    }
-
-    /// The actions alone, without any line: an answer to a question about one of them is offered to these phrases first.
-    fn lines(&self) -> &'static str {
-        self.lines
+    fn vocabulary(&self) -> Vocabulary {
+        Vocabulary {
+            // The actions alone, without any line: an answer to a question about one of them is offered to these phrases first.
+            lines: self.lines,
+            help: self.help,
+            greeting: "",
+            about_others: true,
+            ..Vocabulary::new(&["tool", "tools"])
+        }
     }
 
     /// Reads what is plainly the answer to a question, before another capability takes parts of it for its own.
@@ -221,20 +223,8 @@ impl Phrases for ServerPhrases {
         self.call(utterance).or_else(|| self.lists(utterance))
     }
 
-    fn about_others(&self) -> bool {
-        true
-    }
-
-    fn help(&self) -> &'static str {
-        self.help
-    }
-
     fn past_participle(&self, _: &str, _: &Map<String, Value>) -> &'static str {
         "called"
-    }
-
-    fn greeting(&self) -> &'static str {
-        ""
     }
 }
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use countersign_capabilities::{Tool, ToolError};
+use countersign_capabilities::{Tool, ToolError, ToolInfo};
 use countersign_core::reply::{Part, Reply};
-use countersign_graph::action::ErrorKind;
+use countersign_graph::action::{ErrorKind, Reader};
 use countersign_mcp_client::Call;
 use serde_json::{Value, json};
 
@@ -44,19 +44,15 @@ fn error(kind: ErrorKind, reply: Reply) -> ToolError {
 
 #[async_trait]
 impl Tool for ReadTool {
-    fn name(&self) -> &'static str {
-        self.registered
-    }
-
-    fn description(&self) -> &'static str {
-        self.server.tool(&self.tool).map_or(NOT_ACCEPTED, |tool| tool.description)
+    fn info(&self) -> ToolInfo {
+        ToolInfo::new(self.registered, self.server.tool(&self.tool).map_or(NOT_ACCEPTED, |tool| tool.description))
     }
 
     fn schema(&self) -> Value {
         self.server.tool(&self.tool).map_or_else(|_| nothing(), |tool| schema::for_model(&tool.definition))
     }
 
-    async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
+    async fn call(&self, arguments: &Value, _: Option<&Reader>) -> Result<Value, ToolError> {
         let server = self.server.name;
         let tool = self.server.tool(&self.tool).map_err(|why| unusable(server, &self.tool, &why))?;
         let definition = &tool.definition;
@@ -101,20 +97,15 @@ pub(crate) struct ListTools {
 
 #[async_trait]
 impl Tool for ListTools {
-    #[expect(clippy::misnamed_getters, reason = "the server has a name of its own")]
-    fn name(&self) -> &'static str {
-        self.server.lists
-    }
-
-    fn description(&self) -> &'static str {
-        self.description
+    fn info(&self) -> ToolInfo {
+        ToolInfo::new(self.server.lists, self.description)
     }
 
     fn schema(&self) -> Value {
         nothing()
     }
 
-    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
+    async fn call(&self, _: &Value, _: Option<&Reader>) -> Result<Value, ToolError> {
         let server = &self.server;
         let unreachable = |why| error(replies::kind(&why), replies::unreachable(server.name, &why));
         let info = server.client.server().await.map_err(unreachable)?;

@@ -6,7 +6,8 @@ use async_trait::async_trait;
 use countersign_capabilities::parameters::{self, missing, non_blank, refused};
 use countersign_core::reply::Text;
 use countersign_graph::action::{
-    ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Reader, Recovery, Refusal, Scope,
+    ActionInfo, ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Reader, Recovery,
+    Refusal, Scope,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -34,30 +35,25 @@ struct ForgetParameters {
 
 #[async_trait]
 impl ActionKind for Forget {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn description(&self) -> &'static str {
-        "Deletes notes about the person who asks, which they asked to be remembered before."
-    }
-
-    fn is_personal(&self) -> bool {
-        true
+    fn info(&self) -> ActionInfo {
+        ActionInfo {
+            is_personal: true,
+            ..ActionInfo::new(
+                NAME,
+                "Deletes notes about the person who asks, which they asked to be remembered before.",
+            )
+        }
     }
 
     fn schema(&self) -> Value {
         parameters::schema::<ForgetParameters>()
     }
 
-    /// Refuses, since a note belongs to a person and none is known.
-    async fn prepare(&self, _: &Value) -> Result<Proposal, PrepareError> {
-        Err(refused(ErrorKind::UserInput, replies::nobody()))
-    }
-
-    async fn prepare_for(&self, parameters: &Value, reader: &Reader) -> Result<Proposal, PrepareError> {
+    async fn prepare(&self, parameters: &Value, reader: Option<&Reader>) -> Result<Proposal, PrepareError> {
         let ForgetParameters { note } = parameters::parameters(parameters)?;
-        let Some(person) = &reader.by else { return self.prepare(parameters).await };
+        let Some(person) = reader.and_then(|reader| reader.by.as_ref()) else {
+            return Err(refused(ErrorKind::UserInput, replies::nobody())); // a note belongs to a person
+        };
         let known = self.0.of(person).await.map_err(|error| replies::unavailable(&error))?;
         let texts: Vec<String> = known.into_iter().map(|note| note.text).collect();
         let chosen: Vec<String> = match (non_blank(note.as_ref()), texts.as_slice()) {

@@ -20,13 +20,12 @@ mod replies;
 use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
-use countersign_capabilities::{Capability, Family, Tool};
+use countersign_capabilities::{Capability, CapabilityInfo, Family, Tool};
 use countersign_core::{
     ids::{ChannelId, UserId},
     reply::Reply,
 };
 use countersign_graph::action::ActionKind;
-use countersign_understanding::phrases::Phrases;
 
 use self::notes::Notes;
 
@@ -38,16 +37,11 @@ pub struct Memory(pub Arc<Notes>);
 
 #[async_trait]
 impl Capability for Memory {
-    fn name(&self) -> &'static str {
-        "memory"
-    }
-
-    fn purpose(&self) -> &'static str {
-        "Notes about a person, kept because the person asked for it."
-    }
-
-    fn phrases(&self) -> Option<&'static dyn Phrases> {
-        Some(&phrases::OfMemory)
+    fn info(&self) -> CapabilityInfo {
+        CapabilityInfo {
+            phrases: Some(&phrases::OfMemory),
+            ..CapabilityInfo::new("memory", "Notes about a person, kept because the person asked for it.")
+        }
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {

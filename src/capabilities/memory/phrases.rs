@@ -2,7 +2,7 @@
 
 use countersign_understanding::{
     lines::Candidate,
-    phrases::{Phrases, Utterance},
+    phrases::{Phrases, Utterance, Vocabulary},
     user_request::Interpretation,
     words::{Word, after, sentence, skip},
 };
@@ -14,16 +14,8 @@ const MAX_WORDS: usize = 60;
 pub(super) struct OfMemory;
 
 impl Phrases for OfMemory {
-    fn things(&self) -> &'static [&'static str] {
-        &["note", "notes"]
-    }
-
-    fn greeting(&self) -> &'static str {
-        ""
-    }
-
-    fn lines(&self) -> &'static str {
-        include_str!("phrases.txt")
+    fn vocabulary(&self) -> Vocabulary {
+        Vocabulary { lines: include_str!("phrases.txt"), greeting: "", ..Vocabulary::new(&["note", "notes"]) }
     }
 
     /// Asks about a state that is to be put back later: a note only keeps the words.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use countersign_capabilities::{Tool, ToolError};
+use countersign_capabilities::{Tool, ToolError, ToolInfo};
 use countersign_core::reply::Reply;
 use countersign_graph::action::{ErrorKind, Reader};
 use serde_json::{Value, json};
@@ -19,25 +19,17 @@ pub struct RecallNotes(pub Arc<Notes>);
 
 #[async_trait]
 impl Tool for RecallNotes {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn description(&self) -> &'static str {
-        "Lists the notes about the person who asks, which they asked to be remembered."
+    fn info(&self) -> ToolInfo {
+        ToolInfo::new(NAME, "Lists the notes about the person who asks, which they asked to be remembered.")
     }
 
     fn schema(&self) -> Value {
         json!({ "type": "object", "properties": {} })
     }
 
-    /// Returns no notes, since the reader is not known.
-    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
-        Ok(json!({ "notes": [] }))
-    }
-
-    async fn call_for(&self, arguments: &Value, reader: &Reader) -> Result<Value, ToolError> {
-        let Some(person) = &reader.by else { return self.call(arguments).await };
+    /// Returns no notes if the reader is not known.
+    async fn call(&self, _: &Value, reader: Option<&Reader>) -> Result<Value, ToolError> {
+        let Some(person) = reader.and_then(|reader| reader.by.as_ref()) else { return Ok(json!({ "notes": [] })) };
         let notes = self.0.of(person).await.map_err(|error| {
             tracing::warn!(error = countersign_core::cause::chain(&error), "The notes about a person cannot be read");
             ToolError { kind: ErrorKind::Network, reply: replies::not_now(), transient: true }

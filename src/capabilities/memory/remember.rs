@@ -6,7 +6,8 @@ use async_trait::async_trait;
 use countersign_capabilities::parameters::{self, missing, non_blank, refused};
 use countersign_core::reply::Text;
 use countersign_graph::action::{
-    ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Reader, Recovery, Refusal, Scope,
+    ActionInfo, ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Reader, Recovery,
+    Refusal, Scope,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -34,31 +35,26 @@ struct RememberParameters {
 
 #[async_trait]
 impl ActionKind for Remember {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn description(&self) -> &'static str {
-        "Remembers a note about the person who asks, such as where they work. Use it only when this person says in this \
-         message that it should be remembered."
-    }
-
-    fn is_personal(&self) -> bool {
-        true
+    fn info(&self) -> ActionInfo {
+        ActionInfo {
+            is_personal: true,
+            ..ActionInfo::new(
+                NAME,
+                "Remembers a note about the person who asks, such as where they work. Use it only when this person says in this \
+         message that it should be remembered.",
+            )
+        }
     }
 
     fn schema(&self) -> Value {
         parameters::schema::<RememberParameters>()
     }
 
-    /// Refuses, since a note belongs to a person and none is known.
-    async fn prepare(&self, _: &Value) -> Result<Proposal, PrepareError> {
-        Err(refused(ErrorKind::UserInput, replies::nobody()))
-    }
-
-    async fn prepare_for(&self, parameters: &Value, reader: &Reader) -> Result<Proposal, PrepareError> {
+    async fn prepare(&self, parameters: &Value, reader: Option<&Reader>) -> Result<Proposal, PrepareError> {
         let RememberParameters { note } = parameters::parameters(parameters)?;
-        let Some(person) = &reader.by else { return self.prepare(parameters).await };
+        let Some(person) = reader.and_then(|reader| reader.by.as_ref()) else {
+            return Err(refused(ErrorKind::UserInput, replies::nobody())); // a note belongs to a person
+        };
         let Some(text) = non_blank(note.as_ref()) else {
             return Err(Refusal::Missing(vec![missing("note", "What should I remember?", Vec::new())]).into());
         };

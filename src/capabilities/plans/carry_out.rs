@@ -4,13 +4,13 @@ use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use countersign_capabilities::{
-    Effect, Registry,
+    CapabilityInfo, Effect, Registry,
     parameters::{self, missing, non_blank, refused},
 };
 use countersign_core::reply::{Reply, Text};
 use countersign_graph::action::{
-    ActionKind, ActionRecord, ErrorKind, Field, Form, Input, Outcome, Performed, PrepareError, Proposal, Reader,
-    Recovery, Refusal, Scope,
+    ActionInfo, ActionKind, ActionRecord, ErrorKind, Field, Form, Input, Outcome, Performed, PrepareError, Proposal,
+    Reader, Recovery, Refusal, Scope,
 };
 use countersign_planner::plan::{Plan, Step};
 use countersign_understanding::{conditions::split, lexicon::fold};
@@ -138,7 +138,7 @@ impl CarryOutPlan {
             let is_due = words.condition.is_none() && earlier.is_none();
             if let Some(kind) = kind.filter(|_| is_due)
                 && let Err(PrepareError::Refusal(Refusal::Refused { reply, .. })) =
-                    kind.prepare_for(&parameters, reader).await
+                    kind.prepare(&parameters, Some(reader)).await
             {
                 return Some((at + 1, reply));
             }
@@ -150,17 +150,15 @@ impl CarryOutPlan {
 
 #[async_trait]
 impl ActionKind for CarryOutPlan {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn description(&self) -> &'static str {
-        "Shows the steps of a plan on one card before the first of them is done. Use it when someone asks to see the plan \
-         of several requests first."
-    }
-
-    fn is_personal(&self) -> bool {
-        true
+    fn info(&self) -> ActionInfo {
+        ActionInfo {
+            is_personal: true,
+            ..ActionInfo::new(
+                NAME,
+                "Shows the steps of a plan on one card before the first of them is done. Use it when someone asks to see the plan \
+         of several requests first.",
+            )
+        }
     }
 
     fn schema(&self) -> Value {
@@ -186,12 +184,9 @@ impl ActionKind for CarryOutPlan {
         })
     }
 
-    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
-        self.proposal(parameters)
-    }
-
-    async fn prepare_for(&self, parameters: &Value, reader: &Reader) -> Result<Proposal, PrepareError> {
+    async fn prepare(&self, parameters: &Value, reader: Option<&Reader>) -> Result<Proposal, PrepareError> {
         let proposal = self.proposal(parameters)?;
+        let Some(reader) = reader else { return Ok(proposal) };
         let plan: PlanParameters = parameters::parameters(parameters)?;
         let (plan, requests) =
             self.checked(&plan).map_err(|why| refused(ErrorKind::Validation, replies::refused(&why)))?;
@@ -228,7 +223,7 @@ impl ActionKind for CarryOutPlan {
 mod tests {
     use countersign_capabilities::{Capability, Tool};
     use countersign_core::ids::ThreadId;
-    use countersign_understanding::phrases::Phrases;
+    use countersign_understanding::phrases::{Phrases, Vocabulary};
 
     use super::*;
 
@@ -274,13 +269,13 @@ mod tests {
     #[tokio::test]
     async fn the_card_lists_the_steps() {
         let action = action();
-        let proposal = action.prepare(&json!(plan(Some("2, 1")))).await.unwrap();
+        let proposal = action.prepare(&json!(plan(Some("2, 1"))), None).await.unwrap();
         assert_eq!(proposal.card.title, "Run these 2 steps?");
         let facts: Vec<String> =
             proposal.card.facts.iter().map(|fact| format!("{}: {}", fact.label, fact.after.words())).collect();
         assert_eq!(facts, ["1: test its balance", "2: create Foo", "Left out: start it"]);
         assert!(proposal.scope.is_personal());
-        assert!(action.prepare(&json!(plan(Some(",")))).await.is_err());
+        assert!(action.prepare(&json!(plan(Some(","))), None).await.is_err());
     }
 
     /// The action `delete_document` or `start_document`, which is always possible.
@@ -288,23 +283,18 @@ mod tests {
 
     #[async_trait]
     impl ActionKind for OnDocument {
-        fn name(&self) -> &'static str {
-            self.0
-        }
-
-        fn description(&self) -> &'static str {
-            "Does something with a document."
+        fn info(&self) -> ActionInfo {
+            ActionInfo {
+                irreversible: self.0.starts_with("delete"),
+                ..ActionInfo::new(self.0, "Does something with a document.")
+            }
         }
 
         fn schema(&self) -> Value {
             json!({ "type": "object", "properties": { "document": { "type": "string" } } })
         }
 
-        fn irreversible(&self) -> bool {
-            self.0.starts_with("delete")
-        }
-
-        async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
+        async fn prepare(&self, parameters: &Value, _: Option<&Reader>) -> Result<Proposal, PrepareError> {
             action().proposal(&json!({ "steps": [parameters.to_string()] }))
         }
 
@@ -321,27 +311,18 @@ mod tests {
     struct Documents;
 
     impl Phrases for Documents {
-        fn things(&self) -> &'static [&'static str] {
-            &["document", "documents"]
-        }
-
-        fn lines(&self) -> &'static str {
-            "change delete_document\n    delete <document:thing>\nchange start_document\n    start <document:thing>\n\
-             change create_document\n    create <document:thing>\n"
+        fn vocabulary(&self) -> Vocabulary {
+            Vocabulary {
+                lines: "change delete_document\n    delete <document:thing>\nchange start_document\n    start <document:thing>\n\
+             change create_document\n    create <document:thing>\n",
+                ..Vocabulary::new(&["document", "documents"])
+            }
         }
     }
 
     impl Capability for Documents {
-        fn name(&self) -> &'static str {
-            "documents"
-        }
-
-        fn purpose(&self) -> &'static str {
-            "Documents."
-        }
-
-        fn phrases(&self) -> Option<&'static dyn Phrases> {
-            Some(&Documents)
+        fn info(&self) -> CapabilityInfo {
+            CapabilityInfo { phrases: Some(&Documents), ..CapabilityInfo::new("documents", "Documents.") }
         }
 
         fn tools(&self) -> Vec<Arc<dyn Tool>> {
@@ -372,7 +353,7 @@ mod tests {
             (&["delete “A”", "create “A”", "start it"], None),
             (&["delete “A”", "start “B”"], None),
         ] {
-            let found = action.prepare_for(&json!({ "steps": steps }), &reader).await;
+            let found = action.prepare(&json!({ "steps": steps }), Some(&reader)).await;
             let said = found.err().map(|refused| format!("{refused:?}")).unwrap_or_default();
             assert_eq!(said.is_empty(), deleting.is_none(), "{steps:?}: {said}");
             assert!(said.contains(deleting.unwrap_or_default()), "{steps:?}: {said}");

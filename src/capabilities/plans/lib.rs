@@ -12,9 +12,8 @@ mod replies;
 
 use std::sync::Arc;
 
-use countersign_capabilities::{Capability, Family, Registry, Tool};
+use countersign_capabilities::{Capability, CapabilityInfo, Family, Registry, Tool};
 use countersign_graph::action::ActionKind;
-use countersign_understanding::phrases::Phrases;
 
 use self::carry_out::CarryOutPlan;
 
@@ -34,20 +33,12 @@ impl Plans {
 }
 
 impl Capability for Plans {
-    fn name(&self) -> &'static str {
-        "plans"
-    }
-
-    fn purpose(&self) -> &'static str {
-        "Plans of several steps, looked at before they are carried out."
-    }
-
-    fn phrases(&self) -> Option<&'static dyn Phrases> {
-        Some(&phrases::OfPlans)
-    }
-
-    fn plan_action(&self) -> Option<&'static str> {
-        Some(carry_out::NAME)
+    fn info(&self) -> CapabilityInfo {
+        CapabilityInfo {
+            phrases: Some(&phrases::OfPlans),
+            plan_action: Some(carry_out::NAME),
+            ..CapabilityInfo::new("plans", "Plans of several steps, looked at before they are carried out.")
+        }
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {

@@ -4,7 +4,7 @@
 //! They only make an order: [`super::carry_out`] refuses one in which a step comes before a result that it needs.
 
 use countersign_understanding::{
-    phrases::{Phrases, Utterance},
+    phrases::{Phrases, Utterance, Vocabulary},
     user_request::{Interpretation, UserRequest},
 };
 use serde_json::{Map, json};
@@ -15,12 +15,8 @@ use super::carry_out::{NAME, PlanParameters};
 pub(super) struct OfPlans;
 
 impl Phrases for OfPlans {
-    fn things(&self) -> &'static [&'static str] {
-        &["plan", "plans"]
-    }
-
-    fn greeting(&self) -> &'static str {
-        ""
+    fn vocabulary(&self) -> Vocabulary {
+        Vocabulary { greeting: "", ..Vocabulary::new(&["plan", "plans"]) }
     }
 
     /// Claims the card of a plan: its corrections are read here first, before the words of other capabilities.

@@ -62,14 +62,14 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use countersign_capabilities::{
-    Capability, Command, EventSource, Family, History, Nameable, Service, Tool, facts::Facts,
+    Capability, CapabilityInfo, EventSource, Family, History, Nameable, Service, Tool, facts::Facts,
 };
 use countersign_core::{
     clock::{Clock, Timestamp},
     reply::{Choice, Reply},
 };
-use countersign_graph::action::{ActionKind, ActionRecord, ErrorKind, Outcome, Status};
-use countersign_understanding::{lexicon::Names, phrases::Phrases};
+use countersign_graph::action::{ActionKind, ActionRecord, ErrorKind, Outcome, Reader, Status};
+use countersign_understanding::lexicon::Names;
 use serde_json::Value;
 
 use self::{analyses::Analyses, bridge::client::BridgeClient, memory::Memory, settings::SimulationSettings};
@@ -130,12 +130,31 @@ impl Drop for Simulation {
 
 #[async_trait]
 impl Capability for Simulation {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn purpose(&self) -> &'static str {
-        "Pharmacokinetic simulations behind a bridge: load models, read and set parameters, run, compare."
+    fn info(&self) -> CapabilityInfo {
+        CapabilityInfo {
+            phrases: Some(&phrases::OfSimulations),
+            suggestions: &[
+                ("Load the demo model", "load the demo model"),
+                ("What is loaded?", "which simulations are loaded?"),
+            ],
+            examples: &[
+                ("Simulations", "load the demo model"),
+                ("Parameters, by path or in words", "set the dose to 500 mg"),
+                ("Runs, with their curve", "run it"),
+                ("Comparisons", "run it at 1.5, 2 and 3 L liver volume"),
+            ],
+            invitations: &[("Simulate", "load the demo model")],
+            instructions: include_str!("instructions.md"),
+            service: {
+                let SimulationSettings { timeout, settle_within, .. } = *self.deps.settings;
+                Some(Service { timeout, settle_within, ..SERVICE })
+            },
+            command: Some(commands::COMMAND),
+            ..CapabilityInfo::new(
+                NAME,
+                "Pharmacokinetic simulations behind a bridge: load models, read and set parameters, run, compare.",
+            )
+        }
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
@@ -169,42 +188,12 @@ impl Capability for Simulation {
         next_steps(&self.deps, record)
     }
 
-    fn phrases(&self) -> Option<&'static dyn Phrases> {
-        Some(&phrases::OfSimulations)
-    }
-
     fn names(&self) -> Arc<Names> {
         self.deps.memory.names()
     }
 
     async fn refresh_names(&self, since: Option<Timestamp>) {
         self.deps.memory.refresh(&self.deps.client, &*self.clock, NAME, since).await;
-    }
-
-    fn suggestions(&self) -> &'static [(&'static str, &'static str)] {
-        &[("Load the demo model", "load the demo model"), ("What is loaded?", "which simulations are loaded?")]
-    }
-
-    fn examples(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            ("Simulations", "load the demo model"),
-            ("Parameters, by path or in words", "set the dose to 500 mg"),
-            ("Runs, with their curve", "run it"),
-            ("Comparisons", "run it at 1.5, 2 and 3 L liver volume"),
-        ]
-    }
-
-    fn invitations(&self) -> &'static [(&'static str, &'static str)] {
-        &[("Simulate", "load the demo model")]
-    }
-
-    fn instructions(&self) -> &'static str {
-        include_str!("instructions.md")
-    }
-
-    fn service(&self) -> Option<Service> {
-        let SimulationSettings { timeout, settle_within, .. } = *self.deps.settings;
-        Some(Service { timeout, settle_within, ..SERVICE })
     }
 
     async fn check(&self) -> Option<(&'static str, Result<String, String>)> {
@@ -225,11 +214,7 @@ impl Capability for Simulation {
         Some(events::Jobs::of(&self.deps))
     }
 
-    fn command(&self) -> Option<Command> {
-        Some(commands::COMMAND)
-    }
-
-    async fn answer(&self, word: &str, rest: &str, facts: &Facts) -> Reply {
+    async fn answer(&self, word: &str, rest: &str, facts: &Facts, _: &Reader) -> Reply {
         commands::answer(word, rest, facts).await
     }
 

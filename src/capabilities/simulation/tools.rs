@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use countersign_capabilities::{
-    Tool, ToolError,
+    Tool, ToolError, ToolInfo,
     parameters::{non_blank, parameters, schema},
 };
 use countersign_core::{ids::ThreadId, reply::Reply};
@@ -78,12 +78,8 @@ struct Reading {
 
 #[async_trait]
 impl Tool for Reading {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn description(&self) -> &'static str {
-        self.description
+    fn info(&self) -> ToolInfo {
+        ToolInfo { settles: (self.name == USE).then_some(load::NAME), ..ToolInfo::new(self.name, self.description) }
     }
 
     fn schema(&self) -> Value {
@@ -94,14 +90,10 @@ impl Tool for Reading {
         schema
     }
 
-    async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
+    async fn call(&self, arguments: &Value, reader: Option<&Reader>) -> Result<Value, ToolError> {
         let given: Given = parameters(arguments).map_err(find::refused_tool)?;
-        (self.call)(&self.deps, given).await
-    }
-
-    async fn call_for(&self, arguments: &Value, reader: &Reader) -> Result<Value, ToolError> {
-        let given: Given = parameters(arguments).map_err(find::refused_tool)?;
-        (self.call)(&self.deps, Given { thread: reader.thread.clone(), ..given }).await
+        let thread = reader.and_then(|reader| reader.thread.clone());
+        (self.call)(&self.deps, Given { thread, ..given }).await
     }
 
     fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
@@ -110,10 +102,6 @@ impl Tool for Reading {
 
     fn subject(&self, _: &Value, answer: &Value) -> Option<String> {
         answer["simulation"].as_str().map(str::to_owned)
-    }
-
-    fn settles(&self) -> Option<&'static str> {
-        (self.name == USE).then_some(load::NAME)
     }
 }
 

@@ -12,8 +12,8 @@ use countersign_core::{
     reply::Text,
 };
 use countersign_graph::action::{
-    ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Reader, Recovery, Refusal, Scope,
-    Undo,
+    ActionInfo, ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Reader, Recovery,
+    Refusal, Scope, Undo,
 };
 use jiff::tz::TimeZone;
 use schemars::JsonSchema;
@@ -68,25 +68,20 @@ struct GrantParameters {
 
 #[async_trait]
 impl ActionKind for AllowStanding {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn description(&self) -> &'static str {
-        "Grants a standing approval: lets a limited number of simulated users, or of starts and stops, happen without asking \
-         each time, until a certain moment. Use it when someone asks to allow or permit these in advance."
+    fn info(&self) -> ActionInfo {
+        ActionInfo::new(
+            NAME,
+            "Grants a standing approval: lets a limited number of simulated users, or of starts and stops, happen without asking \
+         each time, until a certain moment. Use it when someone asks to allow or permit these in advance.",
+        )
     }
 
     fn schema(&self) -> Value {
         parameters::schema::<GrantParameters>()
     }
 
-    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
-        self.prepare_in(parameters, &TimeZone::UTC).await
-    }
-
-    async fn prepare_for(&self, parameters: &Value, reader: &Reader) -> Result<Proposal, PrepareError> {
-        self.prepare_in(parameters, &moment::time_zone(reader.zone.as_deref())).await
+    async fn prepare(&self, parameters: &Value, reader: Option<&Reader>) -> Result<Proposal, PrepareError> {
+        self.prepare_in(parameters, &moment::time_zone(reader.and_then(|reader| reader.zone.as_deref()))).await
     }
 
     async fn preconditions(&self, _: &ActionRecord) -> Result<Value, Outcome> {
@@ -200,8 +195,9 @@ impl AllowStanding {
 
     /// Returns the capability that declares this allowance.
     fn capability_of(&self, allowance: &Allowance) -> Option<&dyn Capability> {
-        let declares =
-            |capability: &&Arc<dyn Capability>| capability.allowances().iter().any(|one| one.name == allowance.name);
+        let declares = |capability: &&Arc<dyn Capability>| {
+            capability.info().allowances.iter().any(|one| one.name == allowance.name)
+        };
         self.capabilities.iter().find(declares).map(|capability| &**capability)
     }
 }

@@ -23,10 +23,9 @@ use std::sync::Arc;
 
 use countersign_core::clock::Clock;
 use countersign_graph::action::ActionKind;
-use countersign_understanding::phrases::Phrases;
 
 use self::register::GrantRegister;
-use countersign_capabilities::{Capability, Family, Tool};
+use countersign_capabilities::{Capability, CapabilityInfo, Family, Tool};
 
 /// The names of the actions, for settings.
 pub const ACTIONS: [&str; 2] = [allow::NAME, revoke::NAME];
@@ -46,16 +45,14 @@ impl StandingApprovals {
 }
 
 impl Capability for StandingApprovals {
-    fn name(&self) -> &'static str {
-        "standing approvals"
-    }
-
-    fn purpose(&self) -> &'static str {
-        "Standing approvals: a bounded number of changes of one kind that need no card each."
-    }
-
-    fn phrases(&self) -> Option<&'static dyn Phrases> {
-        Some(&phrases::StandingApprovalPhrases)
+    fn info(&self) -> CapabilityInfo {
+        CapabilityInfo {
+            phrases: Some(&phrases::StandingApprovalPhrases),
+            ..CapabilityInfo::new(
+                "standing approvals",
+                "Standing approvals: a bounded number of changes of one kind that need no card each.",
+            )
+        }
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {

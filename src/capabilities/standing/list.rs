@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use countersign_capabilities::{Allowances, Tool, ToolError};
+use countersign_capabilities::{Allowances, Tool, ToolError, ToolInfo};
 use countersign_core::{clock::Timestamp, reply::Reply};
 use countersign_graph::action::{ErrorKind, Reader};
 use serde_json::{Value, json};
@@ -26,24 +26,20 @@ pub struct ListStandingApprovals(pub Arc<GrantRegister>);
 
 #[async_trait]
 impl Tool for ListStandingApprovals {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn description(&self) -> &'static str {
-        "Lists the standing approvals: changes that need no approval each time, how much of it is used, and until when."
+    fn info(&self) -> ToolInfo {
+        ToolInfo::new(
+            NAME,
+            "Lists the standing approvals: changes that need no approval each time, how much of it is used, and until when.",
+        )
     }
 
     fn schema(&self) -> Value {
         json!({ "type": "object", "properties": {} })
     }
 
-    /// Lists nothing, because the reader is unknown.
-    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
-        Ok(json!({}))
-    }
-
-    async fn call_for(&self, _: &Value, reader: &Reader) -> Result<Value, ToolError> {
+    /// Lists nothing for an unknown reader.
+    async fn call(&self, _: &Value, reader: Option<&Reader>) -> Result<Value, ToolError> {
+        let Some(reader) = reader else { return Ok(json!({})) };
         let all = self.0.all().await.map_err(|error| {
             tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot read the standing approvals");
             ToolError { kind: ErrorKind::Network, reply: replies::unavailable(), transient: true }

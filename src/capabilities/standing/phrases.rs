@@ -3,27 +3,20 @@
 
 use countersign_understanding::{
     lines::Candidate,
-    phrases::{Phrases, Utterance},
+    phrases::{Phrases, Utterance, Vocabulary},
 };
 
 /// The phrases for standing approvals.
 pub(super) struct StandingApprovalPhrases;
 
 impl Phrases for StandingApprovalPhrases {
-    fn things(&self) -> &'static [&'static str] {
-        &["approval", "approvals"]
-    }
-
-    fn about_others(&self) -> bool {
-        true
-    }
-
-    fn greeting(&self) -> &'static str {
-        ""
-    }
-
-    fn lines(&self) -> &'static str {
-        include_str!("phrases.txt")
+    fn vocabulary(&self) -> Vocabulary {
+        Vocabulary {
+            lines: include_str!("phrases.txt"),
+            greeting: "",
+            about_others: true,
+            ..Vocabulary::new(&["approval", "approvals"])
+        }
     }
 
     /// Returns the id of a standing approval, such as `sa-1a2b3c`, for a slot of the kind `grant`.

@@ -6,7 +6,8 @@ use async_trait::async_trait;
 use countersign_capabilities::parameters::{self, missing, refused};
 use countersign_core::reply::Text;
 use countersign_graph::action::{
-    ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Reader, Recovery, Refusal, Scope,
+    ActionInfo, ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Reader, Recovery,
+    Refusal, Scope,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,25 +42,17 @@ struct Revocation {
 
 #[async_trait]
 impl ActionKind for RevokeStanding {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn description(&self) -> &'static str {
-        "Ends a standing approval before its time, so that each change is asked about again."
+    fn info(&self) -> ActionInfo {
+        ActionInfo::new(NAME, "Ends a standing approval before its time, so that each change is asked about again.")
     }
 
     fn schema(&self) -> Value {
         parameters::schema::<RevokeParameters>()
     }
 
-    /// Refuses, because an unknown reader cannot end a standing approval.
-    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
-        self.propose(parameters, |_| false).await
-    }
-
-    async fn prepare_for(&self, parameters: &Value, reader: &Reader) -> Result<Proposal, PrepareError> {
-        self.propose(parameters, |grant| grant.is_visible_to(reader)).await
+    /// An unknown reader cannot end a standing approval.
+    async fn prepare(&self, parameters: &Value, reader: Option<&Reader>) -> Result<Proposal, PrepareError> {
+        self.propose(parameters, |grant| reader.is_some_and(|reader| grant.is_visible_to(reader))).await
     }
 
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {

@@ -29,14 +29,13 @@ pub mod tools;
 use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
-use countersign_capabilities::{Capability, Command, Family, Tool, facts::Facts};
+use countersign_capabilities::{Capability, CapabilityInfo, Family, Tool, facts::Facts};
 use countersign_core::{
     clock::Clock,
     ids::{ChannelId, UserId},
     reply::Reply,
 };
 use countersign_graph::action::{ActionKind, Reader};
-use countersign_understanding::phrases::Phrases;
 
 use self::{book::MailBook, tools::Deps};
 
@@ -53,12 +52,14 @@ impl TeamInbox {
 
 #[async_trait]
 impl Capability for TeamInbox {
-    fn name(&self) -> &'static str {
-        "mail"
-    }
-
-    fn purpose(&self) -> &'static str {
-        "The team's email: what is waiting for a reply, and how fast replies go out."
+    fn info(&self) -> CapabilityInfo {
+        CapabilityInfo {
+            phrases: Some(&phrases::OfMail),
+            examples: &[("Email", "how fast do we answer email?")],
+            command: Some(commands::COMMAND),
+            home_channel: Some(self.0.book.channel().clone()),
+            ..CapabilityInfo::new("mail", "The team's email: what is waiting for a reply, and how fast replies go out.")
+        }
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
@@ -74,24 +75,8 @@ impl Capability for TeamInbox {
         vec![family.tools([tools::STATUS, tools::WAITING, tools::FIND, tools::FIGURES])]
     }
 
-    fn phrases(&self) -> Option<&'static dyn Phrases> {
-        Some(&phrases::OfMail)
-    }
-
-    fn examples(&self) -> &'static [(&'static str, &'static str)] {
-        &[("Email", "how fast do we answer email?")]
-    }
-
-    fn command(&self) -> Option<Command> {
-        Some(commands::COMMAND)
-    }
-
-    async fn answer_to(&self, word: &str, rest: &str, _: &Facts, reader: &Reader) -> Reply {
+    async fn answer(&self, word: &str, rest: &str, _: &Facts, reader: &Reader) -> Reply {
         commands::answer(&*self.0.book, word, rest, reader, self.0.clock.now()).await
-    }
-
-    fn home_channel(&self) -> Option<ChannelId> {
-        Some(self.0.book.channel().clone())
     }
 
     async fn home_of(&self, _: &UserId, channels: &BTreeSet<ChannelId>) -> Option<Reply> {

@@ -1,31 +1,24 @@
 //! The phrases about the team's mail: `mail status`, `which mails are waiting?`, `how fast do we answer mail?`.
 
-use countersign_understanding::phrases::Phrases;
+use countersign_understanding::phrases::{Phrases, Vocabulary};
 
 /// The phrases about mail.
 pub(super) struct OfMail;
 
 impl Phrases for OfMail {
-    fn things(&self) -> &'static [&'static str] {
-        &["mail", "mails"]
-    }
-
-    /// Returns nothing: a thread cannot be about a mail here, since each mail has a thread of its own.
-    fn greeting(&self) -> &'static str {
-        ""
-    }
-
-    fn lines(&self) -> &'static str {
-        include_str!("phrases.txt")
-    }
-
-    fn help(&self) -> &'static str {
-        "*Email*\n\
+    fn vocabulary(&self) -> Vocabulary {
+        Vocabulary {
+            lines: include_str!("phrases.txt"),
+            help: "*Email*\n\
          • email status\n\
          • which emails are waiting?\n\
          • show the email from Ada\n\
          • how fast do we answer email?\n\
-         • what kinds of email do we get?"
+         • what kinds of email do we get?",
+            // Returns nothing: a thread cannot be about a mail here, since each mail has a thread of its own.
+            greeting: "",
+            ..Vocabulary::new(&["mail", "mails"])
+        }
     }
 }
 

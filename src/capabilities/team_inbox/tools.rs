@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use countersign_capabilities::{
-    Tool, ToolError,
+    Tool, ToolError, ToolInfo,
     parameters::{parameters, schema},
 };
 use countersign_core::{clock::Clock, reply::Reply};
@@ -75,19 +75,18 @@ struct MailStatus(Deps);
 
 #[async_trait]
 impl Tool for MailStatus {
-    fn name(&self) -> &'static str {
-        STATUS
-    }
-
-    fn description(&self) -> &'static str {
-        "Returns the state of the team's email account: whether email is fetched, and how many emails wait for a person."
+    fn info(&self) -> ToolInfo {
+        ToolInfo::new(
+            STATUS,
+            "Returns the state of the team's email account: whether email is fetched, and how many emails wait for a person.",
+        )
     }
 
     fn schema(&self) -> Value {
         json!({ "type": "object", "properties": {} })
     }
 
-    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
+    async fn call(&self, _: &Value, _: Option<&Reader>) -> Result<Value, ToolError> {
         let overview = self.0.book.overview().await.map_err(|error| unavailable(&error))?;
         Ok(json!(Answer { reply: replies::status(&overview, self.0.clock.now()) }))
     }
@@ -103,26 +102,21 @@ struct WaitingMails(Deps);
 
 #[async_trait]
 impl Tool for WaitingMails {
-    fn name(&self) -> &'static str {
-        WAITING
-    }
-
-    fn description(&self) -> &'static str {
-        "Lists the emails that wait for a person, the oldest first. Only in the channel for email."
+    fn info(&self) -> ToolInfo {
+        ToolInfo::new(
+            WAITING,
+            "Lists the emails that wait for a person, the oldest first. Only in the channel for email.",
+        )
     }
 
     fn schema(&self) -> Value {
         json!({ "type": "object", "properties": {} })
     }
 
-    /// Returns the channel in which to ask, since the reader is not known.
-    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
-        Ok(json!(Answer { reply: replies::elsewhere(self.0.book.channel()) }))
-    }
-
-    async fn call_for(&self, arguments: &Value, reader: &Reader) -> Result<Value, ToolError> {
-        if !may_read(&*self.0.book, reader) {
-            return self.call(arguments).await;
+    /// Returns the channel in which to ask if the reader is not known.
+    async fn call(&self, _: &Value, reader: Option<&Reader>) -> Result<Value, ToolError> {
+        if !reader.is_some_and(|reader| may_read(&*self.0.book, reader)) {
+            return Ok(json!(Answer { reply: replies::elsewhere(self.0.book.channel()) }));
         }
         let mut found = self.0.book.waiting(MAX_LISTED + 1).await.map_err(|error| unavailable(&error))?;
         let more = found.len() > MAX_LISTED;
@@ -149,26 +143,21 @@ struct Sought {
 
 #[async_trait]
 impl Tool for FindMails {
-    fn name(&self) -> &'static str {
-        FIND
-    }
-
-    fn description(&self) -> &'static str {
-        "Finds emails by sender or subject, and shows what became of them. Only in the channel for email."
+    fn info(&self) -> ToolInfo {
+        ToolInfo::new(
+            FIND,
+            "Finds emails by sender or subject, and shows what became of them. Only in the channel for email.",
+        )
     }
 
     fn schema(&self) -> Value {
         schema::<Sought>()
     }
 
-    /// Returns the channel in which to ask, since the reader is not known.
-    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
-        Ok(json!(Answer { reply: replies::elsewhere(self.0.book.channel()) }))
-    }
-
-    async fn call_for(&self, arguments: &Value, reader: &Reader) -> Result<Value, ToolError> {
-        if !may_read(&*self.0.book, reader) {
-            return self.call(arguments).await;
+    /// Returns the channel in which to ask if the reader is not known.
+    async fn call(&self, arguments: &Value, reader: Option<&Reader>) -> Result<Value, ToolError> {
+        if !reader.is_some_and(|reader| may_read(&*self.0.book, reader)) {
+            return Ok(json!(Answer { reply: replies::elsewhere(self.0.book.channel()) }));
         }
         let Sought { words } = parameters(arguments).map_err(refused)?;
         let reply = commands::show(&*self.0.book, &words, self.0.clock.now()).await;
@@ -215,19 +204,18 @@ struct Shown {
 
 #[async_trait]
 impl Tool for MailFigures {
-    fn name(&self) -> &'static str {
-        FIGURES
-    }
-
-    fn description(&self) -> &'static str {
-        "Shows how fast the team answers email, or which classes of email it gets, as figures with a picture."
+    fn info(&self) -> ToolInfo {
+        ToolInfo::new(
+            FIGURES,
+            "Shows how fast the team answers email, or which classes of email it gets, as figures with a picture.",
+        )
     }
 
     fn schema(&self) -> Value {
         schema::<Wanted>()
     }
 
-    async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
+    async fn call(&self, arguments: &Value, _: Option<&Reader>) -> Result<Value, ToolError> {
         let wanted: Wanted = parameters(arguments).map_err(refused)?;
         let days = wanted.days.unwrap_or(DAYS).clamp(1, MAX_DAYS);
         let period = Duration::from_secs(u64::from(days) * 86_400);
@@ -277,7 +265,7 @@ mod tests {
         let tool = WaitingMails(deps(FixedBook::new(vec![entry("m1", crate::book::MailStatus::NeedsReview)])));
         let mut said = Vec::new();
         for channel in ["C5", "C1"] {
-            let answer = tool.call_for(&json!({}), &ana_in(channel)).await.unwrap();
+            let answer = tool.call(&json!({}), Some(&ana_in(channel))).await.unwrap();
             said.push(tool.present(&json!({}), &answer).unwrap().words());
         }
         assert!(said[0].contains("Prices for 20 seats"), "{said:?}");
@@ -290,7 +278,7 @@ mod tests {
         let arguments = json!({ "words": "ada" });
         let mut said = Vec::new();
         for channel in ["C5", "C1"] {
-            let answer = tool.call_for(&arguments, &ana_in(channel)).await.unwrap();
+            let answer = tool.call(&arguments, Some(&ana_in(channel))).await.unwrap();
             said.push(tool.present(&arguments, &answer).unwrap().words());
         }
         assert!(said[0].contains("State: waiting for review"), "{said:?}");
@@ -301,19 +289,19 @@ mod tests {
     async fn figures_have_a_picture_and_name_nobody() {
         let tool = MailFigures(deps(FixedBook::new(vec![answered("m1", Duration::from_secs(60), false)])));
         let arguments = json!({ "about": "classes", "days": 100_000 });
-        let answer = tool.call(&arguments).await.unwrap();
+        let answer = tool.call(&arguments, None).await.unwrap();
         assert!(!answer.to_string().contains("Ada"), "{answer}");
         let reply = tool.present(&arguments, &answer).unwrap();
         assert!(reply.words().starts_with("In the last 366 days"), "{}", reply.words());
         assert_eq!(reply.files.len(), 1);
-        let refused = tool.call(&json!({ "about": "weather" })).await.unwrap_err();
+        let refused = tool.call(&json!({ "about": "weather" }), None).await.unwrap_err();
         assert!(!refused.transient && !refused.reply.words().is_empty());
     }
 
     #[tokio::test]
     async fn a_store_that_does_not_answer_may_be_asked_again() {
         let tool = MailStatus(deps(FixedBook { is_broken: true, ..FixedBook::new(Vec::new()) }));
-        let error = tool.call(&json!({})).await.unwrap_err();
+        let error = tool.call(&json!({}), None).await.unwrap_err();
         assert!(error.transient, "{error:?}");
     }
 }

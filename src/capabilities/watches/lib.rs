@@ -36,9 +36,8 @@ pub mod watcher;
 
 use std::sync::Arc;
 
-use countersign_capabilities::{Capability, Family, Tool};
+use countersign_capabilities::{Capability, CapabilityInfo, Family, Tool};
 use countersign_graph::action::ActionKind;
-use countersign_understanding::phrases::Phrases;
 
 use self::{book::WatchBook, tools::Deps, watcher::Observers};
 
@@ -60,12 +59,11 @@ pub fn observers(capabilities: &[Arc<dyn Capability>]) -> Observers {
 }
 
 impl Capability for Watches {
-    fn name(&self) -> &'static str {
-        "watches"
-    }
-
-    fn purpose(&self) -> &'static str {
-        "Watches and digests: news when something happens, without asking again."
+    fn info(&self) -> CapabilityInfo {
+        CapabilityInfo {
+            phrases: Some(&phrases::OfWatches),
+            ..CapabilityInfo::new("watches", "Watches and digests: news when something happens, without asking again.")
+        }
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
@@ -82,9 +80,5 @@ impl Capability for Watches {
             "tell a person later when something happens to a thing; regular digests; list and stop these",
         );
         vec![family.tools([tools::WATCH, tools::DIGEST, tools::LIST, tools::STOP])]
-    }
-
-    fn phrases(&self) -> Option<&'static dyn Phrases> {
-        Some(&phrases::OfWatches)
     }
 }

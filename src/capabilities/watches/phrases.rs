@@ -4,7 +4,7 @@
 use countersign_understanding::{
     dates,
     lines::Candidate,
-    phrases::{Phrases, Utterance},
+    phrases::{Phrases, Utterance, Vocabulary},
     words::{Word, lower},
 };
 
@@ -17,21 +17,19 @@ const MAX_DAY_WORDS: usize = 14;
 pub(super) struct OfWatches;
 
 impl Phrases for OfWatches {
-    fn things(&self) -> &'static [&'static str] {
-        &["watch", "watches"]
-    }
-
-    fn about_others(&self) -> bool {
-        true
-    }
-
-    /// Returns nothing: a thread is about the things that are watched.
-    fn greeting(&self) -> &'static str {
-        ""
-    }
-
-    fn lines(&self) -> &'static str {
-        include_str!("phrases.txt")
+    fn vocabulary(&self) -> Vocabulary {
+        Vocabulary {
+            lines: include_str!("phrases.txt"),
+            help: "*Watch*\n\
+         • “tell me when Math Hints reaches 500 users”, “tell me when it ends”\n\
+         • “tell me if the split of Math Hints looks wrong”\n\
+         • “post a digest here every Monday 9am”\n\
+         • “what are you watching?”, “stop watching Math Hints”",
+            // Returns nothing: a thread is about the things that are watched.
+            greeting: "",
+            about_others: true,
+            ..Vocabulary::new(&["watch", "watches"])
+        }
     }
 
     fn slot(&self, kind: &str, Utterance { words, .. }: Utterance<'_>) -> Vec<Candidate> {
@@ -40,14 +38,6 @@ impl Phrases for OfWatches {
             "time-of-day" => time_of_day(words),
             _ => Vec::new(),
         }
-    }
-
-    fn help(&self) -> &'static str {
-        "*Watch*\n\
-         • “tell me when Math Hints reaches 500 users”, “tell me when it ends”\n\
-         • “tell me if the split of Math Hints looks wrong”\n\
-         • “post a digest here every Monday 9am”\n\
-         • “what are you watching?”, “stop watching Math Hints”"
     }
 }
 

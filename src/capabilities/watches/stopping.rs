@@ -1,7 +1,7 @@
 //! The tool that ends watches and digests: which of them the words mean, and the question if that is not clear.
 
 use async_trait::async_trait;
-use countersign_capabilities::{Tool, ToolError, moment, parameters};
+use countersign_capabilities::{Tool, ToolError, ToolInfo, moment, parameters};
 use countersign_core::reply::Reply;
 use countersign_graph::action::Reader;
 use countersign_understanding::lexicon::fold;
@@ -97,23 +97,19 @@ enum Stopped {
 
 #[async_trait]
 impl Tool for StopWatching {
-    fn name(&self) -> &'static str {
-        STOP
-    }
-
-    fn description(&self) -> &'static str {
-        "Stops watching a thing, stops the digest, or both, in this conversation. Nothing on the platform changes."
+    fn info(&self) -> ToolInfo {
+        ToolInfo::new(
+            STOP,
+            "Stops watching a thing, stops the digest, or both, in this conversation. Nothing on the platform changes.",
+        )
     }
 
     fn schema(&self) -> Value {
         parameters::schema::<StopArguments>()
     }
 
-    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
-        Err(nobody())
-    }
-
-    async fn call_for(&self, arguments: &Value, reader: &Reader) -> Result<Value, ToolError> {
+    async fn call(&self, arguments: &Value, reader: Option<&Reader>) -> Result<Value, ToolError> {
+        let reader = reader.ok_or_else(nobody)?;
         let asked: StopArguments = arguments_as(arguments)?;
         let change = |contents: &mut Contents| {
             let digests = asked.digests(&contents.digests, reader);

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use countersign_capabilities::{Observed, Observer, Tool, ToolError, moment, parameters};
+use countersign_capabilities::{Observed, Observer, Tool, ToolError, ToolInfo, moment, parameters};
 use countersign_core::{
     ids::{ThreadId, UserId},
     reply::Reply,
@@ -167,24 +167,20 @@ impl BeginWatch {
 
 #[async_trait]
 impl Tool for BeginWatch {
-    fn name(&self) -> &'static str {
-        WATCH
-    }
-
-    fn description(&self) -> &'static str {
-        "Tells the person in this thread, once, when something happens to a thing on a platform: it reaches a \
-         number of users, starts, pauses, ends, or its split looks wrong. It only reads, so no approval is needed."
+    fn info(&self) -> ToolInfo {
+        ToolInfo::new(
+            WATCH,
+            "Tells the person in this thread, once, when something happens to a thing on a platform: it reaches a \
+         number of users, starts, pauses, ends, or its split looks wrong. It only reads, so no approval is needed.",
+        )
     }
 
     fn schema(&self) -> Value {
         parameters::schema::<WatchArguments>()
     }
 
-    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
-        Err(nobody())
-    }
-
-    async fn call_for(&self, arguments: &Value, reader: &Reader) -> Result<Value, ToolError> {
+    async fn call(&self, arguments: &Value, reader: Option<&Reader>) -> Result<Value, ToolError> {
+        let reader = reader.ok_or_else(nobody)?;
         let asked: WatchArguments = arguments_as(arguments)?;
         let (by, thread) = asker(reader)?;
         let event = match (asked.event, asked.number) {
@@ -292,24 +288,20 @@ struct DigestArguments {
 
 #[async_trait]
 impl Tool for ScheduleDigest {
-    fn name(&self) -> &'static str {
-        DIGEST
-    }
-
-    fn description(&self) -> &'static str {
-        "Posts a digest of everything that is running in this thread, on certain days of the week at a certain time, until \
-         it is stopped. It only reads, so no approval is needed."
+    fn info(&self) -> ToolInfo {
+        ToolInfo::new(
+            DIGEST,
+            "Posts a digest of everything that is running in this thread, on certain days of the week at a certain time, until \
+         it is stopped. It only reads, so no approval is needed.",
+        )
     }
 
     fn schema(&self) -> Value {
         parameters::schema::<DigestArguments>()
     }
 
-    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
-        Err(nobody())
-    }
-
-    async fn call_for(&self, arguments: &Value, reader: &Reader) -> Result<Value, ToolError> {
+    async fn call(&self, arguments: &Value, reader: Option<&Reader>) -> Result<Value, ToolError> {
+        let reader = reader.ok_or_else(nobody)?;
         let asked: DigestArguments = arguments_as(arguments)?;
         let (by, thread) = asker(reader)?;
         let unreadable = |found: &str| refused(ErrorKind::Validation, replies::which_times(found));
@@ -357,23 +349,16 @@ struct ListWatches(Deps);
 
 #[async_trait]
 impl Tool for ListWatches {
-    fn name(&self) -> &'static str {
-        LIST
-    }
-
-    fn description(&self) -> &'static str {
-        "Lists what is being watched in this conversation, and the digests that are posted here."
+    fn info(&self) -> ToolInfo {
+        ToolInfo::new(LIST, "Lists what is being watched in this conversation, and the digests that are posted here.")
     }
 
     fn schema(&self) -> Value {
         json!({ "type": "object", "properties": {} })
     }
 
-    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
-        Err(nobody())
-    }
-
-    async fn call_for(&self, _: &Value, reader: &Reader) -> Result<Value, ToolError> {
+    async fn call(&self, _: &Value, reader: Option<&Reader>) -> Result<Value, ToolError> {
+        let reader = reader.ok_or_else(nobody)?;
         let (_, contents) = self.0.book.register().load().await.map_err(|error| unavailable(&error))?;
         let Contents { mut watches, mut digests, .. } = contents;
         watches.retain(|watch| is_visible(&watch.by, &watch.thread, reader));

@@ -1,6 +1,6 @@
 //! The grammar of commands: their words, and suggestions for mistyped ones.
 
-use countersign_capabilities::{Command, Effect, OWN_COMMAND, Registry, Takes, Word};
+use countersign_capabilities::{CapabilityInfo, Command, Effect, OWN_COMMAND, Registry, Takes, Word};
 
 /// The minimum similarity at which a word is suggested in place of a mistyped one.
 const MIN_SIMILARITY: f64 = 0.72;
@@ -92,7 +92,7 @@ const SHARED_WORDS: &[Word] = &[PENDING, HELP];
 
 /// Returns all words, those of the capabilities' commands first.
 pub fn words(registry: &Registry) -> Vec<CommandWord> {
-    let of_capabilities = registry.capabilities.iter().filter_map(|capability| capability.command());
+    let of_capabilities = registry.capabilities.iter().filter_map(|capability| capability.info().command);
     let of_capabilities = of_capabilities.flat_map(|command| {
         command.words.iter().chain(SHARED_WORDS).map(move |word| CommandWord { command: command.name, word })
     });
@@ -127,7 +127,7 @@ pub fn parse(registry: &Registry, command: &str, text: &str) -> Result<ParsedCom
     }
     let is_capability_word = !OWN_COMMAND_WORDS.words.iter().chain(SHARED_WORDS).any(|own| own.word == known.word.word);
     let position = registry.capabilities.iter().position(|capability| {
-        is_capability_word && capability.command().is_some_and(|command| command.name == known.command)
+        is_capability_word && capability.info().command.is_some_and(|command| command.name == known.command)
     });
     if let Some(capability) = position {
         return Ok(ParsedCommand::Capability { capability, word: known.word.word, rest: rest.to_owned() });
@@ -176,12 +176,18 @@ mod tests {
     struct Lists;
 
     impl Capability for Lists {
-        fn name(&self) -> &'static str {
-            "lists"
-        }
-
-        fn purpose(&self) -> &'static str {
-            "What a test needs."
+        fn info(&self) -> CapabilityInfo {
+            CapabilityInfo {
+                command: {
+                    const WORDS: &[Word] = &[
+                        word("status", Takes::Nothing, "whether it runs", "status"),
+                        word("list", Takes::Optional("kind"), "all of a kind", "list running"),
+                        word("show", Takes::Required("name"), "one of them", "show Math Hints"),
+                    ];
+                    Some(Command { name: "/lists", words: WORDS })
+                },
+                ..CapabilityInfo::new("lists", "What a test needs.")
+            }
         }
 
         fn tools(&self) -> Vec<Arc<dyn Tool>> {
@@ -190,15 +196,6 @@ mod tests {
 
         fn actions(&self) -> Vec<Arc<dyn ActionKind>> {
             Vec::new()
-        }
-
-        fn command(&self) -> Option<Command> {
-            const WORDS: &[Word] = &[
-                word("status", Takes::Nothing, "whether it runs", "status"),
-                word("list", Takes::Optional("kind"), "all of a kind", "list running"),
-                word("show", Takes::Required("name"), "one of them", "show Math Hints"),
-            ];
-            Some(Command { name: "/lists", words: WORDS })
         }
     }
 

@@ -132,7 +132,7 @@ impl Commands {
         let answer = match asked {
             ParsedCommand::Capability { capability, word, rest } => {
                 let capability = &deps.facts.registry().capabilities[capability];
-                Ok(capability.answer_to(word, &rest, &deps.facts, &reader(command)).await)
+                Ok(capability.answer(word, &rest, &deps.facts, &reader(command)).await)
             }
             ParsedCommand::Pending => self.records().pending(&self.asker(command).await).await,
             ParsedCommand::Runs => self.records().runs(&self.asker(command).await).await,

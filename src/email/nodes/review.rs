@@ -170,7 +170,7 @@ pub(super) fn needs_review(entry: &mut Entry, now: Timestamp) {
 /// Returns what was looked up, in words for people.
 fn looked_up(state: &MailState, mail: &Mail) -> Vec<Text> {
     let mut found = state.shown_context.clone();
-    if let Some(contact) = state.shown_contact.clone().or_else(|| state.contact.clone().map(Text::from)) {
+    if let Some(contact) = state.shown_contact.clone() {
         found.push(Text::from("contact: ").join(contact));
     }
     for (tool, result) in &state.tool_results {
@@ -215,7 +215,7 @@ impl Node<MailState> for Review {
         let Some(kind) = self.kinds.get(action.as_str()) else {
             return Ok(self.without_card(state, context, replies::not_an_answer(), "there is no such action").await);
         };
-        let mut proposal = match kind.prepare(&parameters).await {
+        let mut proposal = match kind.prepare(&parameters, None).await {
             Ok(proposal) => proposal,
             Err(PrepareError::Unavailable { reply, .. }) if context.attempt + 1 < MAX_ATTEMPTS => {
                 return Err(NodeError::Transient { reply, source: "the card cannot be made now".into() });

@@ -78,9 +78,9 @@ async fn an_edited_template_is_no_template_any_more() {
     assert!(notes(&record.card).contains("comes from a template"), "{}", notes(&record.card));
     let mut parameters = record.parameters.clone();
     parameters["text"] = "It costs 5.".into();
-    let proposal = kind(&world).prepare(&parameters).await.unwrap();
+    let proposal = kind(&world).prepare(&parameters, None).await.unwrap();
     assert!(!notes(&proposal.card).contains("template"), "{}", notes(&proposal.card));
-    let same = kind(&world).prepare(&record.parameters).await.unwrap();
+    let same = kind(&world).prepare(&record.parameters, None).await.unwrap();
     assert!(notes(&same.card).contains("comes from a template"), "nothing was edited");
 }
 
@@ -179,11 +179,11 @@ async fn nobody_but_the_sender_can_be_a_recipient() {
     let (world, _) = waiting().await;
     let kind = kind(&world);
     let to = json!({ "address": "mallory@evil.example" });
-    let other = kind.prepare(&json!({ "mail": "m1", "text": "Hi", "to": to })).await;
+    let other = kind.prepare(&json!({ "mail": "m1", "text": "Hi", "to": to }), None).await;
     let Err(PrepareError::Refusal(Refusal::Refused { reply, .. })) = other else { panic!("{other:?}") };
     assert_eq!(reply.words(), "A reply can only go to the sender of the email: dana@example.org.");
     let ignored = json!({ "mail": "m1", "text": "Hi", "cc": "mallory@evil.example", "subject": "Other" });
-    let proposal = kind.prepare(&ignored).await.unwrap();
+    let proposal = kind.prepare(&ignored, None).await.unwrap();
     assert_eq!(proposal.parameters["to"]["address"], "dana@example.org");
     assert_eq!(proposal.parameters["subject"], "Re: Prices");
     assert!(proposal.parameters.get("cc").is_none());
@@ -193,7 +193,7 @@ async fn nobody_but_the_sender_can_be_a_recipient() {
 async fn a_mail_is_answered_once() {
     let (world, thread) = waiting().await;
     world.decide(&thread, Verdict::Approved).await;
-    let again = kind(&world).prepare(&json!({ "mail": "m1", "text": "Hi again" })).await;
+    let again = kind(&world).prepare(&json!({ "mail": "m1", "text": "Hi again" }), None).await;
     let Err(PrepareError::Refusal(Refusal::Refused { reply, .. })) = again else { panic!("{again:?}") };
     assert_eq!(reply.words(), "This email was already answered. Nothing more was sent.");
 }
@@ -207,7 +207,7 @@ async fn the_form_edits_the_whole_draft() {
     assert_eq!(form.fields[0].input, Input::Prose(DRAFT.to_owned()));
     let entered = [("/text".to_owned(), vec!["Hello,\n\nit costs 6.".to_owned()])].into();
     let edited = form.fill(&record.parameters, &entered).unwrap();
-    let proposal = kind.prepare(&edited).await.unwrap();
+    let proposal = kind.prepare(&edited, None).await.unwrap();
     assert_eq!(proposal.parameters["text"], "Hello,\n\nit costs 6.");
     assert_eq!(proposal.parameters["about"], record.parameters["about"], "the facts on the card stay");
 }
@@ -231,7 +231,7 @@ async fn an_older_version_is_not_sent() {
 async fn a_mail_that_is_gone_is_not_answered() {
     let (world, _) = waiting().await;
     world.account.inbox.lock().unwrap().clear();
-    let gone = kind(&world).prepare(&json!({ "mail": "m1", "text": "Hi" })).await;
+    let gone = kind(&world).prepare(&json!({ "mail": "m1", "text": "Hi" }), None).await;
     assert!(matches!(gone, Err(PrepareError::Refusal(Refusal::Refused { .. }))), "{gone:?}");
 }
 
@@ -254,7 +254,7 @@ async fn nothing_is_sent_after_a_person_answered_in_the_mailbox() {
         said.starts_with("Answered in the mailbox by Bo Field, ") && said.ends_with(" Nothing was sent."),
         "{said}"
     );
-    let again = kind(&world).prepare(&json!({ "mail": "m1", "text": "Hi" })).await;
+    let again = kind(&world).prepare(&json!({ "mail": "m1", "text": "Hi" }), None).await;
     let Err(PrepareError::Refusal(Refusal::Refused { reply, .. })) = again else { panic!("{again:?}") };
     assert!(reply.words().starts_with("Answered in the mailbox by Bo Field, "), "{}", reply.words());
 }

@@ -146,12 +146,12 @@ async fn a_person_can_choose_the_address_for_replies() {
     let entered =
         [("/text".to_owned(), vec![text]), ("/to/address".to_owned(), vec!["orders@example.org".to_owned()])].into();
     let edited = form.fill(&record.parameters, &entered).unwrap();
-    let proposal = kind.prepare(&edited).await.unwrap();
+    let proposal = kind.prepare(&edited, None).await.unwrap();
     assert_eq!(proposal.parameters["to"], json!({ "name": "Orders", "address": "orders@example.org" }));
     let warned: Vec<_> = proposal.card.warnings.iter().map(|warning| warning.words()).collect();
     assert!(warned[0].contains("and not to its sender, Dana Fields <dana@example.org>"), "{warned:?}");
     let mallory = json!({ "mail": "m1", "text": "Hi", "to": { "address": "mallory@evil.example" } });
-    let other = kind.prepare(&mallory).await;
+    let other = kind.prepare(&mallory, None).await;
     let Err(PrepareError::Refusal(Refusal::Refused { reply, .. })) = other else { panic!("{other:?}") };
     assert!(reply.words().ends_with("dana@example.org or orders@example.org."), "{}", reply.words());
 }

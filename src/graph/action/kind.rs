@@ -108,34 +108,48 @@ pub enum Recovery {
     Ask,
 }
 
+/// What is known of a kind of action without asking anyone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ActionInfo {
+    /// The name, such as `archive_document`.
+    pub name: &'static str,
+    /// One sentence that tells a language model when to use the action.
+    pub description: &'static str,
+    /// The version, which must be increased when the meaning of the parameters or the request changes.
+    pub version: u32,
+    /// True if changes of this kind cannot be undone.
+    pub irreversible: bool,
+    /// True if the change affects only the person who asks, who then decides alone, regardless of the settings.
+    pub is_personal: bool,
+}
+
+impl ActionInfo {
+    /// Creates the first version of a kind whose changes can be undone and affect everyone.
+    pub const fn new(name: &'static str, description: &'static str) -> Self {
+        Self { name, description, version: 1, irreversible: false, is_personal: false }
+    }
+}
+
+impl dyn ActionKind + '_ {
+    /// Returns the name, such as `archive_document`.
+    pub fn name(&self) -> &'static str {
+        self.info().name
+    }
+
+    /// Returns true if changes of this kind cannot be undone.
+    pub fn irreversible(&self) -> bool {
+        self.info().irreversible
+    }
+}
+
 /// A kind of change in the outside world: its parameters, its card, its request.
 #[async_trait]
 pub trait ActionKind: Send + Sync {
-    /// Returns the name, such as `archive_document`.
-    fn name(&self) -> &'static str;
-
-    /// Returns the version, which must be increased when the meaning of the parameters or the request
-    /// changes.
-    fn version(&self) -> u32 {
-        1
-    }
-
-    /// Returns one sentence that tells a language model when to use the action.
-    fn description(&self) -> &'static str;
+    /// Returns what is known of the kind without asking anyone.
+    fn info(&self) -> ActionInfo;
 
     /// Returns the JSON schema of the parameters that a person or model gives.
     fn schema(&self) -> Value;
-
-    /// Returns true if changes of this kind cannot be undone.
-    fn irreversible(&self) -> bool {
-        false
-    }
-
-    /// Returns true if the change affects only the person who asks, who then decides alone,
-    /// regardless of the settings.
-    fn is_personal(&self) -> bool {
-        false
-    }
 
     /// Returns the form in which a person edits these parameters, or enters them from scratch
     /// (`{}`). The choices may be read from the system. Returns `None` if there is nothing to
@@ -153,23 +167,13 @@ pub trait ActionKind: Send + Sync {
     }
 
     /// Checks the parameters against the live system and determines the exact change. It only
-    /// reads.
+    /// reads. `reader` is the person in a conversation who asks, if there is one: it matters for data that not everyone
+    /// may see, and for times in the person's zone.
     ///
     /// # Errors
     ///
     /// [`PrepareError`], which states whether a person or a later attempt can help.
-    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError>;
-
-    /// Like [`Self::prepare`], for a person in a conversation. The reader matters only for data
-    /// that not everyone may see.
-    ///
-    /// # Errors
-    ///
-    /// The same as for [`Self::prepare`].
-    async fn prepare_for(&self, parameters: &Value, reader: &Reader) -> Result<Proposal, PrepareError> {
-        let _ = reader;
-        self.prepare(parameters).await
-    }
+    async fn prepare(&self, parameters: &Value, reader: Option<&Reader>) -> Result<Proposal, PrepareError>;
 
     /// Reads the state in [`Proposal::preconditions`] again. If it differs, the execution is
     /// refused.

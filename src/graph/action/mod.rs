@@ -32,7 +32,7 @@ pub use self::{
     differences::{difference, differences},
     evidence::{Evidence, Suggested, Words, asked_by},
     form::{Entered, Field, Form, Input, Pick},
-    kind::{ActionKind, MissingParameter, Performed, PrepareError, Probed, Proposal, Recovery, Refusal},
+    kind::{ActionInfo, ActionKind, MissingParameter, Performed, PrepareError, Probed, Proposal, Recovery, Refusal},
     label::Label,
     new_record::NewRecord,
     outcome::{ErrorKind, IS_BACK, Outcome},

@@ -61,13 +61,13 @@ pub fn thing(words: &[Word], situation: &Situation, phrases: &dyn Phrases) -> Th
     }
     let name = skip(words, "the|our|my|an|a");
     let name = match name.split_first() {
-        Some((first, rest)) if first.any(phrases.things()) => skip(rest, "called|named"),
+        Some((first, rest)) if first.any(phrases.vocabulary().things) => skip(rest, "called|named"),
         _ => name,
     };
     if is_no_name(name) {
         return ThingReference::Nothing;
     }
-    let name = text(if name.len() > 1 { without_last(name, phrases.things()) } else { name });
+    let name = text(if name.len() > 1 { without_last(name, phrases.vocabulary().things) } else { name });
     let name = name.strip_suffix("'s").or_else(|| name.strip_suffix("’s")).unwrap_or(&name).to_owned();
     if name.is_empty() { ThingReference::Nothing } else { ThingReference::Name(name) }
 }
@@ -129,7 +129,7 @@ pub fn points_back(words: &[Word], phrases: &dyn Phrases) -> bool {
         let rest = skip(skip(rest, "we|i|you"), "just");
         matches!(rest, [one] if one.any(&["created", "made"]))
     };
-    let of_thing = words.split_first().filter(|(first, _)| first.any(phrases.things()) || first.is("one"));
+    let of_thing = words.split_first().filter(|(first, _)| first.any(phrases.vocabulary().things) || first.is("one"));
     words.is_empty()
         || POINTING.contains(&lower(words).as_str())
         || of_thing.is_some_and(|(_, rest)| rest.is_empty() || made(rest))

@@ -94,7 +94,7 @@ impl Bench {
 
     /// Prepares what must be possible.
     async fn proposes(&self, name: &str, parameters: Value) -> Proposal {
-        match self.action(name).prepare(&parameters).await {
+        match self.action(name).prepare(&parameters, None).await {
             Ok(proposal) => proposal,
             Err(error) => panic!("{name} with {parameters} is not proposed: {error:?}"),
         }
@@ -102,7 +102,7 @@ impl Bench {
 
     /// The refusal of what must not be possible, as people read it.
     async fn refuses(&self, name: &str, parameters: Value) -> String {
-        match self.action(name).prepare(&parameters).await {
+        match self.action(name).prepare(&parameters, None).await {
             Err(PrepareError::Refusal(Refusal::Refused { reply, .. })) => read(&reply),
             Err(PrepareError::Refusal(Refusal::Missing(missing))) => missing
                 .iter()

@@ -113,7 +113,7 @@ async fn marking_finds_the_experiment_and_enrols_once() {
         let again = bench.performs(&record).await;
         assert_eq!(once, again, "the same mark once more is the same record");
         let details = &bench.registry.tools["get_experiment_details"];
-        let details = details.call(&json!({ "experiment_id": "Math Hints" })).await.unwrap();
+        let details = details.call(&json!({ "experiment_id": "Math Hints" }), None).await.unwrap();
         assert_eq!(details["enrolled_users"], 1);
     }
 }

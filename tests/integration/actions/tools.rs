@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{Bench, read};
 
 async fn call(bench: &Bench, tool: &str, arguments: Value) -> Value {
-    bench.registry.tools[tool].call(&arguments).await.expect("the tool answers")
+    bench.registry.tools[tool].call(&arguments, None).await.expect("the tool answers")
 }
 
 #[tokio::test]
@@ -62,7 +62,7 @@ async fn an_unknown_name_is_answered_with_its_neighbours() {
     let bench = Bench::start(Version::V6_5).await;
     bench.upgrade.has("Math Hints", "inactive");
     let details = &bench.registry.tools["get_experiment_details"];
-    let error = details.call(&json!({ "experiment_id": "Mat Hints" })).await.unwrap_err();
+    let error = details.call(&json!({ "experiment_id": "Mat Hints" }), None).await.unwrap_err();
     assert!(!error.transient);
     assert_snapshot!(read(&error.reply), @r"
     No experiment is called “Mat Hints”. Did you mean “Math Hints”?
@@ -75,7 +75,7 @@ async fn a_platform_that_is_away_is_asked_again_and_then_said_to_be_away() {
     let bench = Bench::start(Version::V6_5).await;
     for (down, reason) in [(Down::Unavailable, "status 503"), (Down::Closed, "")] {
         bench.upgrade.is_down(Some(down));
-        let error = bench.registry.tools["get_experiment_names"].call(&json!({})).await.unwrap_err();
+        let error = bench.registry.tools["get_experiment_names"].call(&json!({}), None).await.unwrap_err();
         assert!(error.transient);
         let said = error.reply.words();
         assert!(said.starts_with(&format!("UpGrade isn't answering ({reason}")), "{said}");

@@ -172,7 +172,7 @@ async fn a_token_that_is_not_accepted_is_said_plainly() {
     };
     let client = countersign::experiments::upgrade::client::UpgradeClient::new(config).unwrap();
     let registry = super::registry(client);
-    let error = registry.tools["get_experiment_names"].call(&json!({})).await.unwrap_err();
+    let error = registry.tools["get_experiment_names"].call(&json!({}), None).await.unwrap_err();
     assert!(!error.transient);
     assert!(error.reply.words().starts_with("UpGrade doesn't accept my credentials"));
 }

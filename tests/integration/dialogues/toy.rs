@@ -4,15 +4,16 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use countersign::{
-    capabilities::{Capability, Command, Family, Takes, Tool, ToolError, Word, facts::Facts},
+    capabilities::{Capability, CapabilityInfo, Command, Family, Takes, Tool, ToolError, ToolInfo, Word, facts::Facts},
     config::{Config, Envelope, Kind, Measure},
     graph::action::{
-        ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Recovery, Refusal, Scope,
+        ActionInfo, ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Reader, Recovery,
+        Refusal, Scope,
     },
     reply::{Card, Fact, Part, Reply, Text},
     understanding::{
         lexicon::{Name, Names},
-        phrases::Phrases,
+        phrases::{Phrases, Vocabulary},
     },
 };
 use countersign_sandbox::{
@@ -49,16 +50,18 @@ const MEASURES: &[Measure] = &[Measure {
 
 #[async_trait]
 impl Capability for Documents {
-    fn name(&self) -> &'static str {
-        "documents"
-    }
-
-    fn purpose(&self) -> &'static str {
-        "Documents: look them up, archive them."
-    }
-
-    fn phrases(&self) -> Option<&'static dyn Phrases> {
-        Some(&OfDocuments)
+    fn info(&self) -> CapabilityInfo {
+        CapabilityInfo {
+            phrases: Some(&OfDocuments),
+            instructions: "# Documents\n\nA document has a name; an archived one stays readable.",
+            command: {
+                const WORDS: &[Word] =
+                    &[Word { word: "list", takes: Takes::Nothing, what: "all documents", example: "list" }];
+                Some(Command { name: "/documents", words: WORDS })
+            },
+            measures: MEASURES,
+            ..CapabilityInfo::new("documents", "Documents: look them up, archive them.")
+        }
     }
 
     fn names(&self) -> Arc<Names> {
@@ -91,16 +94,7 @@ impl Capability for Documents {
         parameters["document"].as_str().map(str::to_owned)
     }
 
-    fn instructions(&self) -> &'static str {
-        "# Documents\n\nA document has a name; an archived one stays readable."
-    }
-
-    fn command(&self) -> Option<Command> {
-        const WORDS: &[Word] = &[Word { word: "list", takes: Takes::Nothing, what: "all documents", example: "list" }];
-        Some(Command { name: "/documents", words: WORDS })
-    }
-
-    async fn answer(&self, _: &str, _: &str, _: &Facts) -> Reply {
+    async fn answer(&self, _: &str, _: &str, _: &Facts, _: &Reader) -> Reply {
         listed(&self.0)
     }
 
@@ -112,33 +106,25 @@ impl Capability for Documents {
                 .and(Part::Text(format!("{count} in all.").into())),
         )
     }
-
-    fn measures(&self) -> &'static [Measure] {
-        MEASURES
-    }
 }
 
 /// What can be said of documents without a language model.
 struct OfDocuments;
 
 impl Phrases for OfDocuments {
-    fn things(&self) -> &'static [&'static str] {
-        &["document", "documents"]
-    }
-
-    fn lines(&self) -> &'static str {
-        "read list_documents
+    fn vocabulary(&self) -> Vocabulary {
+        Vocabulary {
+            lines: "read list_documents
     (list|show|what|which) [all] documents [there|do we have]
 read count_documents
     how many documents [there|do we have]
 read show_document
     (show|open|read) <document:thing>
 change archive_document
-    (archive|file|put away) <document:thing> [with <copies:number> copies]"
-    }
-
-    fn help(&self) -> &'static str {
-        "*Documents*\n• “list documents”, “archive Study Plan”"
+    (archive|file|put away) <document:thing> [with <copies:number> copies]",
+            help: "*Documents*\n• “list documents”, “archive Study Plan”",
+            ..Vocabulary::new(&["document", "documents"])
+        }
     }
 }
 
@@ -152,19 +138,15 @@ struct Reads(&'static str, Shelf);
 
 #[async_trait]
 impl Tool for Reads {
-    fn name(&self) -> &'static str {
-        self.0
-    }
-
-    fn description(&self) -> &'static str {
-        "Reads documents."
+    fn info(&self) -> ToolInfo {
+        ToolInfo::new(self.0, "Reads documents.")
     }
 
     fn schema(&self) -> Value {
         json!({ "type": "object", "properties": { "document": { "type": "string" } }, "additionalProperties": false })
     }
 
-    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
+    async fn call(&self, _: &Value, _: Option<&Reader>) -> Result<Value, ToolError> {
         Ok(json!({ "documents": *self.1.lock().unwrap() }))
     }
 
@@ -177,12 +159,8 @@ struct Archive(Shelf);
 
 #[async_trait]
 impl ActionKind for Archive {
-    fn name(&self) -> &'static str {
-        "archive_document"
-    }
-
-    fn description(&self) -> &'static str {
-        "Archives a document."
+    fn info(&self) -> ActionInfo {
+        ActionInfo::new("archive_document", "Archives a document.")
     }
 
     fn schema(&self) -> Value {
@@ -193,7 +171,7 @@ impl ActionKind for Archive {
         })
     }
 
-    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
+    async fn prepare(&self, parameters: &Value, _: Option<&Reader>) -> Result<Proposal, PrepareError> {
         let name = parameters["document"].as_str().unwrap_or_default().to_owned();
         let copies = parameters["copies"].as_u64().unwrap_or_default();
         if !self.0.lock().unwrap().iter().any(|(known, _)| *known == name) {

@@ -53,7 +53,7 @@ async fn what_was_altered_stays_altered_whoever_writes_it_next() {
 async fn a_register_that_somebody_else_wrote_counts_as_empty() {
     let bench = Bench::new();
     let keys = Arc::new(Keyring::new(vec![vec![7; 32]]).unwrap());
-    let scope = Sealing { may_be_unsealed: |_| false, registers: &["grants"], register_families: &[] };
+    let scope = Sealing { registers: &["grants"], register_families: &[] };
     let sealed = SealedStore::new(bench.raw.clone(), keys, scope);
     assert!(sealed.set_register("grants", 0, &json!(["one"])).await.unwrap());
     assert_eq!(sealed.register("grants").await.unwrap().value, json!(["one"]));

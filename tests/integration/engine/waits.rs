@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use countersign::{
     conversation::runtime::interaction::Interaction,
     graph::{
-        action::{Awaited, Batch, Batches, Progress, WaitEnd},
+        action::{ActionInfo, Awaited, Batch, Batches, Progress, Reader, WaitEnd},
         engine::AwaitedEvent,
         store::{Error, External},
     },
@@ -33,19 +33,15 @@ struct Job {
 
 #[async_trait]
 impl ActionKind for Job {
-    fn name(&self) -> &'static str {
-        "change"
-    }
-
-    fn description(&self) -> &'static str {
-        "Runs a job."
+    fn info(&self) -> ActionInfo {
+        ActionInfo::new("change", "Runs a job.")
     }
 
     fn schema(&self) -> Value {
         json!({ "type": "object" })
     }
 
-    async fn prepare(&self, _: &Value) -> Result<Proposal, PrepareError> {
+    async fn prepare(&self, _: &Value, _: Option<&Reader>) -> Result<Proposal, PrepareError> {
         unreachable!("the node proposes by itself")
     }
 

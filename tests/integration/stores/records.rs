@@ -246,7 +246,7 @@ pub(crate) async fn of_two_processes_none_spends_what_the_other_did(f: impl Fixt
         let settings = Config::load(None, &[address].into(), &installed::SETTINGS).unwrap();
         installed::capabilities(&settings, clock.clone()).unwrap()
     };
-    let allowances = || Allowances::new(capabilities.iter().flat_map(|capability| capability.allowances()));
+    let allowances = || Allowances::new(capabilities.iter().flat_map(|capability| capability.info().allowances));
     let books = [0, 1]
         .map(|_| Arc::new(GrantRegister::new(f.store().clone(), clock.clone(), Arc::new(Everybody), allowances())));
     let mut asks = action(&thread(1), "spend", f.now());

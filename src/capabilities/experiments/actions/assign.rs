@@ -6,8 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use countersign_core::reply::{Card, Reply, Text};
 use countersign_graph::action::{
-    ActionKind, ActionRecord, ErrorKind, Form, Outcome, Performed, PrepareError, Probed, Proposal, Reader, Recovery,
-    Refusal, Scope,
+    ActionInfo, ActionKind, ActionRecord, ErrorKind, Form, Outcome, Performed, PrepareError, Probed, Proposal, Reader,
+    Recovery, Refusal, Scope,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,12 +49,11 @@ struct AssignmentQuery {
 
 #[async_trait]
 impl ActionKind for GetAssignments {
-    fn name(&self) -> &'static str {
-        "get_decision_point_assignments"
-    }
-
-    fn description(&self) -> &'static str {
-        "Asks which condition a participant gets at each decision point of a context. Asking does not enrol."
+    fn info(&self) -> ActionInfo {
+        ActionInfo::new(
+            "get_decision_point_assignments",
+            "Asks which condition a participant gets at each decision point of a context. Asking does not enrol.",
+        )
     }
 
     fn schema(&self) -> Value {
@@ -69,21 +68,15 @@ impl ActionKind for GetAssignments {
         Some(forms::user(parameters, &[("/context", "Context")]))
     }
 
-    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
+    /// A person is answered at once.
+    async fn prepare(&self, parameters: &Value, reader: Option<&Reader>) -> Result<Proposal, PrepareError> {
         let AssignmentQuery { user, context } = self.query(parameters).await?;
-        let card = card(&user, &context);
-        let scope = Scope::default().in_context(&*context);
-        Ok(Proposal {
-            parameters: json!(AssignmentQuery { user, context }),
-            preconditions: json!({}),
-            card,
-            undo: None,
-            scope,
-        })
-    }
-
-    async fn prepare_for(&self, parameters: &Value, _: &Reader) -> Result<Proposal, PrepareError> {
-        let AssignmentQuery { user, context } = self.query(parameters).await?;
+        if reader.is_none() {
+            let card = card(&user, &context);
+            let scope = Scope::default().in_context(&*context);
+            let parameters = json!(AssignmentQuery { user, context });
+            return Ok(Proposal { parameters, preconditions: json!({}), card, undo: None, scope });
+        }
         match self.0.assign(&user, &context).await {
             Ok(assignments) => {
                 let (result, summary) = self.answer(&user, &context, assignments).await;

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use countersign_core::{clock::Clock, reply::Fact};
 use countersign_graph::action::{
-    ActionKind, ActionRecord, ErrorKind, Form, Outcome, Performed, PrepareError, Probed, Proposal, Reader, Recovery,
-    Refusal,
+    ActionInfo, ActionKind, ActionRecord, ErrorKind, Form, Outcome, Performed, PrepareError, Probed, Proposal, Reader,
+    Recovery, Refusal,
 };
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
@@ -45,12 +45,11 @@ pub struct CreateExperiment(pub Arc<UpgradeClient>, pub Arc<dyn Clock>);
 
 #[async_trait]
 impl ActionKind for CreateExperiment {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn description(&self) -> &'static str {
-        "Creates a new experiment (inactive). Needs a name, a context and a decision point (site and target)."
+    fn info(&self) -> ActionInfo {
+        ActionInfo::new(
+            NAME,
+            "Creates a new experiment (inactive). Needs a name, a context and a decision point (site and target).",
+        )
     }
 
     fn schema(&self) -> Value {
@@ -66,12 +65,8 @@ impl ActionKind for CreateExperiment {
         Some(forms::creation(&self.0, copied.as_ref().map_or(parameters, |(parameters, _)| parameters)).await)
     }
 
-    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
-        self.prepare_in(parameters, &TimeZone::UTC).await
-    }
-
-    async fn prepare_for(&self, parameters: &Value, reader: &Reader) -> Result<Proposal, PrepareError> {
-        self.prepare_in(parameters, &moment::time_zone(reader.zone.as_deref())).await
+    async fn prepare(&self, parameters: &Value, reader: Option<&Reader>) -> Result<Proposal, PrepareError> {
+        self.prepare_in(parameters, &moment::time_zone(reader.and_then(|reader| reader.zone.as_deref()))).await
     }
 
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {

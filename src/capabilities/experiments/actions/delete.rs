@@ -5,7 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use countersign_core::reply::{Card, Fact, Text};
 use countersign_graph::action::{
-    ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal,
+    ActionInfo, ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Reader,
+    Recovery, Refusal,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,23 +57,21 @@ struct Deletion {
 
 #[async_trait]
 impl ActionKind for DeleteExperiment {
-    fn name(&self) -> &'static str {
-        "delete_experiment"
-    }
-
-    fn description(&self) -> &'static str {
-        "Deletes an experiment permanently, with all enrolments. Only when someone asks to delete or remove it."
+    fn info(&self) -> ActionInfo {
+        ActionInfo {
+            irreversible: true,
+            ..ActionInfo::new(
+                "delete_experiment",
+                "Deletes an experiment permanently, with all enrolments. Only when someone asks to delete or remove it.",
+            )
+        }
     }
 
     fn schema(&self) -> Value {
         access::schema::<DeleteExperimentParameters>()
     }
 
-    fn irreversible(&self) -> bool {
-        true
-    }
-
-    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
+    async fn prepare(&self, parameters: &Value, _: Option<&Reader>) -> Result<Proposal, PrepareError> {
         let asked: DeleteExperimentParameters = access::parameters(parameters)?;
         let Some(name) = non_blank(asked.experiment.as_ref()) else {
             return Err(Refusal::Missing(vec![access::which_experiment(&self.0).await]).into());

@@ -8,7 +8,8 @@ use std::{
 use async_trait::async_trait;
 use countersign_core::reply::{Card, Fact, Text};
 use countersign_graph::action::{
-    ActionKind, ActionRecord, Form, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal, Scope,
+    ActionInfo, ActionKind, ActionRecord, Form, Outcome, Performed, PrepareError, Probed, Proposal, Reader, Recovery,
+    Refusal, Scope,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -69,12 +70,11 @@ impl UserIntroduction {
 
 #[async_trait]
 impl ActionKind for InitUser {
-    fn name(&self) -> &'static str {
-        "init_experiment_user"
-    }
-
-    fn description(&self) -> &'static str {
-        "Introduces a participant to the platform, with groups if there are any. Needed before assignments or marks."
+    fn info(&self) -> ActionInfo {
+        ActionInfo::new(
+            "init_experiment_user",
+            "Introduces a participant to the platform, with groups if there are any. Needed before assignments or marks.",
+        )
     }
 
     fn schema(&self) -> Value {
@@ -89,7 +89,7 @@ impl ActionKind for InitUser {
         Some(forms::user(parameters, &[("/context", "Context")]))
     }
 
-    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
+    async fn prepare(&self, parameters: &Value, _: Option<&Reader>) -> Result<Proposal, PrepareError> {
         let asked: InitUserParameters = access::parameters(parameters)?;
         let Some(user) = non_blank(asked.user.as_ref()) else {
             return Err(Refusal::Missing(vec![missing("user", "Which user? I need the user ID.", vec![])]).into());

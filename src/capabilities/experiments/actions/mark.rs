@@ -14,8 +14,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use countersign_core::reply::{Card, Fact, Text};
 use countersign_graph::action::{
-    ActionKind, ActionRecord, ErrorKind, Form, MissingParameter, Outcome, Performed, PrepareError, Probed, Proposal,
-    Recovery, Refusal,
+    ActionInfo, ActionKind, ActionRecord, ErrorKind, Form, MissingParameter, Outcome, Performed, PrepareError, Probed,
+    Proposal, Reader, Recovery, Refusal,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -86,12 +86,11 @@ struct MarkRequest {
 
 #[async_trait]
 impl ActionKind for MarkDecisionPoint {
-    fn name(&self) -> &'static str {
-        "mark_decision_point"
-    }
-
-    fn description(&self) -> &'static str {
-        "Records that a participant was at a decision point; this enrols the participant."
+    fn info(&self) -> ActionInfo {
+        ActionInfo::new(
+            "mark_decision_point",
+            "Records that a participant was at a decision point; this enrols the participant.",
+        )
     }
 
     fn schema(&self) -> Value {
@@ -106,7 +105,7 @@ impl ActionKind for MarkDecisionPoint {
         Some(forms::user(parameters, &[("/site", "Site"), ("/target", "Target"), ("/condition", "Condition")]))
     }
 
-    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
+    async fn prepare(&self, parameters: &Value, _: Option<&Reader>) -> Result<Proposal, PrepareError> {
         let asked: MarkDecisionPointParameters = access::parameters(parameters)?;
         let (Some(user), Some(site), Some(target)) =
             (non_blank(asked.user.as_ref()), non_blank(asked.site.as_ref()), non_blank(asked.target.as_ref()))

@@ -9,8 +9,8 @@ use countersign_core::{
     reply::{Card, Fact, Text},
 };
 use countersign_graph::action::{
-    ActionKind, ActionRecord, ErrorKind, Form, Outcome, Performed, PrepareError, Probed, Proposal, Reader, Recovery,
-    Refusal, Undo,
+    ActionInfo, ActionKind, ActionRecord, ErrorKind, Form, Outcome, Performed, PrepareError, Probed, Proposal, Reader,
+    Recovery, Refusal, Undo,
 };
 use jiff::tz::TimeZone;
 use schemars::JsonSchema;
@@ -100,13 +100,12 @@ enum StoredParameters {
 
 #[async_trait]
 impl ActionKind for UpdateStatus {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn description(&self) -> &'static str {
-        "Starts, schedules, stops (pauses), resumes, cancels or archives an experiment, or several at once. Use it when \
-         someone asks to start, run, schedule, stop, pause, resume, cancel or archive experiments."
+    fn info(&self) -> ActionInfo {
+        ActionInfo::new(
+            NAME,
+            "Starts, schedules, stops (pauses), resumes, cancels or archives an experiment, or several at once. Use it when \
+         someone asks to start, run, schedule, stop, pause, resume, cancel or archive experiments.",
+        )
     }
 
     fn schema(&self) -> Value {
@@ -121,12 +120,8 @@ impl ActionKind for UpdateStatus {
         self.is_editable(parameters).then(|| forms::status(parameters))
     }
 
-    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
-        self.prepare_in(parameters, &TimeZone::UTC).await
-    }
-
-    async fn prepare_for(&self, parameters: &Value, reader: &Reader) -> Result<Proposal, PrepareError> {
-        self.prepare_in(parameters, &moment::time_zone(reader.zone.as_deref())).await
+    async fn prepare(&self, parameters: &Value, reader: Option<&Reader>) -> Result<Proposal, PrepareError> {
+        self.prepare_in(parameters, &moment::time_zone(reader.and_then(|reader| reader.zone.as_deref()))).await
     }
 
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {

@@ -185,10 +185,6 @@ impl<'a> Claims<'a> {
             let nobody = takes_nobody(client, experiment).await.map_err(|error| read_failed(&error))?;
             note_included(nobody, &mut preconditions);
         }
-        if let Some(now) = preconditions[SURROUNDINGS].as_object_mut() {
-            // The cards of an earlier version may say less.
-            now.retain(|label, _| said.get(label).is_some());
-        }
         if preconditions[SURROUNDINGS] != *said {
             client.forget_overview(); // the next card shows how it is now
         }

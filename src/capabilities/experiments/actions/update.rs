@@ -15,8 +15,8 @@ use countersign_core::{
     reply::{Card, Fact, Text},
 };
 use countersign_graph::action::{
-    ActionKind, ActionRecord, ErrorKind, Form, Outcome, Performed, PrepareError, Probed, Proposal, Reader, Recovery,
-    Refusal, Undo,
+    ActionInfo, ActionKind, ActionRecord, ErrorKind, Form, Outcome, Performed, PrepareError, Probed, Proposal, Reader,
+    Recovery, Refusal, Undo,
 };
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
@@ -54,14 +54,13 @@ pub struct UpdateExperiment(pub Arc<UpgradeClient>, pub Arc<dyn Clock>);
 
 #[async_trait]
 impl ActionKind for UpdateExperiment {
-    fn name(&self) -> &'static str {
-        "update_experiment"
-    }
-
-    fn description(&self) -> &'static str {
-        "Changes the design of an experiment: name, description, tags, weights, conditions, decision points, unit, \
+    fn info(&self) -> ActionInfo {
+        ActionInfo::new(
+            "update_experiment",
+            "Changes the design of an experiment: name, description, tags, weights, conditions, decision points, unit, \
          consistency, post-experiment rule, filter mode, payloads, ending criteria, inclusion and exclusion lists. Not its \
-         status."
+         status.",
+        )
     }
 
     fn schema(&self) -> Value {
@@ -76,12 +75,8 @@ impl ActionKind for UpdateExperiment {
         Some(forms::update(&self.0, parameters).await)
     }
 
-    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
-        self.prepare_in(parameters, &TimeZone::UTC).await
-    }
-
-    async fn prepare_for(&self, parameters: &Value, reader: &Reader) -> Result<Proposal, PrepareError> {
-        self.prepare_in(parameters, &moment::time_zone(reader.zone.as_deref())).await
+    async fn prepare(&self, parameters: &Value, reader: Option<&Reader>) -> Result<Proposal, PrepareError> {
+        self.prepare_in(parameters, &moment::time_zone(reader.and_then(|reader| reader.zone.as_deref()))).await
     }
 
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
@@ -324,13 +319,9 @@ fn other_fields(changes: &Changes, experiment: &View) -> Map<String, Value> {
     std::iter::once(("Status".to_owned(), json!(experiment.state.display()))).chain(words).collect()
 }
 
-/// Returns [`shown_state`], but without the other fields if `record` does not have them, as is the case
-/// for records of earlier versions. What the card says about other experiments is taken from `record`.
+/// Returns [`shown_state`], with what the card says about other experiments, which is taken from `record`.
 fn shown_state_of(record: &ActionRecord, changes: &Changes, experiment: &View) -> Value {
     let mut now = shown_state(changes, experiment);
-    if let (None, Some(all)) = (record.preconditions.get(REST), now.as_object_mut()) {
-        all.remove(REST);
-    }
     if let Some(said) = record.preconditions.get(SURROUNDINGS) {
         now[SURROUNDINGS] = said.clone();
     }

@@ -92,8 +92,8 @@ fn checked(action: &str, params: Map<String, Value>, words: &[Word]) -> Interpre
         texts.filter_map(Value::as_str).filter(|text| !words.iter().any(|word| word.quoted && word.text == **text))
     {
         let written: Vec<&str> = text.split(' ').collect();
-        let several =
-            written.len() > 1 && written.last().is_some_and(|last| ExperimentPhrases.things()[1..].contains(last));
+        let several = written.len() > 1
+            && written.last().is_some_and(|last| ExperimentPhrases.vocabulary().things[1..].contains(last));
         let restriction =
             written.iter().position(|word| RESTRICTIONS.contains(word)).filter(|at| *at > 0 || written.len() > 1);
         if let Some(at) = restriction.or_else(|| several.then_some(0)) {

@@ -30,7 +30,7 @@ pub(super) fn who_of(items: &[Vec<Word>]) -> Value {
         let item = skip(skip(skip(&item, "the|only"), USERS), "only");
         match item {
             [] => continue,
-            [kind, id] if !of_users && ExperimentPhrases.groups().contains(&kind.lower.as_str()) => {
+            [kind, id] if !of_users && ExperimentPhrases.vocabulary().groups.contains(&kind.lower.as_str()) => {
                 let (one, is_plural) = singular(kind);
                 group = Some((one.clone(), shape(&id.text), is_plural));
                 all.push(format!("{one} {}", id.text));

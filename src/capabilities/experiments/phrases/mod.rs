@@ -46,7 +46,7 @@ mod values;
 use countersign_understanding::{
     intents,
     lines::Candidate,
-    phrases::{Phrases, Utterance},
+    phrases::{Phrases, Utterance, Vocabulary},
     situation, slots,
     user_request::{self, Interpretation, UserRequest},
     words::{self, Word},
@@ -79,31 +79,41 @@ const OWNER: &str = super::NAME;
 pub struct ExperimentPhrases;
 
 impl Phrases for ExperimentPhrases {
-    fn things(&self) -> &'static [&'static str] {
-        &["experiment", "experiments", "study", "studies"]
-    }
-
-    fn groups(&self) -> &'static [&'static str] {
-        &[
-            "class",
-            "school",
-            "teacher",
-            "district",
-            "group",
-            "classid",
-            "schoolid",
-            "classes",
-            "schools",
-            "instructorid",
-        ]
-    }
-
-    fn lists(&self) -> &'static [&'static str] {
-        &["conditions", "arms", "variants", "tags"]
-    }
-
-    fn lines(&self) -> &'static str {
-        include_str!("lines.txt")
+    fn vocabulary(&self) -> Vocabulary {
+        Vocabulary {
+            groups: &[
+                "class",
+                "school",
+                "teacher",
+                "district",
+                "group",
+                "classid",
+                "schoolid",
+                "classes",
+                "schools",
+                "instructorid",
+            ],
+            lists: &["conditions", "arms", "variants", "tags"],
+            lines: include_str!("lines.txt"),
+            unsupported_requests: "create a segment|delete the segment|create a feature flag|delete the feature flag|turn on the feature flag|\
+         create a context|delete the context|add a context|create a user account|delete the user|delete user|delete all users|\
+         restart upgrade|stop upgrade|upgrade the server|update upgrade|which condition is better|which condition wins|\
+         which condition won|which variant is better|which variant won|is the difference significant|analyze the results|\
+         analyse the results|show the results of|calculate the significance|what is the p-value|what is the p value|\
+         what is the effect size|what is the confidence interval|what is the lift|what is the uplift|is it significant|\
+         is the result significant|are the results significant|which condition performs better|which condition is winning|\
+         which variant is winning|which variant performs better|is there a significant difference|compute the p-value|\
+         calculate the p-value",
+            help: HELP,
+            simplest_requests: "*list experiments*, *show Math Hints*, *start Math Hints*",
+            first_steps: &[
+                ("List experiments", "list experiments"),
+                ("Is UpGrade running?", "is UpGrade running?"),
+                ("Create an experiment", "create an experiment"),
+                ("What is A/B testing?", "what is A/B testing?"),
+            ],
+            ..Vocabulary::new(&["experiment", "experiments", "study", "studies"])
+        }
     }
 
     fn slot(&self, kind: &str, utterance: Utterance<'_>) -> Vec<Candidate> {
@@ -212,35 +222,6 @@ impl Phrases for ExperimentPhrases {
             (_, status) => verb(status?)?.name,
         };
         Some(format!("{verb} {experiment}"))
-    }
-
-    fn unsupported_requests(&self) -> &'static str {
-        "create a segment|delete the segment|create a feature flag|delete the feature flag|turn on the feature flag|\
-         create a context|delete the context|add a context|create a user account|delete the user|delete user|delete all users|\
-         restart upgrade|stop upgrade|upgrade the server|update upgrade|which condition is better|which condition wins|\
-         which condition won|which variant is better|which variant won|is the difference significant|analyze the results|\
-         analyse the results|show the results of|calculate the significance|what is the p-value|what is the p value|\
-         what is the effect size|what is the confidence interval|what is the lift|what is the uplift|is it significant|\
-         is the result significant|are the results significant|which condition performs better|which condition is winning|\
-         which variant is winning|which variant performs better|is there a significant difference|compute the p-value|\
-         calculate the p-value"
-    }
-
-    fn help(&self) -> &'static str {
-        HELP
-    }
-
-    fn simplest_requests(&self) -> &'static str {
-        "*list experiments*, *show Math Hints*, *start Math Hints*"
-    }
-
-    fn first_steps(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            ("List experiments", "list experiments"),
-            ("Is UpGrade running?", "is UpGrade running?"),
-            ("Create an experiment", "create an experiment"),
-            ("What is A/B testing?", "what is A/B testing?"),
-        ]
     }
 }
 

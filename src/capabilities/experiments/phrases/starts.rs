@@ -96,7 +96,7 @@ fn members(words: &[Word]) -> Option<String> {
     let (items, after_list) = clauses::list(listed);
     let mut in_group = false;
     let is_member = |item: &Vec<Word>| match skip(item, "the") {
-        [kind, id] if ExperimentPhrases.groups().contains(&kind.lower.as_str()) && is_id(id) => {
+        [kind, id] if ExperimentPhrases.vocabulary().groups.contains(&kind.lower.as_str()) && is_id(id) => {
             in_group = true;
             true
         }

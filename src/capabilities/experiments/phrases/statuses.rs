@@ -43,7 +43,7 @@ fn with_verb(words: &[Word]) -> Option<&'static str> {
     let (first, about) = words.split_first()?;
     let verb = Status::ALL.into_iter().find_map(|status| status.verb(&first.lower))?;
     let mut about = about.iter().filter(|word| !word.is("the"));
-    let points = |word: &Word| word.any(&["it", "that", "this"]) || word.any(ExperimentPhrases.things());
+    let points = |word: &Word| word.any(&["it", "that", "this"]) || word.any(ExperimentPhrases.vocabulary().things);
     about.all(points).then_some(verb.name)
 }
 

@@ -16,7 +16,8 @@ use countersign_core::{
     reply::{Fact, Reply},
 };
 use countersign_graph::action::{
-    ActionKind, ActionRecord, Batch, Batches, ErrorKind, Form, Outcome, PrepareError, Progress, Proposal, Refusal,
+    ActionInfo, ActionKind, ActionRecord, Batch, Batches, ErrorKind, Form, Outcome, PrepareError, Progress, Proposal,
+    Reader, Refusal,
 };
 use futures_util::{StreamExt as _, stream};
 use schemars::JsonSchema;
@@ -174,13 +175,12 @@ fn add_one(counts: &mut Vec<(String, u64)>, code: &str) {
 
 #[async_trait]
 impl ActionKind for TestBalance {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn description(&self) -> &'static str {
-        "Enrols up to 1000 simulated users in a running experiment and compares how many got each condition with the \
-         weights. Use it when someone asks to test the balance or the weights, or to enrol a number of users."
+    fn info(&self) -> ActionInfo {
+        ActionInfo::new(
+            NAME,
+            "Enrols up to 1000 simulated users in a running experiment and compares how many got each condition with the \
+         weights. Use it when someone asks to test the balance or the weights, or to enrol a number of users.",
+        )
     }
 
     fn schema(&self) -> Value {
@@ -195,7 +195,7 @@ impl ActionKind for TestBalance {
         Some(forms::users(parameters, MAX_USERS))
     }
 
-    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
+    async fn prepare(&self, parameters: &Value, _: Option<&Reader>) -> Result<Proposal, PrepareError> {
         let asked: TestBalanceParameters = access::parameters(parameters)?;
         let Some(name) = non_blank(asked.experiment.as_ref()) else {
             let fits = |state| matches!(state, Status::Enrolling | Status::Inactive);

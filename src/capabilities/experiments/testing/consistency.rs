@@ -15,7 +15,8 @@ use countersign_core::{
     reply::{Fact, Reply, Text},
 };
 use countersign_graph::action::{
-    ActionKind, ActionRecord, Batch, Batches, ErrorKind, Outcome, PrepareError, Progress, Proposal, Refusal,
+    ActionInfo, ActionKind, ActionRecord, Batch, Batches, ErrorKind, Outcome, PrepareError, Progress, Proposal, Reader,
+    Refusal,
 };
 use futures_util::future::try_join_all;
 use schemars::JsonSchema;
@@ -159,21 +160,20 @@ impl From<Error> for StepError {
 
 #[async_trait]
 impl ActionKind for TestConsistency {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn description(&self) -> &'static str {
-        "Sends a few simulated users through an experiment before its start, while it runs and while it is paused, and \
+    fn info(&self) -> ActionInfo {
+        ActionInfo::new(
+            NAME,
+            "Sends a few simulated users through an experiment before its start, while it runs and while it is paused, and \
          compares what they get with what its consistency rule, exclude-if-reached and post-experiment rule say. It \
-         starts and pauses the experiment itself. Use it when someone asks to test or check the consistency rules."
+         starts and pauses the experiment itself. Use it when someone asks to test or check the consistency rules.",
+        )
     }
 
     fn schema(&self) -> Value {
         access::schema::<TestConsistencyParameters>()
     }
 
-    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
+    async fn prepare(&self, parameters: &Value, _: Option<&Reader>) -> Result<Proposal, PrepareError> {
         let asked: TestConsistencyParameters = access::parameters(parameters)?;
         let Some(name) = non_blank(asked.experiment.as_ref()) else {
             let fits = |state| Phase::of(state).is_some();

@@ -8,7 +8,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use countersign_graph::action::{
-    ActionKind, ActionRecord, ErrorKind, Form, Outcome, Performed, PrepareError, Proposal, Recovery, Refusal,
+    ActionInfo, ActionKind, ActionRecord, ErrorKind, Form, Outcome, Performed, PrepareError, Proposal, Reader,
+    Recovery, Refusal,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -72,13 +73,12 @@ pub struct Journey {
 
 #[async_trait]
 impl ActionKind for SimulateJourney {
-    fn name(&self) -> &'static str {
-        "simulate_user_journey"
-    }
-
-    fn description(&self) -> &'static str {
-        "Sends one user through a decision point: introduces the user, asks which condition it gets, marks the visit. Use \
-         it when someone asks to simulate a user visiting an experiment or a decision point."
+    fn info(&self) -> ActionInfo {
+        ActionInfo::new(
+            "simulate_user_journey",
+            "Sends one user through a decision point: introduces the user, asks which condition it gets, marks the visit. Use \
+         it when someone asks to simulate a user visiting an experiment or a decision point.",
+        )
     }
 
     fn schema(&self) -> Value {
@@ -93,7 +93,7 @@ impl ActionKind for SimulateJourney {
         Some(forms::user(parameters, &[]))
     }
 
-    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
+    async fn prepare(&self, parameters: &Value, _: Option<&Reader>) -> Result<Proposal, PrepareError> {
         let asked: SimulateJourneyParameters = access::parameters(parameters)?;
         let Some(user) = non_blank(asked.user.as_ref()) else {
             let question = "Which user? Give any ID that doesn't belong to a real person.";

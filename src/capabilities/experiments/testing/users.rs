@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use countersign_capabilities::{Tool, ToolError};
+use countersign_capabilities::{Tool, ToolError, ToolInfo};
 use countersign_core::reply::Reply;
-use countersign_graph::action::ErrorKind;
+use countersign_graph::action::{ErrorKind, Reader};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -77,20 +77,19 @@ pub struct GenerateUsers(pub Arc<UpgradeClient>);
 
 #[async_trait]
 impl Tool for GenerateUsers {
-    fn name(&self) -> &'static str {
-        "generate_test_users"
-    }
-
-    fn description(&self) -> &'static str {
-        "Makes up names for simulated users, and groups for them where wanted. It sends nothing: use it when someone wants \
-         names for visits of their own, not to enrol anybody."
+    fn info(&self) -> ToolInfo {
+        ToolInfo::new(
+            "generate_test_users",
+            "Makes up names for simulated users, and groups for them where wanted. It sends nothing: use it when someone wants \
+         names for visits of their own, not to enrol anybody.",
+        )
     }
 
     fn schema(&self) -> Value {
         schema::<GenerateUsersArguments>()
     }
 
-    async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
+    async fn call(&self, arguments: &Value, _: Option<&Reader>) -> Result<Value, ToolError> {
         let asked: GenerateUsersArguments = arguments_as(arguments)?;
         let invalid = |reply| ToolError { kind: ErrorKind::Validation, reply, transient: false };
         let count = asked.users.unwrap_or(DEFAULT_USERS.into());

@@ -21,8 +21,8 @@ fn taken(words: &[Word]) -> Option<Interpretation> {
 }
 
 impl Phrases for Greedy {
-    fn things(&self) -> &'static [&'static str] {
-        &["thing", "things"]
+    fn vocabulary(&self) -> Vocabulary {
+        Vocabulary::new(&["thing", "things"])
     }
 
     fn correction(&self, utterance: Utterance<'_>) -> Option<Interpretation> {

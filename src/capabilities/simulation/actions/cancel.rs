@@ -4,7 +4,8 @@ use async_trait::async_trait;
 use countersign_capabilities::parameters::{non_blank, parameters, refused, schema};
 use countersign_core::reply::{Card, Reply, Text};
 use countersign_graph::action::{
-    ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Scope,
+    ActionInfo, ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Reader,
+    Recovery, Scope,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -40,19 +41,18 @@ struct Cancel {
 
 #[async_trait]
 impl ActionKind for CancelJob {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn description(&self) -> &'static str {
-        "Cancels a job at the simulation bridge. Only when someone asks to cancel a job or a run."
+    fn info(&self) -> ActionInfo {
+        ActionInfo::new(
+            NAME,
+            "Cancels a job at the simulation bridge. Only when someone asks to cancel a job or a run.",
+        )
     }
 
     fn schema(&self) -> Value {
         schema::<Given>()
     }
 
-    async fn prepare(&self, given_parameters: &Value) -> Result<Proposal, PrepareError> {
+    async fn prepare(&self, given_parameters: &Value, _: Option<&Reader>) -> Result<Proposal, PrepareError> {
         let deps = &self.0;
         let given: Given = parameters(given_parameters)?;
         let newest = || deps.memory.runs().into_iter().next().map(|run| run.job);

@@ -14,8 +14,8 @@ use countersign_core::{
     units::quantity,
 };
 use countersign_graph::action::{
-    ActionKind, ActionRecord, Batch, Batches, ErrorKind, IS_BACK, Outcome, PrepareError, Progress, Proposal, Refusal,
-    Scope, Undo,
+    ActionInfo, ActionKind, ActionRecord, Batch, Batches, ErrorKind, IS_BACK, Outcome, PrepareError, Progress,
+    Proposal, Reader, Refusal, Scope, Undo,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -125,20 +125,19 @@ pub struct Point {
 
 #[async_trait]
 impl ActionKind for CompareValues {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn description(&self) -> &'static str {
-        "Runs a loaded simulation at several values of one parameter and compares the PK figures, under one approval. Use \
-         it whenever someone asks to run at several values, to compare values, or for a sweep."
+    fn info(&self) -> ActionInfo {
+        ActionInfo::new(
+            NAME,
+            "Runs a loaded simulation at several values of one parameter and compares the PK figures, under one approval. Use \
+         it whenever someone asks to run at several values, to compare values, or for a sweep.",
+        )
     }
 
     fn schema(&self) -> Value {
         schema::<Given>()
     }
 
-    async fn prepare(&self, given_parameters: &Value) -> Result<Proposal, PrepareError> {
+    async fn prepare(&self, given_parameters: &Value, _: Option<&Reader>) -> Result<Proposal, PrepareError> {
         let deps = &self.0;
         let asked: Given = parameters(given_parameters)?;
         let (parameter, values) = (non_blank(asked.parameter.as_ref()), non_blank(asked.values.as_ref()));

@@ -4,7 +4,8 @@ use async_trait::async_trait;
 use countersign_capabilities::parameters::{missing, non_blank, parameters, refused, schema};
 use countersign_core::reply::{Card, Text};
 use countersign_graph::action::{
-    ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal, Scope,
+    ActionInfo, ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Reader,
+    Recovery, Refusal, Scope,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,19 +48,18 @@ struct Load {
 
 #[async_trait]
 impl ActionKind for LoadSimulation {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn description(&self) -> &'static str {
-        "Loads a model file into the simulation bridge under a name. Only when someone asks to load or open a model."
+    fn info(&self) -> ActionInfo {
+        ActionInfo::new(
+            NAME,
+            "Loads a model file into the simulation bridge under a name. Only when someone asks to load or open a model.",
+        )
     }
 
     fn schema(&self) -> Value {
         schema::<Given>()
     }
 
-    async fn prepare(&self, given_parameters: &Value) -> Result<Proposal, PrepareError> {
+    async fn prepare(&self, given_parameters: &Value, _: Option<&Reader>) -> Result<Proposal, PrepareError> {
         let deps = &self.0;
         let asked: Given = parameters(given_parameters)?;
         let Some(file) = non_blank(asked.file.as_ref()).and_then(|file| deps.settings.file_named(file)) else {

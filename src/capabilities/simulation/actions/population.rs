@@ -9,7 +9,8 @@ use countersign_core::{
     reply::{Card, Reply, Text},
 };
 use countersign_graph::action::{
-    ActionKind, ActionRecord, Batch, Batches, ErrorKind, Outcome, PrepareError, Progress, Proposal, Refusal, Scope,
+    ActionInfo, ActionKind, ActionRecord, Batch, Batches, ErrorKind, Outcome, PrepareError, Progress, Proposal, Reader,
+    Refusal, Scope,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -64,20 +65,19 @@ struct Given {
 
 #[async_trait]
 impl ActionKind for RunPopulation {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn description(&self) -> &'static str {
-        "Runs a loaded simulation for a cohort of virtual subjects and tells aggregated figures. Only when someone asks \
-         for a population, a cohort or a number of subjects."
+    fn info(&self) -> ActionInfo {
+        ActionInfo::new(
+            NAME,
+            "Runs a loaded simulation for a cohort of virtual subjects and tells aggregated figures. Only when someone asks \
+         for a population, a cohort or a number of subjects.",
+        )
     }
 
     fn schema(&self) -> Value {
         schema::<Given>()
     }
 
-    async fn prepare(&self, given_parameters: &Value) -> Result<Proposal, PrepareError> {
+    async fn prepare(&self, given_parameters: &Value, _: Option<&Reader>) -> Result<Proposal, PrepareError> {
         let deps = &self.0;
         let asked: Given = parameters(given_parameters)?;
         let says = |simulation: &str| match asked.size {

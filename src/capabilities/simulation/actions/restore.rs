@@ -7,8 +7,8 @@ use countersign_core::{
     units::quantity,
 };
 use countersign_graph::action::{
-    ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Recovery, Scope, difference,
-    differences,
+    ActionInfo, ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Reader, Recovery,
+    Scope, difference, differences,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -62,19 +62,18 @@ struct Restore {
 
 #[async_trait]
 impl ActionKind for RestoreSimulation {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn description(&self) -> &'static str {
-        "Sets all parameters of a simulation back to a snapshot. Only when someone asks to restore a simulation."
+    fn info(&self) -> ActionInfo {
+        ActionInfo::new(
+            NAME,
+            "Sets all parameters of a simulation back to a snapshot. Only when someone asks to restore a simulation.",
+        )
     }
 
     fn schema(&self) -> Value {
         schema::<Given>()
     }
 
-    async fn prepare(&self, given_parameters: &Value) -> Result<Proposal, PrepareError> {
+    async fn prepare(&self, given_parameters: &Value, _: Option<&Reader>) -> Result<Proposal, PrepareError> {
         let deps = &self.0;
         let asked: Given = parameters(given_parameters)?;
         let says = |simulation: &str| format!("restore {simulation}");

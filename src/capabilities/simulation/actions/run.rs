@@ -9,7 +9,8 @@ use countersign_core::{
     reply::{Card, Reply, Text},
 };
 use countersign_graph::action::{
-    ActionKind, ActionRecord, Batch, Batches, ErrorKind, Outcome, PrepareError, Progress, Proposal, Scope,
+    ActionInfo, ActionKind, ActionRecord, Batch, Batches, ErrorKind, Outcome, PrepareError, Progress, Proposal, Reader,
+    Scope,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -88,19 +89,18 @@ pub(super) async fn still_loaded(deps: &Deps, simulation: &str) -> Result<Value,
 
 #[async_trait]
 impl ActionKind for RunSimulation {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn description(&self) -> &'static str {
-        "Runs a loaded simulation as it stands. Only when someone asks to run, start or execute it."
+    fn info(&self) -> ActionInfo {
+        ActionInfo::new(
+            NAME,
+            "Runs a loaded simulation as it stands. Only when someone asks to run, start or execute it.",
+        )
     }
 
     fn schema(&self) -> Value {
         schema::<Given>()
     }
 
-    async fn prepare(&self, given_parameters: &Value) -> Result<Proposal, PrepareError> {
+    async fn prepare(&self, given_parameters: &Value, _: Option<&Reader>) -> Result<Proposal, PrepareError> {
         let deps = &self.0;
         let asked: Given = parameters(given_parameters)?;
         let says = |simulation: &str| format!("run {simulation}");

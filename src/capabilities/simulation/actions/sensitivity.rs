@@ -14,8 +14,8 @@ use countersign_core::{
     units::{number, quantity},
 };
 use countersign_graph::action::{
-    ActionKind, ActionRecord, Awaited, Batch, Batches, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal,
-    Refusal, Scope, WaitEnd,
+    ActionInfo, ActionKind, ActionRecord, Awaited, Batch, Batches, ErrorKind, Outcome, Performed, PrepareError, Probed,
+    Proposal, Reader, Refusal, Scope, WaitEnd,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -75,20 +75,19 @@ struct Given {
 
 #[async_trait]
 impl ActionKind for RunSensitivity {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn description(&self) -> &'static str {
-        "Varies parameters of a loaded simulation one by one, up and down by some percent, and compares the PK figures. \
-         Only when someone asks for a sensitivity analysis or which parameters matter."
+    fn info(&self) -> ActionInfo {
+        ActionInfo::new(
+            NAME,
+            "Varies parameters of a loaded simulation one by one, up and down by some percent, and compares the PK figures. \
+         Only when someone asks for a sensitivity analysis or which parameters matter.",
+        )
     }
 
     fn schema(&self) -> Value {
         schema::<Given>()
     }
 
-    async fn prepare(&self, given_parameters: &Value) -> Result<Proposal, PrepareError> {
+    async fn prepare(&self, given_parameters: &Value, _: Option<&Reader>) -> Result<Proposal, PrepareError> {
         let deps = &self.0;
         let asked: Given = parameters(given_parameters)?;
         let listed = non_blank(asked.parameters.as_ref());

@@ -7,8 +7,8 @@ use countersign_core::{
     units::quantity,
 };
 use countersign_graph::action::{
-    ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal, Scope,
-    Undo,
+    ActionInfo, ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Reader,
+    Recovery, Refusal, Scope, Undo,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -92,20 +92,18 @@ pub fn same(a: f64, b: f64) -> bool {
 
 #[async_trait]
 impl ActionKind for SetParameter {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn description(&self) -> &'static str {
-        "Sets a parameter of a loaded simulation, such as a dose, a body weight or an organ volume. Pass the value as it \
+    fn info(&self) -> ActionInfo {
+        ActionInfo::new(NAME, {
+            "Sets a parameter of a loaded simulation, such as a dose, a body weight or an organ volume. Pass the value as it \
          was said, with its unit; percentages, “twice” and “half” are worked out from the present value."
+        })
     }
 
     fn schema(&self) -> Value {
         schema::<Given>()
     }
 
-    async fn prepare(&self, given_parameters: &Value) -> Result<Proposal, PrepareError> {
+    async fn prepare(&self, given_parameters: &Value, _: Option<&Reader>) -> Result<Proposal, PrepareError> {
         let deps = &self.0;
         let asked: Given = parameters(given_parameters)?;
         let (parameter, value) = (non_blank(asked.parameter.as_ref()), non_blank(asked.value.as_ref()));

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use countersign_capabilities::parameters::{parameters, schema};
 use countersign_core::reply::{Card, Text};
 use countersign_graph::action::{
-    ActionKind, ActionRecord, Outcome, Performed, PrepareError, Proposal, Recovery, Scope,
+    ActionInfo, ActionKind, ActionRecord, Outcome, Performed, PrepareError, Proposal, Reader, Recovery, Scope,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,19 +42,15 @@ struct Kept {
 
 #[async_trait]
 impl ActionKind for SnapshotSimulation {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn description(&self) -> &'static str {
-        "Takes a snapshot of the parameters of a simulation, which can be restored later."
+    fn info(&self) -> ActionInfo {
+        ActionInfo::new(NAME, "Takes a snapshot of the parameters of a simulation, which can be restored later.")
     }
 
     fn schema(&self) -> Value {
         schema::<Given>()
     }
 
-    async fn prepare(&self, given_parameters: &Value) -> Result<Proposal, PrepareError> {
+    async fn prepare(&self, given_parameters: &Value, _: Option<&Reader>) -> Result<Proposal, PrepareError> {
         let asked: Given = parameters(given_parameters)?;
         let says = |simulation: &str| format!("take a snapshot of {simulation}");
         let loaded = find::simulation(&self.0, Asked::of(&asked.simulation, &asked.active), says).await?;

@@ -16,7 +16,7 @@ mod tests;
 use countersign_core::units;
 use countersign_understanding::{
     lines::Candidate,
-    phrases::{Phrases, Utterance},
+    phrases::{Phrases, Utterance, Vocabulary},
     user_request::{Interpretation, UserRequest},
     words::{Word, text},
 };
@@ -129,12 +129,19 @@ const MAX_EARLIER: usize = 6;
 const MAX_LIST: usize = 60;
 
 impl Phrases for OfSimulations {
-    fn things(&self) -> &'static [&'static str] {
-        &["simulation", "simulations", "model", "models"]
-    }
-
-    fn lines(&self) -> &'static str {
-        include_str!("lines.txt")
+    fn vocabulary(&self) -> Vocabulary {
+        Vocabulary {
+            lines: include_str!("lines.txt"),
+            unsupported_requests: "unload|delete the simulation|remove the simulation|delete the model|remove the model|delete the snapshot|\
+         remove the snapshot",
+            help: HELP,
+            simplest_requests: "*load the demo model*, *set the dose to 500 mg*, *run it*",
+            first_steps: &[
+                ("Load the demo model", "load the demo model"),
+                ("What is loaded?", "which simulations are loaded?"),
+            ],
+            ..Vocabulary::new(&["simulation", "simulations", "model", "models"])
+        }
     }
 
     fn slot(&self, kind: &str, utterance: Utterance<'_>) -> Vec<Candidate> {
@@ -202,23 +209,6 @@ impl Phrases for OfSimulations {
             SET => format!("set {} to {} in {}", of("parameter")?, of("value")?, simulation?),
             _ => return None,
         })
-    }
-
-    fn unsupported_requests(&self) -> &'static str {
-        "unload|delete the simulation|remove the simulation|delete the model|remove the model|delete the snapshot|\
-         remove the snapshot"
-    }
-
-    fn help(&self) -> &'static str {
-        HELP
-    }
-
-    fn simplest_requests(&self) -> &'static str {
-        "*load the demo model*, *set the dose to 500 mg*, *run it*"
-    }
-
-    fn first_steps(&self) -> &'static [(&'static str, &'static str)] {
-        &[("Load the demo model", "load the demo model"), ("What is loaded?", "which simulations are loaded?")]
     }
 }
 

@@ -89,7 +89,7 @@ impl World {
         let book = WatchBook::new(self.store.clone(), Arc::new(self.clock.clone()));
         let tools = Watches::new(book, self.observers()).tools();
         let tool = tools.iter().find(|known| known.name() == tool).unwrap();
-        match tool.call_for(&arguments, &reader(person)).await {
+        match tool.call(&arguments, Some(&reader(person))).await {
             Ok(answer) => tool.present(&arguments, &answer).unwrap().words(),
             Err(error) => error.reply.words(),
         }

@@ -71,7 +71,7 @@ pub async fn check(kind: &dyn ActionKind, before: &Value, view: &View, deadline:
     if filled == *before {
         return unchanged();
     }
-    let error = match deadline.within(FIELD_SEARCH_TIME, kind.prepare(&filled)).await {
+    let error = match deadline.within(FIELD_SEARCH_TIME, kind.prepare(&filled, None)).await {
         Some(Ok(proposal)) if same_except_id(&proposal.parameters, before) => return unchanged(),
         Some(Ok(proposal)) => return FormCheck::Valid(filled, Box::new(proposal)),
         Some(Err(error)) => error,

@@ -23,7 +23,7 @@ pub async fn wrong_field<'a>(
             let mut others = entered.clone();
             others.insert(field.place.clone(), field.input.as_entered());
             let Ok(filled) = form.fill(parameters, &others) else { continue };
-            match kind.prepare(&filled).await {
+            match kind.prepare(&filled, None).await {
                 Ok(_) => return &field.place,
                 Err(other @ PrepareError::Refusal(Refusal::Refused { .. })) if other != *error => {
                     others_wrong = others_wrong.or(Some(field.place.as_str()));
