@@ -6,6 +6,8 @@
 
 use countersign_capabilities::Family;
 
+use super::knowledge;
+
 /// The shared name of the families for starting, stopping, designing and deleting experiments.
 const MANAGEMENT: &str = "experiment_management";
 
@@ -41,16 +43,7 @@ pub(super) fn all() -> Vec<Family> {
             "list_upgrade_concepts",
             "get_core_terms",
             "get_assignment_terms",
-            "get_create_experiment_schema",
-            "get_update_experiment_schema",
-            "get_update_experiment_status_schema",
-            "get_delete_experiment_schema",
-            "get_init_experiment_user_schema",
-            "get_decision_point_assignments_schema",
-            "get_mark_decision_point_schema",
-            "get_test_condition_balance_schema",
-            "get_test_consistency_rules_schema",
-            "get_simulate_user_journey_schema",
+            knowledge::EXPLAIN_CHANGE,
         ]),
         Family::new("version_check", "whether the platform answers, and its version").tools(["check_upgrade_health"]),
         Family::new("user_simulation", "what one participant gets; a participant's way through an experiment").actions(

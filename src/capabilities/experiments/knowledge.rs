@@ -150,50 +150,38 @@ fn first_sentence(meaning: &str) -> &str {
     meaning.find(". ").or_else(|| meaning.find(".\n")).map_or(meaning, |end| &meaning[..=end])
 }
 
-/// A tool that returns the parameters of an action: `get_create_experiment_schema` and so on.
-pub struct ActionSchema {
-    name: &'static str,
-    action: Arc<dyn ActionKind>,
-}
+/// The tool that explains what a change takes.
+pub const EXPLAIN_CHANGE: &str = "explain_change";
 
-/// Returns the tools that explain the parameters of these actions.
-pub fn schemas(actions: &[Arc<dyn ActionKind>]) -> Vec<Arc<dyn Tool>> {
-    let named = |action: &Arc<dyn ActionKind>| {
-        Some(match action.name() {
-            "create_experiment" => "get_create_experiment_schema",
-            "update_experiment" => "get_update_experiment_schema",
-            "update_experiment_status" => "get_update_experiment_status_schema",
-            "delete_experiment" => "get_delete_experiment_schema",
-            "init_experiment_user" => "get_init_experiment_user_schema",
-            "get_decision_point_assignments" => "get_decision_point_assignments_schema",
-            "mark_decision_point" => "get_mark_decision_point_schema",
-            "test_condition_balance" => "get_test_condition_balance_schema",
-            "test_consistency_rules" => "get_test_consistency_rules_schema",
-            "simulate_user_journey" => "get_simulate_user_journey_schema",
-            _ => return None,
-        })
-    };
-    let tool = |action: &Arc<dyn ActionKind>| -> Option<Arc<dyn Tool>> {
-        Some(Arc::new(ActionSchema { name: named(action)?, action: Arc::clone(action) }))
-    };
-    actions.iter().filter_map(tool).collect()
-}
+/// The tool `explain_change`, for these actions.
+pub struct ExplainChange(pub Vec<Arc<dyn ActionKind>>);
 
 #[async_trait]
-impl Tool for ActionSchema {
+impl Tool for ExplainChange {
     fn info(&self) -> ToolInfo {
         ToolInfo::new(
-            self.name,
-            "Explains what this change takes, for someone who asks what can be given. Not needed to propose the change.",
+            EXPLAIN_CHANGE,
+            "Explains what a change takes, for someone who asks what can be given. Not needed to propose the change.",
         )
     }
 
     fn schema(&self) -> Value {
-        schema::<NoArguments>()
+        let names: Vec<_> = self.0.iter().map(|action| action.name()).collect();
+        json!({
+            "type": "object",
+            "properties": { "action": { "type": "string", "enum": names, "description": "The change." } },
+            "required": ["action"],
+            "additionalProperties": false,
+        })
     }
 
-    async fn call(&self, _: &Value, _: Option<&Reader>) -> Result<Value, ToolError> {
-        let schema = self.action.schema();
+    async fn call(&self, arguments: &Value, _: Option<&Reader>) -> Result<Value, ToolError> {
+        let Some(action) = self.0.iter().find(|action| arguments["action"] == action.name()) else {
+            let names: Vec<_> = self.0.iter().map(|action| action.name()).collect();
+            let reply = refusals::not_one_of("action", arguments["action"].as_str().unwrap_or_default(), &names);
+            return Err(ToolError { kind: ErrorKind::Validation, reply, transient: false });
+        };
+        let schema = action.schema();
         let parameter = |(name, about): (&String, &Value)| {
             let words =
                 about["description"].as_str().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
@@ -202,7 +190,7 @@ impl Tool for ActionSchema {
             json!({ "name": name, "needed": needed, "what": what.trim() })
         };
         let parameters: Vec<_> = schema["properties"].as_object().into_iter().flatten().map(parameter).collect();
-        Ok(json!({ "action": self.action.name(), "what": self.action.info().description, "parameters": parameters }))
+        Ok(json!({ "action": action.name(), "what": action.info().description, "parameters": parameters }))
     }
 
     fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {

@@ -169,9 +169,10 @@ impl Capability for Experiments {
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let client = || self.client.clone();
-        let tools: [Arc<dyn Tool>; 13] = [
+        let tools: [Arc<dyn Tool>; 14] = [
             Arc::new(tools::CheckHealth(client())),
             Arc::new(knowledge::ExplainConcept(client())),
+            Arc::new(knowledge::ExplainChange(self.actions())),
             Arc::new(tools::ContextMetadata(client())),
             Arc::new(context_tools::AvailableContexts(client())),
             Arc::new(context_tools::ConditionsOfContext(client())),
@@ -185,7 +186,7 @@ impl Capability for Experiments {
             Arc::new(testing::users::GenerateUsers(client())),
         ];
         let terms = knowledge::TERMS.into_iter().map(|terms| Arc::new(terms) as Arc<dyn Tool>);
-        tools.into_iter().chain(terms).chain(knowledge::schemas(&self.actions())).collect()
+        tools.into_iter().chain(terms).collect()
     }
 
     fn actions(&self) -> Vec<Arc<dyn ActionKind>> {

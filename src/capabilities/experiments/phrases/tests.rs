@@ -46,7 +46,7 @@ fn talk_and_terms() {
             ("Thanks a lot!", "talk thanks"),
             ("help", "talk help"),
             ("What can you do?", "talk help"),
-            ("how do I create an experiment?", "read get_create_experiment_schema"),
+            ("how do I create an experiment?", r#"read explain_change {"action":"create_experiment"}"#),
             ("what is pending?", "talk pending"),
             ("how does approval work?", "talk approval"),
             ("What is A/B testing?", "term a/b testing"),
