@@ -25,9 +25,9 @@
 //!
 //! | crate | what it is | start at |
 //! | --- | --- | --- |
-//! | [`app`] | the composition root and the program, in the crate `countersign` itself; only it depends on all the others | [`app::bot`] |
-//! | [`playground`] | the page: a workspace in the browser | |
-//! | [`sandbox`] | stand-ins for Slack, the platforms, Google and a model, as real servers, for tests and the playground | |
+//! | `playground` | the program to try things out without a real system: a page that is a workspace in the browser, with the bot and the stand-ins behind it; the stand-ins alone; the evaluation of a model | `playground/lib.rs` |
+//! | `sandbox` | stand-ins for Slack, the platforms, Google and a model, as real servers, for tests and the playground | `sandbox/slack/mod.rs` |
+//! | [`app`] | the composition root and the program, in the crate `countersign` itself; it depends on all crates below | [`app::bot`] |
 //! | [`conversation`] | joins Slack and the engine, in six rooms: [`runtime`](conversation::runtime) runs threads and sends replies, [`surfaces`](conversation::surfaces) are the Home tab and shortcuts, [`commands`](conversation::commands) quick answers, [`approvals`](conversation::approvals) decisions, [`record`](conversation::record) the history, [`presentation`](conversation::presentation) the look of replies | [`conversation`] |
 //! | [`email`] | the mail graph: from a mail in the team's inbox to an answer; its rules, its nodes, its prompts; and the loop that brings mails into threads | [`email::graph`] |
 //! | [`assistant`] | the chat graph: its state, its nodes, its prompts | [`assistant::graph`] |
@@ -56,7 +56,7 @@
 //!
 //! The compiler enforces this table: a crate can only use the crates in its manifest, and `tests/integration/tidy.rs`
 //! compares the manifests with the order above. `conversation` joins the engine with `slack`, and its rooms only import
-//! those below them; production code never depends on the `sandbox`.
+//! those below them. The bot and the playground are two programs: `countersign` contains no stand-in and no page.
 //!
 //! **Graphs.** A thread belongs to one graph from its first message on. The graph's name ([`ids::GraphName`]) is in the
 //! thread's row, its lease and its checkpoint. [`conversation::runtime::workers`] runs each thread with the engine of
@@ -79,10 +79,11 @@
 //!
 //! A domain is a folder in [`capabilities`] and one [`capabilities::Capability`]. The folder contains everything about
 //! the domain: its tools and actions, its client, its replies, its phrases and the meanings of its words. Nothing
-//! outside this folder and the stand-in names the platform, except [`app::installed`], which lists the capabilities;
-//! `tidy` checks this. [`standing`] has no platform; `app/dependencies.rs` adds it. If two domains understand the same
-//! words, the topic of the thread decides ([`understanding::situation::Topic`]); if the words name something, the person
-//! is asked once which of them is meant ([`understanding::book`]).
+//! outside this folder and the stand-in names the platform, except [`app::installed`], which lists the capabilities,
+//! and `playground/platform_stand_in.rs`, which starts the stand-ins; `tidy` checks this. [`standing`] has no platform;
+//! `app/dependencies.rs` adds it. If two domains understand the same words, the topic of the thread decides
+//! ([`understanding::situation::Topic`]); if the words name something, the person is asked once which of them is meant
+//! ([`understanding::book`]).
 //!
 //! The files below are those of the largest folder in [`capabilities`]; a smaller one, such as [`standing`], has
 //! fewer. Paths are relative to `src/`, except `deploy/` and `tests/`.
@@ -92,7 +93,7 @@
 //! | the content and warnings of a card | the action's file in the capability's `actions/`, or `testing/`, whose `prepare` makes the card; warnings that several cards share in its `replies/cautions.rs`, those of the engine in `graph/ask.rs`; a change of several things at once has its own card, such as `actions/several.rs` |
 //! | the reply about an answer or an outcome | the capability's `replies/` |
 //! | what an action reads again before it runs | its `preconditions`: [`graph::action::ActionKind`] |
-//! | whether and how often a change is sent again | without an answer, the action's `recovery` says whether, and `MAX_SENDS` in `graph/perform.rs` how often; its effect is looked up in `graph/looks.rs`, for the longest `settle_within` of the platforms; after a refusal it is not sent again; batches are in `graph/batches.rs` |
+//! | whether and how often a change is sent again | without an answer, the action's `recovery` says whether, and `MAX_SENDS` in `graph/engine/perform.rs` how often; its effect is looked up in `graph/engine/looks.rs`, for the longest `settle_within` of the platforms; after a refusal it is not sent again; batches are in `graph/engine/batches.rs` |
 //! | the number of attempts of a read, and the time limit for sending a change | [`services::http`] for reads, [`services::changes`] and [`permit`] for changes |
 //! | the number of attempts to send a message to Slack | [`conversation::runtime::outbox`] |
 //! | a slash word | a capability's in its `commands.rs` (the table and `answer`), the bot's own in [`conversation::commands::grammar`], answered in `conversation/commands/mod.rs`; a word typed in a thread in `conversation/commands/in_thread.rs`; and the usage hint in `deploy/slack-manifest.*.json` and `sandbox/slack/mod.rs` |
@@ -132,8 +133,8 @@
 //! 4. In [`app::installed`]: one line in `capabilities`.
 //! 5. If it has settings: `settings.rs` with a [`config::SectionSpec`] and `default.toml` beside it, listed in
 //!    [`app::installed::SETTINGS`] and added at the end of the page for operators.
-//! 6. If it has a platform: a client built on [`services`], and a stand-in in `sandbox`, also started in
-//!    [`app::installed`].
+//! 6. If it has a platform: a client built on [`services`], and a stand-in in `sandbox`, started in
+//!    `playground/platform_stand_in.rs`.
 //! 7. Its dialogues in `tests/integration/dialogues`; a row in `FOLDERS` of `tests/integration/tidy.rs` keeps its words
 //!    in its folder.
 //!
@@ -202,8 +203,6 @@ pub use countersign_memory as memory;
 pub use countersign_model as model;
 pub use countersign_planner as planner;
 pub use countersign_plans as plans;
-pub use countersign_playground as playground;
-pub use countersign_sandbox as sandbox;
 pub use countersign_services as services;
 pub use countersign_simulation as simulation;
 pub use countersign_slack as slack;

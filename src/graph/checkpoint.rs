@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap};
 use serde_json::Value;
 
 use super::{
-    buttons::ReplyWithButtons,
+    engine::buttons::ReplyWithButtons,
     indexed::Indexed,
     json::Json,
     node::State,

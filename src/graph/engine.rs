@@ -1,12 +1,26 @@
 //! Drives one leased thread through its graph until it waits or ends.
 //!
-//! Start reading at [`Engine::advance`]. It takes messages from the mailbox, runs nodes
-//! (`step.rs`), carries out approved actions (`perform.rs`), and saves after each. The work in
-//! progress is a `Session` (`session.rs`); work that is not saved in the store does not count as
-//! done.
+//! Start reading at [`Engine::advance`], the main line. Each of its transitions is a file of the folder `engine`: it takes
+//! messages from the mailbox, runs nodes (`step.rs`), asks people (`ask.rs`), carries out approved actions (`perform.rs`),
+//! and saves after each. The work in progress is a `Session` (`session.rs`); work that is not saved in the store does not
+//! count as done.
 //!
 //! Every output of a step goes through the store's outbox, in the same atomic write as the step
 //! itself. A reply is therefore never lost, and never belongs to a step that was not saved.
+
+mod ask;
+mod batches;
+pub mod buttons;
+mod close;
+mod conflicts;
+mod external;
+mod follow_up;
+mod looks;
+mod paused;
+mod perform;
+mod session;
+mod step;
+pub mod stop;
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
@@ -18,6 +32,10 @@ use countersign_core::{
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use self::{
+    paused::Paused,
+    session::{Session, StepInfo, outgoing},
+};
 use super::{
     action::{ActionKind, ActionRecord, Policy, Scope},
     admission::{Admission, Admits},
@@ -26,10 +44,8 @@ use super::{
     keyring::Keyring,
     node::{Said, State},
     outlet::{Outbox, Outlet},
-    paused::Paused,
     request::OutsideTimes,
     retry::RetryPolicy,
-    session::{Session, StepInfo, outgoing},
     standing::{Entitled, StandingApprovals},
     store::{Acquired, AuditDraft, AuditKind, Changes, Error, Outbound, QueuedMessage, Store, Then, ThreadMessage},
 };

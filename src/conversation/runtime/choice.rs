@@ -2,7 +2,7 @@
 //!
 //! Slack shows nobody who pressed a button, so a line in the thread says what the person chose. If the buttons were the
 //! answers to a question, they are taken away, so that only open questions have buttons. For an answer in words, the
-//! engine does so ([`countersign_graph::buttons`]).
+//! engine does so ([`countersign_graph::engine::buttons`]).
 
 use countersign_core::{
     clock::Timestamp,

@@ -24,7 +24,7 @@ use countersign_graph::{
     action::{ActionRecord, Status},
     checkpoint::Cursor,
     conversing::{Memories, Memory},
-    stop::nothing_to_stop,
+    engine::stop::nothing_to_stop,
     store::{ActionFilter, Changes, Error, Seq, Store, ThreadMessage},
 };
 use serde::{Deserialize, Serialize};

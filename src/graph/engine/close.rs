@@ -1,23 +1,23 @@
 //! Saves a step that closes the open requests of its thread, because of something that happened elsewhere.
 //!
 //! A card may be decided between the read and the write. The write is then made again without that card
-//! ([`super::conflicts`]): a decision that came first counts.
+//! ([`crate::conflicts`]): a decision that came first counts.
 
 use countersign_core::{clock::Timestamp, ids::CommitId, reply::Text};
 
-use super::{
+use crate::{
     checkpoint::Cursor,
-    conflicts::Retried,
+    engine::conflicts::Retried,
+    engine::perform::illegal,
+    engine::session::{Session, StepInfo, outgoing},
     engine::{Engine, LeaseState},
     node::State,
-    perform::illegal,
-    session::{Session, StepInfo, outgoing},
     store::{Changes, Error, Outbound, Usage},
 };
 
 impl<S: State> Engine<S> {
     /// Saves a step that ends the run and closes the open requests. `extra` holds the step's other changes.
-    pub(super) async fn save_closing(
+    pub(crate) async fn save_closing(
         &self,
         session: &mut Session<S>,
         (node, began): (&str, Timestamp),

@@ -22,15 +22,14 @@ use countersign_core::{
 use futures_util::FutureExt as _;
 use serde_json::json;
 
-use super::{
+use crate::{
     action::{ActionKind, ActionRecord, ErrorKind, Outcome, Performed, Probed, Recovery, Status},
-    batches::so_far,
     checkpoint::Cursor,
+    engine::batches::so_far,
+    engine::session::{Session, StepInfo, outgoing},
     engine::{Engine, LeaseState, PolicyInput},
     keyring::Proof,
-    looks,
     node::State,
-    session::{Session, StepInfo, outgoing},
     store::{ActionChange, AuditKind, Changes, Error, Outbound, TimerChange},
     unwind::{Panicked, caught},
 };
@@ -54,7 +53,7 @@ const MAX_DIFFERENCES: usize = 6;
 
 impl<S: State> Engine<S> {
     /// Continues an action from the status of its record.
-    pub(super) async fn carry_out(
+    pub(crate) async fn carry_out(
         &self,
         session: &mut Session<S>,
         id: &ActionId,
@@ -234,7 +233,7 @@ impl<S: State> Engine<S> {
                 // No effect so far is no evidence: a request can be delayed in transit for longer than its sender
                 // waits.
                 let inconclusive = !matches!(probed, Probed::Happened(_) | Probed::Otherwise { .. });
-                let next = looks::next(left, now, in_flight, self.settings.settle_within);
+                let next = super::looks::next(left, now, in_flight, self.settings.settle_within);
                 if let (true, Some(next)) = (inconclusive, next) {
                     return self.wait(session, &record, attempt, next).await;
                 }
@@ -296,7 +295,7 @@ impl<S: State> Engine<S> {
     }
 
     /// Records the outcome and continues at the node that receives it.
-    pub(super) async fn close(
+    pub(crate) async fn close(
         &self,
         session: &mut Session<S>,
         record: &ActionRecord,
@@ -343,13 +342,13 @@ fn send_window(recovery: Recovery) -> Duration {
 
 /// One attempt at an action: the node that receives its end, and the time at which it began.
 #[derive(Clone, Copy)]
-pub(super) struct Attempt<'a> {
-    pub(super) node: &'a str,
-    pub(super) began: Timestamp,
+pub(crate) struct Attempt<'a> {
+    pub(crate) node: &'a str,
+    pub(crate) began: Timestamp,
 }
 
 /// Adds the requests sent for an action, and their answers, to the audit trail.
-pub(super) fn note_requests<S: State>(
+pub(crate) fn note_requests<S: State>(
     session: &mut Session<S>,
     record: &ActionRecord,
     http_log: &HttpLog,
@@ -401,7 +400,7 @@ fn describe_differences(differences: &[Fact]) -> Text {
     text.bold("Try again").plain(" posts a card that shows how it is now.")
 }
 
-pub(super) fn failed(error: ErrorKind, summary: Text) -> Outcome {
+pub(crate) fn failed(error: ErrorKind, summary: Text) -> Outcome {
     Outcome::Failed { error, summary }
 }
 
@@ -410,13 +409,13 @@ fn panicked_before_sending() -> Outcome {
     failed(ErrorKind::Execution, Text::from("Something went wrong on my side, so nothing was done. Ask again."))
 }
 
-pub(super) fn unknown(evidence: Text) -> Outcome {
+pub(crate) fn unknown(evidence: Text) -> Outcome {
     Outcome::Unknown {
         summary: Text(evidence.0.into_iter().collect())
             .plain(" It may or may not have happened. Check before asking again."),
     }
 }
 
-pub(super) fn illegal(error: super::action::IllegalMove) -> Error {
+pub(crate) fn illegal(error: crate::action::IllegalMove) -> Error {
     Error::Corrupt { what: error.to_string() }
 }

@@ -1,7 +1,7 @@
 //! Saves a step that asks a person to decide: its card, and the older cards that the new one supersedes, in one atomic
 //! write.
 //!
-//! An older card may be decided between the read and the write, which is then retried ([`super::conflicts`]). Neither the
+//! An older card may be decided between the read and the write, which is then retried ([`crate::conflicts`]). Neither the
 //! step nor the decision is lost, and no card ever names a replacement that was never stored.
 
 use countersign_core::{
@@ -10,15 +10,15 @@ use countersign_core::{
     reply::Text,
 };
 
-use super::{
+use crate::{
     action::{ActionRecord, Label, Replacement, Status},
     checkpoint::{Cursor, Suspended},
-    conflicts::Retried,
+    engine::conflicts::Retried,
+    engine::perform::illegal,
+    engine::session::{Session, StepInfo},
     engine::{Engine, LeaseState, PolicyInput, Settings},
     node::{Ask, State},
-    perform::illegal,
     request::{Request, Times},
-    session::{Session, StepInfo},
     standing::Spent,
     store::{ActionFilter, Changes, Error, Register, Usage},
 };
@@ -28,7 +28,7 @@ const MAX_OTHER_REQUESTS: usize = 3;
 
 impl<S: State> Engine<S> {
     /// Saves a step that asks a person to decide. `extra` holds the step's other changes.
-    pub(super) async fn save_question(
+    pub(crate) async fn save_question(
         &self,
         session: &mut Session<S>,
         (node, began): (&str, Timestamp),
