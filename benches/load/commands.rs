@@ -15,6 +15,7 @@ use countersign::{
     clock::{Clock as _, SystemClock},
     graph::{
         action::{ActionRecord, Approver, Decision, Evidence, NewRecord, Policy, Scope, Status, Verdict},
+        keyring::Keyring,
         request::Times,
         store::{ActionChange, AuditKind, Changes, Store},
     },
@@ -75,10 +76,10 @@ pub(crate) async fn fill(folder: &Path, redis_url: Option<&str>, threads: usize,
     };
     let mut writers = JoinSet::new();
     for writer in 0..WRITERS {
-        let store = store.clone();
+        let (store, keys) = (store.clone(), Keyring::new(vec![vec![7; 32]])?);
         writers.spawn(async move {
             for number in (writer..threads).step_by(WRITERS) {
-                store.apply(&changes(record(number, all_open))).await?;
+                store.apply(&changes(record(number, all_open, &keys))).await?;
             }
             anyhow::Ok(())
         });
@@ -104,7 +105,7 @@ fn changes(record: ActionRecord) -> Changes {
 }
 
 /// The action of the thread with this number.
-fn record(number: usize, all_open: bool) -> ActionRecord {
+fn record(number: usize, all_open: bool, keys: &Keyring) -> ActionRecord {
     let thread = ThreadId {
         team: "T1".into(),
         channel: format!("C{}", number % 20 + 1).as_str().into(),
@@ -146,7 +147,7 @@ fn record(number: usize, all_open: bool) -> ActionRecord {
         evidence: Evidence::default(),
     };
     let decisions = if status == Status::Pending { Vec::new() } else { vec![decision] };
-    ActionRecord { status, decisions, ..new.into() }
+    ActionRecord { status, decisions, ..new.signed(keys) }
 }
 
 fn card(name: &str) -> Card {

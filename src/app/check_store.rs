@@ -129,7 +129,7 @@ async fn intact_records(store: &dyn Store) -> Result<(), String> {
         match integrity::read_record(store, &summary.thread).await {
             Ok(trail) if trail.is_empty() || trail.proof.holds() => {}
             Ok(_) => broken.push(format!(
-                "the record of thread {} has no seal: it is from an earlier version, or the seal was removed",
+                "the record of thread {} has no seal: the seal was removed, or another program wrote it",
                 summary.thread
             )),
             Err(error @ notebook::Error::Broken { .. }) => broken.push(error.to_string()),

@@ -13,7 +13,6 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use countersign_config::{Config, StoreKind, digest_key};
-use countersign_conversation::runtime::interaction;
 use countersign_graph::{
     action::{ActionRecord, Status},
     keyring::{KeyId, Keyring},
@@ -47,11 +46,8 @@ const MAX_CARDS: usize = 10_000;
 const KEY_BYTES: usize = 32;
 
 /// The scope of the seals, beyond the records of actions.
-const SCOPE: SealScope = SealScope {
-    may_be_unsealed: interaction::is_card_timer,
-    registers: &[register::KEY],
-    register_families: &[notes::KEYS, countersign_email::book::REGISTERS],
-};
+const SCOPE: SealScope =
+    SealScope { registers: &[register::KEY], register_families: &[notes::KEYS, countersign_email::book::REGISTERS] };
 
 /// The keys and their origin.
 #[derive(Debug)]
@@ -164,17 +160,10 @@ fn create(path: &Path) -> std::io::Result<bool> {
 /// If other processes on this store use a newer key, or the store isn't answering.
 pub async fn sealed(store: Arc<dyn Store>, keys: &Keys, config: &Config) -> anyhow::Result<Arc<dyn Store>> {
     agree(&*store, keys, config).await?;
-    let sealed = SealedStore::new(store, keys.ring.clone(), SCOPE);
     if keys.is_new {
-        let adopted = sealed.adopt().await.context("cannot seal the open cards of an earlier version")?;
-        match adopted {
-            0 => tracing::info!(key = %keys.ring.newest(), "Made a digest key"),
-            adopted => {
-                tracing::info!(key = %keys.ring.newest(), adopted, "Made a digest key; open cards of an earlier version are sealed");
-            }
-        }
+        tracing::info!(key = %keys.ring.newest(), "Made a digest key");
     }
-    Ok(Arc::new(sealed))
+    Ok(Arc::new(SealedStore::new(store, keys.ring.clone(), SCOPE)))
 }
 
 /// Wraps a store that is only read, so that the seals of its records are checked. No key is created.
@@ -285,7 +274,7 @@ async fn mismatch(store: &dyn Store, ring: Option<&Keyring>, config: &Config) ->
     let open = store.actions(&ActionFilter { thread: None, statuses, limit: MAX_CARDS }).await;
     let open = open.map_err(|error| describe_error(&error.into()))?;
     let missing = |record: &ActionRecord| {
-        let of = [record.seal.as_ref().map(|seal| &seal.by), record.keyed.as_ref()];
+        let of = [record.seal.as_ref().map(|seal| &seal.by), Some(&record.keyed)];
         of.into_iter().flatten().map(|by| &by.key).find(|key| !is_here(key)).cloned()
     };
     let missing: Vec<KeyId> = open.iter().filter_map(missing).collect();

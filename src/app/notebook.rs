@@ -80,6 +80,9 @@ pub fn verify(file: &Path, last: Option<&str>, key: Option<&Path>) -> anyhow::Re
                 bail!("{name} is consistent, but it isn't the record that was sealed: its seal doesn't fit")
             }
             Proof::KeyMissing(key) => bail!("{name} is sealed with digest key {key}, which isn't in the file"),
+            Proof::UnknownVersion(version) => {
+                bail!("{name} has a seal of version {version}, which this program doesn't know")
+            }
             Proof::Unsealed => bail!("{name} is consistent, but it has no seal, so the key can't show who wrote it"),
         }
     }

@@ -4,18 +4,17 @@
 //! ([`super::keyring`]), over the values in one of three forms. In each form, two different values of
 //! one type are never written the same way, and the same value is always written the same way:
 //!
-//! - [`Form::Canonical`]: the values as a JSON array in the canonical form of RFC 8785, which other
-//!   programs can produce as well. It is used for changes since version 3, and for seals of version 3.
-//!   In this form, `1` and `1.0` are the same number, and integers beyond 2⁵³ are not allowed: values
-//!   with such integers use the last form;
-//! - [`Form::HashedParts`]: the values as a compact JSON array, in which a record is written as it is
-//!   stored, and has hashes in place of its large parts: the parameters, preconditions, policy, card and
-//!   undo, which rarely change. So a record that is sealed at each of its statuses has them hashed once,
-//!   and nothing is sorted. It is used for seals since version 4. A value of another type could look like
-//!   a record with hashes in it, so each purpose of a seal is for one type;
-//! - [`Form::Tagged`]: the values one after another, each with its kind and length. It is used for
-//!   changes and seals of version 2, and for data without a key. Only audit entries write their values in yet another
-//!   form ([`super::seal`]).
+//! - *canonical*: the values as a JSON array in the canonical form of RFC 8785, which other programs can
+//!   produce as well. It is used for changes. In this form, `1` and `1.0` are the same number, and
+//!   integers beyond 2⁵³ are not allowed: a change with such an integer is written in the last form;
+//! - *with hashes*: the values as a compact JSON array, in which a record is written as it is stored,
+//!   and has hashes in place of its large parts: the parameters, preconditions, policy, card and undo,
+//!   which rarely change. So a record that is sealed at each of its statuses has them hashed once, and
+//!   nothing is sorted. It is used for seals. A value of another type could look like a record with
+//!   hashes in it, so each purpose of a seal is for one type;
+//! - *tagged*: the values one after another, each with its kind and length. It is used for data without
+//!   a key. It begins with a letter, and the other two begin with a bracket. Only audit entries write
+//!   their values in yet another form ([`super::seal`]).
 
 use std::{fmt, io::Write as _};
 
@@ -25,18 +24,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{canonical, shared};
-
-/// The form in which values are written before they are hashed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// Each value with its kind and its length.
-    Tagged,
-    /// The values as a JSON array in the canonical form of RFC 8785.
-    Canonical,
-    /// The values as a compact JSON array, as they are stored. In place of each part that copies share ([`super::shared`]),
-    /// there is the SHA-256 of its text.
-    HashedParts,
-}
 
 /// A SHA-256 or HMAC-SHA-256 digest, in hexadecimal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -63,18 +50,26 @@ impl Digest {
         Self::of_encoded(&bytes)
     }
 
-    /// Computes a digest of a list that only a holder of the key can compute. `None` if the form cannot represent the list.
-    pub(crate) fn keyed<L: Serialize>(key: &hmac::Key, form: Form, list: &L) -> Option<Self> {
+    /// Computes the digest of a change that only a holder of the key can compute.
+    pub(crate) fn of_change<L: Serialize>(key: &hmac::Key, values: &L) -> Self {
         let mut bytes = Vec::with_capacity(4096);
-        match form {
-            Form::Canonical => canonical::write(list, &mut bytes).ok()?,
-            Form::HashedParts => shared::write_with_hashes(list, &mut bytes).ok()?,
-            Form::Tagged => match serde_json::to_value(list).ok()? {
-                Value::Array(values) => values.iter().for_each(|value| encode(value, &mut bytes)),
-                value => encode(&value, &mut bytes),
-            },
+        if canonical::write(values, &mut bytes).is_err() {
+            bytes.clear();
+            let values = serde_json::to_value(values).expect("a change is plain data");
+            encode(&values, &mut bytes);
         }
-        Some(Self(Hex::of(hmac::sign(key, &bytes).as_ref()).as_str().into()))
+        Self::keyed(key, &bytes)
+    }
+
+    /// Computes the digest of sealed values that only a holder of the key can compute.
+    pub(crate) fn of_sealed<L: Serialize>(key: &hmac::Key, values: &L) -> Self {
+        let mut bytes = Vec::with_capacity(4096);
+        shared::write_with_hashes(values, &mut bytes).expect("sealed values are plain data");
+        Self::keyed(key, &bytes)
+    }
+
+    fn keyed(key: &hmac::Key, bytes: &[u8]) -> Self {
+        Self(Hex::of(hmac::sign(key, bytes).as_ref()).as_str().into())
     }
 
     /// Compares two digests in constant time.
@@ -152,7 +147,7 @@ pub(crate) fn encode(value: &Value, out: &mut Vec<u8>) {
             }
         }
         Value::Object(map) => {
-            begin_object(map.len(), out);
+            write_tagged(b'o', &(map.len() as u64).to_be_bytes(), out);
             let mut members: Vec<_> = map.iter().collect();
             members.sort_unstable_by_key(|(key, _)| *key);
             for (key, member) in members {
@@ -161,11 +156,6 @@ pub(crate) fn encode(value: &Value, out: &mut Vec<u8>) {
             }
         }
     }
-}
-
-/// Writes the beginning of an object with this number of members. Each is its name and its value, sorted by name.
-pub(crate) fn begin_object(members: usize, out: &mut Vec<u8>) {
-    write_tagged(b'o', &(members as u64).to_be_bytes(), out);
 }
 
 /// Writes a text like [`encode`].
@@ -227,10 +217,10 @@ mod tests {
         fn different_values_have_different_digests(a in any_value(), b in any_value()) {
             prop_assert_eq!(a == b, Digest::of(&[&a]) == Digest::of(&[&b]));
             let key = hmac::Key::new(hmac::HMAC_SHA256, b"a key");
-            let keyed = |value: &Value| Digest::keyed(&key, Form::Canonical, &(value,));
-            if let (Some(one), Some(other)) = (keyed(&a), keyed(&b)) {
-                prop_assert_eq!(a == b, one == other);
-            }
+            let (of_change, of_sealed) =
+                (|value: &Value| Digest::of_change(&key, &(value,)), |value: &Value| Digest::of_sealed(&key, &(value,)));
+            prop_assert_eq!(a == b, of_change(&a) == of_change(&b));
+            prop_assert_eq!(a == b, of_sealed(&a) == of_sealed(&b));
         }
 
         #[test]

@@ -2,7 +2,9 @@
 //!
 //! A person with write access to the store but without a key can forge neither a digest for other
 //! parameters nor a record of a false decision: both are HMAC-SHA-256 over the values in one of the
-//! forms of [`super::digest`]. The first key of a [`Keyring`] signs, and all of
+//! forms of [`super::digest`]. Both name the version of their form, which is 1, and cover it; one of
+//! another version is refused. A field added to a record is absent from the JSON, and so from the seal,
+//! until it has a value; anything else that changes what is hashed takes the next version. The first key of a [`Keyring`] signs, and all of
 //! them verify. To rotate keys, a new key is put first; cards made with the previous key stay valid
 //! as long as it stays in the list.
 //!
@@ -26,16 +28,10 @@ use ring::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{
-    action::ActionRecord,
-    digest::{Digest, Form},
-};
+use super::{action::ActionRecord, digest::Digest};
 
-/// The versions of digests, the preferred one first. They differ only in the form of the values.
-const DIGESTS: [(u32, Form); 2] = [(3, Form::Canonical), (2, Form::Tagged)];
-
-/// The versions of seals, the preferred one first. They differ only in the form of the values.
-const SEALS: [(u32, Form); 3] = [(4, Form::HashedParts), (3, Form::Canonical), (2, Form::Tagged)];
+/// The version of the form of digests and seals.
+const VERSION: u32 = 1;
 
 /// The minimum length of a key, in bytes: the length of a digest.
 pub const MIN_KEY_BYTES: usize = 32;
@@ -61,7 +57,7 @@ impl fmt::Display for KeyId {
 /// The key and the version that a digest or a seal was made with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keyed {
-    /// The version, which determines the form of the values.
+    /// The version of the form of the values.
     pub version: u32,
     /// The key.
     pub key: KeyId,
@@ -87,7 +83,9 @@ pub enum Proof {
     Altered,
     /// Sealed with a key that this process does not have.
     KeyMissing(KeyId),
-    /// Not sealed: written by an earlier version, or by another program.
+    /// Sealed in a version of the form that this program does not know.
+    UnknownVersion(u32),
+    /// Not sealed: the seal was removed, or another program wrote it.
     #[default]
     Unsealed,
 }
@@ -113,8 +111,11 @@ impl Proof {
             Self::KeyMissing(key) => Some(format!(
                 "This card was signed with digest key {key}, which is no longer configured, so nothing was done. Ask again for a new card, or have the key restored.",
             )),
+            Self::UnknownVersion(version) => Some(format!(
+                "This card has a seal of version {version}, which this program does not know, so nothing was done. Ask again for a new card.",
+            )),
             Self::Unsealed => Some(
-                "This card has no seal, so nothing was done. It was made by an earlier version or by another program. Ask again for a new card."
+                "This card has no seal, so nothing was done: the seal was removed, or another program made the card. Ask again for a new card."
                     .to_owned(),
             ),
         }
@@ -198,6 +199,11 @@ impl Keyring {
         self.find(id).is_some()
     }
 
+    /// Returns the key and version of what is signed now.
+    pub(crate) fn signs(&self) -> Keyed {
+        Keyed { version: VERSION, key: self.newest().clone() }
+    }
+
     fn signing(&self) -> &Key {
         self.0.first().expect("a keyring has a key")
     }
@@ -208,65 +214,48 @@ impl Keyring {
 
     /// Computes the digest of a change and stores it in the record.
     pub fn sign(&self, record: &mut ActionRecord) {
-        let key = self.signing();
-        let (version, digest) = preferred(&DIGESTS, |version| digest(key, version, record));
-        record.digest = digest;
-        record.keyed = Some(Keyed { version, key: key.id.clone() });
+        record.keyed = self.signs();
+        record.digest = digest(self.signing(), record);
     }
 
-    /// Returns true if the digest of a record matches its contents. Records of the first version
-    /// have a digest without a key.
-    pub fn digest_holds(&self, record: &ActionRecord) -> bool {
-        match &record.keyed {
-            None => record.computed_digest() == record.digest,
-            Some(Keyed { version, key }) => {
-                let expected = self.find(key).and_then(|key| digest(key, *version, record));
-                expected.is_some_and(|expected| expected.is(&record.digest))
-            }
-        }
+    /// Checks the digest of a record.
+    pub fn digest_proof(&self, record: &ActionRecord) -> Proof {
+        self.compared(&record.keyed, &record.digest, |key| digest(key, record))
     }
 
     /// Seals a value for a purpose; the seal is invalid for any other purpose. All values for a purpose must be of one type.
     pub fn seal<T: Serialize + ?Sized>(&self, purpose: &str, value: &T) -> RowSeal {
-        let key = self.signing();
-        let (version, mac) = preferred(&SEALS, |version| mac(key, version, purpose, value));
-        RowSeal { by: Keyed { version, key: key.id.clone() }, mac }
+        RowSeal { by: self.signs(), mac: mac(self.signing(), purpose, value) }
     }
 
     /// Checks a seal.
     pub fn proof<T: Serialize + ?Sized>(&self, purpose: &str, value: &T, seal: Option<&RowSeal>) -> Proof {
-        let Some(RowSeal { by, mac: sealed }) = seal else { return Proof::Unsealed };
+        let Some(seal) = seal else { return Proof::Unsealed };
+        self.compared(&seal.by, &seal.mac, |key| mac(key, purpose, value))
+    }
+
+    /// Compares a digest with the right one for its key.
+    fn compared(&self, by: &Keyed, found: &Digest, right: impl Fn(&Key) -> Digest) -> Proof {
         match self.find(&by.key) {
             None => Proof::KeyMissing(by.key.clone()),
-            Some(key) if mac(key, by.version, purpose, value).is_some_and(|mac| mac.is(sealed)) => Proof::Ours,
+            Some(_) if by.version != VERSION => Proof::UnknownVersion(by.version),
+            Some(key) if right(key).is(found) => Proof::Ours,
             Some(_) => Proof::Altered,
         }
     }
 }
 
-/// Computes a digest in the first version that can represent the values. Returns the version and
-/// the digest.
-fn preferred(versions: &[(u32, Form)], make: impl Fn(u32) -> Option<Digest>) -> (u32, Digest) {
-    let first = versions.iter().find_map(|(version, _)| Some((*version, make(*version)?)));
-    first.expect("the last form can represent all values")
-}
-
-/// Computes a digest of a list in one of these versions; `None` if there is no such version, or its form cannot
-/// represent the list.
-fn in_version<L: Serialize>(versions: &[(u32, Form)], key: &Key, version: u32, list: &L) -> Option<Digest> {
-    let (_, form) = versions.iter().find(|(known, _)| *known == version)?;
-    Digest::keyed(&key.secret, *form, list)
-}
-
-fn digest(key: &Key, version: u32, record: &ActionRecord) -> Option<Digest> {
+fn digest(Key { secret, .. }: &Key, record: &ActionRecord) -> Digest {
     let ActionRecord { id, thread, name, action_version, parameters, preconditions, policy, requested_by, .. } = record;
-    let (purpose, thread) = (("digest", version), thread.to_string());
-    let list = (purpose, id, thread, requested_by, name, action_version, parameters, preconditions, policy);
-    in_version(&DIGESTS, key, version, &list)
+    let (purpose, thread) = (("digest", VERSION), thread.to_string());
+    Digest::of_change(
+        secret,
+        &(purpose, id, thread, requested_by, name, action_version, parameters, preconditions, policy),
+    )
 }
 
-fn mac<T: Serialize + ?Sized>(key: &Key, version: u32, purpose: &str, value: &T) -> Option<Digest> {
-    in_version(&SEALS, key, version, &(("seal", version, purpose), value))
+fn mac<T: Serialize + ?Sized>(Key { secret, .. }: &Key, purpose: &str, value: &T) -> Digest {
+    Digest::of_sealed(secret, &(("seal", VERSION, purpose), value))
 }
 
 #[cfg(test)]
@@ -296,16 +285,22 @@ mod tests {
     }
 
     #[test]
-    fn a_seal_is_bound_to_its_version() {
+    fn a_seal_of_another_version_is_refused() {
         let keys = ring(&[1]);
         for value in [&json!({ "a": 1 }), &json!({ "a": (1_u64 << 53) + 1 })] {
             let seal = keys.seal("action", value);
-            assert_eq!(seal.by.version, 4);
+            assert_eq!(seal.by.version, 1);
             assert!(keys.proof("action", value, Some(&seal)).holds());
-            for other in [0, 1, 2, 3, 4, 5] {
+            for other in [0, 2] {
                 let by = Keyed { version: other, ..seal.by.clone() };
                 let proof = keys.proof("action", value, Some(&RowSeal { by, mac: seal.mac.clone() }));
-                assert_eq!(proof.holds(), other == 4, "version {other} of {value}");
+                assert!(matches!(proof, Proof::UnknownVersion(found) if found == other), "{proof:?}");
+                assert_eq!(
+                    proof.objection().unwrap(),
+                    format!(
+                        "This card has a seal of version {other}, which this program does not know, so nothing was done. Ask again for a new card."
+                    )
+                );
             }
         }
         let seal = keys.seal("action", &json!({ "a": (1_u64 << 53) as f64 }));

@@ -17,11 +17,11 @@ use std::{fmt, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use countersign_core::{
     clock::Timestamp,
-    ids::{ActionId, ApprovalId, CommitId, Partition, Slot, ThreadId, WorkerId},
+    ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
 };
 use countersign_graph::{
     action::{ActionRecord, Label, Status},
-    keyring::{Keyring, Proof},
+    keyring::Keyring,
     store::{
         Acquired, ActionFilter, AuditTrail, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
         Durability, Error, Forget, Holder, Ingested, KnownCard, Lease, Posted, QueuedMessage, Register, Saved, Sent,
@@ -30,20 +30,11 @@ use countersign_graph::{
 };
 use serde_json::Value;
 
-use self::{
-    recent::RecentRecords,
-    sealing::{INBOX, split_sealed},
-};
-
-/// The maximum number of open records of an earlier version that are sealed at the first start.
-const MAX_ADOPTED: usize = 10_000;
+use self::{recent::RecentRecords, sealing::INBOX};
 
 /// The data to seal in addition to action records.
 #[derive(Clone, Copy)]
 pub struct SealScope {
-    /// Returns true if an interaction without a seal may be handled because it decides nothing,
-    /// such as the timer of a card. An earlier version set such timers without a seal.
-    pub may_be_unsealed: fn(&Value) -> bool,
     /// The registers that are sealed.
     pub registers: &'static [&'static str],
     /// The beginnings of the keys of further registers that are sealed, such as those with the notes about each person.
@@ -74,40 +65,6 @@ impl SealedStore {
     /// Wraps `inner` with the keys to seal and verify with.
     pub fn new(inner: Arc<dyn Store>, keys: Arc<Keyring>, scope: SealScope) -> Self {
         Self { inner, keys, scope, recent: RecentRecords::default() }
-    }
-
-    /// Seals the data that an earlier version left unsealed: records of open cards and of changes
-    /// in progress, and registers. Returns the number of records sealed.
-    ///
-    /// Must be called only once, when the first key is created: later, unsealed data may be forged.
-    ///
-    /// # Errors
-    ///
-    /// If the store isn't answering.
-    pub async fn adopt(&self) -> Result<usize, Error> {
-        let statuses = vec![Status::Pending, Status::Intent];
-        let open = self.inner.actions(&ActionFilter { thread: None, statuses, limit: MAX_ADOPTED }).await?;
-        let mut adopted = 0;
-        for record in open.into_iter().filter(|record| record.seal.is_none() && self.keys.digest_holds(record)) {
-            let Ok(mut sealed) = record.moved(record.status) else { continue };
-            sealed.proof = Proof::Ours;
-            let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
-            changes
-                .actions
-                .push(countersign_graph::store::ActionChange { expected: Some(record.revision), record: sealed });
-            match self.apply(&changes).await {
-                Ok(()) => adopted += 1,
-                Err(Error::ActionMoved { .. }) => {} // decided in the meantime
-                Err(error) => return Err(error),
-            }
-        }
-        for key in self.scope.registers {
-            let found = self.inner.register(key).await?;
-            if !found.value.is_null() && split_sealed(&found.value).is_none() {
-                self.set_register(key, found.revision, &found.value).await?;
-            }
-        }
-        Ok(adopted)
     }
 }
 
@@ -197,7 +154,6 @@ impl Store for SealedStore {
         for interaction in &mut claimed {
             interaction.entry = match self.unseal_value(INBOX, &interaction.entry) {
                 Ok(Some(entry)) => entry,
-                Ok(None) if (self.scope.may_be_unsealed)(&interaction.entry) => continue,
                 // It cannot be parsed as an interaction, and is therefore set aside.
                 refused => {
                     tracing::error!(interaction.seq = interaction.seq, proof = ?refused.err(), "An interaction has no valid seal");

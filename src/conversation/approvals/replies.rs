@@ -47,8 +47,12 @@ pub fn not_what_was_shown(proof: &Proof) -> Reply {
             format!("This card was signed with digest key {key}, which is no longer configured, so your approval doesn't count."),
             "Ask again in the thread for a new card. If the app's operator restores the key, this card works again.",
         ),
+        Proof::UnknownVersion(version) => (
+            format!("This card has a seal of version {version}, which this program doesn't know, so your approval doesn't count."),
+            "Ask again in the thread for a new card, and tell the app's operator.",
+        ),
         Proof::Unsealed => (
-            "This card has no seal, so your approval doesn't count. It was made by an earlier version or by another program."
+            "This card has no seal, so your approval doesn't count: the seal was removed, or another program made the card."
                 .to_owned(),
             "Ask again in the thread for a new card.",
         ),

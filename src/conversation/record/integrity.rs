@@ -49,6 +49,10 @@ pub async fn read_record(store: &dyn Store, thread: &ThreadId) -> Result<AuditTr
             Proof::KeyMissing(key) => {
                 return Err(broken(last, format!("it is sealed with digest key {key}, which isn't configured")));
             }
+            Proof::UnknownVersion(version) => {
+                let what = format!("its seal is of version {version}, which this program doesn't know");
+                return Err(broken(last, what));
+            }
         }
         match difference(&trail, &actions) {
             None => return Ok(trail),

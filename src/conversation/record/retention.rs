@@ -21,7 +21,7 @@ use countersign_graph::{
 };
 use serde_json::json;
 
-use super::notebook::redact::{TYPED, placeholder};
+use super::notebook::redact::placeholder;
 
 /// The maximum number of threads that are cleared in one round.
 const MAX_THREADS: usize = 50;
@@ -125,7 +125,7 @@ fn without_words(record: Vec<AuditEntry>) -> Vec<AuditEntry> {
     let hide = |entry: &AuditEntry| {
         entry.clone().hide(|place, value, commitment| {
             let named = place.rsplit('/').next().is_some_and(|field| WORD_FIELDS.contains(&field));
-            ((named || place == TYPED) && value.is_string()).then(|| placeholder(commitment))
+            (named && value.is_string()).then(|| placeholder(commitment))
         })
     };
     let read = record.iter().filter(|entry| entry.event.kind != AuditKind::Unreadable);

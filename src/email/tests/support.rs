@@ -87,7 +87,7 @@ pub(crate) fn send_record(mail: &str, to: &str, run: &str) -> ActionRecord {
         about: Default::default(),
         choices: Vec::new(),
     };
-    ActionRecord::from(NewRecord {
+    let record = NewRecord {
         id: format!("A-{mail}-{run}").as_str().into(),
         approval: ApprovalId::new(&thread(), 1),
         thread: thread(),
@@ -115,7 +115,8 @@ pub(crate) fn send_record(mail: &str, to: &str, run: &str) -> ActionRecord {
         undo: None,
         scope: Scope::of(format!("mail:{mail}")),
         evidence: Evidence::default(),
-    })
+    };
+    record.signed(&keys())
 }
 
 fn policy() -> Policy {
@@ -134,7 +135,7 @@ impl TestStore {
         let folder = tempfile::tempdir().unwrap();
         let clock = ManualClock::default();
         let store = SqliteStore::open(folder.path().join("test.sqlite"), Arc::new(clock.clone())).unwrap();
-        let scope = SealScope { may_be_unsealed: |_| false, registers: &[], register_families: &[REGISTERS] };
+        let scope = SealScope { registers: &[], register_families: &[REGISTERS] };
         let store = SealedStore::new(Arc::new(store), keys(), scope);
         Self { store: Arc::new(store), clock, _folder: folder }
     }

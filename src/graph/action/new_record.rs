@@ -7,7 +7,7 @@ use countersign_core::{
 };
 use serde_json::Value;
 
-use super::{ActionRecord, Evidence, Policy, Scope, Status, Undo, record::digest_of};
+use super::{ActionRecord, Evidence, Policy, Scope, Status, Undo};
 use crate::{
     digest::Digest,
     keyring::{Keyring, Proof},
@@ -55,14 +55,8 @@ pub struct NewRecord {
 }
 
 impl NewRecord {
-    /// Returns the record with a digest that is made with a key.
+    /// Returns the record with its digest.
     pub fn signed(self, keys: &Keyring) -> ActionRecord {
-        let mut record = self.with_digest(Digest::default());
-        keys.sign(&mut record);
-        record
-    }
-
-    fn with_digest(self, digest: Digest) -> ActionRecord {
         let NewRecord {
             id,
             approval,
@@ -82,16 +76,16 @@ impl NewRecord {
             scope,
             evidence,
         } = self;
-        ActionRecord {
+        let mut record = ActionRecord {
             format: ActionRecord::FORMAT,
-            digest,
+            digest: Digest::default(),
             id,
             approval,
             thread,
             run,
             name,
             action_version,
-            keyed: None,
+            keyed: keys.signs(),
             seal: None,
             proof: Proof::Ours,
             parameters: parameters.into(),
@@ -126,15 +120,8 @@ impl NewRecord {
             lapses: Vec::new(),
             buttons_only: false,
             evidence: evidence.into(),
-        }
-    }
-}
-
-/// With a digest of the first version, which has no key.
-impl From<NewRecord> for ActionRecord {
-    fn from(new: NewRecord) -> Self {
-        let NewRecord { name, action_version, parameters, preconditions, policy, .. } = &new;
-        let digest = digest_of(name, *action_version, parameters, preconditions, policy);
-        new.with_digest(digest)
+        };
+        keys.sign(&mut record);
+        record
     }
 }

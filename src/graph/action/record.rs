@@ -24,7 +24,8 @@ use crate::{
 /// A change in the outside world. The version of its stored shape is [`ActionRecord::FORMAT`].
 ///
 /// Seals cover the record as it is stored ([`crate::keyring`]): the order of its fields, and of those in them, is part of
-/// every seal, and so is which of them are [`Shared`]. A new field is added at the end.
+/// every seal, and so is which of them are [`Shared`]. A new field is added at the end, with a default that is not
+/// written, so that the seals of the records without it hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActionRecord {
     /// The version of this shape.
@@ -47,12 +48,11 @@ pub struct ActionRecord {
     pub preconditions: Shared<Value>,
     /// The people who may decide.
     pub policy: Shared<Policy>,
-    /// The digest of the change. It covers the name, version, parameters, preconditions and policy,
-    /// and since version 2 also the action's id, its thread and the person who asked.
+    /// The digest of the change. It covers the action's id, its thread, the person who asked, and the name, version,
+    /// parameters, preconditions and policy.
     pub digest: Digest,
-    /// The key and version of the digest; `None` in records of the first version.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub keyed: Option<Keyed>,
+    /// The key and version of the digest.
+    pub keyed: Keyed,
     /// The seal of the whole record, recomputed with each write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seal: Option<RowSeal>,
@@ -219,11 +219,6 @@ impl ActionRecord {
         self.requested_by != *by || self.scope.is_from_outside || (self.scope.is_personal() && self.card.editable)
     }
 
-    /// Computes the digest of the first version, which has no key, from the record as it is now.
-    pub fn computed_digest(&self) -> Digest {
-        digest_of(&self.name, self.action_version, &self.parameters, &self.preconditions, &self.policy)
-    }
-
     /// Returns the record with a new status and an increased revision.
     ///
     /// # Errors
@@ -371,16 +366,4 @@ impl ActionRecord {
         }
         people
     }
-}
-
-/// Computes the digest of the first version, without a key, of a change and its policy.
-pub(super) fn digest_of(
-    name: &str,
-    version: u32,
-    parameters: &Value,
-    preconditions: &Value,
-    policy: &Policy,
-) -> Digest {
-    let policy = serde_json::to_value(policy).expect("a policy is plain data");
-    Digest::of(&[&json!(1), &json!(name), &json!(version), parameters, preconditions, &policy])
 }

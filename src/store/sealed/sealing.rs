@@ -21,7 +21,7 @@ const MAIL: &str = "mail";
 const SEALED: &str = "sealed";
 
 /// Splits a sealed value into its seal and its contents.
-pub(super) fn split_sealed(value: &Value) -> Option<(RowSeal, &Value)> {
+fn split_sealed(value: &Value) -> Option<(RowSeal, &Value)> {
     let seal = value.get(SEALED)?;
     Some((serde_json::from_value(seal.clone()).ok()?, value.get("value")?))
 }
@@ -44,11 +44,8 @@ impl SealedStore {
         let seal = record.seal.take(); // it covers everything else
         record.proof = self.keys.proof(ACTION, &record, seal.as_ref());
         record.seal = seal;
-        if record.proof.holds() && !self.keys.digest_holds(&record) {
-            record.proof = match &record.keyed {
-                Some(by) if !self.keys.has(&by.key) => Proof::KeyMissing(by.key.clone()),
-                _ => Proof::Altered,
-            };
+        if record.proof.holds() {
+            record.proof = self.keys.digest_proof(&record);
         }
         self.recent.add(record.clone());
         record

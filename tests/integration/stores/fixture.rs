@@ -7,6 +7,7 @@ use countersign::{
     graph::{
         action::{ActionRecord, Approver, Evidence, NewRecord, Policy, Scope, Status},
         json::Json,
+        keyring::Keyring,
         store::{
             Acquired, ActionChange, AuditDraft, AuditKind, Changes, Claimed, Delivery, Destination, Holder, Ingested,
             Outbound, Outgoing, QueuedMessage, Seq, StepRecord, Store, ThreadMessage,
@@ -221,7 +222,7 @@ pub(crate) fn action(thread: &ThreadId, name: &str, requested_at: Timestamp) -> 
     let preconditions = json!({ "status": "inactive" });
     let policy =
         Policy { approvers: vec![Approver::Channel], own_request: true, needed: 1, typed: true, ..Policy::default() };
-    ActionRecord::from(NewRecord {
+    let record = NewRecord {
         id: name.into(),
         approval: approval(thread, name),
         thread: thread.clone(),
@@ -239,7 +240,13 @@ pub(crate) fn action(thread: &ThreadId, name: &str, requested_at: Timestamp) -> 
         undo: None,
         scope: Scope::default(),
         evidence: Evidence::default(),
-    })
+    };
+    record.signed(&keys())
+}
+
+/// The keys of digests and seals.
+pub(crate) fn keys() -> Keyring {
+    Keyring::new(vec![vec![7; 32]]).unwrap()
 }
 
 /// The key in the buttons of the action `name`.

@@ -13,7 +13,7 @@ use countersign::{
     graph::{
         action::{ActionRecord, Status},
         checkpoint::Checkpoint,
-        keyring::Keyring,
+        keyring::{Keyring, Proof},
         node::{Said, State},
         store::{AuditEntry, Delivery, Outbound, Outgoing, StepRecord},
     },
@@ -82,23 +82,16 @@ fn without_empty(value: Value) -> Value {
     }
 }
 
+/// The digests and seals were made without this program, by what is written of their forms. The last record has a number
+/// that is not in the canonical form.
 #[test]
-fn saved_actions_are_read() {
-    let records = check::<ActionRecord>("action_record");
-    assert!(records.iter().all(|record| record.computed_digest() == record.digest), "and their digests still hold");
-}
-
-/// One of each version, and one with a value in every field: seals of version 4 cover the fields in their order. They were
-/// made without this program, by what is written of the forms.
-#[test]
-fn saved_seals_and_digests_of_every_version_hold() {
+fn saved_actions_are_read_and_their_digests_and_seals_hold() {
     let keys = Keyring::new(vec![vec![1; 32]]).unwrap();
-    let records = check::<ActionRecord>("sealed_action");
-    let versions =
-        |record: &ActionRecord| (record.keyed.as_ref().unwrap().version, record.seal.as_ref().unwrap().by.version);
-    assert_eq!(records.iter().map(versions).collect::<Vec<_>>(), [(2, 2), (3, 3), (3, 4), (3, 4)]);
-    for record in records {
-        assert!(keys.digest_holds(&record));
+    for record in check::<ActionRecord>("action_record") {
+        assert!(keys.digest_proof(&record).holds(), "{}", record.id);
+    }
+    for record in check::<ActionRecord>("sealed_action") {
+        assert!(keys.digest_proof(&record).holds());
         let seal = record.seal.as_ref();
         let unsealed = ActionRecord { seal: None, ..record.clone() };
         let holds = |record: &ActionRecord| keys.proof("action", record, seal).holds();
@@ -106,11 +99,9 @@ fn saved_seals_and_digests_of_every_version_hold() {
         assert!(!holds(&ActionRecord { status: Status::Rejected, ..unsealed.clone() }));
         let mut other = unsealed;
         other.parameters["status"] = "cancelled".into();
-        assert!(!keys.digest_holds(&other) && !holds(&other));
-        other.parameters["users"] = json!((1_u64 << 53) + 1);
-        keys.sign(&mut other);
-        assert_eq!(other.keyed.as_ref().unwrap().version, 2, "the number has no canonical form");
-        assert!(keys.digest_holds(&other));
+        assert!(!keys.digest_proof(&other).holds() && !holds(&other));
+        other.keyed.version = 2;
+        assert!(matches!(keys.digest_proof(&other), Proof::UnknownVersion(2)));
     }
 }
 

@@ -4,7 +4,7 @@ use countersign_core::{
     clock::Timestamp,
     ids::{ApprovalId, ThreadId},
 };
-use countersign_graph::{action::*, node::Ask};
+use countersign_graph::{action::*, keyring::Keyring, node::Ask};
 
 pub(super) fn thread() -> ThreadId {
     ThreadId { team: "T1".into(), channel: "C1".into(), root: "1700000000.000100".into() }
@@ -14,7 +14,7 @@ pub(super) fn record(ask: &Ask, now: Timestamp) -> ActionRecord {
     let Proposal { parameters, preconditions, card, undo, scope } = ask.proposal.clone();
     let policy =
         Policy { approvers: vec![Approver::Channel], own_request: true, needed: 1, typed: true, ..Policy::default() };
-    ActionRecord::from(NewRecord {
+    let record = NewRecord {
         id: format!("A{}", now.0).as_str().into(),
         approval: ApprovalId::new(&thread(), 1),
         thread: thread(),
@@ -32,5 +32,6 @@ pub(super) fn record(ask: &Ask, now: Timestamp) -> ActionRecord {
         undo,
         scope,
         evidence: ask.evidence.clone(),
-    })
+    };
+    record.signed(&Keyring::new(vec![vec![7; 32]]).expect("the key is long enough"))
 }

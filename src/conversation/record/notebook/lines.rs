@@ -5,26 +5,14 @@
 //! chain does not apply: in the head, a pseudonym or white space.
 
 use countersign_core::{clock::Timestamp, ids::ThreadId, reply::Attachment};
-use countersign_graph::store::{AuditDraft, AuditEntry};
+use countersign_graph::store::AuditEntry;
 use serde::{Deserialize, Serialize};
 
 use super::words::sha256;
 
-/// The version of this format. Version 1 contains only entries whose hash is of version 1 or 2, versions 2 and 3 one more
-/// version of the hash each, and version 4 the seal of the record's head. A notebook is written in the earliest version that
-/// can hold it.
-pub const FORMAT: u32 = 4;
-
-/// Returns the earliest version of this format in which the entry can be, if this program knows the version of its hash.
-/// Otherwise returns the latest.
-pub(super) fn format_of(entry: &AuditEntry) -> u32 {
-    (1..FORMAT).find(|format| entry.event.format <= latest_hash_in(*format)).unwrap_or(FORMAT)
-}
-
-/// Returns the latest version of an entry's hash that can be in this version of the format.
-pub(super) fn latest_hash_in(format: u32) -> u32 {
-    (format + 1).min(AuditDraft::FORMAT)
-}
+/// The version of this format, which a notebook names in its head. One of another version is refused, and so is a line with
+/// anything else in it: a new field takes the next version.
+pub const FORMAT: u32 = 1;
 
 /// The first line of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,10 +70,7 @@ impl Head {
         files: Vec<FileLine>,
     ) -> Self {
         Self {
-            countersign_notebook: match sealed {
-                Some(_) => FORMAT,
-                None => record.iter().map(format_of).max().unwrap_or(1),
-            },
+            countersign_notebook: FORMAT,
             exporter: format!("countersign {}", env!("CARGO_PKG_VERSION")),
             exported_at: at,
             thread: thread.to_string(),

@@ -6,12 +6,6 @@ use serde_json::Value;
 
 use super::people::People;
 
-/// The path at which older records contain the words by which a person approved or rejected.
-pub const TYPED: &str = "/detail/how/typed";
-
-/// The field that contains the text of messages.
-const TEXT: &str = "text";
-
 /// The rules for hiding values in exports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Redaction {
@@ -49,7 +43,7 @@ impl Redaction {
 
     fn hides(&self, place: &str, value: &Value) -> bool {
         let is = |step: &str| self.fields.iter().any(|field| field == step);
-        let named = || place.split('/').skip(1).any(is) || place == TYPED && is(TEXT);
+        let named = || place.split('/').skip(1).any(is);
         let text = || match value {
             Value::String(text) => text.to_lowercase(),
             Value::Null => String::new(),

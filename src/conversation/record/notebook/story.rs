@@ -338,7 +338,7 @@ impl Story<'_> {
                 "The record is sealed: with the digest key of the installation (`--key`), the same command shows that the bot wrote these entries and that none was changed, added or removed."
             }
             false => {
-                "**This record has no seal.** Nothing shows that the bot wrote it: it is from an earlier version, or the seal was removed."
+                "**This record has no seal.** Nothing shows that the bot wrote it: the seal was removed, or another program wrote it."
             }
         };
         let hidden: usize =

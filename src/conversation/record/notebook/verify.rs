@@ -94,13 +94,6 @@ pub fn verify(bytes: &[u8]) -> Result<Verified, Fault> {
             return Err(fault(line, Some(seq), "there is an extra line", right));
         }
         let entry = read_entry(line, seq, text)?;
-        if lines::format_of(&entry) > head.countersign_notebook {
-            let wrong = format!("its hash is of version {}", entry.event.format);
-            let format = head.countersign_notebook;
-            let right =
-                format!("version 1 to {}, as in every notebook of format {format}", lines::latest_hash_in(format));
-            return Err(fault(line, Some(seq), wrong, right));
-        }
         entry.check(&thread, &previous).map_err(|wrong| {
             let (wrong, right) = words::broken(&entry, &wrong);
             fault(line, Some(seq), wrong, right)
@@ -193,8 +186,8 @@ fn read_head(line: &str) -> Result<Head, Fault> {
         serde_json::from_str(line).map_err(|error| fault(1, None, format!("it is not JSON ({error})"), right))?;
     match loose["countersign_notebook"].as_u64() {
         None => return Err(fault(1, None, "it isn't the head of a notebook", right)),
-        Some(format) if !(1..=u64::from(FORMAT)).contains(&format) => {
-            let right = format!("1 to {FORMAT}, or a program that knows {format}");
+        Some(format) if format != u64::from(FORMAT) => {
+            let right = format!("{FORMAT}, or a program that knows {format}");
             return Err(fault(1, None, format!("the format is {format}, which this program does not know"), right));
         }
         Some(_) => {}

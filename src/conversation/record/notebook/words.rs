@@ -28,7 +28,7 @@ pub(super) fn broken(entry: &AuditEntry, wrong: &ChainFault) -> (String, String)
         ),
         ChainFault::Format { found } => (
             format!("its hash is of version {found}, which this program does not know"),
-            format!("{} or none, or a program that knows {found}", AuditDraft::FORMAT),
+            format!("version {}, or a program that knows {found}", AuditDraft::FORMAT),
         ),
     }
 }

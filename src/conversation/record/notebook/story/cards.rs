@@ -305,8 +305,7 @@ pub(super) fn stopped(detail: &Value) -> String {
 
 /// Returns a phrase such as ` by typing “yes”`, or an empty string if a button was clicked.
 fn typed(detail: &Value) -> String {
-    let typed = &detail["how"]["typed"]; // in older records, this is the text itself
-    let words = typed["text"].as_str().or(typed.as_str());
+    let words = detail["how"]["typed"]["text"].as_str();
     words.map(|words| format!(" by typing “{}”", inline(words))).unwrap_or_default()
 }
 

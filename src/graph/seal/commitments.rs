@@ -1,13 +1,18 @@
-//! The commitments of version 3. The salts of leaves and the commitments to them are the same in version 4.
+//! The salts of leaves, the commitments to them, and the root of an event.
+
+use std::iter;
 
 use countersign_core::hash::sha256;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::{Leaf, Salt, Sealed};
+use super::{Salt, Sealed, leaves_at};
 use crate::digest;
 
 /// The length of a leaf's salt.
 const SALT: usize = 16;
+
+/// The maximum number of steps to a leaf. A value that lies deeper could not be read again.
+const MAX_STEPS: usize = 124;
 
 /// Returns the salt of the leaf with this number. `None` if the entry has no salt of 16 bytes.
 pub(super) fn own_salt(salt: &Salt, number: usize) -> Option<Salt> {
@@ -20,18 +25,18 @@ pub(super) fn commit(own: &Salt, leaf: &Value) -> Option<String> {
     Some(hex::encode(commitment(&own.bytes()?, leaf, &mut Vec::new())))
 }
 
-/// Returns the hash of all leaves. `None` unless there is a salt or a commitment for each leaf, and never both.
-pub(crate) fn root(mut leaves: Vec<Leaf<'_>>, salt: &Salt, sealed: Option<&Sealed>) -> Option<[u8; 32]> {
-    leaves.sort_unstable_by(|a, b| a.place.cmp(&b.place));
-    let mut listed = Vec::with_capacity(64 * leaves.len());
+/// Returns the root of an event whose members are given, sorted by name. `None` unless there is a salt or a commitment for
+/// each leaf, and never both.
+pub(crate) fn root(members: &[(&str, &Value)], salt: &Salt, sealed: Option<&Sealed>) -> Option<[u8; 32]> {
+    let (mut hashed, mut leaves) = (Vec::with_capacity(2048), Vec::with_capacity(32));
+    object(members.iter().copied(), MAX_STEPS, &mut hashed, &mut leaves)?;
     let mut space = Vec::with_capacity(256);
     match sealed {
         None => {
             let salt = salt.bytes()?;
             for (number, two) in (0..).zip(leaves.chunks(2)) {
-                let salts = pair_of_salts(&salt, number);
-                for (leaf, own) in two.iter().zip(&salts) {
-                    list(leaf, &commitment(own, leaf.value, &mut space), &mut listed)?;
+                for (leaf, own) in iter::zip(two, pair_of_salts(&salt, number)) {
+                    hashed.extend_from_slice(&commitment(&own, leaf, &mut space));
                 }
             }
         }
@@ -39,20 +44,27 @@ pub(crate) fn root(mut leaves: Vec<Leaf<'_>>, salt: &Salt, sealed: Option<&Seale
             if !salt.is_none() || sealed.hidden.len() + sealed.salts.len() != leaves.len() {
                 return None;
             }
-            for leaf in &leaves {
+            for leaf in members.iter().flat_map(|(name, value)| leaves_at(&format!("/{name}"), value)) {
                 let commitment = match sealed.hidden.get(&leaf.place) {
                     Some(stored) => digest::from_hex(stored)?,
                     None => commitment(&sealed.salts.get(&leaf.place)?.bytes()?, leaf.value, &mut space),
                 };
-                list(leaf, &commitment, &mut listed)?;
+                hashed.extend_from_slice(&commitment);
             }
         }
     }
-    Some(sha256(&listed))
+    Some(sha256(&hashed))
+}
+
+/// Returns the members of an object, sorted by the bytes of their names.
+pub(super) fn sorted(members: &Map<String, Value>) -> impl ExactSizeIterator<Item = (&str, &Value)> {
+    let mut members: Vec<_> = members.iter().map(|(name, value)| (name.as_str(), value)).collect();
+    members.sort_unstable_by_key(|(name, _)| *name);
+    members.into_iter()
 }
 
 /// Returns the salts of the leaves `2 * number` and `2 * number + 1`.
-pub(super) fn pair_of_salts(salt: &[u8; SALT], number: u32) -> [[u8; SALT]; 2] {
+fn pair_of_salts(salt: &[u8; SALT], number: u32) -> [[u8; SALT]; 2] {
     let mut hashed = [0; SALT + 4];
     hashed[..SALT].copy_from_slice(salt);
     hashed[SALT..].copy_from_slice(&number.to_be_bytes());
@@ -62,23 +74,51 @@ pub(super) fn pair_of_salts(salt: &[u8; SALT], number: u32) -> [[u8; SALT]; 2] {
 }
 
 /// Returns the commitment to a leaf. `space` is reused for each: an entry has dozens of leaves.
-pub(super) fn commitment(own: &[u8; SALT], leaf: &Value, space: &mut Vec<u8>) -> [u8; 32] {
+fn commitment(own: &[u8; SALT], leaf: &Value, space: &mut Vec<u8>) -> [u8; 32] {
     space.clear();
     space.extend_from_slice(own);
     digest::encode_leaf(leaf, space);
     sha256(space)
 }
 
-/// Adds a leaf to the list whose hash is the root. `None` if it lies too deep to be read again.
-fn list(Leaf { place, lists, .. }: &Leaf<'_>, commitment: &[u8; 32], listed: &mut Vec<u8>) -> Option<()> {
-    let steps = u32::try_from(place.bytes().filter(|byte| *byte == b'/').count()).ok()?;
-    if steps > u128::BITS {
-        return None;
+/// Writes the structure of a value, and collects its leaves. `None` if it has too many parts to be described, or one of them
+/// is more than `steps` steps away.
+fn structure<'v>(value: &'v Value, steps: usize, out: &mut Vec<u8>, leaves: &mut Vec<&'v Value>) -> Option<()> {
+    match value {
+        Value::Object(members) if !members.is_empty() => object(sorted(members), steps, out, leaves),
+        Value::Array(elements) if !elements.is_empty() => {
+            out.push(b'a');
+            length(elements.len(), out)?;
+            let steps = steps.checked_sub(1)?;
+            elements.iter().try_for_each(|element| structure(element, steps, out, leaves))
+        }
+        leaf => {
+            out.push(b'l');
+            leaves.push(leaf);
+            Some(())
+        }
     }
-    listed.extend_from_slice(&u32::try_from(place.len()).ok()?.to_be_bytes());
-    listed.extend_from_slice(place.as_bytes());
-    listed.extend((0..steps).map(|step| if lists >> step & 1 == 1 { b'a' } else { b'o' }));
-    listed.extend_from_slice(commitment);
+}
+
+fn object<'v>(
+    members: impl ExactSizeIterator<Item = (&'v str, &'v Value)>,
+    steps: usize,
+    out: &mut Vec<u8>,
+    leaves: &mut Vec<&'v Value>,
+) -> Option<()> {
+    let steps = steps.checked_sub(1)?;
+    out.push(b'o');
+    length(members.len(), out)?;
+    for (name, value) in members {
+        length(name.len(), out)?;
+        out.extend_from_slice(name.as_bytes());
+        structure(value, steps, out, leaves)?;
+    }
+    Some(())
+}
+
+fn length(length: usize, out: &mut Vec<u8>) -> Option<()> {
+    out.extend_from_slice(&u32::try_from(length).ok()?.to_be_bytes());
     Some(())
 }
 
@@ -86,13 +126,18 @@ fn list(Leaf { place, lists, .. }: &Leaf<'_>, commitment: &[u8; 32], listed: &mu
 mod tests {
     use serde_json::json;
 
-    use super::{super::leaves, *};
+    use super::*;
 
     fn salt(text: &str) -> Salt {
         Salt(text.to_owned())
     }
 
-    /// The vectors were computed without this program, from the description of the version.
+    /// Returns the root of an object.
+    fn root_of(value: &Value, salt: &Salt, sealed: Option<&Sealed>) -> Option<[u8; 32]> {
+        root(&sorted(value.as_object().unwrap()).collect::<Vec<_>>(), salt, sealed)
+    }
+
+    /// The vectors were computed without this program, from the description of the form.
     #[test]
     fn vectors_of_the_parts_hold() {
         let salt = salt("000102030405060708090a0b0c0d0e0f");
@@ -111,8 +156,8 @@ mod tests {
             assert_eq!(commit(&salt, &leaf).unwrap(), expected, "{leaf}");
         }
         assert_eq!(
-            hex::encode(root(leaves(&json!({ "a": [1], "ä": "" })), &salt, None).unwrap()),
-            "37186eab4d2978a4bfdc8ea377c59c54c7790428938bc85e733ed7abf360a0b6"
+            hex::encode(root_of(&json!({ "a": [1], "ä": "" }), &salt, None).unwrap()),
+            "f179ffdd0d4929259ed7144c5f2fff2f6e4a8e6530885f6e55c5623f7015c3f1"
         );
     }
 
@@ -120,7 +165,7 @@ mod tests {
     fn a_salt_or_a_commitment_in_a_wrong_form_is_refused() {
         let value = json!({ "a": 1, "b": 2 });
         for wrong in ["", "5a17", "zz0102030405060708090a0b0c0d0e0f", "000102030405060708090A0B0C0D0E0F", "ä"] {
-            assert_eq!(root(leaves(&value), &salt(wrong), None), None, "{wrong}");
+            assert_eq!(root_of(&value, &salt(wrong), None), None, "{wrong}");
             assert!(own_salt(&salt(wrong), 0).is_none() && commit(&salt(wrong), &json!(1)).is_none(), "{wrong}");
         }
         let right = Sealed {
@@ -128,22 +173,18 @@ mod tests {
             salts: [("/b".to_owned(), salt(&"ab".repeat(16)))].into(),
         };
         let none = Salt::default();
-        assert!(root(leaves(&value), &none, Some(&right)).is_some());
-        assert_eq!(
-            root(leaves(&value), &salt(&"ab".repeat(16)), Some(&right)),
-            None,
-            "a salt that opens what is hidden"
-        );
+        assert!(root_of(&value, &none, Some(&right)).is_some());
+        assert_eq!(root_of(&value, &salt(&"ab".repeat(16)), Some(&right)), None, "a salt that opens what is hidden");
         for wrong in ["", "ab", &"AB".repeat(32), &"ab".repeat(33)] {
             let mut sealed = right.clone();
             sealed.hidden.insert("/a".to_owned(), wrong.to_owned());
-            assert_eq!(root(leaves(&value), &none, Some(&sealed)), None, "{wrong}");
+            assert_eq!(root_of(&value, &none, Some(&sealed)), None, "{wrong}");
             let mut sealed = right.clone();
             sealed.salts.insert("/b".to_owned(), salt(wrong));
-            assert_eq!(root(leaves(&value), &none, Some(&sealed)), None, "{wrong}");
+            assert_eq!(root_of(&value, &none, Some(&sealed)), None, "{wrong}");
         }
         let mut both = right.clone();
         both.salts.insert("/a".to_owned(), salt(&"ab".repeat(16)));
-        assert_eq!(root(leaves(&value), &none, Some(&both)), None, "both for one leaf");
+        assert_eq!(root_of(&value, &none, Some(&both)), None, "both for one leaf");
     }
 }
