@@ -1,16 +1,16 @@
 //! The packed form of stored values, which is about a quarter of their length as text.
 //!
-//! A packed value is either JSON text, or a byte that names a [`Dictionary`] and a
+//! A packed value is either JSON text, or a byte that names the [`DICTIONARY`] and a
 //! [zstd](https://www.rfc-editor.org/rfc/rfc8878) frame that contains JSON text. No JSON text begins with such a byte. A
 //! dictionary is a text with the names and phrases of typical values, which therefore take a few bits each. Without it,
 //! values as short as these would hardly become shorter.
 //!
-//! A dictionary is never edited, because the frames that were made with it can only be read with it. Another one has
-//! another first byte. The present one has two parts: a text like the values of an approval, and tables with the frequencies
-//! in 4,000 such values (`ZDICT_finalizeDictionary` of zstd makes them), so a frame needs no tables of its own. Those would be
-//! a tenth of a frame, and making them would take a third of the time.
+//! A dictionary is never edited, because the frames that were made with it can only be read with it. Another one is added
+//! with another first byte. It has two parts: a text like the values of an approval, the most frequent ones at the end, and
+//! tables with the frequencies in 4,000 such values (`ZDICT_finalizeDictionary` of zstd makes them), so a frame needs no
+//! tables of its own. Those would be a tenth of a frame, and making them would take a third of the time.
 
-use std::{borrow::Cow, cell::RefCell, io};
+use std::{borrow::Cow, cell::RefCell, io, ops::RangeInclusive};
 
 use serde::Serialize;
 use zstd::{
@@ -18,21 +18,14 @@ use zstd::{
     zstd_safe::{self, CParameter, ParamSwitch},
 };
 
-/// A dictionary, and the first byte of the values that were compressed with it.
-struct Dictionary {
-    first_byte: u8,
-    contents: &'static [u8],
-}
+/// The first byte of a value that was compressed with [`DICTIONARY`].
+const FIRST_BYTE: u8 = 1;
 
-/// The first dictionary: the contents of typical values, the most frequent ones at the end.
-const FIRST: Dictionary = Dictionary { first_byte: 1, contents: include_bytes!("packed/dictionary-1.txt") };
+/// The dictionary of the values.
+const DICTIONARY: &[u8] = include_bytes!("packed/dictionary-1.zstd");
 
-/// The second one: the text of the first one, with tables.
-const SECOND: Dictionary = Dictionary { first_byte: 2, contents: include_bytes!("packed/dictionary-2.zstd") };
-
-/// The dictionary of the values that are written now. Its text has the order of the members as they are written since
-/// checkpoints and steps are no longer sorted, and no members that are empty.
-const THIRD: Dictionary = Dictionary { first_byte: 3, contents: include_bytes!("packed/dictionary-3.zstd") };
+/// The first bytes that no JSON text has, and that later dictionaries can take.
+const OF_DICTIONARIES: RangeInclusive<u8> = 1..=8;
 
 /// The level of compression. For values as short as these, the next one makes longer frames, and the one after that takes up
 /// to half as long again and saves a twentieth.
@@ -54,23 +47,17 @@ const MAX_LENGTH: u64 = 256 << 20;
 thread_local! {
     // Each has working memory of some hundred kilobytes, so they are reused.
     static COMPRESSOR: RefCell<Compressor<'static>> = RefCell::new(compressor());
-    static DECOMPRESSOR: RefCell<Decompressor<'static>> = RefCell::new(decompressor(&THIRD));
-    static SECOND_DECOMPRESSOR: RefCell<Decompressor<'static>> = RefCell::new(decompressor(&SECOND));
-    static FIRST_DECOMPRESSOR: RefCell<Decompressor<'static>> = RefCell::new(decompressor(&FIRST));
+    static DECOMPRESSOR: RefCell<Decompressor<'static>> =
+        RefCell::new(Decompressor::with_dictionary(DICTIONARY).expect("the dictionary is part of the program"));
 }
 
 fn compressor() -> Compressor<'static> {
-    let mut compressor =
-        Compressor::with_dictionary(LEVEL, THIRD.contents).expect("the dictionary is part of the program");
+    let mut compressor = Compressor::with_dictionary(LEVEL, DICTIONARY).expect("the dictionary is part of the program");
     // The first byte says which dictionary it is.
     for parameter in PARAMETERS.into_iter().chain([CParameter::DictIdFlag(false)]) {
         compressor.set_parameter(parameter).expect("a parameter of every compressor");
     }
     compressor
-}
-
-fn decompressor(dictionary: &Dictionary) -> Decompressor<'static> {
-    Decompressor::with_dictionary(dictionary.contents).expect("the dictionary is part of the program")
 }
 
 /// Serializes a value and packs it.
@@ -84,7 +71,7 @@ pub fn pack(text: Vec<u8>) -> Vec<u8> {
         return text;
     }
     match COMPRESSOR.with_borrow_mut(|compressor| compressor.compress(&text)) {
-        Ok(frame) if frame.len() + 1 < text.len() => [&[THIRD.first_byte], &*frame].concat(),
+        Ok(frame) if frame.len() + 1 < text.len() => [&[FIRST_BYTE], &*frame].concat(),
         _ => text,
     }
 }
@@ -93,19 +80,21 @@ pub fn pack(text: Vec<u8>) -> Vec<u8> {
 ///
 /// # Errors
 ///
-/// [`io::ErrorKind::InvalidData`] if the value begins like a frame but is not one.
+/// [`io::ErrorKind::InvalidData`] if the value begins like a frame but is not one, or needs a dictionary that this program
+/// does not have.
 pub fn unpack(stored: &[u8]) -> io::Result<Cow<'_, [u8]>> {
-    let Some((first_byte, frame)) = stored.split_first() else { return Ok(Cow::Borrowed(stored)) };
-    let decompressor = match *first_byte {
-        byte if byte == THIRD.first_byte => &DECOMPRESSOR,
-        byte if byte == SECOND.first_byte => &SECOND_DECOMPRESSOR,
-        byte if byte == FIRST.first_byte => &FIRST_DECOMPRESSOR,
+    let frame = match stored.split_first() {
+        Some((&FIRST_BYTE, frame)) => frame,
+        Some((byte, _)) if OF_DICTIONARIES.contains(byte) => {
+            let what = format!("packed with dictionary {byte}, which this program does not have");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+        }
         _ => return Ok(Cow::Borrowed(stored)),
     };
     let damaged = || io::Error::new(io::ErrorKind::InvalidData, "not a frame with the length of a text");
     let length = zstd_safe::get_frame_content_size(frame).ok().flatten().filter(|length| *length <= MAX_LENGTH);
     let length = length.and_then(|length| usize::try_from(length).ok()).ok_or_else(damaged)?;
-    let text = decompressor.with_borrow_mut(|decompressor| decompressor.decompress(frame, length));
+    let text = DECOMPRESSOR.with_borrow_mut(|decompressor| decompressor.decompress(frame, length));
     text.map(Cow::Owned).map_err(|_| damaged())
 }
 
@@ -124,20 +113,14 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_an_earlier_version_is_read() {
-        let text = br#"{"run":"r1","node":"analyze","delta":{}}"#.repeat(20);
-        for dictionary in [FIRST, SECOND] {
-            let frame = Compressor::with_dictionary(1, dictionary.contents).unwrap().compress(&text).unwrap();
-            assert_eq!(*unpack(&[&[dictionary.first_byte], &*frame].concat()).unwrap(), *text);
-        }
+    fn a_value_that_needs_another_dictionary_is_refused() {
+        let refused = unpack(&[&[2], &*pack(br#"{"node":"analyze"}"#.repeat(40))].concat()).unwrap_err();
+        assert_eq!(refused.to_string(), "packed with dictionary 2, which this program does not have");
     }
 
     #[test]
-    fn the_dictionaries_are_never_edited() {
-        let hash = |dictionary: Dictionary| hex::encode(sha256(dictionary.contents));
-        assert_eq!(hash(FIRST), "14e983d67f56d91455cc87047a1b1bd2ca3410f4c3f5033ffbce75cc32a11680");
-        assert_eq!(hash(SECOND), "0af921a6463e5e8bbefc719cb3ab8d15489ec1692d2c4167e84c8fe78aee1da6");
-        assert_eq!(hash(THIRD), "a46f9f41a74f2220974c46401c0f37f103f630e2f1619b91fa4858ed68ff9c59");
+    fn the_dictionary_is_never_edited() {
+        assert_eq!(hex::encode(sha256(DICTIONARY)), "bc6ee82782072d2935d945ebbaaf57f8d24008f84db0d5d6ef1359d42b02801b");
     }
 
     #[test]
@@ -148,13 +131,11 @@ mod tests {
     #[test]
     fn a_damaged_value_is_refused() {
         let whole = pack(r#"{"run":"r1","node":"analyze","delta":{}}"#.repeat(20).into_bytes());
-        assert_eq!(whole[0], THIRD.first_byte);
+        assert_eq!(whole[0], FIRST_BYTE);
         for end in 1..whole.len() {
             assert!(unpack(&whole[..end]).is_err(), "cut at {end}");
         }
-        for first_byte in [FIRST, SECOND, THIRD].map(|dictionary| dictionary.first_byte) {
-            let claims_to_be_huge = [&[first_byte, 0x28, 0xb5, 0x2f, 0xfd, 0xe0][..], &[0xff; 8]].concat();
-            assert!(unpack(&claims_to_be_huge).is_err());
-        }
+        let claims_to_be_huge = [&[FIRST_BYTE, 0x28, 0xb5, 0x2f, 0xfd, 0xe0][..], &[0xff; 8]].concat();
+        assert!(unpack(&claims_to_be_huge).is_err());
     }
 }
