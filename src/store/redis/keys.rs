@@ -105,7 +105,7 @@ places! {
         Mailbox = "mailbox",
         /// Hash: position → parked message.
         Aside = "aside",
-        /// List of steps; the step of version 1 is the first.
+        /// List of steps; the step that leads to version 1 of the thread is the first.
         Steps = "steps",
         /// The last full checkpoint.
         Snapshot = "snapshot",
@@ -201,12 +201,6 @@ impl ScriptKeys {
 /// Returns the key of the stored answer to a write in a thread, which is in this partition.
 pub(super) fn commit(thread: &ThreadId, partition: Partition, commit: &CommitId) -> String {
     format!("{}commit:{thread}:{commit}", prefix(partition))
-}
-
-/// Returns the key that marks a partition all of whose actions are in
-/// [`PartitionKey::ActionLabels`], including older ones.
-pub(super) fn labelled(partition: Partition) -> String {
-    format!("{}labelled", prefix(partition))
 }
 
 /// Returns the key of the layout version, which exists once in the store.

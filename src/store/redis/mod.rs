@@ -53,7 +53,6 @@ mod inbox;
 mod ingest;
 mod json;
 mod keys;
-mod labelling;
 mod lease;
 mod outbox;
 mod reading;
@@ -112,9 +111,9 @@ pub struct RedisStore {
 }
 
 /// The version of the keys and of what is stored under them. A store with a newer layout is not opened, since this program
-/// could misread it. In version 2, entries of the record have a hash of version 3; in version 3, they have one of version 4,
-/// and seals are of version 4. Everything else is as in version 1.
-const LAYOUT_VERSION: u32 = 3;
+/// could misread it. A new key or field that older programs may ignore keeps the version; any other change takes the next
+/// one, and the store gets it from the first process that writes.
+const LAYOUT_VERSION: u32 = 1;
 
 impl RedisStore {
     /// Connects to the server at `url`, or to the cluster of the servers at several addresses with commas between them.
@@ -135,12 +134,11 @@ impl RedisStore {
             set.set(keys::layout(), LAYOUT_VERSION);
             link.write(&set).await.map_err(unavailable)?;
         }
-        labelling::bring_up_to_date(&link).await.map_err(unavailable)?;
         Ok(Self::with(link))
     }
 
-    /// Connects as [`Self::open`] does, to look at a store that other processes use. They may be of an earlier version, which
-    /// could not open the store again if it got a new layout.
+    /// Connects as [`Self::open`] does, to look at a store that other processes use, and writes nothing. They may be older
+    /// programs, which could not open the store again if it got a new layout.
     ///
     /// # Errors
     ///

@@ -195,10 +195,8 @@ async fn due_threads(store: &RedisStore, now: Timestamp, limit: usize) -> Result
 struct StoredWaiting {
     slot: Option<String>,
     progress: bool,
-    not_before: i64,
     attempts: u32,
-    /// `None` for messages of an earlier version.
-    since: Option<i64>,
+    since: i64,
 }
 
 /// Implements [`countersign_graph::store::Store::waiting`].
@@ -219,9 +217,8 @@ pub(super) async fn waiting(store: &RedisStore, before: Timestamp, limit: usize)
         let entries: Vec<BTreeMap<Seq, String>> = store.link.pipeline(&pipeline).await?;
         for (thread, entries) in threads.iter().zip(entries) {
             for text in entries.values() {
-                let StoredWaiting { slot, progress, not_before, attempts, since } =
-                    json::read("a waiting message", text)?;
-                let since = Timestamp(since.unwrap_or(not_before));
+                let StoredWaiting { slot, progress, attempts, since } = json::read("a waiting message", text)?;
+                let since = Timestamp(since);
                 if since < before && !progress {
                     waiting.push(Waiting { thread: thread.clone(), slot: slot.map(Slot::new), since, attempts });
                 }

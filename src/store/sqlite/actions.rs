@@ -185,23 +185,20 @@ pub(super) fn find_by_approval(
 #[derive(Debug)]
 pub(super) struct StoredRecord {
     record: Vec<u8>,
-    /// The parts of the record; `None` if it is complete, as in earlier versions.
-    parts: Option<Vec<u8>>,
+    /// The parts of the record.
+    parts: Vec<u8>,
 }
 
 impl StoredRecord {
     /// Takes a record from two columns.
     fn of(row: &Row<'_>, first: usize) -> rusqlite::Result<Self> {
-        Ok(Self { record: bytes(row, first)?, parts: row.get(first + 1)? })
+        Ok(Self { record: bytes(row, first)?, parts: bytes(row, first + 1)? })
     }
 
     /// Parses the record.
     pub(super) fn read(&self) -> Result<ActionRecord, Error> {
         let record: ActionRecord = aside::parse_versioned("an action", &self.record, ActionRecord::FORMAT)?;
-        match &self.parts {
-            Some(parts) => Ok(record.with_parts(aside::parse("an action", parts)?)),
-            None => Ok(record),
-        }
+        Ok(record.with_parts(aside::parse("an action", &self.parts)?))
     }
 }
 
@@ -343,8 +340,8 @@ mod tests {
         let mut connection = rusqlite::Connection::open_in_memory().unwrap();
         crate::sqlite::schema::migrate(&mut connection).unwrap().unwrap();
         let insert = |n: i64, status: Status| {
-            const SQL: &str = "INSERT INTO actions (thread, action, approval, status, revision, requested_at, record, ended) \
-                               VALUES (1, ?1, ?1, ?2, 1, ?3, x'7b7d', ?4)";
+            const SQL: &str = "INSERT INTO actions (thread, action, approval, status, revision, requested_at, record, parts, ended) \
+                               VALUES (1, ?1, ?1, ?2, 1, ?3, x'7b7d', x'7b7d', ?4)";
             connection.execute(SQL, params![format!("a{n}"), status.as_str(), n, !status.is_in_progress()]).unwrap();
         };
         let thread = ThreadId { team: "T1".into(), channel: "C1".into(), root: "1.1".into() };

@@ -26,10 +26,7 @@ fn count_as_tried(connection: &Connection, start: Option<&str>) -> rusqlite::Res
     if start.is_some() && known.as_ref().and_then(Option::as_deref) == start {
         return Ok(());
     }
-    // A file without the register was written by a version that synced everything.
-    if known.is_some() || start.is_none() {
-        connection.execute("UPDATE outbox SET attempts = 1 WHERE attempts = 0", [])?;
-    }
+    connection.execute("UPDATE outbox SET attempts = 1 WHERE attempts = 0", [])?;
     const SET: &str = "INSERT INTO registers (key, revision, value) VALUES (?1, 1, json_quote(?2)) \
                        ON CONFLICT (key) DO UPDATE SET revision = revision + 1, value = excluded.value";
     connection.execute(SET, (MACHINE_START, start)).map(drop)
@@ -44,15 +41,15 @@ mod tests {
         let mut connection = Connection::open_in_memory().unwrap();
         super::super::schema::migrate(&mut connection).unwrap().unwrap();
         let waits = "INSERT INTO outbox (nonce, progress, removes, not_before, since, attempts, body) VALUES ('n', 0, 0, 0, 0, ?1, x'7b7d')";
-        connection.execute(waits, [0]).unwrap();
-        connection.execute(waits, [3]).unwrap();
         let attempts_after = |start| {
             count_as_tried(&connection, start).unwrap();
             let mut select = connection.prepare("SELECT attempts FROM outbox ORDER BY id").unwrap();
             let attempts = select.query_map([], |row| row.get(0)).unwrap();
             attempts.collect::<Result<Vec<u32>, _>>().unwrap()
         };
-        assert_eq!(attempts_after(Some("first")), [0, 3], "an earlier version synced everything");
+        assert_eq!(attempts_after(Some("first")), [0; 0], "the file is new");
+        connection.execute(waits, [0]).unwrap();
+        connection.execute(waits, [3]).unwrap();
         assert_eq!(attempts_after(Some("first")), [0, 3], "only the process was restarted");
         assert_eq!(attempts_after(Some("second")), [1, 3], "the machine was");
         connection.execute(waits, [0]).unwrap();

@@ -90,7 +90,7 @@ CREATE TABLE actions (
     revision     INTEGER NOT NULL,
     requested_at INTEGER NOT NULL,
     record       BLOB NOT NULL,
-    parts        BLOB,
+    parts        BLOB NOT NULL,
     ended        INTEGER NOT NULL DEFAULT 0,
     UNIQUE (thread, action)
 ) STRICT;

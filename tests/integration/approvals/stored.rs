@@ -90,7 +90,7 @@ impl Kept {
     pub(super) async fn write(&self, bot: &TestBot, record: &ActionRecord, text: &str) {
         match self {
             Self::InSqlite => {
-                let sql = "UPDATE actions SET record = ?1, parts = NULL WHERE approval = ?2";
+                let sql = "UPDATE actions SET record = ?1, parts = ?1 WHERE approval = ?2";
                 assert_eq!(file(bot).execute(sql, (text.as_bytes(), record.approval.as_str())).unwrap(), 1);
             }
             Self::InRedis(server) => {

@@ -387,7 +387,7 @@ async fn a_move_that_stands_still_is_named_and_leaves_no_key_on_both_servers() {
             address(0),
         )
     );
-    // What an earlier version of this program has left on both servers.
+    // A key that is on both servers.
     let mut connection = servers.servers[1].connection().await;
     let mut both = redis::pipe();
     both.cmd("ASKING").ignore().cmd("SET").arg(&confirmed).arg(1).ignore();

@@ -89,7 +89,7 @@ impl Fixture for Sqlite {
             }
             Place::Outgoing(thread, seq) => of_key("UPDATE outbox SET body = ?1 WHERE id = ?2", key(thread, *seq)),
             Place::Action(thread, id) => {
-                let sql = "UPDATE actions SET record = ?1, parts = NULL WHERE thread = ?2 AND action = ?3";
+                let sql = "UPDATE actions SET record = ?1, parts = ?1 WHERE thread = ?2 AND action = ?3";
                 file.execute(sql, rusqlite::params![with, key(thread, 0) >> 32, id.as_str()]).unwrap()
             }
             Place::Audit(thread, seq) => of_key("UPDATE audit SET event = ?1 WHERE id = ?2", key(thread, *seq)),
