@@ -28,9 +28,7 @@ impl Conversing for AgentState {
 
     fn plan_lines(&self) -> Vec<String> {
         let newest = self.plan().or_else(|| self.plans.last());
-        newest
-            .map(|plan| plan.lines(if plan.turn == self.turn.number { &self.turn.said } else { "" }))
-            .unwrap_or_default()
+        newest.map(Plan::lines).unwrap_or_default()
     }
 
     fn plan_place(&self) -> Option<String> {

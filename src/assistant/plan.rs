@@ -57,29 +57,23 @@ pub struct Plan {
     pub step_counter: usize,
     /// The number of steps.
     pub total_steps: usize,
-    /// The whole message, shortened. Empty in plans of earlier versions.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    /// The whole message, shortened.
     pub asked: String,
     /// The results of the finished steps.
     pub step_results: Vec<StepResult>,
     /// The requests after the current one in the person's words, in order.
     pub ahead: Vec<String>,
-    /// All steps and the answer at the end, as they were checked. Without steps in plans of earlier versions.
-    #[serde(skip_serializing_if = "has_no_steps")]
+    /// All steps and the answer at the end, as they were checked.
     pub planned: planner::plan::Plan,
     /// The results that the conditions of later steps look at, by the keys of their steps.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub results: BTreeMap<String, Value>,
     /// The number of requests in the message beyond [`MAX_STEPS`].
     pub left_out: usize,
-    /// The result of the newest finished step, in plans of earlier versions.
-    #[serde(skip_serializing_if = "Value::is_null")]
-    pub last_result: Value,
     /// The counters that determine how the plan continues.
     #[serde(skip_serializing_if = "is_untouched")]
     pub control: Control,
-    /// The time zone in which all requests are meant, whoever answers a question between them; `None` if it is not known,
-    /// and in plans of earlier versions.
+    /// The time zone in which all requests are meant, whoever answers a question between them; `None` if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
     /// The words of people that asked for the steps, if a language model wrote them.
@@ -90,11 +84,6 @@ pub struct Plan {
 /// Returns true if the counters have their initial values, which are not stored.
 fn is_untouched(control: &Control) -> bool {
     *control == Control::default()
-}
-
-/// Returns true for the plan of an earlier version, whose steps are not stored.
-fn has_no_steps(plan: &planner::plan::Plan) -> bool {
-    plan.steps.is_empty()
 }
 
 /// The event that a plan waits for between two steps of the graph.
@@ -129,23 +118,22 @@ impl Plan {
         format!("Step {} of {}", self.step_counter, self.total_steps)
     }
 
-    /// Describes each step with its state; `in_hand` is the request of the current step, if the plan is one of an
-    /// earlier version.
-    pub fn lines(&self, in_hand: &str) -> Vec<String> {
+    /// Describes each step with its state.
+    pub fn lines(&self) -> Vec<String> {
         let now = match self.waits_for {
             WaitsFor::Condition => {
                 let condition = self.next_step().and_then(|step| step.condition.as_ref());
                 condition.map(|condition| format!("Now: waiting for an answer (“{}”?)", shorten(&condition.words, 80)))
             }
-            _ => self.request_in_hand(in_hand).map(|request| format!("Now: {}", shorten(&request, 80))),
+            _ => self.request_in_hand().map(|request| format!("Now: {}", shorten(request, 80))),
         };
         let ahead = self.ahead.iter().map(|request| format!("Next: {}", shorten(request, 80)));
         self.lines_of_done().chain(now).chain(ahead).collect()
     }
 
-    /// Describes each step of a plan that was stopped: done or not done. `in_hand` is as in [`Self::lines`].
-    pub(super) fn lines_when_stopped(&self, in_hand: &str) -> Vec<String> {
-        let undone = self.undone(in_hand).into_iter().map(|request| format!("Not done: {}", shorten(&request, 80)));
+    /// Describes each step of a plan that was stopped: done or not done.
+    pub(super) fn lines_when_stopped(&self) -> Vec<String> {
+        let undone = self.undone().into_iter().map(|request| format!("Not done: {}", shorten(&request, 80)));
         self.lines_of_done().chain(undone).collect()
     }
 
@@ -168,24 +156,22 @@ impl Plan {
         })
     }
 
-    /// Returns the requests that are not done, in order. `in_hand` is as in [`Self::lines`].
-    pub(super) fn undone(&self, in_hand: &str) -> Vec<String> {
-        self.request_in_hand(in_hand).into_iter().chain(self.ahead.iter().cloned()).collect()
+    /// Returns the requests that are not done, in order.
+    pub(super) fn undone(&self) -> Vec<String> {
+        self.request_in_hand().map(str::to_owned).into_iter().chain(self.ahead.iter().cloned()).collect()
     }
 
     /// Returns the same where the current step was stopped while it ran, which is said of its request.
-    pub(super) fn undone_when_stopped(&self, in_hand: &str) -> Vec<String> {
-        let stopped = self.request_in_hand(in_hand);
-        let stopped = stopped.map(|request| format!("{} (stopped midway)", shorten(&request, 80)));
+    pub(super) fn undone_when_stopped(&self) -> Vec<String> {
+        let stopped = self.request_in_hand();
+        let stopped = stopped.map(|request| format!("{} (stopped midway)", shorten(request, 80)));
         stopped.into_iter().chain(self.ahead.iter().cloned()).collect()
     }
 
-    /// Returns the request of the current step, unless that is finished. `in_hand` is as in [`Self::lines`].
-    fn request_in_hand(&self, in_hand: &str) -> Option<String> {
+    /// Returns the request of the current step, unless that is finished.
+    fn request_in_hand(&self) -> Option<&str> {
         let is_taken = self.step_results.len() < self.step_counter;
-        let planned = self.next_step().map(|step| step.task_objective.as_str());
-        let request = planned.filter(|request| !request.is_empty()).unwrap_or(in_hand);
-        (is_taken && !request.is_empty()).then(|| request.to_owned())
+        self.next_step().filter(|_| is_taken).map(|step| step.task_objective.as_str())
     }
 
     /// Returns the decision on what follows, by the rules of [`routing::next`].
@@ -211,23 +197,6 @@ impl Plan {
     /// Returns the step that follows the finished ones.
     pub fn next_step(&self) -> Option<&Step> {
         self.planned.steps.get(self.step_results.len())
-    }
-
-    /// Gives a plan of an earlier version its steps; `in_hand` is the request of the current one.
-    pub(super) fn complete_steps(&mut self, registry: &Registry, in_hand: &str) {
-        if !has_no_steps(&self.planned) {
-            return;
-        }
-        let done = self.step_results.iter().map(|step| step.request.clone());
-        let is_taken = self.step_results.len() < self.step_counter;
-        let current = is_taken.then(|| in_hand.to_owned());
-        let requests: Vec<String> = done.chain(current).chain(self.ahead.iter().cloned()).collect();
-        let known = |name: &str| registry.carries_out(name);
-        self.planned = registry.plan_of(self.turn, &requests).checked(&known, &[]).unwrap_or_default();
-        let newest = self.step_results.len().checked_sub(1).and_then(|index| self.planned.steps.get(index));
-        if let Some(step) = newest {
-            self.results.insert(step.context_key.clone(), std::mem::take(&mut self.last_result));
-        }
     }
 
     /// Assigns the steps ahead to capabilities once more.
@@ -356,7 +325,7 @@ impl AgentState {
     /// Ends the plan of this turn; `why` is the reason if steps are left that are not done.
     pub(super) fn end_plan(&mut self, why: Option<EndsEarly<'_>>) -> Option<Plan> {
         let plan = self.drop_plan()?;
-        self.rest_of_plan = why.map(|_| plan.undone(&self.turn.said)).unwrap_or_default();
+        self.rest_of_plan = why.map(|_| plan.undone()).unwrap_or_default();
         self.rest_heard.clone_from(&plan.heard);
         self.events.push(plan.end_event(why));
         Some(plan)
@@ -395,7 +364,7 @@ impl AgentState {
         let Some(plan) = self.plan_mut() else { return };
         plan.waits_for = WaitsFor::Nothing;
         // The last message can be the answer to a question of the step.
-        let request = shorten(&plan.request_in_hand(&said).unwrap_or(said), MAX_TEXT_LENGTH);
+        let request = shorten(plan.request_in_hand().unwrap_or(&said), MAX_TEXT_LENGTH);
         let key = plan.next_step().map(|step| step.context_key.clone()).unwrap_or_default();
         let is_looked_at = |step: &Step| step.condition.as_ref().is_some_and(|condition| condition.on == key);
         if plan.planned.steps.iter().any(is_looked_at) {
@@ -455,7 +424,7 @@ impl AgentState {
         let stopped: Vec<Plan> = self.plans.extract_if(.., |plan| plan.waits_for != WaitsFor::Card).collect();
         self.events.extend(stopped.iter().map(|plan| plan.end_event(Some(why))));
         if !stopped.is_empty() {
-            self.rest_of_plan = stopped.iter().flat_map(|plan| plan.undone("")).collect();
+            self.rest_of_plan = stopped.iter().flat_map(Plan::undone).collect();
             self.rest_heard = stopped.iter().flat_map(|plan| plan.heard.clone()).collect();
         }
         stopped

@@ -18,7 +18,7 @@ use countersign_understanding::situation::Replan;
 
 use super::{
     history::shorten,
-    plan::{PLANNER, Plan, requests_in_words},
+    plan::{PLANNER, Plan},
     state::AgentState,
 };
 
@@ -87,22 +87,17 @@ impl AgentState {
     }
 
     /// Begins a turn that makes another plan instead of one that ended early.
-    pub(super) fn begin_plan_after(&mut self, ended: &Plan, in_hand: &str, reason: &str, now: Timestamp) {
+    pub(super) fn begin_plan_after(&mut self, ended: &Plan, reason: &str, now: Timestamp) {
         let result = |step: &super::plan::StepResult| format!("{} → {}", step.request, step.result);
         let replan = Replan {
             reason: shorten(reason, MAX_REASON_LENGTH),
             done: ended.step_results.iter().map(result).collect(),
-            not_done: ended.undone(in_hand),
+            not_done: ended.undone(),
         };
-        let said = match ended.asked.is_empty() {
-            true => requests_in_words(&replan.not_done),
-            false => ended.asked.clone(),
-        };
-        self.begin_step(self.present_turn(), said, now);
+        self.begin_step(self.present_turn(), ended.asked.clone(), now);
         self.turn.zone = ended.zone.clone().or_else(|| self.turn.zone.take());
         if !ended.heard.is_empty() {
-            // The words are those of the message if they are known.
-            (self.turn.heard, self.turn.is_of_model) = (ended.heard.clone(), ended.asked.is_empty());
+            (self.turn.heard, self.turn.is_of_model) = (ended.heard.clone(), false); // the words are those of the message
         }
         self.turn.plans_created = ended.control.plans_created;
         self.turn.replan = Some(replan);

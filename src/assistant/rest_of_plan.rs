@@ -43,7 +43,7 @@ impl AgentState {
         let rest = &self.rest_of_plan;
         Some(Reaction::Say(match (about(&self.turn.said)?, self.plans.last()) {
             (About::Left { .. } | About::GoOn { names_plan: true }, Some(plan)) => {
-                replies::plan_in_progress(&plan.lines(""))
+                replies::plan_in_progress(&plan.lines())
             }
             (About::GoOn { .. }, _) if self.draft.is_some() => return None,
             (About::GoOn { names_plan: false }, Some(_)) => return None,

@@ -138,7 +138,7 @@ pub struct AgentState {
     /// The turn in which a language model asked what a message means.
     #[serde(skip_serializing_if = "is_default")]
     pub asked_turn: u64,
-    /// The person who was asked the open question; `None` in threads of earlier versions.
+    /// The person who was asked the open question, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked_of: Option<UserId>,
     /// The people who wrote in the thread, the first few.
@@ -213,8 +213,7 @@ impl State for AgentState {
     }
 
     fn stopped(&mut self) -> Option<String> {
-        let in_hand = self.turn.said.clone();
-        let rest = self.end_plan(Some(STOPPED)).map(|plan| plan.lines_when_stopped(&in_hand));
+        let rest = self.end_plan(Some(STOPPED)).map(|plan| plan.lines_when_stopped());
         let rest = rest.map(|lines| replies::stopped_plan(&lines));
         self.draft = None;
         *self.turn = Turn { number: self.turn.number, ..Turn::default() };
@@ -226,7 +225,7 @@ impl State for AgentState {
         if stopped.iter().any(|plan| plan.waits_for == WaitsFor::Answer) {
             self.draft = None;
         }
-        let lines: Vec<String> = stopped.iter().flat_map(|plan| plan.lines_when_stopped("")).collect();
+        let lines: Vec<String> = stopped.iter().flat_map(|plan| plan.lines_when_stopped()).collect();
         (!lines.is_empty()).then(|| replies::stopped_plan(&lines))
     }
 

@@ -14,8 +14,7 @@ use super::{
 pub struct Envelope {
     /// The contexts to which the envelope applies.
     pub contexts: Vec<String>,
-    /// The names of the things to which the envelope applies. Settings of earlier versions use another key.
-    #[serde(alias = "experiments")]
+    /// The names of the things to which the envelope applies.
     pub subjects: Vec<String>,
     /// The limits, by key. The measures of the capabilities define the valid keys.
     #[serde(flatten)]

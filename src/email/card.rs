@@ -7,7 +7,7 @@
 use countersign_core::reply::{Card, Fact, Text};
 use countersign_graph::digest::Digest;
 use countersign_mail::{Address, Authentication, Invitation, Mail, Warning, topic};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{
@@ -45,7 +45,7 @@ pub struct About {
     /// The source of the draft.
     pub drafted_by: Source,
     /// What was looked up, in words for people.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "words_or_texts")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub looked_up: Vec<Text>,
     /// The reasons why a person decides.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -53,22 +53,6 @@ pub struct About {
     /// The digest of the draft as it was written, to recognize an edited one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub draft: Option<Digest>,
-}
-
-/// Reads texts that were plain strings in earlier versions.
-fn words_or_texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Text>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Saved {
-        Words(String),
-        Text(Text),
-    }
-    let saved = Vec::<Saved>::deserialize(deserializer)?;
-    let text = |saved| match saved {
-        Saved::Words(words) => Text::from(words),
-        Saved::Text(text) => text,
-    };
-    Ok(saved.into_iter().map(text).collect())
 }
 
 /// Returns the digest of a draft.

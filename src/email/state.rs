@@ -86,7 +86,7 @@ pub struct MailState {
     /// The contact of the sender, in one line for a model, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contact: Option<String>,
-    /// The contact of the sender in words for people. Unknown for contacts that earlier versions looked up.
+    /// The contact of the sender in words for people, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shown_contact: Option<Text>,
     /// The tools to run, in order.

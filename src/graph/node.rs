@@ -68,7 +68,7 @@ pub trait State: Clone + Default + PartialEq + Serialize + DeserializeOwned + Se
     ///
     /// # Errors
     ///
-    /// If the value was written by an older version and cannot be read.
+    /// If the value cannot be read, since a program of another version wrote it.
     fn resume(&mut self, turn: Value) -> Result<(), serde_json::Error>;
 
     /// Records that a newer request replaced this one, so the turn that asked for it never

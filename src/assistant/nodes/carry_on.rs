@@ -104,7 +104,6 @@ impl CarryOn {
         now: Timestamp,
     ) -> Step<AgentState> {
         let mut reply = replies::left_behind(reply, &state.drop_abandoned_plans());
-        self.complete_steps(&mut state);
         state.finish_step(&words, &result);
         let limits = &self.settings.limits;
         let Some(plan) = state.plan_mut() else { return end(state, reply, usage) };
@@ -141,14 +140,6 @@ impl CarryOn {
                 let why = plan.control.error.take().map(|error| error.user_message).unwrap_or_default();
                 close_because(state, replies::stops_here(reply, &why), usage, EndsEarly::ByFailure(&why))
             }
-        }
-    }
-
-    /// Gives the plan its steps if it is one of an earlier version.
-    fn complete_steps(&self, state: &mut AgentState) {
-        let in_hand = state.turn.said.clone();
-        if let Some(plan) = state.plan_mut() {
-            plan.complete_steps(&self.registry, &in_hand);
         }
     }
 
@@ -194,7 +185,6 @@ impl CarryOn {
     /// Continues a plan after the person has confirmed that the condition of its next step holds.
     pub(super) fn condition_confirmed(&self, mut state: AgentState, of_turn: u64, now: Timestamp) -> Step<AgentState> {
         state.take_up_plan(of_turn);
-        self.complete_steps(&mut state);
         state.take_step(now);
         Step::go(state, Analyze::NAME)
     }
@@ -211,7 +201,6 @@ impl CarryOn {
         let kind = state.turn.errors.last().map(|problem| problem.kind.clone()).unwrap_or_default();
         let severity = severity_of(&kind);
         let limits = &self.settings.limits;
-        self.complete_steps(&mut state);
         let Some(plan) = state.plan_mut().filter(|plan| plan.total_steps > 1) else {
             return close(state, reply, usage);
         };
@@ -239,13 +228,12 @@ impl CarryOn {
     /// Handles a change of a plan that did not happen. It is not tried again, since its approval was for that once.
     pub(super) fn after_failed_change(
         &self,
-        mut state: AgentState,
+        state: AgentState,
         reply: Reply,
         usage: StepUsage,
         record: &ActionRecord,
         now: Timestamp,
     ) -> Step<AgentState> {
-        self.complete_steps(&mut state);
         let severity = match &record.outcome {
             Some(Outcome::Failed { error, .. }) => severity_of(replies::kind_name(*error)),
             _ => Severity::Critical,
@@ -276,9 +264,9 @@ impl CarryOn {
         if plan.route(&self.registry, limits) != Next::Plan {
             return close_because(state, reply, usage, ends);
         }
-        let (plan, in_hand) = (plan.clone(), state.turn.said.clone());
+        let plan = plan.clone();
         let mut step = close_because(state, reply, usage, ends);
-        step.state.begin_plan_after(&plan, &in_hand, &told, now);
+        step.state.begin_plan_after(&plan, &told, now);
         Step { next: node::Next::Go(Replan::NAME), ..step }
     }
 }

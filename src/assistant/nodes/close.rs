@@ -35,9 +35,8 @@ pub(super) fn close_because(
 /// Sends `reply`, which is about the current step that was stopped while it ran, and ends the run; `why` is as in
 /// [`close_because`].
 pub(super) fn close_stopped(mut state: AgentState, reply: Reply, usage: StepUsage, why: &str) -> Step<AgentState> {
-    let in_hand = state.turn.said.clone();
     let reply = match state.end_plan(Some(EndsEarly::ByDecision(why))) {
-        Some(plan) => replies::ended_early(reply, plan.before_current(), &plan.undone_when_stopped(&in_hand)),
+        Some(plan) => replies::ended_early(reply, plan.before_current(), &plan.undone_when_stopped()),
         None => reply,
     };
     let reply = replies::left_behind(reply, &state.drop_abandoned_plans());

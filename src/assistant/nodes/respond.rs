@@ -10,7 +10,7 @@ use countersign_graph::{
     node::{Context, Node, NodeError, Step},
 };
 use countersign_model::{Purpose, ToolChoice, ToolSpec};
-use countersign_planner::events::EndsEarly;
+use countersign_planner::{events::EndsEarly, plan::Plan};
 use countersign_understanding::{book::Book, situation::Situation};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -79,15 +79,15 @@ impl Respond {
             _ => Value::Null,
         };
         if self.registry.plan_action() == Some(record.name.as_str())
-            && let Ok(steps) = serde_json::from_value::<Vec<String>>(result["steps"].clone())
+            && let Ok((steps, planned)) =
+                serde_json::from_value::<(Vec<String>, Plan)>(json!([result["steps"], result["plan"]]))
         {
             state.turn.change = None;
             if state.turn.is_of_model && !record.is_suggested() {
                 // A person has read these steps and approved them.
                 state.turn.heard.extend(steps.iter().map(|step| Heard { text: step.clone(), ..Heard::default() }));
             }
-            let planned = serde_json::from_value(result["plan"].clone()).ok(); // cards of earlier versions have none
-            return self.carry_on.begin(state, &steps, planned, usage, context.now);
+            return self.carry_on.begin(state, &steps, Some(planned), usage, context.now);
         }
         if let Some(plan) = state.plan_mut() {
             plan.control.started_at = plan.control.started_at + context.now.since(record.requested_at);
@@ -151,7 +151,9 @@ fn read_back(
         None => json!("nothing was gathered"),
     };
     let answer = match call.name.as_str() {
-        name if registry.tools.get(name).is_some_and(|tool| tool.read_back().is_some()) => known(&entry_kind(name)),
+        name if registry.tools.get(name).is_some_and(|tool| tool.info().read_back.is_some()) => {
+            known(&entry_kind(name))
+        }
         tools::ALL_GATHERED => super::super::context::shortened_to(&json!(state.turn.gathered), 16_000),
         tools::EXECUTION_LOG => outcomes::log_as_data(&state.log),
         tools::ERRORS => json!(state.turn.errors),

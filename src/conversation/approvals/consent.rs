@@ -187,7 +187,7 @@ pub enum UnseenReason {
     /// The card is not known to be posted.
     NotShown,
     /// The message is posted, but its content is not known: it is a status line that will become
-    /// the card, or a card of an earlier version of this program.
+    /// the card.
     Unsure,
     /// The yes was said before the card was posted.
     Before,

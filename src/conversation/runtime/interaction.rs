@@ -22,12 +22,6 @@ use crate::{
     },
 };
 
-/// Returns true for a stored timer that decides nothing: it only closes a card or sends messages
-/// about it.
-pub fn is_card_timer(entry: &serde_json::Value) -> bool {
-    matches!(entry["kind"].as_str(), Some("expire" | "remind" | "tell"))
-}
-
 /// An interaction in the inbox.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
@@ -80,7 +74,7 @@ pub enum Interaction {
     New {
         /// The person who used it.
         by: UserId,
-        /// The callback id of the shortcut; empty in interactions that earlier versions stored.
+        /// The callback id of the shortcut; empty if a draft is filled in.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         shortcut: String,
         /// The id with which a modal can be opened for three seconds.
@@ -118,7 +112,6 @@ pub enum Interaction {
         /// The person who made the request.
         by: UserId,
         /// True if the request was addressed to the bot.
-        #[serde(default = "addressed_by_default", skip_serializing_if = "is_addressed")]
         addressed: bool,
     },
     /// A press that turns a page of the window with the full content of a card.
@@ -175,14 +168,6 @@ impl SendAgain {
 
 /// Returns the default of `addressed`: interactions that were stored without it were addressed to
 /// the bot.
-fn addressed_by_default() -> bool {
-    true
-}
-
-fn is_addressed(addressed: &bool) -> bool {
-    *addressed
-}
-
 impl Interaction {
     /// Returns the interaction as it is stored.
     pub fn to_value(&self) -> serde_json::Value {

@@ -76,7 +76,7 @@ pub struct CreationRequest {
     pub channel: Option<ChannelId>,
     /// The person who made the request.
     pub by: UserId,
-    /// The callback id of the shortcut; empty in requests that earlier versions stored.
+    /// The callback id of the shortcut; empty if the request is not the one of a shortcut.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub shortcut: String,
     /// The name of the thing to create.
@@ -157,8 +157,7 @@ impl Creation {
     /// Returns the shortcut with this callback id, and its action. Requests stored by earlier
     /// versions have no id, and belong to the first shortcut.
     fn shortcut(&self, callback: &str) -> Option<(&'static Shortcut, &dyn ActionKind)> {
-        let shortcut =
-            self.registry.shortcuts().find(|shortcut| callback.is_empty() || shortcut.callback == callback)?;
+        let shortcut = self.registry.shortcuts().find(|shortcut| shortcut.callback == callback)?;
         Some((shortcut, &**self.registry.actions.get(shortcut.action)?))
     }
 

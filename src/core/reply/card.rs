@@ -106,7 +106,6 @@ pub enum CardState {
         /// The person who asked.
         asked_by: UserId,
         /// The people who may decide, in words.
-        #[serde(with = "plain_or_text")]
         deciders: Text,
         /// The time at which the question expires; possibly [`Timestamp::NEVER`].
         expires_at: Timestamp,
@@ -201,32 +200,4 @@ pub struct Asked {
     pub text: Text,
     /// The label of the button for the answer, such as `Answer…`.
     pub answer: String,
-}
-
-/// Serialization of a text that was a plain string in earlier versions. Plain text is still stored as a string.
-mod plain_or_text {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use crate::reply::{Span, Text};
-
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Saved {
-        Plain(String),
-        Text(Text),
-    }
-
-    pub(super) fn serialize<S: Serializer>(text: &Text, serializer: S) -> Result<S::Ok, S::Error> {
-        match text.0.as_slice() {
-            [Span::Plain(words)] => words.serialize(serializer),
-            _ => text.serialize(serializer),
-        }
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Text, D::Error> {
-        Ok(match Saved::deserialize(deserializer)? {
-            Saved::Plain(words) => Text::from(words),
-            Saved::Text(text) => text,
-        })
-    }
 }

@@ -76,7 +76,7 @@ impl Talk {
     /// Returns the contact of the sender as it is now; if that cannot be read, as it was when the mail arrived. A sender
     /// who was a stranger stays one: the contact that the mail itself made says nothing about them.
     async fn contact(&self, state: &MailState, mail: &Mail) -> Option<Text> {
-        let earlier = state.shown_contact.clone().or_else(|| state.contact.clone().map(Text::from))?;
+        let earlier = state.shown_contact.clone()?;
         let Some(sender) = mail.sender() else { return Some(earlier) };
         match tokio::time::timeout(MAX_LOOKUP, self.0.lookup.contact(sender)).await {
             Ok(Ok(contact)) => contact.map(|contact| contact.shown),

@@ -84,7 +84,6 @@ pub enum ThreadMessage {
         ts: MessageTs,
         /// True if the message addresses the bot by a mention, in a direct message or with a
         /// button.
-        #[serde(default = "addressed", skip_serializing_if = "bool::clone")]
         addressed: bool,
         /// The request, if it comes from a button or a form and the text need not be interpreted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -286,9 +285,4 @@ pub struct ClaimedInteraction {
     pub attempts: u32,
     /// The entry, in the format of `conversation`.
     pub entry: Value,
-}
-
-/// Returns the default of `addressed`, for messages stored before the field existed.
-fn addressed() -> bool {
-    true
 }

@@ -115,7 +115,7 @@ pub struct Posted {
     pub channel: ChannelId,
     /// The message.
     pub ts: MessageTs,
-    /// The open card that the message shows, if any. Unknown for messages posted by earlier versions.
+    /// The open card that the message shows, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub card: Option<ShownCard>,
 }
