@@ -131,8 +131,8 @@ pub(super) fn card(
         approve: "Send".to_owned(),
         reject: Card::REJECT.to_owned(),
         done: format!("Sent the reply to {name}."),
-        irreversible: false,
         editable: true,
+        ..Card::default()
     }
 }
 

@@ -86,13 +86,11 @@ impl ActionKind for MarkAsSpam {
                     subject => format!("Mark “{subject}” as spam?"),
                 },
                 facts,
-                warnings: Vec::new(),
                 notes: vec![Text::from(format!("{note} You can move the email back in the mailbox."))],
                 approve: "Mark as spam".to_owned(),
                 reject: "Not spam".to_owned(),
                 done: done.to_owned(),
-                irreversible: false,
-                editable: false,
+                ..Card::default()
             },
             // “Not spam” judges the mail, whoever asked.
             scope: Scope::of(target(&mail)).of_subject(given.subject.clone()).from_outside(),
@@ -115,9 +113,7 @@ impl ActionKind for MarkAsSpam {
             return Performed::NoAnswer { detail: "the list of emails can't be read".to_owned() };
         };
         match self.account.mark(&mail, Handled::Spam).await {
-            Ok(()) => {
-                Performed::Ended(Outcome::Done { result: json!({}), summary: Text::from(record.card.done.as_str()) })
-            }
+            Ok(()) => Performed::Ended(Outcome::done(record, json!({}))),
             Err(error @ MailError::Unavailable { .. }) => Performed::NoAnswer { detail: error.to_string() },
             Err(error) => {
                 let summary = Text::from(format!("{} Nothing was marked.", replies::account_error(&error)));

@@ -166,13 +166,10 @@ impl ActionKind for FakeAction {
             card: Card {
                 title,
                 facts: vec![Fact { label: "Status".into(), before: None, after: Text::from("enrolling") }],
-                warnings: Vec::new(),
-                notes: Vec::new(),
                 approve: "Start".into(),
                 reject: "Cancel request".into(),
                 done: format!("Started “{name}”."),
-                irreversible: false,
-                editable: false,
+                ..Card::default()
             },
             undo: Some(Undo {
                 name: "update_experiment_status".into(),

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use countersign_capabilities::parameters::{self, missing, non_blank, refused};
-use countersign_core::reply::Text;
 use countersign_graph::action::{
     ActionInfo, ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Reader, Recovery,
     Refusal, Scope,
@@ -91,10 +90,7 @@ impl ActionKind for Forget {
     async fn perform(&self, record: &ActionRecord) -> Performed {
         let notes: Vec<String> = serde_json::from_value(record.parameters["notes"].clone()).unwrap_or_default();
         match self.0.remove(&record.requested_by, &notes).await {
-            Ok(()) => Performed::Ended(Outcome::Done {
-                result: json!({ "notes": notes.len() }),
-                summary: Text::from(record.card.done.as_str()),
-            }),
+            Ok(()) => Performed::Ended(Outcome::done(record, json!({ "notes": notes.len() }))),
             Err(error) => Performed::NoAnswer { detail: error.to_string() },
         }
     }

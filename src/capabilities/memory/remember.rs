@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use countersign_capabilities::parameters::{self, missing, non_blank, refused};
-use countersign_core::reply::Text;
 use countersign_graph::action::{
     ActionInfo, ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Reader, Recovery,
     Refusal, Scope,
@@ -84,10 +83,7 @@ impl ActionKind for Remember {
     async fn perform(&self, record: &ActionRecord) -> Performed {
         let text = record.parameters["note"].as_str().unwrap_or_default();
         match self.0.add(&record.requested_by, text).await {
-            Ok(()) => Performed::Ended(Outcome::Done {
-                result: json!({ "note": text }),
-                summary: Text::from(record.card.done.as_str()),
-            }),
+            Ok(()) => Performed::Ended(Outcome::done(record, json!({ "note": text }))),
             Err(NotesError::Full) => Performed::Ended(Outcome::Failed {
                 error: ErrorKind::Execution,
                 summary: replies::full().words().into(),

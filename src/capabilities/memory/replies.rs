@@ -13,7 +13,6 @@ pub(super) fn remember_card(text: &str) -> Card {
     Card {
         title: "Remember this about you?".to_owned(),
         facts: vec![fact("Note", Text::new().italic(text))],
-        warnings: Vec::new(),
         notes: vec![
             "I'll use it to fill in details that your requests leave out, and I'll say when I do.".into(),
             "You can see and delete it at any time: “what do you remember about me?”".into(),
@@ -21,8 +20,7 @@ pub(super) fn remember_card(text: &str) -> Card {
         approve: "Remember it".to_owned(),
         reject: Card::REJECT.to_owned(),
         done: format!("I'll remember: “{text}”."),
-        irreversible: false,
-        editable: false,
+        ..Card::default()
     }
 }
 
@@ -32,16 +30,13 @@ pub(super) fn forget_card(notes: &[String]) -> Card {
     Card {
         title: format!("Forget {what} about you?"),
         facts: notes.iter().map(|note| fact("Note", Text::new().italic(note.as_str()))).collect(),
-        warnings: Vec::new(),
-        notes: Vec::new(),
         approve: "Forget note".to_owned(),
         reject: "Keep note".to_owned(),
         done: match notes.len() {
             1 => "Deleted the note.".to_owned(),
             count => format!("Deleted {count} notes."),
         },
-        irreversible: false,
-        editable: false,
+        ..Card::default()
     }
 }
 

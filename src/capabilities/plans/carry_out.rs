@@ -206,10 +206,7 @@ impl ActionKind for CarryOutPlan {
     async fn perform(&self, record: &ActionRecord) -> Performed {
         let plan = PlanParameters::deserialize(&*record.parameters).unwrap_or_default();
         Performed::Ended(match self.checked(&plan) {
-            Ok((plan, requests)) => Outcome::Done {
-                result: json!({ "steps": requests, "plan": plan }),
-                summary: Text::from(record.card.done.as_str()),
-            },
+            Ok((plan, requests)) => Outcome::done(record, json!({ "steps": requests, "plan": plan })),
             Err(why) => Outcome::Failed { error: ErrorKind::Validation, summary: Text::from(why) },
         })
     }

@@ -23,13 +23,12 @@ pub(super) fn card(steps: &[(String, Effect)], left_out: &[&String]) -> Card {
     Card {
         title,
         facts: numbered.chain(dropped).collect(),
-        warnings: Vec::new(),
         notes: vec!["This card changes nothing. Each change gets its own card.".into()],
         approve: "Run plan".to_owned(),
         reject: Card::REJECT.to_owned(),
         done,
-        irreversible: false,
         editable: true,
+        ..Card::default()
     }
 }
 

@@ -106,10 +106,10 @@ impl ActionKind for AllowStanding {
             bounds,
         };
         match self.register.add(&grant).await {
-            Ok(()) => Performed::Ended(Outcome::Done {
-                result: json!({ "id": grant.bounds.id, "allows": grant.bounds.words(self.register.allowances()) }),
-                summary: Text::from(record.card.done.as_str()),
-            }),
+            Ok(()) => Performed::Ended(Outcome::done(
+                record,
+                json!({ "id": grant.bounds.id, "allows": grant.bounds.words(self.register.allowances()) }),
+            )),
             Err(GrantRegisterError::Full) => {
                 let summary = "There are too many standing approvals. End one, then ask again.";
                 Performed::Ended(Outcome::Failed { error: ErrorKind::Execution, summary: Text::from(summary) })

@@ -38,7 +38,7 @@ pub fn allow_card(allowances: &Allowances, allowance: &Allowance, bounds: &Bound
         reject: Card::REJECT.to_owned(),
         done: format!("Granted {id}: {}.", bounds.words(allowances)),
         irreversible: allowance.stays.is_some() && place.in_use,
-        editable: false,
+        ..Card::default()
     }
 }
 
@@ -61,13 +61,11 @@ pub fn revoke_card(allowances: &Allowances, granted: &Grant, now: Timestamp) -> 
                 after: Text::from("revoked"),
             },
         ],
-        warnings: Vec::new(),
         notes: vec![Text::from(after)],
         approve: "End approval".to_owned(),
         reject: Card::REJECT.to_owned(),
         done: format!("Ended the standing approval {id}."),
-        irreversible: false,
-        editable: false,
+        ..Card::default()
     }
 }
 

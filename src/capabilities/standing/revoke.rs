@@ -67,10 +67,7 @@ impl ActionKind for RevokeStanding {
         let by = record.decisions.iter().rev().find_map(|decision| decision.by.clone());
         let by = by.unwrap_or_else(|| record.requested_by.clone());
         match self.0.revoke(id, &by).await {
-            Ok(_) => Performed::Ended(Outcome::Done {
-                result: json!({ "id": id }),
-                summary: Text::from(record.card.done.as_str()),
-            }),
+            Ok(_) => Performed::Ended(Outcome::done(record, json!({ "id": id }))),
             Err(GrantRegisterError::Unknown) => Performed::Ended(Outcome::Failed {
                 error: ErrorKind::NotFound,
                 summary: Text::from("That standing approval no longer exists, so there's nothing to end."),

@@ -100,13 +100,11 @@ pub(crate) fn send_record(mail: &str, to: &str, run: &str) -> ActionRecord {
         card: Card {
             title: "Send?".into(),
             facts: Vec::new(),
-            warnings: Vec::new(),
-            notes: Vec::new(),
             approve: "Send".into(),
             reject: "Reject…".into(),
             done: "Sent.".into(),
-            irreversible: false,
             editable: true,
+            ..Card::default()
         },
         slot: "turn:1".into(),
         requested_by: US.into(),

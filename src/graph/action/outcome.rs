@@ -4,7 +4,7 @@ use countersign_core::reply::Text;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Status;
+use super::{ActionRecord, Status};
 
 /// The field of a result that is true if the action itself has set everything back, so that nothing is left to undo.
 pub const IS_BACK: &str = "is_back";
@@ -40,6 +40,11 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Returns the outcome of a change that happened, with the sentence on its card.
+    pub fn done(record: &ActionRecord, result: Value) -> Self {
+        Self::Done { result, summary: Text::from(record.card.done.as_str()) }
+    }
+
     /// Returns the sentence for people.
     pub fn summary(&self) -> &Text {
         match self {

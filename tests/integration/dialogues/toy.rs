@@ -185,13 +185,10 @@ impl ActionKind for Archive {
             card: Card {
                 title: format!("Archive “{name}”?"),
                 facts: vec![fact("Copies", copies.to_string())],
-                warnings: vec![],
-                notes: vec![],
                 approve: "Archive it".to_owned(),
                 reject: "Leave it".to_owned(),
                 done: format!("Archived “{name}”."),
-                irreversible: false,
-                editable: false,
+                ..Card::default()
             },
             undo: None,
             scope: Scope::of(format!("document:{name}")).of_subject(name).measure("copies", copies),
@@ -205,7 +202,7 @@ impl ActionKind for Archive {
     async fn perform(&self, record: &ActionRecord) -> Performed {
         let name = record.parameters["document"].as_str().unwrap_or_default();
         self.0.lock().unwrap().iter_mut().filter(|(known, _)| known == name).for_each(|(_, archived)| *archived = true);
-        Performed::Ended(Outcome::Done { result: json!({}), summary: Text::from(record.card.done.as_str()) })
+        Performed::Ended(Outcome::done(record, json!({})))
     }
 
     fn recovery(&self) -> Recovery {

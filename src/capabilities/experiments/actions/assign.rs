@@ -195,12 +195,10 @@ fn card(user: &str, context: &str) -> Card {
     Card {
         title: format!("Get the assignment of “{user}”?"),
         facts: vec![fact("User", Text::new().code(user)), fact("Context", Text::new().code(context))],
-        warnings: Vec::new(),
         notes: vec![Text::from("This only reads; nobody is enrolled.")],
         approve: "Get assignment".to_owned(),
         reject: Card::REJECT.to_owned(),
         done: format!("Got the assignment of “{user}” in {context}."),
-        irreversible: false,
-        editable: false,
+        ..Card::default()
     }
 }

@@ -23,7 +23,7 @@ use super::{
     SendWindow, cannot_read_back,
     card_differences::differences_in_words,
     copy::{self, Copied},
-    design, done, failed, lists, moment, non_blank, not_sent, performed_with_error,
+    design, failed, lists, moment, non_blank, not_sent, performed_with_error,
     plan::Plan,
     read_back,
     requested_design::{CreateExperimentParameters, missing_parameters, resolve_plan},
@@ -97,12 +97,12 @@ impl ActionKind for CreateExperiment {
             Err(error) => return not_sent(record, &error),
         };
         match self.complete(&plan, &version, &window, created).await {
-            Ok(Some(now)) if plan.is_fully_applied(&now.view) => Performed::Ended(done(record, plan.result())),
+            Ok(Some(now)) if plan.is_fully_applied(&now.view) => Performed::Ended(Outcome::done(record, plan.result())),
             Ok(_) => read_back(self, record, "not all of it was confirmed".to_owned()).await,
             Err(Error::NoAnswer { reason }) => Performed::NoAnswer { detail: reason },
             Err(Error::Unclear { reason }) => read_back(self, record, reason).await,
             Err(error) => Performed::Ended(match self.0.single(plan.id).await {
-                Ok(now) if plan.is_fully_applied(&now.view) => done(record, plan.result()),
+                Ok(now) if plan.is_fully_applied(&now.view) => Outcome::done(record, plan.result()),
                 Ok(now) => {
                     let unmet = [plan.differing_fields(&now.view), plan.missing_parts(&now.view)].concat();
                     let summary = outcomes::created_in_part(&plan.name, &unmet, &outcomes::part_failed(&error));
@@ -126,7 +126,7 @@ impl ActionKind for CreateExperiment {
         };
         match self.0.single(plan.id).await {
             Ok(now) => match (plan.differing_fields(&now.view).as_slice(), plan.missing_parts(&now.view).as_slice()) {
-                ([], []) => Probed::Happened(done(record, plan.result())),
+                ([], []) => Probed::Happened(Outcome::done(record, plan.result())),
                 ([], missing) => Probed::Unfinished { evidence: outcomes::created_so_far(&plan.name, missing) },
                 (differing, _) => Probed::Otherwise { evidence: outcomes::created_otherwise(&plan.name, differing) },
             },

@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 use super::{
     cannot_read_back,
     card_differences::differences_in_words,
-    done,
     expects::Expects,
     fact, failed, in_flight, is_gone, non_blank, performed_with_error, read_failed, stored_parameters,
     surroundings::{Claims, Reach},
@@ -118,7 +117,7 @@ impl ActionKind for DeleteExperiment {
             Err(outcome) => return Performed::Ended(outcome),
         };
         match self.0.delete(deletion.experiment).await {
-            Ok(()) => Performed::Ended(done(record, result(&deletion))),
+            Ok(()) => Performed::Ended(Outcome::done(record, result(&deletion))),
             // A deletion by another person looks the same as one by this request.
             Err(error) => match is_gone(&self.0, deletion.experiment, &error).await {
                 true => Performed::Ended(failed(
@@ -154,7 +153,7 @@ impl DeleteExperiment {
             Ok(names) if names.by_id(deletion.experiment).is_some() => {
                 Probed::CannotTell { evidence: outcomes::listed_but_not_found(&deletion.experiment_name) }
             }
-            Ok(_) => Probed::Happened(done(record, result(deletion))),
+            Ok(_) => Probed::Happened(Outcome::done(record, result(deletion))),
             Err(error) => cannot_read_back(&error),
         }
     }
@@ -203,11 +202,10 @@ fn card(experiment: &View, enrolled: Option<(u64, u64)>) -> Card {
             fact("ID", Text::new().code(experiment.id.to_string())),
         ],
         warnings,
-        notes: Vec::new(),
         approve: "Delete permanently".to_owned(),
         reject: Card::REJECT.to_owned(),
         done: format!("“{name}” was permanently deleted."),
         irreversible: true,
-        editable: false,
+        ..Card::default()
     }
 }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    card_differences::differences_in_words, done, fact, missing, non_blank, performed_with_error, read_failed,
+    card_differences::differences_in_words, fact, missing, non_blank, performed_with_error, read_failed,
     stored_parameters, surroundings::SURROUNDINGS,
 };
 use crate::{
@@ -145,7 +145,7 @@ impl ActionKind for InitUser {
         };
         let UserIntroduction { user, group, working_group, context: _ } = introduced;
         match self.0.init_user(&user, &Introduction { group, working_group }).await {
-            Ok(()) => Performed::Ended(done(record, json!({ "user": user }))),
+            Ok(()) => Performed::Ended(Outcome::done(record, json!({ "user": user }))),
             Err(error) => performed_with_error(self, record, error).await,
         }
     }
@@ -231,7 +231,6 @@ fn card(introduced: &UserIntroduction, known: &[String]) -> Card {
         approve: "Initialize user".to_owned(),
         reject: Card::REJECT.to_owned(),
         done: outcomes::initialised(user).words(),
-        irreversible: false,
-        editable: false,
+        ..Card::default()
     }
 }

@@ -275,7 +275,6 @@ fn card(visit: &MarkRequest, owner: Option<&View>) -> Card {
         approve: "Mark visit".to_owned(),
         reject: Card::REJECT.to_owned(),
         done: format!("Marked {} for “{user}”.", outcomes::place(site, Some(target))),
-        irreversible: false,
-        editable: false,
+        ..Card::default()
     }
 }

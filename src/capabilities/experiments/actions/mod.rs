@@ -37,7 +37,6 @@ pub(crate) mod surroundings;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 pub(crate) use countersign_capabilities::{
     moment,
@@ -61,11 +60,6 @@ pub(super) fn stored_parameters<T: DeserializeOwned>(record: &ActionRecord) -> R
 /// Returns the outcome of a change that did not happen.
 pub(super) fn failed(error: ErrorKind, summary: Text) -> Outcome {
     Outcome::Failed { error, summary }
-}
-
-/// Returns the outcome of a change that happened, with the summary prepared on its card.
-fn done(record: &ActionRecord, result: Value) -> Outcome {
-    Outcome::Done { result, summary: Text::from(record.card.done.as_str()) }
 }
 
 /// Returns the outcome of a change that was not sent because a read before it failed.

@@ -370,8 +370,7 @@ impl Plan {
             approve: "Create experiment".to_owned(),
             reject: Card::REJECT.to_owned(),
             done: format!("Created “{name}”. {begins}"),
-            irreversible: false,
-            editable: false,
+            ..Card::default()
         }
     }
 }

@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{SendWindow, change, done, expects::Expects, failed, surroundings::SURROUNDINGS};
+use super::{SendWindow, change, expects::Expects, failed, surroundings::SURROUNDINGS};
 use crate::{
     access,
     inputs::OneOrMany,
@@ -269,7 +269,7 @@ pub(super) async fn perform(client: &UpgradeClient, record: &ActionRecord, sever
     }
     let summary = outcomes::bulk_summary(past_participle(several.status), &changed, &unchanged);
     Performed::Ended(match (unchanged.is_empty(), summary) {
-        (true, _) => done(record, json!({ "experiments": several.experiments, "status": several.status })),
+        (true, _) => Outcome::done(record, json!({ "experiments": several.experiments, "status": several.status })),
         (false, summary) if unknown => Outcome::Unknown { summary },
         (false, summary) => failed(ErrorKind::Execution, summary),
     })
@@ -291,7 +291,7 @@ pub(super) async fn probe(
     let names = |some: &[&ExperimentName]| some.iter().map(|named| named.name.clone()).collect::<Vec<_>>();
     let result = json!({ "experiments": several.experiments, "status": several.status });
     Ok(match rest.is_empty() {
-        true => Probed::Happened(done(record, result)),
+        true => Probed::Happened(Outcome::done(record, result)),
         false if several.experiments.iter().all(|named| was(&named)) => Probed::DidNotHappen,
         false => Probed::Unfinished { evidence: outcomes::some_of_several(&names(&changed), &names(&rest)) },
     })
@@ -383,7 +383,7 @@ fn card(fit: &[View], to: Status, left_out: &[String], mut warnings: Vec<Text>, 
         reject: Card::REJECT.to_owned(),
         done: format!("{} {many}: {}.", past_participle(to), names.join(", ")),
         irreversible: to == Status::Cancelled,
-        editable: false,
+        ..Card::default()
     }
 }
 

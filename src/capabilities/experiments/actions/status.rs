@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use super::{
     SendWindow, cannot_read_back,
     card_differences::differences_in_words,
-    change, done, end_date,
+    change, end_date,
     expects::Expects,
     fact, failed, is_gone, missing, moment, non_blank, performed_with_error, read_failed,
     several::{self, BulkStatusChange, ExperimentFilter, ExperimentInput},
@@ -173,7 +173,7 @@ impl ActionKind for UpdateStatus {
             };
         }
         match self.0.set_state(change.experiment, change.status, change.start_on.as_deref()).await {
-            Ok(_) => Performed::Ended(done(record, result(&change))),
+            Ok(_) => Performed::Ended(Outcome::done(record, result(&change))),
             Err(error) => match is_gone(&self.0, change.experiment, &error).await {
                 true => Performed::Ended(failed(
                     ErrorKind::NotFound,
@@ -206,7 +206,7 @@ impl ActionKind for UpdateStatus {
                 && (change.end_on.is_none() || now.end_on == change.end_on)
         };
         match self.0.single(change.experiment).await {
-            Ok(now) if is_changed(&now.view) => Probed::Happened(done(record, result(&change))),
+            Ok(now) if is_changed(&now.view) => Probed::Happened(Outcome::done(record, result(&change))),
             Ok(now) if record.preconditions["status"] == json!(now.view.state) => match &change.end_on {
                 // Its end date is set first.
                 Some(end) if now.view.end_on.as_ref() == Some(end) => Probed::Unfinished {
@@ -476,6 +476,6 @@ fn card(experiment: &View, to: Status, starts: Option<(&str, &TimeZone)>, mut wa
         reject: Card::REJECT.to_owned(),
         done,
         irreversible: to == Status::Cancelled,
-        editable: false,
+        ..Card::default()
     }
 }

@@ -26,7 +26,7 @@ use super::{
     apply_changes::{apply, lost_payloads},
     cannot_read_back,
     card_differences::differences_in_words,
-    change, design, done,
+    change, design,
     expects::Expects,
     failed,
     fields::{Changes, Field, same},
@@ -156,7 +156,7 @@ impl ActionKind for UpdateExperiment {
             }
         }
         match answered.filter(|answered| changes.lacking(&answered.view).is_empty()) {
-            Some(_) => Performed::Ended(done(record, result(&changes))),
+            Some(_) => Performed::Ended(Outcome::done(record, result(&changes))),
             None => read_back(self, record, "not all of it was confirmed".to_owned()).await,
         }
     }
@@ -181,7 +181,7 @@ impl ActionKind for UpdateExperiment {
         };
         let lacking = changes.lacking(&now);
         if lacking.is_empty() {
-            return Probed::Happened(done(record, result(&changes)));
+            return Probed::Happened(Outcome::done(record, result(&changes)));
         }
         if shown_state_of(record, &changes, &now) == *record.preconditions {
             return Probed::DidNotHappen;
@@ -250,7 +250,7 @@ impl UpdateExperiment {
     async fn outcome_after_partial_update(&self, record: &ActionRecord, changes: &Changes, error: &Error) -> Outcome {
         match self.0.single(changes.experiment).await {
             Ok(now) => match changes.lacking(&now.view).as_slice() {
-                [] => done(record, result(changes)),
+                [] => Outcome::done(record, result(changes)),
                 _ if shown_state_of(record, changes, &now.view) == *record.preconditions => {
                     failed(access::kind(error), outcomes::refused_and_unchanged(error))
                 }
@@ -471,7 +471,6 @@ fn card(changes: &Changes, experiment: &View, warnings: Vec<Text>) -> Card {
         approve: "Update experiment".to_owned(),
         reject: Card::REJECT.to_owned(),
         done,
-        irreversible: false,
-        editable: false,
+        ..Card::default()
     }
 }

@@ -62,7 +62,7 @@ pub fn card(test: &Test, enrolled: Option<u64>) -> Card {
         reject: Card::REJECT.to_owned(),
         done: format!("Tested the consistency rules of “{name}”."),
         irreversible: real.is_some() && *first < Phase::Paused,
-        editable: false,
+        ..Card::default()
     }
 }
 

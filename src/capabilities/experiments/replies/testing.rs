@@ -51,7 +51,7 @@ pub fn card(test: &Test, enrolled: Option<u64>) -> Card {
         reject: Card::REJECT.to_owned(),
         done: format!("Enrolled {users} test users in “{experiment_name}”."),
         irreversible: real.is_some(),
-        editable: false,
+        ..Card::default()
     }
 }
 
@@ -106,12 +106,10 @@ pub fn journey_card(journey: &Journey, view: &View) -> Card {
         title: format!("Send user “{user}” through “{experiment_name}”?"),
         facts,
         warnings,
-        notes: Vec::new(),
         approve: "Simulate visit".to_owned(),
         reject: Card::REJECT.to_owned(),
         done: format!("Sent “{user}” through “{experiment_name}”."),
-        irreversible: false,
-        editable: false,
+        ..Card::default()
     }
 }
 

@@ -82,8 +82,7 @@ impl ActionKind for CancelJob {
             approve: "Cancel job".to_owned(),
             reject: Card::REJECT.to_owned(),
             done: "Canceled the job.".to_owned(),
-            irreversible: false,
-            editable: false,
+            ..Card::default()
         };
         Ok(Proposal {
             parameters: json!(Cancel { job: id.clone() }),

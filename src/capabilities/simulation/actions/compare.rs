@@ -463,7 +463,6 @@ fn card(comparison: &Comparison, took: Option<Duration>) -> Card {
         approve: format!("Run {count} values"),
         reject: Card::REJECT.to_owned(),
         done: format!("Compared {count} values of {}.", comparison.parameter),
-        irreversible: false,
-        editable: false,
+        ..Card::default()
     }
 }

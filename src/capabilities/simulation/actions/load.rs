@@ -102,13 +102,11 @@ impl ActionKind for LoadSimulation {
                 fact("Name", Text::new().bold(&simulation)),
                 fact("Loaded so far", stays),
             ],
-            warnings: Vec::new(),
             notes: vec![Text::from("“It” means this simulation from then on in this thread.")],
             approve: "Load model".to_owned(),
             reject: Card::REJECT.to_owned(),
             done: format!("Loaded {short} as {simulation}."),
-            irreversible: false,
-            editable: false,
+            ..Card::default()
         };
         Ok(Proposal {
             scope: Scope::of(load_target(&simulation)).of_subject(&simulation),

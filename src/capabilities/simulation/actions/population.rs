@@ -114,15 +114,13 @@ impl ActionKind for RunPopulation {
         let card = Card {
             title: format!("Run “{}” for {size} virtual subjects?", loaded.id),
             facts,
-            warnings: Vec::new(),
             notes: vec![Text::from(
                 "It runs at the bridge. I'll post the aggregated figures when it ends; say “stop” to cancel it.",
             )],
             approve: "Run population".to_owned(),
             reject: Card::REJECT.to_owned(),
             done: format!("Ran {} for {size} virtual subjects.", loaded.id),
-            irreversible: false,
-            editable: false,
+            ..Card::default()
         };
         let preconditions = run::loaded_state(&loaded);
         let scope = Scope::of(population_target(&loaded.id)).of_subject(&loaded.id);

@@ -136,8 +136,7 @@ impl ActionKind for RestoreSimulation {
             approve: "Restore snapshot".to_owned(),
             reject: Card::REJECT.to_owned(),
             done: format!("Restored {} from its snapshot.", loaded.id),
-            irreversible: false,
-            editable: false,
+            ..Card::default()
         };
         let mut preconditions = run::loaded_state(&loaded);
         if !changed.is_empty() {
@@ -186,10 +185,10 @@ impl ActionKind for RestoreSimulation {
             Err(outcome) => return Performed::Ended(outcome),
         };
         match self.0.client.restore(&restore.simulation, &restore.snapshot, &confirmed).await {
-            Ok(_) => Performed::Ended(Outcome::Done {
-                result: json!({ "simulation": restore.simulation, "snapshot": restore.snapshot }),
-                summary: Text::from(record.card.done.as_str()),
-            }),
+            Ok(_) => Performed::Ended(Outcome::done(
+                record,
+                json!({ "simulation": restore.simulation, "snapshot": restore.snapshot }),
+            )),
             Err(error) => after_error(self, record, &self.0, &restore.simulation, error).await,
         }
     }

@@ -119,15 +119,13 @@ impl ActionKind for RunSimulation {
         let card = Card {
             title: format!("Run “{}”?", loaded.id),
             facts,
-            warnings: Vec::new(),
             notes: vec![Text::from(
                 "It runs at the bridge. I'll post its PK figures when it ends; say “stop” to cancel it.",
             )],
             approve: "Run simulation".to_owned(),
             reject: Card::REJECT.to_owned(),
             done: format!("Ran {}.", loaded.id),
-            irreversible: false,
-            editable: false,
+            ..Card::default()
         };
         Ok(Proposal {
             preconditions: loaded_state(&loaded),

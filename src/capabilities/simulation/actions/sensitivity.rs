@@ -171,8 +171,7 @@ impl ActionKind for RunSensitivity {
             approve: "Run analysis".to_owned(),
             reject: Card::REJECT.to_owned(),
             done: format!("Analyzed the sensitivity of {}.", loaded.id),
-            irreversible: false,
-            editable: false,
+            ..Card::default()
         };
         let mut preconditions = run::loaded_state(&loaded);
         preconditions[CHANGED] = json!(changed);

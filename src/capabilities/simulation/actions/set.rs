@@ -323,7 +323,6 @@ fn card(simulation: &str, path: &str, before: Option<&Parameter>, wanted: &Wante
         approve: "Set value".to_owned(),
         reject: Card::REJECT.to_owned(),
         done: format!("Set {path} to {after} in {simulation}."),
-        irreversible: false,
-        editable: false,
+        ..Card::default()
     }
 }

@@ -58,13 +58,11 @@ impl ActionKind for SnapshotSimulation {
         let card = Card {
             title: format!("Take a snapshot of “{}”?", loaded.id),
             facts: vec![fact("Simulation", Text::new().bold(&loaded.id))],
-            warnings: Vec::new(),
             notes: vec![Text::from("Nothing changes. You can restore the current values later.")],
             approve: "Take snapshot".to_owned(),
             reject: Card::REJECT.to_owned(),
             done: format!("Took a snapshot of {}.", loaded.id),
-            irreversible: false,
-            editable: false,
+            ..Card::default()
         };
         Ok(Proposal {
             preconditions: run::loaded_state(&loaded),
