@@ -56,7 +56,7 @@ pub type PolicyFor = Arc<dyn Fn(&PolicyInput<'_>) -> Policy + Send + Sync>;
 /// The properties of a change that decide its policy.
 #[derive(Clone, Copy, Debug)]
 pub struct PolicyInput<'a> {
-    /// The [`ActionKind::name`].
+    /// The [`ActionInfo::name`](super::action::ActionInfo::name).
     pub action: &'a str,
     /// True if this particular change cannot be undone.
     pub irreversible: bool,

@@ -223,7 +223,7 @@ pub enum Next {
 /// A question to a person that asks for approval of a change.
 #[derive(Debug)]
 pub struct Ask {
-    /// The [`super::action::ActionKind::name`].
+    /// The [`super::action::ActionInfo::name`].
     pub action: String,
     /// The exact change.
     pub proposal: Proposal,

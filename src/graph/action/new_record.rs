@@ -26,9 +26,9 @@ pub struct NewRecord {
     pub thread: ThreadId,
     /// The run that proposed it.
     pub run: RunId,
-    /// The [`super::ActionKind::name`].
+    /// The [`super::ActionInfo::name`].
     pub name: String,
-    /// The [`super::ActionKind::version`].
+    /// The [`super::ActionInfo::version`].
     pub action_version: u32,
     /// The exact change.
     pub parameters: Value,

@@ -38,9 +38,9 @@ pub struct ActionRecord {
     pub thread: ThreadId,
     /// The run that proposed it.
     pub run: RunId,
-    /// The [`super::ActionKind::name`].
+    /// The [`super::ActionInfo::name`].
     pub name: String,
-    /// The [`super::ActionKind::version`].
+    /// The [`super::ActionInfo::version`].
     pub action_version: u32,
     /// The exact change: validated parameters with defaults filled in.
     pub parameters: Shared<Value>,
@@ -200,7 +200,7 @@ pub struct Settlement {
 /// The action that undoes a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Undo {
-    /// The [`super::ActionKind::name`].
+    /// The [`super::ActionInfo::name`].
     pub name: String,
     /// The parameters.
     pub parameters: Value,

@@ -7,7 +7,7 @@ use serde_json::Value;
 /// other request: checked, shown on a card, and decided by a person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActionRequest {
-    /// The [`super::ActionKind::name`].
+    /// The [`super::ActionInfo::name`].
     pub action: String,
     /// The parameters, as a person would give them.
     pub parameters: Value,
