@@ -8,17 +8,22 @@ use std::{
     time::Duration,
 };
 
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, parser::ValueSource};
+use clap::{
+    CommandFactory as _, FromArgMatches as _, Parser, Subcommand,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
 use countersign::{
     app::{
-        self, Bot, check, evaluate,
+        self, Bot, check,
+        installed::SETTINGS,
         mail::report,
         notebook,
-        stdout::{describe_error, write_line},
+        program::{self, EXIT_SETTINGS, settings_are_wrong, signalled},
+        stdout::write_line,
         telemetry,
     },
     clock::SystemClock,
-    config::{Config, LogFormat, Problems, SlackMode, environment},
+    config::{Config, Problems, SlackMode, environment},
     conversation::record::trace::Traces,
     ids::ThreadId,
 };
@@ -29,30 +34,36 @@ use tokio_util::sync::CancellationToken;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// The exit code for wrong settings or a failed check, which the operator has to mend.
-const EXIT_SETTINGS: u8 = 2;
+/// The name of this program.
+const NAME: &str = "countersign";
 
 /// The time the process may take to end after the bot has drained.
 const LAST_MOMENTS: Duration = Duration::from_secs(3);
 
 /// A Slack bot that makes the changes a team asks for, and none without a countersignature.
 #[derive(Parser)]
-#[command(version, about)]
+#[command(version, about, after_help = TRY_IT_OUT)]
 struct Arguments {
     #[command(subcommand)]
-    command: Option<Command>,
-    /// A file with settings that differ from config/default.toml. The playground keeps its own workspace, platform and store, and takes
-    /// everything else from it, such as who can decide.
+    command: Command,
+    /// A file with settings that differ from config/default.toml.
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
-    #[command(flatten)]
-    playground: app::playground::Options,
 }
+
+/// The last line of the help.
+const TRY_IT_OUT: &str =
+    "To try the bot without a workspace, run `countersign-playground`: it opens one in the browser.";
+
+/// The commands of the playground, with what runs each of them.
+const OF_THE_PLAYGROUND: [(&str, &str); 3] = [
+    ("playground", "countersign-playground"),
+    ("sandbox", "countersign-playground sandbox"),
+    ("evaluate", "countersign-playground evaluate"),
+];
 
 #[derive(Subcommand)]
 enum Command {
-    /// Opens a page that looks and works like a Slack workspace with the bot in it. The default.
-    Playground(app::playground::Options),
     /// Runs the bot in a real workspace.
     Serve,
     /// Checks Slack, the store, the model and the platform once, and reports their status.
@@ -63,14 +74,6 @@ enum Command {
         #[arg(long)]
         keep: bool,
     },
-    /// Runs a set of utterances through the model, and prints each mismatch and a score.
-    Evaluate {
-        /// The utterances and what should be understood, as JSON. Left out: those that come with the program.
-        #[arg(value_name = "FILE")]
-        cases: Option<PathBuf>,
-    },
-    /// Runs only the stand-ins for Slack and the platforms, to try `serve` against.
-    Sandbox(app::sandbox::Options),
     /// Writes what happened in a thread (TEAM/CHANNEL/TS) as a lab notebook: Markdown to read, JSON lines to check.
     /// `trace` lists the threads.
     Notebook {
@@ -98,87 +101,66 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    rustls::crypto::ring::default_provider().install_default().ok(); // every https client of the process uses it
-    let arguments = match arguments() {
-        Ok(arguments) => arguments,
+    match arguments() {
+        Ok(arguments) => program::run(NAME, run(arguments)),
         Err(wrong) => wrong.exit(),
-    };
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => return fail(&format!("cannot start: {error}")),
-    };
-    let ended = runtime.block_on(run(arguments));
-    runtime.shutdown_timeout(Duration::from_secs(1));
-    ended
+    }
 }
 
 /// Returns the arguments as typed, if all are for the command that was named: none is ignored silently.
 fn arguments() -> Result<Arguments, clap::Error> {
-    let matches = Arguments::command().get_matches();
-    let arguments = Arguments::from_arg_matches(&matches)?;
-    let wrong = |what: String| Err(Arguments::command().error(clap::error::ErrorKind::ArgumentConflict, what));
-    let typed = |flag: &&str| matches.value_source(flag) == Some(ValueSource::CommandLine);
-    let before = ["port", "data", "reset"].into_iter().find(typed);
-    if let (Some(flag), Some(command)) = (before, matches.subcommand_name()) {
-        return wrong(match command {
-            "playground" => format!("--{flag} goes after the command: countersign playground --{flag} …"),
-            command => format!("--{flag} works only with the playground, not with `{command}`"),
-        });
-    }
-    match (&arguments.config, matches.subcommand_name().unwrap_or("playground")) {
-        (Some(_), command @ ("sandbox" | "audit")) => {
-            wrong(format!("`{command}` doesn't take --config: it reads no settings file"))
+    let wrong = |kind, what: String| Arguments::command().error(kind, what);
+    let matches = Arguments::command().try_get_matches().map_err(|error| match of_the_playground(&error) {
+        Some((command, run)) => {
+            wrong(ErrorKind::InvalidSubcommand, format!("`{command}` is done by another program; run `{run}` instead"))
         }
+        None => error,
+    })?;
+    let arguments = Arguments::from_arg_matches(&matches)?;
+    match (&arguments.config, &arguments.command) {
+        (Some(_), Command::Audit { .. }) => Err(wrong(
+            ErrorKind::ArgumentConflict,
+            "`audit` doesn't take --config: it reads no settings file".to_owned(),
+        )),
         _ => Ok(arguments),
     }
 }
 
+/// Returns the command of the playground that was typed here, if this is the error.
+fn of_the_playground(error: &clap::Error) -> Option<(&'static str, &'static str)> {
+    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    OF_THE_PLAYGROUND.into_iter().find(|(command, _)| command == typed)
+}
+
 async fn run(arguments: Arguments) -> ExitCode {
-    let environment = environment();
+    let Arguments { command, config } = arguments;
     let counting = std::thread::spawn(telemetry::count);
-    match arguments.command.unwrap_or(Command::Playground(arguments.playground)) {
-        Command::Playground(options) => {
-            telemetry::log("warn", LogFormat::Text);
-            match Config::load(arguments.config.as_deref(), &environment, &countersign::app::installed::SETTINGS) {
-                Ok(config) => finish(app::playground::run(options, config, signalled()).await),
-                Err(problems) => settings_are_wrong(&problems.to_string()),
+    if let Command::Audit { what: notebook::Audit::Verify { file, last, key } } = command {
+        let verified = notebook::verify(&file, last.as_deref(), key.as_deref());
+        return finish(verified.and_then(|lines| Ok(write_line(lines.join("\n"))?)));
+    }
+    let config = match Config::read(config.as_deref(), &environment(), &SETTINGS) {
+        (Some(config), problems) if problems.0.is_empty() => config,
+        (config, Problems(problems)) => {
+            let mut wrong: Vec<_> = problems.iter().map(ToString::to_string).collect();
+            if let (Some(config), Command::Serve | Command::Check) = (&config, &command) {
+                let told = |line: &String| problems.iter().any(|problem| line.contains(&problem.key));
+                wrong.extend(check::settings(config).into_iter().filter(|line| !told(line)));
             }
+            return settings_are_wrong(&wrong.join("\n"));
         }
-        Command::Sandbox(options) => {
-            telemetry::log("warn", LogFormat::Text);
-            finish(app::sandbox::run(options, signalled()).await)
-        }
-        Command::Audit { what: notebook::Audit::Verify { file, last, key } } => finish(
-            notebook::verify(&file, last.as_deref(), key.as_deref())
-                .and_then(|lines| Ok(write_line(lines.join("\n"))?)),
-        ),
-        command => {
-            let config =
-                match Config::read(arguments.config.as_deref(), &environment, &countersign::app::installed::SETTINGS) {
-                    (Some(config), problems) if problems.0.is_empty() => config,
-                    (config, Problems(problems)) => {
-                        let mut wrong: Vec<_> = problems.iter().map(ToString::to_string).collect();
-                        if let (Some(config), Command::Serve | Command::Check) = (&config, &command) {
-                            let told = |line: &String| problems.iter().any(|problem| line.contains(&problem.key));
-                            wrong.extend(check::settings(config).into_iter().filter(|line| !told(line)));
-                        }
-                        return settings_are_wrong(&wrong.join("\n"));
-                    }
-                };
-            match command {
-                Command::Serve => match check::settings(&config) {
-                    wrong if wrong.is_empty() => finish(serve(config, counting).await),
-                    wrong => settings_are_wrong(&wrong.join("\n")),
-                },
-                Command::Check => report(&check::run(&config).await),
-                Command::Accept { keep } => report(&check::accept(&config, keep, &|line| eprintln!("{line}")).await),
-                Command::Evaluate { cases } => finish(evaluate(&config, cases.as_deref()).await),
-                Command::Trace { thread } => finish(trace(&config, thread).await),
-                Command::Mail { what: report::Command::Report } => finish(mail_report(&config).await),
-                Command::Notebook { thread, out } => finish(export(&config, &thread, &out).await),
-                Command::Playground(_) | Command::Sandbox(_) | Command::Audit { .. } => unreachable!("handled above"),
-            }
-        }
+    };
+    match command {
+        Command::Serve => match check::settings(&config) {
+            wrong if wrong.is_empty() => finish(serve(config, counting).await),
+            wrong => settings_are_wrong(&wrong.join("\n")),
+        },
+        Command::Check => report(&check::run(&config).await),
+        Command::Accept { keep } => report(&check::accept(&config, keep, &|line| eprintln!("{line}")).await),
+        Command::Trace { thread } => finish(trace(&config, thread).await),
+        Command::Mail { what: report::Command::Report } => finish(mail_report(&config).await),
+        Command::Notebook { thread, out } => finish(export(&config, &thread, &out).await),
+        Command::Audit { .. } => unreachable!("handled above"),
     }
 }
 
@@ -211,12 +193,6 @@ fn end_at_last(stop: CancellationToken, after: Duration) {
     });
 }
 
-async fn evaluate(config: &Config, cases: Option<&Path>) -> anyhow::Result<()> {
-    telemetry::log("error", LogFormat::Text);
-    let score = evaluate::run(config, &evaluate::cases(cases)?).await?;
-    Ok(write_line(score)?)
-}
-
 async fn mail_report(config: &Config) -> anyhow::Result<()> {
     Ok(write_line(report::report(config).await?)?)
 }
@@ -244,46 +220,12 @@ fn report(lines: &[check::CheckLine]) -> ExitCode {
             Err(wrong) => write_line(format_args!("wrong {what:<8} {wrong}")),
         };
         if let Err(error) = said {
-            return fail(&format!("cannot determine its status: {error}"));
+            return program::fail(NAME, &format!("cannot determine its status: {error}"));
         }
     }
     if lines.iter().all(|line| line.result.is_ok()) { ExitCode::SUCCESS } else { ExitCode::from(EXIT_SETTINGS) }
 }
 
-/// Returns a token that is cancelled at the first SIGTERM or Ctrl-C.
-fn signalled() -> CancellationToken {
-    let stop = CancellationToken::new();
-    let token = stop.clone();
-    // Before anything else is begun: a signal that comes early is to be heard as well.
-    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
-        .expect("a process may listen for its signals");
-    tokio::spawn(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = tokio::signal::ctrl_c() => {}
-        }
-        token.cancel();
-    });
-    stop
-}
-
 fn finish(result: anyhow::Result<()>) -> ExitCode {
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&describe_error(&error)),
-    }
-}
-
-fn settings_are_wrong(problems: &str) -> ExitCode {
-    eprintln!("The settings are invalid:");
-    for problem in problems.lines() {
-        eprintln!("  {problem}");
-    }
-    eprintln!("Every setting is explained in config/default.toml.");
-    ExitCode::from(EXIT_SETTINGS)
-}
-
-fn fail(what: &str) -> ExitCode {
-    eprintln!("countersign: {what}");
-    ExitCode::FAILURE
+    program::finish(NAME, result)
 }

@@ -44,10 +44,10 @@ step() {
   [ "$1" = end ] || printf '\n== %s ==\n' "$1"
 }
 
-# With --changed: the integration tests that a change since the last common commit with origin/main, or one that is not
+# With --changed: the tests from outside that a change since the last common commit with origin/main, or one that is not
 # committed, can touch, one line for each part of the project; what no line names touches everything. The long runs (crash
 # matrix, nemesis, counted instructions) stay with the whole command.
-filters=()
+filters=() playground=
 if [ "${1:-}" = --changed ]; then
   changed=$(git diff --name-only "$(git merge-base HEAD origin/main 2>/dev/null || echo HEAD)"; git ls-files --others --exclude-standard)
   filters=(tidy)
@@ -55,8 +55,9 @@ if [ "${1:-}" = --changed ]; then
     case $file in
       "" | *.md | .github/*) ;;
       src/store/*) filters+=(stores approvals engine) ;;
-      src/sandbox/*) filters+=(contracts evaluation dialogues) ;;
-      src/playground/* | src/capabilities/*/page/*) filters+=(page) ;;
+      src/sandbox/*) filters+=(contracts evaluation dialogues) playground=yes ;;
+      src/playground/page/* | tests/playground/*) filters+=(messages) playground=yes ;;
+      src/playground/*) filters+=(evaluation dialogues::mail durability::processes) playground=yes ;;
       src/email/* | src/services/mail/*) filters+=(dialogues::mail parsers durability::many_mails durability::mail) ;;
       src/model/*) filters+=(contracts::model dialogues::scripted dialogues::unasked evaluation) ;;
       src/services/mcp/* | src/capabilities/mcp/*) filters+=(dialogues::mcp contracts::mcp) ;;
@@ -87,6 +88,7 @@ if [ ${#filters[@]} -gt 0 ]; then
   cargo test --locked --workspace --quiet --lib
   cargo test --locked --test integration --quiet -- "${filters[@]}" \
     --skip crash_matrix --skip nemesis --skip durability::instructions
+  [ -z "$playground" ] || cargo test --locked --test playground --quiet
   step end
   exit
 fi

@@ -2,7 +2,7 @@
 //! receive.
 //!
 //! The tests and the playground use the same stand-ins, and the bot calls them over HTTP like the
-//! originals. The only production module that uses them is `app`.
+//! originals. The program for a real workspace does not contain them.
 //!
 //! They depend on the `wire` and `core` crates and not on the bot: a stand-in expects what the
 //! original expects. Start reading at [`slack`].

@@ -2,12 +2,10 @@
 
 mod words;
 
-use countersign::{
-    app::{
-        evaluate::{self, Case},
-        stand_in,
-    },
-    config::Config,
+use countersign::config::Config;
+use countersign_playground::{
+    evaluate::{self, Case},
+    model_stand_in,
 };
 use countersign_sandbox::model::SandboxModel;
 use insta::assert_snapshot;
@@ -27,7 +25,7 @@ async fn the_grammar_understands_every_utterance() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_that_answers_as_the_grammar_does_understands_as_much() {
     let model = SandboxModel::start(0).await.unwrap();
-    model.answers_by(stand_in::answers().unwrap());
+    model.answers_by(model_stand_in::answers().unwrap());
     let mut config = Config::load(None, &Default::default(), &countersign::app::installed::SETTINGS).unwrap();
     config.model.base_url = Some(model.url());
     config.model.api_key = Some(model.api_key().into());

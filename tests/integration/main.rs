@@ -14,7 +14,6 @@ mod manners;
 mod messages;
 mod nemesis;
 mod notebook;
-mod page;
 mod parsers;
 mod performance;
 mod stores;

@@ -79,9 +79,15 @@ pub fn for_tests_alone() -> Vec<PathBuf> {
 }
 
 /// Where a platform may be named: in the folder of its capability, in the stand-ins, in the one file of the composition root
-/// that says which capabilities there are, and in the examples that operators read.
-const OF_A_PLATFORM: &[&str] =
-    &["src/capabilities/experiments", "src/sandbox", "src/app/installed.rs", "src/config/default.toml"];
+/// that says which capabilities there are, in the one of the playground that starts the stand-ins, and in the examples that
+/// operators read.
+const OF_A_PLATFORM: &[&str] = &[
+    "src/capabilities/experiments",
+    "src/sandbox",
+    "src/app/installed.rs",
+    "src/playground/platform_stand_in.rs",
+    "src/config/default.toml",
+];
 
 /// The words of the platforms.
 const PLATFORM_WORDS: &[&str] = &["experiment", "upgrade"];
@@ -151,11 +157,74 @@ fn crates() -> Vec<(String, PathBuf)> {
     names.map(|name| (name.clone(), folder(&name))).collect()
 }
 
-/// The crates of the project that a manifest names in one of its sections.
+/// The crates of the project that a manifest names in one of its sections. The one without a name of its own is `app`.
 fn named_in(manifest: &str, section: &str) -> Vec<String> {
     let lines = manifest.lines().skip_while(|line| *line != section).skip(1).take_while(|line| !line.starts_with('['));
-    let names = lines.filter_map(|line| line.strip_prefix("countersign-"));
-    names.map(|name| name.split(['.', ' ']).next().unwrap().to_owned()).collect()
+    let names = lines.filter_map(|line| line.strip_prefix("countersign")?.split(['.', ' ']).next());
+    names.map(|name| if name.is_empty() { "app" } else { name.trim_start_matches('-') }.to_owned()).collect()
+}
+
+/// The crates of the project that a crate is built from, directly or through others.
+fn built_from(name: &str) -> Vec<String> {
+    let crates = crates();
+    let mut found = vec![name.to_owned()];
+    let mut at = 0;
+    while let Some(name) = found.get(at) {
+        let (_, folder) = crates.iter().find(|(known, _)| known == name).expect("the table lists every crate");
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        let sections = manifest.lines().filter(|line| line.starts_with('[') && line.ends_with("dependencies]"));
+        let sections = sections.filter(|line| !line.contains("dev-") && !line.starts_with("[workspace."));
+        let needed: Vec<String> = sections.flat_map(|section| named_in(&manifest, section)).collect();
+        found.extend(needed.into_iter().filter(|name| !found.contains(name)).collect::<Vec<_>>());
+        at += 1;
+    }
+    found
+}
+
+/// The crates that are no part of the product, by their folders.
+const APART: &[&str] = &["sandbox", "playground"];
+
+#[test]
+fn the_product_has_no_stand_in_and_no_page() {
+    let product = built_from("app");
+    assert!(product.iter().any(|name| name == "core"), "the manifests are read: {product:?}");
+    let apart: Vec<_> = product.iter().filter(|name| APART.contains(&name.as_str())).collect();
+    assert!(apart.is_empty(), "the program `countersign` is built from {apart:?}");
+    assert!(APART.iter().all(|name| built_from("playground").iter().any(|known| known == name)));
+
+    let tests = for_tests_alone();
+    let mut wrong = Vec::new();
+    for path in sources() {
+        let is_apart = APART.iter().any(|name| path.starts_with(Path::new("src").join(name)));
+        if is_apart || tests.iter().any(|test| path.starts_with(test)) {
+            continue;
+        }
+        let code = code(&fs::read_to_string(&path).unwrap());
+        let embeds = |line: &&str| {
+            let has = |name: &&str| line.contains(&format!("/{name}/"));
+            line.contains("include") && APART.iter().any(has)
+        };
+        wrong.extend(code.lines().filter(embeds).map(|line| format!("{}: {}", path.display(), line.trim())));
+    }
+    assert!(wrong.is_empty(), "the product contains files of something else:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_page_knows_nothing_of_what_is_behind_it() {
+    let folder = Path::new("src/playground/page");
+    let mut wrong = Vec::new();
+    for path in sources().iter().filter(|path| path.starts_with(folder)) {
+        let code = code(&fs::read_to_string(path).unwrap());
+        let outside = named_after(&code, "crate::").into_iter().filter(|name| name != "page");
+        wrong.extend(outside.map(|name| format!("{}: the page may not use `{name}`", path.display())));
+        let crates = named_after(&code, "countersign_").into_iter().filter(|name| name != "wire");
+        wrong.extend(crates.map(|name| format!("{}: the page may not use the crate `{name}`", path.display())));
+        let above = if path.ends_with("mod.rs") { "super::" } else { "super::super::" };
+        if code.contains(above) || code.contains("countersign::") {
+            wrong.push(format!("{}: the page may not use what is around it", path.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
@@ -173,7 +242,6 @@ fn no_crate_knows_one_above_it() {
 
     let workspace = fs::read_to_string("Cargo.toml").unwrap();
     let mut members = named_in(&workspace, "[workspace.dependencies]");
-    members.push("app".to_owned());
     members.sort();
     let mut listed: Vec<_> = crates.into_iter().map(|(name, _)| name).collect();
     listed.sort();
@@ -259,6 +327,7 @@ const FOLDERS: &[Folder] = &[
             "src/services/mcp",
             "src/sandbox/mcp",
             "src/app/installed.rs",
+            "src/playground/platform_stand_in.rs",
             // The bridge to the simulations speaks the same protocol; it does not know this capability.
             "src/capabilities/simulation/bridge",
             "src/capabilities/simulation/phrases",
@@ -276,19 +345,26 @@ const FOLDERS: &[Folder] = &[
             ("src/lib.rs", "//! | [`mcp-client`](mcp_client) |"),
             ("src/lib.rs", "pub use countersign_mcp"),
             ("src/sandbox/lib.rs", "pub mod mcp;"),
+            ("src/playground/Cargo.toml", "countersign-mcp.workspace"),
             // An example in the explanation of a field.
             ("src/config/section.rs", "(\"token\", \"MCP_\", \"_TOKEN\")"),
         ],
     },
     Folder {
         words: &["simulation", "pharmaco"],
-        places: &["src/capabilities/simulation", "src/sandbox/bridge", "src/app/installed.rs"],
+        places: &[
+            "src/capabilities/simulation",
+            "src/sandbox/bridge",
+            "src/app/installed.rs",
+            "src/playground/platform_stand_in.rs",
+        ],
         lines: &[
             ("Cargo.toml", "    \"src/capabilities/simulation\","),
             ("Cargo.toml", "countersign-simulation = {"),
             ("Cargo.toml", "countersign-simulation.workspace"),
             ("src/lib.rs", "//! | [`simulation`] |"),
             ("src/lib.rs", "pub use countersign_simulation"),
+            ("src/playground/Cargo.toml", "countersign-simulation.workspace"),
             // The slash command, which the stand-in for Slack lists as the manifests in `deploy` do.
             ("src/sandbox/slack/mod.rs", "\"/simulation\""),
             // Users who are made up for a test of an experiment.

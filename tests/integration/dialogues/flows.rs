@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use countersign::app::stand_in;
+use countersign_playground::model_stand_in;
 use countersign_sandbox::model::{Cost, SandboxModel};
 use futures_util::{StreamExt as _, stream};
 
@@ -96,7 +96,7 @@ async fn played(flow: &Flow, bot: &TestBot, who: &str) -> Vec<String> {
 /// A model that answers as the grammar does.
 async fn model() -> SandboxModel {
     let model = SandboxModel::start(0).await.unwrap();
-    model.answers_by(stand_in::answers().unwrap());
+    model.answers_by(model_stand_in::answers().unwrap());
     model
 }
 

@@ -9,10 +9,8 @@
 
 use std::sync::Arc;
 
-use countersign::{
-    app::mail_stand_in::{MailOptions, MailStandIn},
-    graph::{action::Status, store::ActionFilter},
-};
+use countersign::graph::{action::Status, store::ActionFilter};
+use countersign_playground::mail_stand_in::{MailOptions, MailStandIn};
 use countersign_sandbox::{gmail::Letter, model::SandboxModel};
 
 use super::{mcp::Notes, scripted};

@@ -3,10 +3,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use countersign::{
-    app::mail_stand_in::{MailOptions, MailStandIn},
-    ids::MessageTs,
-};
+use countersign::ids::MessageTs;
+use countersign_playground::mail_stand_in::{MailOptions, MailStandIn};
 use countersign_sandbox::gmail::Letter;
 
 use crate::{

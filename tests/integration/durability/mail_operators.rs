@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::Command};
 
-use countersign::app::mail_stand_in::{MailOptions, MailStandIn};
+use countersign_playground::mail_stand_in::{MailOptions, MailStandIn};
 use countersign_sandbox::gmail::Letter;
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 use std::{ops::Deref, path::Path};
 
-use countersign::app::mail_stand_in::{MailOptions, MailStandIn};
+use countersign_playground::mail_stand_in::{MailOptions, MailStandIn};
 use countersign_sandbox::model::SandboxModel;
 use serde_json::{Value, json};
 

@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use countersign::{app::sandbox, clock::SystemClock, store::sqlite::SqliteStore};
+use countersign::{clock::SystemClock, store::sqlite::SqliteStore};
 use countersign_sandbox::{google::SandboxGoogle, upgrade, upgrade::SandboxUpgrade};
 use serde_json::Value;
 
@@ -15,7 +15,6 @@ use super::{
     process::{COUNTERSIGN, Process, serve},
     processes::{By, Given, given},
 };
-use crate::support::ports::free_port;
 
 /// `countersign check` where nothing answers, with the store at this path.
 fn check_alone(store: &Path) -> Command {
@@ -97,24 +96,38 @@ fn a_wrong_setting_does_not_hide_what_is_missing() {
 }
 
 #[test]
-fn no_flag_is_ignored_silently() {
-    let says = |flags: &[&str]| {
-        let output = Command::new(COUNTERSIGN).args(flags).env_clear().output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{flags:?}");
+fn no_flag_is_ignored_silently_and_every_command_has_its_program() {
+    let says = |typed: &[&str]| {
+        let output = Command::new(COUNTERSIGN).args(typed).env_clear().output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{typed:?}");
         said(&output).lines().next().unwrap_or_default().to_owned()
     };
     let said = [
         says(&["--port", "8099", "serve"]),
-        says(&["--reset", "playground"]),
-        says(&["sandbox", "--config", "x.toml"]),
-        says(&["sandbox", "--events-url", "notaurl"]),
+        says(&["audit", "verify", "x.jsonl", "--config", "x.toml"]),
+        says(&["playground"]),
+        says(&["sandbox", "--mail"]),
+        says(&["evaluate", "cases.json"]),
+        says(&["chek"]),
     ];
     insta::assert_snapshot!(said.join("\n"), @"
-    error: --port works only with the playground, not with `serve`
-    error: --reset goes after the command: countersign playground --reset …
-    error: `sandbox` doesn't take --config: it reads no settings file
-    error: invalid value 'notaurl' for '--events-url <URL>': found `notaurl`; expected an address that begins with http:// or https://
+    error: unexpected argument '--port' found
+    error: `audit` doesn't take --config: it reads no settings file
+    error: `playground` is done by another program; run `countersign-playground` instead
+    error: `sandbox` is done by another program; run `countersign-playground sandbox` instead
+    error: `evaluate` is done by another program; run `countersign-playground evaluate` instead
+    error: unrecognized subcommand 'chek'
     ");
+}
+
+#[test]
+fn without_a_command_there_is_help_that_names_the_playground() {
+    let output = Command::new(COUNTERSIGN).env_clear().output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = said(&output);
+    assert!(said.contains("Runs the bot in a real workspace"), "{said}");
+    let last = "To try the bot without a workspace, run `countersign-playground`: it opens one in the browser.";
+    assert_eq!(said.trim().lines().last(), Some(last));
 }
 
 /// The platform asks for the tokens of a service account; the key is right, wrong, or not where it should be.
@@ -225,36 +238,6 @@ fn a_port_that_is_taken_is_said_with_its_settings() {
     assert_eq!(served.status.code(), Some(1));
 }
 
-/// The messages and the experiments of the stand-ins may be real ones: whoever tries something out types what they have.
-#[tokio::test(flavor = "multi_thread")]
-async fn what_the_sandbox_keeps_is_for_its_owner_alone() {
-    #[derive(clap::Parser)]
-    struct Typed {
-        #[command(flatten)]
-        options: sandbox::Options,
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let (data, ledger) = (folder.path().join("data"), folder.path().join("ledger"));
-    let typed = [
-        "sandbox",
-        "--slack-port=0",
-        "--upgrade-port=0",
-        "--bridge-port=0",
-        "--data",
-        data.to_str().unwrap(),
-        "--ledger",
-    ];
-    let typed = <Typed as clap::Parser>::parse_from(typed.into_iter().chain([ledger.to_str().unwrap()]));
-    let world = sandbox::World::start(typed.options).await.unwrap();
-    world.stop().await;
-    let files =
-        [data.join("slack.json"), data.join("upgrade.json"), ledger.join("slack.jsonl"), ledger.join("upgrade.jsonl")];
-    for file in files {
-        let rights = std::fs::metadata(&file).unwrap().permissions().mode() & 0o777;
-        assert_eq!(rights, 0o600, "{}: {rights:o}", file.display());
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thread_is_traced_while_the_bot_works_and_after_it_was_killed() {
     let Given { folder, sandbox: _sandbox, settings, page, bot: _ } = given(By::Socket, None).await;
@@ -293,19 +276,11 @@ async fn an_app_token_that_slack_refuses_ends_the_bot() {
 /// As with `countersign serve 2>&1 | head -1`.
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_stops_listening_ends_nothing() {
-    let Given { folder, sandbox, settings, page, bot: here } = given(By::Socket, None).await;
+    let Given { folder, sandbox: _sandbox, settings, page, bot: here } = given(By::Socket, None).await;
     let bot = Process::unheard(serve(&settings));
     page.until_ready(&bot, &here).await;
 
-    let port = free_port().to_string();
-    let mut playground = Command::new(COUNTERSIGN);
-    playground.args(["--port", &port, "--data"]).arg(folder.path().join("data")).env_clear();
-    let playground = Process::unheard(playground);
-    page.until("the page", async || page.get(&format!("http://127.0.0.1:{port}")).await.is_some()).await;
-
     let mut check = check_alone(&folder.path().join("threads.sqlite"));
     assert_eq!(check.stdout(std::io::pipe().unwrap().1).status().unwrap().code(), Some(2));
-    for process in [bot, playground, sandbox] {
-        assert!(process.stop().await.success(), "{}", process.log());
-    }
+    assert!(bot.stop().await.success());
 }

@@ -1,7 +1,9 @@
-//! The program as people run it: `serve` against `sandbox`, each a process of its own, in all four ways.
+//! The program as people run it: `serve` as a process of its own, against the sandbox, in all four ways.
 
 use std::{collections::HashMap, process::Command, time::Duration};
 
+use clap::Parser;
+use countersign_playground::sandbox::{self, World};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -57,53 +59,46 @@ async fn a_dialogue(by: By, redis: Option<String>) {
     let (_, metrics) = page.get(&format!("{here}/metrics")).await.unwrap();
     assert!(metrics.contains("countersign_slack_received_total"), "{metrics}");
     assert!(metrics.contains("countersign_slack_calls_total"), "{metrics}");
-    for process in [bot, sandbox] {
-        let status = process.stop().await;
-        assert!(status.success(), "{status}\n{}", process.log());
-    }
+    let status = bot.stop().await;
+    assert!(status.success(), "{status}\n{}", bot.log());
+    sandbox.stop().await;
 }
 
 /// A sandbox that runs, and what a bot needs that is to run against it.
 pub(super) struct Given {
     pub(super) folder: TempDir,
-    pub(super) sandbox: Process,
+    pub(super) sandbox: World,
     pub(super) settings: HashMap<String, String>,
     pub(super) page: Page,
     /// Where the bot will answer.
     pub(super) bot: String,
 }
 
+/// The options of the sandbox, as they are typed.
+#[derive(Parser)]
+struct Typed {
+    #[command(flatten)]
+    options: sandbox::Options,
+}
+
 pub(super) async fn given(by: By, redis: Option<String>) -> Given {
     let folder = tempfile::tempdir().unwrap();
     let port = free_port();
     let bot = format!("http://127.0.0.1:{port}");
-    let mut sandbox = Command::new(COUNTERSIGN);
-    sandbox.args(["sandbox", "--slack-port", "0", "--upgrade-port", "0", "--bridge-port", "0"]).env_clear();
+    let mut typed = vec!["sandbox", "--slack-port=0", "--upgrade-port=0", "--bridge-port=0"];
     if by == By::Http {
-        sandbox.args(["--events-url", &bot]);
+        typed.extend(["--events-url", &bot]);
     }
-    let sandbox = Process::start(sandbox, &folder.path().join("sandbox.log"));
-    let settings = settings(&sandbox, by, port, redis, &folder).await;
+    let sandbox = World::start(Typed::parse_from(typed).options).await.unwrap();
+    let settings = settings(&sandbox, by, port, redis, &folder);
     let page = Page::new(&settings);
     Given { folder, sandbox, settings, page, bot }
 }
 
-/// What the sandbox prints, and what differs here.
-async fn settings(
-    sandbox: &Process,
-    by: By,
-    port: u16,
-    redis: Option<String>,
-    folder: &TempDir,
-) -> HashMap<String, String> {
-    let deadline = tokio::time::Instant::now() + BOUND;
-    while !sandbox.log().contains("UPGRADE_API_URL=") || !sandbox.log().ends_with('\n') {
-        assert!(tokio::time::Instant::now() < deadline, "the sandbox does not start:\n{}", sandbox.log());
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    let log = sandbox.log();
-    let lines = log.lines().filter_map(|line| line.split_once('='));
-    let mut settings: HashMap<_, _> = lines.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+/// What leads a bot to the sandbox, and what differs here.
+fn settings(sandbox: &World, by: By, port: u16, redis: Option<String>, folder: &TempDir) -> HashMap<String, String> {
+    let variables = sandbox.variables().into_iter();
+    let mut settings: HashMap<_, _> = variables.map(|(name, value)| (name.to_owned(), value)).collect();
     let mut set = |name: &str, value: String| settings.insert(name.to_owned(), value);
     set("PORT", port.to_string());
     set("COUNTERSIGN__APPROVALS__DIGEST_KEY_FILE", folder.path().join("countersign.key").display().to_string());

@@ -6,10 +6,8 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use countersign::{
-    app::evaluate::{self, Case},
-    config::Config,
-};
+use countersign::config::Config;
+use countersign_playground::evaluate::{self, Case};
 use fancy_regex::Regex;
 use serde_json::{Value, json};
 

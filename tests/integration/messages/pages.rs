@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::collect::is_read;
 
 /// The one page of the playground. What its scripts say is left out.
-const PAGE: &str = "src/playground/assets/index.html";
+const PAGE: &str = "src/playground/page/assets/index.html";
 
 /// Attributes that are read, aloud or on the screen.
 const READ_ATTRIBUTES: &[&str] = &["alt", "aria-label", "content", "placeholder", "title"];

@@ -1,4 +1,4 @@
-//! `countersign evaluate`: measures how well the configured model understands a set of utterances.
+//! `countersign-playground evaluate`: measures how well the configured model understands a set of utterances.
 //!
 //! Each utterance runs through the nodes of the chat graph as in production, up to a card, a
 //! question or an answer. A stand-in replaces the platform, and nothing is approved or sent. The
@@ -8,6 +8,7 @@
 use std::{fmt, path::Path, sync::Arc};
 
 use anyhow::Context as _;
+use countersign::app::dependencies;
 use countersign_assistant::{
     blob_cache::NoBlobCache, graph::chat_graph, plan_settings::PlanSettings, state::AgentState,
 };
@@ -26,10 +27,7 @@ use countersign_understanding::situation::{Analysis, Draft};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use super::{
-    dependencies,
-    installed::{self, StandIn},
-};
+use crate::platform_stand_in::{PlatformOptions, PlatformStandIn};
 
 /// The maximum number of nodes that are run for an utterance; no turn needs as many.
 const MAX_NODES: usize = 40;
@@ -139,7 +137,7 @@ pub fn cases(file: Option<&Path>) -> anyhow::Result<Vec<Case>> {
 ///
 /// If the stand-in for the platform does not start, or no usable model is configured.
 pub async fn run(config: &Config, cases: &[Case]) -> anyhow::Result<Score> {
-    let platform = StandIn::start(installed::StandInOptions::default(), None, None).await?;
+    let platform = PlatformStandIn::start(PlatformOptions::default(), None, None).await?;
     let mut with_stand_in = config.clone();
     platform.apply_to(&mut with_stand_in);
     let clock = Arc::new(SystemClock);

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     fn folder() -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("assets")
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("page/assets")
     }
 
     fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {

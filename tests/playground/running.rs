@@ -1,19 +1,63 @@
-//! `countersign playground` as a process of its own, and what its page is told.
+//! `countersign-playground` as a process of its own, and what its page is told.
 
 use std::{
     io::{BufRead as _, BufReader, Lines},
-    process::{Child, ChildStdout, Command, Stdio},
+    process::{Child, ChildStdout, Command, ExitStatus, Stdio},
     time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::bot::BOUND;
+use crate::BOUND;
+
+/// The program, to be given its arguments. A model's key or settings of whoever runs the tests would change what it says.
+pub(super) fn program() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_countersign-playground"));
+    command.env_clear().stdin(Stdio::null());
+    command
+}
+
+/// A running program; gone with the test.
+pub(super) struct Running(Child);
+
+impl Running {
+    /// Starts it.
+    pub(super) fn start(command: &mut Command) -> Self {
+        Self(command.spawn().expect("the program was built with this test"))
+    }
+
+    /// The lines that it says, if they are piped.
+    pub(super) fn lines(&mut self) -> Lines<BufReader<ChildStdout>> {
+        BufReader::new(self.0.stdout.take().expect("it is piped")).lines()
+    }
+
+    /// Sends it a signal that asks it to end, and waits.
+    pub(super) async fn ends_at(mut self, signal: &str) -> ExitStatus {
+        let told = Command::new("kill").args([signal, &self.0.id().to_string()]).status().expect("`kill` is there");
+        assert!(told.success(), "it had ended already");
+        let began = Instant::now();
+        loop {
+            if let Some(ended) = self.0.try_wait().expect("it is our child") {
+                return ended;
+            }
+            assert!(began.elapsed() < BOUND, "it does not end");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // An error means that it has already ended.
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
 
 /// A running playground; gone with the test.
 pub(super) struct Playground {
-    process: Child,
+    process: Running,
     url: String,
     http: reqwest::Client,
     /// Read no further, but kept open: it goes on talking.
@@ -31,15 +75,9 @@ impl Playground {
     /// Starts on a free port; what it keeps is in `folder`.
     pub(super) fn start(folder: &TempDir) -> Self {
         rustls::crypto::ring::default_provider().install_default().ok();
-        let mut process = Command::new(env!("CARGO_BIN_EXE_countersign"))
-            .args(["playground", "--port", "0", "--data"])
-            .arg(folder.path())
-            .env_clear() // a model's key or settings of whoever runs the tests would change what is said
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the program was built with this test");
-        let said_on = BufReader::new(process.stdout.take().expect("it is piped")).lines();
+        let mut process =
+            Running::start(program().args(["--port", "0", "--data"]).arg(folder.path()).stdout(Stdio::piped()));
+        let said_on = process.lines();
         let http = reqwest::Client::builder().no_proxy().timeout(BOUND).build().unwrap();
         let mut playground = Self { process, url: String::new(), http, said_on };
         let mut said = playground.said_on.by_ref().map_while(Result::ok);
@@ -54,18 +92,8 @@ impl Playground {
     }
 
     /// Ends it as Ctrl-C does.
-    pub(super) async fn stop(mut self) {
-        let told =
-            Command::new("kill").args(["-INT", &self.process.id().to_string()]).status().expect("`kill` is there");
-        assert!(told.success(), "it had ended already");
-        let began = Instant::now();
-        let ended = loop {
-            if let Some(ended) = self.process.try_wait().expect("it is our child") {
-                break ended;
-            }
-            assert!(began.elapsed() < BOUND, "it does not end");
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        };
+    pub(super) async fn stop(self) {
+        let ended = self.process.ends_at("-INT").await;
         assert!(ended.success(), "{ended}");
     }
 
@@ -119,14 +147,6 @@ impl Playground {
             assert!(began.elapsed() < BOUND, "waited in vain for {what}");
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-    }
-}
-
-impl Drop for Playground {
-    fn drop(&mut self) {
-        // An error means that it has already ended.
-        self.process.kill().ok();
-        self.process.wait().ok();
     }
 }
 

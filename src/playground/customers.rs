@@ -6,10 +6,12 @@ use async_trait::async_trait;
 use countersign_core::clock::Timestamp;
 use countersign_email::book::Book;
 use countersign_mail::{Address, Mail, MailId, RawMail};
-use countersign_playground::{Customer, CustomerMail, Example, ShownMail, SlackThread, Suggestion, WrittenMail};
 use countersign_sandbox::gmail::{Letter, SandboxGmail, SentMail, StoredMail};
 
-use super::mail_stand_in::CHANNEL;
+use crate::{
+    mail_stand_in::CHANNEL,
+    page::{Customer, CustomerMail, Example, ShownMail, SlackThread, Suggestion, WrittenMail},
+};
 
 /// The suggestions in the channel of mails.
 pub(super) const SUGGESTIONS: &[Suggestion] = &[

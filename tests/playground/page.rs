@@ -4,11 +4,11 @@
 
 mod accessibility;
 mod browser;
-mod playground;
 
 use serde_json::json;
 
-use self::{browser::Browser, playground::Playground};
+use self::browser::Browser;
+use crate::running::Playground;
 
 /// Where the bot answers.
 const THREAD: &str = ".pane-thread";

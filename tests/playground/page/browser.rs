@@ -12,7 +12,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{bot::BOUND, ports::free_port};
+use crate::{BOUND, ports::free_port};
 
 /// How often the page is looked at while waiting for something.
 const LOOK: Duration = Duration::from_millis(25);

@@ -37,7 +37,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{Customer, ShownMail, SlackThread, WrittenMail};
+    use crate::page::{Customer, ShownMail, SlackThread, WrittenMail};
 
     /// A source with one thread, which fails for the channel `broken`.
     struct OneThread;

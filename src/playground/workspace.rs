@@ -1,4 +1,4 @@
-//! `countersign playground`: a workspace in the browser, with the bot and stand-ins for the platforms.
+//! `countersign-playground`: a workspace in the browser, with the bot and stand-ins for the platforms.
 //!
 //! It runs the production bot, which connects to the stand-ins over the network, with Socket Mode, as it would to the
 //! real systems.
@@ -11,6 +11,7 @@ use std::{
 
 use anyhow::Context;
 use async_trait::async_trait;
+use countersign::app::{Bot, stdout::write_line};
 use countersign_config::{ChosenModel, Config, Provider};
 use countersign_conversation::record::trace::Traces;
 use countersign_core::{
@@ -18,25 +19,23 @@ use countersign_core::{
     ids::{TeamId, ThreadId},
 };
 use countersign_email::book::Book;
-use countersign_playground::{self as playground, CustomerMail, Suggestion, TraceSource};
 use countersign_store::sqlite;
 use secrecy::SecretString;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    Bot,
-    installed::StandIn,
+use crate::{
+    customers::{self, SandboxCustomers},
     mail_stand_in::MailStandIn,
-    playground_mail::{self, SandboxCustomers},
+    page::{self, CustomerMail, Suggestion, TraceSource},
+    platform_stand_in::PlatformStandIn,
     sandbox,
-    stdout::write_line,
 };
 
 /// The name of the bot's store in a data folder.
 const STORE_FILE: &str = "threads.sqlite";
 
-/// The options of the playground.
+/// The options of the page.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// The port of the page.
@@ -88,12 +87,12 @@ pub async fn run(options: Options, mut config: Config, stop: CancellationToken) 
         PlaygroundTraces { traces: Traces::new(bot.store()), team: world.slack.look(|world| world.team.clone()) };
     let invitations = bot.registry().invitations().chain(world.platform.suggestion());
     let everywhere = invitations.map(|(why, text)| Suggestion { why, text, channel: None });
-    let suggestions: Vec<_> = everywhere.chain(playground_mail::SUGGESTIONS.iter().copied()).collect();
+    let suggestions: Vec<_> = everywhere.chain(customers::SUGGESTIONS.iter().copied()).collect();
     let customers = world.mail.as_ref().map(|mail| -> Arc<dyn CustomerMail> {
         let book = Book::new(bot.store(), MailStandIn::ADDRESS);
         Arc::new(SandboxCustomers::new(mail.gmail.clone(), book))
     });
-    let page = playground::router(world.slack.router(), Arc::new(traces), &suggestions, customers);
+    let page = page::router(world.slack.router(), Arc::new(traces), &suggestions, customers);
     let understood = match config.model.general() {
         Some(ChosenModel { name, provider, .. }) => format!("what you write, with {name} by {provider}"),
         None => {
@@ -125,7 +124,7 @@ fn delete_data(data: &Path) -> anyhow::Result<()> {
         return Ok(());
     }
     let store = data.join(STORE_FILE);
-    let marks = [data.join(sandbox::SLACK_FILE), data.join(StandIn::FILE), store.clone()];
+    let marks = [data.join(sandbox::SLACK_FILE), data.join(PlatformStandIn::FILE), store.clone()];
     let ours = marks.iter().any(|mark| mark.exists());
     let empty = std::fs::read_dir(data)?.next().is_none();
     anyhow::ensure!(ours || empty, "{} doesn't look like a playground's folder, so it was left alone", data.display());

@@ -1,4 +1,4 @@
-//! `countersign sandbox`: runs only the stand-ins, for trying out `countersign serve` against them.
+//! `countersign-playground sandbox`: runs only the stand-ins, for trying out `countersign serve` against them.
 
 use std::{
     path::{Path, PathBuf},
@@ -6,6 +6,7 @@ use std::{
 };
 
 use anyhow::Context;
+use countersign::app::stdout::write_line;
 use countersign_config as config;
 use countersign_core::clock::SystemClock;
 use countersign_sandbox::{
@@ -14,11 +15,10 @@ use countersign_sandbox::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    installed::{self, StandIn},
+use crate::{
     mail_stand_in::{CHANNEL, MailOptions, MailStandIn},
-    stand_in,
-    stdout::write_line,
+    model_stand_in,
+    platform_stand_in::{PlatformOptions, PlatformStandIn},
 };
 
 /// The name of the file in the data folder that contains the workspace.
@@ -48,7 +48,7 @@ pub struct Options {
     #[arg(long, value_name = "FOLDER")]
     ledger: Option<PathBuf>,
     #[command(flatten)]
-    platform: installed::StandInOptions,
+    platform: PlatformOptions,
     #[command(flatten)]
     mail: MailOptions,
 }
@@ -61,7 +61,7 @@ fn parse_url(text: &str) -> Result<String, String> {
 impl Options {
     /// Returns options for all stand-ins, on free ports, that store their data in this folder.
     pub fn kept_in(data: &Path) -> Self {
-        Self { data: Some(data.to_owned()), platform: installed::StandInOptions::all(), ..Self::default() }
+        Self { data: Some(data.to_owned()), platform: PlatformOptions::all(), ..Self::default() }
     }
 
     /// Adds the stand-ins for mail, on free ports.
@@ -84,7 +84,7 @@ pub struct World {
     /// The stand-in for Slack.
     pub slack: SandboxSlack,
     /// The stand-in for the platform.
-    pub platform: StandIn,
+    pub platform: PlatformStandIn,
     /// The stand-ins for the systems that mail needs, if they were requested.
     pub mail: Option<MailStandIn>,
     /// The stand-in for a language model, if one was requested.
@@ -118,7 +118,7 @@ impl World {
             ..slack::Options::default()
         })
         .await?;
-        let platform = StandIn::start(platform, data.as_deref(), ledger.as_deref()).await?;
+        let platform = PlatformStandIn::start(platform, data.as_deref(), ledger.as_deref()).await?;
         let mail = match mail.mail {
             true => {
                 let (name, topic) = CHANNEL;
@@ -132,11 +132,33 @@ impl World {
             Some(port) => {
                 let model =
                     SandboxModel::start(port).await.context("the stand-in for a language model cannot start")?;
-                model.answers_by(stand_in::answers()?);
+                model.answers_by(model_stand_in::answers()?);
                 Some(model)
             }
         };
         Ok(Self { slack, platform, mail, model })
+    }
+
+    /// Returns the environment variables that point a bot to the stand-ins.
+    pub fn variables(&self) -> Vec<(&'static str, String)> {
+        let slack = [
+            ("SLACK_API_URL", self.slack.api_url()),
+            ("SLACK_BOT_TOKEN", self.slack.bot_token().to_owned()),
+            ("SLACK_APP_TOKEN", self.slack.app_token().to_owned()),
+            ("SLACK_SIGNING_SECRET", self.slack.signing_secret().to_owned()),
+        ];
+        let of_model = self.model.iter().flat_map(|model| {
+            [
+                ("ANTHROPIC_BASE_URL", model.url()),
+                ("ANTHROPIC_API_KEY", model.api_key().to_owned()),
+                ("OPENAI_BASE_URL", model.openai_url()),
+                ("OPENAI_API_KEY", model.api_key().to_owned()),
+                ("GEMINI_BASE_URL", model.url()),
+                ("GEMINI_API_KEY", model.api_key().to_owned()),
+            ]
+        });
+        let of_mail = self.mail.iter().flat_map(MailStandIn::variables);
+        slack.into_iter().chain(self.platform.variables()).chain(of_mail).chain(of_model).collect()
     }
 
     /// Stops the stand-ins and saves their data.
@@ -156,21 +178,8 @@ impl World {
 /// If the stand-ins cannot start; see [`World::start`].
 pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()> {
     let world = World::start(options).await?;
-    write_line(format_args!("SLACK_API_URL={}", world.slack.api_url()))?;
-    write_line(format_args!("SLACK_BOT_TOKEN={}", world.slack.bot_token()))?;
-    write_line(format_args!("SLACK_APP_TOKEN={}", world.slack.app_token()))?;
-    write_line(format_args!("SLACK_SIGNING_SECRET={}", world.slack.signing_secret()))?;
-    let of_mail = world.mail.iter().flat_map(MailStandIn::variables);
-    for (name, value) in world.platform.variables().into_iter().chain(of_mail) {
+    for (name, value) in world.variables() {
         write_line(format_args!("{name}={value}"))?;
-    }
-    if let Some(model) = &world.model {
-        write_line(format_args!("ANTHROPIC_BASE_URL={}", model.url()))?;
-        write_line(format_args!("ANTHROPIC_API_KEY={}", model.api_key()))?;
-        write_line(format_args!("OPENAI_BASE_URL={}", model.openai_url()))?;
-        write_line(format_args!("OPENAI_API_KEY={}", model.api_key()))?;
-        write_line(format_args!("GEMINI_BASE_URL={}", model.url()))?;
-        write_line(format_args!("GEMINI_API_KEY={}", model.api_key()))?;
     }
     stop.cancelled().await;
     world.stop().await;

@@ -1,6 +1,7 @@
 //! The page with a screen reader, with a keyboard, or with little contrast: axe-core finds no barrier.
 
-use super::{INBOX, THREAD, browser::Browser, playground::Playground};
+use super::{INBOX, THREAD, browser::Browser};
+use crate::running::Playground;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_part_of_the_page_has_a_barrier() {

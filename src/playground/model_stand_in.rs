@@ -8,6 +8,7 @@ mod mail;
 
 use std::sync::Arc;
 
+use countersign::app::{dependencies, installed};
 use countersign_config::Config;
 use countersign_core::clock::SystemClock;
 use countersign_model::{Block, Model as _, Purpose, Request, ToolChoice, ToolSpec};
@@ -15,15 +16,13 @@ use countersign_understanding::RulesModel;
 use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 
-use super::{dependencies, installed};
-
 /// Returns a function that answers requests by the phrases of the installed capabilities.
 ///
 /// # Errors
 ///
 /// If the capabilities cannot be set up.
 pub fn answers() -> anyhow::Result<impl Fn(&Value) -> Vec<Value> + Send + 'static> {
-    let config = Config::load(None, &installed::addresses(), &installed::SETTINGS)?;
+    let config = Config::load(None, &crate::platform_stand_in::addresses(), &installed::SETTINGS)?;
     let rules = RulesModel(dependencies::capabilities(&config, Arc::new(SystemClock))?.book);
     Ok(move |body: &Value| answer(&rules, body))
 }
