@@ -48,7 +48,7 @@ fn events(chart: &str) -> Vec<AuditDraft> {
     });
     let other = json!({ "approvers": [{ "user": "U2" }, { "user": "U3" }], "own_request": false, "needed": 2 });
     let changed = json!({ "policy": other, "digest": "fedcba98", "before": "0123456789abcdef" });
-    let typed = json!({ "verdict": "approved", "status": "approved", "how": { "typed": "yes" } });
+    let typed = json!({ "verdict": "approved", "status": "approved", "how": { "typed": { "text": "yes" } } });
     let usage = json!({
         "model": "claude-sonnet-4-5", "calls": 2, "input_tokens": 900, "cached_tokens": 4100, "output_tokens": 120,
         "run": "r1", "node": "gather",
@@ -388,7 +388,7 @@ async fn an_entry_of_another_version_is_told_as_such() {
     let broken = told(&forged(&whole, &salt(4), &salt(4).replace("5a17", "5a1")));
     assert_snapshot!(broken, @"6 Some(5) its salt is missing or damaged");
     let broken = told(&forged(&whole, &salt(4), &salt(4).replace("\"format\":1,", "")));
-    assert_snapshot!(broken, @"6 Some(5) it cannot be read (missing field `format`)");
+    assert_snapshot!(broken, @"6 Some(5) it cannot be read (missing field `format` at line 1 column 235)");
 
     let hides = redaction(|record| record.redact = vec!["why".to_owned()]);
     let whole = String::from_utf8(of_everything(hides).await.jsonl.bytes).unwrap();
