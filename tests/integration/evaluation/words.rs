@@ -1,6 +1,6 @@
 //! How much of what people say is understood: utterances with every outcome that will do, and what must never happen.
 //!
-//! `tests/fixtures/words/*.json` are in the format of `countersign evaluate`; beside each stands a `.meta.json` with a row
+//! `tests/fixtures/words/*.json` are in the format of `evaluate`; beside each stands a `.meta.json` with a row
 //! for each utterance, in order: `accept` holds the outcomes of which any will do, and `safety` says that a wrong reading, or
 //! a restriction that is dropped, would lead to a wrong change. A value that begins with `~` is a regular expression.
 
