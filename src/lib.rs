@@ -90,7 +90,7 @@
 //!
 //! | to change | go to |
 //! | --- | --- |
-//! | the content and warnings of a card | the action's file in the capability's `actions/`, or `testing/`, whose `prepare` makes the card; warnings that several cards share in its `replies/cautions.rs`, those of the engine in `graph/ask.rs`; a change of several things at once has its own card, such as `actions/several.rs` |
+//! | the content and warnings of a card | the action's file in the capability's `actions/`, or `testing/`, whose `prepare` makes the card; warnings that several cards share in its `replies/cautions.rs`, those of the engine in `graph/engine/ask.rs`; a change of several things at once has its own card, such as `actions/several.rs` |
 //! | the reply about an answer or an outcome | the capability's `replies/` |
 //! | what an action reads again before it runs | its `preconditions`: [`graph::action::ActionKind`] |
 //! | whether and how often a change is sent again | without an answer, the action's `recovery` says whether, and `MAX_SENDS` in `graph/engine/perform.rs` how often; its effect is looked up in `graph/engine/looks.rs`, for the longest `settle_within` of the platforms; after a refusal it is not sent again; batches are in `graph/engine/batches.rs` |
@@ -100,7 +100,7 @@
 //! | who may decide, and the answer to a click | [`conversation::approvals::policy`], `conversation/approvals/replies.rs`; guests, bots and other workspaces in `conversation/approvals/people.rs` |
 //! | who may see what; the look of a card | [`conversation::record::sight`]; [`conversation::presentation::render`] |
 //! | the steps of a plan, and the checks of a plan | `capabilities/planning.rs` makes it, [`planner::plan`] checks it; its card is in [`plans`], what follows a step in `assistant/nodes/carry_on.rs`, and another plan after one that ended early in `assistant/nodes/replan.rs` |
-//! | a window for something new | [`capabilities::Capability::shortcuts`] |
+//! | a window for something new | [`capabilities::CapabilityInfo::shortcuts`] |
 //! | the Home tab | `conversation/surfaces/home`; a capability may add a section ([`capabilities::Capability::home`]), and its `invitations` are listed under “How to ask” |
 //! | the mail account, and where an email's context comes from | [`mail::MailAccount`], [`context::store`]; which of them the settings choose, in `app/mail/`, and their lines of `check` in `app/check_mail.rs` |
 //! | the figures about email | `email/figures.rs` for the command line and `/metrics`, `capabilities/team_inbox/figures.rs` for people |
@@ -110,7 +110,7 @@
 //! | the words for “no” | the lists in `understanding/answers.rs`; what a “no” leaves open, in [`conversation::approvals::withdraw`] |
 //! | the words for “stop” | the lists in `understanding/stop_words.rs`; what they end, in [`conversation::runtime::stopping`] |
 //! | the meaning of a word | `core.rs` and `assignment.rs` in the capability's `glossary`; two words together in its `pairs.rs` |
-//! | the instructions for a model | about a domain: its `instructions.md`, `families.rs`, each `description` and `schema`; about everything: `assistant/prompts` |
+//! | the instructions for a model | about a domain: its `instructions.md`, `families.rs`, each `info` and `schema`; about everything: `assistant/prompts` |
 //! | the tools that a model is offered for a request | the capability's `families.rs`; their selection in `assistant/nodes/round.rs`, the number that fits in `assistant/tools.rs` |
 //! | whether a person asked for a change that a model proposes | the verbs in the capability's phrases, those of other languages in `understanding/verbs.txt`; the search in `assistant/nodes/evidence.rs`; the first line of such a card in `graph/action/evidence.rs` |
 //! | which answers of a model count as claims of a change | `understanding/claims.txt`; what supports a claim, in `assistant/nodes/claims.rs` |
