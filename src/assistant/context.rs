@@ -35,7 +35,6 @@ pub struct ContextData {
     read_at: BTreeMap<String, Timestamp>,
     /// The names in the [`super::blob_cache`] of the complete entries that are too large to be kept here, by key.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    #[serde(rename = "on_shelf")]
     cached: BTreeMap<String, String>,
 }
 

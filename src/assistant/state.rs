@@ -121,7 +121,7 @@ pub struct AgentState {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub draft_notes: Vec<String>,
     /// The name of the thing that “it” means.
-    #[serde(rename = "last_experiment", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_subject: Option<String>,
     /// The last subject of each capability, by its name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]

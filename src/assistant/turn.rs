@@ -77,7 +77,7 @@ pub struct Turn {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<Draft>,
     /// True if the change was given as data, so that no words have to be understood.
-    #[serde(rename = "wished", skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_explicit: bool,
     /// True if the change is a correction of the change on an open card.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

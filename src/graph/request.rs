@@ -130,7 +130,7 @@ impl ActionRecord {
             changes.timers.push(timer(self.expiry_timer(), self.expires_at, "expire"));
         }
         if self.policy.names_anybody() {
-            changes.timers.push(timer(self.notification_timer(), at, "tell"));
+            changes.timers.push(timer(self.notification_timer(), at, "notify_approvers"));
         }
         let reminded_after = if self.expires_at.is_never() {
             Some(times.outside.remind_every).filter(|every| !every.is_zero())

@@ -92,16 +92,14 @@ const OF_A_PLATFORM: &[&str] = &[
 /// The words of the platforms.
 const PLATFORM_WORDS: &[&str] = &["experiment", "upgrade"];
 
-/// The lines that name one nevertheless: where its folder is declared, under which names data and settings of earlier
-/// versions have a field, and the nouns that people say before the name of a thing.
+/// The lines that name one nevertheless: where its folder is declared, and the nouns that people say before the name of a
+/// thing.
 fn may_name_one(line: &str) -> bool {
     let is_declared = matches!(line.trim(), "pub mod upgrade;" | "pub use countersign_experiments as experiments;");
     let is_page =
         line.starts_with("//! | [`experiments`] |") || line.trim_start().starts_with("countersign-experiments");
     is_declared
         || is_page
-        || line.trim().starts_with("#[serde(rename = \"")
-        || line.trim().starts_with("#[serde(alias = \"")
         || line.starts_with("$noun = ")
         || line.starts_with("const ORDINARY: &str = ")
         || line.starts_with("const NOUNS: &str = ")

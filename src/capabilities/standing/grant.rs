@@ -19,7 +19,6 @@ const MAX_USES: usize = 50;
 #[serde(rename_all = "snake_case")]
 pub enum GrantScope {
     /// One thing.
-    #[serde(rename = "experiment")]
     Thing {
         /// The id of the thing.
         id: String,

@@ -95,7 +95,7 @@ impl Approvals {
         let steps = self.store.steps(&changed.thread, after, MAX_STEPS).await?;
         let begins = |input: &serde_json::Value| {
             // A button says something for a person, and is no message.
-            input["kind"] == "said" && input["ts"] == changed.ts.as_str() && input["wish"].is_null()
+            input["kind"] == "said" && input["ts"] == changed.ts.as_str() && input["request"].is_null()
         };
         let begun = steps.iter().filter(|(_, step)| step.input.as_ref().is_some_and(begins));
         Ok(begun.map(|(_, step)| step.run.to_string()).collect())

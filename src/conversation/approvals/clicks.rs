@@ -12,7 +12,6 @@ pub struct Click {
     /// The key in the button, as text, since it may not be a valid key.
     pub key: String,
     /// The button.
-    #[serde(rename = "pressed")]
     pub button: CardButton,
     /// The person who pressed it.
     pub by: UserId,
@@ -128,7 +127,7 @@ pub struct TypedAnswer {
     pub ts: MessageTs,
     /// The meaning: approve, reject or withdraw; `None` for a message that is no answer, but that a person would take
     /// for “no”.
-    #[serde(rename = "means", default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meaning: Option<CardButton>,
     /// True if it was addressed to the bot.
     pub addressed: bool,

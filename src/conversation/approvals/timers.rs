@@ -111,7 +111,7 @@ impl Approvals {
         changes.timers.push(TimerChange::Set {
             key: record.notification_timer(),
             due: now,
-            entry: json!({ "kind": "tell", "approval": record.approval }),
+            entry: json!({ "kind": "notify_approvers", "approval": record.approval }),
         });
         let thread = record.thread.clone();
         changes.actions.push(ActionChange { expected, record });

@@ -41,7 +41,6 @@ pub struct ThreadCommandRequest {
     /// Slack's timestamp of the message.
     pub ts: MessageTs,
     /// The command.
-    #[serde(rename = "order")]
     pub command: ThreadCommand,
     /// True if the bot was mentioned; false in a direct message.
     pub mentioned: bool,

@@ -29,7 +29,6 @@ pub enum Interaction {
     /// A click on a button of a card.
     Click(Click),
     /// A “yes”, “no” or “never mind” typed in a thread.
-    #[serde(rename = "typed")]
     TypedAnswer(TypedAnswer),
     /// A card has expired.
     Expire {
@@ -58,15 +57,12 @@ pub enum Interaction {
     /// The reason for a rejection.
     Reason(Reason),
     /// A “status” or “cancel” addressed to the bot in a thread.
-    #[serde(rename = "here")]
     ThreadCommand(ThreadCommandRequest),
     /// A click on a choice below a reply.
-    #[serde(rename = "chosen")]
     Choice(Choice),
     /// The shortcut to ask about a message, which opens a modal.
     Ask(Shortcut),
     /// The question submitted in that modal.
-    #[serde(rename = "asked")]
     Question(Question),
     /// The shortcut to export a message's thread.
     Export(Shortcut),
@@ -85,7 +81,6 @@ pub enum Interaction {
         draft_in: Option<ThreadId>,
     },
     /// The request submitted in that modal.
-    #[serde(rename = "wanted")]
     Creation(CreationRequest),
     /// A slash command.
     Command(Command),
@@ -98,7 +93,6 @@ pub enum Interaction {
         pages: Pages,
     },
     /// It is time to tell the approvers named by a card's policy that it is waiting.
-    #[serde(rename = "tell")]
     NotifyApprovers {
         /// The approval id of the card.
         approval: ApprovalId,
@@ -115,21 +109,16 @@ pub enum Interaction {
         addressed: bool,
     },
     /// A press that turns a page of the window with the full content of a card.
-    #[serde(rename = "page")]
     PageTurn(PageTurn),
     /// A message whose files are read before its thread gets it.
-    #[serde(rename = "files")]
     MessageWithFiles(MessageWithFiles),
     /// A message that a person edited or deleted.
-    #[serde(rename = "changed")]
     ChangedMessage(ChangedMessage),
     /// A rating of an answer.
-    #[serde(rename = "rated")]
     Rating(Rating),
     /// A request to send an undelivered message again.
     SendAgain(SendAgain),
     /// A search for duplicates of a message that may have been posted twice.
-    #[serde(rename = "twins")]
     PossibleDuplicate(PossibleDuplicate),
     /// A person opened a conversation with the bot, in which prompts are suggested.
     Prompts {

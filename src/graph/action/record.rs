@@ -112,7 +112,7 @@ pub struct ActionRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo: Option<Shared<Undo>>,
     /// The people who were notified directly that the action waits for their decision.
-    #[serde(rename = "told", default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notified: Vec<UserId>,
     /// The things that the change concerns. Copies share it.
     #[serde(default, skip_serializing_if = "is_empty")]

@@ -25,9 +25,8 @@ pub struct Scope {
     /// The contexts that these things belong to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub contexts: Vec<String>,
-    /// The things that the change concerns, by the names that people know. The serialized field
-    /// keeps its original name, because records are sealed in their serialized form.
-    #[serde(rename = "experiments", skip_serializing_if = "Vec::is_empty")]
+    /// The things that the change concerns, by the names that people know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub subjects: Vec<String>,
     /// The values that limits are compared with, by measure: statuses, weights, users, dates.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]

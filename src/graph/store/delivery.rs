@@ -36,15 +36,13 @@ pub enum Destination {
         /// message is *parked*: it is read only if a person addresses the bot in the thread before
         /// [`super::Store::sweep`] deletes it.
         addressed: bool,
-        /// The message. The serialized field keeps its original name.
-        #[serde(rename = "mail")]
+        /// The message.
         message: ThreadMessage,
         /// The graph of the thread, if the thread is created by this message.
         #[serde(default, skip_serializing_if = "GraphName::is_default")]
         graph: GraphName,
     },
     /// The inbox of a partition.
-    #[serde(rename = "desk")]
     Inbox {
         /// The partition.
         partition: Partition,
@@ -87,7 +85,6 @@ pub enum ThreadMessage {
         addressed: bool,
         /// The request, if it comes from a button or a form and the text need not be interpreted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[serde(rename = "wish")]
         request: Option<ActionRequest>,
     },
     /// A person said something to another person. The text is not stored, since it is not meant for
@@ -108,14 +105,12 @@ pub enum ThreadMessage {
         decision: Decision,
     },
     /// A follow-up to an action after its decision.
-    #[serde(rename = "news")]
     FollowUp {
         /// The action.
         action: ActionId,
         /// The person who caused the follow-up.
         by: UserId,
         /// The follow-up.
-        #[serde(rename = "news")]
         follow_up: ActionFollowUp,
     },
     /// A person wants the run to end.

@@ -380,7 +380,7 @@ async fn an_entry_that_fails_each_time_is_kept_and_not_tried_for_ever() {
     let team = bot.slack.look(|world| world.team.clone());
     let of = json!({ "team": team, "channel": channel, "root": thread.root });
     let twins = json!({
-        "kind": "twins", "thread": of, "channel": channel, "root": thread.root, "nonce": "n", "since": 0, "looks": 0,
+        "kind": "possible_duplicate", "thread": of, "channel": channel, "root": thread.root, "nonce": "n", "since": 0, "looks": 0,
     });
     serde_json::from_value::<Interaction>(twins.clone()).unwrap();
     for entry in [twins, json!({ "kind": "nobody knows" })] {
