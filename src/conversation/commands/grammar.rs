@@ -1,6 +1,6 @@
 //! The grammar of commands: their words, and suggestions for mistyped ones.
 
-use countersign_capabilities::{CapabilityInfo, Command, Effect, OWN_COMMAND, Registry, Takes, Word};
+use countersign_capabilities::{Command, Effect, OWN_COMMAND, Registry, Takes, Word};
 
 /// The minimum similarity at which a word is suggested in place of a mistyped one.
 const MIN_SIMILARITY: f64 = 0.72;
@@ -169,7 +169,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use countersign_capabilities::{Capability, Tool};
+    use countersign_capabilities::{Capability, CapabilityInfo, Tool};
     use countersign_graph::action::ActionKind;
 
     /// A capability that has only a command.
