@@ -136,18 +136,6 @@ async fn a_step_of_a_capability_that_is_gone_is_assigned_again_once() {
 }
 
 #[tokio::test]
-async fn a_plan_of_an_earlier_version_is_continued() {
-    let mut harness = Harness::with_rules();
-    harness.says(SAID).await;
-    harness.state.plans.last_mut().unwrap().planned.steps.clear();
-    let told = done(&mut harness).await;
-    assert_eq!(told.asked.unwrap().proposal.card.title, "Start “Math Hints”?");
-    let plan = harness.state.plan().unwrap();
-    let keys: Vec<&str> = plan.planned.steps.iter().map(|step| step.context_key.as_str()).collect();
-    assert_eq!(keys.len(), 4, "three steps and the answer: {keys:?}");
-}
-
-#[tokio::test]
 async fn a_condition_that_nothing_can_show_begins_nothing() {
     let steps = json!({
         "intent_type": "needs_info", "confidence": 0.9, "user_request_summary": "…",
