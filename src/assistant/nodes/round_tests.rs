@@ -211,7 +211,7 @@ async fn parameters_that_do_not_fit_are_told_to_the_model_and_then_to_the_person
 }
 
 #[tokio::test]
-async fn an_exchange_of_an_older_version_is_continued() {
+async fn an_exchange_with_a_tool_that_is_gone_is_continued() {
     let call = |id: &str, name: &str, input: Value| -> Block {
         KnownBlock::ToolUse { id: id.to_owned(), name: name.to_owned(), input }.into()
     };
