@@ -456,21 +456,20 @@ impl<'a> Matcher<'a> {
         let situation = self.utterance.situation;
         // Looked for only if a name without quotes is allowed: it takes longer than all the rest.
         let longest = LazyCell::new(|| longest_name(&words[..quoted.unwrap_or(most)], &situation.today));
-        let mut found = Vec::new();
+        let (vocabulary, mut found) = (self.phrases.vocabulary(), Vec::new());
         for length in 1..=most {
             let span = &words[..length];
             let named = span.iter().any(|word| word.quoted);
             let leads = &span[..quoted.unwrap_or(length).min(length)];
-            if named && !leads.iter().all(|word| word.any(LEADING) || word.any(self.phrases.vocabulary().things)) {
+            if named && !leads.iter().all(|word| word.any(LEADING) || word.any(vocabulary.things)) {
                 continue;
             }
-            let foreign =
-                |word: &Word| !self.phrases.vocabulary().about_others && self.utterance.is_of_another(word, self.owner);
-            if span.iter().any(foreign) {
+            let foreign = |word: &Word| self.utterance.is_of_another(word, self.owner);
+            if !vocabulary.about_others && span.iter().any(foreign) {
                 continue;
             }
             let ends = named && quoted != Some(length - 1);
-            if ends && !span[length - 1].any(self.phrases.vocabulary().things)
+            if ends && !span[length - 1].any(vocabulary.things)
                 || !named && self.names_only && !points_back(span, self.phrases)
             {
                 continue;

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use countersign_capabilities::{
-    CapabilityInfo, Effect, Registry,
+    Effect, Registry,
     parameters::{self, missing, non_blank, refused},
 };
 use countersign_core::reply::{Reply, Text};
@@ -218,7 +218,7 @@ impl ActionKind for CarryOutPlan {
 
 #[cfg(test)]
 mod tests {
-    use countersign_capabilities::{Capability, Tool};
+    use countersign_capabilities::{Capability, CapabilityInfo, Tool};
     use countersign_core::ids::ThreadId;
     use countersign_understanding::phrases::{Phrases, Vocabulary};
 

@@ -150,7 +150,7 @@ impl ActionKind for UpdateStatus {
         let Ok(StoredParameters::Single(change)) = stored_parameters(record) else { return None };
         let is_whole = change.start_on.is_none() && change.end_on.is_none();
         (is_whole && found["status"] == json!(change.status))
-            .then(|| outcomes::already(&change.experiment_name, &change.status.display()))
+            .then(|| outcomes::already(&change.experiment_name, change.status.display()))
     }
 
     async fn perform(&self, record: &ActionRecord) -> Performed {
@@ -213,14 +213,12 @@ impl ActionKind for UpdateStatus {
                     evidence: outcomes::only_the_end_date(
                         &now.view.name,
                         moment::moment_text(end),
-                        &now.view.state.display(),
+                        now.view.state.display(),
                     ),
                 },
                 _ => Probed::DidNotHappen,
             },
-            Ok(now) => {
-                Probed::Otherwise { evidence: outcomes::other_status(&now.view.name, &now.view.state.display()) }
-            }
+            Ok(now) => Probed::Otherwise { evidence: outcomes::other_status(&now.view.name, now.view.state.display()) },
             Err(Error::NotFound { .. }) => {
                 Probed::Otherwise { evidence: outcomes::gone_on_read_back(&change.experiment_name) }
             }
