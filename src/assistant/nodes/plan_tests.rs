@@ -23,8 +23,6 @@ async fn done(harness: &mut Harness) -> Told {
     harness.ends(Status::Done, approved, Some(outcome)).await
 }
 
-const SAID: &str = "start Math Hints, then start Math Hints again, then check UpGrade";
-
 #[tokio::test]
 async fn a_plan_is_reported_by_its_events() {
     let mut harness = Harness::with_rules();

@@ -69,7 +69,7 @@ impl Capability for Documents {
             kind: "document".to_owned(),
             name: name.clone(),
             id: None,
-            owner: self.name().to_owned(),
+            owner: self.info().name.to_owned(),
             subject: true,
         };
         Arc::new(Names::new(self.0.lock().unwrap().iter().map(name)))
