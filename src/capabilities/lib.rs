@@ -323,6 +323,11 @@ pub trait Tool: Send + Sync {
     /// Returns what is known of it without calling it.
     fn info(&self) -> ToolInfo;
 
+    /// Returns [`ToolInfo::name`]. It is asked for often, so a tool whose description takes a look overrides it.
+    fn name(&self) -> &'static str {
+        self.info().name
+    }
+
     /// Returns the JSON schema of the arguments.
     fn schema(&self) -> Value;
 
@@ -374,13 +379,6 @@ impl ToolInfo {
     /// Creates a tool that is called each time, and settles nothing.
     pub const fn new(name: &'static str, description: &'static str) -> Self {
         Self { name, description, settles: None, read_back: None, may_be_repeated: false }
-    }
-}
-
-impl dyn Tool + '_ {
-    /// Returns the name, such as `get_context_metadata`.
-    pub fn name(&self) -> &'static str {
-        self.info().name
     }
 }
 

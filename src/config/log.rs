@@ -58,13 +58,9 @@ pub fn directives(log: &str) -> String {
     log.split(',').map(|directive| to_target(directive.trim())).collect::<Vec<_>>().join(",")
 }
 
-/// Replaces the part in a directive by the path of its crate. Each capability is a crate of its own. In earlier
-/// versions the HTTP log was called `exchanges`.
+/// Replaces the part in a directive by the path of its crate. Each capability is a crate of its own.
 fn to_target(directive: &str) -> String {
     let Some(path) = directive.strip_prefix("countersign::") else { return directive.to_owned() };
-    if let Some(rest) = path.strip_prefix("exchanges") {
-        return format!("countersign_core::http_log{rest}");
-    }
     let path = path.strip_prefix("capabilities::").unwrap_or(path);
     match path.split([':', '=']).next().unwrap_or_default() {
         "app" => directive.to_owned(),
@@ -126,7 +122,7 @@ fn is_level(word: &str) -> bool {
 fn is_known(target: &str) -> bool {
     let mut path = target.split("::");
     match path.next() {
-        Some("countersign") => path.next().is_none_or(|module| MODULES.contains(&module) || module == "exchanges"),
+        Some("countersign") => path.next().is_none_or(|module| MODULES.contains(&module)),
         // The name of a crate, as it appears in log lines. The crates of the capabilities are not known here.
         Some(name) => name.starts_with("countersign_") || LIBRARIES.contains(&name),
         None => false,
@@ -147,9 +143,9 @@ mod tests {
         let targets =
             "info,countersign=debug,countersign_slack::sink=trace,countersign_core::clock=off,countersign::app=warn";
         assert_eq!(directives(log), targets);
-        let earlier = "countersign::exchanges=debug,countersign::capabilities::experiments::upgrade=debug";
-        assert_eq!(directives(earlier), "countersign_core::http_log=debug,countersign_experiments::upgrade=debug");
-        assert_eq!(problems(earlier), Vec::<String>::new());
+        let capability = "countersign::http_log=debug,countersign::capabilities::experiments::upgrade=debug";
+        assert_eq!(directives(capability), "countersign_core::http_log=debug,countersign_experiments::upgrade=debug");
+        assert_eq!(problems(capability), Vec::<String>::new());
         assert_eq!(problems("countersign_slack::sink=trace,countersign_core=info"), Vec::<String>::new());
     }
 

@@ -56,13 +56,17 @@ fn given(record: &ActionRecord) -> Map<String, Value> {
 #[async_trait]
 impl ActionKind for CallTool {
     fn info(&self) -> ActionInfo {
-        ActionInfo {
-            irreversible: self.server.tool(&self.tool).map_or(true, |tool| tool.definition.destroys),
-            ..ActionInfo::new(
-                self.registered,
-                self.server.tool(&self.tool).map_or(NOT_ACCEPTED, |tool| tool.description),
-            )
+        match self.server.tool(&self.tool) {
+            Ok(tool) => ActionInfo {
+                irreversible: tool.definition.destroys,
+                ..ActionInfo::new(self.registered, tool.description)
+            },
+            Err(_) => ActionInfo { irreversible: true, ..ActionInfo::new(self.registered, NOT_ACCEPTED) },
         }
+    }
+
+    fn name(&self) -> &'static str {
+        self.registered
     }
 
     fn schema(&self) -> Value {

@@ -48,6 +48,10 @@ impl Tool for ReadTool {
         ToolInfo::new(self.registered, self.server.tool(&self.tool).map_or(NOT_ACCEPTED, |tool| tool.description))
     }
 
+    fn name(&self) -> &'static str {
+        self.registered
+    }
+
     fn schema(&self) -> Value {
         self.server.tool(&self.tool).map_or_else(|_| nothing(), |tool| schema::for_model(&tool.definition))
     }

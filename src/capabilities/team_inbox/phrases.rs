@@ -15,7 +15,7 @@ impl Phrases for OfMail {
          • show the email from Ada\n\
          • how fast do we answer email?\n\
          • what kinds of email do we get?",
-            // Returns nothing: a thread cannot be about a mail here, since each mail has a thread of its own.
+            // A thread cannot be about a mail here, since each mail has a thread of its own.
             greeting: "",
             ..Vocabulary::new(&["mail", "mails"])
         }

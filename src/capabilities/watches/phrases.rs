@@ -25,7 +25,7 @@ impl Phrases for OfWatches {
          • “tell me if the split of Math Hints looks wrong”\n\
          • “post a digest here every Monday 9am”\n\
          • “what are you watching?”, “stop watching Math Hints”",
-            // Returns nothing: a thread is about the things that are watched.
+            // A thread is about the things that are watched.
             greeting: "",
             about_others: true,
             ..Vocabulary::new(&["watch", "watches"])

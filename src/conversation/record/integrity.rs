@@ -54,7 +54,7 @@ pub async fn read_record(store: &dyn Store, thread: &ThreadId) -> Result<AuditTr
                 return Err(broken(last, what));
             }
         }
-        match difference(&trail, &actions) {
+        match difference(&trail, &actions, trail.proof == Proof::Ours) {
             None => return Ok(trail),
             difference => found = difference,
         }
@@ -64,13 +64,21 @@ pub async fn read_record(store: &dyn Store, thread: &ThreadId) -> Result<AuditTr
 }
 
 /// Returns the first difference between the decisions of the record and those of the requests: the entry, and the
-/// difference.
-fn difference(record: &[AuditEntry], actions: &[ActionRecord]) -> Option<(u64, String)> {
+/// difference. The requests of a record that `is_sealed` have a seal as well.
+fn difference(record: &[AuditEntry], actions: &[ActionRecord], is_sealed: bool) -> Option<(u64, String)> {
     let last = record.len() as u64;
     actions.iter().find_map(|action| {
         let id = &action.id;
-        if matches!(action.proof, Proof::Altered) {
-            return Some((last, format!("the stored request {id} was altered")));
+        match action.proof {
+            Proof::Altered => return Some((last, format!("the stored request {id} was altered"))),
+            Proof::UnknownVersion(version) => {
+                let what = format!(
+                    "the seal of the stored request {id} is of version {version}, which this program doesn't know"
+                );
+                return Some((last, what));
+            }
+            Proof::Unsealed if is_sealed => return Some((last, format!("the stored request {id} has no seal"))),
+            Proof::Unsealed | Proof::Ours | Proof::KeyMissing(_) => {}
         }
         let of_action =
             |entry: &&AuditEntry| entry.event.kind == AuditKind::Decided && entry.event.action.as_ref() == Some(id);

@@ -155,8 +155,6 @@ impl SendAgain {
     }
 }
 
-/// Returns the default of `addressed`: interactions that were stored without it were addressed to
-/// the bot.
 impl Interaction {
     /// Returns the interaction as it is stored.
     pub fn to_value(&self) -> serde_json::Value {

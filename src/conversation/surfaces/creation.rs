@@ -154,8 +154,7 @@ impl Creation {
         callback == DRAFT_FORM || self.registry.shortcuts().any(|shortcut| shortcut.callback == callback)
     }
 
-    /// Returns the shortcut with this callback id, and its action. Requests stored by earlier
-    /// versions have no id, and belong to the first shortcut.
+    /// Returns the shortcut with this callback id, and its action.
     fn shortcut(&self, callback: &str) -> Option<(&'static Shortcut, &dyn ActionKind)> {
         let shortcut = self.registry.shortcuts().find(|shortcut| shortcut.callback == callback)?;
         Some((shortcut, &**self.registry.actions.get(shortcut.action)?))

@@ -15,8 +15,7 @@ use super::ActionRecord;
 /// The maximum number of names in the first line of a card.
 const MAX_NAMES: usize = 3;
 
-/// Where a change comes from. Without anything in it, a person gave the change itself, or it was recorded by an earlier
-/// version.
+/// Where a change comes from. Without anything in it, a person gave the change itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Evidence {

@@ -131,11 +131,6 @@ impl ActionInfo {
 }
 
 impl dyn ActionKind + '_ {
-    /// Returns the name, such as `archive_document`.
-    pub fn name(&self) -> &'static str {
-        self.info().name
-    }
-
     /// Returns true if changes of this kind cannot be undone.
     pub fn irreversible(&self) -> bool {
         self.info().irreversible
@@ -147,6 +142,11 @@ impl dyn ActionKind + '_ {
 pub trait ActionKind: Send + Sync {
     /// Returns what is known of the kind without asking anyone.
     fn info(&self) -> ActionInfo;
+
+    /// Returns [`ActionInfo::name`]. It is asked for often, so a kind whose other properties take a look overrides it.
+    fn name(&self) -> &'static str {
+        self.info().name
+    }
 
     /// Returns the JSON schema of the parameters that a person or model gives.
     fn schema(&self) -> Value;

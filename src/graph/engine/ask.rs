@@ -1,7 +1,7 @@
 //! Saves a step that asks a person to decide: its card, and the older cards that the new one supersedes, in one atomic
 //! write.
 //!
-//! An older card may be decided between the read and the write, which is then retried ([`crate::conflicts`]). Neither the
+//! An older card may be decided between the read and the write, which is then retried ([`super::conflicts`]). Neither the
 //! step nor the decision is lost, and no card ever names a replacement that was never stored.
 
 use countersign_core::{

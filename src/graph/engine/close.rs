@@ -1,7 +1,7 @@
 //! Saves a step that closes the open requests of its thread, because of something that happened elsewhere.
 //!
 //! A card may be decided between the read and the write. The write is then made again without that card
-//! ([`crate::conflicts`]): a decision that came first counts.
+//! ([`super::conflicts`]): a decision that came first counts.
 
 use countersign_core::{clock::Timestamp, ids::CommitId, reply::Text};
 

@@ -23,8 +23,7 @@ use super::{
     waiters::{Waiter, Waiters},
 };
 
-/// A message with its body as JSON. The body is not packed, since it is usually sent, and deleted, milliseconds later. Earlier
-/// versions packed it.
+/// A message with its body as JSON. The body is not packed, since it is usually sent, and deleted, milliseconds later.
 #[derive(Debug, PartialEq)]
 pub(super) struct StoredOutgoing {
     pub(super) slot: Option<Slot>,

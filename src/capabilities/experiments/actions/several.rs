@@ -267,7 +267,7 @@ pub(super) async fn perform(client: &UpgradeClient, record: &ActionRecord, sever
             },
         }
     }
-    let summary = outcomes::bulk_summary(past_participle(several.status), &changed, &unchanged);
+    let summary = outcomes::bulk_summary(&past_participle(several.status), &changed, &unchanged);
     Performed::Ended(match (unchanged.is_empty(), summary) {
         (true, _) => Outcome::done(record, json!({ "experiments": several.experiments, "status": several.status })),
         (false, summary) if unknown => Outcome::Unknown { summary },
@@ -344,15 +344,11 @@ fn undo(changed: &[View], to: Status) -> Option<Undo> {
     changed.iter().all(|view| view.state == from).then_some(undo)
 }
 
-fn past_participle(to: Status) -> &'static str {
-    match to {
-        Status::Enrolling => "Started",
-        Status::EnrollmentComplete => "Stopped",
-        Status::Cancelled => "Cancelled",
-        Status::Archived => "Archived",
-        Status::Inactive => "Set to inactive",
-        _ => "Changed",
-    }
+/// Returns the beginning of a sentence about the change, such as “Started”.
+fn past_participle(to: Status) -> String {
+    let verb = to.verbs().first().filter(|_| to != Status::Inactive);
+    let words = verb.map_or("set to inactive", |verb| verb.participle);
+    words[..1].to_uppercase() + &words[1..]
 }
 
 fn card(fit: &[View], to: Status, left_out: &[String], mut warnings: Vec<Text>, enrolled: Fact) -> Card {

@@ -41,7 +41,7 @@ fn consistency_rules_and_names_of_users() {
                 "rename the control condition of “Math Hints” to baseline",
                 r#"update_experiment {"conditions":[{"code":"baseline","was":"control"}],"experiment":"Math Hints"}"#,
             ),
-            ("deactivate Math Hints", r#"update_experiment_status {"experiment":"Math Hints","status":"inactive"}"#),
+            ("deactivate Math Hints", r#"update_experiment_status {"experiment":"Math Hints","status":"deactivate"}"#),
             ("what is a consistency rule?", "term consistency rule"),
             ("generate 5 test users", r#"read generate_test_users {"users":5}"#),
             ("generate test users", "read generate_test_users"),

@@ -228,7 +228,8 @@ impl Phrases for ExperimentPhrases {
 /// Returns the verb for a status as a request has it: a verb, or the name of a status.
 fn verb(status: &str) -> Option<&'static Verb> {
     let asked = Status::asked_for(status)?;
-    asked.verb(status).or_else(|| asked.verbs().first())
+    // “Set to inactive” may unschedule or deactivate it.
+    asked.verb(status).or_else(|| asked.verbs().first().filter(|_| asked != Status::Inactive))
 }
 
 /// Returns a book with these phrases and the families of their tools and actions.

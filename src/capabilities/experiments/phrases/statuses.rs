@@ -41,7 +41,7 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interp
 /// Returns the verb of `pause it` and `archive the experiment`.
 fn with_verb(words: &[Word]) -> Option<&'static str> {
     let (first, about) = words.split_first()?;
-    let verb = Status::ALL.into_iter().find_map(|status| status.verb(&first.lower))?;
+    let verb = Status::ALL.into_iter().find_map(|status| status.verb(&first.lower)).filter(|_| !first.quoted)?;
     let mut about = about.iter().filter(|word| !word.is("the"));
     let points = |word: &Word| word.any(&["it", "that", "this"]) || word.any(ExperimentPhrases.vocabulary().things);
     about.all(points).then_some(verb.name)
@@ -50,7 +50,8 @@ fn with_verb(words: &[Word]) -> Option<&'static str> {
 /// Returns the corrected parameters. A time to start belongs to a scheduled start only.
 fn with_status(draft: &Draft, status: Value) -> Map<String, Value> {
     let mut params = Map::new();
-    if draft.params.contains_key("start_on") && status != "scheduled" {
+    let is_scheduled = status.as_str().and_then(Status::asked_for) == Some(Status::Scheduled);
+    if draft.params.contains_key("start_on") && !is_scheduled {
         params.insert("start_on".to_owned(), Value::Null);
     }
     params.insert("status".to_owned(), status);

@@ -36,7 +36,7 @@ pub fn terms_reply(answer: &Value) -> Reply {
     Reply::markdown(lines.join("\n")).hint("Ask about any of them to learn more.")
 }
 
-/// Describes what an action can be given, from the result of a `get_…_schema` tool.
+/// Describes what an action can be given, from the result of `explain_change`.
 pub fn schema_reply(answer: &Value) -> Reply {
     let Some(explained) = given::ALL.iter().find(|explained| answer["action"] == explained.action) else {
         return unreadable();

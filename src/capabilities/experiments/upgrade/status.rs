@@ -151,11 +151,13 @@ impl Status {
     pub fn similar_name(word: &str) -> Option<&'static str> {
         let word = word.trim().to_lowercase();
         let most = if word.len() > 6 { 2 } else { 1 };
-        let names = Self::ALL.into_iter().flat_map(|status| {
-            let participles = status.verbs().iter().map(|verb| verb.participle);
-            [status.web_name(), status.stored()].into_iter().chain(participles)
+        let names = Self::REQUESTED.into_iter().flat_map(|status| {
+            let stopped =
+                status.verbs().iter().map(|verb| verb.participle).filter(move |_| status == Self::EnrollmentComplete);
+            [status.web_name(), status.stored()].into_iter().chain(stopped)
         });
-        names.into_iter().find(|name| strsim::damerau_levenshtein(name, &word) <= most)
+        let is_word = |name: &&str| name.chars().all(char::is_lowercase);
+        names.filter(is_word).find(|name| strsim::damerau_levenshtein(name, &word) <= most)
     }
 
     /// Returns true if the word in lower case is an adjective for an experiment in this status.
