@@ -41,8 +41,9 @@ const MIN_CONFIDENCE: f64 = 0.7;
 pub struct Case {
     /// The message.
     pub said: String,
-    /// The state of the thread before the message; missing fields have their defaults.
-    #[serde(default)]
+    /// The state of the thread before the message; missing fields have their defaults. Sets of utterances call what “it”
+    /// means `last_experiment`.
+    #[serde(default, deserialize_with = "state_before")]
     pub given: AgentState,
     /// The expected intent: `needs_info`, `direct_answer`, or `unclear` if the person should be
     /// asked.
@@ -62,6 +63,14 @@ pub struct Case {
     /// The number of requests in the message, if there are several.
     #[serde(default, deserialize_with = "at_least_two")]
     pub steps: Option<usize>,
+}
+
+fn state_before<'de, D: Deserializer<'de>>(deserializer: D) -> Result<AgentState, D::Error> {
+    let mut given = Map::deserialize(deserializer)?;
+    if let Some(subject) = given.remove("last_experiment") {
+        given.insert("last_subject".to_owned(), subject);
+    }
+    serde_json::from_value(Value::Object(given)).map_err(serde::de::Error::custom)
 }
 
 fn at_least_two<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
