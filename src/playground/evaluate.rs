@@ -27,7 +27,7 @@ use countersign_understanding::situation::{Analysis, Draft};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use crate::platform_stand_in::{PlatformOptions, PlatformStandIn};
+use crate::platform_stand_in::{LAST_SUBJECT, PlatformOptions, PlatformStandIn};
 
 /// The maximum number of nodes that are run for an utterance; no turn needs as many.
 const MAX_NODES: usize = 40;
@@ -41,8 +41,7 @@ const MIN_CONFIDENCE: f64 = 0.7;
 pub struct Case {
     /// The message.
     pub said: String,
-    /// The state of the thread before the message; missing fields have their defaults. Sets of utterances call what “it”
-    /// means `last_experiment`.
+    /// The state of the thread before the message; missing fields have their defaults.
     #[serde(default, deserialize_with = "state_before")]
     pub given: AgentState,
     /// The expected intent: `needs_info`, `direct_answer`, or `unclear` if the person should be
@@ -67,7 +66,7 @@ pub struct Case {
 
 fn state_before<'de, D: Deserializer<'de>>(deserializer: D) -> Result<AgentState, D::Error> {
     let mut given = Map::deserialize(deserializer)?;
-    if let Some(subject) = given.remove("last_experiment") {
+    if let Some(subject) = given.remove(LAST_SUBJECT) {
         given.insert("last_subject".to_owned(), subject);
     }
     serde_json::from_value(Value::Object(given)).map_err(serde::de::Error::custom)

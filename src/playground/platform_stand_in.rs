@@ -21,6 +21,9 @@ use countersign_sandbox::{
 };
 use countersign_simulation::settings::SimulationSettings;
 
+/// What sets of utterances call the thing that “it” means.
+pub(crate) const LAST_SUBJECT: &str = "last_experiment";
+
 /// The options of the stand-ins.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct PlatformOptions {
