@@ -13,6 +13,7 @@ use countersign::{
     store::{packed, sqlite::SqliteStore},
 };
 use rusqlite::Connection;
+use serde_json::{Value, json};
 
 use super::{sealed::newest, stored::Kept};
 use crate::support::bot::TestBot;
@@ -174,4 +175,18 @@ async fn what_the_bot_adds_to_a_forged_record_does_not_make_it_right() {
     assert!(!thread.heard().is_empty());
     away.bot.stop().await;
     away.finds("the seal doesn't fit").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_without_a_seal_that_is_known_does_not_fit_a_sealed_record() {
+    let away = Away::after_a_decision().await;
+    let record = &away.before.record;
+    let stored: Value = serde_json::from_str(&Kept::InSqlite.read(&away.bot, record).await).unwrap();
+    let (mut newer, mut bare) = (stored.clone(), stored);
+    newer["seal"]["version"] = json!(2);
+    bare["seal"] = Value::Null;
+    for (forged, fault) in [(newer, "is of version 2, which this program doesn't know"), (bare, "has no seal")] {
+        Kept::InSqlite.write(&away.bot, record, &forged.to_string()).await;
+        away.finds(fault).await;
+    }
 }
