@@ -1,4 +1,4 @@
-//! What all programs of the project have in common: how one starts, hears signals and ends.
+//! Starting and stopping, shared by the bot and the playground.
 
 use std::{process::ExitCode, time::Duration};
 

@@ -73,7 +73,7 @@ pub struct Plan {
     /// The counters that determine how the plan continues.
     #[serde(skip_serializing_if = "is_untouched")]
     pub control: Control,
-    /// The time zone in which all requests are meant, whoever answers a question between them; `None` if it is not known.
+    /// The time zone of all its requests, even if someone in another zone answers a question in between; `None` if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
     /// The words of people that asked for the steps, if a language model wrote them.

@@ -52,7 +52,7 @@ pub use self::{
 /// One domain, as the rest of the program sees it. Only name, purpose, tools and actions are required.
 #[async_trait]
 pub trait Capability: Send + Sync {
-    /// Returns what is known of it without asking anyone.
+    /// Returns its properties. It makes no calls.
     fn info(&self) -> CapabilityInfo;
 
     /// Returns the tools, which read.
@@ -211,7 +211,7 @@ pub trait Capability: Send + Sync {
     }
 }
 
-/// What is known of a capability without asking anyone.
+/// The properties of a capability, such as its name and phrases.
 #[derive(Clone)]
 pub struct CapabilityInfo {
     /// The name, such as `documents`.
@@ -320,7 +320,7 @@ pub struct Shortcut {
 /// A tool: it only reads, and the model may call it at any time.
 #[async_trait]
 pub trait Tool: Send + Sync {
-    /// Returns what is known of it without calling it.
+    /// Returns its properties. It makes no calls.
     fn info(&self) -> ToolInfo;
 
     /// Returns [`ToolInfo::name`]. It is asked for often, so a tool whose description takes a look overrides it.
@@ -358,7 +358,7 @@ pub trait Tool: Send + Sync {
     }
 }
 
-/// What is known of a tool without calling it.
+/// The properties of a tool, such as its name and description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToolInfo {
     /// The name, such as `get_context_metadata`.

@@ -131,18 +131,18 @@ impl Default for Settings {
 
 /// Drives threads through one graph.
 pub struct Engine<S: State> {
-    pub(super) graph: Graph<S>,
-    pub(super) actions: BTreeMap<&'static str, Arc<dyn ActionKind>>,
-    pub(super) store: Arc<dyn Store>,
-    pub(super) outlet: Arc<dyn Outlet>,
-    pub(super) clock: Arc<dyn Clock>,
-    pub(super) policy_for: PolicyFor,
-    pub(super) standing: Arc<dyn StandingApprovals>,
-    pub(super) entitled: Arc<dyn Entitled>,
-    pub(super) keys: Arc<Keyring>,
-    pub(super) admission: Arc<dyn Admission>,
-    pub(super) settings: Settings,
-    pub(super) stopping: CancellationToken,
+    graph: Graph<S>,
+    actions: BTreeMap<&'static str, Arc<dyn ActionKind>>,
+    store: Arc<dyn Store>,
+    outlet: Arc<dyn Outlet>,
+    clock: Arc<dyn Clock>,
+    policy_for: PolicyFor,
+    standing: Arc<dyn StandingApprovals>,
+    entitled: Arc<dyn Entitled>,
+    keys: Arc<Keyring>,
+    admission: Arc<dyn Admission>,
+    settings: Settings,
+    stopping: CancellationToken,
     /// The threads that wait for a person.
     paused: Paused<S>,
 }
@@ -369,11 +369,7 @@ impl<S: State> Engine<S> {
     }
 
     /// Saves a step in which no node ran.
-    pub(super) async fn save_empty_step(
-        &self,
-        session: &mut Session<S>,
-        node: &'static str,
-    ) -> Result<LeaseState, Error> {
+    async fn save_empty_step(&self, session: &mut Session<S>, node: &'static str) -> Result<LeaseState, Error> {
         let began = self.clock.now();
         let (took, usage) = (Duration::ZERO, None);
         let info = StepInfo { node, next: "end", began, took, usage, error: None, pause: false };
@@ -452,14 +448,14 @@ pub struct AwaitedEvent {
 
 impl<S: State> Checkpoint<S> {
     /// Returns true if nothing is in progress.
-    pub(super) fn is_idle(&self) -> bool {
+    fn is_idle(&self) -> bool {
         self.cursor == Cursor::Idle
     }
 }
 
 /// The state of the lease after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum LeaseState {
+enum LeaseState {
     /// The worker still holds the lease.
     Held,
     /// The worker has released the thread.

@@ -21,7 +21,7 @@ use countersign_sandbox::{
 };
 use countersign_simulation::settings::SimulationSettings;
 
-/// What sets of utterances call the thing that “it” means.
+/// The name of [`last_subject`](countersign_assistant::state::AgentState::last_subject) in files of utterances.
 pub(crate) const LAST_SUBJECT: &str = "last_experiment";
 
 /// The options of the stand-ins.

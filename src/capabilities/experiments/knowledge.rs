@@ -156,6 +156,12 @@ pub const EXPLAIN_CHANGE: &str = "explain_change";
 /// The tool `explain_change`, for these actions.
 pub struct ExplainChange(pub Vec<Arc<dyn ActionKind>>);
 
+impl ExplainChange {
+    fn names(&self) -> Vec<&'static str> {
+        self.0.iter().map(|action| action.name()).collect()
+    }
+}
+
 #[async_trait]
 impl Tool for ExplainChange {
     fn info(&self) -> ToolInfo {
@@ -166,10 +172,9 @@ impl Tool for ExplainChange {
     }
 
     fn schema(&self) -> Value {
-        let names: Vec<_> = self.0.iter().map(|action| action.name()).collect();
         json!({
             "type": "object",
-            "properties": { "action": { "type": "string", "enum": names, "description": "The change." } },
+            "properties": { "action": { "type": "string", "enum": self.names(), "description": "The change." } },
             "required": ["action"],
             "additionalProperties": false,
         })
@@ -177,8 +182,8 @@ impl Tool for ExplainChange {
 
     async fn call(&self, arguments: &Value, _: Option<&Reader>) -> Result<Value, ToolError> {
         let Some(action) = self.0.iter().find(|action| arguments["action"] == action.name()) else {
-            let names: Vec<_> = self.0.iter().map(|action| action.name()).collect();
-            let reply = refusals::not_one_of("action", arguments["action"].as_str().unwrap_or_default(), &names);
+            let asked = arguments["action"].as_str().unwrap_or_default();
+            let reply = refusals::not_one_of("action", asked, &self.names());
             return Err(ToolError { kind: ErrorKind::Validation, reply, transient: false });
         };
         let schema = action.schema();

@@ -15,7 +15,7 @@ use super::ActionRecord;
 /// The maximum number of names in the first line of a card.
 const MAX_NAMES: usize = 3;
 
-/// Where a change comes from. Without anything in it, a person gave the change itself.
+/// Where a change comes from. Empty if a person gave the change directly.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Evidence {

@@ -108,7 +108,7 @@ pub enum Recovery {
     Ask,
 }
 
-/// What is known of a kind of action without asking anyone.
+/// The properties of a kind of action, such as its name and description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ActionInfo {
     /// The name, such as `archive_document`.
@@ -140,7 +140,7 @@ impl dyn ActionKind + '_ {
 /// A kind of change in the outside world: its parameters, its card, its request.
 #[async_trait]
 pub trait ActionKind: Send + Sync {
-    /// Returns what is known of the kind without asking anyone.
+    /// Returns the properties of the kind. It makes no calls.
     fn info(&self) -> ActionInfo;
 
     /// Returns [`ActionInfo::name`]. It is asked for often, so a kind whose other properties take a look overrides it.

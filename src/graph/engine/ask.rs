@@ -10,12 +10,14 @@ use countersign_core::{
     reply::Text,
 };
 
+use super::{
+    conflicts::Retried,
+    perform::illegal,
+    session::{Session, StepInfo},
+};
 use crate::{
     action::{ActionRecord, Label, Replacement, Status},
     checkpoint::{Cursor, Suspended},
-    engine::conflicts::Retried,
-    engine::perform::illegal,
-    engine::session::{Session, StepInfo},
     engine::{Engine, LeaseState, PolicyInput, Settings},
     node::{Ask, State},
     request::{Request, Times},
@@ -28,7 +30,7 @@ const MAX_OTHER_REQUESTS: usize = 3;
 
 impl<S: State> Engine<S> {
     /// Saves a step that asks a person to decide. `extra` holds the step's other changes.
-    pub(crate) async fn save_question(
+    pub(super) async fn save_question(
         &self,
         session: &mut Session<S>,
         (node, began): (&str, Timestamp),

@@ -18,10 +18,12 @@ use std::{ops::Range, time::Duration};
 use countersign_core::{clock::Timestamp, http_log::HttpLog, ids::UserId, permit::Permit};
 use serde_json::{Value, json};
 
+use super::{
+    perform::{Attempt, illegal, note_requests, unknown},
+    session::{Session, outgoing},
+};
 use crate::{
     action::{ActionRecord, Batch, Batches, Progress, Status},
-    engine::perform::{Attempt, illegal, note_requests, unknown},
-    engine::session::{Session, outgoing},
     engine::{Engine, LeaseState},
     node::State,
     store::{ActionChange, AuditKind, Error, Outbound, Outgoing, Then},
@@ -32,16 +34,16 @@ use crate::{
 const LEFT_TO_OTHERS: Range<u64> = 50..400;
 
 /// The value of [`ActionRecord::interrupted_at`] if no request of the action can be in flight.
-pub(crate) const NOTHING_IN_FLIGHT: Timestamp = Timestamp(0);
+pub(super) const NOTHING_IN_FLIGHT: Timestamp = Timestamp(0);
 
 /// Returns the progress, for the audit trail.
-pub(crate) fn so_far(record: &ActionRecord) -> Value {
+pub(super) fn so_far(record: &ActionRecord) -> Value {
     record.progress.as_ref().map_or_else(|| json!({}), |at| json!({ "done": at.done, "total": at.total }))
 }
 
 impl<S: State> Engine<S> {
     /// Makes one batch after another until the action ends, waits or is interrupted.
-    pub(crate) async fn make_batches(
+    pub(super) async fn make_batches(
         &self,
         session: &mut Session<S>,
         batches: &dyn Batches,
@@ -149,7 +151,7 @@ impl<S: State> Engine<S> {
     }
 
     /// Continues an action that was found in the middle of a batch.
-    pub(crate) async fn take_over_batches(
+    pub(super) async fn take_over_batches(
         &self,
         session: &mut Session<S>,
         batches: &dyn Batches,

@@ -11,9 +11,9 @@ use countersign_core::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::session::{Session, outgoing};
 use crate::{
     engine::Engine,
-    engine::session::{Session, outgoing},
     node::State,
     store::{Changes, Error, Outbound, Outgoing},
 };
@@ -43,7 +43,7 @@ impl ReplyWithButtons {
 impl<S: State> Session<S> {
     /// Remembers a reply if something waits for its buttons. An earlier reply whose buttons wait for the same loses
     /// them.
-    pub(crate) fn remember_buttons(&mut self, changes: &mut Changes, slot: &Slot, reply: &Reply, now: Timestamp) {
+    pub(super) fn remember_buttons(&mut self, changes: &mut Changes, slot: &Slot, reply: &Reply, now: Timestamp) {
         if reply.choices.is_empty() {
             return;
         }
@@ -57,7 +57,7 @@ impl<S: State> Session<S> {
     }
 
     /// Takes the buttons away for which nothing waits any more.
-    pub(crate) fn take_buttons_away(&mut self, changes: &mut Changes, now: Timestamp) {
+    pub(super) fn take_buttons_away(&mut self, changes: &mut Changes, now: Timestamp) {
         let state = &self.checkpoint.state;
         let is_over =
             |shown: &mut ReplyWithButtons| state.buttons_wait_for(&shown.reply).as_ref() != Some(&shown.wait_for);
@@ -68,7 +68,7 @@ impl<S: State> Session<S> {
 
 impl<S: State> Engine<S> {
     /// Forgets the question that is the message at `ts`: a person clicked one of its buttons, which took them away.
-    pub(crate) async fn note_click_on_question(&self, session: &mut Session<S>, ts: &MessageTs) -> Result<(), Error> {
+    pub(super) async fn note_click_on_question(&self, session: &mut Session<S>, ts: &MessageTs) -> Result<(), Error> {
         for (at, shown) in session.checkpoint.with_buttons.iter().enumerate() {
             let posted = match shown.reply.asks() {
                 true => self.store.posted(&session.lease.thread, &shown.slot).await?,

@@ -5,11 +5,13 @@
 
 use countersign_core::{clock::Timestamp, ids::CommitId, reply::Text};
 
+use super::{
+    conflicts::Retried,
+    perform::illegal,
+    session::{Session, StepInfo, outgoing},
+};
 use crate::{
     checkpoint::Cursor,
-    engine::conflicts::Retried,
-    engine::perform::illegal,
-    engine::session::{Session, StepInfo, outgoing},
     engine::{Engine, LeaseState},
     node::State,
     store::{Changes, Error, Outbound, Usage},
@@ -17,7 +19,7 @@ use crate::{
 
 impl<S: State> Engine<S> {
     /// Saves a step that ends the run and closes the open requests. `extra` holds the step's other changes.
-    pub(crate) async fn save_closing(
+    pub(super) async fn save_closing(
         &self,
         session: &mut Session<S>,
         (node, began): (&str, Timestamp),

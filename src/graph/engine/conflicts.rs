@@ -5,14 +5,15 @@
 
 use countersign_core::ids::ActionId;
 
-use crate::{checkpoint::Checkpoint, engine::LeaseState, engine::session::Session, node::State, store::Error};
+use super::session::Session;
+use crate::{checkpoint::Checkpoint, engine::LeaseState, node::State, store::Error};
 
 /// The maximum number of retries. Each conflict means that at least one decision was stored, so conflicts cannot
 /// continue forever.
 const MAX_CONFLICTS: u32 = 16;
 
 /// A write that is retried after a conflict.
-pub(crate) struct Retried<S: State> {
+pub(super) struct Retried<S: State> {
     /// The checkpoint before the step, from which the write is built again.
     before: Checkpoint<S>,
     conflicts: u32,
@@ -20,13 +21,13 @@ pub(crate) struct Retried<S: State> {
 
 impl<S: State> Retried<S> {
     /// Begins with the session as it is before the step.
-    pub(crate) fn begin(session: &Session<S>) -> Self {
+    pub(super) fn begin(session: &Session<S>) -> Self {
         Self { before: session.checkpoint.clone(), conflicts: 0 }
     }
 
     /// Returns the result of the write. If it conflicts with a decision on one of these cards, which it would have
     /// changed, returns `None`: the session is as it was before the step, and the write has to be built again.
-    pub(crate) fn settle(
+    pub(super) fn settle(
         &mut self,
         session: &mut Session<S>,
         saved: Result<LeaseState, Error>,

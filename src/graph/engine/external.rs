@@ -10,13 +10,15 @@ use countersign_core::{
 };
 use serde_json::json;
 
+use super::{
+    batches::{NOTHING_IN_FLIGHT, so_far},
+    perform::{Attempt, illegal},
+    session::{Session, StepInfo, outgoing},
+};
 use crate::{
     action::{ActionRecord, Awaited, Progress, Status, Wait, WaitEnd},
     checkpoint::{Checkpoint, Cursor, ReplySlots, Suspended},
     digest::Digest,
-    engine::batches::{NOTHING_IN_FLIGHT, so_far},
-    engine::perform::{Attempt, illegal},
-    engine::session::{Session, StepInfo, outgoing},
     engine::{AwaitedEvent, Engine, LeaseState},
     node::State,
     store::{ActionChange, AuditDraft, AuditKind, Error, External, Outbound, QueuedMessage, TimerChange},
@@ -41,7 +43,7 @@ impl<S: State> Checkpoint<S> {
     }
 
     /// Returns the events that actions wait for.
-    pub(crate) fn awaited_events(&self) -> Vec<AwaitedEvent> {
+    pub(super) fn awaited_events(&self) -> Vec<AwaitedEvent> {
         let awaited = |suspended: &Suspended| {
             let (source, key) = suspended.waits_for.clone()?;
             Some(AwaitedEvent { action: suspended.action.clone(), source, key })
@@ -50,7 +52,7 @@ impl<S: State> Checkpoint<S> {
     }
 
     /// Returns an action that waits for an event, if there is one.
-    pub(crate) fn waiting(&self) -> Option<ActionId> {
+    pub(super) fn waiting(&self) -> Option<ActionId> {
         let mut waiting = self.suspended.values().filter(|suspended| suspended.waits_for.is_some());
         waiting.next().map(|suspended| suspended.action.clone())
     }
@@ -59,7 +61,7 @@ impl<S: State> Checkpoint<S> {
 impl<S: State> Engine<S> {
     /// Handles an event: the action that waits for it continues, or else the graph receives it. If
     /// neither accepts it, only a trace step is saved.
-    pub(crate) async fn take_external(&self, session: &mut Session<S>, arrived: External) -> Result<LeaseState, Error> {
+    pub(super) async fn take_external(&self, session: &mut Session<S>, arrived: External) -> Result<LeaseState, Error> {
         let now = self.clock.now();
         let (source, key) = (arrived.source().to_owned(), arrived.key().to_owned());
         session.input = Some(json!({ "kind": EXTERNAL, "source": source, "key": key }));
@@ -78,7 +80,7 @@ impl<S: State> Engine<S> {
     }
 
     /// Ends the wait of an action whose deadline has passed.
-    pub(crate) async fn take_overdue(
+    pub(super) async fn take_overdue(
         &self,
         session: &mut Session<S>,
         action: &ActionId,
@@ -93,7 +95,7 @@ impl<S: State> Engine<S> {
     }
 
     /// Wakes a waiting action after “stop”, so that it continues and reads the message.
-    pub(crate) async fn wake_to_stop(
+    pub(super) async fn wake_to_stop(
         &self,
         session: &mut Session<S>,
         message: QueuedMessage,
@@ -105,7 +107,7 @@ impl<S: State> Engine<S> {
 
     /// Begins a run at the graph's start node. If the run is begun again after a crash, because none of its steps was
     /// stored, it has the same id, so what it has spent of a standing approval is found.
-    pub(crate) fn begin_run(&self, session: &mut Session<S>) {
+    pub(super) fn begin_run(&self, session: &mut Session<S>) {
         let run = session.run_id();
         let checkpoint = &mut session.checkpoint;
         checkpoint.turns += 1;
@@ -117,7 +119,7 @@ impl<S: State> Engine<S> {
 
     /// Saves an action as waiting and releases everything it holds. The turn that requested it is
     /// saved unchanged, and the thread continues with other messages.
-    pub(crate) async fn wait_for(
+    pub(super) async fn wait_for(
         &self,
         session: &mut Session<S>,
         record: &ActionRecord,

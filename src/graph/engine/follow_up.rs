@@ -8,13 +8,15 @@ use countersign_core::{
 };
 use serde_json::json;
 
+use super::{
+    perform::{failed, illegal},
+    session::{Session, StepInfo},
+    step::record_events,
+};
 use crate::{
     action::{ActionRecord, ErrorKind, Outcome, Probed, Recovery, Settlement, Status},
     checkpoint::ReplySlots,
     engine::Engine,
-    engine::perform::{failed, illegal},
-    engine::session::{Session, StepInfo},
-    engine::step::record_events,
     node::State,
     store::{ActionChange, ActionFollowUp, AuditKind, Changes, Error, Then},
 };
@@ -25,7 +27,7 @@ const FOLLOW_UP: &str = "news";
 impl<S: State> Engine<S> {
     /// Handles a follow-up and reports it. A thread in the middle of a run then continues with the
     /// run.
-    pub(crate) async fn take_follow_up(
+    pub(super) async fn take_follow_up(
         &self,
         session: &mut Session<S>,
         id: &ActionId,

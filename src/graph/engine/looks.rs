@@ -14,7 +14,7 @@ const INTERVAL: Duration = Duration::from_secs(2);
 /// Returns the time of the next look after `now`, for a request that was sent at `left`. The first
 /// look is when the request must have arrived, `arrived` after `left`; the last one is `within`
 /// after `left`, but never before the first. `None` if the last look is over.
-pub(crate) fn next(left: Timestamp, now: Timestamp, arrived: Duration, within: Duration) -> Option<Timestamp> {
+pub(super) fn next(left: Timestamp, now: Timestamp, arrived: Duration, within: Duration) -> Option<Timestamp> {
     let last = left + within.max(arrived);
     let (mut look, mut interval) = (left + arrived, INTERVAL);
     while look <= now {

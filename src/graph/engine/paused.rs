@@ -12,7 +12,7 @@ use crate::{checkpoint::Checkpoint, indexed::Indexed, json::Json, node::State};
 const MAX_THREADS: usize = 64;
 
 /// The checkpoints of threads, with their texts.
-pub(crate) struct Paused<S: State>(Mutex<HashMap<ThreadId, (Checkpoint<S>, Indexed)>>);
+pub(super) struct Paused<S: State>(Mutex<HashMap<ThreadId, (Checkpoint<S>, Indexed)>>);
 
 impl<S: State> Default for Paused<S> {
     fn default() -> Self {
@@ -22,7 +22,7 @@ impl<S: State> Default for Paused<S> {
 
 impl<S: State> Paused<S> {
     /// Keeps a checkpoint with the text that was saved of it. If there are too many, the others are dropped.
-    pub(crate) fn keep(&self, thread: ThreadId, checkpoint: Checkpoint<S>, text: Indexed) {
+    pub(super) fn keep(&self, thread: ThreadId, checkpoint: Checkpoint<S>, text: Indexed) {
         debug_assert!(
             text.json().read::<Checkpoint<S>>().is_ok_and(|saved| saved == checkpoint),
             "the checkpoint was changed after it was saved"
@@ -35,7 +35,7 @@ impl<S: State> Paused<S> {
     }
 
     /// Returns the checkpoint that was saved with this text, and the text, if they were kept. They are kept no longer.
-    pub(crate) fn take(&self, thread: &ThreadId, saved: &Json) -> Option<(Checkpoint<S>, Indexed)> {
+    pub(super) fn take(&self, thread: &ThreadId, saved: &Json) -> Option<(Checkpoint<S>, Indexed)> {
         let kept = self.0.lock().ok()?.remove(thread);
         kept.filter(|(_, text)| text.json().text() == saved.text())
     }

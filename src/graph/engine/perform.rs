@@ -22,11 +22,13 @@ use countersign_core::{
 use futures_util::FutureExt as _;
 use serde_json::json;
 
+use super::{
+    batches::so_far,
+    session::{Session, StepInfo, outgoing},
+};
 use crate::{
     action::{ActionKind, ActionRecord, ErrorKind, Outcome, Performed, Probed, Recovery, Status},
     checkpoint::Cursor,
-    engine::batches::so_far,
-    engine::session::{Session, StepInfo, outgoing},
     engine::{Engine, LeaseState, PolicyInput},
     keyring::Proof,
     node::State,
@@ -53,7 +55,7 @@ const MAX_DIFFERENCES: usize = 6;
 
 impl<S: State> Engine<S> {
     /// Continues an action from the status of its record.
-    pub(crate) async fn carry_out(
+    pub(super) async fn carry_out(
         &self,
         session: &mut Session<S>,
         id: &ActionId,
@@ -295,7 +297,7 @@ impl<S: State> Engine<S> {
     }
 
     /// Records the outcome and continues at the node that receives it.
-    pub(crate) async fn close(
+    pub(super) async fn close(
         &self,
         session: &mut Session<S>,
         record: &ActionRecord,
@@ -342,13 +344,13 @@ fn send_window(recovery: Recovery) -> Duration {
 
 /// One attempt at an action: the node that receives its end, and the time at which it began.
 #[derive(Clone, Copy)]
-pub(crate) struct Attempt<'a> {
-    pub(crate) node: &'a str,
-    pub(crate) began: Timestamp,
+pub(super) struct Attempt<'a> {
+    pub(super) node: &'a str,
+    pub(super) began: Timestamp,
 }
 
 /// Adds the requests sent for an action, and their answers, to the audit trail.
-pub(crate) fn note_requests<S: State>(
+pub(super) fn note_requests<S: State>(
     session: &mut Session<S>,
     record: &ActionRecord,
     http_log: &HttpLog,
@@ -400,7 +402,7 @@ fn describe_differences(differences: &[Fact]) -> Text {
     text.bold("Try again").plain(" posts a card that shows how it is now.")
 }
 
-pub(crate) fn failed(error: ErrorKind, summary: Text) -> Outcome {
+pub(super) fn failed(error: ErrorKind, summary: Text) -> Outcome {
     Outcome::Failed { error, summary }
 }
 
@@ -409,13 +411,13 @@ fn panicked_before_sending() -> Outcome {
     failed(ErrorKind::Execution, Text::from("Something went wrong on my side, so nothing was done. Ask again."))
 }
 
-pub(crate) fn unknown(evidence: Text) -> Outcome {
+pub(super) fn unknown(evidence: Text) -> Outcome {
     Outcome::Unknown {
         summary: Text(evidence.0.into_iter().collect())
             .plain(" It may or may not have happened. Check before asking again."),
     }
 }
 
-pub(crate) fn illegal(error: crate::action::IllegalMove) -> Error {
+pub(super) fn illegal(error: crate::action::IllegalMove) -> Error {
     Error::Corrupt { what: error.to_string() }
 }

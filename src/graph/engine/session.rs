@@ -9,13 +9,13 @@ use countersign_core::{
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::paused::Paused;
 use crate::{
     action::{ActionRecord, Status},
     checkpoint::{Checkpoint, Restored, Written},
     delta,
     digest::Digest,
     engine::Engine,
-    engine::paused::Paused,
     indexed::Indexed,
     node::State,
     store::{
@@ -42,22 +42,22 @@ const RUN_ID_CHARS: usize = 32;
 const STORE_RETRY_DELAY: Duration = Duration::from_millis(500);
 
 /// A leased thread: the saved state, the changes since, and the unread messages.
-pub(crate) struct Session<S: State> {
-    pub(crate) lease: Lease,
-    pub(crate) checkpoint: Checkpoint<S>,
+pub(super) struct Session<S: State> {
+    pub(super) lease: Lease,
+    pub(super) checkpoint: Checkpoint<S>,
     /// The messages that the next write acknowledges.
-    pub(crate) acks: Vec<Seq>,
+    pub(super) acks: Vec<Seq>,
     /// The input of the next step, for the trace.
-    pub(crate) input: Option<Value>,
+    pub(super) input: Option<Value>,
     /// The audit entries that are stored with the next write.
     audit: Vec<AuditDraft>,
     /// The time at which the mailbox was last checked for a “stop”.
-    pub(crate) listened_at: Option<Timestamp>,
+    pub(super) listened_at: Option<Timestamp>,
     /// True if the lease was released.
-    pub(crate) released: bool,
+    pub(super) released: bool,
     /// The time at which the status line may appear or change, or `None` before the first step of a
     /// run.
-    pub(crate) status_due: Option<Timestamp>,
+    pub(super) status_due: Option<Timestamp>,
     /// The decided action in progress. After the decision, only the holder of the lease changes its
     /// status.
     decided: Option<ActionRecord>,
@@ -83,12 +83,12 @@ pub(crate) struct Session<S: State> {
 
 impl<S: State> Session<S> {
     /// Returns the version of the thread in the store.
-    pub(crate) fn version(&self) -> Version {
+    pub(super) fn version(&self) -> Version {
         self.version
     }
 
     /// Returns the id of the run that the last message begins. It follows from the message and what is stored.
-    pub(crate) fn run_id(&self) -> RunId {
+    pub(super) fn run_id(&self) -> RunId {
         let message = self.input.as_ref().map(Value::to_string).unwrap_or_default();
         let begun_by = [&self.lease.thread.to_string(), &self.version.to_string(), &message];
         let digest = Digest::of_texts(&begun_by.map(String::as_str));
@@ -98,7 +98,7 @@ impl<S: State> Session<S> {
     /// Opens a session with the saved checkpoint. If that cannot be read, the session starts from
     /// an empty one, and [`Self::begins_anew`] returns true. Otherwise the thread would never
     /// answer again.
-    pub(crate) fn open(acquired: Acquired, paused: &Paused<S>) -> Self {
+    pub(super) fn open(acquired: Acquired, paused: &Paused<S>) -> Self {
         let Acquired { lease, saved, messages, decided } = acquired;
         let version = saved.version;
         let snapshot_version = version - saved.deltas.len() as Version;
@@ -150,7 +150,7 @@ impl<S: State> Session<S> {
     }
 
     /// Ends the session. If the thread is left in a pause, its checkpoint is kept.
-    pub(crate) fn keep_if_paused(mut self, paused: &Paused<S>) {
+    pub(super) fn keep_if_paused(mut self, paused: &Paused<S>) {
         if self.is_paused {
             self.checkpoint.state_mut().take_events(); // they are not saved, so no other process would report them
             paused.keep(self.lease.thread, self.checkpoint, self.saved.text);
@@ -158,28 +158,28 @@ impl<S: State> Session<S> {
     }
 
     /// Returns true if the saved checkpoint could not be read.
-    pub(crate) fn begins_anew(&self) -> bool {
+    pub(super) fn begins_anew(&self) -> bool {
         self.anew
     }
 
     /// Removes and returns the next message.
-    pub(crate) fn next_message(&mut self) -> Option<QueuedMessage> {
+    pub(super) fn next_message(&mut self) -> Option<QueuedMessage> {
         self.messages.pop_front()
     }
 
     /// Puts back a message for the next turn, so that it is not acknowledged.
-    pub(crate) fn put_back(&mut self, message: QueuedMessage) {
+    pub(super) fn put_back(&mut self, message: QueuedMessage) {
         self.acks.retain(|seq| *seq != message.seq);
         self.messages.push_front(message);
     }
 
     /// Returns the position of the newest known message.
-    pub(crate) fn newest_seq(&self) -> Seq {
+    pub(super) fn newest_seq(&self) -> Seq {
         self.newest_seq
     }
 
     /// Adds messages that arrived in the meantime.
-    pub(crate) fn add_messages(&mut self, messages: Vec<QueuedMessage>) {
+    pub(super) fn add_messages(&mut self, messages: Vec<QueuedMessage>) {
         if let Some(newest) = messages.iter().map(|message| message.seq).max() {
             self.newest_seq = newest;
             self.messages = in_order(self.messages.drain(..).chain(messages).collect());
@@ -187,7 +187,7 @@ impl<S: State> Session<S> {
     }
 
     /// Returns the author of the first “stop” among the messages, which is not acknowledged.
-    pub(crate) fn stop_said(&self) -> Option<UserId> {
+    pub(super) fn stop_said(&self) -> Option<UserId> {
         self.messages.iter().find_map(|message| match &message.message {
             ThreadMessage::Stop { by, .. } => Some(by.clone()),
             _ => None,
@@ -196,7 +196,7 @@ impl<S: State> Session<S> {
 
     /// Acknowledges every “stop” among the messages, and the earlier requests that have not been
     /// begun. Returns the author of the first “stop”.
-    pub(crate) fn stop(&mut self) -> Option<UserId> {
+    pub(super) fn stop(&mut self) -> Option<UserId> {
         let mut first = None;
         let mut last = 0;
         for message in &self.messages {
@@ -211,7 +211,7 @@ impl<S: State> Session<S> {
 
     /// Acknowledges the messages that a “stop” at this position ends: the “stop” itself, and the
     /// earlier requests that have not been begun. Returns the number of these requests.
-    pub(crate) fn drop_stopped(&mut self, stop: Seq) -> usize {
+    pub(super) fn drop_stopped(&mut self, stop: Seq) -> usize {
         let mut dropped = 0;
         let acks = &mut self.acks;
         self.messages.retain(|message| {
@@ -234,17 +234,17 @@ impl<S: State> Session<S> {
     }
 
     /// Returns true if any of the known messages is unread.
-    pub(crate) fn has_messages(&self) -> bool {
+    pub(super) fn has_messages(&self) -> bool {
         !self.messages.is_empty()
     }
 
     /// Adds an entry to the audit log, which is stored with the next write.
-    pub(crate) fn note(&mut self, event: AuditDraft) {
+    pub(super) fn note(&mut self, event: AuditDraft) {
         self.audit.push(event);
     }
 
     /// Returns a write with the acknowledged messages and the new audit entries.
-    pub(crate) fn changes(&self) -> Changes {
+    pub(super) fn changes(&self) -> Changes {
         let mut changes = Changes::new(CommitId::fresh(), self.lease.thread.clone());
         changes.acks.clone_from(&self.acks);
         changes.audit.clone_from(&self.audit);
@@ -254,7 +254,7 @@ impl<S: State> Session<S> {
     /// Returns a write with a step: the delta from the saved checkpoint to the current one. A step
     /// counts as saved only when the store has accepted it ([`Engine::save`]), so a step that was
     /// not stored does not affect the next delta.
-    pub(crate) fn step(&mut self, step: StepInfo<'_>) -> Changes {
+    pub(super) fn step(&mut self, step: StepInfo<'_>) -> Changes {
         let now = self.saved.next(&self.checkpoint);
         let delta = delta::between(&self.saved.text, &now.text);
         let mut changes = self.changes();
@@ -280,7 +280,7 @@ impl<S: State> Session<S> {
 
     /// Holds back a step, to be written with the next one, or at the latest [`HOLD`] after the first step that is held
     /// back ([`Self::held_until`]). A step with a snapshot cannot be held back.
-    pub(crate) fn hold(&mut self, changes: Changes) {
+    pub(super) fn hold(&mut self, changes: Changes) {
         self.mark_written(&changes, true);
         self.remember_decided(&changes);
         self.held = Some(match self.held.take() {
@@ -290,7 +290,7 @@ impl<S: State> Session<S> {
     }
 
     /// Returns the time at which the steps that are held back have to be written, if there are any.
-    pub(crate) fn held_until(&self) -> Option<Instant> {
+    pub(super) fn held_until(&self) -> Option<Instant> {
         self.held.as_ref().map(|held| held.until)
     }
 
@@ -325,19 +325,19 @@ struct Held {
 }
 
 /// The facts about a step other than the state.
-pub(crate) struct StepInfo<'a> {
-    pub(crate) node: &'a str,
-    pub(crate) next: &'a str,
-    pub(crate) began: Timestamp,
-    pub(crate) took: Duration,
-    pub(crate) usage: Option<Usage>,
-    pub(crate) error: Option<String>,
+pub(super) struct StepInfo<'a> {
+    pub(super) node: &'a str,
+    pub(super) next: &'a str,
+    pub(super) began: Timestamp,
+    pub(super) took: Duration,
+    pub(super) usage: Option<Usage>,
+    pub(super) error: Option<String>,
     /// True if the thread waits after this step, so that the full checkpoint is stored.
-    pub(crate) pause: bool,
+    pub(super) pause: bool,
 }
 
 /// Creates an outgoing message that may be sent from the time `at` on.
-pub(crate) fn outgoing(slot: Slot, at: Timestamp, body: Outbound) -> Outgoing {
+pub(super) fn outgoing(slot: Slot, at: Timestamp, body: Outbound) -> Outgoing {
     let progress = matches!(body, Outbound::Status { .. });
     Outgoing { slot: Some(slot), nonce: Nonce::fresh(), progress, not_before: at, body }
 }
@@ -349,7 +349,7 @@ impl<S: State> Engine<S> {
     ///
     /// If the changes could not be written. The session then still matches the store. The checkpoint
     /// keeps the caller's changes, so a caller that continues after an error must restore it first.
-    pub(crate) async fn save(&self, session: &mut Session<S>, own: Changes, then: Then) -> Result<(), Error> {
+    pub(super) async fn save(&self, session: &mut Session<S>, own: Changes, then: Then) -> Result<(), Error> {
         let with_step = !own.steps.is_empty();
         let changes = Arc::new(match &session.held {
             Some(held) => own.after(held.changes.clone()),
@@ -380,7 +380,7 @@ impl<S: State> Engine<S> {
     }
 
     /// Writes the steps that are held back.
-    pub(crate) async fn save_held(&self, session: &mut Session<S>) -> Result<(), Error> {
+    pub(super) async fn save_held(&self, session: &mut Session<S>) -> Result<(), Error> {
         let nothing = Changes::new(CommitId::fresh(), session.lease.thread.clone());
         let acks = std::mem::take(&mut session.acks);
         self.save(session, nothing, Then::Keep).await?;
@@ -389,7 +389,7 @@ impl<S: State> Engine<S> {
     }
 
     /// Returns the action with this id, which was decided.
-    pub(crate) async fn decided(&self, session: &mut Session<S>, id: &ActionId) -> Result<Option<ActionRecord>, Error> {
+    pub(super) async fn decided(&self, session: &mut Session<S>, id: &ActionId) -> Result<Option<ActionRecord>, Error> {
         if session.decided.as_ref().is_none_or(|record| record.id != *id) {
             session.decided = self.store.action(&session.lease.thread, id).await?;
         }

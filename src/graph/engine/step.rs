@@ -12,11 +12,11 @@ use countersign_core::{
 use serde_json::json;
 use tokio::time::Instant;
 
+use super::session::{Session, StepInfo, outgoing};
 use crate::{
     action::{ActionRecord, Status},
     checkpoint::Cursor,
     digest::Digest,
-    engine::session::{Session, StepInfo, outgoing},
     engine::{Engine, LeaseState},
     node::{Context, Next, NodeError, State, Step},
     store::{ActionFilter, AuditDraft, AuditKind, Changes, Error, Outbound, Outgoing, Then, Usage},
@@ -25,7 +25,7 @@ use crate::{
 
 impl<S: State> Engine<S> {
     /// Runs the node at the cursor and saves its step.
-    pub(crate) async fn run_node(
+    pub(super) async fn run_node(
         &self,
         session: &mut Session<S>,
         name: &str,
@@ -129,7 +129,7 @@ impl<S: State> Engine<S> {
     }
 
     /// Returns the actions of the thread that wait for a person.
-    pub(crate) async fn open_in(&self, session: &Session<S>) -> Result<Vec<ActionRecord>, Error> {
+    pub(super) async fn open_in(&self, session: &Session<S>) -> Result<Vec<ActionRecord>, Error> {
         if session.checkpoint.suspended.is_empty() {
             return Ok(Vec::new());
         }
@@ -195,7 +195,7 @@ impl<S: State> Engine<S> {
 
     /// Holds a step back, to be written with the next one: what a crash in between repeats has had no effect, or an
     /// effect that is looked up. A step with a full checkpoint is written at once.
-    pub(crate) async fn hold_step(
+    pub(super) async fn hold_step(
         &self,
         session: &mut Session<S>,
         info: StepInfo<'_>,
@@ -215,7 +215,7 @@ impl<S: State> Engine<S> {
 
     /// Adds a step to its other changes and writes them together. If `wait` is given, the thread is
     /// released until then.
-    pub(crate) async fn save_step(
+    pub(super) async fn save_step(
         &self,
         session: &mut Session<S>,
         info: StepInfo<'_>,
@@ -246,7 +246,7 @@ impl<S: State> Engine<S> {
 
     /// Adds a reply to `changes`, in the next message of the run, or in several if it is long. Its
     /// files follow it.
-    pub(crate) async fn say(
+    pub(super) async fn say(
         &self,
         session: &mut Session<S>,
         changes: &mut Changes,
@@ -318,7 +318,7 @@ impl<S: State> Engine<S> {
 }
 
 /// Adds to the record what the nodes have noted of the run.
-pub(crate) fn record_events<S: State>(session: &mut Session<S>, changes: &mut Changes, now: Timestamp) {
+pub(super) fn record_events<S: State>(session: &mut Session<S>, changes: &mut Changes, now: Timestamp) {
     for mut event in session.checkpoint.state_mut().take_events() {
         event["run"] = json!(session.checkpoint.run);
         changes.audit.push(AuditDraft::new(AuditKind::Progress, now, None, event));

@@ -16,10 +16,12 @@ use countersign_core::{
 };
 use serde_json::json;
 
+use super::{
+    session::{Session, StepInfo},
+    step::record_events,
+};
 use crate::{
     checkpoint::{Cursor, ReplySlots},
-    engine::session::{Session, StepInfo},
-    engine::step::record_events,
     engine::{Engine, LeaseState},
     node::State,
     store::{AuditDraft, AuditKind, Error, Lease, QueuedMessage, Seq, Then, ThreadMessage},
@@ -40,7 +42,7 @@ pub fn nothing_to_stop() -> Reply {
 impl<S: State> Engine<S> {
     /// Returns the person who said stop before the next node of a run. `None` if nobody did, or if
     /// the node is to report how the action `ended`.
-    pub(crate) async fn stop_between(
+    pub(super) async fn stop_between(
         &self,
         session: &mut Session<S>,
         ended: Option<&ActionId>,
@@ -58,7 +60,7 @@ impl<S: State> Engine<S> {
     }
 
     /// Waits for a “stop”. Returns all messages after the position `heard`.
-    pub(crate) async fn messages_with_stop(&self, lease: Lease, heard: Seq) -> Vec<QueuedMessage> {
+    pub(super) async fn messages_with_stop(&self, lease: Lease, heard: Seq) -> Vec<QueuedMessage> {
         loop {
             tokio::time::sleep(LISTEN_EVERY).await;
             match self.store.messages(&lease, heard).await {
@@ -76,7 +78,7 @@ impl<S: State> Engine<S> {
     }
 
     /// Ends the run at its current node.
-    pub(crate) async fn end_stopped(
+    pub(super) async fn end_stopped(
         &self,
         session: &mut Session<S>,
         node: &str,
@@ -101,7 +103,7 @@ impl<S: State> Engine<S> {
 
     /// Handles a “stop” while no run is in progress. Earlier messages that no run has begun are
     /// dropped, from all people, and so is a request that waits for an answer.
-    pub(crate) async fn nothing_to_stop(
+    pub(super) async fn nothing_to_stop(
         &self,
         session: &mut Session<S>,
         seq: Seq,

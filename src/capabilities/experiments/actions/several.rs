@@ -21,7 +21,7 @@ use crate::{
     access,
     inputs::OneOrMany,
     lookup,
-    replies::{cautions, outcomes, reach, refusals},
+    replies::{answers::capital, cautions, outcomes, reach, refusals},
     rules::{self, Objection},
     scope,
     upgrade::{
@@ -348,12 +348,12 @@ fn undo(changed: &[View], to: Status) -> Option<Undo> {
 fn past_participle(to: Status) -> String {
     let verb = to.verbs().first().filter(|_| to != Status::Inactive);
     let words = verb.map_or("set to inactive", |verb| verb.participle);
-    words[..1].to_uppercase() + &words[1..]
+    capital(words)
 }
 
 fn card(fit: &[View], to: Status, left_out: &[String], mut warnings: Vec<Text>, enrolled: Fact) -> Card {
     let verb = rules::verb(fit[0].state, to);
-    let capital = verb[..1].to_uppercase() + &verb[1..];
+    let capital = capital(verb);
     let many = if fit.len() == 1 { "1 experiment".to_owned() } else { format!("{} experiments", fit.len()) };
     let names: Vec<_> = fit.iter().map(|view| format!("“{}”", view.name)).collect();
     if to == Status::Cancelled {

@@ -131,8 +131,9 @@ pub(super) fn some_or_none(words: String) -> String {
     if words.is_empty() { "none".to_owned() } else { words }
 }
 
-pub(super) fn capital(verb: &str) -> String {
-    let mut letters = verb.chars();
+/// Returns the words with a capital letter at the beginning.
+pub(crate) fn capital(words: &str) -> String {
+    let mut letters = words.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 

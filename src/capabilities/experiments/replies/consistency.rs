@@ -252,7 +252,7 @@ pub fn seen_so_far(reply: Reply, test: &Test, progress: &TestProgress) -> Reply 
                 Phase::Running => "Running",
                 Phase::Paused => "Paused",
             }),
-            Text::from(capital(&visitor(&test.visitors[one.observation.visitor]))),
+            Text::from(super::answers::capital(&visitor(&test.visitors[one.observation.visitor]))),
             Text::from(expected(test, one)),
             Text::from(observed(one)),
             result,
@@ -303,11 +303,6 @@ fn expected(test: &Test, one: &CheckedObservation) -> String {
 
 fn observed(one: &CheckedObservation) -> String {
     one.observation.got.clone().unwrap_or_else(|| "nothing".to_owned())
-}
-
-fn capital(words: &str) -> String {
-    let mut letters = words.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// Says that a within-subjects design has no consistency rule.

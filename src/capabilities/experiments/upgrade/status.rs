@@ -29,7 +29,7 @@ pub enum Status {
     Other,
 }
 
-/// What a status is called: the one table from which all words for a status are read.
+/// The names of a status, and the verbs that ask for it. No other table has words for statuses.
 struct Names {
     /// The stored name; every version accepts it.
     stored: &'static str,
