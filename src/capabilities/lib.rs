@@ -19,6 +19,7 @@ pub mod parameters;
 pub mod picture;
 mod planning;
 mod registry;
+pub mod rows;
 mod schemas;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
@@ -30,7 +31,7 @@ use countersign_core::{
     ids::{ChannelId, UserId},
     reply::{Choice, Reply},
 };
-use countersign_graph::action::{ActionKind, ActionRecord, ErrorKind, PrepareError, Reader};
+use countersign_graph::action::{ActionKind, ActionRecord, ErrorKind, PrepareError, Reader, Refusal};
 use countersign_planner::condition::Verdict;
 use countersign_understanding::{lexicon::Names, phrases::Phrases};
 use serde_json::Value;
@@ -400,4 +401,25 @@ pub struct ToolError {
     pub reply: Reply,
     /// True if asking again soon may help.
     pub transient: bool,
+}
+
+impl From<PrepareError> for ToolError {
+    /// A tool looks things up as an action does.
+    fn from(error: PrepareError) -> Self {
+        match error {
+            PrepareError::Refusal(Refusal::Refused { error, reply }) => Self { kind: error, reply, transient: false },
+            PrepareError::Unavailable { error, reply } => {
+                Self { kind: error, reply, transient: error == ErrorKind::Network }
+            }
+            PrepareError::Answered { reply, .. } => Self { kind: ErrorKind::Execution, reply, transient: false },
+            PrepareError::Refusal(Refusal::Missing(missing)) => Self {
+                kind: ErrorKind::UserInput,
+                reply: match missing.into_iter().next() {
+                    Some(missing) => parameters::question(missing),
+                    None => parameters::unreadable("something is missing"),
+                },
+                transient: false,
+            },
+        }
+    }
 }

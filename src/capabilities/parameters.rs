@@ -1,6 +1,6 @@
 //! The parameters of actions: their schemas and their parsing.
 
-use countersign_core::reply::{Reply, Text};
+use countersign_core::reply::{Part, Reply, Text};
 use countersign_graph::action::{ErrorKind, MissingParameter, PrepareError, Refusal};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -34,6 +34,15 @@ pub fn schema<T: schemars::JsonSchema>() -> Value {
 /// Returns a missing parameter with the question that asks for it.
 pub fn missing(name: &str, question: impl Into<String>, options: Vec<String>) -> MissingParameter {
     MissingParameter { name: name.to_owned(), question: question.into(), options }
+}
+
+/// Asks for a missing parameter, as the reply of a tool.
+pub fn question(missing: MissingParameter) -> Reply {
+    let reply = Reply::text(missing.question);
+    match missing.options.is_empty() {
+        true => reply,
+        false => reply.and(Part::List(missing.options.into_iter().map(Text::from).collect())).hint("Name one of them."),
+    }
 }
 
 /// Returns a person's words without surrounding blanks; `None` if nothing is left.

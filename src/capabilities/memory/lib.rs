@@ -1,7 +1,7 @@
 //! Memory: notes about people, kept at their own request.
 //!
 //! A note is written by [`remember`] and deleted by [`forget`]. Both show a card, which only the person whose notes
-//! they are can decide. [`recall::RecallNotes`] shows people only their own notes. [`notes`] stores them, one register
+//! they are can decide. [`recall`] shows people only their own notes. [`notes`] stores them, one register
 //! of the store for each person.
 //!
 //! A note is used if a request leaves something out ([`countersign_capabilities::Capability::notes`]), and the card
@@ -45,11 +45,11 @@ impl Capability for Memory {
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        vec![Arc::new(recall::RecallNotes(self.0.clone()))]
+        vec![Arc::new(recall::tool(self.0.clone()))]
     }
 
     fn actions(&self) -> Vec<Arc<dyn ActionKind>> {
-        vec![Arc::new(remember::Remember(self.0.clone())), Arc::new(forget::Forget(self.0.clone()))]
+        vec![Arc::new(remember::action(self.0.clone())), Arc::new(forget::action(self.0.clone()))]
     }
 
     fn families(&self) -> Vec<Family> {

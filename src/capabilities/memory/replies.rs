@@ -11,16 +11,12 @@ use super::notes::{MAX_LENGTH, MAX_NOTES, Note};
 /// Returns the card that asks to remember something.
 pub(super) fn remember_card(text: &str) -> Card {
     Card {
-        title: "Remember this about you?".to_owned(),
-        facts: vec![fact("Note", Text::new().italic(text))],
+        facts: vec![Fact::new("Note", Text::new().italic(text))],
         notes: vec![
             "I'll use it to fill in details that your requests leave out, and I'll say when I do.".into(),
             "You can see and delete it at any time: “what do you remember about me?”".into(),
         ],
-        approve: "Remember it".to_owned(),
-        reject: Card::REJECT.to_owned(),
-        done: format!("I'll remember: “{text}”."),
-        ..Card::default()
+        ..Card::new("Remember this about you?", "Remember it", format!("I'll remember: “{text}”."))
     }
 }
 
@@ -29,7 +25,7 @@ pub(super) fn forget_card(notes: &[String]) -> Card {
     let what = if notes.len() == 1 { "this note".to_owned() } else { format!("these {} notes", notes.len()) };
     Card {
         title: format!("Forget {what} about you?"),
-        facts: notes.iter().map(|note| fact("Note", Text::new().italic(note.as_str()))).collect(),
+        facts: notes.iter().map(|note| Fact::new("Note", Text::new().italic(note.as_str()))).collect(),
         approve: "Forget note".to_owned(),
         reject: "Keep note".to_owned(),
         done: match notes.len() {
@@ -38,10 +34,6 @@ pub(super) fn forget_card(notes: &[String]) -> Card {
         },
         ..Card::default()
     }
-}
-
-fn fact(label: &str, after: Text) -> Fact {
-    Fact { label: label.to_owned(), before: None, after }
 }
 
 /// Lists a person's notes.

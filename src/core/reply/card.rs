@@ -48,7 +48,30 @@ pub struct Card {
     pub editable: bool,
 }
 
+impl Fact {
+    /// Creates a line about something new.
+    pub fn new(label: impl Into<String>, after: impl Into<Text>) -> Self {
+        Self { label: label.into(), before: None, after: after.into() }
+    }
+
+    /// Creates a line about a change.
+    pub fn change(label: impl Into<String>, before: impl Into<Text>, after: impl Into<Text>) -> Self {
+        Self { before: Some(before.into()), ..Self::new(label, after) }
+    }
+}
+
 impl Card {
+    /// Creates a card without lines, with its question, the label of the button that approves, and what is said afterwards.
+    pub fn new(title: impl Into<String>, approve: &str, done: impl Into<String>) -> Self {
+        Self {
+            title: title.into(),
+            approve: approve.to_owned(),
+            reject: Self::REJECT.to_owned(),
+            done: done.into(),
+            ..Self::default()
+        }
+    }
+
     /// The label of the button that rejects, unless the change has a word of its own for that.
     pub const REJECT: &str = "Reject…";
 

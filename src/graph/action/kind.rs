@@ -25,6 +25,23 @@ pub struct Proposal {
     pub scope: Scope,
 }
 
+impl Proposal {
+    /// Creates a change without preconditions, that cannot be undone by an action and affects nothing else.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `parameters` is not plain data, such as a map whose keys are not strings.
+    pub fn new(parameters: impl Serialize, card: Card) -> Self {
+        Self {
+            parameters: serde_json::to_value(parameters).expect("parameters are plain data"),
+            preconditions: Value::Object(serde_json::Map::new()),
+            card,
+            undo: None,
+            scope: Scope::default(),
+        }
+    }
+}
+
 /// The reason why a change cannot be proposed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Refusal {

@@ -4,12 +4,14 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use countersign::{
-    capabilities::{Capability, CapabilityInfo, Command, Family, Takes, Tool, ToolError, ToolInfo, Word, facts::Facts},
-    config::{Config, Envelope, Kind, Measure},
-    graph::action::{
-        ActionInfo, ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Reader, Recovery,
-        Refusal, Scope,
+    capabilities::{
+        Capability, CapabilityInfo, Command, Takes, Tool, ToolInfo, Word,
+        facts::Facts,
+        parameters::refused,
+        rows::{Change, Read},
     },
+    config::{Config, Envelope, Kind, Measure},
+    graph::action::{ActionInfo, ActionKind, ErrorKind, Outcome, Performed, Proposal, Reader, Scope},
     reply::{Card, Fact, Part, Reply, Text},
     understanding::{
         lexicon::{Name, Names},
@@ -21,6 +23,8 @@ use countersign_sandbox::{
     slack::{self, Command as SlackCommand},
 };
 use insta::assert_snapshot;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::scripted::{self, finish};
@@ -76,18 +80,11 @@ impl Capability for Documents {
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        ["list_documents", "show_document", "count_documents"]
-            .map(|name| Arc::new(Reads(name, self.0.clone())) as Arc<dyn Tool>)
-            .into()
+        ["list_documents", "show_document", "count_documents"].map(|name| reads(name, self.0.clone())).into()
     }
 
     fn actions(&self) -> Vec<Arc<dyn ActionKind>> {
-        vec![Arc::new(Archive(self.0.clone()))]
-    }
-
-    fn families(&self) -> Vec<Family> {
-        let family = Family::new("documents", "documents: which there are, archiving them").often();
-        vec![family.tools(["list_documents", "show_document", "count_documents"]).actions(["archive_document"])]
+        vec![archive(self.0.clone())]
     }
 
     fn subject(&self, parameters: &Value, _: &Value) -> Option<String> {
@@ -134,80 +131,51 @@ fn listed(shelf: &Shelf) -> Reply {
     Reply::text("Documents:").and(Part::List(shelf.lock().unwrap().iter().map(line).collect()))
 }
 
-struct Reads(&'static str, Shelf);
-
-#[async_trait]
-impl Tool for Reads {
-    fn info(&self) -> ToolInfo {
-        ToolInfo::new(self.0, "Reads documents.")
-    }
-
-    fn schema(&self) -> Value {
-        json!({ "type": "object", "properties": { "document": { "type": "string" } }, "additionalProperties": false })
-    }
-
-    async fn call(&self, _: &Value, _: Option<&Reader>) -> Result<Value, ToolError> {
-        Ok(json!({ "documents": *self.1.lock().unwrap() }))
-    }
-
-    fn present(&self, _: &Value, _: &Value) -> Option<Reply> {
-        Some(listed(&self.1))
-    }
+/// The parameters of the tools and of the action.
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct Asked {
+    #[serde(default)]
+    document: String,
+    #[serde(default)]
+    copies: u32,
 }
 
-struct Archive(Shelf);
-
-#[async_trait]
-impl ActionKind for Archive {
-    fn info(&self) -> ActionInfo {
-        ActionInfo::new("archive_document", "Archives a document.")
-    }
-
-    fn schema(&self) -> Value {
-        json!({
-            "type": "object",
-            "properties": { "document": { "type": "string" }, "copies": { "type": "integer" } },
-            "additionalProperties": false,
+fn reads(name: &'static str, shelf: Shelf) -> Arc<dyn Tool> {
+    Arc::new(Read {
+        present: |shelf, _, _| Some(listed(shelf)),
+        ..Read::new(shelf, ToolInfo::new(name, "Reads documents."), |shelf: &Shelf, _: Asked, _| {
+            Box::pin(async { Ok(json!({ "documents": *shelf.lock().unwrap() })) })
         })
-    }
+    })
+}
 
-    async fn prepare(&self, parameters: &Value, _: Option<&Reader>) -> Result<Proposal, PrepareError> {
-        let name = parameters["document"].as_str().unwrap_or_default().to_owned();
-        let copies = parameters["copies"].as_u64().unwrap_or_default();
-        if !self.0.lock().unwrap().iter().any(|(known, _)| *known == name) {
-            let reply = Reply::text(format!("There is no document “{name}”."));
-            return Err(Refusal::Refused { error: ErrorKind::NotFound, reply }.into());
-        }
-        let fact = |label: &str, after: String| Fact { label: label.to_owned(), before: None, after: after.into() };
-        Ok(Proposal {
-            parameters: json!({ "document": name, "copies": copies }),
-            preconditions: json!({}),
-            card: Card {
-                title: format!("Archive “{name}”?"),
-                facts: vec![fact("Copies", copies.to_string())],
-                approve: "Archive it".to_owned(),
-                reject: "Leave it".to_owned(),
-                done: format!("Archived “{name}”."),
-                ..Card::default()
-            },
-            undo: None,
-            scope: Scope::of(format!("document:{name}")).of_subject(name).measure("copies", copies),
-        })
-    }
-
-    async fn preconditions(&self, _: &ActionRecord) -> Result<Value, Outcome> {
-        Ok(json!({}))
-    }
-
-    async fn perform(&self, record: &ActionRecord) -> Performed {
-        let name = record.parameters["document"].as_str().unwrap_or_default();
-        self.0.lock().unwrap().iter_mut().filter(|(known, _)| known == name).for_each(|(_, archived)| *archived = true);
-        Performed::Ended(Outcome::done(record, json!({})))
-    }
-
-    fn recovery(&self) -> Recovery {
-        Recovery::Idempotent
-    }
+fn archive(shelf: Shelf) -> Arc<dyn ActionKind> {
+    Arc::new(Change::new(
+        shelf,
+        ActionInfo::new("archive_document", "Archives a document."),
+        |row: &Change<Shelf, Asked, Asked>, asked, _| {
+            Box::pin(async {
+                let name = asked.document.clone();
+                if !row.deps.lock().unwrap().iter().any(|(known, _)| *known == name) {
+                    return Err(refused(ErrorKind::NotFound, Reply::text(format!("There is no document “{name}”."))));
+                }
+                let card = Card {
+                    facts: vec![Fact::new("Copies", asked.copies.to_string())],
+                    reject: "Leave it".to_owned(),
+                    ..Card::new(format!("Archive “{name}”?"), "Archive it", format!("Archived “{name}”."))
+                };
+                let scope = Scope::of(format!("document:{name}")).of_subject(name).measure("copies", asked.copies);
+                Ok(Proposal { scope, ..Proposal::new(asked, card) })
+            })
+        },
+        |row, Asked { document, .. }, record| {
+            Box::pin(async move {
+                let mut shelf = row.deps.lock().unwrap();
+                shelf.iter_mut().filter(|(known, _)| *known == document).for_each(|(_, archived)| *archived = true);
+                Performed::Ended(Outcome::done(record, json!({})))
+            })
+        },
+    ))
 }
 
 /// A bot with experiments and documents, with a scripted model, and with an envelope for one document.
