@@ -337,7 +337,7 @@ impl Bot {
             tracing::warn!(left, "Not everything ended in time; unfinished work continues at the next start");
             aborts.iter().chain([&receiving_abort]).for_each(AbortHandle::abort);
         }
-        join_all(registry.capabilities.iter().map(|capability| capability.close())).await;
+        registry.close().await;
         match (received, running.ended()) {
             (Ok(Ok(Some(Err(refusal)))), _) => Err(refusal.into()),
             (_, Some(ended)) => Err(ended.into()),

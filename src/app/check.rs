@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use countersign_capabilities::Tell;
+use countersign_capabilities::{Capability, ChangingOffer, Tell};
 use countersign_config::{ChosenModel, Config, ModelPurpose, Provider, SlackMode};
 use countersign_core::clock::SystemClock;
 use countersign_model::{Error, Model, Purpose, Request, ToolChoice, ToolSpec};
@@ -226,8 +226,13 @@ async fn services(config: &Config) -> Vec<CheckLine> {
         }
     };
     let lines = join_all(all.iter().map(|capability| capability.check())).await;
-    join_all(all.iter().map(|capability| capability.close())).await;
+    join_all(changing(&all).map(ChangingOffer::close)).await;
     lines.into_iter().flatten().map(|(what, result)| CheckLine { what, result }).collect()
+}
+
+/// Returns what outside systems offer that can change.
+fn changing(all: &[Arc<dyn Capability>]) -> impl Iterator<Item = &dyn ChangingOffer> {
+    all.iter().filter_map(|capability| capability.changing())
 }
 
 /// Shows what the outside systems offer that must be accepted, such as tools, and accepts it if `keep` is true. `tell`
@@ -237,8 +242,8 @@ pub async fn accept(config: &Config, keep: bool, tell: &Tell<'_>) -> Vec<CheckLi
         Ok(all) => all,
         Err(error) => return vec![CheckLine { what: "capabilities", result: Err(describe_error(&error)) }],
     };
-    let shown = join_all(all.iter().map(|capability| capability.accept(keep, tell))).await;
-    join_all(all.iter().map(|capability| capability.close())).await;
+    let shown = join_all(changing(&all).map(|offer| offer.accept(keep, tell))).await;
+    join_all(changing(&all).map(ChangingOffer::close)).await;
     let lines = shown.into_iter().flatten().flat_map(|(what, result)| match result {
         Ok(lines) => lines.into_iter().map(|line| CheckLine { what, result: Ok(line) }).collect(),
         Err(wrong) => vec![CheckLine { what, result: Err(wrong) }],

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use countersign_capabilities::Nameable;
+use countersign_capabilities::{Nameable, Things};
 use countersign_config::{Approvals, Config, most_similar};
 use countersign_core::clock::SystemClock;
 use futures_util::future::join_all;
@@ -20,7 +20,7 @@ pub(super) fn names_any(config: &Config) -> bool {
 pub(super) async fn run(config: &Config) -> Result<String, String> {
     let all = installed::capabilities(config, Arc::new(SystemClock)).map_err(|error| describe_error(&error))?;
     let mut nameable = Vec::new();
-    for found in join_all(all.iter().map(|capability| capability.nameable())).await {
+    for found in join_all(all.iter().filter_map(|capability| capability.things()).map(Things::nameable)).await {
         nameable.push(found?);
     }
     compare(&config.approvals, &nameable)

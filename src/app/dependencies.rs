@@ -207,7 +207,7 @@ fn registry(config: &Config, all: Vec<Arc<dyn Capability>>) -> anyhow::Result<Re
         contexts.iter().map(|(context, rule)| (format!("approvals.contexts.{context}.actions"), &rule.actions));
     let rules = std::iter::once(("approvals.actions".to_owned(), &config.approvals.actions)).chain(within);
     for (key, name) in rules.flat_map(|(key, rules)| rules.keys().map(move |name| (key.clone(), name))) {
-        let is_off = || registry.capabilities.iter().any(|one| one.hidden().contains(&name.as_str()));
+        let is_off = || registry.hidden().contains(name.as_str());
         let is_own = || OWN_ACTIONS.iter().any(|own| own.contains(&name.as_str()));
         if !registry.actions.contains_key(name.as_str()) && !is_own() && !is_off() {
             let known = registry.actions.keys().copied().chain(OWN_ACTIONS.iter().copied().flatten().copied());

@@ -95,7 +95,7 @@ impl Known {
     /// Lists the tools and actions that are offered at present.
     fn of(registry: &Registry) -> Self {
         let generation = registry.generation();
-        let hidden: BTreeSet<&str> = registry.capabilities.iter().flat_map(|capability| capability.hidden()).collect();
+        let hidden = registry.hidden();
         let brief = |name: &str, description: &str, schema: Value| spec(name, description, brief::brief(&schema));
         let tools = registry.tools.values().map(|tool| {
             let name = tool.name();

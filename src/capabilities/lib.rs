@@ -85,24 +85,14 @@ pub trait Capability: Send + Sync {
         Vec::new()
     }
 
-    /// Returns the names of existing things that were read last. They are recognised in a message before it is parsed.
-    fn names(&self) -> Arc<Names> {
-        Arc::default()
+    /// Returns the existing things of the domain, if they have names.
+    fn things(&self) -> Option<&dyn Things> {
+        None
     }
 
-    /// Reads these names again if they are old, or were read before `since`. This takes only a short time and never fails.
-    async fn refresh_names(&self, since: Option<Timestamp>) {
-        let _ = since;
-    }
-
-    /// Returns a number that changes when the descriptions or schemas of its tools and actions do, or [`Self::hidden`].
-    fn generation(&self) -> u64 {
-        0
-    }
-
-    /// Returns the tools and actions that are not offered to a model at present.
-    fn hidden(&self) -> Vec<&'static str> {
-        Vec::new()
+    /// Returns what an outside system offers, if that can change while the program runs.
+    fn changing(&self) -> Option<&dyn ChangingOffer> {
+        None
     }
 
     /// Checks the outside system for an operator. Returns the name of the line, and the version or the problem. The
@@ -116,34 +106,6 @@ pub trait Capability: Send + Sync {
         };
         let answer = tool.call(&Value::Object(serde_json::Map::new()), None).await;
         Some((service.name, answer.map(said).map_err(|error| error.reply.words())))
-    }
-
-    /// Shows an operator what the outside system offers now, and accepts it if `keep`; for systems whose offer may
-    /// change without notice. `tell` shows at once what the operator has to do first, such as to sign in. Returns the
-    /// name of the system, and a line for each thing or the problem; `None` if there is nothing to accept.
-    async fn accept(&self, keep: bool, tell: &Tell<'_>) -> Option<(&'static str, Result<Vec<String>, String>)> {
-        let _ = (keep, tell);
-        None
-    }
-
-    /// Closes the connections that are kept, and ends the processes that were started for them. It is called when the
-    /// program ends, and takes at most a few seconds.
-    async fn close(&self) {}
-
-    /// Returns the existing things that the settings can name.
-    ///
-    /// # Errors
-    ///
-    /// The reason why they cannot be read.
-    async fn nameable(&self) -> Result<Nameable, String> {
-        Ok(Nameable::default())
-    }
-
-    /// Returns a value of a parameter in the canonical form for comparison; `None` if the value can be compared as it
-    /// is.
-    fn canonical(&self, parameter: &str, value: &str) -> Option<String> {
-        let _ = (parameter, value);
-        None
     }
 
     /// Answers a word of its slash command; `rest` is the text after it. This never fails: an error becomes the answer.
@@ -180,21 +142,6 @@ pub trait Capability: Send + Sync {
         None
     }
 
-    /// Returns the thing or the context with this name, for a standing approval.
-    ///
-    /// # Errors
-    ///
-    /// A refusal that suggests similar names, or says that the platform cannot be reached.
-    async fn place(&self, name: &str) -> Result<AllowancePlace, PrepareError> {
-        let reply = Reply::text(format!("Nothing here is called “{name}”, so I can't allow this in it."));
-        Err(parameters::refused(ErrorKind::NotFound, reply))
-    }
-
-    /// Returns the names of its things, to choose from.
-    async fn places(&self) -> Vec<String> {
-        Vec::new()
-    }
-
     /// Sets the reader of past changes. It is called before the other methods are used, or never if there is no store,
     /// as in a check of the settings.
     fn remember_by(&self, history: Arc<dyn History>) {
@@ -210,6 +157,77 @@ pub trait Capability: Send + Sync {
     fn observer(&self) -> Option<Arc<dyn Observer>> {
         None
     }
+}
+
+/// The existing things of a domain, which people call by their names.
+#[async_trait]
+pub trait Things: Send + Sync {
+    /// Returns the names of existing things that were read last. They are recognised in a message before it is parsed.
+    fn names(&self) -> Arc<Names> {
+        Arc::default()
+    }
+
+    /// Reads these names again if they are old, or were read before `since`. This takes only a short time and never fails.
+    async fn refresh_names(&self, since: Option<Timestamp>) {
+        let _ = since;
+    }
+
+    /// Returns a value of a parameter in the canonical form for comparison; `None` if the value can be compared as it
+    /// is.
+    fn canonical(&self, parameter: &str, value: &str) -> Option<String> {
+        let _ = (parameter, value);
+        None
+    }
+
+    /// Returns the existing things that the settings can name.
+    ///
+    /// # Errors
+    ///
+    /// The reason why they cannot be read.
+    async fn nameable(&self) -> Result<Nameable, String> {
+        Ok(Nameable::default())
+    }
+
+    /// Returns the thing or the context with this name, for a standing approval.
+    ///
+    /// # Errors
+    ///
+    /// A refusal that suggests similar names, or says that the platform cannot be reached.
+    async fn place(&self, name: &str) -> Result<AllowancePlace, PrepareError> {
+        let reply = Reply::text(format!("Nothing here is called “{name}”, so I can't allow this in it."));
+        Err(parameters::refused(ErrorKind::NotFound, reply))
+    }
+
+    /// Returns the names of its things, to choose from.
+    async fn places(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// The offer of an outside system that can change while the program runs, such as the tools of an MCP server.
+#[async_trait]
+pub trait ChangingOffer: Send + Sync {
+    /// Returns a number that changes when the descriptions or schemas of its tools and actions do, or [`Self::hidden`].
+    fn generation(&self) -> u64 {
+        0
+    }
+
+    /// Returns the tools and actions that are not offered to a model at present.
+    fn hidden(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    /// Shows an operator what the outside system offers now, and accepts it if `keep`; for systems whose offer may
+    /// change without notice. `tell` shows at once what the operator has to do first, such as to sign in. Returns the
+    /// name of the system, and a line for each thing or the problem; `None` if there is nothing to accept.
+    async fn accept(&self, keep: bool, tell: &Tell<'_>) -> Option<(&'static str, Result<Vec<String>, String>)> {
+        let _ = (keep, tell);
+        None
+    }
+
+    /// Closes the connections that are kept, and ends the processes that were started for them. It is called when the
+    /// program ends, and takes at most a few seconds.
+    async fn close(&self) {}
 }
 
 /// The properties of a capability, such as its name and phrases.

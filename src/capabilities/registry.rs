@@ -18,7 +18,9 @@ use countersign_understanding::{
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
 
-use super::{Capability, Family, ParameterSchema, Service, Shortcut, Tool, family, schemas::Schemas};
+use super::{
+    Capability, ChangingOffer, Family, ParameterSchema, Service, Shortcut, Things, Tool, family, schemas::Schemas,
+};
 
 /// The bot's own slash command.
 pub const OWN_COMMAND: &str = "/countersign";
@@ -237,9 +239,9 @@ impl Registry {
         Some(self.schemas.get(generation, name, || tool.schema()))
     }
 
-    /// Returns a number that changes when a description or a schema does; see [`Capability::generation`].
+    /// Returns a number that changes when a description or a schema does; see [`ChangingOffer::generation`].
     pub fn generation(&self) -> u64 {
-        self.capabilities.iter().map(|capability| capability.generation()).fold(0, u64::wrapping_add)
+        self.changing().map(ChangingOffer::generation).fold(0, u64::wrapping_add)
     }
 
     /// Returns the capability that a tool or an action belongs to.
@@ -299,14 +301,34 @@ impl Registry {
         picked.into_iter().map(|(.., entry)| entry).collect()
     }
 
+    /// Returns the existing things of all capabilities.
+    fn things(&self) -> impl Iterator<Item = &dyn Things> {
+        self.capabilities.iter().filter_map(|capability| capability.things())
+    }
+
+    /// Returns what outside systems offer that can change while the program runs.
+    fn changing(&self) -> impl Iterator<Item = &dyn ChangingOffer> {
+        self.capabilities.iter().filter_map(|capability| capability.changing())
+    }
+
+    /// Returns the tools and actions that are not offered to a model at present.
+    pub fn hidden(&self) -> BTreeSet<&'static str> {
+        self.changing().flat_map(ChangingOffer::hidden).collect()
+    }
+
+    /// Closes the connections to outside systems that are kept.
+    pub async fn close(&self) {
+        join_all(self.changing().map(ChangingOffer::close)).await;
+    }
+
     /// Returns the names of existing things in these words. The names are those that were read last.
     pub fn names_in(&self, said: &str) -> Vec<Mention> {
-        self.capabilities.iter().flat_map(|capability| capability.names().find(said)).collect()
+        self.things().flat_map(|things| things.names().find(said)).collect()
     }
 
     /// Reads the names again if they are old, or were read before `since`.
     pub async fn refresh_names(&self, since: Option<Timestamp>) {
-        join_all(self.capabilities.iter().map(|capability| capability.refresh_names(since))).await;
+        join_all(self.things().map(|things| things.refresh_names(since))).await;
     }
 
     /// Returns requests to try in a new conversation, of all capabilities: a reason, and the request.
@@ -316,7 +338,7 @@ impl Registry {
 
     /// Returns a value of a parameter in the canonical form for comparison.
     pub fn canonical(&self, parameter: &str, value: &str) -> Option<String> {
-        self.capabilities.iter().find_map(|capability| capability.canonical(parameter, value))
+        self.things().find_map(|things| things.canonical(parameter, value))
     }
 
     /// Returns the outside systems.

@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use countersign_capabilities::Capability as _;
+use countersign_capabilities::ChangingOffer as _;
 use countersign_config::Config;
 use countersign_core::{clock::Clock, private_file};
 use countersign_experiments::settings;

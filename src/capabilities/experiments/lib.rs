@@ -71,7 +71,7 @@ use self::{
     upgrade::{client::UpgradeClient, status::Status},
 };
 use countersign_capabilities::{
-    AllowancePlace, Capability, CapabilityInfo, Family, History, Nameable, Observer, Service, Shortcut, Tool,
+    AllowancePlace, Capability, CapabilityInfo, Family, History, Nameable, Observer, Service, Shortcut, Things, Tool,
     facts::Facts,
 };
 
@@ -159,14 +159,6 @@ impl Capability for Experiments {
         }
     }
 
-    fn names(&self) -> Arc<Names> {
-        self.names.snapshot()
-    }
-
-    async fn refresh_names(&self, since: Option<Timestamp>) {
-        self.names.refresh(since).await;
-    }
-
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let client = || self.client.clone();
         let tools: [Arc<dyn Tool>; 14] = [
@@ -205,6 +197,10 @@ impl Capability for Experiments {
         ]
     }
 
+    fn things(&self) -> Option<&dyn Things> {
+        Some(self)
+    }
+
     fn families(&self) -> Vec<Family> {
         families::all()
     }
@@ -225,10 +221,6 @@ impl Capability for Experiments {
         Some(("upgrade", check::platform(&self.client, &self.settings).await))
     }
 
-    async fn nameable(&self) -> Result<Nameable, String> {
-        check::nameable(&self.client).await
-    }
-
     async fn answer(&self, word: &str, rest: &str, facts: &Facts, reader: &Reader) -> Reply {
         commands::answer(word, rest, facts, reader).await
     }
@@ -237,9 +229,32 @@ impl Capability for Experiments {
         Some(home::section(facts).await)
     }
 
+    fn remember_by(&self, history: Arc<dyn History>) {
+        self.client.own_tests().remember_by(history);
+    }
+
+    fn observer(&self) -> Option<Arc<dyn Observer>> {
+        Some(Arc::new(observer::ExperimentObserver(self.client.clone())))
+    }
+}
+
+#[async_trait]
+impl Things for Experiments {
+    fn names(&self) -> Arc<Names> {
+        self.names.snapshot()
+    }
+
+    async fn refresh_names(&self, since: Option<Timestamp>) {
+        self.names.refresh(since).await;
+    }
+
     fn canonical(&self, parameter: &str, value: &str) -> Option<String> {
         let status = Status::asked_for(value).filter(|_| parameter == "status")?;
         Some(status.stored().to_owned())
+    }
+
+    async fn nameable(&self) -> Result<Nameable, String> {
+        check::nameable(&self.client).await
     }
 
     async fn place(&self, name: &str) -> Result<AllowancePlace, PrepareError> {
@@ -248,13 +263,5 @@ impl Capability for Experiments {
 
     async fn places(&self) -> Vec<String> {
         access::which_experiment(&self.client).await.options
-    }
-
-    fn remember_by(&self, history: Arc<dyn History>) {
-        self.client.own_tests().remember_by(history);
-    }
-
-    fn observer(&self) -> Option<Arc<dyn Observer>> {
-        Some(Arc::new(observer::ExperimentObserver(self.client.clone())))
     }
 }

@@ -4,7 +4,9 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
-use countersign_capabilities::{Capability, CapabilityInfo, Family, Tool, ToolError, ToolInfo, facts::Facts};
+use countersign_capabilities::{
+    Capability, CapabilityInfo, ChangingOffer, Family, Tool, ToolError, ToolInfo, facts::Facts,
+};
 use countersign_core::reply::{Part, Reply};
 use countersign_graph::action::{ActionKind, Reader};
 use countersign_understanding::{
@@ -38,18 +40,16 @@ impl Capability for NotSetUp {
         }
     }
 
+    fn changing(&self) -> Option<&dyn ChangingOffer> {
+        Some(self)
+    }
+
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         vec![Arc::new(SaysSo)]
     }
 
     fn actions(&self) -> Vec<Arc<dyn ActionKind>> {
         Vec::new()
-    }
-
-    /// Returns the names that the settings may contain although nothing has them now.
-    fn hidden(&self) -> Vec<&'static str> {
-        let names: BTreeSet<&'static str> = families::all().iter().flat_map(Family::names).collect();
-        names.into_iter().collect()
     }
 
     async fn check(&self) -> Option<(&'static str, Result<String, String>)> {
@@ -63,6 +63,15 @@ impl Capability for NotSetUp {
     async fn home(&self, _: &Facts) -> Option<Reply> {
         let heading = Reply::default().and(Part::Heading("Experiments".to_owned()));
         Some(reply().parts.into_iter().fold(heading, Reply::and))
+    }
+}
+
+#[async_trait]
+impl ChangingOffer for NotSetUp {
+    /// Returns the names that the settings may contain although nothing has them now.
+    fn hidden(&self) -> Vec<&'static str> {
+        let names: BTreeSet<&'static str> = families::all().iter().flat_map(Family::names).collect();
+        names.into_iter().collect()
     }
 }
 

@@ -32,7 +32,9 @@ pub use self::server::TAKEN_FIRST;
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use countersign_capabilities::{Capability, CapabilityInfo, EventSource, Family, Nameable, Service, Tell, Tool};
+use countersign_capabilities::{
+    Capability, CapabilityInfo, ChangingOffer, EventSource, Family, Nameable, Service, Tell, Things, Tool,
+};
 use countersign_core::clock::Clock;
 use countersign_graph::action::ActionKind;
 
@@ -181,12 +183,12 @@ impl Capability for McpServer {
         change.map(kind).collect()
     }
 
-    fn generation(&self) -> u64 {
-        self.server.generation()
+    fn things(&self) -> Option<&dyn Things> {
+        Some(self)
     }
 
-    fn hidden(&self) -> Vec<&'static str> {
-        self.server.not_accepted().into_iter().filter_map(|tool| self.server.listed.get(tool).copied()).collect()
+    fn changing(&self) -> Option<&dyn ChangingOffer> {
+        Some(self)
     }
 
     fn families(&self) -> Vec<Family> {
@@ -196,21 +198,35 @@ impl Capability for McpServer {
         vec![family.tools(tools.iter().map(|tool| tool.name())).actions(actions.iter().map(|action| action.name()))]
     }
 
-    async fn nameable(&self) -> Result<Nameable, String> {
-        let things = self.server.offered().keys().cloned().collect();
-        Ok(Nameable { thing: "tool", contexts: vec![self.server.name.to_owned()], things })
-    }
-
     async fn check(&self) -> Option<(&'static str, Result<String, String>)> {
         Some((self.server.name, self.check_tools().await))
     }
 
-    async fn accept(&self, keep: bool, tell: &Tell<'_>) -> Option<(&'static str, Result<Vec<String>, String>)> {
-        Some((self.server.name, acceptance::accept(&self.server, keep, tell).await))
-    }
-
     fn events(&self) -> Option<Arc<dyn EventSource>> {
         Some(Arc::new(questions::OpenQuestions(self.server.clone())))
+    }
+}
+
+#[async_trait]
+impl Things for McpServer {
+    async fn nameable(&self) -> Result<Nameable, String> {
+        let things = self.server.offered().keys().cloned().collect();
+        Ok(Nameable { thing: "tool", contexts: vec![self.server.name.to_owned()], things })
+    }
+}
+
+#[async_trait]
+impl ChangingOffer for McpServer {
+    fn generation(&self) -> u64 {
+        self.server.generation()
+    }
+
+    fn hidden(&self) -> Vec<&'static str> {
+        self.server.not_accepted().into_iter().filter_map(|tool| self.server.listed.get(tool).copied()).collect()
+    }
+
+    async fn accept(&self, keep: bool, tell: &Tell<'_>) -> Option<(&'static str, Result<Vec<String>, String>)> {
+        Some((self.server.name, acceptance::accept(&self.server, keep, tell).await))
     }
 
     async fn close(&self) {

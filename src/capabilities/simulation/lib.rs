@@ -62,7 +62,7 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use countersign_capabilities::{
-    Capability, CapabilityInfo, EventSource, Family, History, Nameable, Service, Tool, facts::Facts,
+    Capability, CapabilityInfo, EventSource, Family, History, Nameable, Service, Things, Tool, facts::Facts,
 };
 use countersign_core::{
     clock::{Clock, Timestamp},
@@ -176,6 +176,10 @@ impl Capability for Simulation {
         ]
     }
 
+    fn things(&self) -> Option<&dyn Things> {
+        Some(self)
+    }
+
     fn families(&self) -> Vec<Family> {
         families::all()
     }
@@ -188,22 +192,8 @@ impl Capability for Simulation {
         next_steps(&self.deps, record)
     }
 
-    fn names(&self) -> Arc<Names> {
-        self.deps.memory.names()
-    }
-
-    async fn refresh_names(&self, since: Option<Timestamp>) {
-        self.deps.memory.refresh(&self.deps.client, &*self.clock, NAME, since).await;
-    }
-
     async fn check(&self) -> Option<(&'static str, Result<String, String>)> {
         Some(("simulation", check::bridge(&self.deps.client).await))
-    }
-
-    async fn nameable(&self) -> Result<Nameable, String> {
-        let all = self.deps.client.simulations().await.map_err(|error| error.to_string())?;
-        let things = all.into_iter().map(|loaded| loaded.id).collect();
-        Ok(Nameable { thing: "simulation", contexts: Vec::new(), things })
     }
 
     fn remember_by(&self, history: Arc<dyn History>) {
@@ -220,6 +210,23 @@ impl Capability for Simulation {
 
     async fn home(&self, facts: &Facts) -> Option<Reply> {
         home::section(&self.deps, facts).await
+    }
+}
+
+#[async_trait]
+impl Things for Simulation {
+    fn names(&self) -> Arc<Names> {
+        self.deps.memory.names()
+    }
+
+    async fn refresh_names(&self, since: Option<Timestamp>) {
+        self.deps.memory.refresh(&self.deps.client, &*self.clock, NAME, since).await;
+    }
+
+    async fn nameable(&self) -> Result<Nameable, String> {
+        let all = self.deps.client.simulations().await.map_err(|error| error.to_string())?;
+        let things = all.into_iter().map(|loaded| loaded.id).collect();
+        Ok(Nameable { thing: "simulation", contexts: Vec::new(), things })
     }
 }
 

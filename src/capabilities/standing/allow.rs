@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use countersign_capabilities::{
-    Allowance, AllowancePlace, Capability, moment,
+    Allowance, AllowancePlace, Capability, Things, moment,
     parameters::{self, missing, non_blank, refused},
 };
 use countersign_core::{
@@ -146,8 +146,8 @@ impl AllowStanding {
         };
         let asks = allowance.or_else(|| all.all().first().copied()).ok_or_else(|| refuse(replies::nothing_here()))?;
         if non_blank(asked.within.as_ref()).is_none() {
-            let names = match self.capability_of(asks) {
-                Some(capability) => capability.places().await,
+            let names = match self.things_of(asks) {
+                Some(things) => things.places().await,
                 None => Vec::new(),
             };
             lacking.push(missing("within", asks.which_place, names));
@@ -166,8 +166,8 @@ impl AllowStanding {
         let Some(limit) = u64::try_from(limit).ok().filter(|limit| (1..=allowance.most).contains(limit)) else {
             return Err(refuse(replies::amount_out_of_range(allowance, limit)));
         };
-        let capability = self.capability_of(allowance).ok_or_else(|| refuse(replies::nothing_here()))?;
-        let place = capability.place(name).await?;
+        let things = self.things_of(allowance).ok_or_else(|| refuse(replies::nothing_here()))?;
+        let place = things.place(name).await?;
         let within = match &place.id {
             Some(id) => GrantScope::Thing { id: id.clone(), name: place.name.clone() },
             None => GrantScope::Context(place.name.clone()),
@@ -193,12 +193,12 @@ impl AllowStanding {
         Self { register, capabilities, clock }
     }
 
-    /// Returns the capability that declares this allowance.
-    fn capability_of(&self, allowance: &Allowance) -> Option<&dyn Capability> {
+    /// Returns the things of the capability that declares this allowance.
+    fn things_of(&self, allowance: &Allowance) -> Option<&dyn Things> {
         let declares = |capability: &&Arc<dyn Capability>| {
             capability.info().allowances.iter().any(|one| one.name == allowance.name)
         };
-        self.capabilities.iter().find(declares).map(|capability| &**capability)
+        self.capabilities.iter().find(declares)?.things()
     }
 }
 

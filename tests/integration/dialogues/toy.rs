@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use countersign::{
     capabilities::{
-        Capability, CapabilityInfo, Command, Takes, Tool, ToolInfo, Word,
+        Capability, CapabilityInfo, Command, Takes, Things, Tool, ToolInfo, Word,
         facts::Facts,
         parameters::refused,
         rows::{Change, Read},
@@ -68,15 +68,8 @@ impl Capability for Documents {
         }
     }
 
-    fn names(&self) -> Arc<Names> {
-        let name = |(name, _): &(String, bool)| Name {
-            kind: "document".to_owned(),
-            name: name.clone(),
-            id: None,
-            owner: self.info().name.to_owned(),
-            subject: true,
-        };
-        Arc::new(Names::new(self.0.lock().unwrap().iter().map(name)))
+    fn things(&self) -> Option<&dyn Things> {
+        Some(self)
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
@@ -102,6 +95,20 @@ impl Capability for Documents {
                 .and(Part::Heading("Documents".to_owned()))
                 .and(Part::Text(format!("{count} in all.").into())),
         )
+    }
+}
+
+#[async_trait]
+impl Things for Documents {
+    fn names(&self) -> Arc<Names> {
+        let name = |(name, _): &(String, bool)| Name {
+            kind: "document".to_owned(),
+            name: name.clone(),
+            id: None,
+            owner: "documents".to_owned(),
+            subject: true,
+        };
+        Arc::new(Names::new(self.0.lock().unwrap().iter().map(name)))
     }
 }
 
