@@ -176,9 +176,9 @@ impl Config {
     }
 }
 
-/// Returns the secret in a variable, if it is set and not blank.
+/// Returns the secret in a variable, or in the file that it names, if it is set and not blank.
 fn secret_in(environment: &HashMap<String, String>, variable: &str) -> Option<SecretString> {
-    let value = environment.get(variable)?.trim();
+    let value = secrets::value_of(environment, variable)?.ok()?;
     (!value.is_empty()).then(|| SecretString::from(value))
 }
 

@@ -1,7 +1,7 @@
-//! Secrets: the variables that contain them, and checks that each variable contains the right kind of secret. No more
-//! than the prefix of a secret is ever shown.
+//! Secrets: the variables that contain them, or name files that do, and checks that each is the right kind of secret. No
+//! more than the prefix of a secret is ever shown.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, fs};
 
 use countersign_core::addresses;
 use url::Url;
@@ -60,10 +60,40 @@ pub(super) fn all(added: &Additions) -> Vec<(String, &'static str)> {
     own.chain(theirs).collect()
 }
 
+/// Returns the value of the variable `name`, or the content of the file that `NAME_FILE` names, as containers mount secrets;
+/// `None` if neither is set. Blanks around it are removed.
+///
+/// # Errors
+///
+/// A description of the problem if both are set, or the file cannot be read.
+pub(super) fn value_of(environment: &HashMap<String, String>, name: &str) -> Option<Result<String, String>> {
+    let in_file = environment.get(&variable_of_file(name));
+    match (environment.get(name), in_file) {
+        (Some(_), Some(_)) => Some(Err(format!("both {name} and {name}_FILE are set; expected one of them"))),
+        (Some(value), None) => Some(Ok(value.trim().to_owned())),
+        (None, Some(path)) => Some(match fs::read_to_string(path) {
+            Ok(content) => Ok(content.trim().to_owned()),
+            Err(error) => Err(format!("the file {path} can't be read: {error}; expected a file with the secret in it")),
+        }),
+        (None, None) => None,
+    }
+}
+
+/// Returns the variable that names the file with a secret.
+pub(super) fn variable_of_file(name: &str) -> String {
+    format!("{name}_FILE")
+}
+
 /// Returns the problems with the secrets that are set.
 pub(super) fn problems(environment: &HashMap<String, String>, secrets: &[(String, &'static str)]) -> Vec<Problem> {
-    let set = secrets.iter().filter_map(|(_, name)| Some((*name, environment.get(*name)?.trim())));
-    set.filter_map(|(name, value)| wrong(name, value).map(|what| Problem { key: name.to_owned(), what })).collect()
+    let set = secrets.iter().filter_map(|(_, name)| Some((*name, value_of(environment, name)?)));
+    let wrong = set.filter_map(|(name, value)| {
+        let is_in_file = environment.contains_key(&variable_of_file(name));
+        let key = if is_in_file { variable_of_file(name) } else { name.to_owned() };
+        let what = value.map_or_else(Some, |value| wrong(name, &value))?;
+        Some(Problem { key, what })
+    });
+    wrong.collect()
 }
 
 /// Describes the problem with the value of a secret, if there is one.
@@ -231,5 +261,31 @@ mod tests {
         for address in ["http://127.0.0.1:3030/api", "https://api.example.com", "https://host/"] {
             assert_eq!(wrong_address(address), None, "{address}");
         }
+    }
+
+    #[test]
+    fn a_secret_can_be_in_a_file() {
+        let file = std::env::temp_dir().join(format!("countersign-secret-{}", std::process::id()));
+        fs::write(&file, "xoxb-1\n").unwrap();
+        let path = file.display().to_string();
+        let secrets = [("slack.bot_token".to_owned(), "SLACK_BOT_TOKEN")];
+        let environment = |all: &[(&str, &str)]| -> HashMap<String, String> {
+            all.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        };
+        let told = |all: &[(&str, &str)]| -> Vec<String> {
+            let found = problems(&environment(all), &secrets);
+            found.into_iter().map(|Problem { key, what }| format!("{key}: {what}").replace(&path, "PATH")).collect()
+        };
+        let mounted = environment(&[("SLACK_BOT_TOKEN_FILE", &path)]);
+        assert_eq!(value_of(&mounted, "SLACK_BOT_TOKEN"), Some(Ok("xoxb-1".to_owned())));
+        assert!(told(&[("SLACK_BOT_TOKEN_FILE", &path)]).is_empty());
+        assert_eq!(
+            told(&[("SLACK_BOT_TOKEN_FILE", &path), ("SLACK_BOT_TOKEN", "xoxb-2")]),
+            ["SLACK_BOT_TOKEN_FILE: both SLACK_BOT_TOKEN and SLACK_BOT_TOKEN_FILE are set; expected one of them"]
+        );
+        fs::write(&file, "xapp-1").unwrap();
+        assert!(told(&[("SLACK_BOT_TOKEN_FILE", &path)])[0].starts_with("SLACK_BOT_TOKEN_FILE: it begins with xapp-"));
+        fs::remove_file(&file).unwrap();
+        assert!(told(&[("SLACK_BOT_TOKEN_FILE", &path)])[0].contains("the file PATH can't be read"));
     }
 }

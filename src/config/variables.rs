@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use config::Config as Tree;
 
-use super::{Additions, Problem, nearest::nearest};
+use super::{Additions, Problem, nearest::nearest, secrets::variable_of_file};
 
 /// The keys that appear only in comments of the default settings. `tests/integration/deploy.rs` compares them.
 pub const OPTIONAL: &[&str] = &[
@@ -52,7 +52,7 @@ pub(super) fn unknown(
 ) -> Vec<Problem> {
     let known = known(defaults, sections, added);
     let ours = |name: &&String| name.to_ascii_uppercase().starts_with("COUNTERSIGN_");
-    let is_secret = |name: &str| secrets.iter().any(|(_, secret)| *secret == name);
+    let is_secret = |name: &str| secrets.iter().any(|(_, secret)| *secret == name || variable_of_file(secret) == name);
     let unread = |name: &&String| !name.starts_with("COUNTERSIGN__") && !is_secret(name) && !is_set_by_kubernetes(name);
     let mut names: Vec<&String> = environment.keys().filter(ours).filter(unread).collect();
     names.sort();
