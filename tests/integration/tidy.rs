@@ -477,6 +477,8 @@ const TOP_LEVEL: &[&str] = &[
     "Cargo.toml",
     "LICENSE",
     "README.md",
+    "RELEASING.md",
+    "SECURITY.md",
     "benches",
     "config",
     "deploy",
