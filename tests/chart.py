@@ -78,7 +78,7 @@ EXPECTED = {
 # Values that cannot work, with a part of what is said about them.
 REFUSED = {
     "store.kind is": {"replicas": 2},
-    "10 connections": {"store": {"kind": "redis"}, "replicas": 6},
+    "Slack allows an app 10": {"store": {"kind": "redis"}, "replicas": 5},
     "ingress.enabled needs slack.mode": {"ingress": {"enabled": True, "host": "a.example.org"}},
     "ingress.enabled needs ingress.host": {"slack": {"mode": "http"}, "ingress": {"enabled": True}},
     "graceSeconds": {"stop": {"graceSeconds": 25}},

@@ -5,10 +5,11 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # program → Debian package. Redis is one of the two stores; Chromium looks at the playground as a person would; faketime
-# brings the library by which the nemesis sets a process's clock; Dovecot is a mail server; valgrind counts instructions.
-declare -A packages=([redis-server]=redis-server [chromium]=chromium [chromedriver]=chromium-driver [faketime]=faketime [dovecot]=dovecot-imapd [valgrind]=valgrind)
+# brings the library by which the nemesis sets a process's clock; Dovecot is a mail server; valgrind counts instructions;
+# promtool checks the alerts.
+declare -A packages=([redis-server]=redis-server [chromium]=chromium [chromedriver]=chromium-driver [faketime]=faketime [dovecot]=dovecot-imapd [valgrind]=valgrind [promtool]=prometheus)
 missing=()
-for program in redis-server chromium chromedriver faketime dovecot valgrind; do
+for program in redis-server chromium chromedriver faketime dovecot valgrind promtool; do
   command -v "$program" >/dev/null || [ -x "/usr/sbin/$program" ] || missing+=("${packages[$program]}")
 done
 python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)

@@ -23,12 +23,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 
 {{- /* Refuses values that would start a bot that cannot work. */ -}}
 {{- define "countersign.check" -}}
-{{- $connections := mul .Values.replicas .Values.slack.connections }}
+{{- /* While a deployment changes, there is one process more. */ -}}
+{{- $processes := ternary (add .Values.replicas 1) 1 (eq .Values.store.kind "redis") }}
+{{- $connections := mul $processes .Values.slack.connections }}
 {{- if and (eq .Values.store.kind "sqlite") (ne (int .Values.replicas) 1) }}
 {{- fail "store.kind is \"sqlite\", which one process uses alone: set replicas to 1, or store.kind to \"redis\"" }}
 {{- end }}
 {{- if and (eq .Values.slack.mode "socket") (gt (int $connections) 10) }}
-{{- fail (printf "replicas times slack.connections is %d; Slack allows an app 10 connections" $connections) }}
+{{- fail (printf "%d processes, one of them while the others are replaced, have %d connections; Slack allows an app 10" $processes $connections) }}
 {{- end }}
 {{- if and .Values.ingress.enabled (ne .Values.slack.mode "http") }}
 {{- fail "ingress.enabled needs slack.mode \"http\"; with \"socket\" nothing comes in" }}
