@@ -70,7 +70,8 @@ impl Connector {
         http.set_keepalive(Some(KEEPALIVE));
         http.set_connect_timeout(Some(timeout / 2));
         // Bytes that the other side has not acknowledged after that time do not arrive later: the system closes the
-        // connection.
+        // connection. Other systems have no such option.
+        #[cfg(target_os = "linux")]
         http.set_tcp_user_timeout(Some(timeout));
         Ok(Self { http, tls: Arc::new(tls_to(base, proxies.as_ref())?), proxies })
     }
