@@ -97,7 +97,7 @@ fn publish(figures: &Figures) {
     metrics::gauge!("countersign_mail_approval_ratio").set(figures.approval_rate());
     metrics::gauge!("countersign_mail_review_ratio").set(figures.review_rate());
     for (node, latency) in &figures.nodes {
-        publish_latency("countersign_mail_step_seconds", node, latency);
+        publish_latency("countersign_mail_node_seconds", node, latency);
     }
     if let Some(run) = &figures.run {
         publish_latency("countersign_mail_run_seconds", "all", run);
