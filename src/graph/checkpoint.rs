@@ -9,12 +9,14 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use countersign_core::ids::{ActionId, ApprovalId, GraphName, MessageTs, RunId, Slot, ThreadId};
+use countersign_core::{
+    ids::{ActionId, ApprovalId, GraphName, MessageTs, RunId, Slot, ThreadId},
+    reply::Reply,
+};
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap};
 use serde_json::Value;
 
 use super::{
-    engine::buttons::ReplyWithButtons,
     indexed::Indexed,
     json::Json,
     node::State,
@@ -344,6 +346,17 @@ impl<S: State> Restored<S> {
             }
         }
     }
+}
+
+/// A reply that was posted with buttons.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReplyWithButtons {
+    /// The state's name for what they wait for.
+    pub wait_for: String,
+    /// The slot of the message.
+    pub slot: Slot,
+    /// The reply.
+    pub reply: Reply,
 }
 
 #[cfg(test)]

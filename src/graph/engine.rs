@@ -11,8 +11,6 @@
 mod ask;
 mod batches;
 pub mod buttons;
-mod close;
-mod conflicts;
 mod external;
 mod follow_up;
 mod looks;

@@ -1,8 +1,9 @@
 //! Saves a step that asks a person to decide: its card, and the older cards that the new one supersedes, in one atomic
-//! write.
+//! write. Also saves a step that closes the open cards of its thread, because of something that happened elsewhere.
 //!
-//! An older card may be decided between the read and the write, which is then retried ([`super::conflicts`]). Neither the
-//! step nor the decision is lost, and no card ever names a replacement that was never stored.
+//! Cards are decided without the thread's lease. If one of them is decided between the read and the write, the store
+//! refuses the whole write, and the step builds it again from the new state ([`Retried`]). Neither the step nor the
+//! decision is lost, and no card ever names a replacement that was never stored.
 
 use countersign_core::{
     clock::Timestamp,
@@ -11,24 +12,55 @@ use countersign_core::{
 };
 
 use super::{
-    conflicts::Retried,
     perform::illegal,
-    session::{Session, StepInfo},
+    session::{Session, StepInfo, outgoing},
 };
 use crate::{
     action::{ActionRecord, Label, Replacement, Status},
-    checkpoint::{Cursor, Suspended},
+    checkpoint::{Checkpoint, Cursor, Suspended},
     engine::{Engine, LeaseState, PolicyInput, Settings},
     node::{Ask, State},
     request::{Request, Times},
     standing::Spent,
-    store::{ActionFilter, Changes, Error, Register, Usage},
+    store::{ActionFilter, Changes, Error, Outbound, Register, Usage},
 };
 
 /// The maximum number of other open requests about the same target that a card mentions.
 const MAX_OTHER_REQUESTS: usize = 3;
 
 impl<S: State> Engine<S> {
+    /// Saves a step that ends the run and closes the open requests. `extra` holds the step's other changes.
+    pub(super) async fn save_closing(
+        &self,
+        session: &mut Session<S>,
+        (node, began): (&str, Timestamp),
+        extra: Changes,
+        why: Text,
+        usage: Option<Usage>,
+    ) -> Result<LeaseState, Error> {
+        session.checkpoint.cursor = Cursor::Idle;
+        let mut retried = Retried::begin(session);
+        loop {
+            let now = self.clock.now();
+            let mut changes = Changes { commit: CommitId::fresh(), ..extra.clone() };
+            let open = self.open_in(session).await?;
+            for record in &open {
+                let closed = record.close_as_obsolete(&mut changes, why.clone(), now).map_err(illegal)?;
+                session.checkpoint.suspended.remove(closed.question());
+            }
+            if session.checkpoint.reply_slots.said == 0 {
+                changes.outbox.push(outgoing(session.checkpoint.reply_slots.slot(), now, Outbound::Remove));
+            }
+            let took = now.since(began);
+            let info = StepInfo { node, next: "end", began, took, usage: usage.clone(), error: None, pause: false };
+            let saved = self.save_step(session, info, changes, None).await;
+            let open: Vec<_> = open.into_iter().map(|record| record.id).collect();
+            if let Some(saved) = retried.settle(session, saved, &open) {
+                return saved;
+            }
+        }
+    }
+
     /// Saves a step that asks a person to decide. `extra` holds the step's other changes.
     pub(super) async fn save_question(
         &self,
@@ -186,5 +218,43 @@ impl<S: State> Engine<S> {
             newer.card.notes.push(note);
         }
         Ok(register)
+    }
+}
+
+/// The maximum number of retries. Each conflict means that at least one decision was stored, so conflicts cannot
+/// continue forever.
+const MAX_CONFLICTS: u32 = 16;
+
+/// A write that is retried after a conflict.
+pub(super) struct Retried<S: State> {
+    /// The checkpoint before the step, from which the write is built again.
+    before: Checkpoint<S>,
+    conflicts: u32,
+}
+
+impl<S: State> Retried<S> {
+    /// Begins with the session as it is before the step.
+    pub(super) fn begin(session: &Session<S>) -> Self {
+        Self { before: session.checkpoint.clone(), conflicts: 0 }
+    }
+
+    /// Returns the result of the write. If it conflicts with a decision on one of these cards, which it would have
+    /// changed, returns `None`: the session is as it was before the step, and the write has to be built again.
+    pub(super) fn settle(
+        &mut self,
+        session: &mut Session<S>,
+        saved: Result<LeaseState, Error>,
+        cards: &[ActionId],
+    ) -> Option<Result<LeaseState, Error>> {
+        match saved {
+            Err(Error::ActionMoved { id, .. }) if cards.contains(&id) && self.conflicts < MAX_CONFLICTS => {
+                self.conflicts += 1;
+                let conflicts = self.conflicts;
+                tracing::info!(action.id = %id, conflicts, "A card was decided in the meantime; retrying the write");
+                session.checkpoint = self.before.clone();
+                None
+            }
+            saved => Some(saved),
+        }
     }
 }

@@ -15,11 +15,10 @@
 
 use std::{ops::Range, time::Duration};
 
-use countersign_core::{clock::Timestamp, http_log::HttpLog, ids::UserId, permit::Permit};
-use serde_json::{Value, json};
+use countersign_core::{cause, clock::Timestamp, http_log::HttpLog, ids::UserId, permit::Permit};
 
 use super::{
-    perform::{Attempt, illegal, note_requests, unknown},
+    perform::{Attempt, illegal, note_requests, so_far, unknown},
     session::{Session, outgoing},
 };
 use crate::{
@@ -35,11 +34,6 @@ const LEFT_TO_OTHERS: Range<u64> = 50..400;
 
 /// The value of [`ActionRecord::interrupted_at`] if no request of the action can be in flight.
 pub(super) const NOTHING_IN_FLIGHT: Timestamp = Timestamp(0);
-
-/// Returns the progress, for the audit trail.
-pub(super) fn so_far(record: &ActionRecord) -> Value {
-    record.progress.as_ref().map_or_else(|| json!({}), |at| json!({ "done": at.done, "total": at.total }))
-}
 
 impl<S: State> Engine<S> {
     /// Makes one batch after another until the action ends, waits or is interrupted.
@@ -143,7 +137,7 @@ impl<S: State> Engine<S> {
                 Ok(_) => permit.renew(moment),
                 Err(Error::Fenced(_)) => return,
                 Err(error) => tracing::warn!(
-                    error = countersign_core::cause::chain(&error),
+                    error = cause::chain(&error),
                     "Cannot check whether the lease of a thread is still held"
                 ),
             }

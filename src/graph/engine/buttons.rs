@@ -9,10 +9,10 @@ use countersign_core::{
     ids::{MessageTs, Slot},
     reply::Reply,
 };
-use serde::{Deserialize, Serialize};
 
 use super::session::{Session, outgoing};
 use crate::{
+    checkpoint::ReplyWithButtons,
     engine::Engine,
     node::State,
     store::{Changes, Error, Outbound, Outgoing},
@@ -20,17 +20,6 @@ use crate::{
 
 /// The maximum number of replies with buttons that are remembered. The oldest loses its buttons.
 const MAX_REPLIES: usize = 8;
-
-/// A reply that was posted with buttons.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ReplyWithButtons {
-    /// The state's name for what they wait for.
-    pub wait_for: String,
-    /// The slot of the message.
-    pub slot: Slot,
-    /// The reply.
-    pub reply: Reply,
-}
 
 impl ReplyWithButtons {
     /// Returns the edit that takes the buttons away.

@@ -11,8 +11,8 @@ use countersign_core::{
 use serde_json::json;
 
 use super::{
-    batches::{NOTHING_IN_FLIGHT, so_far},
-    perform::{Attempt, illegal},
+    batches::NOTHING_IN_FLIGHT,
+    perform::{Attempt, illegal, so_far},
     session::{Session, StepInfo, outgoing},
 };
 use crate::{

@@ -20,12 +20,9 @@ use countersign_core::{
     reply::{Fact, Text},
 };
 use futures_util::FutureExt as _;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{
-    batches::so_far,
-    session::{Session, StepInfo, outgoing},
-};
+use super::session::{Session, StepInfo, outgoing};
 use crate::{
     action::{ActionKind, ActionRecord, ErrorKind, Outcome, Performed, Probed, Recovery, Status},
     checkpoint::Cursor,
@@ -52,6 +49,11 @@ const DECISION_IS_FRESH: Duration = Duration::from_secs(10);
 
 /// The maximum number of differences that are listed when the target has changed.
 const MAX_DIFFERENCES: usize = 6;
+
+/// Returns the progress, for the audit trail.
+pub(super) fn so_far(record: &ActionRecord) -> Value {
+    record.progress.as_ref().map_or_else(|| json!({}), |at| json!({ "done": at.done, "total": at.total }))
+}
 
 impl<S: State> Engine<S> {
     /// Continues an action from the status of its record.

@@ -3,6 +3,7 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use countersign_core::{
+    cause,
     clock::Timestamp,
     ids::{ActionId, CommitId, Nonce, RunId, Slot, UserId},
 };
@@ -118,7 +119,7 @@ impl<S: State> Session<S> {
         let (Restored { checkpoint, text, as_saved }, anew) = match read {
             Ok(restored) => (restored, false),
             Err(error) => {
-                tracing::error!(thread.id = %lease.thread, error = countersign_core::cause::chain(&error), "A checkpoint cannot be read; its thread starts from an empty one");
+                tracing::error!(thread.id = %lease.thread, error = cause::chain(&error), "A checkpoint cannot be read; its thread starts from an empty one");
                 let checkpoint = Checkpoint::of(lease.graph.clone());
                 (Restored { checkpoint, text: Indexed::null(), as_saved: false }, true)
             }
@@ -361,7 +362,7 @@ impl<S: State> Engine<S> {
                 Ok(version) => break version,
                 Err(Error::Unavailable(error)) if attempt < STORE_ATTEMPTS => {
                     attempt += 1;
-                    tracing::warn!(thread.id = %session.lease.thread, attempt, error = countersign_core::cause::chain(&*error), "The store does not answer");
+                    tracing::warn!(thread.id = %session.lease.thread, attempt, error = cause::chain(&*error), "The store does not answer");
                     tokio::time::sleep(STORE_RETRY_DELAY).await;
                 }
                 Err(error) => return Err(error),

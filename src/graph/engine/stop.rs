@@ -10,6 +10,7 @@
 use std::time::Duration;
 
 use countersign_core::{
+    cause,
     clock::Timestamp,
     ids::{ActionId, UserId},
     reply::{Reply, Text},
@@ -71,7 +72,7 @@ impl<S: State> Engine<S> {
                 }
                 Ok(_) => {}
                 Err(error) => {
-                    tracing::debug!(thread.id = %lease.thread, error = countersign_core::cause::chain(&error), "Cannot check the mailbox for a stop")
+                    tracing::debug!(thread.id = %lease.thread, error = cause::chain(&error), "Cannot check the mailbox for a stop")
                 }
             }
         }
