@@ -1,4 +1,7 @@
-//! The assistant's replies to follow-ups of decided actions, which are also added to the state.
+//! The reaction of the chat graph to events for which no node runs, such as follow-ups of decided actions: the replies,
+//! which are also added to the state.
+
+use std::sync::Arc;
 
 use countersign_core::{
     clock::Timestamp,
@@ -7,9 +10,13 @@ use countersign_core::{
 };
 use countersign_graph::{
     action::{ActionRecord, Status},
+    node::Listener,
     store::ActionFollowUp,
 };
-use countersign_planner::routing::Next;
+use countersign_planner::{
+    control::Limits,
+    routing::{self, Next},
+};
 use countersign_understanding::{
     book::Book,
     situation::{RejectedChange, Situation},
@@ -17,8 +24,68 @@ use countersign_understanding::{
 
 use super::{outcomes, replies, state::AgentState};
 
+/// The reaction of the chat graph to events for which no node runs.
+pub(super) struct ChatListener {
+    /// The phrases that are understood.
+    pub(super) book: Arc<Book>,
+    /// The action that shows a plan on a card.
+    pub(super) plan_action: Option<&'static str>,
+    /// The limits of plans.
+    pub(super) limits: Limits,
+}
+
+impl ChatListener {
+    /// Returns the reason for a refused plan and the decision on what follows; `None` if the action is not a plan or no
+    /// reason was given.
+    fn refused_plan<'a>(&self, state: &AgentState, record: &'a ActionRecord) -> Option<(&'a str, routing::Next)> {
+        let is_plan = self.plan_action == Some(record.name.as_str());
+        let reason = outcomes::reason_of(record).filter(|_| is_plan)?;
+        Some((reason, state.after_refused_plan(reason, &self.limits)))
+    }
+}
+
+impl Listener<AgentState> for ChatListener {
+    fn is_meant(&self, state: &AgentState, by: &UserId, text: &str, open: &[ActionRecord]) -> bool {
+        state.is_spoken_to(&self.book, by, text, open)
+    }
+
+    fn heard(
+        &self,
+        state: &mut AgentState,
+        record: &ActionRecord,
+        follow_up: ActionFollowUp,
+        by: &UserId,
+        now: Timestamp,
+    ) -> Option<Reply> {
+        let refused = match follow_up {
+            ActionFollowUp::Explained => self.refused_plan(state, record),
+            _ => None,
+        };
+        match refused {
+            Some((_, next)) => record_refused_plan(state, record, &next, now),
+            None => Some(record_follow_up(&self.book, state, record, follow_up, by, now)),
+        }
+    }
+
+    fn goes_on(
+        &self,
+        state: &mut AgentState,
+        record: &ActionRecord,
+        follow_up: ActionFollowUp,
+        zone: Option<String>,
+        now: Timestamp,
+    ) -> bool {
+        if follow_up != ActionFollowUp::Explained {
+            return false;
+        }
+        let Some((reason, routing::Next::Plan)) = self.refused_plan(state, record) else { return false };
+        state.begin_other_plan(record, reason, zone, now);
+        true
+    }
+}
+
 /// Adds the follow-up to the state, and returns the reply to it.
-pub(super) fn record_follow_up(
+fn record_follow_up(
     book: &Book,
     state: &mut AgentState,
     record: &ActionRecord,
@@ -44,12 +111,7 @@ pub(super) fn record_follow_up(
 
 /// Adds the reason for a refused plan to the state. Returns the reply if the limit of plans is reached; otherwise the
 /// other plan, or the reason why there is none, is the answer.
-pub(super) fn record_refused_plan(
-    state: &mut AgentState,
-    record: &ActionRecord,
-    next: &Next,
-    now: Timestamp,
-) -> Option<Reply> {
+fn record_refused_plan(state: &mut AgentState, record: &ActionRecord, next: &Next, now: Timestamp) -> Option<Reply> {
     let plans_made = state.turned_down_plans;
     state.log.add(record, outcomes::log_line(record), now);
     state.keep_rejected(record);

@@ -9,13 +9,14 @@ use countersign_model::Model;
 
 use super::{
     blob_cache::BlobCache,
+    follow_up::ChatListener,
     model_with_fallback::ModelWithFallback,
     nodes::{
-        analyze::Analyze, carry_on::CarryOn, clarify::Clarify, confirm::Confirm, gather::Gather, replan::Replan,
-        respond::Respond, round::Rounds,
+        ANALYZE, analyze::Analyze, carry_on::CarryOn, clarify::Clarify, confirm::Confirm, gather::Gather,
+        replan::Replan, respond::Respond, round::Rounds,
     },
     plan_settings::PlanSettings,
-    state::{AgentState, ChatListener},
+    state::AgentState,
     view::Prompts,
 };
 
@@ -38,7 +39,7 @@ pub fn chat_graph(
     let rounds = Rounds::new(registry.clone(), blobs.clone(), prompts.clone(), plans, carry_on.clone());
     let listener =
         ChatListener { book: registry.book.clone(), plan_action: registry.plan_action(), limits: plans.limits };
-    Graph::builder(CHAT, Analyze::NAME, listener)
+    Graph::builder(CHAT, ANALYZE, listener)
         .node(Analyze::new(model.clone(), registry.clone(), rounds.clone(), carry_on.clone()))
         .node(Clarify::new(registry.clone()))
         .node(Gather::new(model.clone(), rounds.clone()))

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use countersign_core::reply::Reply;
+use countersign_core::{cause, reply::Reply};
 use countersign_graph::{node::NodeError, store};
 use countersign_model::{Error, Model, Request, Response};
 use tracing::{error, warn};
@@ -43,10 +43,10 @@ impl ModelWithFallback {
                 Err(reason) => {
                     match &reason {
                         Error::Unavailable { .. } => {
-                            warn!("The language model did not answer: {}", countersign_core::cause::chain(&reason))
+                            warn!("The language model did not answer: {}", cause::chain(&reason))
                         }
                         Error::Auth | Error::Refused { .. } | Error::Decode { .. } => {
-                            error!("The language model cannot be used: {}", countersign_core::cause::chain(&reason));
+                            error!("The language model cannot be used: {}", cause::chain(&reason));
                         }
                     }
                     self.continue_without_model(state);
@@ -75,10 +75,7 @@ impl ModelWithFallback {
                 again
             }
             Err(error) => {
-                warn!(
-                    "The language model did not repeat an answer that was cut off: {}",
-                    countersign_core::cause::chain(&error)
-                );
+                warn!("The language model did not repeat an answer that was cut off: {}", cause::chain(&error));
                 response
             }
         })

@@ -17,9 +17,9 @@ use serde_json::Value;
 
 use super::{
     history::shorten,
-    outcomes,
-    state::{AgentState, MAX_MESSAGE_LENGTH, ToolRead},
-    tools,
+    log::Log,
+    outcomes, tools,
+    turn::{MAX_MESSAGE_LENGTH, ToolRead, Turn},
 };
 
 mod plans;
@@ -358,10 +358,10 @@ pub fn without_model(reply: Reply) -> Reply {
 }
 
 /// Returns the results of this turn's tools, combined into one reply.
-pub fn results(registry: &Registry, state: &AgentState) -> Option<Reply> {
+pub fn results(registry: &Registry, turn: &Turn, log: &Log) -> Option<Reply> {
     let mut combined: Option<Reply> = None;
-    for read in &state.turn.reads {
-        let Some(part) = tool_reply(registry, state, read) else { continue };
+    for read in &turn.reads {
+        let Some(part) = tool_reply(registry, turn, log, read) else { continue };
         combined = Some(match combined {
             None => part,
             Some(mut combined) => {
@@ -377,18 +377,18 @@ pub fn results(registry: &Registry, state: &AgentState) -> Option<Reply> {
 }
 
 /// Returns the result of one tool, formatted by the tool itself if it has a presentation.
-pub fn tool_reply(registry: &Registry, state: &AgentState, read: &ToolRead) -> Option<Reply> {
+pub fn tool_reply(registry: &Registry, turn: &Turn, log: &Log, read: &ToolRead) -> Option<Reply> {
     if let Some(failed) = &read.failed {
         return Some(failed.clone());
     }
-    let value = state.turn.gathered.get(&read.key)?;
+    let value = turn.gathered.get(&read.key)?;
     let reply = match registry.tools.get(read.tool.as_str()) {
-        _ if read.tool == tools::EXECUTION_LOG => outcomes::accomplished(registry, &state.log),
+        _ if read.tool == tools::EXECUTION_LOG => outcomes::accomplished(registry, log),
         Some(tool) => tool.present(&read.arguments, value).unwrap_or_else(|| present_data(value)),
         None => present_data(value),
     };
     Some(match read.read_at {
-        Some(read_at) => with_age(reply, state.turn.at.since(read_at), &state.turn.said),
+        Some(read_at) => with_age(reply, turn.at.since(read_at), &turn.said),
         None => reply,
     })
 }

@@ -25,7 +25,7 @@
 //! A new message resets [`Turn`] and nothing else. An answer to a card puts the turn back exactly as it was when it
 //! paused, also after other turns and after a restart; the rest of the state is then as those left it.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use countersign_capabilities::{Registry, moment};
 use countersign_core::{
@@ -35,32 +35,27 @@ use countersign_core::{
 };
 use countersign_graph::{
     action::{ActionRecord, ActionRequest, ErrorKind, MissingParameter},
-    node::{Listener, Said, State},
-    store::ActionFollowUp,
+    node::{Said, State},
 };
-use countersign_planner::{self as planner, control::Limits, events::StreamEvent, routing};
+use countersign_planner::{self as planner, events::StreamEvent};
 use countersign_understanding::{
     self as understanding,
-    book::Book,
-    situation::{Draft, Listed, RejectedChange, Topic},
+    situation::{Draft, DraftQuestion, Listed, RejectedChange, Topic},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use super::turn::{Heard, Phase, Problem, ToolRead, Turn};
+pub use super::turn::{Heard, MAX_MESSAGE_LENGTH, Phase, Problem, ToolRead, Turn};
 use super::{
     context::ContextData,
     history::{History, shorten},
     log::Log,
     offered, outcomes,
     plan::{Plan, WaitsFor},
-    refused_value::RefusedValue,
     replies,
     turn::is_default,
 };
 
-/// The maximum length of a message in a turn, in characters.
-pub const MAX_MESSAGE_LENGTH: usize = 4_000;
 /// The number of turns for which a question about a draft stays open, and a change that was turned down can be
 /// corrected.
 pub const MAX_DRAFT_TURNS: u64 = 4;
@@ -70,6 +65,15 @@ const STOPPED: planner::events::EndsEarly<'static> = planner::events::EndsEarly:
 
 /// Buttons that answer no question, in addition to the registry's suggestions.
 const NO_ANSWERS: &[&str] = &["never mind", "what can you do?", "what concepts can you explain?"];
+
+/// A value of a parameter that was refused.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RefusedValue {
+    /// The parameter.
+    pub parameter: String,
+    /// The value in words.
+    pub words: String,
+}
 
 /// The state of a thread. It is written after each step and compared with the one before. Most of its fields are usually
 /// empty, and empty ones are not stored.
@@ -252,66 +256,6 @@ impl State for AgentState {
     }
 }
 
-/// The reaction of the chat graph to events for which no node runs.
-pub(super) struct ChatListener {
-    /// The phrases that are understood.
-    pub(super) book: Arc<Book>,
-    /// The action that shows a plan on a card.
-    pub(super) plan_action: Option<&'static str>,
-    /// The limits of plans.
-    pub(super) limits: Limits,
-}
-
-impl ChatListener {
-    /// Returns the reason for a refused plan and the decision on what follows; `None` if the action is not a plan or no
-    /// reason was given.
-    fn refused_plan<'a>(&self, state: &AgentState, record: &'a ActionRecord) -> Option<(&'a str, routing::Next)> {
-        let is_plan = self.plan_action == Some(record.name.as_str());
-        let reason = outcomes::reason_of(record).filter(|_| is_plan)?;
-        Some((reason, state.after_refused_plan(reason, &self.limits)))
-    }
-}
-
-impl Listener<AgentState> for ChatListener {
-    fn is_meant(&self, state: &AgentState, by: &UserId, text: &str, open: &[ActionRecord]) -> bool {
-        state.is_spoken_to(&self.book, by, text, open)
-    }
-
-    fn heard(
-        &self,
-        state: &mut AgentState,
-        record: &ActionRecord,
-        follow_up: ActionFollowUp,
-        by: &UserId,
-        now: Timestamp,
-    ) -> Option<Reply> {
-        let refused = match follow_up {
-            ActionFollowUp::Explained => self.refused_plan(state, record),
-            _ => None,
-        };
-        match refused {
-            Some((_, next)) => super::follow_up::record_refused_plan(state, record, &next, now),
-            None => Some(super::follow_up::record_follow_up(&self.book, state, record, follow_up, by, now)),
-        }
-    }
-
-    fn goes_on(
-        &self,
-        state: &mut AgentState,
-        record: &ActionRecord,
-        follow_up: ActionFollowUp,
-        zone: Option<String>,
-        now: Timestamp,
-    ) -> bool {
-        if follow_up != ActionFollowUp::Explained {
-            return false;
-        }
-        let Some((reason, routing::Next::Plan)) = self.refused_plan(state, record) else { return false };
-        state.begin_other_plan(record, reason, zone, now);
-        true
-    }
-}
-
 impl AgentState {
     /// Returns the newest turn with a message: a resumed turn may be an older one.
     pub(super) fn newest_turn(&self) -> u64 {
@@ -417,11 +361,56 @@ impl AgentState {
 
     /// Asks for a missing parameter: the question becomes part of the draft.
     pub fn ask_for(&mut self, mut draft: Draft, missing: &MissingParameter) {
-        draft.asked = Some(countersign_understanding::situation::DraftQuestion {
+        draft.asked = Some(DraftQuestion {
             parameter: missing.name.clone(),
             question: missing.question.clone(),
             options: missing.options.iter().take(10).cloned().collect(),
         });
         self.keep_draft(draft);
+    }
+
+    /// Keeps an incomplete change without the value of a parameter that was refused for the reason in `reply`, which is
+    /// asked for again. A value that was known before stays.
+    pub fn keep_without(&mut self, mut draft: Draft, known: Option<&Draft>, parameter: &str, reply: &Reply) {
+        let refused = draft.params.remove(parameter).unwrap_or_default();
+        if let Some(value) = known.and_then(|known| known.params.get(parameter)) {
+            draft.params.insert(parameter.to_owned(), value.clone());
+        }
+        let words = refused.as_str().map_or_else(|| refused.to_string(), str::to_owned);
+        self.refused_value = Some(RefusedValue { parameter: parameter.to_owned(), words: shorten(&words, 80) });
+        draft.asked = Some(DraftQuestion {
+            parameter: parameter.to_owned(),
+            question: shorten(&reply.words(), 300),
+            options: reply.choices.iter().map(|choice| choice.label.clone()).collect(),
+        });
+        self.keep_draft(draft);
+    }
+
+    /// Begins the current step again.
+    pub fn repeat_step(&mut self, now: Timestamp) {
+        let (number, said) = (self.turn.number, self.turn.said.clone());
+        self.begin_step(number, said, now);
+    }
+
+    pub(super) fn begin_step(&mut self, number: u64, said: String, now: Timestamp) {
+        let Turn { by, zone, without_model, plans_created, ts, it, mut heard, mut is_of_model, .. } =
+            std::mem::take(&mut *self.turn);
+        if let Some(plan) = self.plans.iter().find(|plan| plan.turn == number && !plan.heard.is_empty()) {
+            (heard, is_of_model) = (plan.heard.clone(), true);
+        }
+        *self.turn = Turn {
+            number,
+            said,
+            by,
+            at: now,
+            zone,
+            without_model,
+            plans_created,
+            ts,
+            it,
+            heard,
+            is_of_model,
+            ..Turn::default()
+        };
     }
 }

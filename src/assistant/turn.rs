@@ -16,7 +16,8 @@ use countersign_understanding::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::state::AgentState;
+/// The maximum length of a message in a turn, in characters.
+pub const MAX_MESSAGE_LENGTH: usize = 4_000;
 
 /// A turn: from one message to its answer. As in [`super::state::AgentState`], empty fields are not stored.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -25,7 +26,7 @@ pub struct Turn {
     /// The number of the turn: a count of the messages of the thread. It is always stored, because it identifies a
     /// suspended turn.
     pub number: u64,
-    /// The message, within [`super::state::MAX_MESSAGE_LENGTH`].
+    /// The message, within [`MAX_MESSAGE_LENGTH`].
     pub said: String,
     /// The length of the message in characters, if it was longer.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -131,36 +132,6 @@ impl Turn {
     pub(super) fn led_nowhere(&self) -> bool {
         let was_read = self.reads.iter().any(|read| read.failed.is_none());
         !was_read && (self.change.is_some() || !self.reads.is_empty())
-    }
-}
-
-impl AgentState {
-    /// Begins the current step again.
-    pub fn repeat_step(&mut self, now: Timestamp) {
-        let (number, said) = (self.turn.number, self.turn.said.clone());
-        self.begin_step(number, said, now);
-    }
-
-    pub(super) fn begin_step(&mut self, number: u64, said: String, now: Timestamp) {
-        let Turn { by, zone, without_model, plans_created, ts, it, mut heard, mut is_of_model, .. } =
-            std::mem::take(&mut *self.turn);
-        if let Some(plan) = self.plans.iter().find(|plan| plan.turn == number && !plan.heard.is_empty()) {
-            (heard, is_of_model) = (plan.heard.clone(), true);
-        }
-        *self.turn = Turn {
-            number,
-            said,
-            by,
-            at: now,
-            zone,
-            without_model,
-            plans_created,
-            ts,
-            it,
-            heard,
-            is_of_model,
-            ..Turn::default()
-        };
     }
 }
 

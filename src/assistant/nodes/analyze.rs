@@ -24,12 +24,10 @@ use super::{
         state::{AgentState, Phase},
         tools, view,
     },
+    ANALYZE, CLARIFY, GATHER, RESPOND,
     carry_on::CarryOn,
-    clarify::Clarify,
     close::{close, close_between_steps, end},
-    gather::Gather,
     look_first::show_steps,
-    respond::Respond,
     round::{Round, Rounds},
 };
 
@@ -53,9 +51,6 @@ struct FirstResponse {
 }
 
 impl Analyze {
-    /// The name of the node.
-    pub(in super::super) const NAME: &'static str = "analyze";
-
     /// Creates the node.
     pub(in super::super) fn new(
         model: ModelWithFallback,
@@ -174,7 +169,7 @@ fn direct_answer(book: &Book, response: &Response, situation: &Situation) -> Opt
 #[async_trait]
 impl Node<AgentState> for Analyze {
     fn name(&self) -> &'static str {
-        Self::NAME
+        ANALYZE
     }
 
     fn status(&self) -> Option<&'static str> {
@@ -182,7 +177,7 @@ impl Node<AgentState> for Analyze {
     }
 
     fn targets(&self) -> &'static [&'static str] {
-        &[Self::NAME, Clarify::NAME, Gather::NAME, Respond::NAME]
+        &[ANALYZE, CLARIFY, GATHER, RESPOND]
     }
 
     async fn run(&self, mut state: AgentState, context: &Context) -> Result<Step<AgentState>, NodeError> {
@@ -208,7 +203,7 @@ impl Node<AgentState> for Analyze {
         }
         if state.turn.is_explicit {
             state.turn.analysis = Some(Analysis::of_step(&state.turn.said));
-            return Ok(Step::go(state, Gather::NAME));
+            return Ok(Step::go(state, GATHER));
         }
         if let Some(length) = state.turn.cut_from.filter(|_| state.plan().is_none()) {
             return Ok(end(state, replies::too_long(length), StepUsage::default()));
@@ -234,7 +229,7 @@ impl Node<AgentState> for Analyze {
                 user_request_summary: state.turn.said.clone(),
                 ..Analysis::default()
             });
-            return Ok(Step::go(state, Respond::NAME));
+            return Ok(Step::go(state, RESPOND));
         }
         let mut usage = StepUsage::default();
         let FirstResponse { response, analysis, offered } =

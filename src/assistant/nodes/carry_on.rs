@@ -29,9 +29,8 @@ use super::{
         replies,
         state::AgentState,
     },
-    analyze::Analyze,
+    ANALYZE, REPLAN,
     close::{close, close_because, end},
-    replan::Replan,
 };
 
 /// The end of a step that succeeded.
@@ -89,7 +88,7 @@ impl CarryOn {
         match planned.checked(&known, &[]) {
             Ok(planned) => {
                 state.begin_plan(planned, requests, now);
-                Step::go(state, Analyze::NAME).cost(usage.total())
+                Step::go(state, ANALYZE).cost(usage.total())
             }
             Err(fault) => close(state, replies::plan_fault(&fault, requests_done), usage),
         }
@@ -167,7 +166,7 @@ impl CarryOn {
                 }
                 state.remember_reply(&reply);
                 state.take_step(now);
-                Step::go(state, Analyze::NAME).say(reply).cost(usage.total())
+                Step::go(state, ANALYZE).say(reply).cost(usage.total())
             }
             Decision::Stop { because } => {
                 let why = format!("the condition does not hold: {because}");
@@ -186,7 +185,7 @@ impl CarryOn {
     pub(super) fn condition_confirmed(&self, mut state: AgentState, of_turn: u64, now: Timestamp) -> Step<AgentState> {
         state.take_up_plan(of_turn);
         state.take_step(now);
-        Step::go(state, Analyze::NAME)
+        Step::go(state, ANALYZE)
     }
 
     /// Handles the failure of a step: the step is tried again if that may help, otherwise the plan
@@ -216,7 +215,7 @@ impl CarryOn {
                 let text = format!("Attempt {failures} failed; next attempt in {} s", after.as_secs_f64());
                 state.note_plan_event(&text, Some(kind));
                 state.repeat_step(now);
-                Step::later(state, Analyze::NAME, after).cost(usage.total())
+                Step::later(state, ANALYZE, after).cost(usage.total())
             }
             _ => {
                 let failed = Failed { told: reply.words(), why: kind, severity, by_condition: false };
@@ -267,6 +266,6 @@ impl CarryOn {
         let plan = plan.clone();
         let mut step = close_because(state, reply, usage, ends);
         step.state.begin_plan_after(&plan, &told, now);
-        Step { next: node::Next::Go(Replan::NAME), ..step }
+        Step { next: node::Next::Go(REPLAN), ..step }
     }
 }

@@ -4,20 +4,17 @@
 //! changed, with what was read and what the person can do. The claims come from the answer itself, which code reads, and
 //! from the model, which is asked to list them beside it.
 
-use countersign_capabilities::Registry;
+use countersign_capabilities::{Effect, Registry};
 use countersign_core::reply::{Choice, Reply};
 use countersign_graph::{action::Status, node::Context};
 use countersign_understanding::{
     asked::AskedWords,
     claims::{Claim, claims},
 };
+use serde::Deserialize;
 use serde_json::Value;
 
-use super::{
-    super::{exchange::Call, replies, state::AgentState, tools},
-    respond,
-    round::Rounds,
-};
+use super::super::{exchange::Call, replies, state::AgentState, tools};
 
 /// The words in a platform's data that show a change of a kind.
 const SHOWN_BY: &[(&str, &[&str])] = &[
@@ -58,7 +55,7 @@ pub(super) fn checked(
     let is_true = record.holds(&text) && listed.iter().all(|claim| record.holds_listed(claim));
     if !is_true {
         tracing::warn!(run.id = %context.run, "An answer of a model claims a change that is not on record");
-        return replies::nothing_was_changed(replies::results(registry, state));
+        return replies::nothing_was_changed(replies::results(registry, &state.turn, &state.log));
     }
     let choices = choices.into_iter().filter(|choice| record.holds(&choice.label)).collect();
     Reply { choices, ..Reply::markdown(text) }
@@ -69,30 +66,56 @@ pub(super) fn is_on_record(registry: &Registry, state: &AgentState, context: &Co
     Record { registry, state, context }.holds(text)
 }
 
-impl Rounds {
-    /// Returns the answer in a language model's words, as far as the record supports it.
-    pub(super) fn answer(
-        &self,
-        state: &AgentState,
-        context: &Context,
-        text: String,
-        calls: &[Call],
-        is_cut: bool,
-    ) -> Reply {
-        let choices = respond::honest_choices(&self.registry, calls);
-        let reply = checked(&self.registry, state, context, (text, choices), &listed(calls));
-        if is_cut { replies::cut_off(reply) } else { reply }
-    }
+/// Returns the answer in a language model's words, as far as the record supports it.
+pub(super) fn answer(
+    registry: &Registry,
+    state: &AgentState,
+    context: &Context,
+    text: String,
+    calls: &[Call],
+    is_cut: bool,
+) -> Reply {
+    let choices = honest_choices(registry, calls);
+    let reply = checked(registry, state, context, (text, choices), &listed(calls));
+    if is_cut { replies::cut_off(reply) } else { reply }
+}
 
-    /// Drops a model's question if it claims what is not on record, and the options whose words a button cannot show.
-    pub(super) fn check_question(&self, state: &mut AgentState, context: &Context) {
-        let Some(mut analysis) = state.turn.analysis.take() else { return };
-        if !is_on_record(&self.registry, state, context, &analysis.question) {
-            analysis.question.clear();
-        }
-        analysis.options.retain(|option| replies::fits_button(option));
-        state.turn.analysis = Some(analysis);
+/// Drops a model's question if it claims what is not on record, and the options whose words a button cannot show.
+pub(super) fn check_question(registry: &Registry, state: &mut AgentState, context: &Context) {
+    let Some(mut analysis) = state.turn.analysis.take() else { return };
+    if !is_on_record(registry, state, context, &analysis.question) {
+        analysis.question.clear();
     }
+    analysis.options.retain(|option| replies::fits_button(option));
+    state.turn.analysis = Some(analysis);
+}
+
+/// Returns the buttons that a call offers; empty if it offers none.
+fn next_steps(call: &Call) -> Vec<Choice> {
+    #[derive(Deserialize)]
+    struct Steps {
+        steps: Vec<Choice>,
+    }
+    let offers = call.name == tools::NEXT_STEPS;
+    let steps = offers.then(|| serde_json::from_value::<Steps>(call.input.clone()).ok()).flatten();
+    steps.map(|offered| offered.steps).unwrap_or_default()
+}
+
+/// Returns the buttons that these calls offer, the first few.
+pub(super) fn choices_of(calls: &[Call]) -> Vec<Choice> {
+    calls.iter().flat_map(next_steps).take(4).collect()
+}
+
+/// Returns the buttons that a language model offers. A button shows the words that it says, unless these are only a
+/// question: a person who presses it asks for what its label says.
+pub(super) fn honest_choices(registry: &Registry, calls: &[Call]) -> Vec<Choice> {
+    let only_reads = |says: &str| registry.effect_of(says) == Effect::Reads;
+    let is_said = |choice: &Choice| choice.label.eq_ignore_ascii_case(&choice.says);
+    let shown = |choice: Choice| match is_said(&choice) || only_reads(&choice.says) {
+        true => choice,
+        false => Choice::new(choice.says.clone(), choice.says),
+    };
+    choices_of(calls).into_iter().map(shown).filter(|choice| replies::fits_button(&choice.label)).collect()
 }
 
 /// The record that claims are compared with.

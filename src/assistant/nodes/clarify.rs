@@ -12,6 +12,7 @@ use super::{
         replies,
         state::{AgentState, Phase},
     },
+    CLARIFY,
     close::close,
 };
 
@@ -21,9 +22,6 @@ pub(in super::super) struct Clarify {
 }
 
 impl Clarify {
-    /// The name of the node.
-    pub(in super::super) const NAME: &'static str = "clarify";
-
     /// Creates the node.
     pub(in super::super) fn new(registry: Registry) -> Self {
         Self { registry }
@@ -33,7 +31,7 @@ impl Clarify {
 #[async_trait]
 impl Node<AgentState> for Clarify {
     fn name(&self) -> &'static str {
-        Self::NAME
+        CLARIFY
     }
 
     fn targets(&self) -> &'static [&'static str] {

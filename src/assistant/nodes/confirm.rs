@@ -24,9 +24,9 @@ use super::{
         state::{AgentState, Phase, Turn},
         view,
     },
+    CONFIRM, RESPOND,
     close::close,
     evidence,
-    respond::Respond,
 };
 
 /// The node that asks for approval.
@@ -35,9 +35,6 @@ pub(in super::super) struct Confirm {
 }
 
 impl Confirm {
-    /// The name of the node.
-    pub(in super::super) const NAME: &'static str = "confirm";
-
     /// Creates the node. The actions of `registry` tell a new version of a change from another change.
     pub(in super::super) fn new(registry: Registry) -> Self {
         Self { registry }
@@ -97,11 +94,11 @@ fn undo_note(log: &Log, change: &Draft) -> Option<Text> {
 #[async_trait]
 impl Node<AgentState> for Confirm {
     fn name(&self) -> &'static str {
-        Self::NAME
+        CONFIRM
     }
 
     fn targets(&self) -> &'static [&'static str] {
-        &[Respond::NAME]
+        &[RESPOND]
     }
 
     async fn run(&self, mut state: AgentState, context: &Context) -> Result<Step<AgentState>, NodeError> {
@@ -148,7 +145,7 @@ impl Node<AgentState> for Confirm {
             proposal.card.notes.push(replies::plan_note(plan));
         }
         state.conversation.add_bot_message(turn_number, &format!("(asked on a card: {})", proposal.card.title));
-        let (action, then) = (change.action, Respond::NAME);
+        let (action, then) = (change.action, RESPOND);
         let ask = Step::ask(state, Ask { action, proposal, requested_by: by, evidence, replaces, then });
         let ask = match undone.is_empty() {
             true => ask,

@@ -82,7 +82,7 @@ impl Rounds {
         let found = of_proposal(&self.registry, state, context, change, proposal, heard);
         if found.suggested.is_some() {
             tracing::info!(action.name = change.action, run.id = %context.run, "A model suggests a change that no person named");
-            let answer = replies::results(&self.registry, state);
+            let answer = replies::results(&self.registry, &state.turn, &state.log);
             let kind = self.registry.actions.get(change.action.as_str());
             let is_irreversible = proposal.card.irreversible || kind.is_some_and(|kind| kind.irreversible());
             if is_irreversible || look_first::is_irreversible(&self.registry, change) {

@@ -18,11 +18,7 @@ use super::{
         state::{AgentState, Phase},
         view,
     },
-    analyze::Analyze,
-    clarify::Clarify,
-    confirm::Confirm,
-    replan::Replan,
-    respond::Respond,
+    ANALYZE, CLARIFY, CONFIRM, GATHER, REPLAN, RESPOND,
     round::{self, Round, Rounds},
 };
 
@@ -33,9 +29,6 @@ pub(in super::super) struct Gather {
 }
 
 impl Gather {
-    /// The name of the node.
-    pub(in super::super) const NAME: &'static str = "gather";
-
     /// Creates the node.
     pub(in super::super) fn new(model: ModelWithFallback, rounds: Rounds) -> Self {
         Self { model, rounds }
@@ -45,7 +38,7 @@ impl Gather {
 #[async_trait]
 impl Node<AgentState> for Gather {
     fn name(&self) -> &'static str {
-        Self::NAME
+        GATHER
     }
 
     fn status(&self) -> Option<&'static str> {
@@ -53,7 +46,7 @@ impl Node<AgentState> for Gather {
     }
 
     fn targets(&self) -> &'static [&'static str] {
-        &[Self::NAME, Analyze::NAME, Clarify::NAME, Confirm::NAME, Replan::NAME, Respond::NAME]
+        &[GATHER, ANALYZE, CLARIFY, CONFIRM, REPLAN, RESPOND]
     }
 
     async fn run(&self, mut state: AgentState, context: &Context) -> Result<Step<AgentState>, NodeError> {

@@ -10,16 +10,13 @@ use countersign_understanding::situation::{Draft, Situation};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{
-    super::{
-        blob_cache::{self, BlobCache},
-        context::{Fresh, shortened_to},
-        exchange::{self, Call},
-        numbers, outcomes, replies,
-        state::{AgentState, ToolRead},
-        tools::{self, Kit},
-    },
-    refused_calls,
+use super::super::{
+    blob_cache::{self, BlobCache},
+    context::{Fresh, shortened_to},
+    exchange::{self, Call},
+    numbers, outcomes, replies,
+    state::{AgentState, ToolRead},
+    tools::{self, Kit},
 };
 
 /// The maximum number of reads in one turn.
@@ -142,7 +139,7 @@ impl CallContext<'_> {
     /// Handles one call. Everything is done here but reading, which is left to [`PlannedCall::run`].
     pub(super) fn handle(self, state: &mut AgentState, effects: &mut RoundEffects, call: &Call) -> PlannedCall {
         let outcome = match call.name.as_str() {
-            name if self.not_offered.contains(&call.id) => Err(refused_calls::was_not_offered(self.registry, name)),
+            name if self.not_offered.contains(&call.id) => Err(was_not_offered(self.registry, name)),
             tools::EXECUTION_LOG => Ok(read_log(state)),
             tools::ANALYZE => Ok("noted".to_owned()),
             tools::NEXT_STEPS => Ok("shown with the answer".to_owned()),
@@ -419,4 +416,14 @@ pub(super) fn entry_key(tool: &str, arguments: &Value) -> String {
         key.push_str(&super::super::history::shorten(&text, 80));
     }
     key
+}
+
+/// Returns the message for a model that called a tool which it was not offered.
+fn was_not_offered(registry: &Registry, name: &str) -> String {
+    let family = registry.family_of(tools::proposed_action(name).unwrap_or(name));
+    let family = family.map_or("…", |family| family.name);
+    format!(
+        "`{name}` was not offered, so it was not called. If the person asks for it, call `{}` with the capability `{family}`",
+        tools::ANALYZE
+    )
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     super::{model_with_fallback::StepUsage, state::AgentState},
-    gather::Gather,
+    GATHER,
 };
 
 /// Returns the action that shows a plan of these requests on a card, if it has to be shown before it begins.
@@ -48,5 +48,5 @@ pub(super) fn show_steps(
     state.turn.is_explicit = true;
     state.turn.exchange.clear();
     state.turn.analysis = Some(Analysis::of_step(&state.turn.said));
-    Step::go(state, Gather::NAME).cost(usage.total())
+    Step::go(state, GATHER).cost(usage.total())
 }

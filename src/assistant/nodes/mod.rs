@@ -25,3 +25,11 @@ pub(super) mod round;
 mod round_tests;
 #[cfg(test)]
 mod tests;
+
+// The names of the nodes. A node names the ones that it leads to, and those name it, so the names are in none of them.
+pub(super) const ANALYZE: &str = "analyze";
+pub(super) const CLARIFY: &str = "clarify";
+pub(super) const CONFIRM: &str = "confirm";
+pub(super) const GATHER: &str = "gather";
+pub(super) const REPLAN: &str = "replan";
+pub(super) const RESPOND: &str = "respond";

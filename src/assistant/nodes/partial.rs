@@ -14,8 +14,7 @@ use super::{
         state::AgentState,
         tools, view,
     },
-    clarify::Clarify,
-    gather::Gather,
+    CLARIFY, GATHER,
     round::{Round, Rounds},
 };
 
@@ -33,12 +32,12 @@ impl Rounds {
         if !state.turn.exchange.is_empty() {
             let question = replies::in_no_step(lost);
             state.turn.analysis = Some(Analysis { confidence: 0.0, question, steps: Vec::new(), ..analysis });
-            return Step::go(state, Clarify::NAME).cost(usage.total());
+            return Step::go(state, CLARIFY).cost(usage.total());
         }
         let mistake = format!("each step needs everything that was said of it; in none is: {}", lost.join("; "));
         let results = calls.iter().map(|call| exchange::result(call, Err(mistake.clone()))).collect();
         exchange::append(&mut state.turn.exchange, response, results);
-        Step::go(state, Gather::NAME).cost(usage.total())
+        Step::go(state, GATHER).cost(usage.total())
     }
 
     /// Returns the analysis of a request that a model began to work on without giving one.

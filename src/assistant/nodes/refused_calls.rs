@@ -2,7 +2,6 @@
 //!
 //! A model that follows its instructions calls what it is offered. Another call may come from a text that it has read.
 
-use countersign_capabilities::Registry;
 use countersign_planner::events::{Phase, StreamEvent};
 
 use super::{
@@ -12,16 +11,6 @@ use super::{
 
 /// The source of the events about a model.
 const MODEL: &str = "model";
-
-/// Returns the message for a model that called a tool which it was not offered.
-pub(super) fn was_not_offered(registry: &Registry, name: &str) -> String {
-    let family = registry.family_of(tools::proposed_action(name).unwrap_or(name));
-    let family = family.map_or("…", |family| family.name);
-    format!(
-        "`{name}` was not offered, so it was not called. If the person asks for it, call `{}` with the capability `{family}`",
-        tools::ANALYZE
-    )
-}
 
 impl Rounds {
     /// Notes the calls of tools and changes that a language model was not offered in this round. They are refused, and the

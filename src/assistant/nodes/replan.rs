@@ -14,9 +14,8 @@ use super::{
         state::{AgentState, Phase},
         view,
     },
-    claims,
+    GATHER, REPLAN, claims,
     close::end,
-    gather::Gather,
     look_first::show_steps,
     round::Rounds,
 };
@@ -29,9 +28,6 @@ pub(in super::super) struct Replan {
 }
 
 impl Replan {
-    /// The name of the node.
-    pub(in super::super) const NAME: &'static str = "replan";
-
     /// Creates the node.
     pub(in super::super) fn new(model: ModelWithFallback, registry: Registry, rounds: Rounds) -> Self {
         Self { model, registry, rounds }
@@ -41,7 +37,7 @@ impl Replan {
 #[async_trait]
 impl Node<AgentState> for Replan {
     fn name(&self) -> &'static str {
-        Self::NAME
+        REPLAN
     }
 
     fn status(&self) -> Option<&'static str> {
@@ -49,7 +45,7 @@ impl Node<AgentState> for Replan {
     }
 
     fn targets(&self) -> &'static [&'static str] {
-        &[Gather::NAME]
+        &[GATHER]
     }
 
     async fn run(&self, mut state: AgentState, context: &Context) -> Result<Step<AgentState>, NodeError> {

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
-use countersign_capabilities::{Effect, ParameterSchema, Registry};
+use countersign_capabilities::{ParameterSchema, Registry};
 use countersign_core::reply::{Choice, Reply};
 use countersign_graph::{
     action::{ActionRecord, Outcome, Status},
@@ -12,7 +12,6 @@ use countersign_graph::{
 use countersign_model::{Purpose, ToolChoice, ToolSpec};
 use countersign_planner::{events::EndsEarly, plan::Plan};
 use countersign_understanding::{book::Book, situation::Situation};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
@@ -25,12 +24,11 @@ use super::{
         tools,
         view::{self, Prompts},
     },
-    analyze::Analyze,
+    ANALYZE, REPLAN, RESPOND,
     carry_on::{CarryOn, StepEnd},
     claims,
     close::{close_because, close_stopped},
     gather_tools::entry_kind,
-    replan::Replan,
 };
 
 /// The maximum number of calls of the model in one turn.
@@ -49,9 +47,6 @@ pub(in super::super) struct Respond {
 }
 
 impl Respond {
-    /// The name of the node.
-    pub(in super::super) const NAME: &'static str = "respond";
-
     /// Creates the node.
     pub(in super::super) fn new(
         model: ModelWithFallback,
@@ -132,7 +127,7 @@ impl Respond {
             }
             exchange::append(&mut request.exchange, response, results);
         }
-        Ok(replies::results(&self.registry, state).unwrap_or_else(replies::no_words))
+        Ok(replies::results(&self.registry, &state.turn, &state.log).unwrap_or_else(replies::no_words))
     }
 }
 
@@ -158,40 +153,12 @@ fn read_back(
         tools::EXECUTION_LOG => outcomes::log_as_data(&state.log),
         tools::ERRORS => json!(state.turn.errors),
         _ => {
-            let offered = honest_choices(registry, std::slice::from_ref(call));
+            let offered = claims::honest_choices(registry, std::slice::from_ref(call));
             choices.extend(offered.into_iter().take(4usize.saturating_sub(choices.len())));
             json!("shown")
         }
     };
     Ok(answer.to_string())
-}
-
-/// Returns the buttons that a call offers; empty if it offers none.
-pub(super) fn next_steps(call: &Call) -> Vec<Choice> {
-    #[derive(Deserialize)]
-    struct Steps {
-        steps: Vec<Choice>,
-    }
-    let offers = call.name == tools::NEXT_STEPS;
-    let steps = offers.then(|| serde_json::from_value::<Steps>(call.input.clone()).ok()).flatten();
-    steps.map(|offered| offered.steps).unwrap_or_default()
-}
-
-/// Returns the buttons that these calls offer, the first few.
-pub(super) fn choices_of(calls: &[Call]) -> Vec<Choice> {
-    calls.iter().flat_map(next_steps).take(4).collect()
-}
-
-/// Returns the buttons that a language model offers. A button shows the words that it says, unless these are only a
-/// question: a person who presses it asks for what its label says.
-pub(super) fn honest_choices(registry: &Registry, calls: &[Call]) -> Vec<Choice> {
-    let only_reads = |says: &str| registry.effect_of(says) == Effect::Reads;
-    let is_said = |choice: &Choice| choice.label.eq_ignore_ascii_case(&choice.says);
-    let shown = |choice: Choice| match is_said(&choice) || only_reads(&choice.says) {
-        true => choice,
-        false => Choice::new(choice.says.clone(), choice.says),
-    };
-    choices_of(calls).into_iter().map(shown).filter(|choice| replies::fits_button(&choice.label)).collect()
 }
 
 /// Returns true if the only read was the one documented for this question, so that no model has to word the answer.
@@ -255,21 +222,23 @@ fn fixed_reply(registry: &Registry, state: &AgentState, has_language_model: bool
         ([], _) => registry.book.without_a_request(&situation).map(Reply::markdown),
         // The arguments are those of the question, which may ask for less than the model's call did.
         ([read], Some((tool, arguments))) if read.tool == tool => {
-            let reply = replies::tool_reply(registry, state, &ToolRead { arguments, ..read.clone() })?;
+            let reply =
+                replies::tool_reply(registry, &state.turn, &state.log, &ToolRead { arguments, ..read.clone() })?;
             Some(match registry.book.considered_request(&situation).filter(|_| read.failed.is_none()) {
                 Some(request) => replies::for_you_to_decide(reply, &request),
                 None => reply,
             })
         }
         _ if has_language_model => None,
-        _ => replies::results(registry, state),
+        _ => replies::results(registry, &state.turn, &state.log),
     }
 }
 
 /// Adds the files of the tools' answers to a model's words, which cannot replace them.
 fn with_files(registry: &Registry, state: &AgentState, mut reply: Reply) -> Reply {
     if reply.files.is_empty() {
-        reply.files = replies::results(registry, state).map(|results| results.files).unwrap_or_default();
+        reply.files =
+            replies::results(registry, &state.turn, &state.log).map(|results| results.files).unwrap_or_default();
     }
     reply
 }
@@ -277,7 +246,7 @@ fn with_files(registry: &Registry, state: &AgentState, mut reply: Reply) -> Repl
 #[async_trait]
 impl Node<AgentState> for Respond {
     fn name(&self) -> &'static str {
-        Self::NAME
+        RESPOND
     }
 
     fn status(&self) -> Option<&'static str> {
@@ -285,7 +254,7 @@ impl Node<AgentState> for Respond {
     }
 
     fn targets(&self) -> &'static [&'static str] {
-        &[Analyze::NAME, Replan::NAME]
+        &[ANALYZE, REPLAN]
     }
 
     async fn run(&self, mut state: AgentState, context: &Context) -> Result<Step<AgentState>, NodeError> {
@@ -344,7 +313,7 @@ impl Node<AgentState> for Respond {
         let words = reply.words();
         // A language model's own words have no buttons, but the answer that they are about does.
         let shown = match self.model.has_language_model(&state) {
-            true => replies::results(&self.registry, &state),
+            true => replies::results(&self.registry, &state.turn, &state.log),
             false => None,
         };
         state.remember_forget(shown.as_ref().unwrap_or(&reply));

@@ -32,15 +32,14 @@ use super::{
         tools::{self, Kit},
         view::{self, Prompts},
     },
+    CLARIFY, CONFIRM, GATHER, RESPOND,
     carry_on::{CarryOn, StepEnd},
-    clarify::Clarify,
+    claims,
     close::{ask, close},
-    confirm::Confirm,
-    gather::Gather,
     gather_tools::{self, RoundEffects},
     look_first, notes,
     proposal_text::{proposal_text, without_ids},
-    respond::{self, Respond},
+    respond,
 };
 
 /// The maximum number of rounds in one turn.
@@ -88,7 +87,7 @@ pub(super) struct Round<'a> {
 fn defer_calls(round: Round<'_>) -> Step<AgentState> {
     let Round { mut state, usage, response, .. } = round;
     state.turn.exchange.push(Message { role: Role::Assistant, content: response.content });
-    Step::go(state, Gather::NAME).cost(usage.total())
+    Step::go(state, GATHER).cost(usage.total())
 }
 
 /// Removes the deferred calls of the first round from the state and returns them, if there are any.
@@ -248,10 +247,10 @@ impl Rounds {
         let Round { mut state, context, usage, response, .. } = round;
         let capability = state.turn.analysis.as_ref().and_then(|analysis| analysis.capability.as_deref());
         let next = match intent {
-            _ if capability == Some(tools::UNSUPPORTED) => Respond::NAME,
+            _ if capability == Some(tools::UNSUPPORTED) => RESPOND,
             _ if confidence < MIN_CONFIDENCE => {
                 if round_has_model {
-                    self.check_question(&mut state, context);
+                    claims::check_question(&self.registry, &mut state, context);
                 }
                 let contains = |draft: &Draft, known: &Draft| {
                     known.action == draft.action && known.params.keys().all(|key| draft.params.contains_key(key))
@@ -262,26 +261,26 @@ impl Rounds {
                 {
                     state.keep_draft(draft);
                 }
-                Clarify::NAME
+                CLARIFY
             }
             IntentType::DirectAnswer => {
                 if !answer.is_empty() {
                     state.turn.reply = Some(match round_has_model {
-                        true => self.answer(&state, context, answer, calls, is_cut),
-                        false => Reply { choices: respond::choices_of(calls), ..Reply::markdown(answer) },
+                        true => claims::answer(&self.registry, &state, context, answer, calls, is_cut),
+                        false => Reply { choices: claims::choices_of(calls), ..Reply::markdown(answer) },
                     });
                 }
-                Respond::NAME
+                RESPOND
             }
             IntentType::NeedsInfo => {
                 state.turn.rounds += u32::from(!state.turn.exchange.is_empty());
                 if state.turn.rounds >= MAX_ROUNDS {
-                    return Step::go(state, Respond::NAME).cost(usage.total());
+                    return Step::go(state, RESPOND).cost(usage.total());
                 }
                 let known = "Here is what that needs; go on.";
                 let results = calls.iter().map(|call| exchange::result(call, Ok(known.to_owned()))).collect();
                 exchange::append(&mut state.turn.exchange, response, results);
-                Gather::NAME
+                GATHER
             }
         };
         Step::go(state, next).cost(usage.total())
@@ -328,7 +327,7 @@ impl Rounds {
         let stopped =
             calls.is_empty() || has_answer || response.stop_reason != "tool_use" || state.turn.rounds >= MAX_ROUNDS;
         if has_answer && has_language_model && state.turn.change.is_none() {
-            state.turn.reply = Some(self.answer(&state, context, text, &calls, response.is_cut()));
+            state.turn.reply = Some(claims::answer(&self.registry, &state, context, text, &calls, response.is_cut()));
         }
         if !calls.is_empty() {
             exchange::append(&mut state.turn.exchange, response, results);
@@ -355,8 +354,8 @@ impl Rounds {
                 let said = if has_language_model { state.turn.said.clone() } else { String::new() };
                 Box::pin(self.prepare(state, change, usage, &reader, &said, context)).await
             }
-            _ if stopped || answered => Step::go(state, Respond::NAME).cost(usage.total()),
-            _ => Step::go(state, Gather::NAME).cost(usage.total()),
+            _ if stopped || answered => Step::go(state, RESPOND).cost(usage.total()),
+            _ => Step::go(state, GATHER).cost(usage.total()),
         }
     }
 
@@ -430,7 +429,7 @@ impl Rounds {
                 turn.exchange.clear();
                 turn.gathered.clear();
                 turn.reads.clear();
-                Step::go(state, Confirm::NAME).cost(usage.total())
+                Step::go(state, CONFIRM).cost(usage.total())
             }
             Err(PrepareError::Refusal(Refusal::Missing(missing))) => match missing.first() {
                 Some(first) => {
