@@ -9,42 +9,45 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use anyhow::Context;
 use countersign_assistant::{graph::chat_graph, model_health::WatchedModel, plan_settings::PlanSettings};
 use countersign_capabilities::{Capability, Registry, facts::Facts};
-use countersign_config::Config;
+use countersign_config::{Config, Server};
 use countersign_conversation::{
-    approvals::{groups::Groups, people::People, policy},
+    approvals::{
+        groups::Groups,
+        inbox::{Approvals, ApprovalsDeps},
+        people::People,
+        policy,
+    },
     presentation::{links::Links, names::Names},
     record::retention::Retention,
     runtime::{
         dispatch::Dispatch,
-        events::{self, Events},
+        events::Events,
         sweeper::{Rounds, Sweeper},
         workers::{self, Advance, Workers},
     },
 };
 use countersign_core::{clock::Clock, ids::WorkerId};
 use countersign_graph::store::Store;
-use countersign_model::Purpose;
-use countersign_slack::sink::Sink;
-use countersign_watches::watcher::Watcher;
 use futures_util::future::join_all;
 use tokio::{
+    net::TcpListener,
     task::{AbortHandle, JoinHandle},
     time::{Instant, timeout_at},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::{
-    identity::{learn_app, own_account},
+    identity::own_account,
     ingress::{Ingress, ingress, receive},
-    shared::{Shared, watched},
+    shared::{Models, Shared},
 };
 use super::{
     dependencies, http, installed, keys,
     mail::{self, Mail, ReadyMail},
     readiness::Readiness,
-    server::{self, Limits},
+    server::{self, limits::Limits},
     services::Services,
-    supervision::Supervision,
+    supervision::{Supervision, Task, task},
     watches,
 };
 
@@ -52,18 +55,14 @@ use super::{
 pub struct Bot {
     store: Arc<dyn Store>,
     registry: Registry,
-    sweeper: Sweeper,
-    events: Events,
-    mail: Option<mail::Tasks>,
-    watcher: Watcher,
-    watch_tick: Duration,
-    workers: Workers,
-    tasks: TaskTracker,
+    address: SocketAddr,
     ingress: Ingress,
-    listener: tokio::net::TcpListener,
-    router: axum::Router,
-    limits: Limits,
+    /// What runs as long as the bot does, apart from the ingress.
+    tasks: Vec<Task>,
     running: Supervision,
+    workers: Workers,
+    /// The button clicks that are handled, and the messages that are sent.
+    in_progress: TaskTracker,
     drain: Duration,
 }
 
@@ -116,22 +115,13 @@ impl Bot {
         clock: Arc<dyn Clock>,
         stop: CancellationToken,
     ) -> anyhow::Result<Self> {
-        let listener =
-            tokio::net::TcpListener::bind((config.server.address, config.server.port)).await.with_context(|| {
-                let server = &config.server;
-                format!(
-                    "cannot listen on {}:{}; choose another port with server.port (or PORT), or another address with \
-                     server.address",
-                    server.address, server.port
-                )
-            })?;
+        let listener = listen(&config.server).await?;
+        let address = listener.local_addr()?;
         let keys = keys::open(config)?;
         let store = keys::sealed(store, &keys, config).await?;
         let slack = dependencies::slack(config)?;
-        let names = Names::new(slack.clone(), clock.clone());
         let account = own_account(&slack).await?;
         let us = account.identity;
-        learn_app(&slack, account.bot.as_deref(), &us).await;
         let people = People::new(slack.clone(), clock.clone(), us.clone(), config);
         let groups = Groups::new(slack.clone(), clock.clone(), config.approvals.named(), people.clone());
         let links = Links::new(store.clone(), account.url);
@@ -139,51 +129,43 @@ impl Bot {
         let of_mail = mail.as_ref().map(|mail| -> Arc<dyn Capability> { Arc::new(mail.capability()) });
         let capabilities = capabilities.into_iter().chain(of_mail).collect();
         let entitled = Arc::new(groups.clone());
-        let (registry, book) =
+        let (registry, register) =
             dependencies::with_standing_approvals(config, capabilities, store.clone(), clock.clone(), entitled)?;
-        let (models, rules) = dependencies::models(config, registry.book.clone())?;
-        let has_model = |purpose| models.model_for(purpose).is_remote();
-        let (classifies, writes) = (has_model(Purpose::Classify), has_model(Purpose::Generate));
-        let (model, pulse) = watched(models, &clock);
-        let of = |is_remote: bool| is_remote.then(|| model.clone());
-        let mail = mail.map(|mail| mail.ready(&config.email, of(classifies), of(writes), us.user.clone()));
+        let models = Models::of(config, &registry, &clock)?;
+        let mail = mail.map(|mail| mail.ready(&config.email, models.classifier, models.writer, us.user.clone()));
         let mail_actions = mail.as_ref().map(ReadyMail::actions).unwrap_or_default();
-        let approvals = config.approvals.clone();
-        let shared = Shared {
+        let policies = config.approvals.clone();
+        let approvals = Approvals::new(ApprovalsDeps {
             store: store.clone(),
             clock: clock.clone(),
-            slack,
-            registry: registry.clone(),
-            actions: registry.actions.clone().into_iter().chain(mail_actions.clone()).collect(),
-            people,
-            groups,
-            names,
-            links,
-            policy_for: Arc::new(move |matter| policy::policy_for(&approvals, matter)),
-            keys: keys.ring,
             memories: dependencies::memories(),
-            tasks: TaskTracker::new(),
-        };
+            slack: slack.clone(),
+            groups,
+            people,
+            names: Names::new(slack.clone(), clock.clone()),
+            links,
+            actions: registry.actions.clone().into_iter().chain(mail_actions.clone()).collect(),
+            policy_for: Arc::new(move |matter| policy::policy_for(&policies, matter)),
+            keys: keys.ring,
+            times: shared::times(config),
+        });
+        let shared = Shared { config, approvals: approvals.clone(), tasks: TaskTracker::new() };
 
         let name = WorkerId::new(format!("{}-{}", std::process::id(), uuid::Uuid::new_v4().simple()));
-        let channels = mail.iter().flat_map(|mail| mail.channels(&shared.slack, &shared.names)).collect();
-        let sender = shared.sender(config, &name, channels);
+        let channels = mail.iter().flat_map(|mail| mail.channels(&slack, &approvals.names)).collect();
+        let sender = shared.sender(&name, channels);
         let outlet = Arc::new(sender.clone());
-
         let blobs = Arc::new(dependencies::StoreBlobCache(store.clone()));
-        let graph = chat_graph(model, rules, registry.clone(), blobs, PlanSettings::from(&config.plans))
+        let graph = chat_graph(models.chat, models.rules, registry.clone(), blobs, PlanSettings::from(&config.plans))
             .context("the chat graph is invalid")?;
         let settle_within = registry.services().map(|service| service.settle_within).max().unwrap_or_default();
-        let actions = registry.actions.clone();
-        let chat = shared.engine(graph, actions, book, settle_within, config, &stop);
+        let chat = shared.engine(graph, registry.actions.clone(), register, settle_within, &stop);
         let mut engines: Vec<Arc<dyn Advance>> = vec![Arc::new(chat.with_outlet(outlet.clone()))];
         if let Some(mail) = &mail {
-            let (graph, automatic) = (mail.graph()?, mail.automatic());
             let settle_within = mail::settle_within(&config.email);
-            let email = shared.engine(graph, mail_actions, automatic, settle_within, config, &stop);
+            let email = shared.engine(mail.graph()?, mail_actions, mail.automatic(), settle_within, &stop);
             engines.push(Arc::new(email.with_outlet(outlet)));
         }
-
         let workers = Workers::new(workers::WorkersDeps {
             store: store.clone(),
             engines,
@@ -195,81 +177,60 @@ impl Bot {
             stop,
         });
         let facts = Facts::new(registry.clone(), clock.clone());
-        let home = shared.home(&facts, WatchedModel::new(pulse));
-        let inbox = shared.inbox(config, facts, home.clone(), workers.clone(), sender.clone());
-        let sink: Arc<dyn Sink> = Arc::new(Dispatch::new(store.clone(), clock.clone(), workers.clone(), inbox.clone()));
+        let home = shared.home(&facts, WatchedModel::new(models.pulse));
+        let inbox = shared.inbox(facts, home.clone(), workers.clone(), sender.clone());
+        let sink = Arc::new(Dispatch::new(store.clone(), clock.clone(), workers.clone(), inbox.clone()));
         let (ingress, slack_events) = ingress(config, us, sink, clock.clone())?;
-        let health = match &ingress {
-            Ingress::Socket(socket) => Some(socket.health()),
-            Ingress::Http => None,
-        };
-        let events = Events::new(events::EventsDeps {
-            store: store.clone(),
-            clock: clock.clone(),
-            workers: workers.clone(),
-            sources: registry.capabilities.iter().filter_map(|capability| capability.events()).collect(),
-        });
+
         let (running, rounds) = (Supervision::default(), Rounds::default());
         let probes = http::HttpDeps {
             store: Readiness::new(store.clone()),
-            slack: health,
+            slack: ingress.health(),
             services: Services::new(&registry.capabilities),
-            client: shared.slack.clone(),
+            client: slack.clone(),
             tasks: running.clone(),
             rounds: rounds.clone(),
             mail: mail.as_ref().map(|mail| mail.probe(config)),
         };
-        let mail = mail.map(|mail| {
-            let (slack, names) = (shared.slack.clone(), shared.names.clone());
-            let workers = workers.clone();
-            let wake = Arc::new(move |thread| workers.wake(thread));
-            mail.tasks(config, mail::TaskDeps { team: account.team, slack, names, holder: name, wake })
-        });
-        let mail = mail.transpose()?;
         let router = http::router(probes).merge(slack_events);
         let limits = Limits::of(&config.server, &config.workers);
-        let retention = Retention::new(store.clone(), clock.clone(), shared.memories, &config.record);
+        let sources = registry.capabilities.iter().filter_map(|capability| capability.events()).collect();
+        let events = Events { store: store.clone(), clock: clock.clone(), workers: workers.clone(), sources };
+        let watcher = watches::watcher(config, &registry, &store, &clock, approvals.people.clone());
         let every = config.workers.sweep_every;
-        let watcher = watches::watcher(config, &registry, &store, &clock, shared.people.clone());
-        let watch_tick = every * watches::SWEEPS_A_TICK;
         let sweeper = Sweeper {
             store: store.clone(),
-            clock,
+            clock: clock.clone(),
             workers: workers.clone(),
             inbox,
             home,
             sender,
-            retention,
+            retention: Retention::new(store.clone(), clock, approvals.memories.clone(), &config.record),
             every,
             rounds,
         };
-        let (tasks, drain) = (shared.tasks, config.workers.drain);
-        Ok(Self {
-            store,
-            registry,
-            sweeper,
-            events,
-            mail,
-            watcher,
-            watch_tick,
-            workers,
-            tasks,
-            ingress,
-            listener,
-            router,
-            limits,
-            running,
-            drain,
-        })
+        let mut tasks = vec![
+            task("http", move |stop| server::serve(listener, router, limits, stop)),
+            task("sweeper", |stop| sweeper.run(stop)),
+            task("events", |stop| events.run(stop)),
+            task("watches", move |stop| watcher.run(every * watches::SWEEPS_A_TICK, stop)),
+        ];
+        if let Some(mail) = mail {
+            let (names, waking) = (approvals.names.clone(), workers.clone());
+            let wake = Arc::new(move |thread| waking.wake(thread));
+            tasks.extend(mail.tasks(config, mail::TaskDeps { team: account.team, slack, names, holder: name, wake })?);
+        }
+        let (in_progress, drain) = (shared.tasks, config.workers.drain);
+        Ok(Self { store, registry, address, ingress, tasks, running, workers, in_progress, drain })
     }
 
     /// Returns the address of the HTTP server for health, metrics and, without Socket Mode, Slack's requests.
     ///
     /// # Errors
     ///
-    /// Fails if the socket no longer has a local address.
+    /// Never.
     pub fn address(&self) -> std::io::Result<SocketAddr> {
-        self.listener.local_addr()
+        Ok(self.address)
     }
 
     /// Returns the store, for traces.
@@ -284,7 +245,7 @@ impl Bot {
 
     /// Returns the work in progress. The result stays current while the bot runs.
     pub fn in_hand(&self) -> InHand {
-        InHand([self.tasks.clone(), self.workers.tasks().clone()])
+        InHand([self.in_progress.clone(), self.workers.tasks().clone()])
     }
 
     /// Runs until `stop`, then drains: no new events are accepted, the steps in progress are saved, and their messages
@@ -296,46 +257,27 @@ impl Bot {
     /// Fails if Slack refuses the bot permanently, or if a task ended before `stop`.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
         let in_hand = self.in_hand();
-        let Self {
-            registry,
-            sweeper,
-            events,
-            mail,
-            watcher,
-            watch_tick,
-            workers,
-            tasks,
-            ingress,
-            listener,
-            router,
-            limits,
-            running,
-            drain,
-            ..
-        } = self;
-        let serving = running.start("http", server::serve(listener, router, limits, stop.clone()), &stop);
-        let sweeping = running.start("sweeper", sweeper.run(stop.clone()), &stop);
-        let following = running.start("events", events.run(stop.clone()), &stop);
-        let watching = running.start("watches", watcher.run(watch_tick, stop.clone()), &stop);
-        let mailing = mail.map(|tasks| tasks.start(&running, &stop)).unwrap_or_default();
+        let Self { registry, ingress, tasks, running, workers, in_progress, drain, .. } = self;
+        let begin = |(name, task): Task| running.start(name, task(stop.clone()), &stop);
+        let started: Vec<JoinHandle<Option<()>>> = tasks.into_iter().map(begin).collect();
+        // Last, so that nothing arrives before everything that handles it runs.
         let receiving = running.start("ingress", receive(ingress, stop.clone()), &stop);
         stop.cancelled().await;
         let deadline = Instant::now() + drain;
-        tasks.close();
-        let own = [&serving, &sweeping, &following, &watching].into_iter();
-        let aborts: Vec<AbortHandle> = own.chain(&mailing).map(JoinHandle::abort_handle).collect();
-        let receiving_abort = receiving.abort_handle();
+        in_progress.close();
+        let aborts: Vec<_> = started.iter().map(JoinHandle::abort_handle).chain([receiving.abort_handle()]).collect();
+        // First nothing more arrives. What has arrived by then is handled, up to the deadline.
         let received = timeout_at(deadline, receiving).await;
         let drained = async {
-            // A panic was recorded by `running`.
-            let _ = tokio::join!(serving, sweeping, following, watching, join_all(mailing));
+            join_all(started).await; // a panic was recorded by `running`
             workers.drain().await;
-            tasks.wait().await;
+            in_progress.wait().await;
         };
+        // A restart loses nothing: what is left is in the store, and its lease or claim ends by itself.
         if timeout_at(deadline, drained).await.is_err() || received.is_err() {
             let left = in_hand.count();
             tracing::warn!(left, "Not everything ended in time; unfinished work continues at the next start");
-            aborts.iter().chain([&receiving_abort]).for_each(AbortHandle::abort);
+            aborts.iter().for_each(AbortHandle::abort);
         }
         registry.close().await;
         match (received, running.ended()) {
@@ -344,4 +286,15 @@ impl Bot {
             _ => Ok(()),
         }
     }
+}
+
+/// Listens on the configured address.
+async fn listen(server: &Server) -> anyhow::Result<TcpListener> {
+    let Server { address, port, .. } = server;
+    TcpListener::bind((*address, *port)).await.with_context(|| {
+        format!(
+            "cannot listen on {address}:{port}; choose another port with server.port (or PORT), or another address \
+             with server.address"
+        )
+    })
 }

@@ -46,7 +46,8 @@ pub async fn run(config: &Config) -> Vec<CheckLine> {
     ];
     lines.extend(models(config).await);
     lines.extend(services(config).await);
-    lines.extend(check_mail::run(config).await);
+    let mail = check_mail::run(config).await.into_iter();
+    lines.extend(mail.map(|(what, result)| CheckLine { what, result }));
     lines.push(CheckLine { what: "actions", result: actions(config) });
     lines.push(CheckLine { what: "approvers", result: check_approvers::run(config).await });
     if check_scopes::names_any(config) {

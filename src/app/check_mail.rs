@@ -10,26 +10,28 @@ use countersign_services::google::TokenSource;
 use futures_util::future::join4;
 
 use super::{
-    check::CheckLine,
     mail::{self, account, context},
     stdout::describe_error,
 };
 
+/// A line of the report: its subject, and the state or the problem.
+type Line = (&'static str, Result<String, String>);
+
 /// Returns a line for each system that mail needs, and one about automatic answers; or one that says that there is no
 /// mail.
-pub(super) async fn run(config: &Config) -> Vec<CheckLine> {
+pub(super) async fn run(config: &Config) -> Vec<Line> {
     let settings = &config.email;
     let missing: Vec<String> = settings.missing().iter().map(ToString::to_string).collect();
     if !missing.is_empty() {
-        return vec![CheckLine { what: "email", result: Err(missing.join("; ")) }];
+        return vec![("email", Err(missing.join("; ")))];
     }
     if !mail::is_set(config) {
-        return vec![CheckLine { what: "email", result: Ok("none (email.channel is not set)".to_owned()) }];
+        return vec![("email", Ok("none (email.channel is not set)".to_owned()))];
     }
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let tokens = match account::tokens(settings, &clock) {
         Ok(tokens) => tokens,
-        Err(error) => return vec![CheckLine { what: "email", result: Err(describe_error(&error)) }],
+        Err(error) => return vec![("email", Err(describe_error(&error)))],
     };
     let (of_account, calendar, contacts, store) = join4(
         account_line(config, tokens.as_ref(), &clock),
@@ -38,11 +40,11 @@ pub(super) async fn run(config: &Config) -> Vec<CheckLine> {
         store(config),
     )
     .await;
-    let mut lines = vec![CheckLine { what: "email", result: of_account }, CheckLine { what: "context", result: store }];
-    lines.extend(contacts.map(|result| CheckLine { what: "contacts", result }));
-    lines.extend(calendar.map(|result| CheckLine { what: "calendar", result }));
+    let mut lines = vec![("email", of_account), ("context", store)];
+    lines.extend(contacts.map(|result| ("contacts", result)));
+    lines.extend(calendar.map(|result| ("calendar", result)));
     lines.extend(embeddings(config));
-    lines.push(CheckLine { what: "automatic", result: Ok(automatic(settings)) });
+    lines.push(("automatic", Ok(automatic(settings))));
     lines
 }
 
@@ -83,12 +85,10 @@ async fn calendar(config: &Config, tokens: Option<&Arc<TokenSource>>) -> Option<
 
 /// Says that similar mails are found by their words, if there is no model for embeddings. The model has a line of its
 /// own otherwise.
-fn embeddings(config: &Config) -> Option<CheckLine> {
+fn embeddings(config: &Config) -> Option<Line> {
     let without = config.model.embedding().is_none();
-    without.then(|| CheckLine {
-        what: "embeddings",
-        result: Ok("none (no OpenAI or Gemini key is set): similar emails are found by keywords".to_owned()),
-    })
+    let found = "none (no OpenAI or Gemini key is set): similar emails are found by keywords";
+    without.then(|| ("embeddings", Ok(found.to_owned())))
 }
 
 /// Describes the answers that are sent without a person.

@@ -10,7 +10,7 @@ use std::{
 };
 
 use countersign_config::{Config, StoreKind};
-use countersign_conversation::record::{integrity, notebook};
+use countersign_conversation::record::integrity;
 use countersign_core::clock::SystemClock;
 use countersign_graph::store::{Durability, Store, Unreadable};
 use countersign_store::sqlite::{self, OpenError};
@@ -132,7 +132,7 @@ async fn intact_records(store: &dyn Store) -> Result<(), String> {
                 "the record of thread {} has no seal: the seal was removed, or another program wrote it",
                 summary.thread
             )),
-            Err(error @ notebook::Error::Broken { .. }) => broken.push(error.to_string()),
+            Err(error @ integrity::Error::Broken { .. }) => broken.push(error.to_string()),
             Err(error) => return Err(describe_error(&error.into())),
         }
     }

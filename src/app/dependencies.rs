@@ -19,7 +19,7 @@ use countersign_core::{
     clock::Clock,
     ids::{CHAT, GraphName},
 };
-use countersign_email::{MAIL, state::MailState};
+use countersign_email::{MAIL, send, spam, state::MailState};
 use countersign_graph::{
     action::{ActionKind, ActionRecord, Label, Scope},
     conversing::Memories,
@@ -50,13 +50,13 @@ use countersign_wire::tls::{self, Authorities, Identity};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
-use super::{installed, mail};
+use super::installed;
 
 /// The names of the graphs in this program.
 pub const GRAPHS: &[&str] = &[CHAT, MAIL];
 
 /// The actions of the capabilities that have no platform, and of the mail graph. The settings can name them, too.
-const OWN_ACTIONS: &[&[&str]] = &[&standing::ACTIONS, &memory::ACTIONS, &plans::ACTIONS, &mail::ACTIONS];
+const OWN_ACTIONS: &[&[&str]] = &[&standing::ACTIONS, &memory::ACTIONS, &plans::ACTIONS, &[send::NAME, spam::NAME]];
 
 /// Returns the readers of the state of each graph's threads.
 pub fn memories() -> Memories {
@@ -348,7 +348,7 @@ impl BlobCache for StoreBlobCache {
         let put = self.0.put_blob(bytes, Some(MIN_RETENTION)).await;
         put.inspect_err(|error| {
             tracing::warn!(
-                error = countersign_core::cause::chain(&error),
+                error = cause::chain(&error),
                 "Cannot store a large answer as a blob; it stays in its thread's state"
             )
         })
@@ -358,7 +358,7 @@ impl BlobCache for StoreBlobCache {
     async fn get(&self, name: &str) -> Option<Vec<u8>> {
         let got = self.0.get_blob(name).await;
         got.inspect_err(|error| {
-            tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot read a large answer from the store")
+            tracing::warn!(error = cause::chain(&error), "Cannot read a large answer from the store")
         })
         .ok()?
     }

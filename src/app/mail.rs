@@ -35,7 +35,6 @@ use countersign_email::{
     deps::Deps,
     graph::{actions, mail_graph},
     rules::{AutomaticSettings, Class},
-    send, spam,
     state::MailState,
     sync::{MailSync, SyncControl, SyncDeps},
 };
@@ -48,8 +47,6 @@ use countersign_team_inbox::{
     digest::{Digest, Schedule},
 };
 use jiff::{civil::Time, tz::TimeZone};
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 
 use self::{
     announcer::{ChannelAnnouncer, ChannelRoots},
@@ -61,10 +58,7 @@ use self::{
     report::MailMetrics,
     retention::MailRetention,
 };
-use super::supervision::Supervision;
-
-/// The actions of the mail graph, which the settings can name.
-pub const ACTIONS: [&str; 2] = [send::NAME, spam::NAME];
+use super::supervision::{Task, task};
 
 /// Returns the time after which a request to the mail account can no longer arrive. In the first half of it, requests may
 /// be sent; the second half is the time limit of the last one.
@@ -90,13 +84,6 @@ pub struct Mail {
 pub struct ReadyMail {
     mail: Mail,
     deps: Arc<Deps>,
-}
-
-/// The tasks of mail, before they run.
-pub struct Tasks {
-    sync: MailSync,
-    digest: Option<Digest>,
-    retention: MailRetention,
 }
 
 /// The components of the bot that the tasks of mail need.
@@ -129,16 +116,6 @@ pub fn ensure_complete(config: &Config) -> anyhow::Result<()> {
 /// Returns true if mail is set up.
 pub fn is_set(config: &Config) -> bool {
     config.email.channel.is_some() && config.email.provider().is_some()
-}
-
-/// Returns the address of the account. Gmail is asked for it if the settings do not have it.
-///
-/// # Errors
-///
-/// Fails if no account is set, or its address cannot be read.
-pub async fn address(config: &Config, clock: &Arc<dyn Clock>) -> anyhow::Result<String> {
-    let tokens = account::tokens(&config.email, clock)?;
-    Ok(account::open(config, tokens.as_ref(), clock).await?.address().address.clone())
 }
 
 /// Returns the settings for automatic answers.
@@ -268,7 +245,7 @@ impl ReadyMail {
     /// # Errors
     ///
     /// Fails if the time of the digest is no time, which the check of the settings finds first.
-    pub(super) fn tasks(&self, config: &Config, deps: TaskDeps) -> anyhow::Result<Tasks> {
+    pub(super) fn tasks(&self, config: &Config, deps: TaskDeps) -> anyhow::Result<Vec<Task>> {
         let TaskDeps { team, slack, names, holder, wake } = deps;
         let (shown, settings) = (&self.mail.shown, &config.email);
         let announcer = ChannelAnnouncer::new(slack, names);
@@ -302,18 +279,8 @@ impl ReadyMail {
             shown.clock.clone(),
             &config.record,
         );
-        Ok(Tasks { sync, digest: digest.transpose()?, retention })
-    }
-}
-
-impl Tasks {
-    /// Starts the tasks under supervision. They end with `stop`.
-    pub(super) fn start(self, running: &Supervision, stop: &CancellationToken) -> Vec<JoinHandle<Option<()>>> {
-        let mut started = vec![
-            running.start("mail", self.sync.run(stop.clone()), stop),
-            running.start("mail retention", self.retention.run(stop.clone()), stop),
-        ];
-        started.extend(self.digest.map(|digest| running.start("mail digest", digest.run(stop.clone()), stop)));
-        started
+        let mut tasks = vec![task("mail", |stop| sync.run(stop)), task("mail retention", |stop| retention.run(stop))];
+        tasks.extend(digest.transpose()?.map(|digest| task("mail digest", |stop| digest.run(stop))));
+        Ok(tasks)
     }
 }

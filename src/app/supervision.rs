@@ -15,7 +15,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use futures_util::FutureExt as _;
+use futures_util::{FutureExt as _, future::BoxFuture};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -24,6 +24,17 @@ use super::telemetry;
 /// Supervises tasks.
 #[derive(Clone, Debug, Default)]
 pub struct Supervision(Arc<Mutex<Option<Ended>>>);
+
+/// A task before it begins: its name, and what makes it from the signal to stop.
+pub(super) type Task = (&'static str, Box<dyn FnOnce(CancellationToken) -> BoxFuture<'static, ()> + Send>);
+
+/// Creates a task of this name.
+pub(super) fn task<F>(name: &'static str, work: impl FnOnce(CancellationToken) -> F + Send + 'static) -> Task
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    (name, Box::new(move |stop| work(stop).boxed()))
+}
 
 /// A task that ended before the stop.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -11,13 +11,24 @@ use countersign_slack::{
     refusal::Refusal,
     sink::Sink,
 };
-use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
+
+use super::super::http::Health;
 
 /// The source of events.
 pub(super) enum Ingress {
     Http,
     Socket(Box<SocketIngress>),
+}
+
+impl Ingress {
+    /// Returns the state of the connection, if events arrive through one.
+    pub(super) fn health(&self) -> Option<Health> {
+        match self {
+            Self::Socket(socket) => Some(socket.health()),
+            Self::Http => None,
+        }
+    }
 }
 
 /// Receives events until `stop`, and cancels `stop` if Slack refuses the bot permanently.
@@ -49,22 +60,12 @@ pub(super) fn ingress(
             let Some(token) = config.slack.app_token.clone() else {
                 bail!("slack.mode is \"socket\", but SLACK_APP_TOKEN is not set");
             };
-            let socket = socket_mode(config, token, us, sink, clock)?;
+            let settings = ingress_socket::Settings {
+                connections: config.slack.connections,
+                ..ingress_socket::Settings::new(&*config.slack.api_url, token)
+            };
+            let socket = SocketIngress::new(settings, us, sink, clock).context("cannot set up Socket Mode")?;
             Ok((Ingress::Socket(Box::new(socket)), axum::Router::new()))
         }
     }
-}
-
-fn socket_mode(
-    config: &Config,
-    token: SecretString,
-    us: Identity,
-    sink: Arc<dyn Sink>,
-    clock: Arc<dyn Clock>,
-) -> anyhow::Result<SocketIngress> {
-    let settings = ingress_socket::Settings {
-        connections: config.slack.connections,
-        ..ingress_socket::Settings::new(&*config.slack.api_url, token)
-    };
-    SocketIngress::new(settings, us, sink, clock).context("cannot set up Socket Mode")
 }

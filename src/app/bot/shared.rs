@@ -1,4 +1,4 @@
-//! The components that most others are made from, and the engines and rooms that are made from them.
+//! The engines and rooms that are made from the components that most others need.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -6,9 +6,9 @@ use countersign_assistant::model_health::WatchedModel;
 use countersign_capabilities::{Registry, facts::Facts};
 use countersign_config::Config;
 use countersign_conversation::{
-    approvals::{self, groups::Groups, inbox::Approvals, notify::ApproverNotices, people::People},
+    approvals::inbox::Approvals,
     commands::{self, Commands},
-    presentation::{links::Links, names::Names, render},
+    presentation::render,
     record::{
         notebook::{Notebook, Redaction},
         rating::Ratings,
@@ -16,56 +16,41 @@ use countersign_conversation::{
     runtime::{
         inbox::{self, Inbox},
         outbox::{self, Sender, channel::Channel},
-        stopping::Stopping,
         thread_status::ThreadStatus,
         workers::Workers,
     },
     surfaces::{
-        creation::{self, Creation},
+        creation::Creation,
         home::{self, Home},
     },
 };
 use countersign_core::{clock::Clock, ids::WorkerId};
 use countersign_graph::{
     action::ActionKind,
-    conversing::Memories,
     definition::Graph,
-    engine::{self, Engine, PolicyFor, Settings},
-    keyring::Keyring,
+    engine::{self, Engine, Settings},
     node::State,
     request::{OutsideTimes, Times},
     standing::StandingApprovals,
-    store::Store,
 };
 use countersign_model::{
-    Model,
+    Model, Purpose,
     watched::{Pulse, Watched},
 };
-use countersign_slack::client::SlackClient;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::super::dependencies;
 
 /// The components that most others need.
-#[derive(Clone)]
-pub(super) struct Shared {
-    pub(super) store: Arc<dyn Store>,
-    pub(super) clock: Arc<dyn Clock>,
-    pub(super) slack: SlackClient,
-    pub(super) registry: Registry,
-    /// The actions of the capabilities, and those of the graphs that have their own.
-    pub(super) actions: BTreeMap<&'static str, Arc<dyn ActionKind>>,
-    pub(super) people: People,
-    pub(super) groups: Groups,
-    pub(super) names: Names,
-    pub(super) links: Links,
-    pub(super) policy_for: PolicyFor,
-    pub(super) keys: Arc<Keyring>,
-    pub(super) memories: Memories,
+pub(super) struct Shared<'a> {
+    pub(super) config: &'a Config,
+    /// The rules of decisions, with the store, the clock, Slack, its people and their names.
+    pub(super) approvals: Approvals,
+    /// The tasks in progress, for draining.
     pub(super) tasks: TaskTracker,
 }
 
-impl Shared {
+impl Shared<'_> {
     /// Creates the engine of a graph that can propose these actions. All graphs have the same policies and time limits,
     /// except for `settle_within`.
     pub(super) fn engine<S: State>(
@@ -74,26 +59,26 @@ impl Shared {
         actions: BTreeMap<&'static str, Arc<dyn ActionKind>>,
         standing: Arc<dyn StandingApprovals>,
         settle_within: Duration,
-        config: &Config,
         stopping: &CancellationToken,
     ) -> Engine<S> {
+        let (approvals, workers) = (&self.approvals, &self.config.workers);
         Engine::new(engine::EngineDeps {
             actions,
             graph,
-            store: self.store.clone(),
-            clock: self.clock.clone(),
-            policy_for: self.policy_for.clone(),
+            store: approvals.store.clone(),
+            clock: approvals.clock.clone(),
+            policy_for: approvals.policy_for.clone(),
             standing,
-            entitled: Arc::new(self.groups.clone()),
-            keys: self.keys.clone(),
-            admission: Arc::new(self.people.clone()),
+            entitled: Arc::new(approvals.groups.clone()),
+            keys: approvals.keys.clone(),
+            admission: Arc::new(approvals.people.clone()),
             settings: Settings {
-                approval_ttl: config.approvals.expires_after,
-                remind_before: config.approvals.remind_before,
-                outside: outside_times(config),
-                step_timeout: config.workers.step_timeout,
+                approval_ttl: approvals.times.open_for,
+                remind_before: approvals.times.remind_before,
+                outside: approvals.times.outside,
+                step_timeout: workers.step_timeout,
                 settle_within,
-                status_after: config.workers.status_after,
+                status_after: workers.status_after,
                 chunks: render::chunks,
                 ..Settings::default()
             },
@@ -102,125 +87,96 @@ impl Shared {
     }
 
     /// Creates the sender of the threads' messages, through Slack and these channels.
-    pub(super) fn sender(&self, config: &Config, name: &WorkerId, channels: Vec<Arc<dyn Channel>>) -> Sender {
-        let thread_status = ThreadStatus::new(self.slack.clone(), config.slack.native_status, config.slack.agent_view);
+    pub(super) fn sender(&self, name: &WorkerId, channels: Vec<Arc<dyn Channel>>) -> Sender {
+        let (approvals, slack) = (&self.approvals, &self.config.slack);
         Sender::new(outbox::SenderDeps {
-            store: self.store.clone(),
-            slack: self.slack.clone(),
+            store: approvals.store.clone(),
+            slack: approvals.slack.clone(),
             channels,
-            thread_status,
-            links: self.links.clone(),
-            names: self.names.clone(),
-            memories: self.memories.clone(),
-            clock: self.clock.clone(),
+            thread_status: ThreadStatus::new(approvals.slack.clone(), slack.native_status, slack.agent_view),
+            links: approvals.links.clone(),
+            names: approvals.names.clone(),
+            memories: approvals.memories.clone(),
+            clock: approvals.clock.clone(),
             name: name.clone(),
-            seats: config.workers.senders,
-            rate_limits: config.slack.rate_limits,
+            seats: self.config.workers.senders,
+            rate_limits: slack.rate_limits,
             tasks: self.tasks.clone(),
         })
     }
 
     /// Creates the Home tab.
     pub(super) fn home(&self, facts: &Facts, model: WatchedModel) -> Home {
-        Home::new(home::HomeDeps {
-            store: self.store.clone(),
-            clock: self.clock.clone(),
-            slack: self.slack.clone(),
-            facts: facts.clone(),
-            model,
-            policy_for: self.policy_for.clone(),
-            groups: self.groups.clone(),
-            names: self.names.clone(),
-            links: self.links.clone(),
-            tasks: self.tasks.clone(),
-        })
+        let (approvals, facts, tasks) = (self.approvals.clone(), facts.clone(), self.tasks.clone());
+        Home::new(home::HomeDeps { approvals, facts, model, tasks })
     }
 
     /// Creates the inbox, with everything that answers what people do outside of a thread's turn.
-    pub(super) fn inbox(&self, config: &Config, facts: Facts, home: Home, workers: Workers, sender: Sender) -> Inbox {
-        let notebook = Notebook::new(
-            self.store.clone(),
-            self.clock.clone(),
-            Some(self.slack.clone()),
-            Redaction::from(&config.record),
-        );
+    pub(super) fn inbox(&self, facts: Facts, home: Home, workers: Workers, sender: Sender) -> Inbox {
+        let (approvals, config) = (self.approvals.clone(), self.config);
+        let (store, clock, slack) = (approvals.store.clone(), approvals.clock.clone(), approvals.slack.clone());
+        let registry = facts.registry().clone();
+        let redaction = Redaction::from(&config.record);
+        let notebook = Notebook::new(store.clone(), clock.clone(), Some(slack.clone()), redaction);
         Inbox::new(inbox::InboxDeps {
-            store: self.store.clone(),
-            approvals: self.approvals(config),
-            creation: Creation::new(creation::CreationDeps {
-                store: self.store.clone(),
-                clock: self.clock.clone(),
-                slack: self.slack.clone(),
-                registry: self.registry.clone(),
-                links: self.links.clone(),
-            }),
+            creation: Creation { approvals: approvals.clone(), registry: registry.clone() },
             commands: Commands::new(commands::CommandsDeps {
-                store: self.store.clone(),
-                clock: self.clock.clone(),
+                settings: dependencies::shown_settings(config, &approvals.actions),
+                approvals: approvals.clone(),
                 facts,
-                groups: self.groups.clone(),
-                policy_for: self.policy_for.clone(),
-                links: self.links.clone(),
-                settings: dependencies::shown_settings(config, &self.actions),
                 notebook: notebook.clone(),
             }),
             home,
-            people: self.people.clone(),
-            approver_notices: ApproverNotices::new(self.store.clone(), self.clock.clone(), self.groups.clone()),
-            names: self.names.clone(),
-            clock: self.clock.clone(),
-            stopping: Stopping::new(
-                self.store.clone(),
-                self.clock.clone(),
-                self.groups.clone(),
-                self.memories.clone(),
-                self.registry.plan_action(),
-            ),
+            plan_action: registry.plan_action(),
             notebook,
-            ratings: Ratings::new(self.store.clone(), self.clock.clone()),
+            ratings: Ratings::new(store.clone(), clock.clone()),
             agent_view: config.slack.agent_view,
-            prompts: self.registry.book.first_steps(),
-            memories: self.memories.clone(),
-            slack: self.slack.clone(),
+            prompts: registry.book.first_steps(),
+            approvals,
+            store,
+            clock,
+            slack,
             workers,
             sender,
             tasks: self.tasks.clone(),
         })
     }
+}
 
-    fn approvals(&self, config: &Config) -> Approvals {
-        Approvals::new(approvals::inbox::ApprovalsDeps {
-            store: self.store.clone(),
-            clock: self.clock.clone(),
-            memories: self.memories.clone(),
-            slack: self.slack.clone(),
-            groups: self.groups.clone(),
-            people: self.people.clone(),
-            names: self.names.clone(),
-            links: self.links.clone(),
-            actions: self.actions.clone(),
-            policy_for: self.policy_for.clone(),
-            keys: self.keys.clone(),
-            times: Times {
-                open_for: config.approvals.expires_after,
-                remind_before: config.approvals.remind_before,
-                outside: outside_times(config),
-            },
-        })
+/// Returns the times for which cards are open. Those about emails are what comes from outside.
+pub(super) fn times(config: &Config) -> Times {
+    Times {
+        open_for: config.approvals.expires_after,
+        remind_before: config.approvals.remind_before,
+        outside: OutsideTimes { open_for: config.email.expires_after, remind_every: config.email.remind_every },
     }
 }
 
-/// Returns the times of cards about emails, which are what comes from outside.
-fn outside_times(config: &Config) -> OutsideTimes {
-    OutsideTimes { open_for: config.email.expires_after, remind_every: config.email.remind_every }
+/// The models of the graphs.
+pub(super) struct Models {
+    pub(super) chat: Arc<dyn Model>,
+    /// The model that needs no server, for when the other does not answer.
+    pub(super) rules: Arc<dyn Model>,
+    /// The models that classify and write mails; `None` if that needs no language model.
+    pub(super) classifier: Option<Arc<dyn Model>>,
+    pub(super) writer: Option<Arc<dyn Model>>,
+    /// The name and the health of a model on a server.
+    pub(super) pulse: Option<(String, Pulse)>,
 }
 
-/// Wraps a remote model to record its health, and also returns its name and pulse. Returns a local model unchanged.
-pub(super) fn watched(model: Arc<dyn Model>, clock: &Arc<dyn Clock>) -> (Arc<dyn Model>, Option<(String, Pulse)>) {
-    if !model.is_remote() {
-        return (model, None);
+impl Models {
+    /// Creates the configured models. The health of a model on a server is recorded.
+    pub(super) fn of(config: &Config, registry: &Registry, clock: &Arc<dyn Clock>) -> anyhow::Result<Self> {
+        let (models, rules) = dependencies::models(config, registry.book.clone())?;
+        let remote = [Purpose::Classify, Purpose::Generate].map(|purpose| models.model_for(purpose).is_remote());
+        let (chat, pulse): (Arc<dyn Model>, _) = if models.is_remote() {
+            let name = models.name().to_owned();
+            let (watched, pulse) = Watched::new(models, clock.clone());
+            (Arc::new(watched), Some((name, pulse)))
+        } else {
+            (models, None)
+        };
+        let [classifier, writer] = remote.map(|is_remote| is_remote.then(|| chat.clone()));
+        Ok(Self { chat, rules, classifier, writer, pulse })
     }
-    let name = model.name().to_owned();
-    let (watched, pulse) = Watched::new(model, clock.clone());
-    (Arc::new(watched), Some((name, pulse)))
 }

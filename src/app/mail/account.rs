@@ -81,6 +81,16 @@ pub async fn open(
     }
 }
 
+/// Returns the address of the account. Gmail is asked for it if the settings do not have it.
+///
+/// # Errors
+///
+/// Fails if no account is set, or its address cannot be read.
+pub async fn address(config: &Config, clock: &Arc<dyn Clock>) -> anyhow::Result<String> {
+    let tokens = tokens(&config.email, clock)?;
+    Ok(open(config, tokens.as_ref(), clock).await?.address().address.clone())
+}
+
 fn gmail_settings(
     settings: &Email,
     tokens: &Arc<TokenSource>,

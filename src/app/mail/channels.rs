@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use countersign_conversation::runtime::outbox::{Claim, channel::Channel};
+use countersign_conversation::runtime::outbox::channel::{Channel, Claim};
 use countersign_core::{cause, clock::Clock};
 use countersign_email::{
     book::Book,

@@ -43,7 +43,7 @@ pub enum Command {
 /// Fails if there is no mail account, or the store cannot be read.
 pub async fn report(config: &Config) -> anyhow::Result<String> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let account = super::address(config, &clock).await?;
+    let account = super::account::address(config, &clock).await?;
     let store = keys::sealed_to_read(dependencies::store_to_read(config, clock).await?, config)?;
     Ok(figures(&Book::new(store, account)).await?.to_string())
 }

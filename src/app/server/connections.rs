@@ -12,7 +12,7 @@ use std::{
 use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-use super::{LOG_EVERY, Limits};
+use super::limits::{LOG_EVERY, Limits};
 
 /// The time limit for handling a request. A delivery is stored or refused in less.
 const HANDLING_TIMEOUT: Duration = Duration::from_secs(10);

@@ -12,13 +12,12 @@
 
 mod connection;
 mod connections;
-mod descriptors;
+pub mod limits;
 mod watched;
 
 use std::{io, time::Duration};
 
 use axum::Router;
-use countersign_config as config;
 use tokio::{
     net::TcpListener,
     task::JoinSet,
@@ -26,44 +25,13 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::connections::Connections;
+use self::{
+    connections::Connections,
+    limits::{LOG_EVERY, Limits},
+};
 
 /// The pause after a connection could not be accepted, for example for lack of descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
-
-/// The minimum time between two log lines about the same problem with connections.
-const LOG_EVERY: Duration = Duration::from_secs(60);
-
-/// The limits on connections: their number, and the time that clients may keep us waiting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// The maximum number of open connections.
-    pub connections: usize,
-    /// The time limit for receiving the head of a request, from its first byte; for the first request, from the opening
-    /// of the connection.
-    pub header_timeout: Duration,
-    /// The time limit for receiving the body of a request, and for sending the answer.
-    pub body_timeout: Duration,
-    /// The time for which a connection may stay open without a request.
-    pub idle_timeout: Duration,
-}
-
-impl Limits {
-    /// Returns the limits that the settings and the descriptors of this process allow.
-    pub fn of(server: &config::Server, workers: &config::Workers) -> Self {
-        let most = descriptors::for_connections(descriptors::limit(), workers);
-        let connections = server.connections.unwrap_or(most).min(most);
-        if server.connections.is_some_and(|wanted| wanted > most) {
-            tracing::warn!(most, "server.connections exceeds what the limit of open files allows");
-        }
-        Self {
-            connections,
-            header_timeout: server.header_timeout,
-            body_timeout: server.body_timeout,
-            idle_timeout: server.idle_timeout,
-        }
-    }
-}
 
 /// Serves until `stop`. Returns when the requests in progress are answered.
 ///
