@@ -1,10 +1,7 @@
 //! Handles answers to questions in the middle of a change, which are given by the buttons of its
 //! card and by a form.
 
-use countersign_core::{
-    ids::{ApprovalId, UserId},
-    reply::Reply,
-};
+use countersign_core::{ids::UserId, reply::Reply};
 use countersign_graph::{
     action::{ActionRecord, Status, Wait},
     store::{Error, External, Ingested},
@@ -42,7 +39,6 @@ impl Approvals {
         let Some(form) = batches.and_then(|batches| batches.answer_form(record)) else {
             return self.answer(record, click, "accept").await;
         };
-        let Some(trigger) = &click.trigger_id else { return Ok(InboxAnswer::Refused(replies::not_opened())) };
         let question =
             open_wait(record).and_then(Wait::open_question).map(|asked| asked.text.words()).unwrap_or_default();
         let intro = Mrkdwn::new(1500).plain(&question).finish();
@@ -53,13 +49,7 @@ impl Approvals {
             metadata: record.approval.as_str(),
             intro: Some(&intro),
         };
-        Ok(match self.slack.open_view(trigger, &form::draw(&form, &frame)).await {
-            Ok(_) => InboxAnswer::NoAnswer,
-            Err(error) => {
-                tracing::warn!(error = countersign_core::cause::chain(&error), "A window was not opened");
-                InboxAnswer::Refused(replies::not_opened())
-            }
-        })
+        Ok(self.open_window(click, &form::draw(&form, &frame)).await)
     }
 
     /// Gives an answer without content.
@@ -86,14 +76,10 @@ impl Approvals {
     /// If the store isn't answering. The form is then not acknowledged, and Slack delivers it
     /// again.
     pub async fn on_answer(&self, view: &View, by: &UserId) -> Result<FormOutcome, Error> {
-        let record = match ApprovalId::try_from(view.private_metadata.clone()) {
-            Ok(approval) => self.store.action_by_approval(&approval).await?,
-            Err(_) => None,
-        };
         let say = |reply: &Reply| {
             Ok(FormOutcome::Stays(modals::replacement(&modals::message_window("Nothing was sent", reply))))
         };
-        let Some(record) = record else { return say(&replies::not_known()) };
+        let Some(record) = self.record_of(view).await? else { return say(&replies::not_known()) };
         if let Err(refusal) = self.may_answer(&record, by, true).await {
             return say(&refusal);
         }
@@ -137,6 +123,7 @@ impl Approvals {
         let Ok(event) = External::new(&wait.source, &wait.key, body) else {
             return Ok(Err(Reply::text("That answer is too long, so it wasn't sent.")));
         };
+        // An event with a key of its own: of two answers, the first one counts.
         let delivery = event.deliver_to(record.thread.clone(), self.clock.now());
         Ok(match self.store.ingest(&delivery).await? {
             Ingested::Duplicate => Err(replies::no_longer_asked()),

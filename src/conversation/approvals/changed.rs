@@ -13,7 +13,7 @@ use countersign_graph::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    MAX_WRITE_ATTEMPTS,
+    MAX_WRITE_ATTEMPTS, completing,
     inbox::{Approvals, InboxAnswer, lost_race},
 };
 
@@ -74,6 +74,7 @@ impl Approvals {
     pub async fn on_changed_message(&self, changed: &ChangedMessage, seq: Seq) -> Result<InboxAnswer, Error> {
         let ChangedMessage { thread, by, .. } = changed;
         let open = open_cards_of(&*self.store, thread, by).await?;
+        // The steps are read only if a card is open, since threads can be long.
         let runs = if open.is_empty() { Vec::new() } else { self.runs_begun_by(changed).await? };
         let mut noted = false;
         for record in open.into_iter().filter(|record| runs.contains(&record.run.to_string())) {
@@ -82,8 +83,7 @@ impl Approvals {
         if !noted {
             return Ok(InboxAnswer::NoAnswer);
         }
-        let mut changes = Changes::new(CommitId::fresh(), thread.clone());
-        changes.inbox_acks.push(seq);
+        let mut changes = completing(thread, seq);
         self.store.apply(&changes).await?;
         Ok(InboxAnswer::Counted(thread.clone()))
     }

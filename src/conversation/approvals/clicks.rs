@@ -2,7 +2,10 @@
 //! remain readable.
 
 use countersign_core::ids::{ApprovalId, ChannelId, MessageTs, ThreadId, UserId};
-use serde::{Deserialize, Serialize};
+use serde::{
+    Deserialize, Serialize,
+    de::{IntoDeserializer as _, value::StrDeserializer},
+};
 
 use super::people::Right;
 
@@ -79,6 +82,12 @@ pub enum CardButton {
 }
 
 impl CardButton {
+    /// Returns the button with this action id, which is also its stored name; `None` if it is not a button of a card.
+    pub fn named(action_id: &str) -> Option<Self> {
+        let name: StrDeserializer<'_, serde::de::value::Error> = action_id.into_deserializer();
+        Self::deserialize(name).ok()
+    }
+
     /// Returns the right that the press requires; `None` if the card's policy decides.
     pub fn required_right(self) -> Option<Right> {
         match self {

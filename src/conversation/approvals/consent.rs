@@ -9,7 +9,7 @@ use countersign_core::ids::MessageTs;
 use countersign_graph::{action::ActionRecord, store::Posted};
 
 use super::clicks::CardButton;
-use crate::presentation::modals::reason::MAX_REASON_CHARS;
+use crate::presentation::modals::MAX_REASON_CHARS;
 
 const YES: &[&str] =
     &["yes", "y", "yes please", "yep", "approve", "approved", "confirm", "confirmed", "go ahead", "do it", "proceed"];
@@ -154,10 +154,12 @@ fn phrases(words: &str, lists: &[&[&'static str]]) -> Option<Vec<&'static str>> 
 /// mg”, “don't do it: the dose should be 40 mg”. “No, use 40 mg” is a correction, without a reason.
 pub fn reason_of(text: &str) -> Option<String> {
     let said = text.trim().replace('’', "'");
+    // “No, because …?” asks, and rejects nothing.
     if said.ends_with('?') {
         return None;
     }
     let after_no = after_phrase(&said, BEFORE_BECAUSE).map(|rest| rest.trim_start_matches(MARKS));
+    // “No, I reject it: …” begins with both.
     let after_refusal = after_phrase(&said, REFUSALS).or_else(|| after_phrase(after_no?, REFUSALS));
     let after_refusal = after_refusal.map(str::trim_start);
     let rest = after_refusal.or(after_no)?;

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use countersign_core::ids::CommitId;
 use countersign_graph::{
     action::{ActionRecord, Decision, IllegalMove, Lapse, Status, Verdict},
     store::{ActionChange, AuditDraft, AuditKind, Changes, Seq, ThreadMessage, TimerChange},
 };
 use serde_json::json;
+
+use super::completing;
 
 /// The time after an approval before the card shows that the change is running.
 const RUNNING_AFTER: Duration = Duration::from_millis(300);
@@ -46,14 +47,15 @@ pub fn decide(
     let mut decided = record.moved(to)?;
     decided.decisions.push(decision.clone());
 
-    let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
-    changes.inbox_acks.extend(inbox);
+    let mut changes = completing(&record.thread, inbox);
     let mut detail = json!({ "verdict": decision.verdict, "status": to, "digest": record.digest });
     match how {
         None => {}
         Some(DecisionMethod::Button | DecisionMethod::Window) => detail["how"] = json!("button"),
         Some(DecisionMethod::Typed(words)) => detail["how"] = json!({ "typed": AuditDraft::text_detail(words.trim()) }),
     }
+    // An approval that no longer counts was noted when it was found. With each decision, only those since the last one
+    // are new.
     let is_new = |lapse: &&Lapse| record.decisions.last().is_none_or(|last| lapse.at > last.at);
     for lapse in record.lapses.iter().filter(is_new) {
         changes.audit.push(record.event(

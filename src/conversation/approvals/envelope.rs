@@ -22,6 +22,8 @@ pub fn tightened(
 ) -> Policy {
     match violation_of(envelopes, measures, scope) {
         None => usual,
+        // Outside of what was agreed, a second pair of eyes is the point, so the requester does not count, and no word
+        // in passing.
         Some(why) => Policy {
             own_request: false,
             needed: usual.needed.max(APPROVALS_OUTSIDE),

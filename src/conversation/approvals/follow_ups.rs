@@ -1,17 +1,18 @@
 //! Handles the follow-ups of a closed card: undo, ask again, check again, settle.
 
 use countersign_core::{
-    ids::{CommitId, UserId},
+    ids::UserId,
     reply::{FollowUp, Reply, Text},
 };
 use countersign_graph::{
     action::{ActionRecord, ActionRequest, ErrorKind, Outcome, Settlement, Status, Verdict},
-    store::{ActionChange, ActionFollowUp, AuditKind, Changes, Error, Seq, ThreadMessage},
+    store::{ActionChange, ActionFollowUp, AuditKind, Error, Seq, ThreadMessage},
 };
 use serde_json::{Value, json};
 
 use super::{
     clicks::{CardButton, Click, Reason},
+    completing,
     inbox::{Approvals, InboxAnswer},
     people::Right,
     policy, replies,
@@ -26,6 +27,7 @@ impl Approvals {
         click: &Click,
         seq: Seq,
     ) -> Result<InboxAnswer, Error> {
+        // The change may have happened. Sending it again is for those who may say whether it did.
         if record.status == Status::Unknown
             && let Some(reply) = self.settlement_refusal(record, click).await?
         {
@@ -42,11 +44,7 @@ impl Approvals {
             ),
             _ => return Ok(InboxAnswer::Refused(self.too_late_reply(record).await)),
         };
-        let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
-        changes.messages.push(request_message(record, &click.by, request, text));
-        changes.inbox_acks.push(seq);
-        self.store.apply(&changes).await?;
-        Ok(InboxAnswer::PassedOn(record.thread.clone()))
+        self.pass_to_thread(record, request_message(record, &click.by, request, text), seq).await
     }
 
     /// Has the assistant check again whether the change was made.
@@ -54,15 +52,7 @@ impl Approvals {
         if record.status != Status::Unknown {
             return Ok(InboxAnswer::Refused(self.too_late_reply(record).await));
         }
-        let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
-        changes.inbox_acks.push(seq);
-        changes.messages.push(ThreadMessage::FollowUp {
-            action: record.id.clone(),
-            by: by.clone(),
-            follow_up: ActionFollowUp::CheckAgain,
-        });
-        self.store.apply(&changes).await?;
-        Ok(InboxAnswer::PassedOn(record.thread.clone()))
+        self.pass_to_thread(record, follow_up(record, by, ActionFollowUp::CheckAgain), seq).await
     }
 
     /// Records that an approver, according to the current settings, says that the change was made.
@@ -71,13 +61,18 @@ impl Approvals {
         if let Some(reply) = self.settlement_refusal(record, click).await? {
             return Ok(InboxAnswer::Refused(reply));
         }
-        let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
-        changes.inbox_acks.push(seq);
-        changes.messages.push(ThreadMessage::FollowUp {
-            action: record.id.clone(),
-            by: click.by.clone(),
-            follow_up: ActionFollowUp::SaidDone,
-        });
+        self.pass_to_thread(record, follow_up(record, &click.by, ActionFollowUp::SaidDone), seq).await
+    }
+
+    /// Passes a message on to the thread of a record.
+    async fn pass_to_thread(
+        &self,
+        record: &ActionRecord,
+        message: ThreadMessage,
+        seq: Seq,
+    ) -> Result<InboxAnswer, Error> {
+        let mut changes = completing(&record.thread, seq);
+        changes.messages.push(message);
         self.store.apply(&changes).await?;
         Ok(InboxAnswer::PassedOn(record.thread.clone()))
     }
@@ -90,20 +85,16 @@ impl Approvals {
         }
         let (by, now) = (click.by.clone(), self.clock.now());
         let summary = Text::new().person(by.clone()).plain(" abandoned it; it isn't known whether it happened.");
+        // For the record it failed, so that it can be asked for again; the summary says that nobody knows.
         let outcome = Outcome::Failed { error: ErrorKind::Unknown, summary };
         let mut settled = record.moved(outcome.status()).map_err(|error| Error::Corrupt { what: error.to_string() })?;
-        let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
+        let mut changes = completing(&record.thread, seq);
         let detail = json!({ "status": settled.status, "summary": outcome.summary().words() });
         changes.audit.push(settled.event(AuditKind::Settled, now, Some(by.clone()), detail));
         settled.outcome = Some(outcome);
         settled.settled = Some(Settlement { by: by.clone(), at: now });
-        changes.inbox_acks.push(seq);
         changes.outbox.push(settled.card_message(now));
-        changes.messages.push(ThreadMessage::FollowUp {
-            action: record.id.clone(),
-            by,
-            follow_up: ActionFollowUp::Settled,
-        });
+        changes.messages.push(follow_up(record, &by, ActionFollowUp::Settled));
         changes.actions.push(ActionChange { expected: Some(record.revision), record: settled });
         match self.store.apply(&changes).await {
             Ok(()) => Ok(InboxAnswer::Counted(record.thread.clone())),
@@ -121,6 +112,7 @@ impl Approvals {
             return Ok(Some(self.too_late_reply(record).await));
         }
         let in_channel = self.is_in_channel(record, click).await;
+        // Nobody is bound by the approvers of the day on which the card was made.
         let record = self.with_current_policy(record.clone());
         let person = self.person(&record, &click.by, in_channel).await;
         let allowed = match click.button {
@@ -158,20 +150,20 @@ impl Approvals {
         };
         *slot = Some(words.to_owned());
         let now = self.clock.now();
-        let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
-        changes.inbox_acks.extend(seq.into());
+        let mut changes = completing(&record.thread, seq);
         let detail = json!({ "reason": words });
         changes.audit.push(explained.event(AuditKind::Reasoned, now, Some(reason.by.clone()), detail));
         changes.outbox.push(explained.card_message(now));
-        changes.messages.push(ThreadMessage::FollowUp {
-            action: record.id.clone(),
-            by: reason.by.clone(),
-            follow_up: ActionFollowUp::Explained,
-        });
+        changes.messages.push(follow_up(&record, &reason.by, ActionFollowUp::Explained));
         changes.actions.push(ActionChange { expected: Some(record.revision), record: explained });
         self.store.apply(&changes).await?;
         Ok(InboxAnswer::Counted(record.thread))
     }
+}
+
+/// Returns the message about a person's follow-up of an action.
+fn follow_up(record: &ActionRecord, by: &UserId, follow_up: ActionFollowUp) -> ThreadMessage {
+    ThreadMessage::FollowUp { action: record.id.clone(), by: by.clone(), follow_up }
 }
 
 /// Returns a person's request as a message to the thread of a record.

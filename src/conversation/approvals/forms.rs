@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use countersign_core::{
+    cause,
     ids::{ApprovalId, CommitId, Slot, UserId},
     reply::{Card, Fact, Reply},
 };
@@ -32,7 +33,7 @@ use crate::{
         self,
         check::{self, Deadline, FormCheck},
         form::{self, Frame},
-        reason, show_all,
+        show_all,
     },
     record::sight::may_see,
 };
@@ -79,19 +80,12 @@ impl Approvals {
 
     /// Shows everything that the digest covers, to everyone who may see the card.
     pub(super) async fn show_all(&self, record: &ActionRecord, click: &Click) -> Result<InboxAnswer, Error> {
-        let Some(trigger) = &click.trigger_id else { return Ok(InboxAnswer::Refused(replies::not_opened())) };
         if !self.may_see(record, click).await {
             self.record_refusal(record, &click.by, "not in the channel").await?;
             return Ok(InboxAnswer::Refused(replies::not_in_channel()));
         }
         let resolved = self.names.of_approvers([record]).await;
-        Ok(match self.slack.open_view(trigger, &show_all::draw(record, &resolved, 0)).await {
-            Ok(_) => InboxAnswer::NoAnswer,
-            Err(error) => {
-                tracing::warn!(error = countersign_core::cause::chain(&error), "A window was not opened");
-                InboxAnswer::Refused(replies::not_opened())
-            }
-        })
+        Ok(self.open_window(click, &show_all::draw(record, &resolved, 0)).await)
     }
 
     /// Turns a page of the window that shows everything.
@@ -106,7 +100,7 @@ impl Approvals {
         {
             let resolved = self.names.of_approvers([&record]).await;
             if let Err(error) = self.slack.update_view(view, None, &show_all::draw(&record, &resolved, *page)).await {
-                tracing::warn!(error = countersign_core::cause::chain(&error), "A page was not turned");
+                tracing::warn!(error = cause::chain(&error), "A page was not turned");
             }
         }
         Ok(InboxAnswer::NoAnswer)
@@ -114,13 +108,28 @@ impl Approvals {
 
     /// Asks a person who rejects a request for the reason, in a window. Nothing is decided before it is submitted.
     pub(super) async fn ask_for_reason(&self, record: &ActionRecord, click: &Click) -> InboxAnswer {
-        let Some(trigger) = &click.trigger_id else { return InboxAnswer::Refused(replies::not_opened()) };
-        match self.slack.open_view(trigger, &reason::draw(record)).await {
-            Ok(_) => InboxAnswer::NoAnswer,
-            Err(error) => {
-                tracing::warn!(error = countersign_core::cause::chain(&error), "A window was not opened");
-                InboxAnswer::Refused(replies::not_opened())
-            }
+        self.open_window(click, &modals::reason(record)).await
+    }
+
+    /// Opens a window for the person who pressed a button.
+    pub(super) async fn open_window(&self, click: &Click, view: &Value) -> InboxAnswer {
+        match self.open_view(click, view).await {
+            Some(_) => InboxAnswer::NoAnswer,
+            None => InboxAnswer::Refused(replies::not_opened()),
+        }
+    }
+
+    /// Opens a window, and returns Slack's id of it; `None` if that was not possible in time.
+    async fn open_view(&self, click: &Click, view: &Value) -> Option<String> {
+        let opened = self.slack.open_view(click.trigger_id.as_ref()?, view).await;
+        opened.inspect_err(|error| tracing::warn!(error = cause::chain(error), "A window was not opened")).ok()
+    }
+
+    /// Returns the action whose key a window has.
+    pub(super) async fn record_of(&self, view: &View) -> Result<Option<ActionRecord>, Error> {
+        match ApprovalId::try_from(view.private_metadata.clone()) {
+            Ok(approval) => self.store.action_by_approval(&approval).await,
+            Err(_) => Ok(None),
         }
     }
 
@@ -130,16 +139,12 @@ impl Approvals {
     ///
     /// If the store isn't answering. The window is then not acknowledged, and can be submitted again.
     pub async fn on_rejection(&self, view: &View, by: &UserId) -> Result<FormOutcome, Error> {
-        let record = match ApprovalId::try_from(view.private_metadata.clone()) {
-            Ok(approval) => self.store.action_by_approval(&approval).await?,
-            Err(_) => None,
-        };
         let not_decided = |reply: &Reply| {
             let reply = self.names.known().in_reply(reply.clone()); // the answer must not wait for names
             let window = modals::message_window("Nothing was decided", &reply);
             Ok(FormOutcome::Stays(modals::replacement(&window)))
         };
-        let Some(mut record) = record else { return not_decided(&replies::not_known()) };
+        let Some(mut record) = self.record_of(view).await? else { return not_decided(&replies::not_known()) };
         for _ in 0..MAX_WRITE_ATTEMPTS {
             let is_repeat = record.status == Status::Rejected
                 && record.decisions.last().is_some_and(|last| last.by.as_ref() == Some(by));
@@ -153,11 +158,11 @@ impl Approvals {
             match answer {
                 Ok(InboxAnswer::Refused(reply) | InboxAnswer::Redrawn { reply, .. }) => return not_decided(&reply),
                 Ok(InboxAnswer::Unanswered { reply, .. }) => {
-                    let wrong = [(reason::FIELD.to_owned(), reply.words())].into();
+                    let wrong = [(modals::REASON.to_owned(), reply.words())].into();
                     return Ok(FormOutcome::Stays(modals::errors(&wrong)));
                 }
                 Ok(answer) => {
-                    if let Some(reason) = view.values.get(reason::FIELD).and_then(|values| values.first()) {
+                    if let Some(reason) = view.values.get(modals::REASON).and_then(|values| values.first()) {
                         let (approval, by, reason) = (record.approval, by.clone(), reason.clone());
                         self.on_reason(&Reason { approval, by, reason }, None::<Seq>).await?;
                     }
@@ -194,17 +199,16 @@ impl Approvals {
                 false => InboxAnswer::Refused(reply),
             });
         }
-        let (Some(trigger), Some(kind)) = (&click.trigger_id, self.actions.get(record.name.as_str())) else {
+        // Slack accepts the window only within three seconds, so it is opened before its content is loaded.
+        let title = if callback == modals::EDIT { "Edit the request" } else { "Change and ask again" };
+        let Some(kind) = self.actions.get(record.name.as_str()) else {
             return Ok(InboxAnswer::Refused(replies::not_opened()));
         };
-        let title = if callback == modals::EDIT { "Edit the request" } else { "Change and ask again" };
-        let opened = match self.slack.open_view(trigger, &modals::loading(title)).await {
-            Ok(opened) => opened,
-            Err(error) => {
-                tracing::warn!(error = countersign_core::cause::chain(&error), "A window was not opened");
-                return Ok(InboxAnswer::Refused(replies::not_opened()));
-            }
+        let Some(opened) = self.open_view(click, &modals::loading(title)).await else {
+            return Ok(InboxAnswer::Refused(replies::not_opened()));
         };
+        // The choices come from the platform, which may be slow or away. The window then says so instead of staying
+        // empty.
         let form = tokio::time::timeout(FORM_TIMEOUT, kind.form(&record.parameters)).await;
         let view = match form {
             Ok(Some(form)) => {
@@ -221,7 +225,7 @@ impl Approvals {
             _ => modals::message_window(title, &replies::no_form()),
         };
         if let Err(error) = self.slack.update_view(&opened, None, &view).await {
-            tracing::warn!(error = countersign_core::cause::chain(&error), "A window was not filled");
+            tracing::warn!(error = cause::chain(&error), "A window was not filled");
         }
         Ok(InboxAnswer::NoAnswer)
     }
@@ -268,16 +272,11 @@ impl Approvals {
     /// again.
     pub async fn on_form(&self, view: &View, by: &UserId) -> Result<FormOutcome, Error> {
         let deadline = Deadline::from_now();
-        let record = match ApprovalId::try_from(view.private_metadata.clone()) {
-            Ok(approval) => self.store.action_by_approval(&approval).await?,
-            Err(_) => None,
-        };
         let not_saved = |reply: &Reply| {
             Ok(FormOutcome::Stays(modals::replacement(&modals::message_window("Nothing was saved", reply))))
         };
-        let Some(record) = record.map(|record| self.with_current_policy(record)) else {
-            return not_saved(&replies::not_known());
-        };
+        let Some(record) = self.record_of(view).await? else { return not_saved(&replies::not_known()) };
+        let record = self.with_current_policy(record);
         if self.was_saved(&record, view).await? {
             return Ok(FormOutcome::Closed(InboxAnswer::Counted(record.thread))); // submitted twice
         }
@@ -305,6 +304,7 @@ impl Approvals {
         let is_suggested = record.is_suggested();
         let input = PolicyInput { action: kind.name(), irreversible, scope: &proposal.scope, is_suggested };
         let policy = (self.policy_for)(&input);
+        // Who edits a card may no longer approve it. Saved, such a card could only expire.
         if let Some(reply) = self.too_few_approvers(&record, &policy, by).await {
             return Ok(FormOutcome::Stays(check::at_first_field(view, reply.words())));
         }
@@ -391,6 +391,7 @@ impl Approvals {
         };
         let mut newer = request.into_record();
         newer.slot = Slot::new(format!("card:{}", newer.id));
+        // It is still the same request, with other values.
         newer.requested_at = older.requested_at;
         newer.origin = Some(older.question().clone());
         newer.edits.clone_from(&older.edits);

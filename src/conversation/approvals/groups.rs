@@ -4,6 +4,10 @@
 //! For a decision, a group is looked up when the decision arrives. The answer is at most seconds
 //! old; if Slack isn't answering, the lookup fails. A list of open cards may be based on answers up
 //! to a minute old. If Slack isn't answering, it is incomplete rather than late.
+//!
+//! A person who presses a button in a channel is in it. In the Home tab Slack does not name a channel, so Slack is asked
+//! whether the person is a member; without an answer, they are not. An app without the scopes for this is never told, and
+//! its Home tab links to the cards instead.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -13,6 +17,7 @@ use std::{
 
 use async_trait::async_trait;
 use countersign_core::{
+    cause,
     clock::{Clock, Timestamp},
     ids::{ChannelId, UserId},
 };
@@ -25,7 +30,6 @@ use futures_util::future::join_all;
 use tokio::time::timeout;
 
 use super::{
-    channel_members::ChannelMembers,
     people::{People, Right},
     policy::{self, Denial, Person},
 };
@@ -192,9 +196,7 @@ impl Groups {
         }
         let members =
             timeout(LOOKUP_TIMEOUT, self.members_now(group)).await.unwrap_or(Err(Error::NoAnswer("too slow")));
-        members.inspect_err(|error| {
-            tracing::warn!(error = countersign_core::cause::chain(&error), group, "Cannot look up a user group")
-        })
+        members.inspect_err(|error| tracing::warn!(error = cause::chain(&error), group, "Cannot look up a user group"))
     }
 
     fn known_members(&self, group: &str, max_age: Duration) -> Option<Vec<UserId>> {
@@ -225,6 +227,7 @@ impl Entitled for Groups {
     }
 
     async fn lapses(&self, record: &ActionRecord) -> Vec<Lapse> {
+        // Each lookup is a call to Slack, so membership is looked up only if it decides something.
         let in_channel_counts = record.approvers().chain(record.policy.also.iter().flatten());
         let in_channel_counts = in_channel_counts.into_iter().any(|approver| *approver == Approver::Channel);
         let channel = &record.thread.channel;
@@ -232,7 +235,9 @@ impl Entitled for Groups {
             let is_member =
                 !in_channel_counts || self.membership(channel, &by, MAX_AGE_FOR_DECISION).await != Some(false);
             let person = self.person(record, &by, is_member).await;
+            // Without the others, so that an approval is not found to be the second one of the same person.
             let alone = ActionRecord { decisions: Vec::new(), ..record.clone() };
+            // What could not be looked up is no reason: an approval ends only by what Slack or the settings say.
             let why = match policy::may_approve(&alone, &by, &person) {
                 Err(Denial::Account(denial)) if !denial.is_unknown() => denial.word(),
                 Err(denial @ (Denial::NotAnApprover | Denial::OwnRequest)) => denial.word(),
@@ -241,5 +246,57 @@ impl Entitled for Groups {
             Some(Lapse { by, at: self.0.clock.now(), why: why.to_owned() })
         });
         join_all(looked_up).await.into_iter().flatten().collect()
+    }
+}
+
+/// The maximum number of cached answers. If there are more, all are removed.
+const MAX_CACHED: usize = 2000;
+
+/// A cached lookup of memberships.
+#[derive(Default)]
+struct ChannelMembers {
+    known: Mutex<HashMap<(ChannelId, UserId), Answer>>,
+}
+
+/// An answer of Slack, and the time of asking.
+#[derive(Clone, Copy)]
+struct Answer {
+    is_member: Option<bool>,
+    asked: Timestamp,
+}
+
+impl ChannelMembers {
+    /// Returns whether the person is a member of the channel, from an answer that is younger than `max_age`; `None` if Slack
+    /// doesn't tell.
+    async fn is_member(
+        &self,
+        slack: &SlackClient,
+        (channel, user): (&ChannelId, &UserId),
+        now: Timestamp,
+        max_age: Duration,
+    ) -> Option<bool> {
+        let key = (channel.clone(), user.clone());
+        let known = self.known.lock().ok().and_then(|known| known.get(&key).copied());
+        if let Some(known) = known.filter(|known| now.since(known.asked) < max_age) {
+            return known.is_member;
+        }
+        let answer =
+            timeout(LOOKUP_TIMEOUT, slack.is_member(channel, user)).await.unwrap_or(Err(Error::NoAnswer("too slow")));
+        let is_member = match answer {
+            Ok(is_member) => Some(is_member),
+            // The missing scope is logged once, and a later answer would be the same.
+            Err(Error::MissingScope { .. }) => None,
+            Err(error) => {
+                tracing::warn!(error = cause::chain(&error), %channel, "Cannot look up a membership");
+                return None;
+            }
+        };
+        if let Ok(mut known) = self.known.lock() {
+            if known.len() >= MAX_CACHED {
+                known.clear();
+            }
+            known.insert(key, Answer { is_member, asked: now });
+        }
+        is_member
     }
 }

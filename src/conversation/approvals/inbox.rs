@@ -1,8 +1,12 @@
 //! Handles clicks, and writes decisions.
+//!
+//! An approval is decided in the write that would store its click, if all that it depends on is known; otherwise the click
+//! is stored first.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, ops::Deref, sync::Arc, time::Duration};
 
 use countersign_core::{
+    cause,
     clock::Clock,
     ids::{ApprovalId, CommitId, ThreadId, UserId},
     reply::Reply,
@@ -14,7 +18,7 @@ use countersign_graph::{
     keyring::{Keyring, Proof},
     request::Times,
     standing::Entitled as _,
-    store::{ActionChange, AuditKind, Changes, Error, Seq, Store, ThreadMessage},
+    store::{ActionChange, AuditKind, Changes, Error, KnownCard, Seq, Store, ThreadMessage},
 };
 use countersign_slack::client::SlackClient;
 use serde_json::json;
@@ -22,9 +26,10 @@ use serde_json::json;
 use super::{
     MAX_WRITE_ATTEMPTS,
     clicks::{CardButton, Click},
+    completing,
     decide::{DecisionMethod, decide},
     groups::Groups,
-    people::{AccountDenial, People, Right},
+    people::{AccountDenial, People},
     policy::{self, Denial, Person},
     replies,
 };
@@ -58,8 +63,10 @@ pub enum InboxAnswer {
     },
     /// The click is not a decision, but a message to the assistant in this thread.
     PassedOn(ThreadId),
-    /// The click needs no answer.
+    /// It needs no answer.
     NoAnswer,
+    /// It needs no answer, and is no longer in the inbox.
+    Removed,
 }
 
 impl InboxAnswer {
@@ -67,7 +74,7 @@ impl InboxAnswer {
     pub fn reply(&self) -> Option<&Reply> {
         match self {
             Self::Refused(reply) | Self::Redrawn { reply, .. } => Some(reply),
-            Self::Counted(_) | Self::PassedOn(_) | Self::Unanswered { .. } | Self::NoAnswer => None,
+            Self::Counted(_) | Self::PassedOn(_) | Self::Unanswered { .. } | Self::NoAnswer | Self::Removed => None,
         }
     }
 }
@@ -82,20 +89,7 @@ pub(super) enum Checked {
 
 /// The service that handles and records decisions.
 #[derive(Clone)]
-pub struct Approvals {
-    pub(super) store: Arc<dyn Store>,
-    pub(super) clock: Arc<dyn Clock>,
-    pub(super) memories: Memories,
-    pub(super) slack: SlackClient,
-    pub(super) actions: BTreeMap<&'static str, Arc<dyn ActionKind>>,
-    pub(super) times: Times,
-    pub(super) policy_for: PolicyFor,
-    pub(super) keys: Arc<Keyring>,
-    pub(super) groups: Groups,
-    pub(super) people: People,
-    pub(super) names: Names,
-    links: Links,
-}
+pub struct Approvals(Arc<ApprovalsDeps>);
 
 /// The dependencies of [`Approvals`].
 pub struct ApprovalsDeps {
@@ -125,24 +119,18 @@ pub struct ApprovalsDeps {
     pub times: Times,
 }
 
+impl Deref for Approvals {
+    type Target = ApprovalsDeps;
+
+    fn deref(&self) -> &ApprovalsDeps {
+        &self.0
+    }
+}
+
 impl Approvals {
     /// Creates the service from its dependencies.
     pub fn new(deps: ApprovalsDeps) -> Self {
-        let ApprovalsDeps {
-            store,
-            clock,
-            memories,
-            slack,
-            groups,
-            people,
-            names,
-            links,
-            actions,
-            policy_for,
-            keys,
-            times,
-        } = deps;
-        Self { store, clock, memories, slack, actions, times, policy_for, keys, groups, people, names, links }
+        Self(Arc::new(deps))
     }
 
     /// Handles a press on a button of a card.
@@ -159,13 +147,14 @@ impl Approvals {
             Ok(None) => return Ok(InboxAnswer::Refused(replies::not_known())),
             Err(error @ (Error::Corrupt { .. } | Error::Newer { .. })) => {
                 tracing::error!(
-                    error = countersign_core::cause::chain(&error),
+                    error = cause::chain(&error),
                     "The record of a card cannot be read, so its buttons do nothing"
                 );
                 return Ok(InboxAnswer::Refused(replies::not_readable()));
             }
             Err(error) => return Err(error),
         };
+        // Slack shows a shared channel in both workspaces, and only members of ours may decide.
         if click.elsewhere {
             self.record_refusal(&record, &click.by, AccountDenial::External.word()).await?;
             return Ok(InboxAnswer::Refused(AccountDenial::External.may_not_decide()));
@@ -173,16 +162,15 @@ impl Approvals {
         if let Some(right) = click.button.required_right()
             && let Err(denial) = self.people.may(&click.by, right).await
         {
-            let reply = match right {
-                Right::Ask => denial.may_not_ask(),
-                Right::Decide | Right::Participate => denial.may_not_decide(),
-            };
+            let reply = denial.refusal(right);
             if denial == AccountDenial::Unanswered {
                 return Ok(InboxAnswer::Unanswered { record: Box::new(record), reply });
             }
             self.record_refusal(&record, &click.by, denial.word()).await?;
             return Ok(InboxAnswer::Refused(reply));
         }
+        // Slack may post a card twice. A copy keeps its buttons after the card was redrawn, so it may show what is no
+        // longer so.
         if self.is_copy(&record, click).await? {
             self.record_refusal(&record, &click.by, "copied").await?;
             return Ok(InboxAnswer::Refused(replies::copied(self.delete_copy(&record, click).await)));
@@ -205,6 +193,34 @@ impl Approvals {
         }
     }
 
+    /// Returns the approval that a press makes, as the record after it and the changes that store it; `None` if the press
+    /// has to be handled like every other. The record may be outdated: the changes are refused then.
+    ///
+    /// Everything that the decision depends on has to be known in this process: the card, its message, and the rights of
+    /// the person.
+    pub async fn approval_at_once(&self, click: &Click) -> Option<(ActionRecord, Changes)> {
+        let approval = ApprovalId::try_from(click.key.clone()).ok()?;
+        if click.button != CardButton::Approve || click.elsewhere {
+            return None;
+        }
+        let KnownCard { record, posted } = self.store.known_card(&approval).await?;
+        let now = self.clock.now();
+        let is_on_its_card = click.message.as_ref() == Some(&posted.ts)
+            && click.channel.as_ref() == Some(&posted.channel)
+            && posted.channel == record.thread.channel;
+        let is_open = record.status.is_open() && now < record.expires_at;
+        if !is_on_its_card || !is_open || !record.proof.holds() {
+            return None;
+        }
+        if self.with_current_policy(record.clone()).digest != record.digest {
+            return None; // the card has to be redrawn
+        }
+        let person = self.groups.known_person(&record, &click.by, true)?;
+        policy::may_approve(&record, &click.by, &person).ok()?;
+        let decision = Decision { by: Some(click.by.clone()), at: now, verdict: Verdict::Approved };
+        decide(&record, decision, Some(DecisionMethod::Button), None).ok()
+    }
+
     /// Returns true if a button was pressed in the channel of the record, or in the Home tab by a
     /// member of that channel.
     pub(super) async fn is_in_channel(&self, record: &ActionRecord, click: &Click) -> bool {
@@ -217,6 +233,8 @@ impl Approvals {
     async fn on_decision(&self, mut record: ActionRecord, click: &Click, seq: Seq) -> Result<InboxAnswer, Error> {
         let in_channel = self.is_in_channel(&record, click).await;
         for _ in 0..MAX_WRITE_ATTEMPTS {
+            // One press once rejected the request of another person at once. Now it only opens the window for the
+            // reason.
             let asks = click.button == CardButton::Reject && record.card.asks_for_reason();
             let answer = match asks && record.is_judged_by(&click.by) {
                 true => match self.check_decision(&record, &click.by, click.button, in_channel).await? {
@@ -323,9 +341,12 @@ impl Approvals {
             self.record_refusal(record, by, "late").await?;
             return answered(self.redraw(record, self.too_late_reply(record).await).await?);
         }
+        // The timer may come late, for example after a restart, and a late press must not count in the meantime.
         if now >= record.expires_at {
             return Ok(self.close_late(record, by).await?.map(Checked::Answered));
         }
+        // The settings may have changed since the card was posted: those of today decide, and the card has to show
+        // them.
         let (mut record, is_redrawn) = match self.update_policy(record).await? {
             Ok(known) => known,
             Err(current) => return Ok(Err(current)),
@@ -335,6 +356,7 @@ impl Approvals {
             true => InboxAnswer::Redrawn { thread: thread.clone(), reply },
             false => InboxAnswer::Refused(reply),
         };
+        // A rejection changes nothing outside, so only an approval needs to be of exactly what was shown.
         if button == CardButton::Approve && !record.proof.holds() {
             match &record.proof {
                 Proof::KeyMissing(key) => {
@@ -366,6 +388,8 @@ impl Approvals {
             _ => (policy::may_withdraw(&record, by, &person), Verdict::Cancelled),
         };
         if let Err(why) = allowed {
+            // Slack may identify the person in a moment. A redrawn card is saved already, so that the press cannot be
+            // repeated.
             if why == Denial::Account(AccountDenial::Unanswered) && !is_redrawn {
                 let reply = replies::denied(&record, by, in_channel, why);
                 return answered(InboxAnswer::Unanswered { record: Box::new(record), reply });
@@ -406,8 +430,7 @@ impl Approvals {
         if !matches!(record.status, Status::Approved | Status::Intent) {
             return Ok(InboxAnswer::Refused(self.too_late_reply(record).await));
         }
-        let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
-        changes.inbox_acks.push(seq);
+        let mut changes = completing(&record.thread, seq);
         changes.messages.push(ThreadMessage::Stop { by: by.clone(), asks: false });
         self.store.apply(&changes).await?;
         Ok(InboxAnswer::Counted(record.thread.clone()))

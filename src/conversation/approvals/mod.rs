@@ -7,9 +7,8 @@
 //! | [`clicks`], [`consent`] | button presses, and the typed words that mean yes or no |
 //! | [`decide`] | a pure function from a record and a decision to the changes to write |
 //! | [`inbox`] | applies decisions to the store: the first wins in one compare-and-set, all others get a reply |
-//! | `at_once` | decides in the write that stores the press, if all that it depends on is known |
 //! | [`forms`] | windows that cards open |
-//! | [`notify`], [`named_approver`] | notifies approvers of a waiting card; finds the cards that they may approve now |
+//! | [`approvers`] | notifies approvers of a waiting card; finds the cards that they may approve now |
 //! | [`withdraw`] | withdraws an open request |
 //! | [`changed`] | notes on open cards that their message was edited or deleted |
 //! | [`replies`] | the texts of the replies |
@@ -18,9 +17,8 @@
 //! change. A decision is stored, and the runtime continues from there.
 
 mod answers;
-mod at_once;
+pub mod approvers;
 pub mod changed;
-mod channel_members;
 pub mod clicks;
 pub mod consent;
 pub mod decide;
@@ -29,14 +27,22 @@ mod follow_ups;
 pub mod forms;
 pub mod groups;
 pub mod inbox;
-pub mod named_approver;
-pub mod notify;
 pub mod people;
 pub mod policy;
 pub mod replies;
 mod timers;
 mod typed;
 pub mod withdraw;
+
+use countersign_core::ids::{CommitId, ThreadId};
+use countersign_graph::store::{Changes, Seq};
+
+/// Returns the changes to a thread that also remove the interaction that they complete from the inbox.
+pub fn completing(thread: &ThreadId, seq: impl Into<Option<Seq>>) -> Changes {
+    let mut changes = Changes::new(CommitId::fresh(), thread.clone());
+    changes.inbox_acks.extend(seq.into());
+    changes
+}
 
 /// The maximum number of attempts of a write while other decisions about the action are stored in
 /// between.

@@ -15,6 +15,7 @@ use std::{
 use async_trait::async_trait;
 use countersign_config as config;
 use countersign_core::{
+    cause,
     clock::{Clock, Timestamp},
     ids::{MessageTs, ThreadId, UserId},
     reply::Reply,
@@ -105,19 +106,22 @@ impl AccountDenial {
         }
     }
 
+    /// Describes the account to its owner; `None` if Slack did not return its kind.
+    fn in_words(self) -> Option<&'static str> {
+        match self {
+            Self::Guest => Some("You're a guest here"),
+            Self::External => Some("You belong to another workspace"),
+            Self::Bot => Some("This is a bot's account"),
+            Self::Deactivated => Some("This account is deactivated"),
+            Self::NotLookedUp | Self::Unanswered => None,
+        }
+    }
+
     /// Returns the reply to a person whose decision does not count.
     pub fn may_not_decide(self) -> Reply {
-        let who = match self {
-            Self::NotLookedUp | Self::Unanswered => {
-                return Reply::text(
-                    "I couldn't check your account with Slack, so this didn't count. Nothing was changed.",
-                )
-                .hint("Try again in a moment.");
-            }
-            Self::Guest => "You're a guest here",
-            Self::External => "You belong to another workspace",
-            Self::Bot => "This is a bot's account",
-            Self::Deactivated => "This account is deactivated",
+        let Some(who) = self.in_words() else {
+            let text = "I couldn't check your account with Slack, so this didn't count. Nothing was changed.";
+            return Reply::text(text).hint("Try again in a moment.");
         };
         Reply::text(format!("{who}. Only full members of this workspace can decide, so this didn't count."))
             .hint("Ask a member to decide.")
@@ -125,18 +129,20 @@ impl AccountDenial {
 
     /// Returns the reply to a person whose request is refused.
     pub fn may_not_ask(self) -> Reply {
-        let who = match self {
-            Self::NotLookedUp | Self::Unanswered => {
-                return Reply::text("I couldn't check your account with Slack. Nothing was changed.")
-                    .hint("Ask again in a moment.");
-            }
-            Self::Guest => "You're a guest here",
-            Self::External => "You belong to another workspace",
-            Self::Bot => "This is a bot's account",
-            Self::Deactivated => "This account is deactivated",
+        let Some(who) = self.in_words() else {
+            return Reply::text("I couldn't check your account with Slack. Nothing was changed.")
+                .hint("Ask again in a moment.");
         };
         Reply::text(format!("{who}. I only work for full members of this workspace, so nothing was changed."))
             .hint("Ask a member to do this for you.")
+    }
+
+    /// Returns the reply to a person who does not have this right.
+    pub fn refusal(self, right: Right) -> Reply {
+        match right {
+            Right::Ask => self.may_not_ask(),
+            Right::Decide | Right::Participate => self.may_not_decide(),
+        }
     }
 }
 
@@ -243,13 +249,11 @@ impl People {
                 Some(AccountDenial::External)
             }
             Err(error) => {
-                tracing::warn!(
-                    error = countersign_core::cause::chain(&error),
-                    "Cannot look up the kind of a person's account"
-                );
+                tracing::warn!(error = cause::chain(&error), "Cannot look up the kind of a person's account");
                 return Some(if error.is_final() { AccountDenial::NotLookedUp } else { AccountDenial::Unanswered });
             }
         };
+        // What could not be found out is not remembered, so that the next press asks again.
         if denial != Some(AccountDenial::NotLookedUp) {
             let mut known = inner.known.lock().expect("no holder panics");
             if known.len() >= MAX_ACCOUNTS {
@@ -287,6 +291,7 @@ impl Admission for People {
 
     async fn admits(&self, thread: &ThreadId, by: &UserId, said: &MessageTs) -> Admits {
         let Err(denial) = self.may(by, Right::Ask).await else { return Admits::Yes };
+        // Otherwise a request would wait as long as Slack is away, and the person would not know.
         let waited = said.sent_at().map_or(MAX_WAIT, |said| self.0.clock.now().since(said));
         if denial == AccountDenial::Unanswered && waited < IDENTIFICATION_TIMEOUT {
             return Admits::Later;
@@ -295,7 +300,7 @@ impl Admission for People {
         match self.0.slack.post_ephemeral(&thread.channel, Some(&thread.root), by, &message).await {
             Err(error) if !error.is_final() && waited < MAX_WAIT => Admits::Later,
             Err(error) => {
-                tracing::warn!(error = countersign_core::cause::chain(&error), "A private answer was not delivered");
+                tracing::warn!(error = cause::chain(&error), "A private answer was not delivered");
                 Admits::No(denial.word())
             }
             Ok(()) => Admits::No(denial.word()),

@@ -19,6 +19,7 @@ const COVERS_MEASURE: &str = "covers";
 /// Returns the policy that the current settings give for an action. Only actions that can be undone, and that a person
 /// asked for, may be approved by a typed message. Standing approvals are granted by the people who may approve the changes they cover.
 pub fn policy_for(settings: &config::Approvals, input: &PolicyInput<'_>) -> Policy {
+    // Notes and a person's own plans concern nobody else, so no setting asks another person about them.
     if input.scope.is_personal() {
         return Policy { typed: !input.is_suggested, ..personal_policy() };
     }
@@ -49,6 +50,8 @@ pub fn policy_for(settings: &config::Approvals, input: &PolicyInput<'_>) -> Poli
             .map(|chain| chain.iter().find_map(|rule| rule.needed).unwrap_or(settings.needed))
             .max()
             .unwrap_or(settings.needed),
+        // A word in a conversation may be meant for anything. A button on the card is pressed by someone who sees the
+        // card.
         typed: !input.irreversible && !input.scope.is_risky && !input.is_suggested,
         escalation,
         because: apart.as_ref().map(|contexts| operator_hint(contexts)),
@@ -94,6 +97,7 @@ fn rule_chains<'a>(settings: &config::Approvals, input: &PolicyInput<'a>) -> Vec
     let covered = input.scope.measures.get(COVERS_MEASURE).into_iter().flatten();
     let covered: Vec<&str> = covered.filter_map(|action| action.as_str()).collect();
     let contexts: Vec<Option<&str>> = match input.scope.contexts.as_slice() {
+        // A change without a context still has the rules of its action.
         [] => vec![None],
         contexts => contexts.iter().map(|context| Some(context.as_str())).collect(),
     };

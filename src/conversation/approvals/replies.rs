@@ -67,32 +67,19 @@ pub fn out_of_time() -> Reply {
 
 /// Returns the reply to a yes if the person cannot have read the current card.
 pub fn not_seen(record: &ActionRecord, why: UnseenReason) -> Reply {
-    let (text, then) = match why {
-        UnseenReason::NotShown => (
-            Text::from("The card ")
-                .bold(record.card.title.clone())
-                .plain(" isn't in the thread, so nothing was approved."),
-            "/countersign pending shows why.",
-        ),
-        UnseenReason::Unsure => (
-            Text::from("I can't tell whether the card ")
-                .bold(record.card.title.clone())
-                .plain(" is up to date in the thread, so nothing was approved."),
-            "Use the buttons on the card.",
-        ),
-        UnseenReason::Before => (
-            Text::from("You said yes before the card ")
-                .bold(record.card.title.clone())
-                .plain(" was posted, so nothing was approved."),
-            "Read the card, then use its buttons or say yes again.",
-        ),
-        UnseenReason::Older => (
-            Text::from("The card ")
-                .bold(record.card.title.clone())
-                .plain(" is being updated, so nothing was approved."),
-            "Read the updated card, then use its buttons or say yes again.",
-        ),
+    let (before, after, then) = match why {
+        UnseenReason::NotShown => ("The card ", " isn't in the thread,", "/countersign pending shows why."),
+        UnseenReason::Unsure => {
+            ("I can't tell whether the card ", " is up to date in the thread,", "Use the buttons on the card.")
+        }
+        UnseenReason::Before => {
+            ("You said yes before the card ", " was posted,", "Read the card, then use its buttons or say yes again.")
+        }
+        UnseenReason::Older => {
+            ("The card ", " is being updated,", "Read the updated card, then use its buttons or say yes again.")
+        }
     };
+    let text = Text::from(before).bold(record.card.title.clone()).plain(after).plain(" so nothing was approved.");
     Reply::text(text).hint(then)
 }
 
@@ -229,38 +216,24 @@ pub fn nobody_left(policy: &Policy) -> Reply {
 
 /// Returns the reply to a typed yes if only the button counts.
 pub fn use_the_button(record: &ActionRecord) -> Reply {
-    Reply::text(
-        Text::from("A typed answer isn't enough for this. Press ")
-            .bold(&*record.card.approve)
-            .plain(" or ")
-            .bold(&*record.card.reject)
-            .plain(" on the card."),
-    )
+    press_a_button(record, Text::from("A typed answer isn't enough for this."))
 }
 
 /// Returns the reply to a typed yes after something that may have been a no, and the card stayed open.
 pub fn after_a_no(record: &ActionRecord) -> Reply {
-    Reply::text(
-        Text::from("Something said here while the card ")
-            .bold(record.card.title.clone())
-            .plain(" was open may have meant no, so a typed yes isn't enough. Press ")
-            .bold(&*record.card.approve)
-            .plain(" or ")
-            .bold(&*record.card.reject)
-            .plain(" on the card."),
-    )
+    let said = Text::from("Something said here while the card ").bold(record.card.title.clone());
+    press_a_button(record, said.plain(" was open may have meant no, so a typed yes isn't enough."))
 }
 
 /// Returns the reply to a typed yes or no that follows another person's message, and may be an
 /// answer to that.
 pub fn not_taken(record: &ActionRecord) -> Reply {
-    Reply::text(
-        Text::from("I can't tell whether this answers the card, so it didn't count. Press ")
-            .bold(&*record.card.approve)
-            .plain(" or ")
-            .bold(&*record.card.reject)
-            .plain(" on the card."),
-    )
+    press_a_button(record, Text::from("I can't tell whether this answers the card, so it didn't count."))
+}
+
+fn press_a_button(record: &ActionRecord, why: Text) -> Reply {
+    let (approve, reject) = (&*record.card.approve, &*record.card.reject);
+    Reply::text(why.plain(" Press ").bold(approve).plain(" or ").bold(reject).plain(" on the card."))
 }
 
 /// Returns the reply to a typed yes if several cards are open.

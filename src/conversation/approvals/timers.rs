@@ -1,15 +1,15 @@
 //! Handles the timers of an open card: reminder, escalation and expiry.
 
-use countersign_core::ids::{ApprovalId, CommitId};
+use countersign_core::ids::ApprovalId;
 use countersign_graph::{
     action::{Decision, Status, Verdict},
     request::reply_in_thread,
-    store::{ActionChange, AuditKind, Changes, Error, Seq, TimerChange},
+    store::{ActionChange, AuditKind, Error, Seq, TimerChange},
 };
 use serde_json::json;
 
 use super::{
-    MAX_WRITE_ATTEMPTS,
+    MAX_WRITE_ATTEMPTS, completing,
     inbox::{Approvals, InboxAnswer, lost_race},
     policy, replies,
 };
@@ -49,13 +49,14 @@ impl Approvals {
         if now >= record.expires_at {
             return Ok(InboxAnswer::NoAnswer); // too late, since the bot was not running
         }
-        let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
-        changes.inbox_acks.push(seq);
+        let mut changes = completing(&record.thread, seq);
         changes.audit.push(record.event(AuditKind::Reminded, now, None, json!({ "expires_at": record.expires_at })));
         let asked_by = Some(&record.requested_by).filter(|by| !self.people.is_us(by));
         let reminder = replies::reminder(&record, asked_by);
+        // An email waits whether someone looks or not, so its card stays open, and one reminder is soon forgotten.
         let every = self.times.outside.remind_every;
         if record.expires_at.is_never() && !every.is_zero() {
+            // With the time in its slot, each reminder is a message of its own, which notifies.
             changes.outbox.push(reply_in_thread(format!("remind:{}:{now}", record.id), now, reminder));
             changes.timers.push(TimerChange::Set {
                 key: record.reminder_timer(),
@@ -98,8 +99,7 @@ impl Approvals {
         let expected = Some(record.revision);
         record = record.moved(Status::Pending).map_err(|error| Error::Corrupt { what: error.to_string() })?;
         record.escalated_at = Some(now);
-        let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
-        changes.inbox_acks.push(seq);
+        let mut changes = completing(&record.thread, seq);
         if record.digest != shown.digest {
             changes.audit.push(policy::change_event(&shown, &record, now));
         }

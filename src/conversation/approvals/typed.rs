@@ -1,12 +1,12 @@
 //! Handles typed answers: the ones that count for a card, and the replies to the others.
 
 use countersign_assistant::{drops_any, is_no, says_forget, says_undo};
-use countersign_core::ids::CommitId;
+use countersign_core::cause;
 use countersign_graph::{
     action::{ActionRecord, Status},
     checkpoint::ReplySlots,
     conversing::Memory,
-    store::{ActionFilter, AuditKind, Changes, Error, Seq, ThreadMessage},
+    store::{ActionFilter, AuditKind, Error, Seq},
 };
 
 use super::{
@@ -17,7 +17,7 @@ use super::{
     inbox::{Approvals, InboxAnswer},
     people::Right,
     policy, replies,
-    withdraw::{leave_to_buttons, open_cards},
+    withdraw::{leave_to_buttons, open_cards, pass_on},
 };
 use crate::record::undelivered::slot_of_notice;
 
@@ -35,13 +35,16 @@ impl Approvals {
         }
         let before = self.memories.read(saved);
         let open = open_cards(&*self.store, &typed.thread).await?;
+        // Read before the decision, since that closes the card that the no may be about.
         let says_no = self.says_no(typed, &open, before.as_ref()).await?;
         let answer = match typed.meaning {
             None => None,
             Some(meaning) => self.decision_of(typed, meaning, &open, before.as_ref(), seq).await?,
         };
         match answer {
-            None => self.pass_on(typed, says_no, seq).await,
+            // A decision that counted has closed the card. Any other no leaves one open, and a later bare “yes” once
+            // approved it.
+            None => self.pass_typed_on(typed, says_no, seq).await,
             Some(counted @ InboxAnswer::Counted(_)) => Ok(counted),
             Some(answer) => {
                 if says_no {
@@ -90,6 +93,7 @@ impl Approvals {
             return self.on_typed_reason(typed, reason, open, before, seq).await;
         }
         let drops_question = is_drafting || is_choosing && drops_any(&typed.text); // which was asked last
+        // “Never mind” lets go of the person's own request, and of no other that happens to be open.
         let is_theirs = |record: &&ActionRecord| {
             record.requested_by == typed.by && !drops_question && consent::is_about(&typed.text, record)
         };
@@ -110,11 +114,13 @@ impl Approvals {
         if meaning != CardButton::Withdraw && !self.answers_bot(typed, &record, before).await? {
             return self.refuse_unaddressed(typed, &record).await.map(Some);
         }
+        // Who says yes must have had the chance to read the card as it is. A no can only reduce the changes.
         let unseen = match meaning {
             CardButton::Approve => self.unseen_reason(typed, &record).await?,
             _ => None,
         };
         let is_unsure = before.is_some_and(|before| before.is_unsure);
+        // A list of refusals is never complete: a message that was not understood may have been one.
         let takes_yes = record.takes_typed_yes() && !is_unsure;
         if meaning == CardButton::Approve && unseen != Some(UnseenReason::NotShown) && !takes_yes {
             return self.refuse_typed(typed, &record).await.map(Some);
@@ -179,7 +185,7 @@ impl Approvals {
                 // The rejection is recorded, and its words are in the record.
                 tracing::warn!(
                     action.id = %record.id,
-                    error = countersign_core::cause::chain(&error),
+                    error = cause::chain(&error),
                     "The reason of a rejection was not saved"
                 );
             }
@@ -215,6 +221,7 @@ impl Approvals {
             return Ok(InboxAnswer::NoAnswer); // people agree with each other
         }
         let why = "said to somebody else";
+        // The record says whether the person was told before. Nothing else remembers it across restarts.
         let audit = self.store.audit(&typed.thread).await?;
         let is_reported = audit.iter().map(|entry| &entry.event).any(|event| {
             event.kind == AuditKind::ClickRefused
@@ -251,6 +258,7 @@ impl Approvals {
             return Ok(true);
         }
         let thread = &typed.thread;
+        // A message of another person in between may be what the words answer, also one that no worker has read yet.
         let unread = self.store.unread(thread).await?;
         let unread =
             unread.iter().filter_map(|message| message.message.said_at()).filter(|said| **said < typed.ts).max();
@@ -274,20 +282,11 @@ impl Approvals {
 
     /// Passes a message that answers no card to the assistant. If it `says_no`, the cards that stay open are left to
     /// their buttons.
-    async fn pass_on(&self, typed: &TypedAnswer, says_no: bool, seq: Seq) -> Result<InboxAnswer, Error> {
+    async fn pass_typed_on(&self, typed: &TypedAnswer, says_no: bool, seq: Seq) -> Result<InboxAnswer, Error> {
         if says_no {
             leave_to_buttons(&*self.store, &typed.thread).await?;
         }
-        let mut changes = Changes::new(CommitId::fresh(), typed.thread.clone());
-        changes.messages.push(ThreadMessage::Said {
-            by: typed.by.clone(),
-            text: typed.text.clone(),
-            ts: typed.ts.clone(),
-            addressed: typed.addressed,
-            request: None,
-        });
-        changes.inbox_acks.push(seq);
-        self.store.apply(&changes).await?;
-        Ok(InboxAnswer::PassedOn(typed.thread.clone()))
+        let TypedAnswer { thread, by, text, ts, addressed, .. } = typed;
+        pass_on(&*self.store, thread, (by, text, ts), *addressed, seq).await
     }
 }

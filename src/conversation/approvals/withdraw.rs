@@ -3,14 +3,14 @@
 
 use countersign_core::{
     clock::Timestamp,
-    ids::{CommitId, ThreadId, UserId},
+    ids::{CommitId, MessageTs, ThreadId, UserId},
 };
 use countersign_graph::{
     action::{ActionRecord, Decision, Status, Verdict},
-    store::{ActionChange, ActionFilter, Changes, Error, Store},
+    store::{ActionChange, ActionFilter, Changes, Error, Seq, Store, ThreadMessage},
 };
 
-use super::{MAX_WRITE_ATTEMPTS, decide::decide};
+use super::{MAX_WRITE_ATTEMPTS, completing, decide::decide, inbox::InboxAnswer};
 
 /// The maximum number of open cards of a thread that are read.
 const MAX_CARDS: usize = 50;
@@ -56,6 +56,25 @@ pub async fn leave_to_buttons(store: &dyn Store, thread: &ThreadId) -> Result<()
     Ok(())
 }
 
+/// Passes a message that decides nothing to the assistant in its thread: the person, the words and the message.
+///
+/// # Errors
+///
+/// If the store isn't answering. The call can be repeated.
+pub async fn pass_on(
+    store: &dyn Store,
+    thread: &ThreadId,
+    (by, text, ts): (&UserId, &str, &MessageTs),
+    addressed: bool,
+    seq: Seq,
+) -> Result<InboxAnswer, Error> {
+    let (by, text, ts) = (by.clone(), text.to_owned(), ts.clone());
+    let mut changes = completing(thread, seq);
+    changes.messages.push(ThreadMessage::Said { by, text, ts, addressed, request: None });
+    store.apply(&changes).await?;
+    Ok(InboxAnswer::PassedOn(thread.clone()))
+}
+
 /// Returns the actions of a thread that wait for a decision, the newest first.
 ///
 /// # Errors
@@ -79,6 +98,7 @@ async fn change_open(
         match store.apply(&changes).await {
             Ok(()) => return Ok(true),
             Err(Error::ActionMoved { current: Some(current), .. })
+                // A “stop” was lost when, in between, the people who can approve were noted on the card.
                 if current.revision != record.revision && attempt < MAX_WRITE_ATTEMPTS =>
             {
                 changed = Some(*current);

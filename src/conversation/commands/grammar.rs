@@ -113,6 +113,7 @@ pub fn parse(registry: &Registry, command: &str, text: &str) -> Result<ParsedCom
     let lower = typed.to_lowercase();
     let words = words(registry);
     let Some(known) = words.iter().find(|known| known.command == command && known.word.word == lower) else {
+        // A command answers only its asker, and a change has to be asked for where others see it.
         if matches!(registry.effect_of(text), Effect::Changes | Effect::Irreversible) {
             return Err(CommandError::Change(text.to_owned()));
         }

@@ -10,13 +10,13 @@
 
 use countersign_core::{
     clock::Timestamp,
-    ids::{CommitId, MessageTs, ThreadId, UserId},
+    ids::{MessageTs, ThreadId, UserId},
     reply::{Reply, Text},
 };
 use countersign_graph::{
     action::Status,
     conversing::{Memories, Memory},
-    store::{ActionFilter, Changes, Error, Seq, Store, ThreadMessage},
+    store::{ActionFilter, Error, Seq, Store},
 };
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,7 @@ use super::{
     records::{MAX_DEAD_LETTERS, visibility_of},
     replies,
 };
-use crate::approvals::withdraw::{leave_to_buttons, withdraw};
+use crate::approvals::withdraw::{leave_to_buttons, pass_on, withdraw};
 
 /// The maximum number of a thread's actions that are read.
 pub(super) const MAX_ACTIONS: usize = 20;
@@ -181,6 +181,15 @@ const PROGRESS: &[&str] = &[
     "progress",
 ];
 
+/// The messages that ask for the notebook of a thread.
+const NOTEBOOK: &[&str] =
+    &["notebook", "lab notebook", "the notebook", "export", "export this thread", "export the thread"];
+
+/// Returns true if the whole message asks for the notebook of its thread.
+pub fn asks_for_notebook(text: &str) -> bool {
+    NOTEBOOK.contains(&text.trim().trim_end_matches(['.', '!']).to_lowercase().as_str())
+}
+
 /// The result of a command in a thread.
 #[derive(Debug, PartialEq)]
 pub enum Outcome {
@@ -273,10 +282,12 @@ pub async fn execute(
     let memory = memories.read(saved).unwrap_or_default();
     let is_asking = memory.is_drafting;
     let is_for_assistant = match request.command {
+        // The question was asked last, so “cancel” answers it.
         ThreadCommand::Cancel => is_asking,
         ThreadCommand::Status if is_asking && !request.mentioned => true,
         ThreadCommand::Status if !request.overheard => false,
         ThreadCommand::Status | ThreadCommand::Progress => {
+            // Words between people are answered only to the person for whom the thread works.
             let is_talk = request.overheard && memory.works_for.as_ref() != Some(&request.by);
             is_talk || !(memory.has_plan() || shows_plan(store, request).await?)
         }
@@ -290,7 +301,8 @@ pub async fn execute(
         if request.command == ThreadCommand::Cancel {
             leave_to_buttons(store, &request.thread).await?;
         }
-        pass_on(store, request, seq).await?;
+        let ThreadCommandRequest { thread, by, text, ts, overheard, .. } = request;
+        pass_on(store, thread, (by, text, ts), !overheard, seq).await?;
         return Ok(Outcome::PassedOn);
     }
     match request.command {
@@ -354,14 +366,6 @@ async fn cancel(store: &dyn Store, request: &ThreadCommandRequest, now: Timestam
     let changed = !withdrawn.is_empty();
     let reply = replies::withdrawn_in_thread(withdrawn, running);
     Ok(if changed { Outcome::Changed(reply) } else { Outcome::Answered(reply) })
-}
-
-async fn pass_on(store: &dyn Store, request: &ThreadCommandRequest, seq: Seq) -> Result<(), Error> {
-    let mut changes = Changes::new(CommitId::fresh(), request.thread.clone());
-    let ThreadCommandRequest { by, text, ts, overheard, .. } = request.clone();
-    changes.messages.push(ThreadMessage::Said { by, text, ts, addressed: !overheard, request: None });
-    changes.inbox_acks.push(seq);
-    store.apply(&changes).await
 }
 
 fn is_open(status: Status) -> bool {

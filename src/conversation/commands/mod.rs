@@ -24,14 +24,13 @@ use std::sync::Arc;
 
 use countersign_capabilities::facts::Facts;
 use countersign_core::{
-    clock::Clock,
+    cause,
     ids::{ChannelId, TeamId, ThreadId, UserId},
     reply::Reply,
 };
 use countersign_graph::{
     action::{ActionRecord, Label, Reader, Status},
-    engine::PolicyFor,
-    store::{ActionFilter, Error, Store},
+    store::{ActionFilter, Error},
 };
 use countersign_standing as standing;
 use serde::{Deserialize, Serialize};
@@ -44,9 +43,15 @@ use self::{
     settings::Settings,
 };
 use crate::{
-    approvals::{groups::Groups, policy, replies::denied, withdraw::open_cards},
-    presentation::links::{self, Links},
+    approvals::{
+        inbox::{Approvals, ApprovalsDeps},
+        policy,
+        replies::denied,
+        withdraw::open_cards,
+    },
+    presentation::links,
     record::{
+        integrity,
         notebook::{self, Notebook},
         sight::Asker,
     },
@@ -75,18 +80,10 @@ pub struct Commands(Arc<CommandsDeps>);
 
 /// The dependencies of [`Commands`].
 pub struct CommandsDeps {
-    /// The store of the actions.
-    pub store: Arc<dyn Store>,
-    /// The clock.
-    pub clock: Arc<dyn Clock>,
+    /// The rules of decisions, with the store.
+    pub approvals: Approvals,
     /// The facts from the platforms.
     pub facts: Facts,
-    /// The members of the user groups.
-    pub groups: Groups,
-    /// The current policy for an action.
-    pub policy_for: PolicyFor,
-    /// The links to cards.
-    pub links: Links,
     /// The exporter of threads.
     pub notebook: Notebook,
     /// The settings to show.
@@ -129,13 +126,14 @@ impl Commands {
             let answered = self.notebook_of(command, link.as_deref()).await;
             return answered.unwrap_or_else(|error| CommandAnswer::with(replies::unavailable(&error)));
         }
+        let asker = self.asker(&command.by, &command.team, &command.channel);
         let answer = match asked {
             ParsedCommand::Capability { capability, word, rest } => {
                 let capability = &deps.facts.registry().capabilities[capability];
                 Ok(capability.answer(word, &rest, &deps.facts, &reader(command)).await)
             }
-            ParsedCommand::Pending => self.records().pending(&self.asker(command).await).await,
-            ParsedCommand::Runs => self.records().runs(&self.asker(command).await).await,
+            ParsedCommand::Pending => self.records().pending(&asker.await).await,
+            ParsedCommand::Runs => self.records().runs(&asker.await).await,
             ParsedCommand::Mine => self.records().mine(&command.by).await,
             ParsedCommand::Standing => Ok(self.standing(&reader(command)).await),
             ParsedCommand::Settings => Ok(self.settings().await),
@@ -172,7 +170,7 @@ impl Commands {
                     Ok(None) => replies::approvers(&self.0.settings, &[]),
                     Ok(Some(card)) if card.status != Status::Pending => replies::approvers_of(&[card]),
                     Ok(Some(card)) => {
-                        let person = self.0.groups.person(&card, &request.by, true).await;
+                        let person = self.0.approvals.groups.person(&card, &request.by, true).await;
                         match policy::may_approve(&card, &request.by, &person) {
                             Ok(()) => replies::you_may_approve(&card),
                             Err(denial) => denied(&card, &request.by, true, denial),
@@ -182,13 +180,7 @@ impl Commands {
             }
             None => {}
         }
-        let groups = self.0.groups.of(&request.by).await;
-        let asker = Asker {
-            by: request.by.clone(),
-            place: (request.thread.team.clone(), request.thread.channel.clone()),
-            is_named: self.0.groups.names_approver(&request.by, &groups),
-            groups,
-        };
+        let asker = self.asker(&request.by, &request.thread.team, &request.thread.channel).await;
         self.records().pending(&asker).await.unwrap_or_else(|error| replies::unavailable(&error))
     }
 
@@ -198,12 +190,12 @@ impl Commands {
     ///
     /// If the store isn't answering.
     async fn cards_in_question(&self, thread: &ThreadId) -> Result<Vec<ActionRecord>, Error> {
-        let open = open_cards(&*self.0.store, thread).await?;
+        let open = open_cards(&*self.0.approvals.store, thread).await?;
         if !open.is_empty() {
             return Ok(open);
         }
         let newest = ActionFilter { thread: Some(thread.clone()), statuses: Vec::new(), limit: 1 };
-        self.0.store.actions(&newest).await
+        self.0.approvals.store.actions(&newest).await
     }
 
     /// Returns the actions of a kind of change, such as `deletes` or `starting`, and true for those that cannot
@@ -229,12 +221,12 @@ impl Commands {
     pub async fn notebook(&self, by: &UserId, thread: &ThreadId) -> Result<Reply, Error> {
         match self.0.notebook.export_to_thread(thread, by).await {
             Ok(exported) => {
-                let url = self.0.links.message(&thread.channel, &thread.root, &thread.root);
+                let url = self.0.approvals.links.message(&thread.channel, &thread.root, &thread.root);
                 Ok(replies::exported(exported.title.as_deref(), &thread.channel, url))
             }
-            Err(notebook::Error::Store(error)) => Err(error),
+            Err(integrity::Error::Store(error)) => Err(error),
             Err(error) => {
-                tracing::warn!(thread.id = %thread, error = countersign_core::cause::chain(&error), "A thread was not exported");
+                tracing::warn!(thread.id = %thread, error = cause::chain(&error), "A thread was not exported");
                 Ok(notebook::refusal_reply(&error))
             }
         }
@@ -253,7 +245,7 @@ impl Commands {
                 let is_here = thread.channel == command.channel;
                 let filter = ActionFilter { thread: Some(thread.clone()), statuses: Vec::new(), limit: MAX_ACTIONS };
                 let asked = async || -> Result<bool, Error> {
-                    Ok(self.0.store.actions(&filter).await?.iter().any(|record| record.is_under(&own)))
+                    Ok(self.0.approvals.store.actions(&filter).await?.iter().any(|record| record.is_under(&own)))
                 };
                 if !is_here && !asked().await? {
                     return Ok(CommandAnswer::with(replies::not_your_thread()));
@@ -262,12 +254,13 @@ impl Commands {
             }
             Some(None) => return Ok(CommandAnswer::with(replies::no_link())),
             None => {
-                let own = self.0.store.actions_under(&own, &[], MAX_ACTIONS).await?;
+                let own = self.0.approvals.store.actions_under(&own, &[], MAX_ACTIONS).await?;
                 let Some(last) = own.first() else { return Ok(CommandAnswer::with(replies::no_thread())) };
                 match own.iter().find(|record| record.thread.channel == command.channel) {
                     Some(record) => record.thread.clone(),
                     None => {
-                        let url = self.0.links.message(&last.thread.channel, &last.thread.root, &last.thread.root);
+                        let url =
+                            self.0.approvals.links.message(&last.thread.channel, &last.thread.root, &last.thread.root);
                         return Ok(CommandAnswer::with(replies::no_thread_here(last, url.as_deref())));
                     }
                 }
@@ -278,23 +271,23 @@ impl Commands {
     }
 
     fn records(&self) -> Records<'_> {
-        let CommandsDeps { store, clock, policy_for, links, .. } = &*self.0;
+        let ApprovalsDeps { store, clock, policy_for, links, .. } = &*self.0.approvals;
         Records { store: &**store, policy_for, links, now: clock.now() }
     }
 
-    async fn asker(&self, command: &Command) -> Asker {
-        let groups = self.0.groups.of(&command.by).await;
+    async fn asker(&self, by: &UserId, team: &TeamId, channel: &ChannelId) -> Asker {
+        let groups = self.0.approvals.groups.of(by).await;
         Asker {
-            by: command.by.clone(),
-            place: (command.team.clone(), command.channel.clone()),
-            is_named: self.0.groups.names_approver(&command.by, &groups),
+            by: by.clone(),
+            place: (team.clone(), channel.clone()),
+            is_named: self.0.approvals.groups.names_approver(by, &groups),
             groups,
         }
     }
 
     async fn settings(&self) -> Reply {
         let services = self.0.facts.health().await;
-        replies::settings(&self.0.settings, &services, self.0.clock.now())
+        replies::settings(&self.0.settings, &services, self.0.approvals.clock.now())
     }
 
     /// Lists the standing approvals that the reader may see.

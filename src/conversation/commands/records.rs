@@ -15,7 +15,7 @@ use countersign_graph::{
 
 use super::replies::{self, CardVisibility};
 use crate::{
-    approvals::named_approver::NamedApprover,
+    approvals::approvers::NamedApprover,
     presentation::links::{Links, linked},
     record::{sight::Asker, undelivered},
 };

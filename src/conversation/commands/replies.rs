@@ -3,6 +3,7 @@
 use countersign_capabilities::{Registry, Takes, facts::Health};
 use countersign_config::{Envelope, Measure};
 use countersign_core::{
+    cause,
     clock::{Timestamp, ago},
     ids::ChannelId,
     reply::{Part, Reply, Text},
@@ -16,7 +17,7 @@ use super::{
     grammar::{self, CommandError, CommandWord},
     settings::{ActionPolicies, Settings, grouped_by_policy},
 };
-use crate::{presentation::links::linked, record::status::words};
+use crate::{presentation::links::linked, record::sight::words};
 
 /// The visibility of an open action's card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -416,7 +417,7 @@ pub fn not_your_thread() -> Reply {
 
 /// Returns the reply if the store isn't answering.
 pub fn unavailable(error: &Error) -> Reply {
-    tracing::warn!(error = countersign_core::cause::chain(&error), "A command could not be answered");
+    tracing::warn!(error = cause::chain(&error), "A command could not be answered");
     Reply::text("My database isn't answering.")
         .hint("Try again in a minute. If it keeps failing, tell the app's operator.")
 }

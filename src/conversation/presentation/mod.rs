@@ -3,6 +3,7 @@
 //! | module | purpose |
 //! | --- | --- |
 //! | [`render`] | draws replies and cards with Block Kit |
+//! | [`buttons`] | the action ids of buttons |
 //! | [`modals`] | draws windows, and reads and checks their input |
 //! | [`names`] | the names of user groups and people |
 //! | [`links`] | the addresses of cards and messages |
@@ -10,6 +11,7 @@
 //! *Architecture Invariant:* nothing here depends on who may decide or see what is drawn, or on
 //! when it is sent. All other modules of this crate may use this one; it uses none of them.
 
+pub mod buttons;
 pub mod links;
 pub mod modals;
 pub mod names;

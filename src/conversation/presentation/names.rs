@@ -13,6 +13,7 @@ use std::{
 };
 
 use countersign_core::{
+    cause,
     clock::{Clock, Timestamp},
     ids::UserId,
     reply::{CardState, Part, Reply, Span, Text},
@@ -139,10 +140,7 @@ impl Names {
                 Cached { value: Arc::new(handles.collect()), until: now + MAX_AGE }
             }
             Err(error) => {
-                tracing::warn!(
-                    error = countersign_core::cause::chain(&error),
-                    "Cannot look up the names of user groups"
-                );
+                tracing::warn!(error = cause::chain(&error), "Cannot look up the names of user groups");
                 Cached { value: known.map(|known| known.value).unwrap_or_default(), until: now + RETRY_AFTER }
             }
         };
@@ -167,7 +165,7 @@ impl Names {
         let known = match asked {
             Ok(person) => Cached { value: Some(person.name), until: now + MAX_AGE },
             Err(error) => {
-                tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot look up the name of a person");
+                tracing::warn!(error = cause::chain(&error), "Cannot look up the name of a person");
                 Cached { value: known.and_then(|known| known.value), until: now + RETRY_AFTER }
             }
         };

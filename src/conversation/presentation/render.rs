@@ -11,8 +11,6 @@
 mod canvas;
 mod card;
 mod chunks;
-mod notice;
-pub mod rated;
 mod reply;
 mod spans;
 mod table;
@@ -25,65 +23,6 @@ use countersign_slack::{
     blocks::{self, MAX_FALLBACK_CHARS, MAX_TEXT_CHARS, Message},
     mrkdwn::Mrkdwn,
 };
-
-/// The action id of the button that approves; its value is the approval's key.
-pub const APPROVE: &str = "approve";
-
-/// The action id of the button that rejects; its value is the approval's key.
-pub const REJECT: &str = "reject";
-
-/// The action id of the button that stops a running action; its value is the approval's key.
-pub const STOP: &str = "stop";
-
-/// The action id of the button that opens the form of an open card.
-pub const EDIT: &str = "edit";
-
-/// The action id of the button that shows everything that the digest covers.
-pub const SHOW_ALL: &str = "show_all";
-
-/// The action id of the button that undoes a change.
-pub const UNDO: &str = "undo";
-
-/// The action id of the button that requests the same action again.
-pub const AGAIN: &str = "again";
-
-/// The action id of the button that opens the form of a card that was rejected or withdrawn.
-pub const CHANGE: &str = "change";
-
-/// The action id of the button that checks again whether the change was made.
-pub const CHECK: &str = "check";
-
-/// The action id of the button that states that the change was made.
-pub const MARK_DONE: &str = "mark_done";
-
-/// The action id of the button that states that the change was not made, and is not wanted any
-/// more.
-pub const ABANDON: &str = "abandon";
-
-/// The action id of the button that answers a question in the middle of a change.
-pub const ANSWER: &str = "answer";
-
-/// The action id of the button that declines to answer such a question; the change continues
-/// without an answer.
-pub const DECLINE: &str = "decline";
-
-/// The action id of the button that cancels the change instead of answering the question.
-pub const CANCEL: &str = "cancel_call";
-
-/// The action id of the button that withdraws the person's own request; its value is the approval's
-/// key.
-pub const WITHDRAW: &str = "withdraw";
-
-/// The action id of the buttons that rate an answer as helpful or not ([`rated`]).
-pub const RATE: &str = "rate";
-
-/// The prefix of the action ids of choices. A number follows, and the value is the text that a
-/// choice says.
-pub const SAY: &str = "say:";
-
-/// The prefix of the action ids of buttons that send a message again. A number follows, and the
-/// value is the key of the message.
-pub const SEND_AGAIN: &str = "send_again:";
 
 /// Draws a reply, to a thread or to a single person.
 pub fn reply(reply: &Reply) -> Message {
@@ -134,12 +73,5 @@ pub fn status(text: &str) -> Message {
     if shown.is_blank() {
         return status("");
     }
-    Message { text: fallback(text), blocks: vec![blocks::context(&shown.finish())] }
-}
-
-/// Returns the text for notifications and screen readers. It is never empty, since Slack refuses a
-/// message without text.
-fn fallback(words: &str) -> String {
-    let text = Mrkdwn::new(MAX_FALLBACK_CHARS - 1000).plain(words.trim());
-    if text.is_blank() { "…".to_owned() } else { text.finish() }
+    Message { text: canvas::fallback(text), blocks: vec![blocks::context(&shown.finish())] }
 }

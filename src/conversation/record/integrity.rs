@@ -9,17 +9,37 @@ use countersign_core::ids::ThreadId;
 use countersign_graph::{
     action::{ActionRecord, Decision, Status},
     keyring::Proof,
-    store::{ActionFilter, AuditEntry, AuditKind, AuditTrail, Store, TrailFault},
+    store::{ActionFilter, AuditDraft, AuditEntry, AuditKind, AuditTrail, ChainFault, Store, TrailFault},
 };
 use serde_json::{Value, json};
-
-use super::notebook::{Error, describe_fault};
 
 /// The maximum number of requests of a thread that are compared.
 const MAX_ACTIONS: usize = 10_000;
 
 /// The number of reads, if decisions are made between the read of the record and that of the requests.
 const READS: usize = 3;
+
+/// The reasons why the record of a thread cannot be read or exported.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The thread has no record: the bot does not take part in it, or nothing has happened in it
+    /// yet.
+    #[error("there is no record of thread {0}; `countersign trace` lists all threads")]
+    NoRecord(ThreadId),
+    /// The stored record is inconsistent. It is not exported, since the notebook would seem valid.
+    #[error("the stored record of thread {thread} is broken at entry {seq}: {what}")]
+    Broken {
+        /// The thread.
+        thread: ThreadId,
+        /// The first entry that is wrong.
+        seq: u64,
+        /// The fault.
+        what: String,
+    },
+    /// The store did not answer.
+    #[error(transparent)]
+    Store(#[from] countersign_graph::store::Error),
+}
 
 /// Returns the record of a thread after checking it. A record without a seal is returned with [`Proof::Unsealed`].
 ///
@@ -36,7 +56,7 @@ pub async fn read_record(store: &dyn Store, thread: &ThreadId) -> Result<AuditTr
         trail.check(thread).map_err(|(nth, fault)| {
             let what = match fault {
                 TrailFault::Place { found } => format!("entry {found} is in its place"),
-                TrailFault::Chain(fault) => describe_fault(&trail.entries[nth], &fault),
+                TrailFault::Chain(fault) => broken_entry(&trail.entries[nth], &fault).0,
             };
             broken(nth as u64 + 1, what)
         })?;
@@ -54,6 +74,7 @@ pub async fn read_record(store: &dyn Store, thread: &ThreadId) -> Result<AuditTr
                 return Err(broken(last, what));
             }
         }
+        // A decision between the two reads is no forgery. It is in both at the next attempt.
         match difference(&trail, &actions, trail.proof == Proof::Ours) {
             None => return Ok(trail),
             difference => found = difference,
@@ -114,4 +135,32 @@ fn says(entry: &AuditEntry, decision: &Decision) -> bool {
         verdict => verdict.as_str().unwrap_or_default().to_owned(),
     };
     entry.event.by == decision.by && kind(&entry.event.detail["verdict"]) == kind(&json!(decision.verdict))
+}
+
+/// Returns the fault of an entry, and the correct content.
+pub(super) fn broken_entry(entry: &AuditEntry, wrong: &ChainFault) -> (String, String) {
+    match wrong {
+        ChainFault::Link { expected } => (
+            format!("it says that it follows the entry with hash {}", shown(&entry.previous)),
+            format!("the entry before it has hash {}", shown(expected)),
+        ),
+        ChainFault::Hash { expected: Some(expected) } => {
+            (format!("it says that its hash is {}", shown(&entry.hash)), format!("its content has hash {expected}"))
+        }
+        ChainFault::Hash { expected: None } if entry.sealed.is_none() => {
+            ("its salt is missing or damaged".to_owned(), "16 bytes in hexadecimal, in lower case".to_owned())
+        }
+        ChainFault::Hash { expected: None } => (
+            "what is hidden of it and what is shown do not fit together".to_owned(),
+            "every value has either a salt or a commitment, in hexadecimal".to_owned(),
+        ),
+        ChainFault::Format { found } => (
+            format!("its hash is of version {found}, which this program does not know"),
+            format!("version {}, or a program that knows {found}", AuditDraft::FORMAT),
+        ),
+    }
+}
+
+fn shown(hash: &str) -> &str {
+    if hash.is_empty() { "(none: it is the first)" } else { hash }
 }

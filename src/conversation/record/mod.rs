@@ -8,8 +8,7 @@
 //! | [`rating`] | stores people's ratings of answers |
 //! | [`integrity`] | checks that a record is the one that the bot wrote |
 //! | [`undelivered`] | lists messages that Slack refused |
-//! | [`sight`] | the actions that a person may see |
-//! | [`status`] | the status of an action as text |
+//! | [`sight`] | the actions that a person may see, and their status as text |
 //!
 //! *Architecture Invariant:* nothing here decides an action, sends a message or advances a thread.
 //! The past is always read from the store, never from the memory of the code that acted.
@@ -19,6 +18,5 @@ pub mod notebook;
 pub mod rating;
 pub mod retention;
 pub mod sight;
-pub mod status;
 pub mod trace;
 pub mod undelivered;

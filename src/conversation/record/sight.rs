@@ -1,4 +1,4 @@
-//! The actions and standing approvals that a person may see outside of their threads.
+//! The actions and standing approvals that a person may see outside of their threads, and their status as text.
 //!
 //! A title can reveal the subject of a private channel, so lists do not rely on channel membership.
 //! A person may see
@@ -14,7 +14,7 @@
 //! A single request is shown by the same rules ([`may_see`]), and to those who can read its conversation now.
 
 use countersign_core::ids::{ChannelId, TeamId, UserId};
-use countersign_graph::action::{ActionRecord, Label};
+use countersign_graph::action::{ActionRecord, Label, Status};
 
 /// A person who asks for a list, and the channel from which they ask.
 #[derive(Clone, Debug)]
@@ -60,4 +60,27 @@ pub fn may_see(record: &ActionRecord, by: &UserId, groups: &[String]) -> bool {
 pub fn approver_labels(user: &UserId, groups: &[String]) -> Vec<Label> {
     let groups = groups.iter().cloned().map(Label::NamesGroup);
     std::iter::once(Label::Names(user.clone())).chain(groups).collect()
+}
+
+/// Returns the status as a phrase that follows the action's name.
+pub fn words(record: &ActionRecord) -> String {
+    if let Some(stopped) = record.stopped_after() {
+        return format!("was {stopped}");
+    }
+    let words = match record.status {
+        Status::Proposed => "is being prepared",
+        Status::Pending => "is waiting for a decision",
+        Status::Approved | Status::Intent => "is in progress",
+        Status::Done if record.scope.is_of_plan() => "was approved", // its steps follow
+        Status::Done => "was done",
+        Status::Failed => "failed",
+        Status::Unknown => "has no known outcome",
+        Status::Settled => "was marked as done",
+        Status::Rejected => "was rejected",
+        Status::Expired => "expired",
+        Status::Superseded => "was replaced",
+        Status::Cancelled if record.was_closed_by_another() => "was closed",
+        Status::Cancelled => "was withdrawn",
+    };
+    words.to_owned()
 }

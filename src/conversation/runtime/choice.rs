@@ -6,13 +6,15 @@
 
 use countersign_core::{
     clock::Timestamp,
-    ids::{CommitId, MessageTs, Nonce, ThreadId, UserId},
-    reply::{Reply, Text, is_question},
+    ids::{MessageTs, ThreadId, UserId},
+    reply::{Text, is_question},
 };
-use countersign_graph::store::{Changes, Outbound, Outgoing, Seq, ThreadMessage};
+use countersign_graph::store::{Changes, Seq, ThreadMessage};
 use countersign_slack::blocks::{MAX_FALLBACK_CHARS, Message};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::{approvals::completing, surfaces::shortcuts::posted};
 
 /// A click on a choice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -61,23 +63,17 @@ impl Choice {
     /// Returns the write that posts the line, and passes the message to the thread.
     pub fn changes(&self, now: Timestamp, seq: Seq) -> Changes {
         let Self { thread, message, by, label, says, answered: _ } = self.clone();
-        let mut changes = Changes::new(CommitId::fresh(), thread);
+        let mut changes = completing(&thread, seq);
         let line = Text::new().person(by.clone()).plain(" chose ").bold(label).plain(".");
-        changes.outbox.push(Outgoing {
-            slot: None,
-            nonce: Nonce::fresh(),
-            progress: false,
-            not_before: now,
-            body: Outbound::Reply { reply: Reply::text(line) },
-        });
+        changes.outbox.push(posted(line, now));
         changes.messages.push(ThreadMessage::Said { by, text: says, ts: message, addressed: true, request: None });
-        changes.inbox_acks.push(seq);
         changes
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use countersign_graph::store::{Outbound, Outgoing};
     use serde_json::json;
 
     use super::*;

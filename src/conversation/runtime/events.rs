@@ -44,16 +44,8 @@ struct Wanted {
     event: AwaitedEvent,
 }
 
-/// The follower of events that actions wait for.
+/// The follower of events that actions wait for, with its dependencies.
 pub struct Events {
-    store: Arc<dyn Store>,
-    clock: Arc<dyn Clock>,
-    workers: Workers,
-    sources: Vec<Arc<dyn EventSource>>,
-}
-
-/// The dependencies of [`Events`].
-pub struct EventsDeps {
     /// The store of the actions.
     pub store: Arc<dyn Store>,
     /// The clock.
@@ -65,12 +57,6 @@ pub struct EventsDeps {
 }
 
 impl Events {
-    /// Creates the follower; nothing is followed before [`Self::run`].
-    pub fn new(deps: EventsDeps) -> Self {
-        let EventsDeps { store, clock, workers, sources } = deps;
-        Self { store, clock, workers, sources }
-    }
-
     /// Follows events until the signal to stop.
     pub async fn run(self, stop: CancellationToken) {
         if self.sources.is_empty() {
@@ -357,12 +343,12 @@ mod tests {
         let count = turns.len();
         let workers = workers(&store, &clock, vec![Arc::new(Waits(Mutex::new(turns), store.clone()))]);
         let (sender, mut reports) = mpsc::unbounded_channel();
-        let events = Events::new(EventsDeps {
+        let events = Events {
             store: empty,
             clock: Arc::new(clock.clone()),
             workers: workers.clone(),
             sources: vec![Arc::new(ReportingSource(sender))],
-        });
+        };
         let (stop, (begun, began)) = (CancellationToken::new(), oneshot::channel());
         let follower = tokio::spawn({
             let stop = stop.clone();

@@ -9,12 +9,11 @@
 //! each time, it is kept as a dead letter.
 
 mod admission;
-mod again;
 mod at_once;
-pub mod files;
+mod files;
+mod handlers;
 mod replies;
-mod shortcuts;
-mod stop;
+mod stopping;
 
 use std::{
     sync::{
@@ -24,41 +23,22 @@ use std::{
     time::{Duration, Instant},
 };
 
-use countersign_assistant::declines;
-use countersign_core::{
-    clock::Clock,
-    ids::{CommitId, UserId},
-};
-use countersign_graph::{
-    conversing::Memories,
-    store::{Changes, ClaimedInteraction, Error, Seq, Store, ThreadMessage, why_unreadable},
-};
-use countersign_slack::{client::SlackClient, interaction::View};
+use countersign_core::{cause, clock::Clock, ids::UserId};
+use countersign_graph::store::{ClaimedInteraction, Error, Store, why_unreadable};
+use countersign_slack::{client::SlackClient, interaction as slack, interaction::View};
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 
-use self::replies::{ReplyDelivery, log_failure};
-use super::{interaction::Interaction, outbox::Sender, stopping::Stopping, workers::Workers};
+use super::{interaction::Interaction, outbox::Sender, workers::Workers};
 use crate::{
     approvals::{
-        clicks::{Click, TypedAnswer},
         forms::FormOutcome,
         inbox::{Approvals, InboxAnswer},
-        notify::ApproverNotices,
-        people::People,
-        withdraw::leave_to_buttons,
     },
-    commands::{
-        CommandAnswer, Commands,
-        in_thread::{self, Outcome, ThreadCommandRequest},
-    },
-    presentation::{modals, names::Names},
-    record::{
-        notebook::{self, Notebook},
-        rating::Ratings,
-        undelivered,
-    },
+    commands::Commands,
+    presentation::modals,
+    record::{notebook::Notebook, rating::Ratings, undelivered},
     surfaces::{
         creation::{Creation, CreationRequest},
         home::Home,
@@ -112,8 +92,8 @@ pub struct InboxDeps {
     pub commands: Commands,
     /// The service for requests to create something.
     pub creation: Creation,
-    /// The service that ends runs.
-    pub stopping: Stopping,
+    /// The action that shows a plan on a card.
+    pub plan_action: Option<&'static str>,
     /// The exporter of threads.
     pub notebook: Notebook,
     /// The service that stores ratings.
@@ -124,16 +104,8 @@ pub struct InboxDeps {
     pub prompts: Vec<(&'static str, &'static str)>,
     /// The Home tab.
     pub home: Home,
-    /// The rights of people.
-    pub people: People,
-    /// The service that notifies people of a waiting card.
-    pub approver_notices: ApproverNotices,
-    /// The names of user groups and people.
-    pub names: Names,
     /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// The reader of the threads' memories.
-    pub memories: Memories,
     /// The client for private answers.
     pub slack: SlackClient,
     /// The workers that advance threads.
@@ -173,6 +145,7 @@ impl Inbox {
         self.0.tasks.spawn(Box::pin(async move {
             let Seat(_permit) = seat;
             inbox.process(&claimed).await;
+            // What found no seat was stored unclaimed. The next sweep would find it too, but people wait for an answer.
             while inbox.1.behind.load(Ordering::SeqCst) {
                 let next = inbox.0.store.claim_interaction(inbox.0.workers.name(), inbox.claim(), 1).await;
                 match next.unwrap_or_default().pop() {
@@ -207,15 +180,13 @@ impl Inbox {
         }
         tracing::warn!(
             attempts = claimed.attempts,
-            error = countersign_core::cause::chain(&error),
+            error = cause::chain(&error),
             "An interaction will be handled again"
         );
+        // Soon at first, since most faults are short, and never more than a minute, since a person waits.
         let wait = Duration::from_secs(1).saturating_mul(1 << claimed.attempts.min(6)).min(MAX_WAIT);
         if let Err(error) = self.0.store.retry_interaction(claimed, wait).await {
-            tracing::warn!(
-                error = countersign_core::cause::chain(&error),
-                "An interaction waits until its claim expires"
-            );
+            tracing::warn!(error = cause::chain(&error), "An interaction waits until its claim expires");
         }
     }
 
@@ -223,25 +194,19 @@ impl Inbox {
     async fn give_up(&self, claimed: &ClaimedInteraction, why: &str) {
         tracing::error!(why, "An interaction is given up and kept as unhandled");
         if let Err(error) = self.0.store.fail_interaction(claimed, why, self.0.clock.now()).await {
-            tracing::warn!(
-                error = countersign_core::cause::chain(&error),
-                "Cannot keep an interaction that was given up"
-            );
+            tracing::warn!(error = cause::chain(&error), "Cannot keep an interaction that was given up");
             return;
         }
         metrics::counter!("countersign_unhandled_total").increment(1);
-        match serde_json::from_value(claimed.entry.clone()) {
-            Ok(Interaction::Click(click)) => drop(self.reply_to_click(&click, &undelivered::not_handled()).await),
-            Ok(
-                Interaction::TypedAnswer(TypedAnswer { by, thread, .. })
-                | Interaction::ThreadCommand(ThreadCommandRequest { by, thread, .. }),
-            ) => {
-                self.post_privately(&by, &thread.channel, Some(&thread.root), &undelivered::not_handled()).await;
-            }
-            Ok(Interaction::Command(command)) => {
-                self.try_respond(&command.response_url, &undelivered::not_handled()).await;
-            }
-            _ => {}
+        // All others are handled without anybody waiting, or show themselves what became of them.
+        if let Ok(
+            interaction @ (Interaction::Click(_)
+            | Interaction::TypedAnswer(_)
+            | Interaction::ThreadCommand(_)
+            | Interaction::Command(_)),
+        ) = serde_json::from_value(claimed.entry.clone())
+        {
+            self.reply_to(&interaction, &undelivered::not_handled()).await;
         }
     }
 
@@ -249,6 +214,7 @@ impl Inbox {
         let deps = &self.0;
         let interaction: Interaction = match serde_json::from_value(claimed.entry.clone()) {
             Ok(interaction) => interaction,
+            // Another version may be able to read it, so it is kept apart instead of tried again.
             Err(error) => {
                 return deps.store.set_aside_interaction(claimed.partition, claimed.seq, &why_unreadable(&error)).await;
             }
@@ -257,143 +223,73 @@ impl Inbox {
         if self.refuse_unauthorized(claimed, &interaction).await? {
             return Ok(());
         }
-        let answer = match &interaction {
-            Interaction::Click(click) => deps.approvals.on_click(click, claimed.seq).await?,
-            Interaction::TypedAnswer(typed) => deps.approvals.on_typed(typed, claimed.seq).await?,
-            Interaction::ThreadCommand(request) => self.execute(request, claimed.seq).await?,
-            Interaction::Choice(choice) => {
-                self.take_answers_away(choice).await;
-                if declines(&choice.says) {
-                    leave_to_buttons(&*deps.store, &choice.thread).await?;
-                }
-                deps.store.apply(&choice.changes(deps.clock.now(), claimed.seq)).await?;
-                InboxAnswer::Counted(choice.thread.clone())
-            }
-            Interaction::Ask(shortcut) => self.open_window(shortcut).await,
-            Interaction::Question(question) => self.ask_assistant(question, claimed.seq).await?,
-            Interaction::New { by, trigger_id, draft_in: Some(thread), .. } => {
-                let draft = deps.memories.read(deps.store.load(thread).await?).and_then(|memory| memory.draft);
-                deps.creation.open_draft(trigger_id.as_deref(), by, thread, draft).await;
-                InboxAnswer::NoAnswer
-            }
-            Interaction::New { by, trigger_id, shortcut, draft_in: None } => {
-                deps.creation.open(trigger_id.as_deref(), by, shortcut).await;
-                InboxAnswer::NoAnswer
-            }
-            Interaction::Creation(request) => {
-                let thread = deps.creation.begin(request).await?;
-                self.tell_where_it_is(request, thread.as_ref()).await;
-                thread.into_iter().for_each(|thread| deps.workers.wake(thread));
-                InboxAnswer::NoAnswer
-            }
-            Interaction::Export(shortcut) => self.export(shortcut).await?,
-            Interaction::NotifyApprovers { approval } => deps.approver_notices.notify(approval, claimed.seq).await?,
-            Interaction::Expire { approval } => deps.approvals.on_expiry(approval, claimed.seq).await?,
-            Interaction::Remind { approval } => deps.approvals.on_reminder(approval, claimed.seq).await?,
-            Interaction::Escalate { approval } => deps.approvals.on_escalation(approval, claimed.seq).await?,
-            Interaction::Overdue { thread, action, until } => {
-                let mut changes = Changes::new(CommitId::fresh(), thread.clone());
-                changes.messages.push(ThreadMessage::Overdue { action: action.clone(), until: *until });
-                changes.inbox_acks.push(claimed.seq);
-                deps.store.apply(&changes).await?;
-                InboxAnswer::PassedOn(thread.clone())
-            }
-            Interaction::Reason(reason) => deps.approvals.on_reason(reason, Some(claimed.seq)).await?,
-            Interaction::PageTurn(turned) => deps.approvals.turn_page(turned).await?,
-            Interaction::MessageWithFiles(message) => self.read_files(message, claimed).await?,
-            Interaction::ChangedMessage(changed) => deps.approvals.on_changed_message(changed, claimed.seq).await?,
-            Interaction::Command(command) => {
-                let CommandAnswer { reply, posted_in } = deps.commands.answer(command).await;
-                let delivery = self.respond(&command.response_url, &reply).await;
-                if delivery == ReplyDelivery::Later && claimed.attempts < REPLY_ATTEMPTS {
-                    return Err(retry_later("a private answer did not arrive"));
-                }
-                posted_in.into_iter().for_each(|thread| deps.sender.flush(thread));
-                InboxAnswer::NoAnswer
-            }
-            Interaction::Stop(stop) => self.stop(stop, claimed.seq).await?,
-            // Not a command: it was typed in a thread without the bot, and not addressed to it.
-            Interaction::Notebook { thread, addressed: false, .. } if deps.store.load(thread).await?.is_none() => {
-                InboxAnswer::NoAnswer
-            }
-            Interaction::Notebook { thread, by, .. } => {
-                match deps.notebook.export_to_thread(thread, by).await {
-                    Ok(_) => deps.sender.flush(thread.clone()),
-                    Err(notebook::Error::Store(error)) => return Err(error),
-                    Err(error) => {
-                        tracing::warn!(thread.id = %thread, error = countersign_core::cause::chain(&error), "A thread was not exported");
-                        let reply = notebook::refusal_reply(&error);
-                        self.post_privately(by, &thread.channel, Some(&thread.root), &reply).await;
-                    }
-                }
-                InboxAnswer::NoAnswer
-            }
-            Interaction::Rating(rating) => {
-                let reply = deps.ratings.record_rating(rating, claimed.seq).await?;
-                let place = (&rating.thread.channel, Some(&rating.thread.root));
-                self.reply_privately(&rating.by, rating.response_url.as_deref(), Some(place), &reply).await;
-                InboxAnswer::NoAnswer
-            }
-            Interaction::SendAgain(request) => {
-                let reply = self.send_again(request).await?;
-                self.reply_privately(&request.by, request.response_url.as_deref(), request.place(), &reply).await;
-                InboxAnswer::NoAnswer
-            }
-            Interaction::PossibleDuplicate(duplicate) => {
-                deps.sender.remove_duplicates(duplicate, claimed.seq).await?;
-                return Ok(());
-            }
-            Interaction::Prompts { channel, thread } => {
-                // Slack shows prompts for agent apps only. Otherwise the first answer shows them as buttons.
-                if deps.agent_view || thread.is_some() {
-                    let prompts = deps.slack.set_suggested_prompts(channel, thread.as_ref(), &deps.prompts);
-                    log_failure(prompts.await);
-                }
-                InboxAnswer::NoAnswer
-            }
-            Interaction::Home { user, pages } => {
-                deps.home.open(user, *pages).await?;
-                InboxAnswer::NoAnswer
-            }
-        };
-        let answer = match (answer, &interaction) {
-            (InboxAnswer::Unanswered { .. }, _) if claimed.attempts < IDENTIFICATION_ATTEMPTS => {
+        let answer = match self.answer(&interaction, claimed).await? {
+            InboxAnswer::Unanswered { .. } if claimed.attempts < IDENTIFICATION_ATTEMPTS => {
                 return Err(retry_later("Slack didn't identify the user"));
             }
-            (
-                InboxAnswer::Unanswered { record, reply },
-                Interaction::Click(Click { by, .. }) | Interaction::TypedAnswer(TypedAnswer { by, .. }),
-            ) => {
-                deps.approvals.record_unidentified(&record, by).await?;
+            InboxAnswer::Unanswered { record, reply } => {
+                if let Some(by) = interaction.by() {
+                    deps.approvals.record_unidentified(&record, by).await?;
+                }
                 InboxAnswer::Refused(reply)
             }
-            (answer, _) => answer,
+            answer => answer,
         };
-        // The tab shows the state right after the press. The thread does not wait for a private reply.
-        if let Interaction::Click(click) = &interaction
-            && click.is_in_home()
-            && answer != InboxAnswer::NoAnswer
-        // a window answers
-        {
+        let at_home = match &interaction {
+            Interaction::Click(click) if click.is_in_home() => Some(click),
+            _ => None,
+        };
+        // The tab shows the state right after the press. The thread does not wait for a private reply. Without an answer, a
+        // window answers.
+        if let Some(click) = at_home.filter(|_| answer != InboxAnswer::NoAnswer) {
             self.reply_at_home(click, answer.reply()).await;
         }
         self.continue_thread(&answer);
-        let delivery = match (&interaction, answer.reply()) {
-            (Interaction::Click(click), Some(reply)) if !click.is_in_home() => self.reply_to_click(click, reply).await,
-            (Interaction::TypedAnswer(typed), Some(reply)) => {
-                self.post_privately(&typed.by, &typed.thread.channel, Some(&typed.thread.root), reply).await
-            }
-            _ => ReplyDelivery::Delivered,
-        };
-        if delivery == ReplyDelivery::Later && claimed.attempts < REPLY_ATTEMPTS {
-            return Err(retry_later("a private answer did not arrive"));
+        if let (None, Some(reply)) = (at_home, answer.reply()) {
+            self.reply_to(&interaction, reply).await.or_retry(claimed)?;
         }
         match &answer {
-            InboxAnswer::Counted(_) | InboxAnswer::PassedOn(_) => Ok(()),
+            // The write with the effect removed the interaction from the inbox.
+            InboxAnswer::Counted(_) | InboxAnswer::PassedOn(_) | InboxAnswer::Removed => Ok(()),
             InboxAnswer::Refused(_)
             | InboxAnswer::Redrawn { .. }
             | InboxAnswer::Unanswered { .. }
             | InboxAnswer::NoAnswer => deps.store.finish_interaction(claimed.partition, claimed.seq).await,
+        }
+    }
+
+    /// Handles an interaction. This is the table of what handles which.
+    async fn answer(&self, interaction: &Interaction, claimed: &ClaimedInteraction) -> Result<InboxAnswer, Error> {
+        let (approvals, seq) = (&self.0.approvals, claimed.seq);
+        match interaction {
+            Interaction::Click(click) => approvals.on_click(click, seq).await,
+            Interaction::TypedAnswer(typed) => approvals.on_typed(typed, seq).await,
+            Interaction::Reason(reason) => approvals.on_reason(reason, Some(seq)).await,
+            Interaction::PageTurn(turned) => approvals.turn_page(turned).await,
+            Interaction::ChangedMessage(changed) => approvals.on_changed_message(changed, seq).await,
+            Interaction::NotifyApprovers { approval } => approvals.notify(approval, seq).await,
+            Interaction::Expire { approval } => approvals.on_expiry(approval, seq).await,
+            Interaction::Remind { approval } => approvals.on_reminder(approval, seq).await,
+            Interaction::Escalate { approval } => approvals.on_escalation(approval, seq).await,
+            Interaction::Overdue { thread, action, until } => self.end_wait(thread, action, *until, seq).await,
+            Interaction::PossibleDuplicate(duplicate) => self.remove_duplicates(duplicate, seq).await,
+            Interaction::ThreadCommand(request) => self.execute(request, seq).await,
+            Interaction::Choice(choice) => self.choose(choice, seq).await,
+            Interaction::Stop(stop) => self.stop(stop, seq).await,
+            Interaction::MessageWithFiles(message) => self.read_files(message, claimed).await,
+            Interaction::Ask(shortcut) => Ok(self.open_window(shortcut).await),
+            Interaction::Question(question) => self.ask_assistant(question, seq).await,
+            Interaction::Export(shortcut) => self.export(shortcut).await,
+            Interaction::New { by, trigger_id, shortcut, draft_in } => {
+                self.open_form(by, trigger_id.as_deref(), shortcut, draft_in.as_ref()).await
+            }
+            Interaction::Creation(request) => self.create(request).await,
+            Interaction::Command(command) => self.command(command, claimed).await,
+            Interaction::Notebook { thread, by, addressed } => self.notebook(thread, by, *addressed).await,
+            Interaction::Rating(rating) => self.rate(interaction, rating, seq).await,
+            Interaction::SendAgain(request) => self.send_again(interaction, request).await,
+            Interaction::Prompts { channel, thread } => Ok(self.suggest_prompts(channel, thread.as_ref()).await),
+            Interaction::Home { user, pages } => self.0.home.open(user, *pages).await.map(|()| InboxAnswer::NoAnswer),
         }
     }
 
@@ -428,11 +324,7 @@ impl Inbox {
     /// # Errors
     ///
     /// The view that the window shows if the input is not accepted.
-    pub async fn read_creation(
-        &self,
-        view: &View,
-        interaction: &countersign_slack::interaction::Interaction,
-    ) -> Result<CreationRequest, Value> {
+    pub async fn read_creation(&self, view: &View, interaction: &slack::Interaction) -> Result<CreationRequest, Value> {
         self.0.creation.read(view, interaction).await
     }
 
@@ -450,27 +342,9 @@ impl Inbox {
                 self.0.workers.wake(thread.clone());
             }
             InboxAnswer::PassedOn(thread) => self.0.workers.wake(thread.clone()),
-            InboxAnswer::Refused(_) | InboxAnswer::Unanswered { .. } | InboxAnswer::NoAnswer => {}
+            InboxAnswer::Refused(_) | InboxAnswer::Unanswered { .. } | InboxAnswer::Removed | InboxAnswer::NoAnswer => {
+            }
         }
-    }
-
-    /// Executes a command typed in a thread, and replies privately.
-    async fn execute(&self, request: &ThreadCommandRequest, seq: Seq) -> Result<InboxAnswer, Error> {
-        let deps = &self.0;
-        let thread = request.thread.clone();
-        let (reply, changed) =
-            match in_thread::execute(&*deps.store, &deps.memories, request, deps.clock.now(), seq).await? {
-                Outcome::PassedOn => return Ok(InboxAnswer::PassedOn(thread)),
-                Outcome::Ignored => return Ok(InboxAnswer::NoAnswer),
-                Outcome::Answered(reply) => (reply, false),
-                Outcome::Question => (deps.commands.answer_question(request).await, false),
-                Outcome::Changed(reply) => (reply, true),
-            };
-        self.post_privately(&request.by, &thread.channel, request.root(), &reply).await;
-        if changed {
-            self.continue_thread(&InboxAnswer::Counted(thread));
-        }
-        Ok(InboxAnswer::NoAnswer)
     }
 }
 

@@ -3,11 +3,12 @@
 
 use countersign_core::{
     clock::Timestamp,
-    ids::{ActionId, ApprovalId, ChannelId, MessageTs, ThreadId, UserId},
+    ids::{ActionId, ApprovalId, ChannelId, MessageTs, Nonce, Partition, Slot, ThreadId, UserId},
 };
+use countersign_slack::file::File;
 use serde::{Deserialize, Serialize};
 
-use super::{choice::Choice, inbox::files::MessageWithFiles, outbox::duplicates::PossibleDuplicate, stopping::Stop};
+use super::choice::Choice;
 use crate::{
     approvals::{
         changed::ChangedMessage,
@@ -148,16 +149,157 @@ pub struct SendAgain {
     pub response_url: Option<String>,
 }
 
-impl SendAgain {
-    /// Returns the conversation that the button is in, and its thread if there is one.
-    pub fn place(&self) -> Option<(&ChannelId, Option<&MessageTs>)> {
-        self.channel.as_ref().map(|channel| (channel, self.thread.as_ref()))
-    }
+/// A message with files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MessageWithFiles {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The author.
+    pub by: UserId,
+    /// The words beside the files; may be empty.
+    pub text: String,
+    /// Slack's timestamp of the message.
+    pub ts: MessageTs,
+    /// True if it addresses the bot.
+    pub addressed: bool,
+    /// The files.
+    pub files: Vec<File>,
+}
+
+/// A request to end the work in a thread.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stop {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The person who asked to stop.
+    pub by: UserId,
+    /// True if the request was addressed to the bot.
+    pub addressed: bool,
+    /// The message; `None` for a button.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<StopWords>,
+}
+
+/// A message that asks to stop.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StopWords {
+    /// The exact text.
+    pub text: String,
+    /// Slack's timestamp of the message.
+    pub ts: MessageTs,
+}
+
+/// A message that may have been posted twice.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PossibleDuplicate {
+    /// The thread of the message.
+    pub thread: ThreadId,
+    /// The conversation that contains the message.
+    pub channel: ChannelId,
+    /// The thread in that conversation; `None` in direct messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<MessageTs>,
+    /// The slot of the message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot: Option<Slot>,
+    /// The nonce that all copies carry.
+    pub nonce: Nonce,
+    /// A time before the first attempt.
+    pub since: Timestamp,
+    /// The number of searches so far.
+    pub looks: usize,
 }
 
 impl Interaction {
     /// Returns the interaction as it is stored.
     pub fn to_value(&self) -> serde_json::Value {
         serde_json::to_value(self).expect("an interaction is plain data")
+    }
+
+    /// Returns the person whose request it is; `None` for a timer, and for a conversation that was opened.
+    pub fn by(&self) -> Option<&UserId> {
+        match self {
+            Self::Click(Click { by, .. })
+            | Self::TypedAnswer(TypedAnswer { by, .. })
+            | Self::Reason(Reason { by, .. })
+            | Self::ThreadCommand(ThreadCommandRequest { by, .. })
+            | Self::Choice(Choice { by, .. })
+            | Self::Ask(Shortcut { by, .. })
+            | Self::Question(Question { by, .. })
+            | Self::Export(Shortcut { by, .. })
+            | Self::New { by, .. }
+            | Self::Creation(CreationRequest { by, .. })
+            | Self::Command(Command { by, .. })
+            | Self::Home { user: by, .. }
+            | Self::Stop(Stop { by, .. })
+            | Self::Notebook { by, .. }
+            | Self::PageTurn(PageTurn { by, .. })
+            | Self::MessageWithFiles(MessageWithFiles { by, .. })
+            | Self::ChangedMessage(ChangedMessage { by, .. })
+            | Self::Rating(Rating { by, .. })
+            | Self::SendAgain(SendAgain { by, .. }) => Some(by),
+            Self::Expire { .. } | Self::Remind { .. } | Self::Escalate { .. } | Self::Overdue { .. } => None,
+            Self::NotifyApprovers { .. } | Self::PossibleDuplicate(_) | Self::Prompts { .. } => None,
+        }
+    }
+
+    /// Returns the thread that it is about. One about a card names the card instead.
+    pub fn thread(&self) -> Option<&ThreadId> {
+        match self {
+            Self::TypedAnswer(TypedAnswer { thread, .. })
+            | Self::ThreadCommand(ThreadCommandRequest { thread, .. })
+            | Self::Choice(Choice { thread, .. })
+            | Self::Ask(Shortcut { thread, .. })
+            | Self::Question(Question { thread, .. })
+            | Self::Export(Shortcut { thread, .. })
+            | Self::Stop(Stop { thread, .. })
+            | Self::Notebook { thread, .. }
+            | Self::MessageWithFiles(MessageWithFiles { thread, .. })
+            | Self::ChangedMessage(ChangedMessage { thread, .. })
+            | Self::Rating(Rating { thread, .. }) => Some(thread),
+            _ => None,
+        }
+    }
+
+    /// Returns the conversation that it was made in, and its thread if it was made in one.
+    pub fn conversation(&self) -> Option<(&ChannelId, Option<&MessageTs>)> {
+        match self {
+            Self::Click(Click { channel, thread, message, .. }) => {
+                Some((channel.as_ref()?, thread.as_ref().or(message.as_ref())))
+            }
+            Self::SendAgain(SendAgain { channel, thread, .. }) => Some((channel.as_ref()?, thread.as_ref())),
+            _ => self.thread().map(|thread| (&thread.channel, Some(&thread.root))),
+        }
+    }
+
+    /// Returns the address for answers to the person.
+    pub fn response_url(&self) -> Option<&str> {
+        match self {
+            Self::Command(Command { response_url, .. }) => Some(response_url),
+            Self::Click(Click { response_url, .. })
+            | Self::Ask(Shortcut { response_url, .. })
+            | Self::Question(Question { response_url, .. })
+            | Self::Export(Shortcut { response_url, .. })
+            | Self::Rating(Rating { response_url, .. })
+            | Self::SendAgain(SendAgain { response_url, .. }) => response_url.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Returns the partition of the inbox in which it waits: that of its thread, its card, or else of who or what it is from.
+    pub fn partition(&self) -> Partition {
+        match self {
+            Self::Click(Click { key, .. }) => {
+                ApprovalId::try_from(key.clone()).map_or_else(|_| Partition::of(key), |approval| approval.partition())
+            }
+            Self::PageTurn(PageTurn { approval, .. }) => approval.partition(),
+            Self::SendAgain(SendAgain { key, .. }) => Partition::of(key),
+            Self::Command(Command { channel, .. }) | Self::Prompts { channel, .. } => Partition::of(channel.as_str()),
+            Self::New { draft_in: Some(thread), .. } => thread.partition(),
+            _ => match self.thread() {
+                Some(thread) => thread.partition(),
+                None => Partition::of(self.by().map_or("", UserId::as_str)),
+            },
+        }
     }
 }

@@ -5,7 +5,6 @@
 //! | [`dispatch`] | stores each delivery where it belongs, before it is acknowledged |
 //! | [`workers`] | leases threads and has the engine of their graph advance them |
 //! | [`inbox`], [`interaction`], [`choice`] | handles requests that cannot wait for a thread: clicks, typed consent, commands, expiry |
-//! | [`keyword`], [`stopping`] | the typed words “stop” and “notebook”; ending a run |
 //! | [`outbox`], [`pacing`] | sends each message by its channel, once, in order, and within Slack's rate limits |
 //! | [`thread_status`] | Slack's own status line while a thread is worked on |
 //! | [`events`] | follows events outside Slack for the actions that wait for them |
@@ -22,10 +21,8 @@ pub mod dispatch;
 pub mod events;
 pub mod inbox;
 pub mod interaction;
-pub mod keyword;
 pub mod outbox;
 pub mod pacing;
-pub mod stopping;
 pub mod sweeper;
 pub mod thread_status;
 pub mod workers;

@@ -4,11 +4,11 @@
 //! result of an attempt is unknown, the thread is searched for this nonce before the message is
 //! posted again. Edits and deletions can simply be repeated.
 //!
-//! A claim expires. A process that was suspended for longer stops sending ([`claim`]). If a message
+//! A claim expires. A process that was suspended for longer stops sending ([`channel::Claim`]). If a message
 //! was posted twice nevertheless, the copies are searched for and deleted ([`duplicates`]). If
 //! Slack permanently refuses a message, the message is kept, and the failure is reported
 //! ([`refused`]). A message that Slack does not accept for some time delays no others, and is
-//! reported as well ([`mod@delayed`]).
+//! reported as well.
 //!
 //! Before a message is sent, [`super::pacing`] checks Slack's rate limits. If it must wait, it is
 //! put back into the outbox, not counted as tried, and the sender continues with another thread.
@@ -25,7 +25,6 @@
 
 mod attempt;
 pub mod channel;
-mod claim;
 mod delayed;
 pub mod duplicates;
 mod outlet;
@@ -34,11 +33,12 @@ pub mod refused;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, atomic::AtomicI64},
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicI64},
     time::Duration,
 };
 
 use countersign_core::{
+    cause,
     clock::Clock,
     ids::{ChannelId, CommitId, ThreadId, UserId, WorkerId},
     reply::CardState,
@@ -52,11 +52,9 @@ use countersign_slack::client::SlackClient;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 
-pub use self::claim::Claim;
 use self::{
-    channel::{Channel, Channels},
-    claim::ClaimTerm,
-    delayed::DelayedMessages,
+    channel::{Channel, Channels, Claim, ClaimTerm},
+    delayed::{DelayedMessages, MAX_WAIT},
     queue::ThreadQueue,
 };
 use super::{
@@ -258,6 +256,8 @@ impl Sender {
     async fn send_together(&self, claims: Vec<Claim>, has_ended: &mut bool) -> Option<Claim> {
         let (mut terms, mut results): (Vec<ClaimTerm>, Vec<(Claimed, Sent)>) = Default::default();
         for mut claim in claims {
+            // Messages of one claim are in order. If one waits, those after it wait too, or answers would change
+            // places.
             let sent = match results.last() {
                 Some((_, before)) if !may_follow(before, &claim, &*self.0.clock) => Sent::Deferred(self.0.clock.now()),
                 _ => self.send(&mut claim).await,
@@ -276,6 +276,7 @@ impl Sender {
         match self.0.store.finish_all_and_claim(&results, &holder).await {
             Ok((ours, next)) => {
                 for ((is_ours, term), (claimed, sent)) in ours.into_iter().zip(terms).zip(&results) {
+                    // Another sender may have sent it as well, or something newer, which this one has overwritten.
                     if !(is_ours && term.holds(&*self.0.clock)) && matches!(sent, Sent::Delivered(_)) {
                         self.repair_after_lost_claim(claimed).await;
                     }
@@ -284,7 +285,7 @@ impl Sender {
             }
             Err(error) => {
                 tracing::warn!(
-                    error = countersign_core::cause::chain(&error),
+                    error = cause::chain(&error),
                     "Cannot record that a message was sent; it will be searched for"
                 );
                 None
@@ -308,7 +309,7 @@ impl Sender {
         let (Holder { worker, ttl, now }, term) = self.holder();
         let claimed = self.0.store.claim_outbox(&worker, ttl, now, limit, only).await;
         let claimed = claimed.unwrap_or_else(|error| {
-            tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot claim outgoing messages");
+            tracing::warn!(error = cause::chain(&error), "Cannot claim outgoing messages");
             Vec::new()
         });
         claimed.into_iter().map(|message| Claim { message, term }).collect()
@@ -365,14 +366,37 @@ impl Sender {
         });
         let mut changes = Changes::new(CommitId::fresh(), newer.thread.clone());
         changes.outbox.extend(older.map(|record| record.card_message(self.0.clock.now())));
-        if !changes.outbox.is_empty()
-            && let Err(error) = self.0.store.apply(&changes).await
-        {
-            tracing::warn!(
-                error = countersign_core::cause::chain(&error),
-                "An older card has no link to the one that replaced it"
-            );
+        if !changes.outbox.is_empty() {
+            self.apply_or_warn(&changes, "An older card has no link to the one that replaced it").await;
         }
+    }
+
+    /// Writes changes that are useful, but that no message depends on. Returns false if the store did not accept them.
+    async fn apply_or_warn(&self, changes: &Changes, otherwise: &'static str) -> bool {
+        let applied = self.0.store.apply(changes).await;
+        applied.inspect_err(|error| tracing::warn!(error = cause::chain(error), "{otherwise}")).is_ok()
+    }
+
+    /// Sends a message by its channel. If this program does not have that channel, the message is
+    /// kept for one that has it, and delays no other messages.
+    pub(super) async fn send_by_channel(&self, claim: &Claim) -> Sent {
+        let Outbound::Elsewhere { channel, .. } = &claim.message.outgoing.body else {
+            return self.send_to_slack(claim).await;
+        };
+        match self.0.channels.others.get(channel) {
+            Some(channel) => channel.deliver(claim).await,
+            None => self.postpone_for_unknown_channel(&claim.message, channel),
+        }
+    }
+
+    /// Postpones a message, and logs an error once for each channel.
+    fn postpone_for_unknown_channel(&self, claimed: &Claimed, channel: &str) -> Sent {
+        metrics::counter!("countersign_messages_for_other_channels_total").increment(1);
+        let mut unknown = self.0.channels.unknown.lock().unwrap_or_else(PoisonError::into_inner);
+        if unknown.insert(channel.to_owned()) {
+            tracing::error!(thread.id = %claimed.thread, channel, "A message is for a channel that this program does not have; it waits for one that has it");
+        }
+        Sent::Postponed(self.0.clock.now() + MAX_WAIT)
     }
 
     /// Returns the time at which Slack's rate limits allow the message.

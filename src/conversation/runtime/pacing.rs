@@ -122,6 +122,7 @@ impl CallWindow {
 
     fn request(&mut self, candidate: &Candidate<'_>, limit: Limit, now: Timestamp) -> Clearance {
         self.drop_expired(limit, now);
+        // Progress is out of date soon, so it takes no reservation, and never the place of an answer.
         if candidate.progress {
             let waiting = self.times.iter().filter_map(|(at, kept)| kept.as_ref().map(|_| *at)).max();
             let free = self.free_at(limit.progress.max(1), limit.within, now);

@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use countersign_core::clock::Clock;
+use countersign_core::{cause, clock::Clock};
 use countersign_graph::store::{Store, Waiting};
 use futures_util::FutureExt as _;
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -113,13 +113,10 @@ impl Sweeper {
 
     async fn drop_outdated(&self) {
         if let Err(error) = self.store.sweep(self.clock.now()).await {
-            tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot delete expired data");
+            tracing::warn!(error = cause::chain(&error), "Cannot delete expired data");
         }
         if let Err(error) = self.retention.sweep().await {
-            tracing::warn!(
-                error = countersign_core::cause::chain(&error),
-                "Cannot delete the content of finished threads"
-            );
+            tracing::warn!(error = cause::chain(&error), "Cannot delete the content of finished threads");
         }
     }
 
@@ -132,7 +129,7 @@ impl Sweeper {
                 metrics::gauge!("countersign_dead_letters", "kind" => "desk_entry").set(entries as f64);
             }
             Err(error) => {
-                tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot count undelivered messages")
+                tracing::warn!(error = cause::chain(&error), "Cannot count undelivered messages")
             }
         }
     }
@@ -141,7 +138,7 @@ impl Sweeper {
         match self.store.waiting(Waiting::late_before(self.clock.now()), MAX_COUNTED).await {
             Ok(waiting) => metrics::gauge!("countersign_messages_late").set(waiting.len() as f64),
             Err(error) => {
-                tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot count late messages")
+                tracing::warn!(error = cause::chain(&error), "Cannot count late messages")
             }
         }
     }
@@ -164,13 +161,13 @@ impl Sweeper {
 
     async fn fire_timers(&self) {
         if let Err(error) = self.store.fire_timers(self.clock.now()).await {
-            tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot look for due timers");
+            tracing::warn!(error = cause::chain(&error), "Cannot look for due timers");
         }
     }
 
     async fn sweep_the_inbox(&self) {
         if let Err(error) = self.inbox.sweep().await {
-            tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot sweep the inbox");
+            tracing::warn!(error = cause::chain(&error), "Cannot sweep the inbox");
         }
     }
 }

@@ -15,7 +15,7 @@ use std::{
     },
 };
 
-use countersign_core::{ids::ThreadId, reply::CardState};
+use countersign_core::{cause, ids::ThreadId, reply::CardState};
 use countersign_graph::store::Outbound;
 use countersign_slack::{agent::SessionStatus, client::SlackClient, client_error::Error};
 
@@ -76,6 +76,7 @@ impl ThreadStatus {
         let new = || ShownStatus { after: SessionStatus::Active, is_being_set: true, ended: false };
         self.shown().entry(thread.clone()).and_modify(|shown| shown.is_being_set = true).or_insert_with(new);
         let answer = self.0.slack.set_thread_status(&thread.channel, &thread.root, &as_predicate(text)).await;
+        // The work may have ended while Slack was being asked. The status would then stay for two minutes.
         let ended = self.shown().get_mut(thread).is_some_and(|shown| {
             shown.is_being_set = false;
             shown.ended
@@ -91,7 +92,7 @@ impl ThreadStatus {
                 self.shown().remove(thread);
                 if !matches!(error, Error::Gone { .. }) {
                     tracing::info!(
-                        error = countersign_core::cause::chain(&error),
+                        error = cause::chain(&error),
                         "This workspace has no thread status; a message shows it instead"
                     );
                     self.0.native.store(false, Ordering::Relaxed);
@@ -136,10 +137,7 @@ impl ThreadStatus {
             Entry::Occupied(shown) => shown.remove().after,
         };
         if let Err(error) = self.0.slack.set_thread_status(&thread.channel, &thread.root, "").await {
-            tracing::debug!(
-                error = countersign_core::cause::chain(&error),
-                "A thread status was not cleared; it expires"
-            );
+            tracing::debug!(error = cause::chain(&error), "A thread status was not cleared; it expires");
         }
         self.set_session(thread, status).await;
     }
@@ -152,16 +150,13 @@ impl ThreadStatus {
             Ok(()) => {}
             Err(error @ (Error::MissingScope { .. } | Error::Refused { .. })) => {
                 tracing::warn!(
-                    error = countersign_core::cause::chain(&error),
+                    error = cause::chain(&error),
                     "This workspace has no agent sessions; cards have a Stop button instead"
                 );
                 self.0.agent.store(false, Ordering::Relaxed);
             }
             Err(error) => {
-                tracing::warn!(
-                    error = countersign_core::cause::chain(&error),
-                    "The status of an agent session was not set"
-                )
+                tracing::warn!(error = cause::chain(&error), "The status of an agent session was not set")
             }
         }
     }

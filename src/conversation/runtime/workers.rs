@@ -22,6 +22,7 @@ use std::{
 
 use async_trait::async_trait;
 use countersign_core::{
+    cause,
     clock::Clock,
     ids::{GraphName, ThreadId, WorkerId},
 };
@@ -211,6 +212,7 @@ impl Workers {
                 if let Some((acquired, _seat)) = leased.take() {
                     workers.advance(acquired).await;
                 } else {
+                    // The seat comes before the lease, whose time is for working.
                     let Ok(_seat) = workers.0.seats.acquire().await else { return };
                     if workers.0.stop.is_cancelled() {
                         return;
@@ -242,7 +244,7 @@ impl Workers {
                 }
                 Ok(None) => return,
                 Err(error) => {
-                    tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot look for ready threads");
+                    tracing::warn!(error = cause::chain(&error), "Cannot look for ready threads");
                     return;
                 }
             }
@@ -264,7 +266,7 @@ impl Workers {
         match self.0.store.acquire(&self.0.name, self.0.lease, self.0.clock.now(), only).await {
             Ok(Some(acquired)) => self.advance(acquired).await,
             Ok(None) => {}
-            Err(error) => tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot lease a thread"),
+            Err(error) => tracing::warn!(error = cause::chain(&error), "Cannot lease a thread"),
         }
     }
 
@@ -294,10 +296,7 @@ impl Workers {
                     tracing::error!(error = %panicked, "Thread cannot continue before its lease expires");
                 }
                 Ok(Err(error)) => {
-                    tracing::error!(
-                        error = countersign_core::cause::chain(&error),
-                        "Thread cannot continue before its lease expires"
-                    )
+                    tracing::error!(error = cause::chain(&error), "Thread cannot continue before its lease expires")
                 }
             }
         };
@@ -337,7 +336,7 @@ impl Workers {
             match self.0.store.renew(&lease, self.0.lease).await {
                 Ok(()) => {}
                 Err(Error::Fenced(thread)) => return Error::Fenced(thread),
-                Err(error) => tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot renew a lease"),
+                Err(error) => tracing::warn!(error = cause::chain(&error), "Cannot renew a lease"),
             }
         }
     }

@@ -7,35 +7,38 @@
 //! person's direct messages with the bot are used. A crash in between cannot cause a second message,
 //! since the message carries a nonce that is stored before it is sent.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use countersign_capabilities::{Registry, Shortcut};
 use countersign_core::{
-    clock::{Clock, Timestamp},
+    cause,
+    clock::Timestamp,
     ids::{ChannelId, DedupKey, Nonce, TeamId, ThreadId, UserId},
     reply::{Reply, Text},
 };
 use countersign_graph::{
     action::{ActionKind, ActionRequest},
-    store::{Delivery, Destination, Error, Store, ThreadMessage},
+    store::{Delivery, Destination, Error, ThreadMessage},
 };
 use countersign_slack::{
     blocks,
-    client::SlackClient,
     client_error::Error as SlackError,
     interaction::{Interaction, View},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::presentation::{
-    links::{Links, linked},
-    modals::{
-        self,
-        check::{Deadline, FormCheck, check},
-        form::{self, Frame},
+use crate::{
+    approvals::inbox::Approvals,
+    presentation::{
+        links::linked,
+        modals::{
+            self,
+            check::{Deadline, FormCheck, check},
+            form::{self, Frame},
+        },
+        render,
     },
-    render,
 };
 
 /// The callback id of the form of a draft.
@@ -99,55 +102,40 @@ pub struct CreationRequest {
 }
 
 impl CreationRequest {
-    /// Creates the request of a button that asks for something in words, in a thread of its own.
-    pub fn in_words(interaction: &Interaction, channel: &ChannelId, words: &str, at: Timestamp) -> Self {
+    /// Creates a request without an action, in a thread of its own in direct messages.
+    fn of(interaction: &Interaction, name: &str, at: Timestamp) -> Self {
         Self {
             team: interaction.team.clone(),
-            channel: Some(channel.clone()),
+            channel: None,
             by: interaction.user.clone(),
             shortcut: String::new(),
-            name: words.to_owned(),
+            name: name.to_owned(),
             parameters: Value::Null,
             thread: None,
             action: None,
-            words: Some(words.to_owned()),
+            words: None,
             nonce: Nonce::fresh(),
             at,
         }
+    }
+
+    /// Creates the request of a button that asks for something in words, in a thread of its own.
+    pub fn in_words(interaction: &Interaction, channel: &ChannelId, words: &str, at: Timestamp) -> Self {
+        let (channel, words) = (Some(channel.clone()), words.to_owned());
+        Self { channel, words: Some(words.clone()), ..Self::of(interaction, &words, at) }
     }
 }
 
 /// The service for requests to create something.
 #[derive(Clone)]
 pub struct Creation {
-    store: Arc<dyn Store>,
-    clock: Arc<dyn Clock>,
-    slack: SlackClient,
-    registry: Registry,
-    links: Links,
-}
-
-/// The dependencies of [`Creation`].
-pub struct CreationDeps {
-    /// The store of the requests.
-    pub store: Arc<dyn Store>,
-    /// The clock.
-    pub clock: Arc<dyn Clock>,
-    /// The client that opens modals and announces requests.
-    pub slack: SlackClient,
+    /// The store, Slack and the links.
+    pub approvals: Approvals,
     /// The actions and their shortcuts.
     pub registry: Registry,
-    /// The links to threads.
-    pub links: Links,
 }
 
 impl Creation {
-    /// Creates the service from its dependencies.
-    pub fn new(deps: CreationDeps) -> Self {
-        let CreationDeps { store, clock, slack, registry, links } = deps;
-        Self { store, clock, slack, registry, links }
-    }
-
     /// Returns true if this is the callback id of a shortcut that creates something, or of its
     /// modal.
     pub fn has_shortcut(&self, callback: &str) -> bool {
@@ -160,25 +148,11 @@ impl Creation {
         Some((shortcut, &**self.registry.actions.get(shortcut.action)?))
     }
 
-    /// Opens the modal immediately, and fills it in once the platform has returned the choices.
+    /// Opens the modal of a shortcut.
     pub async fn open(&self, trigger: Option<&str>, by: &UserId, callback: &str) {
-        let title = self.shortcut(callback).map_or(FALLBACK_TITLE, |(shortcut, _)| shortcut.title);
-        let opened = match trigger {
-            Some(trigger) => self.slack.open_view(trigger, &modals::loading(title)).await,
-            None => Err(SlackError::NotSent),
-        };
-        let view = match opened {
-            Ok(view) => view,
-            Err(error) => {
-                tracing::warn!(error = countersign_core::cause::chain(&error), "A window was not opened");
-                return self
-                    .message_directly(by, &window_too_late(self.shortcut(callback).map(|(shortcut, _)| shortcut)))
-                    .await;
-            }
-        };
-        if let Err(error) = self.slack.update_view(&view, None, &self.window(callback).await).await {
-            tracing::warn!(error = countersign_core::cause::chain(&error), "A window was not filled");
-        }
+        let shortcut = self.shortcut(callback).map(|(shortcut, _)| shortcut);
+        let title = shortcut.map_or(FALLBACK_TITLE, |shortcut| shortcut.title);
+        self.open_and_fill(trigger, by, title, shortcut, self.window(callback)).await;
     }
 
     /// Opens the form of the draft in a thread, filled in as far as the draft is known.
@@ -189,19 +163,33 @@ impl Creation {
         thread: &ThreadId,
         draft: Option<ActionRequest>,
     ) {
+        self.open_and_fill(trigger, by, DRAFT_TITLE, None, self.draft_window(thread, draft)).await;
+    }
+
+    /// Opens a modal immediately, and fills it in once the platform has returned the choices.
+    async fn open_and_fill(
+        &self,
+        trigger: Option<&str>,
+        by: &UserId,
+        title: &str,
+        shortcut: Option<&Shortcut>,
+        content: impl Future<Output = Value> + Send,
+    ) {
+        let slack = &self.approvals.slack;
         let opened = match trigger {
-            Some(trigger) => self.slack.open_view(trigger, &modals::loading(DRAFT_TITLE)).await,
+            Some(trigger) => slack.open_view(trigger, &modals::loading(title)).await,
             None => Err(SlackError::NotSent),
         };
-        let view = match opened {
-            Ok(view) => view,
-            Err(error) => {
-                tracing::warn!(error = countersign_core::cause::chain(&error), "A window was not opened");
-                return self.message_directly(by, &window_too_late(None)).await;
+        match opened {
+            Ok(view) => {
+                if let Err(error) = slack.update_view(&view, None, &content.await).await {
+                    tracing::warn!(error = cause::chain(&error), "A window was not filled");
+                }
             }
-        };
-        if let Err(error) = self.slack.update_view(&view, None, &self.draft_window(thread, draft).await).await {
-            tracing::warn!(error = countersign_core::cause::chain(&error), "A window was not filled");
+            Err(error) => {
+                tracing::warn!(error = cause::chain(&error), "A window was not opened");
+                self.message_directly(by, &window_too_late(shortcut)).await;
+            }
         }
     }
 
@@ -224,33 +212,6 @@ impl Creation {
         form::draw(&form, &frame)
     }
 
-    /// Reads and checks the submitted form of a draft.
-    async fn read_draft(&self, view: &View, interaction: &Interaction) -> Result<CreationRequest, Value> {
-        let instead = |reply: &Reply| modals::replacement(&modals::message_window("Nothing was proposed", reply));
-        let filled: FilledDraft =
-            serde_json::from_str(&view.private_metadata).map_err(|_| instead(&not_available()))?;
-        let FilledDraft { thread, draft } = filled;
-        let kind = self.registry.actions.get(draft.action.as_str()).ok_or_else(|| instead(&not_available()))?;
-        let parameters = match Box::pin(check(&**kind, &draft.parameters, view, Deadline::from_now())).await {
-            FormCheck::Valid(parameters, _) | FormCheck::Unchecked(parameters) => parameters,
-            FormCheck::Invalid(response) => return Err(response),
-            FormCheck::NoForm => return Err(instead(&not_available())),
-        };
-        Ok(CreationRequest {
-            team: interaction.team.clone(),
-            channel: None,
-            by: interaction.user.clone(),
-            shortcut: String::new(),
-            name: parameters["name"].as_str().unwrap_or_default().to_owned(),
-            parameters,
-            thread: Some(thread),
-            action: Some(draft.action),
-            words: None,
-            nonce: Nonce::fresh(),
-            at: self.clock.now(),
-        })
-    }
-
     async fn window(&self, callback: &str) -> Value {
         let Some((shortcut, kind)) = self.shortcut(callback) else {
             return modals::message_window(FALLBACK_TITLE, &not_available());
@@ -268,38 +229,41 @@ impl Creation {
         view
     }
 
-    /// Reads and checks a submitted modal.
+    /// Reads and checks a submitted modal: that of a shortcut, or the form of a draft.
     ///
     /// # Errors
     ///
     /// Returns the response to the submission if the input is not accepted.
     pub async fn read(&self, view: &View, interaction: &Interaction) -> Result<CreationRequest, Value> {
-        if view.callback_id == DRAFT_FORM {
-            return self.read_draft(view, interaction).await;
-        }
         let instead = |reply: &Reply| modals::replacement(&modals::message_window("Nothing was proposed", reply));
-        let (shortcut, kind) = self.shortcut(&view.callback_id).ok_or_else(|| instead(&not_available()))?;
-        let before = json!({});
-        let checking = Box::pin(check(kind, &before, view, Deadline::from_now()));
-        let parameters = match checking.await {
+        let filled = match view.callback_id.as_str() {
+            DRAFT_FORM => serde_json::from_str(&view.private_metadata).map_err(|_| instead(&not_available()))?,
+            _ => None::<FilledDraft>,
+        };
+        let (kind, before) = match &filled {
+            Some(FilledDraft { draft, .. }) => {
+                (self.registry.actions.get(&*draft.action).map(|kind| &**kind), &draft.parameters)
+            }
+            None => (self.shortcut(&view.callback_id).map(|(_, kind)| kind), &json!({})),
+        };
+        let kind = kind.ok_or_else(|| instead(&not_available()))?;
+        let parameters = match Box::pin(check(kind, before, view, Deadline::from_now())).await {
             // Input that could not be checked in time is checked in the thread anyway.
             FormCheck::Valid(parameters, _) | FormCheck::Unchecked(parameters) => parameters,
             FormCheck::Invalid(response) => return Err(response),
             FormCheck::NoForm => return Err(instead(&not_available())),
         };
-        let channel = view.values.get(CHANNEL_BLOCK).and_then(|values| values.first());
-        Ok(CreationRequest {
-            team: interaction.team.clone(),
-            channel: channel.map(|channel| ChannelId::new(channel.as_str())),
-            by: interaction.user.clone(),
-            shortcut: shortcut.callback.to_owned(),
-            name: parameters["name"].as_str().unwrap_or_default().to_owned(),
-            parameters,
-            thread: None,
-            action: None,
-            words: None,
-            nonce: Nonce::fresh(),
-            at: self.clock.now(),
+        let name = parameters["name"].as_str().unwrap_or_default();
+        let request = CreationRequest::of(interaction, name, self.approvals.clock.now());
+        Ok(match filled {
+            Some(FilledDraft { thread, draft }) => {
+                CreationRequest { parameters, thread: Some(thread), action: Some(draft.action), ..request }
+            }
+            None => {
+                let channel = view.values.get(CHANNEL_BLOCK).and_then(|values| values.first());
+                let channel = channel.map(|channel| ChannelId::new(channel.as_str()));
+                CreationRequest { parameters, channel, shortcut: view.callback_id.clone(), ..request }
+            }
         })
     }
 
@@ -337,14 +301,14 @@ impl Creation {
         // The inbox entry is in the person's partition, not the thread's, so this is a separate write.
         let to = Destination::mailbox(thread.clone(), true, message);
         let dedup = vec![DedupKey::new(format!("wanted:{}", request.nonce.as_str()))];
-        self.store.ingest(&Delivery { to, dedup, at: self.clock.now() }).await?;
+        self.approvals.store.ingest(&Delivery { to, dedup, at: self.approvals.clock.now() }).await?;
         Ok(Some(thread))
     }
 
     /// Returns the notice about the thread in which a request was posted, or that it could not be posted; `None` for a
     /// request that was made in its thread.
     pub fn notice(&self, request: &CreationRequest, thread: Option<&ThreadId>) -> Option<Reply> {
-        let url = |thread: &ThreadId| self.links.message(&thread.channel, &thread.root, &thread.root);
+        let url = |thread: &ThreadId| self.approvals.links.message(&thread.channel, &thread.root, &thread.root);
         request.thread.is_none().then(|| match thread {
             Some(thread) => posted(request, thread, url(thread)),
             None => not_posted(request),
@@ -359,7 +323,7 @@ impl Creation {
         {
             return Ok(Some(thread));
         }
-        let direct = match self.slack.open_direct(&request.by).await {
+        let direct = match self.approvals.slack.open_direct(&request.by).await {
             Ok(direct) => direct,
             Err(error) => return none_if_final(error),
         };
@@ -379,10 +343,12 @@ impl Creation {
         reply: &Reply,
     ) -> Result<Option<ThreadId>, Error> {
         let CreationRequest { team, nonce, at, .. } = request;
-        let posted = match self.slack.find_by_nonce(channel, None, nonce, *at).await {
+        let posted = match self.approvals.slack.find_by_nonce(channel, None, nonce, *at).await {
             Ok(Some(ts)) => Ok(ts),
+            // Without the scope to read the channel, an earlier attempt cannot be found; a second message is better
+            // than none.
             Ok(None) | Err(SlackError::MissingScope { .. }) => {
-                self.slack.post_message(channel, None, &render::reply(reply), nonce).await
+                self.approvals.slack.post_message(channel, None, &render::reply(reply), nonce).await
             }
             Err(error) => Err(error),
         };
@@ -394,14 +360,11 @@ impl Creation {
 
     async fn message_directly(&self, user: &UserId, reply: &Reply) {
         let sent = async {
-            let direct = self.slack.open_direct(user).await?;
-            self.slack.post_message(&direct, None, &render::reply(reply), &Nonce::fresh()).await
+            let direct = self.approvals.slack.open_direct(user).await?;
+            self.approvals.slack.post_message(&direct, None, &render::reply(reply), &Nonce::fresh()).await
         };
         if let Err(error) = sent.await {
-            tracing::warn!(
-                error = countersign_core::cause::chain(&error),
-                "Cannot tell a person that a window was not opened"
-            );
+            tracing::warn!(error = cause::chain(&error), "Cannot tell a person that a window was not opened");
         }
     }
 }
@@ -412,7 +375,7 @@ fn none_if_final<T>(error: SlackError) -> Result<Option<T>, Error> {
     match error {
         NoAnswer(_) | NotSent | RateLimited { .. } => Err(Error::Unavailable(Box::new(error))),
         error => {
-            tracing::warn!(error = countersign_core::cause::chain(&error), "A request was not announced");
+            tracing::warn!(error = cause::chain(&error), "A request was not announced");
             Ok(None)
         }
     }

@@ -7,7 +7,7 @@
 
 use countersign_core::{
     clock::Timestamp,
-    ids::{ChannelId, CommitId, MessageTs, Nonce, TeamId, ThreadId, UserId},
+    ids::{ChannelId, MessageTs, Nonce, TeamId, ThreadId, UserId},
     reply::{Reply, Text},
 };
 use countersign_graph::store::{Changes, Outbound, Outgoing, Seq, ThreadMessage};
@@ -18,6 +18,8 @@ use countersign_slack::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+
+use crate::approvals::completing;
 
 /// The callback id of “Ask about this message”, and of its window.
 pub const ASK: &str = "ask_about_message";
@@ -128,18 +130,17 @@ pub fn read_question(view: &View, by: &UserId) -> Result<Question, Value> {
 /// Returns the write that posts the question in the thread and passes it to the assistant.
 pub fn question_changes(question: &Question, now: Timestamp, seq: Seq) -> Changes {
     let Question { thread, message, by, question, .. } = question.clone();
-    let mut changes = Changes::new(CommitId::fresh(), thread);
+    let mut changes = completing(&thread, seq);
     let said = Text::new().person(by.clone()).plain(" asks about this message: ").italic(question.clone());
-    changes.outbox.push(Outgoing {
-        slot: None,
-        nonce: Nonce::fresh(),
-        progress: false,
-        not_before: now,
-        body: Outbound::Reply { reply: Reply::text(said) },
-    });
+    changes.outbox.push(posted(said, now));
     changes.messages.push(ThreadMessage::Said { by, text: question, ts: message, addressed: true, request: None });
-    changes.inbox_acks.push(seq);
     changes
+}
+
+/// Returns a line for the thread about what a person did outside of it.
+pub fn posted(line: Text, now: Timestamp) -> Outgoing {
+    let body = Outbound::Reply { reply: Reply::text(line) };
+    Outgoing { slot: None, nonce: Nonce::fresh(), progress: false, not_before: now, body }
 }
 
 /// Returns the reply if the bot cannot write in the message's channel.

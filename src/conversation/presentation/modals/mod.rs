@@ -6,12 +6,14 @@
 
 pub mod check;
 pub mod form;
-pub mod form_errors;
-pub mod reason;
 pub mod show_all;
 
 use countersign_core::reply::Reply;
-use countersign_slack::blocks::{self, Message};
+use countersign_graph::action::ActionRecord;
+use countersign_slack::{
+    blocks::{self, Message},
+    mrkdwn::Mrkdwn,
+};
 use serde_json::{Value, json};
 
 use super::render;
@@ -27,6 +29,12 @@ pub const ANSWER: &str = "answer";
 
 /// The `callback_id` of the window that rejects a request, with the reason.
 pub const REJECT: &str = "reject";
+
+/// The block id of the only field of that window.
+pub const REASON: &str = "reason";
+
+/// The maximum length of a reason, in characters.
+pub const MAX_REASON_CHARS: usize = 1000;
 
 /// The maximum length of a window's title and buttons, in characters.
 const MAX_TITLE_CHARS: usize = 24;
@@ -63,4 +71,38 @@ pub fn errors(wrong: &std::collections::BTreeMap<String, String>) -> Value {
 /// Returns the answer that replaces the content of the window.
 pub fn replacement(view: &Value) -> Value {
     json!({ "response_action": "update", "view": view })
+}
+
+/// Draws the window for a person who rejects a request. Nothing is decided before it is submitted, and a reason is optional.
+pub fn reason(record: &ActionRecord) -> Value {
+    let text = Mrkdwn::new(1000).bold(record.act());
+    let text = match record.scope.is_from_outside {
+        true => text.plain("."),
+        false => text.plain(", asked by ").person(&record.requested_by).plain("."),
+    };
+    let text = text.plain(" Nothing is decided until you press ").raw("*Reject*").plain(".");
+    let mut view = window(
+        "Reject this request?",
+        &[
+            blocks::section(&text.finish()),
+            json!({
+                "type": "input",
+                "block_id": REASON,
+                "optional": true,
+                "label": blocks::plain("Reason", 2000),
+                "element": {
+                    "type": "plain_text_input",
+                    "action_id": REASON,
+                    "multiline": true,
+                    "max_length": MAX_REASON_CHARS,
+                    "placeholder": blocks::plain("For example: 60/40 would be safer", 150),
+                },
+            }),
+        ],
+    );
+    view["callback_id"] = json!(REJECT);
+    view["private_metadata"] = json!(record.approval.as_str());
+    view["submit"] = blocks::plain("Reject", MAX_TITLE_CHARS);
+    view["close"] = blocks::plain("Go back", MAX_TITLE_CHARS);
+    view
 }

@@ -11,12 +11,10 @@ use serde_json::{Value, json};
 
 use super::{MAX_BLOCKS, window};
 use crate::presentation::{
+    buttons::SHOWN_PAGE,
     names::ResolvedNames,
     render::{self, quotation, sections},
 };
-
-/// The prefix of the action ids of the buttons that turn a page; the value is the number of the page.
-pub const PAGE: &str = "show_page:";
 
 /// The maximum size of the blocks of a page, in bytes of JSON. Slack accepts 250 kB for a whole view.
 const MAX_PAGE_BYTES: usize = 150_000;
@@ -30,7 +28,7 @@ pub fn draw(record: &ActionRecord, resolved: &ResolvedNames, page: usize) -> Val
     if count > 1 {
         blocks.push(blocks::context(&format!("Page {} of {count}", page + 1)));
         let turn = |is_there: bool, to: usize, label: &str| {
-            is_there.then(|| blocks::button(&format!("{PAGE}{label}"), label, &to.to_string()))
+            is_there.then(|| blocks::button(&format!("{SHOWN_PAGE}{label}"), label, &to.to_string()))
         };
         let back = turn(page > 0, page.saturating_sub(1), "Previous page");
         let next = turn(page + 1 < count, page + 1, "Next page");

@@ -1,7 +1,7 @@
 //! A message under construction, which accepts blocks as long as they fit.
 
 use countersign_slack::{
-    blocks::{self, MAX_BLOCKS, MAX_TEXT_CHARS},
+    blocks::{self, MAX_BLOCKS, MAX_FALLBACK_CHARS, MAX_TEXT_CHARS},
     mrkdwn::{Mrkdwn, length},
 };
 use serde_json::Value;
@@ -150,4 +150,11 @@ pub(super) fn fenced(code: &str) -> Vec<String> {
     chunks.push(chunk.finish());
     let shown = chunks.iter().filter(|chunk| !chunk.trim().is_empty());
     shown.map(|chunk| format!("```\n{}\n```", chunk.trim_end())).collect()
+}
+
+/// Returns the text for notifications and screen readers. It is never empty, since Slack refuses a
+/// message without text.
+pub(super) fn fallback(words: &str) -> String {
+    let text = Mrkdwn::new(MAX_FALLBACK_CHARS - 1000).plain(words.trim());
+    if text.is_blank() { "…".to_owned() } else { text.finish() }
 }

@@ -14,8 +14,12 @@ use countersign_slack::{
 };
 
 use super::{
+    canvas::{Canvas, fallback},
+    spans,
+};
+use crate::presentation::buttons::{
     ABANDON, AGAIN, ANSWER, APPROVE, CANCEL, CHANGE, CHECK, DECLINE, EDIT, MARK_DONE, REJECT, SHOW_ALL, STOP, UNDO,
-    WITHDRAW, canvas::Canvas, fallback, spans,
+    WITHDRAW,
 };
 
 /// The maximum length of a decision or outcome, in characters.

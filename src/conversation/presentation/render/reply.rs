@@ -1,23 +1,23 @@
-//! Draws a [`Reply`].
+//! Draws a [`Reply`], with the text for notifications and screen readers.
 
 use countersign_core::{
     hash::sha256,
-    reply::{Choice, Part, Reply, Text},
+    reply::{Choice, Part, Reply, Span, Text},
 };
 use countersign_slack::{
     blocks::{
-        self, MAX_ACTIONS, MAX_BUTTON_VALUE_CHARS, MAX_FIELD_CHARS, MAX_FIELDS, MAX_HEADER_CHARS, MAX_TEXT_CHARS,
-        Message,
+        self, MAX_ACTIONS, MAX_BUTTON_VALUE_CHARS, MAX_FALLBACK_CHARS, MAX_FIELD_CHARS, MAX_FIELDS, MAX_HEADER_CHARS,
+        MAX_TEXT_CHARS, Message,
     },
     markdown::{self, harmless},
-    mrkdwn::{Mrkdwn, length},
+    mrkdwn::{Mrkdwn, length, utc},
 };
 
 use super::{
-    RATE, SAY, SEND_AGAIN,
     canvas::{Canvas, MIN_ROOM},
-    notice, rated, spans, table,
+    spans, table,
 };
+use crate::presentation::buttons::{RATE, SAY, SEND_AGAIN, rating_values};
 
 pub(super) fn draw(reply: &Reply) -> Message {
     let mut canvas = canvas_of(&reply.parts);
@@ -43,10 +43,10 @@ pub(super) fn draw(reply: &Reply) -> Message {
         canvas.add_reserved(blocks::actions(&id, &buttons));
     }
     if let Some(run) = &reply.rates {
-        let [yes, no] = rated::values(run);
+        let [yes, no] = rating_values(run);
         canvas.add_reserved(blocks::feedback(RATE, ("This helped", &yes), ("This didn't help", &no)));
     }
-    Message { text: notice::words(reply), blocks: canvas.finish() }
+    Message { text: notice(reply), blocks: canvas.finish() }
 }
 
 /// Returns true if all parts fit into one message.
@@ -132,4 +132,54 @@ fn draw_facts(canvas: &mut Canvas, facts: &[(String, Text)]) {
         let characters = fields.iter().map(|field| length(field)).sum();
         canvas.add(blocks::fields(&fields), characters, fields.len());
     }
+}
+
+/// Returns the text of a reply for notifications and screen readers: a line for each part, without formatting but with the
+/// names of people and readable times. It is never empty.
+fn notice(reply: &Reply) -> String {
+    let mut text = Mrkdwn::new(MAX_FALLBACK_CHARS - 1000);
+    for (nth, part) in reply.parts.iter().enumerate() {
+        text = notice_part(if nth > 0 { text.raw("\n") } else { text }, part);
+    }
+    if text.is_blank() { "…".to_owned() } else { text.finish().trim().to_owned() }
+}
+
+fn notice_part(notice: Mrkdwn, part: &Part) -> Mrkdwn {
+    match part {
+        Part::Text(text) | Part::Note(text) => notice_text(notice, text),
+        Part::Heading(words) | Part::Code(words) => notice.plain(words),
+        Part::Markdown(text) => notice.plain(&markdown::plain(text)),
+        Part::List(points) => by_line(notice, points, |notice, point| notice_text(notice.plain("• "), point)),
+        Part::Facts(facts) => {
+            by_line(notice, facts, |notice, (label, fact)| notice_text(notice.plain(label).plain(": "), fact))
+        }
+        Part::Table { columns, rows } => {
+            let head = notice.plain(&columns.join(" | ")).raw("\n");
+            by_line(head, rows, |notice, row| between(notice, " | ", row, notice_text))
+        }
+    }
+}
+
+fn by_line<T>(notice: Mrkdwn, items: &[T], draw: impl Fn(Mrkdwn, &T) -> Mrkdwn) -> Mrkdwn {
+    between(notice, "\n", items, draw)
+}
+
+fn between<T>(mut notice: Mrkdwn, mark: &str, items: &[T], draw: impl Fn(Mrkdwn, &T) -> Mrkdwn) -> Mrkdwn {
+    for (nth, item) in items.iter().enumerate() {
+        notice = draw(if nth > 0 { notice.raw(mark) } else { notice }, item);
+    }
+    notice
+}
+
+fn notice_text(notice: Mrkdwn, text: &Text) -> Mrkdwn {
+    text.0.iter().fold(notice, |notice, span| match span {
+        Span::Plain(words) | Span::Bold(words) | Span::Italic(words) | Span::Code(words) | Span::Quote(words) => {
+            notice.plain(words)
+        }
+        Span::Link { text, .. } => notice.plain(text),
+        Span::Person(user) | Span::Name(user) => notice.person(user),
+        Span::Group(group) => notice.plain(group),
+        Span::Channel(channel) => notice.channel(channel),
+        Span::Moment(at) => notice.plain(&utc(*at)),
+    })
 }

@@ -43,9 +43,7 @@ use countersign_core::{
     ids::{CommitId, Nonce, ThreadId, UserId},
     reply::{Attachment, Reply},
 };
-use countersign_graph::store::{
-    AuditDraft, AuditEntry, AuditKind, AuditTrail, ChainFault, Changes, Outbound, Outgoing, Store,
-};
+use countersign_graph::store::{AuditDraft, AuditEntry, AuditKind, AuditTrail, Changes, Outbound, Outgoing, Store};
 use countersign_slack::client::SlackClient;
 use serde_json::json;
 
@@ -54,7 +52,7 @@ use self::{
     lines::{FileLine, Head},
     people::People,
 };
-use super::integrity::read_record;
+use super::integrity::{Error, read_record};
 
 /// The name of the file for people.
 pub const MARKDOWN: &str = "notebook.md";
@@ -64,28 +62,6 @@ pub const JSONL: &str = "notebook.jsonl";
 
 /// The time for which an exported file is kept so that it can be sent to Slack.
 const FILE_TTL: Duration = Duration::from_secs(7 * 24 * 3600);
-
-/// The reasons why there is no notebook.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The thread has no record: the bot does not take part in it, or nothing has happened in it
-    /// yet.
-    #[error("there is no record of thread {0}; `countersign trace` lists all threads")]
-    NoRecord(ThreadId),
-    /// The stored record is inconsistent. It is not exported, since the notebook would seem valid.
-    #[error("the stored record of thread {thread} is broken at entry {seq}: {what}")]
-    Broken {
-        /// The thread.
-        thread: ThreadId,
-        /// The first entry that is wrong.
-        seq: u64,
-        /// The fault.
-        what: String,
-    },
-    /// The store did not answer.
-    #[error(transparent)]
-    Store(#[from] countersign_graph::store::Error),
-}
 
 /// An exported notebook.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,7 +111,7 @@ impl Notebook {
             return Err(Error::NoRecord(thread.clone()));
         };
         let seal = seal.filter(|_| proof.holds());
-        let people = People::of(&record, &self.redaction, self.slack.as_ref()).await;
+        let people = People::of(&record, self.redaction.hides_people(), self.slack.as_ref()).await;
         let record: Vec<_> = record.into_iter().map(|entry| self.redaction.apply(entry, &people)).collect();
         let figures = self.figures(&record).await?;
         let now = self.clock.now();
@@ -207,9 +183,4 @@ pub fn refusal_reply(error: &Error) -> Reply {
 
 fn attachment(name: &str, title: &str, bytes: Vec<u8>) -> Attachment {
     Attachment { name: name.to_owned(), title: title.to_owned(), alt: String::new(), bytes }
-}
-
-/// Describes the fault of an entry.
-pub(super) fn describe_fault(entry: &AuditEntry, fault: &ChainFault) -> String {
-    words::broken(entry, fault).0
 }

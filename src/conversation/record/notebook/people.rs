@@ -10,8 +10,6 @@ use countersign_graph::{
 use countersign_slack::client::SlackClient;
 use serde_json::Value;
 
-use super::redact::Redaction;
-
 /// The maximum number of people whose names are looked up, since each lookup is a call to Slack.
 const MAX_LOOKUPS: usize = 50;
 
@@ -27,10 +25,10 @@ pub(super) struct People {
 impl People {
     /// Finds the people in a record, with their names. If a name is not known, it is `@` and the
     /// id. If people are hidden, it is a number.
-    pub(super) async fn of(record: &[AuditEntry], redaction: &Redaction, slack: Option<&SlackClient>) -> Self {
+    pub(super) async fn of(record: &[AuditEntry], hides_people: bool, slack: Option<&SlackClient>) -> Self {
         let mut names = BTreeMap::new();
         for id in ids(record) {
-            let name = match (redaction.hides_people(), slack) {
+            let name = match (hides_people, slack) {
                 (true, _) => format!("Person {}", names.len() + 1),
                 (false, Some(slack)) if names.len() < MAX_LOOKUPS => match slack.user_info(&UserId::new(&*id)).await {
                     Ok(person) => person.name,

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{
     JSONL,
     people::People,
-    words::{day, inline, listed, quote, time},
+    words::{capitalized, day, inline, listed, plain, quote, time},
 };
 
 mod cards;
@@ -428,18 +428,4 @@ fn shortened(text: &str) -> String {
         Some((end, _)) => format!("{}…", line[..end].trim_end()),
         None => line.to_owned(),
     }
-}
-
-/// Returns a value as text. Strings have no quotation marks.
-fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
-}
-
-/// Returns the sentence with a capitalized first letter.
-fn capitalized(sentence: &str) -> String {
-    let mut letters = sentence.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

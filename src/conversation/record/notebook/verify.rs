@@ -11,8 +11,9 @@ use serde_json::Value;
 
 use super::{
     lines::{self, FORMAT, FileLine, Head},
-    words::{self, sha256},
+    words::sha256,
 };
+use crate::record::integrity::broken_entry;
 
 /// A notebook without faults.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +96,7 @@ pub fn verify(bytes: &[u8]) -> Result<Verified, Fault> {
         }
         let entry = read_entry(line, seq, text)?;
         entry.check(&thread, &previous).map_err(|wrong| {
-            let (wrong, right) = words::broken(&entry, &wrong);
+            let (wrong, right) = broken_entry(&entry, &wrong);
             fault(line, Some(seq), wrong, right)
         })?;
         span = Some((span.map_or(entry.event.at, |(first, _)| first), entry.event.at));

@@ -2,39 +2,11 @@
 
 use countersign_core::clock::Timestamp;
 use countersign_core::hash;
-use countersign_graph::store::{AuditDraft, AuditEntry, ChainFault};
+use serde_json::Value;
 
 /// Returns the SHA-256 hash in hexadecimal.
 pub(super) fn sha256(bytes: &[u8]) -> String {
     hex::encode(hash::sha256(bytes))
-}
-
-/// Returns the fault of an entry, and the correct content.
-pub(super) fn broken(entry: &AuditEntry, wrong: &ChainFault) -> (String, String) {
-    match wrong {
-        ChainFault::Link { expected } => (
-            format!("it says that it follows the entry with hash {}", shown(&entry.previous)),
-            format!("the entry before it has hash {}", shown(expected)),
-        ),
-        ChainFault::Hash { expected: Some(expected) } => {
-            (format!("it says that its hash is {}", shown(&entry.hash)), format!("its content has hash {expected}"))
-        }
-        ChainFault::Hash { expected: None } if entry.sealed.is_none() => {
-            ("its salt is missing or damaged".to_owned(), "16 bytes in hexadecimal, in lower case".to_owned())
-        }
-        ChainFault::Hash { expected: None } => (
-            "what is hidden of it and what is shown do not fit together".to_owned(),
-            "every value has either a salt or a commitment, in hexadecimal".to_owned(),
-        ),
-        ChainFault::Format { found } => (
-            format!("its hash is of version {found}, which this program does not know"),
-            format!("version {}, or a program that knows {found}", AuditDraft::FORMAT),
-        ),
-    }
-}
-
-fn shown(hash: &str) -> &str {
-    if hash.is_empty() { "(none: it is the first)" } else { hash }
 }
 
 /// Formats the date as `2026-11-21`, in UTC.
@@ -86,6 +58,20 @@ pub(super) fn listed(names: &[String]) -> String {
         [one] => one.clone(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
+}
+
+/// Returns a value as text. Strings have no quotation marks.
+pub(super) fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Returns the sentence with a capitalized first letter.
+pub(super) fn capitalized(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 #[cfg(test)]

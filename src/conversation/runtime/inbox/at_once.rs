@@ -1,5 +1,6 @@
 //! Handles a press in the write that would store it, if it is an approval of which everything is known here.
 
+use countersign_core::cause;
 use countersign_graph::{
     action::ActionRecord,
     store::{Acquired, Changes, Delivery, Error},
@@ -24,7 +25,7 @@ impl Inbox {
             Ok(Ok(())) => true,
             Ok(Err(Error::ActionMoved { .. })) => false, // another decision came first
             Ok(Err(error)) => {
-                let error = countersign_core::cause::chain(&error);
+                let error = cause::chain(&error);
                 tracing::warn!(error, "Cannot write an approval at once; the press is stored instead");
                 false
             }

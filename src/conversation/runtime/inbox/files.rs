@@ -5,21 +5,23 @@
 //! Files that are not read are named in the thread.
 
 use countersign_core::{
-    ids::{CommitId, MessageTs, ThreadId, UserId},
+    cause,
     reply::{Reply, Text},
 };
 use countersign_graph::{
     request::reply_in_thread,
-    store::{Changes, ClaimedInteraction, Error, ThreadMessage},
+    store::{ClaimedInteraction, Error, ThreadMessage},
 };
 use countersign_slack::{
     client_error,
     file::{Content, File, TOO_LONG},
 };
-use serde::{Deserialize, Serialize};
 
 use super::{Inbox, retry_later};
-use crate::approvals::inbox::InboxAnswer;
+use crate::{
+    approvals::{completing, inbox::InboxAnswer},
+    runtime::interaction::MessageWithFiles,
+};
 
 /// The maximum length of the contents of all files of a message together, in characters: that of a message in Slack.
 const MAX_CHARS: usize = 40_000;
@@ -29,23 +31,6 @@ const MAX_BYTES: usize = 4 * MAX_CHARS;
 
 /// The number of attempts to read the files of a message, while Slack isn't answering. These last about half a minute.
 const ATTEMPTS: u32 = 5;
-
-/// A message with files.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MessageWithFiles {
-    /// The thread.
-    pub thread: ThreadId,
-    /// The author.
-    pub by: UserId,
-    /// The words beside the files; may be empty.
-    pub text: String,
-    /// Slack's timestamp of the message.
-    pub ts: MessageTs,
-    /// True if it addresses the bot.
-    pub addressed: bool,
-    /// The files.
-    pub files: Vec<File>,
-}
 
 /// The reasons why a file is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +56,8 @@ impl Inbox {
         if saved.is_none() && !addressed {
             return Ok(InboxAnswer::NoAnswer); // a conversation between people, without the bot
         }
-        let memory = deps.memories.read(saved);
+        let memory = deps.approvals.memories.read(saved);
+        // What others post between them is none of the bot's business, so it is not read.
         let is_expected = *addressed || memory.is_some_and(|memory| memory.works_for.as_ref() == Some(by));
         let (mut read, mut unread) = (Vec::new(), Vec::new());
         if is_expected {
@@ -97,8 +83,7 @@ impl Inbox {
                 }
             }
         }
-        let mut changes = Changes::new(CommitId::fresh(), thread.clone());
-        changes.inbox_acks.push(claimed.seq);
+        let mut changes = completing(thread, claimed.seq);
         let said = words(text, &read);
         let nothing = said.is_empty() && !unread.is_empty();
         if !unread.is_empty() {
@@ -132,7 +117,7 @@ impl Inbox {
             Content::Text(address) => match slack.read_file(address, MAX_BYTES).await {
                 Ok(content) => Ok((file.name.clone(), content)),
                 Err(error) => {
-                    tracing::warn!(error = countersign_core::cause::chain(&error), "A file of a message was not read");
+                    tracing::warn!(error = cause::chain(&error), "A file of a message was not read");
                     unread(why(&error))
                 }
             },

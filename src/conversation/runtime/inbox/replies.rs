@@ -3,15 +3,20 @@
 use std::time::Duration;
 
 use countersign_core::{
+    cause,
     ids::{ChannelId, MessageTs, ThreadId, UserId},
     reply::Reply,
 };
+use countersign_graph::store::{ClaimedInteraction, Error};
 use countersign_slack::{client::Respond, client_error};
 use tokio::time::timeout;
 
-use super::Inbox;
+use super::{Inbox, REPLY_ATTEMPTS, retry_later};
 use crate::{
-    approvals::clicks::Click, presentation::render, runtime::choice::Choice, surfaces::creation::CreationRequest,
+    approvals::clicks::Click,
+    presentation::render,
+    runtime::{choice::Choice, interaction::Interaction},
+    surfaces::creation::CreationRequest,
 };
 
 /// The maximum time for taking the answers away from a question. The answer itself waits for it.
@@ -22,7 +27,7 @@ impl Inbox {
     /// to reply to.
     pub(super) async fn reply_at_home(&self, click: &Click, refused: Option<&Reply>) {
         if let Err(error) = self.0.home.answer(&click.by, &click.key, refused).await {
-            tracing::warn!(error = countersign_core::cause::chain(&error), "A press in a Home tab was not answered");
+            tracing::warn!(error = cause::chain(&error), "A press in a Home tab was not answered");
         }
     }
 
@@ -30,36 +35,22 @@ impl Inbox {
     pub(super) async fn tell_where_it_is(&self, request: &CreationRequest, thread: Option<&ThreadId>) {
         let Some(reply) = self.0.creation.notice(request, thread) else { return };
         if let Err(error) = self.0.home.tell(&request.by, reply).await {
-            tracing::warn!(
-                error = countersign_core::cause::chain(&error),
-                "A Home tab does not say where a request is"
-            );
+            tracing::warn!(error = cause::chain(&error), "A Home tab does not say where a request is");
         }
     }
 
-    /// Replies to the person who pressed the button, in the place of the button.
-    pub(super) async fn reply_to_click(&self, click: &Click, reply: &Reply) -> ReplyDelivery {
-        let thread = click.thread.as_ref().or(click.message.as_ref());
-        let place = click.channel.as_ref().map(|channel| (channel, thread));
-        self.reply_privately(&click.by, click.response_url.as_deref(), place, reply).await
-    }
-
-    /// Replies to a person through `url`, or else in the conversation and thread of the button.
-    pub(super) async fn reply_privately(
-        &self,
-        by: &UserId,
-        url: Option<&str>,
-        place: Option<(&ChannelId, Option<&MessageTs>)>,
-        reply: &Reply,
-    ) -> ReplyDelivery {
-        if let Some(url) = url
+    /// Replies privately to the person whose request it is: through the address that Slack gave for that, or else in its
+    /// conversation.
+    pub(super) async fn reply_to(&self, interaction: &Interaction, reply: &Reply) -> ReplyDelivery {
+        // The address works in channels that the bot is no member of, but only for 30 minutes.
+        if let Some(url) = interaction.response_url()
             && self.try_respond(url, reply).await
         {
             return ReplyDelivery::Delivered;
         }
-        match place {
-            Some((channel, thread)) => self.post_privately(by, channel, thread, reply).await,
-            None => ReplyDelivery::Refused,
+        match (interaction.by(), interaction.conversation()) {
+            (Some(by), Some((channel, thread))) => self.post_privately(by, channel, thread, reply).await,
+            _ => ReplyDelivery::Refused,
         }
     }
 
@@ -71,7 +62,7 @@ impl Inbox {
         thread: Option<&MessageTs>,
         reply: &Reply,
     ) -> ReplyDelivery {
-        let message = render::reply(self.0.names.in_reply(reply).await.as_ref());
+        let message = render::reply(self.0.approvals.names.in_reply(reply).await.as_ref());
         ReplyDelivery::of(self.0.slack.post_ephemeral(channel, thread, user, &message).await)
     }
 
@@ -82,7 +73,7 @@ impl Inbox {
 
     /// Replies through `url`.
     pub(super) async fn respond(&self, url: &str, reply: &Reply) -> ReplyDelivery {
-        let message = render::reply(self.0.names.in_reply(reply).await.as_ref());
+        let message = render::reply(self.0.approvals.names.in_reply(reply).await.as_ref());
         ReplyDelivery::of(self.0.slack.respond(url, Respond::Privately, &message).await)
     }
 
@@ -90,10 +81,11 @@ impl Inbox {
     pub(super) async fn take_answers_away(&self, choice: &Choice) {
         let Some(answered) = &choice.answered else { return };
         let message = answered.message();
+        // Slack shows the message as it was, so its blocks are sent back without the buttons.
         let update = self.0.slack.update_message(&choice.thread.channel, &choice.message, &message);
         let refused = match timeout(UPDATE_TIMEOUT, update).await {
             Ok(Ok(())) => return,
-            Ok(Err(error)) => countersign_core::cause::chain(&error),
+            Ok(Err(error)) => cause::chain(&error),
             Err(_) => "it took too long".to_owned(),
         };
         tracing::warn!(error = refused, "The buttons of an answered question were not taken away");
@@ -120,6 +112,14 @@ impl ReplyDelivery {
             false => Self::Later,
         }
     }
+
+    /// Makes the interaction be handled again if the reply may be delivered then.
+    pub(super) fn or_retry(self, claimed: &ClaimedInteraction) -> Result<(), Error> {
+        match self {
+            Self::Later if claimed.attempts < REPLY_ATTEMPTS => Err(retry_later("a private answer did not arrive")),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Logs a private reply that was not delivered. Returns true if it was delivered.
@@ -127,7 +127,7 @@ pub(super) fn log_failure(result: Result<(), client_error::Error>) -> bool {
     match &result {
         Ok(()) | Err(client_error::Error::MissingScope { .. }) => {} // the client reports the scope once
         Err(error) => {
-            tracing::warn!(error = countersign_core::cause::chain(&error), "A private answer was not delivered")
+            tracing::warn!(error = cause::chain(&error), "A private answer was not delivered")
         }
     }
     result.is_ok()

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use countersign_core::{
+    cause,
     clock::Timestamp,
     ids::{ChannelId, MessageTs, Nonce, Slot, ThreadId},
     reply::{CardState, Part, Reply, Span, Text},
@@ -10,7 +11,7 @@ use countersign_core::{
 use countersign_graph::store::{Claimed, Outbound, Outgoing, Posted, Sent, ShownCard};
 use countersign_slack::{blocks::Message, client_error::Error};
 
-use super::{Sender, claim::Claim, method};
+use super::{Sender, channel::Claim, method};
 use crate::presentation::render;
 
 /// The maximum duration of an attempt, as a multiple of the time-out of a call: one call searches
@@ -90,9 +91,10 @@ impl Sender {
             Outbound::Redraw { .. } | Outbound::Elsewhere { .. } => return Ok(claimed.posted.clone()),
             Outbound::Remove => return Ok(self.remove(claimed).await?),
         };
+        // Words without layout are better than silence, except on an open card, which has to be read line by line.
         match self.post_or_update(claim, &message).await {
             Err(AttemptError::Slack(error)) if error.is_about_content() && may_lose_blocks(claimed, &message) => {
-                tracing::error!(thread.id = %claimed.thread, error = countersign_core::cause::chain(&error), "Slack rejects a message with blocks; it is sent as text only");
+                tracing::error!(thread.id = %claimed.thread, error = cause::chain(&error), "Slack rejects a message with blocks; it is sent as text only");
                 self.post_or_update(claim, &without_blocks(&message)).await
             }
             result => result,
@@ -144,6 +146,8 @@ impl Sender {
         let (channel, root) = self.destination(claimed).await?;
         self.check_claim(claim).await?;
         let ts = self.0.slack.post_message(&channel, root, message, &claimed.outgoing.nonce).await?;
+        // A “yes” is compared with the time at which its card was last changed, and the time stamps of both are
+        // Slack's.
         if let Some(slack) = ts.sent_at() {
             self.0.ahead.store(slack.millis() - self.0.clock.now().millis(), Ordering::Relaxed);
         }
@@ -231,6 +235,7 @@ impl Sender {
             Ok(None) => return Err(Error::Gone { code: "file_not_stored".to_owned() }.into()),
             Err(_) => return Err(Error::NotSent.into()),
         };
+        // Files have no metadata. The name is the only thing by which one that was shared before can be found.
         let name = with_nonce(name, nonce);
         let slack = &self.0.slack;
         if claimed.attempts == 0 || !slack.has_file(channel, root, &name, earliest_attempt(*not_before)).await? {

@@ -1,23 +1,21 @@
-//! The channels that send messages. Slack is always available.
+//! The channels that send messages, and the claim on an outgoing message, with the time for which its holder may rely on it.
+//! Slack is always available.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use async_trait::async_trait;
-use countersign_graph::store::{Claimed, Outbound, Sent};
-
-use super::{Claim, Sender, refused::MAX_WAIT};
-
-/// The name of the Slack channel.
-pub const SLACK: &str = "slack";
+use countersign_core::clock::{Clock, Timestamp};
+use countersign_graph::store::{Claimed, Sent, Store};
+use tokio::time::Instant;
 
 /// A channel that sends messages.
 #[async_trait]
 pub trait Channel: Send + Sync {
-    /// Returns the channel's name, as used in [`Outbound::Elsewhere`].
+    /// Returns the channel's name, as used in [`countersign_graph::store::Outbound::Elsewhere`].
     fn name(&self) -> &str;
 
     /// Delivers a claimed message exactly once. If an earlier attempt may have succeeded
@@ -26,30 +24,12 @@ pub trait Channel: Send + Sync {
     async fn deliver(&self, claim: &Claim) -> Sent;
 }
 
-/// The Slack channel.
-#[async_trait]
-impl Channel for Sender {
-    fn name(&self) -> &str {
-        SLACK
-    }
-
-    async fn deliver(&self, claim: &Claim) -> Sent {
-        self.send_to_slack(claim).await
-    }
-}
-
 /// The channels other than Slack.
 #[derive(Default)]
 pub(super) struct Channels {
-    others: BTreeMap<String, Arc<dyn Channel>>,
+    pub(super) others: BTreeMap<String, Arc<dyn Channel>>,
     /// The names of requested channels that this program does not have. Each is reported once.
-    unknown: Mutex<BTreeSet<String>>,
-}
-
-impl fmt::Debug for Channels {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.others.keys()).finish()
-    }
+    pub(super) unknown: Mutex<BTreeSet<String>>,
 }
 
 impl Channels {
@@ -60,27 +40,86 @@ impl Channels {
     }
 }
 
-impl Sender {
-    /// Sends a message by its channel. If this program does not have that channel, the message is
-    /// kept for one that has it, and delays no other messages.
-    pub(super) async fn send_by_channel(&self, claim: &Claim) -> Sent {
-        let Outbound::Elsewhere { channel, .. } = &claim.message.outgoing.body else {
-            return self.deliver(claim).await;
-        };
-        match self.0.channels.others.get(channel) {
-            Some(channel) => channel.deliver(claim).await,
-            None => self.postpone_for_unknown_channel(&claim.message, channel),
-        }
+/// The part of a claim's time in which it is believed without asking the store again.
+const JUST_BEGUN: u32 = 16;
+
+/// A claimed message, with the time until which it may be sent.
+#[derive(Debug)]
+pub struct Claim {
+    /// The message.
+    pub message: Claimed,
+    pub(super) term: ClaimTerm,
+}
+
+impl Claim {
+    /// Returns true if the claim is still valid. This must be checked right before a call. For
+    /// progress, and for a claim that has just begun, only the time is checked.
+    pub async fn is_ours(&self, store: &dyn Store, clock: &dyn Clock) -> bool {
+        self.term.holds(clock)
+            && (self.message.outgoing.progress
+                || self.term.has_just_begun(clock)
+                || store.holds_outbox(&self.message).await.unwrap_or(false) && self.term.holds(clock))
+    }
+}
+
+/// The end of a claim on two clocks: the wall clock continues while the machine sleeps, and the
+/// monotonic clock is never set.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ClaimTerm {
+    wall: Timestamp,
+    monotonic: Instant,
+    ttl: Duration,
+}
+
+impl ClaimTerm {
+    /// Returns a term that starts now and lasts for `ttl`.
+    pub(super) fn of(ttl: Duration, clock: &dyn Clock) -> Self {
+        Self { wall: clock.now() + ttl, monotonic: Instant::now() + ttl, ttl }
     }
 
-    /// Postpones a message, and logs an error once for each channel.
-    fn postpone_for_unknown_channel(&self, claimed: &Claimed, channel: &str) -> Sent {
-        metrics::counter!("countersign_messages_for_other_channels_total").increment(1);
-        let mut unknown = self.0.channels.unknown.lock().unwrap_or_else(PoisonError::into_inner);
-        if unknown.insert(channel.to_owned()) {
-            tracing::error!(thread.id = %claimed.thread, channel, "A message is for a channel that this program does not have; it waits for one that has it");
-        }
-        Sent::Postponed(self.0.clock.now() + MAX_WAIT)
+    /// Returns true if the term has ended on neither clock.
+    pub(super) fn holds(&self, clock: &dyn Clock) -> bool {
+        clock.now() < self.wall && Instant::now() < self.monotonic
+    }
+
+    /// Returns true if there is time for another attempt to send: at least two thirds of the term, on both clocks.
+    pub(super) fn leaves_time(&self, clock: &dyn Clock) -> bool {
+        self.is_younger_than(self.ttl / 3, clock)
+    }
+
+    /// Returns true if less than a part of the term, 1 / [`JUST_BEGUN`], is over on both clocks. The store then need not be asked: no
+    /// clock has run so far ahead that another sender could have the message.
+    fn has_just_begun(&self, clock: &dyn Clock) -> bool {
+        self.is_younger_than(self.ttl / JUST_BEGUN, clock)
+    }
+
+    fn is_younger_than(&self, age: Duration, clock: &dyn Clock) -> bool {
+        let left = self.ttl.saturating_sub(age);
+        clock.now() + left < self.wall && Instant::now() + left < self.monotonic
+    }
+}
+
+#[cfg(test)]
+mod claim_tests {
+    use super::*;
+    use countersign_core::clock::ManualClock;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_claim_ends_by_whichever_clock_is_first() {
+        let clock = ManualClock::default();
+        let ttl = Duration::from_secs(30);
+        let (slept, stalled) = (ClaimTerm::of(ttl, &clock), ClaimTerm::of(ttl, &clock));
+        clock.advance(Duration::from_secs(29));
+        assert!(slept.holds(&clock));
+        tokio::time::advance(Duration::from_secs(30)).await;
+        assert!(!stalled.holds(&clock), "the process was suspended");
+        assert!(!slept.has_just_begun(&clock) && !stalled.has_just_begun(&clock));
+        let other = ClaimTerm::of(ttl, &clock);
+        assert!(other.has_just_begun(&clock));
+        tokio::time::advance(ttl / JUST_BEGUN).await;
+        assert!(other.holds(&clock) && !other.has_just_begun(&clock), "the store is asked from then on");
+        clock.advance(Duration::from_secs(30));
+        assert!(!other.holds(&clock), "the machine slept");
     }
 }
 
@@ -91,12 +130,12 @@ pub(super) mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::runtime::outbox::tests::sender_without_slack;
+    use crate::runtime::outbox::{delayed::MAX_WAIT, tests::sender_without_slack};
     use countersign_core::{
-        clock::{Clock, ManualClock, Timestamp},
+        clock::ManualClock,
         ids::{CommitId, Nonce, ThreadId},
     };
-    use countersign_graph::store::{Changes, Outgoing, Store, Waiting};
+    use countersign_graph::store::{Changes, Outbound, Outgoing, Waiting};
     use countersign_store::sqlite::SqliteStore;
 
     /// A channel that records its messages.

@@ -9,43 +9,21 @@
 
 use std::time::Duration;
 
-use countersign_core::{
-    clock::Timestamp,
-    ids::{ChannelId, CommitId, MessageTs, Nonce, Slot, ThreadId},
-};
+use countersign_core::{clock::Timestamp, ids::CommitId};
 use countersign_graph::store::{ActionFilter, Changes, Claimed, Error, Outbound, Seq, TimerChange};
 use countersign_slack::client_error;
-use serde::{Deserialize, Serialize};
 
 use super::{Sender, attempt::earliest_attempt};
-use crate::runtime::interaction::Interaction;
+use crate::{
+    approvals::completing,
+    runtime::interaction::{Interaction, PossibleDuplicate},
+};
 
 /// The delay before each search for duplicates.
 const SEARCH_DELAYS: [Duration; 2] = [Duration::from_secs(20), Duration::from_secs(300)];
 
 /// The maximum number of a thread's actions that are searched for the one of a card.
 const MAX_ACTIONS: usize = 50;
-
-/// A message that may have been posted twice.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PossibleDuplicate {
-    /// The thread of the message.
-    pub thread: ThreadId,
-    /// The conversation that contains the message.
-    pub channel: ChannelId,
-    /// The thread in that conversation; `None` in direct messages.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub root: Option<MessageTs>,
-    /// The slot of the message.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub slot: Option<Slot>,
-    /// The nonce that all copies carry.
-    pub nonce: Nonce,
-    /// A time before the first attempt.
-    pub since: Timestamp,
-    /// The number of searches so far.
-    pub looks: usize,
-}
 
 impl PossibleDuplicate {
     /// Returns the timer for the next search, relative to `now`; `None` after the last one.
@@ -74,12 +52,7 @@ impl Sender {
         };
         let mut changes = Changes::new(CommitId::fresh(), claimed.thread.clone());
         changes.timers.extend(duplicate.timer(self.0.clock.now()));
-        if let Err(error) = self.0.store.apply(&changes).await {
-            tracing::warn!(
-                error = countersign_core::cause::chain(&error),
-                "Cannot schedule the search for a duplicate message"
-            );
-        }
+        self.apply_or_warn(&changes, "Cannot schedule the search for a duplicate message").await;
     }
 
     /// Repairs the effects of sending a message after its claim had expired: the message may be
@@ -98,12 +71,7 @@ impl Sender {
         };
         let mut changes = Changes::new(CommitId::fresh(), claimed.thread.clone());
         changes.outbox.push(record.redraw_order(self.0.clock.now())); // the action may change before this is stored
-        if let Err(error) = self.0.store.apply(&changes).await {
-            tracing::warn!(
-                error = countersign_core::cause::chain(&error),
-                "Cannot redraw a card that may be out of date"
-            );
-        }
+        self.apply_or_warn(&changes, "Cannot redraw a card that may be out of date").await;
     }
 
     /// Deletes all but one of the messages with a nonce. The one recorded for its slot is kept, or
@@ -125,6 +93,7 @@ impl Sender {
             Some(slot) => store.posted(thread, slot).await?.map(|posted| posted.ts),
             None => None,
         };
+        // The recorded message is the one that later edits reach.
         let kept = known.filter(|known| found.contains(known)).or_else(|| found.iter().min().cloned());
         for ts in found.iter().filter(|ts| Some(*ts) != kept.as_ref()) {
             match slack.delete_message(channel, ts).await {
@@ -137,9 +106,8 @@ impl Sender {
             }
         }
         let next = PossibleDuplicate { looks: looks + 1, ..duplicate.clone() };
-        let mut changes = Changes::new(CommitId::fresh(), thread.clone());
+        let mut changes = completing(thread, seq);
         changes.timers.extend(next.timer(self.0.clock.now()));
-        changes.inbox_acks.push(seq);
         store.apply(&changes).await
     }
 }

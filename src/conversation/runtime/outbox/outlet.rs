@@ -10,7 +10,7 @@ use countersign_graph::{
 };
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::{Claim, Sender};
+use super::{Sender, channel::Claim};
 
 #[async_trait]
 impl Outlet for Sender {
@@ -23,6 +23,8 @@ impl Outlet for Sender {
     ) -> Result<Version, Error> {
         let (holder, term) = self.holder();
         let most = sent_together(&changes.outbox, holder.now);
+        // If another task sends for this thread, it will find these messages, and a second sender would break their
+        // order.
         let Some(turn) = (most > 0).then(|| self.reserve(&lease.thread)).flatten() else {
             return self.0.store.commit(lease, expected, changes, then).await;
         };

@@ -21,7 +21,7 @@ use countersign_graph::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    approvals::{groups::Groups, named_approver::NamedApprover, policy},
+    approvals::{approvers::NamedApprover, groups::Groups, policy},
     presentation::links::Links,
     record::sight::approver_labels,
 };
@@ -176,6 +176,7 @@ impl Reader<'_> {
         let mut waiting = self.store.actions_under(&labels, &[Status::Pending], MAX_ACTIONS).await?;
         waiting =
             self.with_current_policies(self.approver().with_current_cards(self.store, self.policy_for, waiting).await?);
+        // A label only says that the person was named once; the rules of today decide.
         waiting.retain(|record| self.may_decide(record) && self.now < record.expires_at);
         let mut asked =
             self.with_current_policies(self.store.actions_under(&[own], &[Status::Pending], MAX_ACTIONS).await?);
@@ -220,6 +221,7 @@ impl Reader<'_> {
             let mut lists = std::iter::once(&policy.approvers).chain(&policy.also);
             let for_channel = lists.any(|list| list.contains(&Approver::Channel));
             let done = record.requested_by == *self.user || record.approved_by().contains(self.user);
+            // Who asked or approved already has nothing to do there.
             if for_channel && !done && !self.may_decide(&record) && self.now < record.expires_at {
                 let link = self.links.card(&record).await?;
                 found.entry(record.thread.channel.clone()).or_default().push(Item { record, link });

@@ -28,16 +28,12 @@ use std::{
 use countersign_assistant::model_health::WatchedModel;
 use countersign_capabilities::facts::{self, Facts};
 use countersign_core::{
-    clock::{Clock, Timestamp},
+    cause,
+    clock::Timestamp,
     ids::{ActionId, ApprovalId, UserId},
     reply::Reply,
 };
-use countersign_graph::{
-    action::Status,
-    engine::PolicyFor,
-    store::{Error, Store},
-};
-use countersign_slack::client::SlackClient;
+use countersign_graph::{action::Status, store::Error};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
@@ -45,17 +41,7 @@ use self::{
     content::{Content, Pages, Reader},
     view::Health,
 };
-use crate::{
-    approvals::groups::Groups,
-    presentation::{links::Links, names::Names},
-};
-
-/// The prefix of the action ids of the buttons that turn pages. Their value contains the pages.
-pub const PAGE: &str = "home:page:";
-
-/// The prefix of the action ids of the buttons that open the window for something new. The callback
-/// id of the shortcut follows.
-pub const NEW: &str = "home:new:";
+use crate::approvals::inbox::{Approvals, ApprovalsDeps};
 
 /// The time for which a tab is kept up to date after it was opened.
 const UPDATE_DURATION: Duration = Duration::from_secs(600);
@@ -85,24 +71,12 @@ pub struct Home(Arc<Inner>);
 
 /// The dependencies of [`Home`].
 pub struct HomeDeps {
-    /// The store of the actions.
-    pub store: Arc<dyn Store>,
-    /// The clock.
-    pub clock: Arc<dyn Clock>,
-    /// The client that publishes tabs.
-    pub slack: SlackClient,
+    /// The rules of decisions, with the store and Slack.
+    pub approvals: Approvals,
     /// The platforms' health, and the capabilities' sections.
     pub facts: Facts,
     /// The language model.
     pub model: WatchedModel,
-    /// The current policy for an action.
-    pub policy_for: PolicyFor,
-    /// The members of the user groups.
-    pub groups: Groups,
-    /// The names of user groups and people.
-    pub names: Names,
-    /// The links to cards.
-    pub links: Links,
     /// The tasks in progress, for draining.
     pub tasks: TaskTracker,
 }
@@ -204,14 +178,14 @@ impl Home {
     }
 
     async fn show_notice(&self, user: &UserId, said: Said) -> Result<(), Error> {
-        let since = self.0.deps.clock.now();
+        let since = self.0.deps.approvals.clock.now();
         self.update_viewer(user, |viewer| viewer.notice = Some(Notice { said, since }));
         self.draw(user, None, MAX_HEALTH_AGE).await
     }
 
     /// Changes the state of a viewer.
     fn update_viewer(&self, user: &UserId, change: impl FnOnce(&mut Viewer)) {
-        let now = self.0.deps.clock.now();
+        let now = self.0.deps.approvals.clock.now();
         let Ok(mut viewers) = self.0.viewers.lock() else { return };
         let viewer = viewers.entry(user.clone()).or_default();
         viewer.opened_at = now;
@@ -227,7 +201,7 @@ impl Home {
             Said::Reply(reply) => return Ok(is_recent.then_some(reply)),
             Said::Decided { approval, is_running } => (approval, is_running),
         };
-        let record = self.0.deps.store.action_by_approval(&approval).await?;
+        let record = self.0.deps.approvals.store.action_by_approval(&approval).await?;
         if was_running {
             self.note_state(user, &approval, record.as_ref().is_some_and(|record| is_running(record.status)), now);
         }
@@ -270,7 +244,7 @@ impl Home {
         self.0.deps.tasks.spawn(async move {
             for (user, viewer) in home.recent() {
                 if let Err(error) = home.draw(&user, Some(&viewer.shown), MAX_HEALTH_AGE).await {
-                    tracing::warn!(error = countersign_core::cause::chain(&error), "A Home tab was not updated");
+                    tracing::warn!(error = cause::chain(&error), "A Home tab was not updated");
                 }
             }
             home.0.is_refreshing.store(false, Ordering::SeqCst);
@@ -280,10 +254,11 @@ impl Home {
     /// Draws a tab, except if its content is `unless`. The platforms are asked for their health if
     /// their last answers are at least `max_age` old.
     async fn draw(&self, user: &UserId, unless: Option<&[(ActionId, u64)]>, max_age: Duration) -> Result<(), Error> {
+        // Two drawings at once could be published in the wrong order.
         let drawing = self.viewer(user).unwrap_or_default().drawing;
         let _guard = drawing.lock().await;
         let Viewer { pages, .. } = self.viewer(user).unwrap_or_default();
-        let HomeDeps { store, clock, slack, policy_for, groups, names, links, .. } = &self.0.deps;
+        let ApprovalsDeps { store, clock, slack, policy_for, groups, names, links, .. } = &*self.0.deps.approvals;
         let (own_groups, now) = (groups.of(user).await, clock.now());
         let is_named = groups.names_approver(user, &own_groups);
         let channels = content::channels_with_cards(&**store, groups, user).await?;
@@ -306,7 +281,7 @@ impl Home {
         let resolved = names.of_approvers(open.map(|item| &item.record)).await;
         match slack.publish_home(user, &view::draw(&content, &resolved, &health, notice.as_deref())).await {
             Ok(()) => self.remember(user, shown),
-            Err(error) => tracing::warn!(error = countersign_core::cause::chain(&error), "A Home tab was not drawn"),
+            Err(error) => tracing::warn!(error = cause::chain(&error), "A Home tab was not drawn"),
         }
         Ok(())
     }
@@ -314,7 +289,8 @@ impl Home {
     /// Returns the health of the systems. A missing answer is cached for the same time as an
     /// answer.
     async fn health(&self, max_age: Duration) -> Health {
-        let HomeDeps { clock, facts, model, .. } = &self.0.deps;
+        let HomeDeps { approvals, facts, model, .. } = &self.0.deps;
+        let clock = &approvals.clock;
         let known = self.0.answers.lock().ok().and_then(|known| known.clone());
         let answers = match known {
             Some((answers, asked_at)) if clock.now().since(asked_at) < max_age => answers,
@@ -347,7 +323,7 @@ impl Home {
 
     /// Returns the people who opened their tab recently.
     fn recent(&self) -> Vec<(UserId, Viewer)> {
-        let now = self.0.deps.clock.now();
+        let now = self.0.deps.approvals.clock.now();
         let Ok(mut viewers) = self.0.viewers.lock() else { return Vec::new() };
         drop_old_viewers(&mut viewers, now);
         viewers.iter().map(|(user, viewer)| (user.clone(), viewer.clone())).collect()

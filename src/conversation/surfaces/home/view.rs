@@ -17,17 +17,15 @@ use countersign_slack::{
 };
 use serde_json::{Value, json};
 
-use super::{
-    NEW, PAGE,
-    content::{Content, Item, ListPage, Pages},
-};
+use super::content::{Content, Item, ListPage, Pages};
 use crate::{
     presentation::{
+        buttons::{HOME_NEW, HOME_PAGE, WITHDRAW},
         links::linked,
         names::ResolvedNames,
-        render::{self, WITHDRAW},
+        render,
     },
-    record::status,
+    record::sight,
 };
 
 /// The maximum number of blocks in a Home tab.
@@ -102,7 +100,7 @@ pub(super) fn decided(record: &ActionRecord) -> Text {
 /// Draws the buttons that open the windows for something new.
 fn draw_new(blocks: &mut Vec<Value>, shortcuts: &[&'static Shortcut]) {
     let button = |shortcut: &&Shortcut| {
-        blocks::button(&format!("{NEW}{}", shortcut.callback), shortcut.title, shortcut.callback)
+        blocks::button(&format!("{HOME_NEW}{}", shortcut.callback), shortcut.title, shortcut.callback)
     };
     let buttons: Vec<_> = shortcuts.iter().map(button).collect();
     if !buttons.is_empty() {
@@ -231,7 +229,7 @@ fn draw_decided(blocks: &mut Vec<Value>, content: &Content) {
     let lines = content.lately.items.iter().map(|item| {
         let record = &item.record;
         let line = match record.status.has_outcome() {
-            true => title(item).plain(format!(" {}", status::words(record))),
+            true => title(item).plain(format!(" {}", sight::words(record))),
             false => title(item),
         };
         line.plain(" · ").join(record.decision_line())
@@ -293,10 +291,10 @@ fn push_page_buttons(blocks: &mut Vec<Value>, list: &str, listed: &ListPage, pag
     let value = |page| serde_json::to_string(&to(page)).expect("pages are plain numbers");
     let mut buttons = Vec::new();
     if page > 0 {
-        buttons.push(blocks::button(&format!("{PAGE}newer"), "Newer", &value(page - 1)));
+        buttons.push(blocks::button(&format!("{HOME_PAGE}newer"), "Newer", &value(page - 1)));
     }
     if listed.more {
-        buttons.push(blocks::button(&format!("{PAGE}older"), "Older", &value(page.saturating_add(1))));
+        buttons.push(blocks::button(&format!("{HOME_PAGE}older"), "Older", &value(page.saturating_add(1))));
     }
     if !buttons.is_empty() {
         blocks.push(blocks::actions(&format!("page:{list}:{page}"), &buttons));

@@ -6,10 +6,10 @@ use countersign_core::{clock::Timestamp, ids::ActionId};
 use countersign_graph::store::{AuditDraft, AuditEntry, AuditKind};
 use serde_json::Value;
 
-use super::{capitalized, evidence::Messages, plain};
+use super::evidence::Messages;
 use crate::record::notebook::{
     people::People,
-    words::{day, inline, listed, time},
+    words::{capitalized, day, inline, listed, plain, time},
 };
 
 /// The cards of a thread, numbered in order of creation.

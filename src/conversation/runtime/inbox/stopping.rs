@@ -12,87 +12,37 @@
 //! closed, as withdrawn, only for a person with the right to do so: the one who requested the
 //! change, or one who may decide on it.
 
-use std::sync::Arc;
-
 use countersign_assistant::{StopRequest, stop_request};
 use countersign_core::{
-    clock::Clock,
-    ids::{CommitId, MessageTs, ThreadId, UserId},
+    ids::ThreadId,
     reply::{Part, Reply, Text},
 };
 use countersign_graph::{
     action::{ActionRecord, Status},
     checkpoint::Cursor,
-    conversing::{Memories, Memory},
+    conversing::Memory,
     engine::stop::nothing_to_stop,
-    store::{ActionFilter, Changes, Error, Seq, Store, ThreadMessage},
+    store::{ActionFilter, Error, Seq, ThreadMessage},
 };
-use serde::{Deserialize, Serialize};
 
-use crate::approvals::{
-    clicks::TypedAnswer,
-    consent,
-    groups::Groups,
-    policy,
-    withdraw::{leave_to_buttons, open_cards, withdraw},
+use super::Inbox;
+use crate::{
+    approvals::{
+        clicks::TypedAnswer,
+        completing, consent,
+        inbox::InboxAnswer,
+        policy,
+        withdraw::{leave_to_buttons, open_cards, pass_on, withdraw},
+    },
+    runtime::interaction::{Interaction, Stop, StopWords},
 };
 
 /// The maximum number of actions in progress that are read.
 const MAX_ACTIONS: usize = 50;
 
-/// A request to end the work in a thread.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Stop {
-    /// The thread.
-    pub thread: ThreadId,
-    /// The person who asked to stop.
-    pub by: UserId,
-    /// True if the request was addressed to the bot.
-    pub addressed: bool,
-    /// The message; `None` for a button.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub said: Option<StopWords>,
-}
-
-/// A message that asks to stop.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct StopWords {
-    /// The exact text.
-    pub text: String,
-    /// Slack's timestamp of the message.
-    pub ts: MessageTs,
-}
-
-impl Stop {
-    /// Returns the work that is to end.
-    fn request(&self) -> StopRequest {
-        self.said.as_ref().and_then(|said| stop_request(&said.text)).unwrap_or(StopRequest::Everything)
-    }
-}
-
-/// The outcome of a “stop”.
-#[derive(Debug, PartialEq)]
-pub enum StopOutcome {
-    /// The work is ended.
-    Stopped {
-        /// The thread to wake, or `None` if it is not one of the bot's threads, so that there is
-        /// nothing to stop.
-        thread: Option<ThreadId>,
-        /// The private reply to the person, if any.
-        reply: Option<Reply>,
-    },
-    /// The words are a message to the assistant in this thread.
-    PassedOn(ThreadId),
-}
-
-/// The service that stops threads.
-#[derive(Clone)]
-pub struct Stopping {
-    store: Arc<dyn Store>,
-    clock: Arc<dyn Clock>,
-    groups: Groups,
-    memories: Memories,
-    plan_action: Option<&'static str>,
+/// Returns the work that these words ask to end.
+fn request_of(text: &str) -> StopRequest {
+    stop_request(text).unwrap_or(StopRequest::Everything)
 }
 
 /// The work of a thread.
@@ -126,96 +76,91 @@ impl Work {
     }
 }
 
-impl Stopping {
-    /// Creates a service for the threads in this store; groups are looked up in `groups`, and the
-    /// threads' plans in `memories`. `plan_action` is the action that shows a plan on a card.
-    pub fn new(
-        store: Arc<dyn Store>,
-        clock: Arc<dyn Clock>,
-        groups: Groups,
-        memories: Memories,
-        plan_action: Option<&'static str>,
-    ) -> Self {
-        Self { store, clock, groups, memories, plan_action }
-    }
-
-    /// Returns the words as an answer to a card, if they do not ask to stop here and can be one.
-    ///
-    /// # Errors
-    ///
-    /// If the store isn't answering. The call can safely be repeated.
-    pub async fn typed_answer(&self, stop: &Stop) -> Result<Option<TypedAnswer>, Error> {
-        let Some(StopWords { text, ts }) = stop.said.clone() else { return Ok(None) };
-        let Some(meaning) = consent::parse(&text) else { return Ok(None) };
-        let Stop { thread, by, addressed, said: _ } = stop.clone();
-        if let Some(work) = self.work_in(&thread).await?
-            && self.ends(&work, stop)
+impl Inbox {
+    /// Returns the interaction that words such as “wait, cancel it” are where there is no work to stop: an answer to a
+    /// card. `None` if the interaction is what it seems.
+    pub(super) async fn meaning_here(&self, interaction: &Interaction) -> Result<Option<Interaction>, Error> {
+        let Interaction::Stop(Stop { thread, by, addressed, said: Some(StopWords { text, ts }) }) = interaction else {
+            return Ok(None);
+        };
+        let Some(meaning) = consent::parse(text) else { return Ok(None) };
+        if let Some(work) = self.work_in(thread).await?
+            && self.ends(&work, request_of(text))
         {
             return Ok(None);
         }
-        Ok(Some(TypedAnswer { thread, by, text, ts, meaning: Some(meaning), addressed }))
+        let (thread, by, text, ts) = (thread.clone(), by.clone(), text.clone(), ts.clone());
+        let typed = TypedAnswer { thread, by, text, ts, meaning: Some(meaning), addressed: *addressed };
+        Ok(Some(Interaction::TypedAnswer(typed)))
     }
 
-    /// Ends the run of the thread, and closes the open cards that the person may close.
-    ///
-    /// # Errors
-    ///
-    /// If the store isn't answering. The call can safely be repeated.
-    pub async fn on_stop(&self, stop: &Stop, seq: Seq) -> Result<StopOutcome, Error> {
+    /// Ends the run of the thread, and closes the open cards that the person may close; or passes the words on to the
+    /// assistant.
+    pub(super) async fn stop(&self, stop: &Stop, seq: Seq) -> Result<InboxAnswer, Error> {
         let Stop { thread, by, addressed, said } = stop;
+        let (store, groups, now) = (&*self.0.store, &self.0.approvals.groups, self.0.clock.now());
         let Some(work) = self.work_in(thread).await? else {
             return match said {
-                Some(said) if *addressed && stop.request() != StopRequest::Everything => {
-                    self.pass_on(stop, said, seq).await
+                Some(said) if *addressed && request_of(&said.text) != StopRequest::Everything => {
+                    self.pass_words_on(stop, said, seq).await
                 }
-                _ => Ok(StopOutcome::Stopped { thread: None, reply: addressed.then(nothing_to_stop) }),
+                _ => {
+                    if *addressed {
+                        self.post_privately(by, &thread.channel, Some(&thread.root), &nothing_to_stop()).await;
+                    }
+                    Ok(InboxAnswer::NoAnswer)
+                }
             };
         };
         if let Some(said) = said
-            && !self.ends(&work, stop)
+            && !self.ends(&work, request_of(&said.text))
         {
-            return self.pass_on(stop, said, seq).await;
+            return self.pass_words_on(stop, said, seq).await;
         }
         let (mut closed, mut kept, mut apart) = (0, Vec::new(), Vec::new());
         for record in &work.open {
+            // A “stop” of a job once withdrew every card in the thread, although they had nothing to do with it.
             if work.is_apart(record) {
                 apart.push(record);
                 continue;
             }
-            let person = self.groups.person(record, by, true).await;
+            let person = groups.person(record, by, true).await;
             let may = |record: &ActionRecord| policy::may_reject(record, by, &person).is_ok();
             if !may(record) {
                 kept.push(record);
                 continue;
             }
-            if withdraw(&*self.store, record, by, self.clock.now(), may).await? {
+            if withdraw(store, record, by, now, may).await? {
                 closed += 1;
             }
         }
-        leave_to_buttons(&*self.store, thread).await?;
-        let mut changes = Changes::new(CommitId::fresh(), thread.clone());
-        changes.inbox_acks.push(seq);
+        leave_to_buttons(store, thread).await?;
+        let mut changes = completing(thread, seq);
         // A closed card is a sufficient answer, and so is the reply about cards that stay open.
         let asks = *addressed && closed == 0 && kept.is_empty() && apart.is_empty();
         changes.messages.push(ThreadMessage::Stop { by: by.clone(), asks });
-        self.store.apply(&changes).await?;
+        store.apply(&changes).await?;
         let reply = match (kept.as_slice(), apart.as_slice()) {
             ([], []) => None,
             ([], apart) => Some(other_cards_stay_open(work.stopped(), apart)),
             (kept, _) => Some(cards_stay_open(kept)),
         };
-        Ok(StopOutcome::Stopped { thread: Some(thread.clone()), reply })
+        if let Some(reply) = &reply {
+            self.post_privately(by, &thread.channel, Some(&thread.root), reply).await;
+        }
+        Ok(InboxAnswer::Counted(thread.clone()))
     }
 
     /// Returns the work of a thread; `None` if it is not one of the bot's threads.
     async fn work_in(&self, thread: &ThreadId) -> Result<Option<Work>, Error> {
-        let Some(saved) = self.store.load(thread).await? else { return Ok(None) };
-        let memory = self.memories.read(Some(saved)).unwrap_or_default();
-        let open = open_cards(&*self.store, thread).await?;
+        let Some(saved) = self.0.store.load(thread).await? else { return Ok(None) };
+        let memory = self.0.approvals.memories.read(Some(saved)).unwrap_or_default();
+        let open = open_cards(&*self.0.store, thread).await?;
         let filter = ActionFilter { thread: Some(thread.clone()), statuses: vec![Status::Intent], limit: MAX_ACTIONS };
-        let begun = self.store.actions(&filter).await?;
+        let begun = self.0.store.actions(&filter).await?;
         let has_job = begun.iter().any(|record| record.progress.is_some() || record.waits.is_some());
-        let unread = self.store.unread(thread).await?;
+        let unread = self.0.store.unread(thread).await?;
+        // A message that no worker has read yet is work as well.
         let is_idle = memory.cursor == Cursor::Idle && unread.is_empty();
         let is_stopping = unread.iter().any(|unread| matches!(unread.message, ThreadMessage::Stop { .. }));
         Ok(Some(Work { memory, open, has_job, is_idle, is_stopping }))
@@ -223,15 +168,15 @@ impl Stopping {
 
     /// Returns true if the words ask to end this work. If there is only a question that waits for
     /// an answer, they are the answer to it.
-    fn ends(&self, work: &Work, stop: &Stop) -> bool {
+    fn ends(&self, work: &Work, request: StopRequest) -> bool {
         let is_asking = work.memory.is_drafting;
-        match stop.request() {
+        match request {
             StopRequest::Everything => {
                 let only_asks = is_asking && work.is_idle && work.open.is_empty() && !work.is_in_progress();
                 !only_asks
             }
             StopRequest::Pointed => {
-                let is_plan = |record: &ActionRecord| self.plan_action == Some(record.name.as_str());
+                let is_plan = |record: &ActionRecord| self.0.plan_action == Some(record.name.as_str());
                 work.is_in_progress() || work.open.iter().any(is_plan)
             }
             StopRequest::Cancel => work.is_in_progress() && work.open.is_empty() && !is_asking,
@@ -239,19 +184,10 @@ impl Stopping {
     }
 
     /// Passes a message that does not ask to stop to the assistant.
-    async fn pass_on(&self, stop: &Stop, said: &StopWords, seq: Seq) -> Result<StopOutcome, Error> {
-        leave_to_buttons(&*self.store, &stop.thread).await?;
-        let mut changes = Changes::new(CommitId::fresh(), stop.thread.clone());
-        changes.messages.push(ThreadMessage::Said {
-            by: stop.by.clone(),
-            text: said.text.clone(),
-            ts: said.ts.clone(),
-            addressed: stop.addressed,
-            request: None,
-        });
-        changes.inbox_acks.push(seq);
-        self.store.apply(&changes).await?;
-        Ok(StopOutcome::PassedOn(stop.thread.clone()))
+    async fn pass_words_on(&self, stop: &Stop, said: &StopWords, seq: Seq) -> Result<InboxAnswer, Error> {
+        let Stop { thread, by, addressed, .. } = stop;
+        leave_to_buttons(&*self.0.store, thread).await?;
+        pass_on(&*self.0.store, thread, (by, &said.text, &said.ts), *addressed, seq).await
     }
 }
 
