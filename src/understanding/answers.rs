@@ -5,6 +5,7 @@ use serde_json::Map;
 use super::{
     book::Book,
     phrase_list::PhraseList,
+    phrases::{Stage, Utterance},
     situation::{Draft, RecentChange, Situation},
     stop_words::{StopRequest, stop_request, stop_request_in},
     talk,
@@ -231,7 +232,7 @@ fn without_hesitation(words: &[Word]) -> (bool, &[Word]) {
 }
 
 /// Reads “never mind”. If only cards are open, the reply says how to decide them.
-pub(crate) fn cancellation(words: &[Word], situation: &Situation) -> Option<Interpretation> {
+pub(crate) fn cancellation(Utterance { words, situation, .. }: Utterance<'_>) -> Option<Interpretation> {
     let (hesitates, rest) = without_hesitation(words);
     let (whole, plain) = (lower(words), lower(rest));
     let drops_any = NEVER_MIND.contains(&plain) || is_repeated_cancellation(rest);
@@ -260,7 +261,7 @@ pub(crate) fn cancellation(words: &[Word], situation: &Situation) -> Option<Inte
 
 /// Reads “no, not yet” while a card is open and no question is: it decides nothing, and the reply says how to decide.
 /// “No, tomorrow” is not read: it corrects a time.
-pub(crate) fn postponement(words: &[Word], situation: &Situation) -> Option<Interpretation> {
+pub(crate) fn postponement(Utterance { words, situation, .. }: Utterance<'_>) -> Option<Interpretation> {
     let rest = strip_objection(words);
     let plain = lower(rest);
     let waits = situation.draft.is_none() && !situation.open_cards.is_empty();
@@ -269,7 +270,7 @@ pub(crate) fn postponement(words: &[Word], situation: &Situation) -> Option<Inte
 }
 
 /// Reads “both” while several cards are open and nothing else can be meant: a card is decided by its buttons.
-pub(crate) fn both_cards(words: &[Word], situation: &Situation) -> Option<Interpretation> {
+pub(crate) fn both_cards(Utterance { words, situation, .. }: Utterance<'_>) -> Option<Interpretation> {
     const BOTH: &[&str] =
         &["both", "both of them", "both cards", "yes both", "approve both", "all of them", "approve all"];
     let waits = situation.draft.is_none() && situation.open_cards.len() > 1;
@@ -284,7 +285,7 @@ fn is_repeated_cancellation(words: &[Word]) -> bool {
 }
 
 /// Reads a question about the change on an open card: “does that delete the data too?”, “what happens if I approve it?”.
-pub(crate) fn about_card(words: &[Word], situation: &Situation) -> Option<Interpretation> {
+pub(crate) fn about_card(Utterance { words, situation, .. }: Utterance<'_>) -> Option<Interpretation> {
     const ASKS: &str = "does it|does that|does this|does the card|does this card|will it|will that|will this|would it|would that|\
         would this|is it going to|is that going to|is this going to|could it|could that|do they|will they|can it|can that|\
         can this|do we|will we|do i|will i|what does it|what does that|what does this|what will it|what will that|\
@@ -351,17 +352,19 @@ pub(crate) fn about_card(words: &[Word], situation: &Situation) -> Option<Interp
 }
 
 /// Reads one of the answers that were offered.
-pub(crate) fn offered_answer(book: &Book, words: &[Word], situation: &Situation) -> Option<Interpretation> {
-    let draft = situation.draft.as_ref()?;
-    let asked = draft.asked.as_ref()?;
+pub(crate) fn offered_answer(book: &Book, Utterance { words, situation, .. }: Utterance<'_>) -> Option<Interpretation> {
+    let asked = situation.draft.as_ref()?.asked.as_ref()?;
     let said = text(words).to_lowercase();
     let chosen = asked.options.iter().find(|option| option.to_lowercase() == said)?;
     let parts: Vec<Word> = super::words::words(chosen);
-    Some(UserRequest::Update(Map::from_iter([(asked.parameter.clone(), book.value(&asked.parameter, &parts))])).into())
+    let owner = book.in_charge(situation).find(|(_, is_owner)| *is_owner);
+    let read = owner.and_then(|(phrases, _)| phrases.read(Stage::OfferedAnswer, Utterance::of(&parts, situation)));
+    let plain = || UserRequest::Update(Map::from_iter([(asked.parameter.clone(), text(&parts).into())])).into();
+    Some(read.unwrap_or_else(plain))
 }
 
 /// Reports a correction that matches no parameter.
-pub(crate) fn unclear_correction(words: &[Word], situation: &Situation) -> Option<Interpretation> {
+pub(crate) fn unclear_correction(Utterance { words, situation, .. }: Utterance<'_>) -> Option<Interpretation> {
     let draft = situation.in_hand()?;
     let plain = strip_objection(words);
     let said = after(plain, "use|make it|change it to|change that to|rather|instead use").unwrap_or(plain);
@@ -370,7 +373,7 @@ pub(crate) fn unclear_correction(words: &[Word], situation: &Situation) -> Optio
 }
 
 /// Reads “undo” and “try again”, with or without the change that is meant.
-pub(crate) fn undo_or_retry(words: &[Word], situation: &Situation) -> Option<Interpretation> {
+pub(crate) fn undo_or_retry(Utterance { words, situation, .. }: Utterance<'_>) -> Option<Interpretation> {
     if let Some(which) = after(words, "undo|revert|take back|put back|roll back|rollback") {
         if let (true, [_, ..]) = (points(which), situation.open_cards.as_slice()) {
             return Some(card_or_change(situation));

@@ -98,8 +98,8 @@ fn correction_at(book: &Book, said: &str, segment: Segment, situation: &Situatio
     let retracted = kept.pop().unwrap_or_else(|| before.to_owned());
     let subject = match book.understand(&with(retracted.clone())).user_request {
         UserRequest::Change { action, params } => {
-            let subject = book.phrases().find_map(|phrases| phrases.about(&params));
-            let is_new = subject.is_none() && book.phrases().any(|phrases| phrases.makes_new(&action));
+            let subject = book.about(&params);
+            let is_new = subject.is_none() && book.makes_new(&action);
             if is_new && correction.iter().any(|word| word.is("it")) {
                 return None; // “create X, actually start it too” needs X
             }

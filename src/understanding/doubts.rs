@@ -23,15 +23,9 @@ fn refused<'a>(words: &'a [Word], openings: &str) -> Option<&'a [Word]> {
     after(words, openings).or_else(|| after(skip(words, SIGHS), openings))
 }
 
-/// Reads what is refused, and what is asked for by a negation: “don't start X”, “don't pause X, stop it”, “don't let me forget
-/// to stop X”.
-pub(super) fn negated(book: &Book, utterance: Utterance<'_>) -> Option<Interpretation> {
-    request_beside_refusal(book, utterance).or_else(|| reminder(book, utterance)).or_else(|| refusal(book, utterance))
-}
-
 /// Reads “don't pause X, stop it” and “don't change the dose, just run it”: what is refused asks for nothing, and the rest
 /// is a request. A refusal with a limit (“don't start it until Friday, then …”) is none of these.
-fn request_beside_refusal(book: &Book, utterance: Utterance<'_>) -> Option<Interpretation> {
+pub(super) fn request_beside_refusal(book: &Book, utterance: Utterance<'_>) -> Option<Interpretation> {
     const LIMITS: &[&str] = &[
         "until", "till", "unless", "before", "after", "if", "when", "while", "except", "without", "yet", "once", "only",
     ];
@@ -63,21 +57,20 @@ fn request_beside_refusal(book: &Book, utterance: Utterance<'_>) -> Option<Inter
 }
 
 /// Reads “remember to stop X on Friday” as a request to stop it: a note would not do so.
-fn reminder(book: &Book, utterance: Utterance<'_>) -> Option<Interpretation> {
+pub(super) fn reminder(book: &Book, utterance: Utterance<'_>) -> Option<Interpretation> {
     let rest = after(utterance.words, "remember to|don't let me forget to|dont let me forget to")?;
     let found = book.understand(&Situation { said: as_typed(rest), ..utterance.situation.clone() });
     matches!(found.user_request, UserRequest::Change { .. }).then_some(found)
 }
 
 /// Reads “don't start X”. A draft of that change is dropped; without one, there is nothing to do.
-fn refusal(book: &Book, utterance: Utterance<'_>) -> Option<Interpretation> {
+pub(super) fn refusal(book: &Book, utterance: Utterance<'_>) -> Option<Interpretation> {
     let rest = refused(utterance.words, REFUSES)?;
     let found = book.change(Utterance { words: rest, ..utterance })?;
     let (action, done) = match &found.user_request {
-        UserRequest::Change { action, params } => (
-            action.as_str(),
-            book.phrases().map(|phrases| phrases.past_participle(action, params)).next().unwrap_or("changed"),
-        ),
+        UserRequest::Change { action, params } => {
+            (action.as_str(), book.worded(action, params).map_or("changed", |words| words.participle))
+        }
         UserRequest::Unclear { options, .. } if !options.is_empty() => ("", "ended"),
         UserRequest::Unclear { .. } => ("", "changed"),
         _ => return None,
@@ -89,14 +82,15 @@ fn refusal(book: &Book, utterance: Utterance<'_>) -> Option<Interpretation> {
 /// Reads “should I start X?” as a request to show X, because the bot gives no advice.
 pub(super) fn considered_subject(book: &Book, utterance: Utterance<'_>) -> Option<Interpretation> {
     let UserRequest::Change { params, .. } = considered_change(book, utterance)? else { return None };
-    book.phrases().find_map(|phrases| phrases.show_request(phrases.about(&params))).map(Interpretation::from)
+    let shows = book.phrases().map(|phrases| phrases.vocabulary()).find(|vocabulary| vocabulary.shows.is_some())?;
+    Some(shows.shows?.request(shows.about(&params)).into())
 }
 
 /// Returns a request for the change that is only considered, if there is one.
 pub(super) fn considered_request(book: &Book, utterance: Utterance<'_>) -> Option<String> {
     let UserRequest::Change { action, params } = considered_change(book, utterance)? else { return None };
-    book.phrases()
-        .find_map(|phrases| phrases.request(&action, &params))
+    book.worded(&action, &params)
+        .and_then(|words| words.request)
         .or_else(|| Some(as_typed(after(utterance.words, ASKING)?)))
 }
 
@@ -110,8 +104,7 @@ pub(super) fn of_mention(book: &Book, user_request: UserRequest, utterance: Utte
         _ => None,
     };
     // A number in a question about a term is an example.
-    let about =
-        left.and_then(|(left, arguments)| Some((left, book.phrases().find_map(|phrases| phrases.about(arguments))?)));
+    let about = left.and_then(|(left, arguments)| Some((left, book.about(arguments)?)));
     let Some((left, name)) = about else {
         return Interpretation { confidence: MENTION_CONFIDENCE, ..user_request.into() };
     };

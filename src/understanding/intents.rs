@@ -121,7 +121,7 @@ pub enum Reading {
 pub(super) fn read(utterance: Utterance<'_>, phrases: &dyn Phrases, owner: &str, intents: &[Intent]) -> Vec<Reading> {
     const QUESTIONS: &[&str] =
         &["is", "are", "was", "were", "has", "did", "does", "what", "which", "who", "when", "why", "how", "where"];
-    let Utterance { words, situation: _, is_question } = utterance;
+    let Utterance { words, is_question, .. } = utterance;
     if intents.is_empty()
         || words.first().is_some_and(|first| first.any(QUESTIONS))
         || words.iter().any(|word| utterance.is_of_another(word, owner))

@@ -47,6 +47,7 @@ mod left_out;
 pub mod lexicon;
 pub mod lines;
 mod memory;
+mod order;
 mod own_terms;
 mod phrase_list;
 pub mod phrases;
@@ -79,7 +80,7 @@ pub use self::{
 use self::{
     book::{Book, MENTION_CONFIDENCE},
     lexicon::Mention,
-    phrases::Utterance,
+    phrases::{Stage, Utterance},
     situation::Situation,
     user_request::{Talk, UserRequest},
     words::strip_politeness,
@@ -194,18 +195,18 @@ impl Book {
     }
 
     /// Returns the name of the thing that a request with these parameters is about.
-    fn about(&self, params: &Map<String, Value>) -> Option<String> {
-        self.phrases().find_map(|phrases| phrases.about(params))
+    pub(crate) fn about(&self, params: &Map<String, Value>) -> Option<String> {
+        self.phrases().find_map(|phrases| phrases.vocabulary().about(params))
     }
 
     /// Returns the parameters of a new thing that are known, in words; `None` if none is.
     pub fn so_far(&self, action: &str, params: &Map<String, Value>) -> Option<String> {
-        self.phrases().find_map(|phrases| phrases.so_far(action, params))
+        self.worded(action, params)?.so_far
     }
 
     /// Returns true if this action creates something new.
     pub fn makes_new(&self, action: &str) -> bool {
-        self.phrases().any(|phrases| phrases.makes_new(action))
+        self.phrases().any(|phrases| phrases.vocabulary().creates.contains(&action))
     }
 
     /// Returns the requests in a message, in order, if there are several; otherwise nothing.
@@ -246,8 +247,9 @@ impl Book {
     /// Returns true if a text consists only of parts of a description: “weights 60/40, in
     /// assign-prog”.
     pub fn only_parts(&self, said: &str) -> bool {
-        let words = self.words(said, None);
-        self.phrases().any(|phrases| phrases.only_parts(strip_politeness(&words)))
+        let (words, situation) = (self.words(said, &[]), Situation::default());
+        let utterance = Utterance::of(strip_politeness(&words), &situation);
+        self.phrases().any(|phrases| phrases.read(Stage::Parts, utterance).is_some())
     }
 
     /// Returns the family of the tool or action that the message asks for, as far as the phrases
@@ -259,8 +261,8 @@ impl Book {
     /// Returns a request for the change that the message only considers, as in “should I start Math
     /// Hints?”
     pub fn considered_request(&self, situation: &Situation) -> Option<String> {
-        let words = self.words(&situation.said, None);
-        doubts::considered_request(self, Utterance { words: strip_politeness(&words), situation, is_question: true })
+        let words = self.words(&situation.said, &[]);
+        doubts::considered_request(self, Utterance { is_question: true, ..Utterance::whole(&words, situation) })
     }
 
     /// Returns true if the message corrects the pending change or asks for another one.

@@ -523,7 +523,7 @@ mod tests {
         let lines = Lines::read(WRITTEN).unwrap();
         let begin = |said: &str| {
             let (words, situation) = (words(said), Situation::default());
-            let utterance = Utterance { words: &words, situation: &situation, is_question: false };
+            let utterance = Utterance::of(&words, &situation);
             lines
                 .begin(utterance, &DocumentPhrases, "")
                 .map(|(arguments, taken)| (Value::Object(arguments).to_string(), taken))
@@ -538,7 +538,7 @@ mod tests {
         let lines = Lines::read(WRITTEN).unwrap();
         let read = |said: &str| {
             let (words, situation) = (words(said), Situation::default());
-            let utterance = Utterance { words: &words, situation: &situation, is_question: false };
+            let utterance = Utterance::of(&words, &situation);
             match intents::read(utterance, &DocumentPhrases, "", lines.intents()).as_slice() {
                 [intents::Reading::Whole(UserRequest::Change { params, .. })] => {
                     Value::Object(params.clone()).to_string()

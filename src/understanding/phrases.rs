@@ -1,4 +1,4 @@
-//! The trait of a capability's phrases, which are understood without a language model.
+//! The phrases of a capability, which are understood without a language model: data, and a trait for the rest.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,7 @@ use super::{
     lines::Candidate,
     situation::{Situation, Topic},
     user_request::{Interpretation, UserRequest},
-    words::{Word, text},
+    words::{Word, strip_politeness},
 };
 
 /// A message or a part of one.
@@ -14,6 +14,8 @@ use super::{
 pub struct Utterance<'a> {
     /// The words, without politeness.
     pub words: &'a [Word],
+    /// The words of the whole message, with politeness.
+    pub typed: &'a [Word],
     /// The situation of the message.
     pub situation: &'a Situation,
     /// True if the message ends with a question mark.
@@ -21,6 +23,17 @@ pub struct Utterance<'a> {
 }
 
 impl<'h> Utterance<'h> {
+    /// Creates an utterance of these words, which is no question.
+    pub fn of(words: &'h [Word], situation: &'h Situation) -> Self {
+        Self { words, typed: words, situation, is_question: false }
+    }
+
+    /// Creates the utterance of a whole message, whose words these are.
+    pub(super) fn whole(typed: &'h [Word], situation: &'h Situation) -> Self {
+        let is_question = situation.said.trim_end().ends_with('?');
+        Self { words: strip_politeness(typed), typed, situation, is_question }
+    }
+
     /// Returns true if this word names a thing that belongs only to another capability.
     pub(crate) fn is_of_another(&self, word: &Word, owner: &str) -> bool {
         word.owner.as_deref().is_some_and(|of| of != owner)
@@ -45,9 +58,50 @@ impl<'h> Utterance<'h> {
     }
 }
 
+/// A point in the reading of a message at which a capability reads the words itself. [`super::book`] has their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// A correction of the draft, or of the change on a card.
+    Correction,
+    /// Words that only look like a request. Tried before all requests.
+    First,
+    /// A question by position.
+    Question,
+    /// A change by position.
+    Change,
+    /// The answer to an open question about one of its changes.
+    Answer,
+    /// One of the answers that were offered to such a question; the words are the whole answer.
+    OfferedAnswer,
+    /// Words that are only parts of a description, and no request.
+    Parts,
+    /// A question by the things that it mentions, if nothing else matches.
+    Mention,
+}
+
+/// Requests that together do what one sentence asks for, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Division {
+    /// The sentence combines them: “print it in colour” sets the colour and then prints.
+    Combined(Vec<String>),
+    /// They may be what is meant, so the person is asked: a start “for class 5B only” first limits who takes part.
+    Suggested(Vec<String>),
+}
+
+/// A change in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wording {
+    /// The past participle, as in “nothing was started”.
+    pub participle: &'static str,
+    /// The change as a request, if there is one.
+    pub request: Option<String>,
+    /// The known parameters of something new: `“Foo” in mathstream, 60/40`; `None` if none is known.
+    pub so_far: Option<String>,
+}
+
 /// The phrases of a capability. Only [`Phrases::vocabulary`] is required.
 ///
-/// Most phrases are data ([`Vocabulary::lines`]); the others are read by methods.
+/// Most phrases are data ([`Vocabulary`]); the others are read by [`Phrases::read`].
 pub trait Phrases: Send + Sync {
     /// Returns the words that are data.
     fn vocabulary(&self) -> Vocabulary;
@@ -64,16 +118,14 @@ pub trait Phrases: Send + Sync {
         Vec::new()
     }
 
-    /// Returns the requests that a sentence with one verb combines, in order: “print it in colour” sets the colour and
-    /// then prints.
-    fn combined_requests(&self, utterance: Utterance<'_>) -> Option<Vec<String>> {
-        let _ = utterance;
+    /// Reads words that are too free for a line.
+    fn read(&self, stage: Stage, utterance: Utterance<'_>) -> Option<Interpretation> {
+        let _ = (stage, utterance);
         None
     }
 
-    /// Returns the requests that together do what a request with a restriction asks for, in order: a start “for class 5B
-    /// only” first limits who takes part. The person is asked whether they are meant.
-    fn in_steps(&self, utterance: Utterance<'_>) -> Option<Vec<String>> {
+    /// Returns the requests that a sentence with one verb consists of.
+    fn divided(&self, utterance: Utterance<'_>) -> Option<Division> {
         let _ = utterance;
         None
     }
@@ -83,92 +135,8 @@ pub trait Phrases: Send + Sync {
         user_request
     }
 
-    /// Reads words that only look like a request. Tried before all requests.
-    fn first(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
-        let _ = utterance;
-        None
-    }
-
-    /// Reads a change by position.
-    fn change(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
-        let _ = utterance;
-        None
-    }
-
-    /// Reads a question by position.
-    fn question(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
-        let _ = utterance;
-        None
-    }
-
-    /// Reads a question by the things that it mentions, if nothing else matches.
-    fn mentioned(&self, utterance: Utterance<'_>) -> Option<UserRequest> {
-        let _ = utterance;
-        None
-    }
-
-    /// Reads a correction of the draft, or of the change on a card.
-    fn correction(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
-        let _ = utterance;
-        None
-    }
-
-    /// Reads the answer to an open question about one of its changes.
-    fn answer(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
-        let _ = utterance;
-        None
-    }
-
-    /// Returns the value of a parameter that is written in these words.
-    fn value(&self, parameter: &str, words: &[Word]) -> Value {
-        let _ = parameter;
-        text(words).into()
-    }
-
-    /// Returns true if the words are only parts of a description.
-    fn only_parts(&self, words: &[Word]) -> bool {
-        let _ = words;
-        false
-    }
-
-    /// Returns the name of the thing that a change or a question is about.
-    fn about(&self, params: &Map<String, Value>) -> Option<String> {
-        let _ = params;
-        None
-    }
-
-    /// Returns the request that shows the thing of this name, or all things for `None`.
-    fn show_request(&self, name: Option<String>) -> Option<UserRequest> {
-        let _ = name;
-        None
-    }
-
-    /// Returns true if this request only shows something.
-    fn only_shows(&self, user_request: &UserRequest) -> bool {
-        let _ = user_request;
-        false
-    }
-
-    /// Returns true if this action creates something, whose name may be any text.
-    fn makes_new(&self, action: &str) -> bool {
-        let _ = action;
-        false
-    }
-
-    /// Returns the parameters of a new thing that are known, in words: `“Foo” in mathstream, 60/40`.
-    fn so_far(&self, action: &str, params: &Map<String, Value>) -> Option<String> {
-        let _ = (action, params);
-        None
-    }
-
-    /// Returns the past participle for a change, as in “nothing was started”.
-    fn past_participle(&self, action: &str, params: &Map<String, Value>) -> &'static str {
-        let _ = (action, params);
-        "changed"
-    }
-
-    /// Returns this change worded as a request.
-    fn request(&self, action: &str, params: &Map<String, Value>) -> Option<String> {
+    /// Returns one of its changes in words.
+    fn worded(&self, action: &str, params: &Map<String, Value>) -> Option<Wording> {
         let _ = (action, params);
         None
     }
@@ -183,6 +151,12 @@ pub struct Vocabulary {
     pub groups: &'static [&'static str],
     /// The words that introduce a list. An item of such a list is not a separate request.
     pub lists: &'static [&'static str],
+    /// The parameters that name the thing which a change or a question is about; the first one that is given counts.
+    pub subjects: &'static [&'static str],
+    /// The actions that create something, whose name may be any text.
+    pub creates: &'static [&'static str],
+    /// The tools that show its things.
+    pub shows: Option<Shows>,
     /// Its requests as lines of text; see [`super::lines`].
     pub lines: &'static str,
     /// Phrases for requests that cannot be served, separated by `|`.
@@ -200,7 +174,32 @@ pub struct Vocabulary {
     pub about_others: bool,
 }
 
+/// The tools that show the things of a capability.
+#[derive(Clone, Copy, Debug)]
+pub struct Shows {
+    /// The tool that shows one thing, and its parameter for the name.
+    pub one: (&'static str, &'static str),
+    /// The tool that lists all things.
+    pub all: &'static str,
+}
+
+impl Shows {
+    /// Returns the request that shows the thing of this name, or all things for `None`.
+    pub(super) fn request(&self, name: Option<String>) -> UserRequest {
+        match name {
+            Some(name) => UserRequest::read(self.one.0, [(self.one.1, Some(name))]),
+            None => UserRequest::read(self.all, []),
+        }
+    }
+}
+
 impl Vocabulary {
+    /// Returns the name of the thing that a change or a question is about.
+    pub fn about(&self, params: &Map<String, Value>) -> Option<String> {
+        let named = self.subjects.iter().find_map(|key| params.get(*key)?.as_str());
+        named.map(str::to_owned)
+    }
+
     /// Creates a vocabulary of these nouns; the second is the word for its things in a greeting.
     pub const fn new(things: &'static [&'static str]) -> Self {
         let greeting = if things.len() > 1 { things[1] } else { "" };
@@ -208,6 +207,9 @@ impl Vocabulary {
             things,
             groups: &[],
             lists: &[],
+            subjects: &[],
+            creates: &[],
+            shows: None,
             lines: "",
             unsupported_requests: "",
             help: "",

@@ -105,10 +105,7 @@ fn several(book: &Book, words: &[Word], situation: &Situation) -> Option<Vec<Str
         return None;
     }
     let shown = skip(words, "show me|show us|show|tell me about|display|describe|details of|compare");
-    let parts = book
-        .phrases()
-        .next()
-        .map(|phrases| sentence_parts(Utterance { words: shown, situation, is_question: false }, phrases, ""))?;
+    let parts = book.phrases().next().map(|phrases| sentence_parts(Utterance::of(shown, situation), phrases, ""))?;
     let [only] = parts.as_slice() else { return None };
     match &only.slot {
         Some(Slot::Subjects(names)) if names.len() > 1 => {
@@ -378,21 +375,4 @@ fn quoted(text: &str) -> Option<usize> {
     let end = inside.find(closing)?;
     let closed = inside[end..].chars().next().map_or(0, char::len_utf8);
     Some(first.len_utf8() + end + closed)
-}
-
-impl Book {
-    /// Asks whether several requests are meant that together do what is asked for. The option is the whole message. It is
-    /// only offered if it reads back as changes.
-    pub(super) fn in_steps(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
-        let steps = self.phrases().find_map(|phrases| phrases.in_steps(utterance))?;
-        let is_change = |said: &String| {
-            let found = self.understand(&Situation { said: said.clone(), ..utterance.situation.clone() });
-            matches!(found.user_request, UserRequest::Change { .. } | UserRequest::Update(_))
-        };
-        if !steps.iter().all(is_change) {
-            return None;
-        }
-        let steps = steps.join(", then ");
-        Some(Interpretation::unclear(format!("That takes more than one step: {steps}. Should I start?"), vec![steps]))
-    }
 }

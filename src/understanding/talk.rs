@@ -48,8 +48,7 @@ pub(super) fn talk(words: &[Word]) -> Option<UserRequest> {
     }
     let log = without_last(&said, &["so", "far", "yet", "here", "today", "together", "in", "this", "thread"]);
     let situation = Situation::default();
-    let fit =
-        |words: &[Word]| TALK.fit(Utterance { words, situation: &situation, is_question: false }, &NoPhrases, "", true);
+    let fit = |words: &[Word]| TALK.fit(Utterance::of(words, &situation), &NoPhrases, "", true);
     let fit = fit(&said).or_else(|| fit(log).filter(|fit| fit.call.name == EXECUTION_LOG))?;
     Some(match fit.call.name.as_str() {
         // Only approvals check if these words decide a card.

@@ -10,8 +10,8 @@ use countersign_capabilities::{
 use countersign_core::reply::{Part, Reply};
 use countersign_graph::action::{ActionKind, Reader};
 use countersign_understanding::{
-    phrases::{Phrases, Utterance, Vocabulary},
-    user_request::UserRequest,
+    phrases::{Phrases, Stage, Utterance, Vocabulary},
+    user_request::{Interpretation, UserRequest},
 };
 use serde_json::{Value, json};
 
@@ -114,8 +114,8 @@ impl Phrases for PhrasesOff {
         }
     }
 
-    fn mentioned(&self, utterance: Utterance<'_>) -> Option<UserRequest> {
+    fn read(&self, stage: Stage, utterance: Utterance<'_>) -> Option<Interpretation> {
         let names_it = utterance.words.iter().any(|word| word.any(self.vocabulary().things) || word.is("upgrade"));
-        names_it.then(|| UserRequest::read(TOOL, []))
+        (stage == Stage::Mention && names_it).then(|| UserRequest::read(TOOL, []).into())
     }
 }

@@ -2,7 +2,7 @@
 //! can notes do?`, and the answers to questions about a missing argument.
 
 use countersign_understanding::{
-    phrases::{Phrases, Utterance, Vocabulary},
+    phrases::{Phrases, Stage, Utterance, Vocabulary, Wording},
     user_request::{Interpretation, UserRequest},
     words::{Word, skip, text},
 };
@@ -203,28 +203,31 @@ impl Phrases for ServerPhrases {
         }
     }
 
-    /// Reads what is plainly the answer to a question, before another capability takes parts of it for its own.
-    fn correction(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
-        let asked = self.asked(utterance)?;
-        self.call(utterance).or_else(|| asked.is_plainly_answered_by(utterance).then(|| asked.answer(utterance)))
-    }
-
-    fn answer(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
-        let asked = self.asked(utterance)?;
-        let is_other = is_unsure(utterance.words) || utterance.is_question && !asked.takes_text();
-        (!is_other).then(|| asked.answer(utterance))
+    fn read(&self, stage: Stage, utterance: Utterance<'_>) -> Option<Interpretation> {
+        match stage {
+            // What is plainly the answer to a question, before another capability takes parts of it for its own.
+            Stage::Correction => {
+                let asked = self.asked(utterance)?;
+                self.call(utterance)
+                    .or_else(|| asked.is_plainly_answered_by(utterance).then(|| asked.answer(utterance)))
+            }
+            Stage::First => self.call(utterance).or_else(|| self.lists(utterance)),
+            Stage::Answer => {
+                let asked = self.asked(utterance)?;
+                let is_other = is_unsure(utterance.words) || utterance.is_question && !asked.takes_text();
+                (!is_other).then(|| asked.answer(utterance))
+            }
+            _ => None,
+        }
     }
 
     fn generation(&self) -> u64 {
         self.server.generation()
     }
 
-    fn first(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
-        self.call(utterance).or_else(|| self.lists(utterance))
-    }
-
-    fn past_participle(&self, _: &str, _: &Map<String, Value>) -> &'static str {
-        "called"
+    fn worded(&self, action: &str, _: &Map<String, Value>) -> Option<Wording> {
+        let is_own = self.server.listed.values().any(|registered| *registered == action);
+        is_own.then_some(Wording { participle: "called", request: None, so_far: None })
     }
 }
 

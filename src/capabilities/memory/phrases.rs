@@ -2,7 +2,7 @@
 
 use countersign_understanding::{
     lines::Candidate,
-    phrases::{Phrases, Utterance, Vocabulary},
+    phrases::{Phrases, Stage, Utterance, Vocabulary},
     user_request::Interpretation,
     words::{Word, after, sentence, skip},
 };
@@ -19,9 +19,9 @@ impl Phrases for OfMemory {
     }
 
     /// Asks about a state that is to be put back later: a note only keeps the words.
-    fn first(&self, Utterance { words, .. }: Utterance<'_>) -> Option<Interpretation> {
-        let state =
-            after(words, "remember|keep in mind|note down|note|save|store|preserve").filter(|rest| is_state(rest))?;
+    fn read(&self, stage: Stage, Utterance { words, .. }: Utterance<'_>) -> Option<Interpretation> {
+        let state = after(words, "remember|keep in mind|note down|note|save|store|preserve")
+            .filter(|rest| stage == Stage::First && is_state(rest))?;
         let question = "I can't save a state and put it back later, except where a snapshot can be taken. Should I keep your \
             words as a note instead?";
         let note = format!("remember that we may want to get back to this: {}", sentence(state));

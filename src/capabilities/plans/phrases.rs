@@ -4,7 +4,8 @@
 //! They only make an order: [`super::carry_out`] refuses one in which a step comes before a result that it needs.
 
 use countersign_understanding::{
-    phrases::{Phrases, Utterance, Vocabulary},
+    phrases::{Phrases, Stage, Utterance, Vocabulary},
+    situation::Draft,
     user_request::{Interpretation, UserRequest},
 };
 use serde_json::{Map, json};
@@ -16,16 +17,13 @@ pub(super) struct OfPlans;
 
 impl Phrases for OfPlans {
     fn vocabulary(&self) -> Vocabulary {
-        Vocabulary { greeting: "", ..Vocabulary::new(&["plan", "plans"]) }
+        // The card of a plan is claimed: its corrections are read here first, before the words of other capabilities.
+        Vocabulary { greeting: "", creates: &[NAME], ..Vocabulary::new(&["plan", "plans"]) }
     }
 
-    /// Claims the card of a plan: its corrections are read here first, before the words of other capabilities.
-    fn makes_new(&self, action: &str) -> bool {
-        action == NAME
-    }
-
-    fn correction(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
-        let plan = utterance.situation.asked_for().filter(|change| change.action == NAME)?;
+    fn read(&self, stage: Stage, utterance: Utterance<'_>) -> Option<Interpretation> {
+        let is_plan = |change: &&Draft| stage == Stage::Correction && change.action == NAME;
+        let plan = utterance.situation.asked_for().filter(is_plan)?;
         let plan: PlanParameters = serde_json::from_value(plan.params.clone().into()).ok()?;
         let words: Vec<&str> = utterance.words.iter().map(|word| word.lower.as_str()).collect();
         let order = order(&words, &plan)?;

@@ -210,6 +210,19 @@ fn corrected_parameter(draft: &Draft, words: &[Word]) -> Option<String> {
     Some(key.to_owned())
 }
 
+/// Parses one of the answers that were offered: the words are the whole value.
+pub(super) fn offered(words: &[Word], situation: &Situation) -> Option<Interpretation> {
+    let parameter = &situation.draft.as_ref()?.asked.as_ref()?.parameter;
+    Some(update([(parameter.clone(), field(parameter, words))]))
+}
+
+/// Parses a message that only consists of parts of a description.
+pub(super) fn parts(words: &[Word]) -> Option<Interpretation> {
+    let parts = clauses(words);
+    let is_part = parts.rest.is_empty() && !parts.params.is_empty() || same::is_part(words);
+    is_part.then(|| UserRequest::Update(parts.params).into())
+}
+
 /// Parses the answer to the open question, which may also contain other parameters.
 pub(super) fn answer(words: &[Word], situation: &Situation, is_question: bool) -> Option<Interpretation> {
     let Some(draft) = &situation.draft else { return card_correction(words, situation, is_question) };

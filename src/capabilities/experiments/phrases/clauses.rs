@@ -427,11 +427,7 @@ pub(super) fn fixed(words: &[Word]) -> Taken<'_> {
     static PARTS: LazyLock<Lines> =
         LazyLock::new(|| Lines::read(include_str!("clauses.txt")).expect("the parts can be read"));
     let situation = Situation::default();
-    let (given, taken) = PARTS.begin(
-        Utterance { words, situation: &situation, is_question: false },
-        &ExperimentPhrases,
-        super::OWNER,
-    )?;
+    let (given, taken) = PARTS.begin(Utterance::of(words, &situation), &ExperimentPhrases, super::OWNER)?;
     Some((given.into_iter().collect(), &words[taken..]))
 }
 

@@ -46,10 +46,10 @@ mod values;
 use countersign_understanding::{
     intents,
     lines::Candidate,
-    phrases::{Phrases, Utterance, Vocabulary},
+    phrases::{Division, Phrases, Shows, Stage, Utterance, Vocabulary, Wording},
     situation, slots,
     user_request::{self, Interpretation, UserRequest},
-    words::{self, Word},
+    words,
 };
 use serde_json::{Map, Value};
 
@@ -94,6 +94,9 @@ impl Phrases for ExperimentPhrases {
                 "instructorid",
             ],
             lists: &["conditions", "arms", "variants", "tags"],
+            subjects: &["experiment", "experiment_id"],
+            creates: &[changes::CREATE],
+            shows: Some(Shows { one: (DETAILS, "experiment_id"), all: lists::LIST }),
             lines: include_str!("lines.txt"),
             unsupported_requests: "create a segment|delete the segment|create a feature flag|delete the feature flag|turn on the feature flag|\
          create a context|delete the context|add a context|create a user account|delete the user|delete user|delete all users|\
@@ -120,8 +123,8 @@ impl Phrases for ExperimentPhrases {
         values::of(kind, utterance)
     }
 
-    fn in_steps(&self, utterance: Utterance<'_>) -> Option<Vec<String>> {
-        starts::in_steps(utterance)
+    fn divided(&self, utterance: Utterance<'_>) -> Option<Division> {
+        starts::in_steps(utterance).map(Division::Suggested)
     }
 
     fn finish_request(&self, user_request: UserRequest) -> UserRequest {
@@ -140,88 +143,42 @@ impl Phrases for ExperimentPhrases {
         }
     }
 
-    fn first(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
-        bulk::deletion(utterance.words, utterance.situation)
-            .or_else(|| follow_ups::follow_up(utterance))
-            .or_else(|| same::new_one(utterance.words, utterance.situation))
-            .or_else(|| copies::copy(utterance.words, utterance.situation))
-            .or_else(|| new_ones::new_one(utterance.words, utterance.situation))
-    }
-
-    fn change(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
-        changes::change(utterance.words, utterance.situation)
-    }
-
-    fn question(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
-        lists::list(utterance.words)
-    }
-
-    fn mentioned(&self, utterance: Utterance<'_>) -> Option<UserRequest> {
-        reads::read(utterance.words, utterance.situation, utterance.is_question)
-    }
-
-    fn correction(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
-        // Before the lines, in which “my” means nothing.
-        let own = lists::own(utterance.words).filter(|_| utterance.situation.draft.is_none());
-        own.or_else(|| answers::correction(utterance.words, utterance.situation))
-    }
-
-    fn answer(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
-        answers::answer(utterance.words, utterance.situation, utterance.is_question)
-    }
-
-    fn value(&self, parameter: &str, words: &[Word]) -> Value {
-        changes::field(parameter, words)
-    }
-
-    fn only_parts(&self, words: &[Word]) -> bool {
-        let parts = clauses::clauses(words);
-        parts.rest.is_empty() && !parts.params.is_empty() || same::is_part(words)
-    }
-
-    fn about(&self, params: &Map<String, Value>) -> Option<String> {
-        let named = params.get("experiment").or_else(|| params.get("experiment_id"));
-        named.and_then(Value::as_str).map(str::to_owned)
-    }
-
-    fn show_request(&self, name: Option<String>) -> Option<UserRequest> {
-        Some(match name {
-            Some(name) => UserRequest::read(DETAILS, [("experiment_id", Some(name))]),
-            None => lists::all(),
-        })
-    }
-
-    fn only_shows(&self, user_request: &UserRequest) -> bool {
-        matches!(user_request, UserRequest::Read { tool, .. } if tool == DETAILS)
-    }
-
-    fn makes_new(&self, action: &str) -> bool {
-        action == changes::CREATE
-    }
-
-    fn so_far(&self, action: &str, params: &Map<String, Value>) -> Option<String> {
-        (action == changes::CREATE).then(|| so_far::words(params)).flatten()
-    }
-
-    fn past_participle(&self, action: &str, params: &Map<String, Value>) -> &'static str {
-        match (action, params.get("status").and_then(Value::as_str)) {
-            (changes::CREATE, _) => "created",
-            (changes::DELETE, _) => "deleted",
-            ("init_experiment_user", _) => "initialised",
-            ("mark_decision_point", _) => "marked",
-            ("get_decision_point_assignments", _) => "asked",
-            (_, Some(status)) => verb(status).map_or("changed", |verb| verb.participle),
-            _ => "changed",
+    fn read(&self, stage: Stage, utterance: Utterance<'_>) -> Option<Interpretation> {
+        let Utterance { words, situation, is_question } = utterance;
+        match stage {
+            Stage::Correction => {
+                // Before the lines, in which “my” means nothing.
+                let own = lists::own(words).filter(|_| situation.draft.is_none());
+                own.or_else(|| answers::correction(words, situation))
+            }
+            Stage::First => bulk::deletion(words, situation)
+                .or_else(|| follow_ups::follow_up(utterance))
+                .or_else(|| same::new_one(words, situation))
+                .or_else(|| copies::copy(words, situation))
+                .or_else(|| new_ones::new_one(words, situation)),
+            Stage::Question => lists::list(words),
+            Stage::Change => changes::change(words, situation),
+            Stage::Answer => answers::answer(words, situation, is_question),
+            Stage::OfferedAnswer => answers::offered(words, situation),
+            Stage::Parts => answers::parts(words),
+            Stage::Mention => reads::read(words, situation, is_question).map(Interpretation::from),
         }
     }
 
-    fn request(&self, action: &str, params: &Map<String, Value>) -> Option<String> {
-        let experiment = self.about(params)?;
-        let verb = match (action, params.get("status").and_then(Value::as_str)) {
-            (changes::DELETE, _) => "delete",
-            (_, status) => verb(status?)?.name,
+    fn worded(&self, action: &str, params: &Map<String, Value>) -> Option<Wording> {
+        let status = params.get("status").and_then(Value::as_str).and_then(verb);
+        let (name, participle) = match action {
+            changes::CREATE => (None, "created"),
+            changes::DELETE => (Some("delete"), "deleted"),
+            "init_experiment_user" => (None, "initialised"),
+            "mark_decision_point" => (None, "marked"),
+            "get_decision_point_assignments" => (None, "asked"),
+            changes::STATUS => (status.map(|verb| verb.name), status.map_or("changed", |verb| verb.participle)),
+            _ => return None,
         };
-        Some(format!("{verb} {experiment}"))
+        let request = self.vocabulary().about(params).and_then(|experiment| Some(format!("{} {experiment}", name?)));
+        let so_far = if action == changes::CREATE { so_far::words(params) } else { None };
+        Some(Wording { participle, request, so_far })
     }
 }
 

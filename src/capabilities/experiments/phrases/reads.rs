@@ -28,8 +28,7 @@ pub(super) fn read(words: &[Word], situation: &Situation, is_question: bool) -> 
     {
         return is_known(only, situation).then(|| details(&only.text)).flatten();
     }
-    let parts =
-        sentence_parts(Utterance { words, situation, is_question: false }, &super::ExperimentPhrases, super::OWNER);
+    let parts = sentence_parts(Utterance::of(words, situation), &super::ExperimentPhrases, super::OWNER);
     let subjects: Vec<&Slot> = parts
         .iter()
         .filter_map(|part| part.slot.as_ref())

@@ -16,7 +16,7 @@ mod tests;
 use countersign_core::units;
 use countersign_understanding::{
     lines::Candidate,
-    phrases::{Phrases, Utterance, Vocabulary},
+    phrases::{Division, Phrases, Shows, Stage, Utterance, Vocabulary, Wording},
     user_request::{Interpretation, UserRequest},
     words::{Word, text},
 };
@@ -131,6 +131,10 @@ const MAX_LIST: usize = 60;
 impl Phrases for OfSimulations {
     fn vocabulary(&self) -> Vocabulary {
         Vocabulary {
+            // A word that is read as the id of a job or of results may be the name of a simulation.
+            subjects: &["simulation", "job", "results"],
+            creates: &["load_simulation"],
+            shows: Some(Shows { one: ("list_parameters", "simulation"), all: "list_simulations" }),
             lines: include_str!("lines.txt"),
             unsupported_requests: "unload|delete the simulation|remove the simulation|delete the model|remove the model|delete the snapshot|\
          remove the snapshot",
@@ -153,62 +157,38 @@ impl Phrases for OfSimulations {
         }
     }
 
-    fn first(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
-        run_times::question(utterance)
+    fn read(&self, stage: Stage, utterance: Utterance<'_>) -> Option<Interpretation> {
+        match stage {
+            Stage::First => run_times::question(utterance),
+            Stage::Correction => answers::correction(utterance),
+            Stage::Answer => answers::answer(utterance),
+            _ => None,
+        }
     }
 
-    fn correction(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
-        answers::correction(utterance)
-    }
-
-    fn answer(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
-        answers::answer(utterance)
-    }
-
-    fn combined_requests(&self, utterance: Utterance<'_>) -> Option<Vec<String>> {
-        combined::requests(utterance)
+    fn divided(&self, utterance: Utterance<'_>) -> Option<Division> {
+        combined::requests(utterance).map(Division::Combined)
     }
 
     fn finish_request(&self, user_request: UserRequest) -> UserRequest {
         with_implied_parameter(user_request)
     }
 
-    /// A word that is read as the id of a job or of results may be the name of a simulation.
-    fn about(&self, params: &Map<String, Value>) -> Option<String> {
-        let named = ["simulation", "job", "results"].into_iter().find_map(|key| params.get(key)?.as_str());
-        named.map(str::to_owned)
-    }
-
-    fn show_request(&self, name: Option<String>) -> Option<UserRequest> {
-        Some(match name {
-            Some(name) => UserRequest::read("list_parameters", [("simulation", Some(name))]),
-            None => UserRequest::read("list_simulations", []),
-        })
-    }
-
-    fn makes_new(&self, action: &str) -> bool {
-        action == "load_simulation"
-    }
-
-    fn past_participle(&self, action: &str, _: &Map<String, Value>) -> &'static str {
-        match action {
-            "load_simulation" => "loaded",
-            "cancel_job" => "canceled",
-            "restore_simulation" => "restored",
-            "run_simulation" | "run_population_simulation" | "run_sensitivity_analysis" | "compare_values" => "run",
-            _ => "changed",
-        }
-    }
-
-    fn request(&self, action: &str, params: &Map<String, Value>) -> Option<String> {
+    fn worded(&self, action: &str, params: &Map<String, Value>) -> Option<Wording> {
         let of = |key: &str| params.get(key).and_then(Value::as_str);
         let simulation = of("simulation");
-        Some(match action {
-            "run_simulation" => format!("run {}", simulation?),
-            "load_simulation" => format!("load {} as {}", of("file")?, simulation?),
-            SET => format!("set {} to {} in {}", of("parameter")?, of("value")?, simulation?),
+        let load = || Some(format!("load {} as {}", of("file")?, simulation?));
+        let set = || Some(format!("set {} to {} in {}", of("parameter")?, of("value")?, simulation?));
+        let (participle, request) = match action {
+            "load_simulation" => ("loaded", load()),
+            "cancel_job" => ("canceled", None),
+            "restore_simulation" => ("restored", None),
+            "run_simulation" => ("run", simulation.map(|name| format!("run {name}"))),
+            "run_population_simulation" | "run_sensitivity_analysis" | "compare_values" => ("run", None),
+            SET => ("changed", set()),
             _ => return None,
-        })
+        };
+        Some(Wording { participle, request, so_far: None })
     }
 }
 
