@@ -106,9 +106,9 @@
 //! | the figures about email | `email/figures.rs` for the command line and `/metrics`, `capabilities/team_inbox/figures.rs` for people |
 //! | what `check` and `/readyz` report about a platform | [`capabilities::Capability::check`]; its JSON, and how often it is called, in `app/services.rs`, the rest of `/readyz` in `app/http.rs` |
 //! | a phrase that is understood without a model | a line in the capability's `phrases/lines.txt` ([`understanding::lines`]), with `~` if its parts may come in any order; freer phrases, such as the description of something new, in the files beside it that `phrases/mod.rs` lists |
-//! | greetings, “thanks” and “help” | the phrases in `understanding/talk.txt`, the answers in `understanding/talk.rs`; with a language model, `assistant/prompts/respond.md` |
-//! | the words for “no” | the lists in `understanding/answers.rs`; what a “no” leaves open, in [`conversation::approvals::withdraw`] |
-//! | the words for “stop” | the lists in `understanding/stop_words.rs`; what they end, in `conversation/runtime/inbox/stopping.rs` |
+//! | greetings, “thanks” and “help” | the phrases in `understanding/requests/talk.txt`, the answers in `understanding/requests/talk.rs`; with a language model, `assistant/prompts/respond.md` |
+//! | the words for “no” | the lists in `understanding/answers/refusals.rs`; what a “no” leaves open, in [`conversation::approvals::withdraw`] |
+//! | the words for “stop” | the lists in `understanding/answers/stop_words.rs`; what they end, in `conversation/runtime/inbox/stopping.rs` |
 //! | the meaning of a word | `core.rs` and `assignment.rs` in the capability's `glossary`; two words together in its `pairs.rs` |
 //! | the instructions for a model | about a domain: its `instructions.md`, `families.rs`, each `info` and `schema`; about everything: `assistant/prompts` |
 //! | the tools that a model is offered for a request | the capability's `families.rs`; their selection in `assistant/nodes/round.rs`, the number that fits in `assistant/tools.rs` |

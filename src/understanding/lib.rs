@@ -6,60 +6,46 @@
 //! never guesses: words that match no phrase get a low confidence, and a reply with a few examples
 //! of phrases that work.
 //!
+//! **The order.** A message is read from one folder to the next: `split` divides it into requests and words, `names` finds
+//! the names of existing things in it, `requests` reads whole requests, `answers` what only has a meaning in its place, and
+//! `leftovers` reports what was not used. [`mod@order`] has the order of the rules as tables.
+//!
 //! **Names first.** Names of existing things are found in a message before anything else
 //! ([`lexicon`]); each capability lists its names, and the situation holds those that are
 //! mentioned. Then [`slots`] extracts moments, weights, numbers and users and drops politeness, and
 //! [`intents`] matches the rest of the sentence with the rows of each capability: verbs, nouns, and
 //! the slots that they take. Phrases with a fixed order, and questions, are [`lines`] of text. A
-//! capability provides both ([`phrases::Phrases`]), and [`book`] tries all of them in turn. If two
+//! capability provides both ([`phrases::Phrases`]), and [`book`] has those of all capabilities. If two
 //! match equally well, the person is asked.
 //!
 //! **No word is dropped.** Each word of a request for a change belongs to a value, to the phrase or
 //! to politeness. If words are left over, they are reported and nothing is done.
 //!
-//! [`steps`] divides a message into requests, [`book`] turns each of them into a
-//! [`user_request::UserRequest`], and [`RulesModel`] answers with tool calls or text. The only
+//! Each request becomes a [`user_request::UserRequest`], and [`RulesModel`] answers with tool calls or text. The only
 //! input is the [`situation::Situation`]. A turn asks several things about one message, which is
 //! read only once ([`memory`]).
 //!
-//! This crate depends on no platform. Start reading at [`book`], then at [`lines`].
+//! This crate depends on no platform. Start reading at [`mod@order`], then at [`lines`].
 //!
 //! One large regular expression per phrase was rejected as a design: names are free text in the
 //! middle of a sentence, and their end is easier to describe with words than with groups.
 
 mod answers;
-mod asides;
 pub mod asked;
 pub mod book;
 mod calls;
 #[cfg(any(test, feature = "checking"))]
 pub mod checking;
 pub mod claims;
-pub mod conditions;
-pub mod dates;
-mod doubts;
-mod either;
-pub mod id_lists;
-mod in_place;
-pub mod intents;
-mod languages;
-mod left_out;
-pub mod lexicon;
-pub mod lines;
+mod leftovers;
 mod memory;
+mod names;
 mod order;
-mod own_terms;
-mod phrase_list;
 pub mod phrases;
-mod quotations;
-mod references;
+mod requests;
 pub mod situation;
-pub mod slots;
-mod steps;
-mod stop_words;
-mod talk;
+mod split;
 pub mod user_request;
-pub mod words;
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -69,19 +55,27 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
 pub use self::{
-    answers::{
+    answers::refusals::{
         ForbiddenChange, declines, drops_any, ends_draft, forbidden_change, is_cancellation, is_no, is_retraction,
         refuses, says_forget, says_undo, withdraws,
     },
+    answers::stop_words::{StopRequest, stop_request},
     calls::Hint,
-    left_out::left_out,
-    stop_words::{StopRequest, stop_request},
+    leftovers::left_out::left_out,
+    names::lexicon,
+    requests::{dates, intents, lines, slots},
+    split::{conditions, id_lists, words},
 };
 use self::{
+    answers::{refusals, stop_words},
     book::{Book, MENTION_CONFIDENCE},
+    leftovers::{either, languages, quotations},
     lexicon::Mention,
+    names::references,
     phrases::{Stage, Utterance},
+    requests::{doubts, in_place, own_terms, talk},
     situation::Situation,
+    split::{asides, phrase_list, steps},
     user_request::{Talk, UserRequest},
     words::strip_politeness,
 };

@@ -1,7 +1,7 @@
 //! The interpretations of the newest messages, so that a message is read once, however often it is asked about.
 //!
 //! A turn asks several things about one message: whether it is a request, which tools it needs, what answers it. What a
-//! message means depends on nothing but the phrases and the parts of the situation that [`Understood`] compares. An
+//! message means depends on nothing but the phrases and the [`relevant`] parts of the situation. An
 //! interpretation is therefore valid until the phrases change ([`super::phrases::Phrases::generation`]), and nothing has
 //! to be passed from one node to the next.
 
@@ -29,7 +29,7 @@ struct Kept {
 
 /// A message in its situation, and what is known of it.
 pub(super) struct Understood {
-    /// The situation, without the parts on which no interpretation depends.
+    /// The parts of the situation on which an interpretation depends.
     situation: Situation,
     /// The request that it expresses.
     pub(super) interpretation: Option<Interpretation>,
@@ -46,23 +46,20 @@ impl Memory {
         fact: fn(&mut Understood) -> &mut Option<T>,
         read: impl FnOnce() -> T,
     ) -> T {
-        let known = self.of(generation).find(situation).and_then(|understood| fact(understood).clone());
+        let situation = relevant(situation);
+        let known = self.of(generation).find(&situation).and_then(|understood| fact(understood).clone());
         if let Some(known) = known {
             return known;
         }
         let found = read(); // it may ask about parts of the message, so nothing is locked
         let mut kept = self.of(generation);
-        match kept.find(situation) {
-            Some(understood) => *fact(understood) = Some(found.clone()),
-            None => {
-                let mut new = Understood::new(situation);
-                *fact(&mut new) = Some(found.clone());
-                if kept.messages.len() >= MAX_KEPT {
-                    kept.messages.pop_front();
-                }
-                kept.messages.push_back(new);
+        if kept.find(&situation).is_none() {
+            if kept.messages.len() >= MAX_KEPT {
+                kept.messages.pop_front();
             }
+            kept.messages.push_back(Understood { situation: situation.clone(), interpretation: None, steps: None });
         }
+        kept.find(&situation).map(fact).into_iter().for_each(|fact| *fact = Some(found.clone()));
         found
     }
 
@@ -91,67 +88,22 @@ impl Book {
 
 impl Kept {
     fn find(&mut self, situation: &Situation) -> Option<&mut Understood> {
-        self.messages.iter_mut().rev().find(|understood| understood.is_of(situation))
+        self.messages.iter_mut().rev().find(|understood| understood.situation == *situation)
     }
 }
 
-impl Understood {
-    fn new(situation: &Situation) -> Self {
-        let Situation {
-            said,
-            today,
-            names,
-            draft,
-            on_card,
-            turned_down,
-            last_subject,
-            subjects,
-            listed,
-            topic,
-            open_cards,
-            recent_changes,
-            // The phrases read nothing else.
-            by: _,
-            zone: _,
-            earlier: _,
-            analysis: _,
-            replan: _,
-            gathered: _,
-            errors: _,
-        } = situation;
-        let situation = Situation {
-            said: said.clone(),
-            today: today.clone(),
-            names: names.clone(),
-            draft: draft.clone(),
-            on_card: on_card.clone(),
-            turned_down: turned_down.clone(),
-            last_subject: last_subject.clone(),
-            subjects: subjects.clone(),
-            listed: listed.clone(),
-            topic: topic.clone(),
-            open_cards: open_cards.clone(),
-            recent_changes: recent_changes.clone(),
-            ..Situation::default()
-        };
-        Self { situation, interpretation: None, steps: None }
-    }
-
-    /// Returns true if an interpretation of the message in its situation holds in this one.
-    fn is_of(&self, other: &Situation) -> bool {
-        let known = &self.situation;
-        known.said == other.said
-            && known.today == other.today
-            && known.names == other.names
-            && known.draft == other.draft
-            && known.on_card == other.on_card
-            && known.turned_down == other.turned_down
-            && known.last_subject == other.last_subject
-            && known.subjects == other.subjects
-            && known.listed == other.listed
-            && known.topic == other.topic
-            && known.open_cards == other.open_cards
-            && known.recent_changes == other.recent_changes
+/// Returns the parts of a situation on which an interpretation depends.
+fn relevant(situation: &Situation) -> Situation {
+    let unread = Situation::default();
+    Situation {
+        by: unread.by,
+        zone: unread.zone,
+        earlier: unread.earlier,
+        analysis: unread.analysis,
+        replan: unread.replan,
+        gathered: unread.gathered,
+        errors: unread.errors,
+        ..situation.clone()
     }
 }
 

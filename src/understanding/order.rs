@@ -8,14 +8,14 @@
 use serde_json::{Map, Value};
 
 use super::{
-    answers,
     book::{Book, CapabilityPhrases, MAX_WORDS},
     dates, doubts,
     intents::{self, Reading, declined},
     languages,
-    left_out::left_out,
+    leftovers::left_out::left_out,
     own_terms,
     phrases::{Division, Phrases, Stage, Utterance},
+    refusals,
     situation::Situation,
     talk,
     user_request::{Interpretation, Talk, UserRequest},
@@ -27,15 +27,15 @@ type Rule = fn(&Book, Utterance<'_>) -> Option<Interpretation>;
 
 /// What takes precedence over requests.
 const BEFORE_REQUESTS: &[Rule] = &[
-    |_, said| answers::cancellation(said),     // never mind
-    answers::offered_answer,                   // a button below a question
-    |_, said| answers::both_cards(said),       // both
+    |_, said| refusals::cancellation(said),    // never mind
+    refusals::offered_answer,                  // a button below a question
+    |_, said| refusals::both_cards(said),      // both
     doubts::request_beside_refusal,            // don't pause it, stop it
     doubts::reminder,                          // don't let me forget to stop it
     doubts::refusal,                           // don't start it
     doubts::considered_subject,                // should I start it?
     doubts::remark,                            // we stopped it last week
-    |_, said| answers::postponement(said),     // no, not yet
+    |_, said| refusals::postponement(said),    // no, not yet
     Book::correction,                          // no, at 9:00
     |book, said| book.match_lines(said, true), // a line about something whose name is known
     Book::unsupported,                         // send an email
@@ -46,11 +46,11 @@ const BEFORE_REQUESTS: &[Rule] = &[
 const BY_POSITION: &[Rule] = &[
     |book, said| book.read_at(Stage::First, said), // words that only look like a request
     Book::whole_request,
-    Book::answer,                                // control and variant
-    Book::with_corrected_verb,                   // satrt it
-    Book::after_objection,                       // actually, start it
-    |_, said| answers::about_card(said),         // does that delete the data too?
-    |_, said| answers::unclear_correction(said), // no, make it shinier
+    Book::answer,                                 // control and variant
+    Book::with_corrected_verb,                    // satrt it
+    Book::after_objection,                        // actually, start it
+    |_, said| refusals::about_card(said),         // does that delete the data too?
+    |_, said| refusals::unclear_correction(said), // no, make it shinier
     |_, said| (said.situation.said.trim() == "?").then(|| UserRequest::Talk(Talk::Help).into()),
 ];
 
@@ -58,7 +58,7 @@ const BY_POSITION: &[Rule] = &[
 const WHOLE_REQUESTS: &[Rule] = &[
     |_, said| talk::talk(said.typed).or_else(|| talk::talk(said.words)).map(Interpretation::from), // hello
     |book, said| book.read_at(Stage::Question, said),
-    |_, said| answers::undo_or_retry(said), // undo that
+    |_, said| refusals::undo_or_retry(said), // undo that
     Book::change,
     |_, said| own_terms::own_term(said.words).map(|(name, meaning)| UserRequest::Term { name, meaning }.into()),
 ];

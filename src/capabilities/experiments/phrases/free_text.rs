@@ -178,7 +178,7 @@ pub(super) fn ask_about_tags(words: &[Word], tags: &Value) -> Option<Interpretat
 mod tests {
     use super::super::{
         book,
-        restrictions::names,
+        restrictions_tests::names,
         situation::{Draft, DraftQuestion, Situation},
         tests::check,
     };

@@ -25,13 +25,13 @@ mod members;
 mod moments;
 mod new_ones;
 #[cfg(test)]
-mod phrasings;
+mod phrasings_tests;
 mod points;
 #[cfg(test)]
 mod quotations_tests;
 mod reads;
 #[cfg(test)]
-mod restrictions;
+mod restrictions_tests;
 mod same;
 mod shares;
 mod so_far;

@@ -116,7 +116,9 @@ fn is_id(word: &Word) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{book, restrictions::names, situation::Situation, tests::understand, user_request::UserRequest};
+    use super::super::{
+        book, restrictions_tests::names, situation::Situation, tests::understand, user_request::UserRequest,
+    };
 
     fn situation(said: &str) -> Situation {
         Situation {

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use super::{OWNER, OfSimulations, implied_parameter};
 use crate::amount::Amount;
 
-/// The phrases; see `understanding/lines.rs`.
+/// The phrases; see `understanding/requests/lines.rs`.
 const LINES: &str = "
 $run = (run|execute|rerun|re-run|simulate|do a run of|start a run of) [simulation|model] <simulation:thing?> [again]
 $with = (with|at|using|for) [a|an]

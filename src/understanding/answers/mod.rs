@@ -1,0 +1,4 @@
+//! What only has a meaning in its place: “no”, “stop it”, and what is said about a question or a card.
+
+pub(crate) mod refusals;
+pub(crate) mod stop_words;

@@ -1,0 +1,248 @@
+//! Talk: greetings, help, questions about past changes, and replies to messages that request
+//! nothing.
+
+use std::sync::LazyLock;
+
+use serde_json::Map;
+
+use crate::{
+    book::Book,
+    lines::Lines,
+    phrases::{Phrases, Utterance, Vocabulary},
+    situation::{OpenCard, Situation},
+    user_request::{Talk, UserRequest},
+    words::{Word, is_sign, lower, without_last},
+};
+
+/// Buttons below an answer: the label, and the message that is sent when it is pressed.
+pub(crate) type Steps = Vec<(&'static str, &'static str)>;
+
+/// Phrases for requests that people make of every bot, separated by `|`.
+pub(crate) const UNSUPPORTED_REQUESTS: &str = "send an email|send a mail|send an e-mail|send a message|send me an email|email|e-mail|mail|\
+    remind me|set a reminder|book|order|translate|tell me a joke|tell a joke|sing|play|write me|write a|write an|write some|\
+    write code|what is the weather|what will the weather|how is the weather|what time is it|what day is it|what is the time|\
+    restart the server|stop the server|shut down|deploy|post in|post to|invite|give access to|grant access|grant permission|order pizza|google|\
+    search the web|browse";
+
+/// The lines, in the form of [`crate::lines`].
+const LINES: &str = include_str!("talk.txt");
+
+static TALK: LazyLock<Lines> = LazyLock::new(|| Lines::read(LINES).expect("the lines of talk can be read"));
+
+/// Phrases without things, for talk.
+struct NoPhrases;
+
+impl Phrases for NoPhrases {
+    fn vocabulary(&self) -> Vocabulary {
+        Vocabulary::new(&[])
+    }
+}
+
+/// Reads greetings, thanks, and questions about the bot and its past changes; `words` may include politeness.
+pub(crate) fn talk(words: &[Word]) -> Option<UserRequest> {
+    let said: Vec<Word> = words.iter().filter(|word| words.len() == 1 || !is_sign(word)).cloned().collect();
+    let plain = lower(&said);
+    const THUMBS: &[&str] = &["👍", ":+1", ":thumbsup", "✅", ":white_check_mark", ":ok_hand", "👌", "👎", ":-1"];
+    if THUMBS.iter().any(|thumb| plain.starts_with(thumb)) || is_postponement(&plain) {
+        return Some(UserRequest::Talk(Talk::NothingAsked));
+    }
+    let log = without_last(&said, &["so", "far", "yet", "here", "today", "together", "in", "this", "thread"]);
+    let situation = Situation::default();
+    let fit = |words: &[Word]| TALK.fit(Utterance::of(words, &situation), &NoPhrases, "", true);
+    let fit = fit(&said).or_else(|| fit(log).filter(|fit| fit.call.name == EXECUTION_LOG))?;
+    Some(match fit.call.name.as_str() {
+        // Only approvals check if these words decide a card.
+        "agreement" => UserRequest::Talk(Talk::NothingAsked),
+        "greeting" => UserRequest::Talk(Talk::Greeting),
+        "thanks" => UserRequest::Talk(Talk::Thanks),
+        "remark" => UserRequest::Talk(Talk::Remark),
+        "help" => UserRequest::Talk(Talk::Help),
+        "pending" => UserRequest::Talk(Talk::Pending),
+        "approval" => UserRequest::Talk(Talk::Approval),
+        "why" => UserRequest::Talk(Talk::Why),
+        tool => UserRequest::Read { tool: tool.to_owned(), arguments: Map::new() },
+    })
+}
+
+/// The tool that lists the changes made in a thread.
+pub(crate) const EXECUTION_LOG: &str = "get_execution_log";
+
+/// Returns buttons for first requests.
+pub(crate) fn first_steps(book: &Book) -> Steps {
+    let of = |phrases: &'static dyn Phrases| {
+        phrases.vocabulary().first_steps.split_last().map_or(&[][..], |(_, first)| first)
+    };
+    book.phrases().flat_map(of).copied().take(3).chain([WHAT_CAN_YOU_DO]).collect()
+}
+
+const WHAT_CAN_YOU_DO: (&str, &str) = ("What can you do?", "what can you do?");
+
+/// Returns the reply to talk, and the buttons below it.
+pub(crate) fn reply_to(book: &Book, talk: Talk, situation: &Situation) -> (String, Steps) {
+    let steps = || book.phrases().flat_map(|phrases| phrases.vocabulary().first_steps.iter().copied());
+    match talk {
+        Talk::Greeting => {
+            let things: Vec<_> = book
+                .phrases()
+                .map(|phrases| phrases.vocabulary().greeting)
+                .filter(|things| !things.is_empty())
+                .collect();
+            let hello = match things.is_empty() {
+                true => "Hello. Ask me something, or tell me what to change.".to_owned(),
+                false => format!("Hello. Ask me about your {}, or tell me what to change.", things.join(" and ")),
+            };
+            (hello, first_steps(book))
+        }
+        Talk::Thanks => ("You're welcome.".to_owned(), Vec::new()),
+        Talk::Help => (help(book), steps().take(2).chain(steps().last()).collect()),
+        Talk::Pending => (pending(situation), Vec::new()),
+        Talk::Approval => (APPROVAL.to_owned(), Vec::new()),
+        Talk::Why => (why(situation), Vec::new()),
+        Talk::NothingToUndo => ("There's nothing to undo in this thread.".to_owned(), Vec::new()),
+        Talk::NothingToRepeat => {
+            ("There's nothing here to try again. Tell me in one sentence what you'd like.".to_owned(), Vec::new())
+        }
+        Talk::NothingAsked => (
+            "I'm not waiting for an answer here. If you mean a card, use its buttons.".to_owned(),
+            steps().take(1).chain([WHAT_CAN_YOU_DO]).collect(),
+        ),
+        Talk::NothingDone(what) => {
+            let so_far = if situation.recent_changes.is_empty() { "" } else { " Earlier changes in this thread stay." };
+            let said = format!("OK, nothing was {what}.{so_far} {}", how_to_decide(&situation.open_cards));
+            (said.trim_end().to_owned(), Vec::new())
+        }
+        Talk::Remark => ("OK. Nothing was changed.".to_owned(), Vec::new()),
+        Talk::AboutCard => (about_card(situation), Vec::new()),
+        Talk::CardWaits => (format!("That isn't a decision yet. {}", how_to_decide(&situation.open_cards)), Vec::new()),
+    }
+}
+
+/// Returns the list of possible questions and changes.
+fn help(book: &Book) -> String {
+    let parts: Vec<&str> =
+        book.phrases().map(|phrases| phrases.vocabulary().help).filter(|help| !help.is_empty()).collect();
+    let on = match book.services() {
+        [] => String::new(),
+        services => format!(" on {}", services.join(" and ")),
+    };
+    format!(
+        "I look things up{on} and prepare changes. Nothing is changed until someone approves the card I post.\n\n{}",
+        parts.join("\n\n")
+    )
+}
+
+/// Returns true if the words are a sign that refuses.
+pub(crate) fn is_thumb_down(plain: &str) -> bool {
+    ["👎", ":-1", ":thumbsdown", "❌", "🚫", "🛑", "✋"].iter().any(|sign| plain.starts_with(sign))
+}
+
+/// Returns true if the words postpone a decision.
+pub(crate) fn is_postponement(plain: &str) -> bool {
+    const ALONE: &[&str] = &[
+        "not yet",
+        "later",
+        "maybe later",
+        "wait",
+        "hold on",
+        "one moment",
+        "let me think",
+        "i will think about it",
+        "tomorrow",
+    ];
+    const LATER: &[&str] = &["not now", "not", "not yet", "later", "tomorrow", "wait", "not today"];
+    let but = ["yes but ", "ok but ", "okay but ", "sure but ", "no but ", "fine but "].into_iter();
+    let qualified = but.into_iter().filter_map(|start| plain.strip_prefix(start)).any(|rest| LATER.contains(&rest));
+    ALONE.contains(&plain) || qualified
+}
+
+/// Returns the reply to words that match no phrase.
+pub(crate) fn lost(book: &Book) -> String {
+    let simple =
+        book.phrases().map(|phrases| phrases.vocabulary().simplest_requests).filter(|simple| !simple.is_empty());
+    let simple: Vec<&str> = simple.chain(["*what can you do?*"]).collect();
+    format!("I couldn't make sense of that without my language model. Simple phrases work: {}", simple.join(", "))
+}
+
+/// Returns a sentence about the open cards and how to decide about them.
+fn how_to_decide(open: &[OpenCard]) -> String {
+    match open {
+        [] => String::new(),
+        [OpenCard { title, approve, reject, typed, .. }] => {
+            let typing = match typed {
+                true => ", or type just “yes” or “no” in this thread.",
+                false => ". A typed yes isn't enough for this one.",
+            };
+            format!("A card is open: {title} Press **{approve}** or **{reject}** on it{typing}")
+        }
+        several => {
+            let titles: Vec<String> = several.iter().map(|card| format!("• {}", card.title)).collect();
+            format!("Several cards are open. Use the buttons on the one you mean:\n{}", titles.join("\n"))
+        }
+    }
+}
+
+/// Returns true if the last thing that happened in the thread is a change that was made. Its log says who asked for it and
+/// who approved it.
+pub(crate) fn ends_with_a_done_change(situation: &Situation) -> bool {
+    let is_done = situation.recent_changes.last().is_some_and(|change| change.again.is_none());
+    is_done && situation.turned_down.is_none() && situation.open_cards.is_empty()
+}
+
+/// Returns the reason why the last request was not done, as far as the thread knows it.
+fn why(situation: &Situation) -> String {
+    if let Some(rejected) = &situation.turned_down {
+        return match rejected.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty()) {
+            Some(reason) => format!("The reason given for the rejection: “{reason}”."),
+            None => "It was rejected without a reason. Ask “who turned it down?” to see who rejected it.".to_owned(),
+        };
+    }
+    let failed = situation.recent_changes.last().filter(|change| change.again.is_some());
+    match (failed, situation.open_cards.as_slice()) {
+        (Some(failed), _) => format!("This is all I know: {}", failed.what),
+        (None, [_, ..]) => format!("Nothing has been decided yet. {}", how_to_decide(&situation.open_cards)),
+        (None, []) => {
+            "Nothing was rejected and nothing failed in this thread. Which change or answer do you mean?".to_owned()
+        }
+    }
+}
+
+/// Answers a question about the change on the newest open card from what the card says.
+fn about_card(situation: &Situation) -> String {
+    let Some(card) = situation.open_cards.last() else { return why(situation) };
+    let said = crate::words::words(&situation.said);
+    let asked: Vec<&str> = said.iter().map(|word| word.lower.as_str()).filter(|word| word.len() > 3).collect();
+    let lines = || card.facts.iter().chain(&card.warnings).chain([&card.title]);
+    let mentions = |line: &String| {
+        let line = line.to_lowercase();
+        asked.iter().any(|word| !ABOUT_A_CARD.contains(word) && line.contains(word.strip_suffix('e').unwrap_or(word)))
+    };
+    let first = match lines().any(mentions) {
+        true => format!("This is all that the card {} changes:", card.title),
+        false => format!("The card {} doesn't say so, and it changes only what it says:", card.title),
+    };
+    let listed = lines().take(card.facts.len() + card.warnings.len()).map(|line| format!("• {line}"));
+    let undone = match card.irreversible {
+        true => "It can't be undone.",
+        false => "It can be undone afterward.",
+    };
+    format!("{first}\n{}\n{undone}", listed.collect::<Vec<_>>().join("\n"))
+}
+
+/// Words in questions about a card that say nothing about it.
+const ABOUT_A_CARD: &[&str] = &[
+    "does", "will", "would", "could", "that", "this", "card", "change", "also", "with", "what", "happen", "when",
+    "then",
+];
+
+fn pending(situation: &Situation) -> String {
+    let mut waiting: Vec<String> = situation.open_cards.iter().map(|card| format!("• {}", card.title)).collect();
+    if let Some(asked) = situation.draft.as_ref().and_then(|draft| draft.asked.as_ref()) {
+        waiting.push(format!("• My question: {}", asked.question));
+    }
+    match waiting.is_empty() {
+        true => "Nothing is waiting in this thread.".to_owned(),
+        false => format!("Waiting in this thread:\n{}", waiting.join("\n")),
+    }
+}
+
+const APPROVAL: &str = "When you ask for a change, I work out exactly what would be done and show it on a card. When an approver approves it, that change, and nothing else, is made once. The card stays here as the record of who decided what, and when.";
