@@ -13,6 +13,7 @@ use super::{
     book::Book,
     lexicon::{Mention, Name, Names, Token, tokenize},
     lines::{Call, CallKind},
+    words::is_one_of,
 };
 
 /// The maximum number of words between two words of a verb: “get Math Hints going”.
@@ -80,10 +81,6 @@ const QUANTIFIERS: &str = "all every everything each both those these them rest 
 /// Words that name no thing in particular.
 const ORDINARY: &str = "experiment experiments test tests study trial pilot simulation model version with from this that \
     condition control group class";
-
-fn is_one_of(words: &str, word: &str) -> bool {
-    words.split([' ', '\n']).any(|known| known == word)
-}
 
 /// A message, for a search in it.
 pub struct AskedWords<'a> {

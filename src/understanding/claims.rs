@@ -6,7 +6,10 @@
 
 use std::{ops::Range, sync::LazyLock};
 
-use super::lexicon::{Token, tokenize};
+use super::{
+    lexicon::{Token, tokenize},
+    words::is_one_of,
+};
 
 /// A claim of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,10 +115,6 @@ const PARTS: [&str; 30] = [
     "되었습니다",
     "कर दिया",
 ];
-
-fn is_one_of(words: &str, word: &str) -> bool {
-    words.split([' ', '\n']).any(|known| known == word)
-}
 
 /// Returns the claims in a text, in order.
 pub fn claims(text: &str) -> Vec<Claim> {

@@ -9,87 +9,34 @@ use std::{cell::OnceCell, collections::BTreeSet};
 
 use countersign_core::clock::{MONTHS, WEEKDAYS};
 
+use crate::words::is_one_of;
+
 /// The maximum number of pieces that are returned.
 const MAX_PIECES: usize = 4;
 /// The maximum length of a restriction, in words.
 const MAX_RESTRICTION_WORDS: usize = 8;
 
 /// Words for a time other than weekdays and months. Any date in the proposal covers them.
-const MOMENTS: &[&str] = &[
-    "tomorrow",
-    "tonight",
-    "weekend",
-    "midnight",
-    "noon",
-    "week",
-    "month",
-    "morning",
-    "afternoon",
-    "evening",
-    "night",
-    "hour",
-    "hours",
-    "days",
-    "weeks",
-    "months",
-];
+const MOMENTS: &str = "tomorrow tonight weekend midnight noon week month morning afternoon evening night hour hours \
+    days weeks months";
 /// Words that restrict. They are covered if the words after them are.
-const RESTRICTIONS: &[&str] = &[
-    "only",
-    "except",
-    "excluding",
-    "without",
-    "until",
-    "besides",
-    "before",
-    "after",
-    "once",
-    "while",
-    "during",
-    "keep",
-];
+const RESTRICTIONS: &str = "only except excluding without until besides before after once while during keep";
 /// Words for a manner or an amount. Only the same word covers them.
-const MANNERS: &[&str] = &["twice", "slowly", "gradually", "temporarily", "partly", "partially", "half", "secretly"];
+const MANNERS: &str = "twice slowly gradually temporarily partly partially half secretly";
 /// Words for a form of data. Only the same word covers them.
-const FORMATS: &[&str] = &["csv", "tsv", "excel", "xls", "xlsx", "pdf", "spreadsheet", "powerpoint", "pptx", "docx"];
+const FORMATS: &str = "csv tsv excel xls xlsx pdf spreadsheet powerpoint pptx docx";
 /// Words that begin a condition. Only the same phrase covers them.
 const CONDITIONALS: &[&str] = &["if", "unless", "provided"];
 /// Words that follow a merely polite “if”.
-const POLITE: &[&str] = &[
-    "you can",
-    "you could",
-    "you would",
-    "you please",
-    "you like",
-    "you want",
-    "you may",
-    "you don't mind",
-    "possible",
-    "that's ok",
-    "that is ok",
-    "that's okay",
-    "that's possible",
-    "that is possible",
-    "it's possible",
-    "it is possible",
-    "i may",
-    "i can",
-    "we can",
-    "we could",
-    "i could",
-];
+const POLITE: &str = "you can|you could|you would|you please|you like|you want|you may|you don't mind|possible|\
+    that's ok|that is ok|that's okay|that's possible|that is possible|it's possible|it is possible|i may|i can|\
+    we can|we could|i could";
 /// Words without a meaning of their own.
-const EMPTY: &[&str] = &[
-    "a", "an", "the", "of", "for", "to", "in", "on", "at", "by", "with", "from", "and", "or", "but", "it", "its", "is",
-    "are", "be", "that", "this", "those", "these", "them", "they", "one", "ones", "please", "thanks", "not", "all",
-    "any", "each", "i", "we", "you", "me", "us", "my", "our", "have", "has", "do", "does", "will", "would", "there",
-    "so", "as", "than", "then", "who", "which", "people", "whose", "only", "just",
-];
+const EMPTY: &str = "a an the of for to in on at by with from and or but it its is are be that this those these \
+    them they one ones please thanks not all any each i we you me us my our have has do does will would there so as \
+    than then who which people whose only just";
 /// Words before a number or a date that belong to it.
-const BEFORE: &[&str] = &[
-    "on", "at", "by", "until", "till", "from", "after", "before", "in", "with", "for", "next", "this", "every", "to",
-    "of",
-];
+const BEFORE: &str = "on at by until till from after before in with for next this every to of";
 
 /// A word of the message.
 #[derive(Debug)]
@@ -128,20 +75,20 @@ pub fn left_out(said: &str, proposal: &str) -> Vec<String> {
                 mark(at, to);
             }
         }
-        if RESTRICTIONS.contains(&lower)
+        if is_one_of(RESTRICTIONS, lower)
             || (lower == "but" && words.get(at + 1).is_some_and(|next| next.lower == "not"))
         {
             let to = restriction_end(&words, at);
             let carries = |at: &usize| {
                 let lower = words[*at].lower.as_str();
-                !EMPTY.contains(&lower) && !RESTRICTIONS.contains(&lower)
+                !is_one_of(EMPTY, lower) && !is_one_of(RESTRICTIONS, lower)
             };
             let mut carried = (at..to).filter(carries).peekable();
             if carried.peek().is_some() && !carried.all(|at| proposal.holds(&words, at)) {
                 mark(at, to);
             }
         }
-        if (MANNERS.contains(&lower) || FORMATS.contains(&lower)) && !proposal.holds_word(lower) {
+        if (is_one_of(MANNERS, lower) || is_one_of(FORMATS, lower)) && !proposal.holds_word(lower) {
             let to = if lower == "half" { restriction_end(&words, at) } else { at + 1 };
             mark(at, to);
         }
@@ -152,9 +99,8 @@ pub fn left_out(said: &str, proposal: &str) -> Vec<String> {
         if (is_number && !proposal.holds_number(&word.lower)) || proposal.lacks_moment(&words, at) {
             let counted = at > 0 && !is_number && crate::dates::number_word(&words[at - 1].lower).is_some();
             let from = at - usize::from(counted);
-            let begins = from > 0 && BEFORE.contains(&words[from - 1].lower.as_str()) && !words[from - 1].ends;
-            let unit =
-                is_number && !word.ends && words.get(at + 1).is_some_and(|next| !EMPTY.contains(&next.lower.as_str()));
+            let begins = from > 0 && is_one_of(BEFORE, &words[from - 1].lower) && !words[from - 1].ends;
+            let unit = is_number && !word.ends && words.get(at + 1).is_some_and(|next| !is_one_of(EMPTY, &next.lower));
             mark(from - usize::from(begins), at + 1 + usize::from(unit));
         }
     }
@@ -170,7 +116,7 @@ pub fn left_out(said: &str, proposal: &str) -> Vec<String> {
 /// or an exception.
 pub(crate) fn left_out_of_question(said: &str, holds: &str) -> Option<String> {
     let is_marked = |piece: &String| {
-        let is_format = |word: &str| FORMATS.contains(&word.to_lowercase().as_str());
+        let is_format = |word: &str| is_one_of(FORMATS, &word.to_lowercase());
         let excepts = |word: &str| ["only", "except", "excluding", "without", "besides"].contains(&word);
         piece.contains(|c: char| c.is_ascii_digit())
             || piece.split(' ').any(is_format)
@@ -219,7 +165,7 @@ fn restriction_end(words: &[Word<'_>], at: usize) -> usize {
 fn is_polite(after: &[Word<'_>]) -> bool {
     let following: Vec<&str> = after.iter().take(3).map(|word| word.lower.as_str()).collect();
     let following = following.join(" ");
-    POLITE.iter().any(|polite| following.starts_with(polite))
+    POLITE.split('|').any(|polite| following.starts_with(polite))
 }
 
 /// Returns the index ranges of names: words in quotes, and runs of capitalised words.
@@ -279,7 +225,7 @@ impl ProposalText {
     /// Returns true if the word at this index appears here, or a date or number that it stands for.
     fn holds(&self, words: &[Word<'_>], at: usize) -> bool {
         let lower = words[at].lower.as_str();
-        let when = WEEKDAYS.contains(&lower) || MONTHS.contains(&lower) || MOMENTS.contains(&lower);
+        let when = WEEKDAYS.contains(&lower) || MONTHS.contains(&lower) || is_one_of(MOMENTS, lower);
         self.holds_word(lower)
             || (when && !self.lacks_moment(words, at))
             || (lower.contains(|c: char| c.is_ascii_digit()) && self.holds_number(lower))
@@ -334,7 +280,7 @@ impl ProposalText {
     /// Returns true if the word at this index is a time that does not appear here.
     fn lacks_moment(&self, words: &[Word<'_>], at: usize) -> bool {
         let word = words[at].lower.as_str();
-        let may_be_one = WEEKDAYS.contains(&word) || MONTHS.contains(&word) || MOMENTS.contains(&word);
+        let may_be_one = WEEKDAYS.contains(&word) || MONTHS.contains(&word) || is_one_of(MOMENTS, word);
         if !may_be_one || self.words().contains(word) {
             return false;
         }

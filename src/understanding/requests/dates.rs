@@ -289,36 +289,16 @@ pub fn time(words: &[Word]) -> Option<(String, &[Word])> {
 
 /// Parses a spelled-out number up to one hundred.
 pub fn number_word(word: &str) -> Option<u64> {
-    const SMALL: [&str; 20] = [
-        "zero",
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-        "eleven",
-        "twelve",
-        "thirteen",
-        "fourteen",
-        "fifteen",
-        "sixteen",
-        "seventeen",
-        "eighteen",
-        "nineteen",
-    ];
-    const TENS: [&str; 9] = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety", "hundred"];
-    let place = |names: &[&str], word: &str| u64::try_from(names.iter().position(|name| *name == word)?).ok();
-    let tens = |word: &str| Some((place(&TENS, word)? + 2) * 10);
+    const SMALL: &str = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen \
+        fifteen sixteen seventeen eighteen nineteen";
+    const TENS: &str = "twenty thirty forty fifty sixty seventy eighty ninety hundred";
+    let place = |names: &str, word: &str| u64::try_from(names.split(' ').position(|name| name == word)?).ok();
+    let tens = |word: &str| Some((place(TENS, word)? + 2) * 10);
     match word.split_once('-') {
         None if matches!(word, "a" | "an") => Some(1),
-        None => place(&SMALL, word).or_else(|| tens(word)),
+        None => place(SMALL, word).or_else(|| tens(word)),
         Some((ten, one)) => {
-            Some(tens(ten).filter(|ten| *ten < 100)? + place(&SMALL, one).filter(|one| (1..10).contains(one))?)
+            Some(tens(ten).filter(|ten| *ten < 100)? + place(SMALL, one).filter(|one| (1..10).contains(one))?)
         }
     }
 }

@@ -115,29 +115,8 @@ pub(crate) fn of_mention(book: &Book, user_request: UserRequest, utterance: Utte
 /// Reads a statement that asks for nothing: “we stopped X last week”, “haha, the name X is confusing”.
 pub(crate) fn remark(book: &Book, utterance: Utterance<'_>) -> Option<Interpretation> {
     const PEOPLE: &str = "we|i|they|we all|we already|i already|they already";
-    const DONE: &[&str] = &[
-        "stopped",
-        "started",
-        "paused",
-        "resumed",
-        "created",
-        "deleted",
-        "archived",
-        "cancelled",
-        "canceled",
-        "ran",
-        "launched",
-        "finished",
-        "changed",
-        "renamed",
-        "discussed",
-        "talked",
-        "looked",
-        "saw",
-        "liked",
-        "tried",
-        "tested",
-    ];
+    const DONE: &str = "stopped started paused resumed created deleted archived cancelled canceled ran launched \
+        finished changed renamed discussed talked looked saw liked tried tested";
     const ASKS: &[&str] = &[
         "please", "pls", "can", "could", "would", "should", "so", "then", "but", "want", "need", "wanted", "undo",
         "if", "now", "let", "instead", "again",
@@ -146,7 +125,7 @@ pub(crate) fn remark(book: &Book, utterance: Utterance<'_>) -> Option<Interpreta
     const STATES: &[&str] = &["is", "was", "are", "were", "looks", "looked", "seems", "seemed", "sounds"];
     let words = utterance.words;
     let asks = utterance.is_question || words.iter().any(|word| word.any(ASKS));
-    let is_past = after(words, PEOPLE).is_some_and(|rest| rest.first().is_some_and(|verb| verb.any(DONE)));
+    let is_past = after(words, PEOPLE).is_some_and(|rest| rest.first().is_some_and(|verb| verb.among(DONE)));
     let laughs = after(words, LAUGHS).is_some_and(|rest| {
         let rest = skip(rest, "yeah|yes|yep|right|true|ok|,");
         rest.iter().any(|word| word.any(STATES)) && book.change(Utterance { words: rest, ..utterance }).is_none()

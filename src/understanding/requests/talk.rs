@@ -138,21 +138,12 @@ pub(crate) fn is_thumb_down(plain: &str) -> bool {
 
 /// Returns true if the words postpone a decision.
 pub(crate) fn is_postponement(plain: &str) -> bool {
-    const ALONE: &[&str] = &[
-        "not yet",
-        "later",
-        "maybe later",
-        "wait",
-        "hold on",
-        "one moment",
-        "let me think",
-        "i will think about it",
-        "tomorrow",
-    ];
+    const ALONE: &str = "not yet|later|maybe later|wait|hold on|one moment|let me think|i will think about it|\
+        tomorrow";
     const LATER: &[&str] = &["not now", "not", "not yet", "later", "tomorrow", "wait", "not today"];
     let but = ["yes but ", "ok but ", "okay but ", "sure but ", "no but ", "fine but "].into_iter();
     let qualified = but.into_iter().filter_map(|start| plain.strip_prefix(start)).any(|rest| LATER.contains(&rest));
-    ALONE.contains(&plain) || qualified
+    ALONE.split('|').any(|alone| alone == plain) || qualified
 }
 
 /// Returns the reply to words that match no phrase.

@@ -11,7 +11,7 @@ use crate::{
     steps::{self, Segment, segments},
     talk,
     user_request::{Talk, UserRequest},
-    words::{Word, after, lower, skip, words, words_with},
+    words::{Word, after, are, skip, words, words_with},
 };
 
 /// Words that begin a correction.
@@ -24,19 +24,7 @@ const BEFORE: &str = "or|but|oh|well|hm|hmm|ah|um|,";
 /// Words that may follow the ones that begin a correction.
 const BESIDES: &str = ",|just|only|simply|please|instead|rather|better|let us";
 /// What is left of a correction that only takes back.
-const TAKES_BACK: &[&str] = &[
-    "",
-    "don't",
-    "dont",
-    "do not",
-    "never mind",
-    "nevermind",
-    "forget it",
-    "leave it",
-    "leave it alone",
-    "keep it",
-    "let us not",
-];
+const TAKES_BACK: &str = "|don't|dont|do not|never mind|nevermind|forget it|leave it|leave it alone|keep it|let us not";
 /// The maximum length of a sentence that is for another person, in words.
 const MAX_ASIDE: usize = 5;
 
@@ -108,8 +96,7 @@ fn correction_at(book: &Book, said: &str, segment: Segment, situation: &Situatio
         UserRequest::Unclear { options, .. } if !options.is_empty() => None,
         _ => return None, // a question is answered, whatever follows
     };
-    let plain = lower(correction);
-    if TAKES_BACK.contains(&plain.as_str()) {
+    if are(correction, TAKES_BACK) {
         // “Start X, no?” asks for agreement.
         return (kept.is_empty() && !said.ends_with('?')).then(|| format!("don't {retracted}"));
     }

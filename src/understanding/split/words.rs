@@ -42,13 +42,18 @@ impl Word {
 
     /// Returns true if it is one of the words of this text and not quoted.
     pub fn among(&self, words: &str) -> bool {
-        !self.quoted && words.split(' ').any(|word| self.lower == word)
+        !self.quoted && is_one_of(words, &self.lower)
     }
 
     /// Returns true if it is one of these words and not quoted.
     pub fn any(&self, words: &[&str]) -> bool {
         !self.quoted && words.iter().any(|word| self.lower == *word)
     }
+}
+
+/// Returns true if a word is one of those in a text, which are separated by spaces.
+pub fn is_one_of(words: &str, word: &str) -> bool {
+    words.split([' ', '\n']).any(|known| known == word)
 }
 
 /// Returns the words of a message. Mentions of people, such as the bot, are left out.
@@ -129,7 +134,7 @@ fn begins_with<'a>(text: &'a str, name: &Mention) -> Option<&'a str> {
 }
 
 /// Returns the characters that can close a quotation opened by `first`.
-pub fn closing(first: char) -> Option<&'static [char]> {
+fn closing(first: char) -> Option<&'static [char]> {
     Some(match first {
         '"' => &['"'],
         '“' | '„' => &['”', '“', '"'],
@@ -246,6 +251,12 @@ pub fn after<'a>(words: &'a [Word], phrases: &str) -> Option<&'a [Word]> {
         }
         at = end + 1;
     }
+}
+
+/// Returns true if the words as a whole are one of the phrases, which are separated by `|`. Commas do not count.
+pub fn are(words: &[Word], phrases: &str) -> bool {
+    let said = lower(words);
+    phrases.split('|').any(|phrase| phrase == said)
 }
 
 /// Returns the words after this phrase, if they begin with it.

@@ -44,26 +44,10 @@ pub(super) fn several_new(words: &[Word]) -> Option<Interpretation> {
 pub(super) fn purpose(words: &[Word]) -> Option<String> {
     const PURPOSES: &str = "that compares|which compares|to compare|comparing|that tests|which tests|to test|testing|\
         that looks at|about|on|to see|to find out";
-    const RESTRICTING: &[&str] = &[
-        "only",
-        "if",
-        "until",
-        "unless",
-        "except",
-        "before",
-        "after",
-        "once",
-        "not",
-        "but",
-        "never",
-        "ends",
-        "starting",
-        "keep",
-        "excluding",
-        "including",
-    ];
+    const RESTRICTING: &str = "only if until unless except before after once not but never ends starting keep \
+        excluding including";
     let rest = after(words, PURPOSES)?;
-    if rest.is_empty() || words.iter().any(|word| word.any(RESTRICTING)) {
+    if rest.is_empty() || words.iter().any(|word| word.among(RESTRICTING)) {
         return None;
     }
     let kept = skip(words, "that|which|on|about");

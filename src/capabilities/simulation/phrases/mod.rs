@@ -34,90 +34,15 @@ pub struct OfSimulations;
 const SET: &str = "set_parameter_value";
 
 /// Words that name parameters of such models, in lower case.
-const PARAMETER_WORDS: &[&str] = &[
-    "dose",
-    "dosage",
-    "weight",
-    "bodyweight",
-    "height",
-    "age",
-    "volume",
-    "clearance",
-    "flow",
-    "bloodflow",
-    "lipophilicity",
-    "solubility",
-    "permeability",
-    "absorption",
-    "ka",
-    "cl",
-    "vd",
-    "fup",
-    "logp",
-    "hematocrit",
-    "gfr",
-    "mass",
-    "fraction",
-    "bioavailability",
-    "elimination",
-    "infusion",
-    "halflife",
-    "half-life",
-    "bmi",
-    "pka",
-    "molecularweight",
-    "fractionunbound",
-    "cardiacoutput",
-    "output",
-];
+const PARAMETER_WORDS: &str = "dose dosage weight bodyweight height age volume clearance flow bloodflow \
+    lipophilicity solubility permeability absorption ka cl vd fup logp hematocrit gfr mass fraction bioavailability \
+    elimination infusion halflife half-life bmi pka molecularweight fractionunbound cardiacoutput output";
 
 /// Words that may accompany [`PARAMETER_WORDS`]: organs, and properties of a compound.
-const ACCOMPANYING_WORDS: &[&str] = &[
-    "the",
-    "body",
-    "subject",
-    "subject's",
-    "patient",
-    "patient's",
-    "organism",
-    "compound",
-    "drug",
-    "liver",
-    "kidney",
-    "brain",
-    "muscle",
-    "adipose",
-    "fat",
-    "heart",
-    "lung",
-    "skin",
-    "bone",
-    "intestine",
-    "intestinal",
-    "small",
-    "large",
-    "pancreas",
-    "spleen",
-    "blood",
-    "plasma",
-    "hepatic",
-    "renal",
-    "cardiac",
-    "molecular",
-    "unbound",
-    "of",
-    "total",
-    "rate",
-    "constant",
-    "distribution",
-    "oral",
-    "plasmatic",
-    "organ",
-    "gut",
-    "stomach",
-    "gastric",
-    "metabolic",
-];
+const ACCOMPANYING_WORDS: &str = "the body subject subject's patient patient's organism compound drug liver kidney \
+    brain muscle adipose fat heart lung skin bone intestine intestinal small large pancreas spleen blood plasma \
+    hepatic renal cardiac molecular unbound of total rate constant distribution oral plasmatic organ gut stomach \
+    gastric metabolic";
 
 /// The maximum length of a parameter, in words.
 const MAX_PARAMETER: usize = 5;
@@ -281,8 +206,8 @@ fn path(words: &[Word]) -> Option<Candidate> {
         return (ends && !small).then(|| Candidate::taken(joined, words.len()));
     }
     let last = words.last()?;
-    let named = words.iter().any(|word| word.any(PARAMETER_WORDS));
-    let fits = words.iter().all(|word| word.any(PARAMETER_WORDS) || word.any(ACCOMPANYING_WORDS));
+    let named = words.iter().any(|word| word.among(PARAMETER_WORDS));
+    let fits = words.iter().all(|word| word.among(PARAMETER_WORDS) || word.among(ACCOMPANYING_WORDS));
     (named && fits && !last.any(&["the", "of"]) && !words[0].any(&["of"])).then(|| Candidate {
         value: joined.into(),
         taken: words.len(),
@@ -440,8 +365,8 @@ fn earlier(words: &[Word]) -> Option<Candidate> {
 /// Reads a part of the paths to list.
 fn part(words: &[Word]) -> Option<Candidate> {
     let [one] = words else { return None };
-    let fits = one.any(PARAMETER_WORDS) || one.any(&ACCOMPANYING_WORDS[1..]) || one.text.contains('*');
-    (fits && !one.any(&["of", "rate", "total"])).then(|| Candidate::taken(one.text.clone(), 1))
+    let fits = one.among(PARAMETER_WORDS) || one.among(ACCOMPANYING_WORDS) || one.text.contains('*');
+    (fits && !one.any(&["the", "of", "rate", "total"])).then(|| Candidate::taken(one.text.clone(), 1))
 }
 
 /// The reply to “help”: the questions and changes that are possible.

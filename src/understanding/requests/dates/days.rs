@@ -34,28 +34,8 @@ pub const HOLIDAYS: &[&str] = &[
     "easter monday",
 ];
 
-const DAYS: &[&str] = &[
-    "yesterday",
-    "today",
-    "tomorrow",
-    "monday",
-    "tuesday",
-    "wednesday",
-    "thursday",
-    "friday",
-    "saturday",
-    "sunday",
-    "mon",
-    "tue",
-    "tues",
-    "wed",
-    "thu",
-    "thur",
-    "thurs",
-    "fri",
-    "sat",
-    "sun",
-];
+const DAYS: &str = "yesterday today tomorrow monday tuesday wednesday thursday friday saturday sunday mon tue tues \
+    wed thu thur thurs fri sat sun";
 /// The first characters by which an abbreviated day is longer than its usual form.
 const LONGER: &[&str] = &["tues", "thur", "thurs"];
 
@@ -108,8 +88,8 @@ fn named<'a>(words: &'a [Word], today: &str) -> Option<(String, &'a [Word])> {
         return Some(("today".to_owned(), &words[1..]));
     }
     let named = skip(words, "next|this coming|the coming|this|coming");
-    let (day, rest) = named.split_first().filter(|(day, _)| day.any(DAYS) && day.text.len() > 2)?;
-    let is_weekday = !day.any(&DAYS[..3]);
+    let (day, rest) = named.split_first().filter(|(day, _)| day.among(DAYS) && day.text.len() > 2)?;
+    let is_weekday = !day.any(&["yesterday", "today", "tomorrow"]);
     let written = skip(skip(rest, ","), "the");
     if let Some((date, rest)) = dated_day(written, today).filter(|_| is_weekday && named.len() == words.len()) {
         return (date.starts_with(|c: char| !c.is_ascii_digit()) || falls_on(&day.text, &date)).then_some((date, rest));

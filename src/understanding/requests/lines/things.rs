@@ -5,7 +5,7 @@ use crate::{
     phrases::Phrases,
     situation::Situation,
     slots::LIMITING,
-    words::{Word, lower, skip, text, without_last},
+    words::{Word, are, skip, text, without_last},
 };
 
 /// Words that may precede a name in quotes and belong to it.
@@ -103,21 +103,8 @@ fn is_no_name(words: &[Word]) -> bool {
 
 /// Returns true if these words are a form of “it”.
 pub fn points_back(words: &[Word], phrases: &dyn Phrases) -> bool {
-    const POINTING: &[&str] = &[
-        "it",
-        "that",
-        "this",
-        "that one",
-        "this one",
-        "the one",
-        "them",
-        "last one",
-        "one",
-        "same one",
-        "new one",
-        "previous one",
-        "one from before",
-    ];
+    const POINTING: &str = "it|that|this|that one|this one|the one|them|last one|one|same one|new one|previous one|\
+        one from before";
     if words.iter().any(|word| word.quoted) {
         return false;
     }
@@ -130,7 +117,5 @@ pub fn points_back(words: &[Word], phrases: &dyn Phrases) -> bool {
         matches!(rest, [one] if one.any(&["created", "made"]))
     };
     let of_thing = words.split_first().filter(|(first, _)| first.any(phrases.vocabulary().things) || first.is("one"));
-    words.is_empty()
-        || POINTING.contains(&lower(words).as_str())
-        || of_thing.is_some_and(|(_, rest)| rest.is_empty() || made(rest))
+    words.is_empty() || are(words, POINTING) || of_thing.is_some_and(|(_, rest)| rest.is_empty() || made(rest))
 }
