@@ -12,18 +12,19 @@ use super::{
 
 /// Parses `“A”, “B” and “C”`, and nothing else.
 pub(super) fn several(words: &[Word]) -> Option<Vec<String>> {
-    let names: Vec<_> = words.iter().filter(|word| word.quoted).map(|word| word.text.clone()).collect();
-    let joins = |word: &Word| word.quoted || word.among(", and & both of the all experiments experiment studies");
-    (names.len() > 1 && words.iter().all(joins)).then_some(names)
+    names_joined_by(words, ", and & both of the all experiments experiment studies")
 }
 
 /// Parses `“A” with “B”`, `“A” and “B”`, and nothing else.
 pub(super) fn several_compared(words: &[Word]) -> Option<Vec<String>> {
-    let joins =
-        |word: &Word| word.quoted || word.among(", and & with vs versus to against both the experiments experiment");
-    let names: Vec<_> = words.iter().filter(|word| word.quoted).map(|word| word.text.clone()).collect();
     let ends = words.last().is_some_and(|last| last.quoted);
-    (names.len() > 1 && ends && words.iter().all(joins)).then_some(names)
+    names_joined_by(words, ", and & with vs versus to against both the experiments experiment").filter(|_| ends)
+}
+
+/// Returns the names in quotes, if there are several and only these words beside them.
+fn names_joined_by(words: &[Word], joints: &str) -> Option<Vec<String>> {
+    let names: Vec<_> = words.iter().filter(|word| word.quoted).map(|word| word.text.clone()).collect();
+    (names.len() > 1 && words.iter().all(|word| word.quoted || word.among(joints))).then_some(names)
 }
 
 /// Parses `delete all archived experiments`. Since experiments are only deleted one by one, the result

@@ -89,21 +89,8 @@ pub(super) fn clauses(words: &[Word]) -> Clauses {
     let mut parts = false;
     let mut rest = words;
     while let Some((first, others)) = rest.split_first() {
-        let joined = skip(rest, "and with|and at|with|and|at|on|using|use|has|having|,");
-        let taken = description(joined)
-            .or_else(|| fixed(joined))
-            .or_else(|| rare(joined))
-            .or_else(|| conditions_with_shares(joined))
-            .or_else(|| conditions(joined))
-            .or_else(|| versus(joined))
-            .or_else(|| compared(joined))
-            .or_else(|| tags(joined))
-            .or_else(|| points(skip(joined, "at|on")))
-            .or_else(|| weights(joined))
-            .or_else(|| context(rest))
-            .or_else(|| name(joined))
-            .or_else(|| described_conditions(rest))
-            .or_else(|| {
+        let taken =
+            part(rest).or_else(|| name(skip(rest, JOINTS))).or_else(|| described_conditions(rest)).or_else(|| {
                 let ends_name = found.rest.last().is_some_and(|last| last.quoted && last.kind.is_none());
                 bare_conditions(rest).filter(|_| parts || ends_name)
             });
@@ -132,6 +119,29 @@ pub(super) fn clauses(words: &[Word]) -> Clauses {
         found.before = found.before.saturating_sub(1);
     }
     found
+}
+
+/// Words between the parts of a description.
+const JOINTS: &str = "and with|and at|with|and|at|on|using|use|has|having|,";
+
+/// The readers of the parts, in the order in which they are tried.
+const PARTS: &[for<'a> fn(&'a [Word]) -> Taken<'a>] = &[
+    description,
+    fixed,
+    rare,
+    conditions_with_shares,
+    conditions,
+    versus,
+    compared,
+    tags,
+    |words| points(skip(words, "at|on")),
+    weights,
+];
+
+/// Parses a part other than a name, after the words that join it to the one before.
+fn part(words: &[Word]) -> Taken<'_> {
+    let joined = skip(words, JOINTS);
+    PARTS.iter().find_map(|read| read(joined)).or_else(|| context(words))
 }
 
 /// A parsed part: its parameters, and the words that follow.
@@ -273,25 +283,7 @@ pub(super) fn list(words: &[Word]) -> (Vec<Vec<Word>>, &[Word]) {
 /// Returns true if another part begins here.
 pub(super) fn starts_clause(words: &[Word]) -> bool {
     let Some(first) = words.first() else { return false };
-    first.any(&[
-        "in",
-        "at",
-        "on",
-        "with",
-        "for",
-        "using",
-        "weights",
-        "weighted",
-        "weight",
-        "split",
-        "description",
-        "described",
-        "assigned",
-        "equal",
-        "equally",
-        "evenly",
-        "site",
-    ]) || fixed(words).is_some()
+    first.among("in at on with for using weights weighted weight split description described assigned equal equally evenly site") || fixed(words).is_some()
         || design::begins(words)
         || after(words, "the tags|tags|tagged").is_some()
         || after(words, CONDITIONS).is_some()
@@ -462,17 +454,5 @@ fn name(words: &[Word]) -> Taken<'_> {
 
 /// Returns true if a part of a description begins here, which ends a name that is not in quotes.
 pub(super) fn begins_part(words: &[Word]) -> bool {
-    let joined = skip(words, "and with|and at|with|and|at|on|using|,");
-    description(joined).is_some()
-        || fixed(joined).is_some()
-        || rare(joined).is_some()
-        || conditions(joined).is_some()
-        || versus(joined).is_some()
-        || compared(joined).is_some()
-        || described_conditions(words).is_some()
-        || conditions_with_shares(joined).is_some()
-        || tags(joined).is_some()
-        || points(skip(joined, "at|on")).is_some()
-        || weights(joined).is_some()
-        || context(words).is_some()
+    part(words).is_some() || described_conditions(words).is_some()
 }

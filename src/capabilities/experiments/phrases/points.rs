@@ -27,18 +27,29 @@ pub(super) fn offered_point(words: &[Word], key: &str, options: &[String]) -> Op
     named.next().filter(|_| named.next().is_none()).cloned()
 }
 
+/// Returns the words that may be sites and targets.
+fn codes(words: &[Word]) -> Vec<&Word> {
+    words.iter().filter(|word| !word.among("the decision point points at a is site target and , :")).collect()
+}
+
 /// Returns true if the words may be decision points: one word, a site with a target, or points with slashes.
 pub(super) fn may_be_point(words: &[Word]) -> bool {
-    let codes: Vec<&Word> = words
-        .iter()
-        .filter(|word| {
-            !word.any(&["the", "decision", "point", "points", "at", "is", "site", "target", "and", ",", ":"])
-        })
-        .collect();
-    match codes.as_slice() {
+    match codes(words).as_slice() {
         [_] => true,
         [site, target] if two_words(site, target).is_some() || names_a_point(words) => true,
         codes => !codes.is_empty() && codes.iter().all(|word| word.text.contains('/')),
+    }
+}
+
+/// Parses one decision point in words: `lesson-quiz question-hint`, also with `site` and `target` in any order.
+pub(super) fn point_in_words(words: &[Word]) -> Option<String> {
+    let is_reversed = words.iter().find(|word| word.any(&["site", "target"])).is_some_and(|first| first.is("target"));
+    match codes(words).as_slice() {
+        [one, other] if !one.text.contains('/') && !other.text.contains('/') => {
+            let (site, target) = if is_reversed { (other, one) } else { (one, other) };
+            Some(format!("{} / {}", site.text, target.text))
+        }
+        _ => None,
     }
 }
 

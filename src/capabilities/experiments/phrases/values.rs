@@ -109,8 +109,7 @@ pub(super) fn of(kind: &str, utterance: Utterance<'_>) -> Vec<Candidate> {
         "members" => each(MAX_LIST_WORDS, &|words| members(words), true),
         "tags-more" => each(MAX_LIST_WORDS, &|words| tags(words, '+'), true),
         "tags-less" => each(MAX_LIST_WORDS, &|words| tags(words, '-'), true),
-        "renamed" => renamed(words, None).into_iter().collect(),
-        "renamed-condition" => renamed(words, Some("condition")).into_iter().collect(),
+        "code" => each(1, &|words| is_code(&words[0]).then(|| words[0].text.clone().into()), true),
         "new-name" => {
             let taken = free_text::name(words).0.len();
             each(40, &|words| (words.len() == taken).then(|| new_name(words)).flatten(), true)
@@ -286,19 +285,9 @@ fn items(words: &[Word], most: usize) -> Option<Vec<Vec<Word>>> {
     (ends && rest.is_empty() && !items.is_empty() && items.iter().all(is_item)).then_some(items)
 }
 
-/// Parses `variant to treatment`, the present and the new code of a condition; `noun` is the word that has to follow the
-/// first: `variant condition to treatment`.
-fn renamed(words: &[Word], noun: Option<&str>) -> Option<Candidate> {
-    let (was, rest) = words.split_first()?;
-    let rest = match noun {
-        Some(noun) => after(rest, noun)?,
-        None => rest,
-    };
-    let [to, code, ..] = rest else { return None };
-    let is_code = |word: &Word| !word.any(LIMITING) && !word.is(",") && word.kind.as_deref() != Some("experiment");
-    let fits = to.any(&["to", "into", "as"]) && is_code(was) && is_code(code);
-    let taken = words.len() - rest.len() + 2;
-    fits.then(|| Candidate::known(json!({ "conditions": [{ "was": was.text, "code": code.text }] }), taken))
+/// Returns true for a word that can be the code of a condition.
+fn is_code(word: &Word) -> bool {
+    !word.any(LIMITING) && !word.among(", the") && word.kind.as_deref() != Some("experiment")
 }
 
 /// Parses a new name up to the last of these words; `None` if another request follows it.
