@@ -461,7 +461,7 @@ fn stands_alone(letter: char) -> bool {
 }
 
 /// Returns the byte ranges of the texts in quotes, without the quotes.
-fn quotes(text: &str) -> Vec<(usize, usize)> {
+pub(crate) fn quotes(text: &str) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(first) = text[at..].chars().next() {

@@ -5,10 +5,10 @@
 //! leads to a question.
 
 use crate::{
-    lexicon::Mention,
+    dates::number_word,
+    lexicon::{Mention, quotes},
     phrases::Phrases,
     situation::{DraftQuestion, Listed, Situation},
-    words::closing,
 };
 
 /// The result of resolving the references of a message.
@@ -25,7 +25,6 @@ pub(crate) enum Resolution {
 const ORDINALS: &[&str] =
     &["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
 const SHORT_ORDINALS: &[&str] = &["1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th", "9th", "10th"];
-const NUMBERS: &[&str] = &["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
 /// Words for an entry of a list, in addition to the nouns of the capabilities.
 const ENTRIES: &[&str] = &["one", "ones", "entry", "entries", "item", "items", "row", "result", "line"];
 /// Words that may follow a reference without a noun.
@@ -297,8 +296,8 @@ fn place(word: &str) -> Option<Place> {
 
 /// Returns the number that a word names.
 fn number(word: &str) -> Option<usize> {
-    let written = NUMBERS.iter().position(|one| *one == word).map(|at| at + 1).filter(|number| *number > 1);
-    word.parse().ok().or(written)
+    let written = || number_word(word).and_then(|number| usize::try_from(number).ok());
+    word.parse().ok().or_else(|| written().filter(|number| (2..=10).contains(number)))
 }
 
 /// Returns the tokens of a message. Those in quotations and names have no word.
@@ -307,25 +306,11 @@ fn tokens<'a>(text: &'a str, situation: &Situation) -> Vec<Token<'a>> {
     for name in situation.names.iter().filter(|name| !name.said.is_empty()) {
         hidden.extend(text.match_indices(&name.said).map(|(start, found)| (start, start + found.len())));
     }
-    let mut from = 0;
-    while let Some((open, first)) = text[from..].char_indices().find(|(_, c)| closing(*c).is_some()) {
-        let open = from + open;
-        let inside = open + first.len_utf8();
-        let starts_word = text[..open].chars().next_back().is_none_or(|c| !c.is_alphanumeric());
-        let closes = closing(first).and_then(|close| text[inside..].find(close)).filter(|_| starts_word);
-        from = match closes {
-            Some(end) => {
-                hidden.push((open, inside + end));
-                let close = text[inside + end..].chars().next().map_or(0, char::len_utf8);
-                inside + end + close
-            }
-            None => inside,
-        };
-    }
+    hidden.extend(quotes(text));
     let mut tokens = Vec::new();
     for (start, typed) in text.split_whitespace().map(|word| (word.as_ptr() as usize - text.as_ptr() as usize, word)) {
         let end = start + typed.len();
-        let is_hidden = hidden.iter().any(|(from, to)| *from <= start && start < *to);
+        let is_hidden = hidden.iter().any(|(from, to)| *from < end && start < *to);
         let lower = typed.trim_matches(|c: char| !c.is_alphanumeric() && c != '#').to_lowercase();
         tokens.push(Token { start, end, lower: if is_hidden { String::new() } else { lower }, typed });
     }

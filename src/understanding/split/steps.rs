@@ -13,7 +13,7 @@ use crate::{
     situation::{Situation, Topic},
     slots::{Slot, sentence_parts},
     user_request::{Interpretation, UserRequest},
-    words::{self, Word, lower, skip, text, words, words_with},
+    words::{self, Word, after, lower, words},
 };
 
 /// The maximum number of segments of a message. A message with more is not divided.
@@ -38,7 +38,7 @@ pub(crate) fn steps(book: &Book, situation: &Situation) -> Vec<String> {
 /// Returns the requests in a message without references.
 fn steps_of(book: &Book, situation: &Situation) -> Vec<String> {
     let said = situation.said.trim();
-    let typed = words(said);
+    let typed = book.words(said, &situation.names);
     if typed.len() > MAX_WORDS {
         return Vec::new();
     }
@@ -46,12 +46,9 @@ fn steps_of(book: &Book, situation: &Situation) -> Vec<String> {
     let follows_up = ["undo", "try again", "ask again", "retry"].iter().any(|word| first.starts_with(word));
     let asked = situation.draft.as_ref().and_then(|draft| draft.asked.as_ref());
     let anything_goes = asked.is_some_and(|asked| matches!(asked.parameter.as_str(), "name" | "description"));
-    let with_names = words_with(said, &situation.names);
-    if let Some(shown) = several(book, words::strip_politeness(&with_names), situation) {
-        return shown;
-    }
-    if let Some(combined) = book.combined_requests(said, situation) {
-        return combined;
+    let whole = Utterance::whole(&typed, situation);
+    if let Some(requests) = several(book, whole).or_else(|| book.combined_requests(whole)) {
+        return requests;
     }
     let segments = segments(said, &situation.names);
     if segments.len() < 2 || follows_up || anything_goes {
@@ -63,7 +60,7 @@ fn steps_of(book: &Book, situation: &Situation) -> Vec<String> {
     if requests.len() < 2 {
         return Vec::new();
     }
-    found.into_iter().flat_map(|part| book.combined_requests(&part, situation).unwrap_or_else(|| vec![part])).collect()
+    found.into_iter().flat_map(|part| combined(book, &part, situation).unwrap_or_else(|| vec![part])).collect()
 }
 
 /// Returns the parts that are not understood of a message in which at least as many others are requests. The parts are
@@ -98,14 +95,18 @@ pub(crate) fn not_understood(book: &Book, situation: &Situation) -> Vec<String> 
     }
 }
 
+/// Returns the requests that a part of a message combines in one sentence.
+fn combined(book: &Book, part: &str, situation: &Situation) -> Option<Vec<String>> {
+    let typed = book.words(part, &situation.names);
+    let is_question = part.trim_end().ends_with('?');
+    book.combined_requests(Utterance { is_question, ..Utterance::whole(&typed, situation) })
+}
+
 /// Reads `show A and B` as one request for each name.
-fn several(book: &Book, words: &[Word], situation: &Situation) -> Option<Vec<String>> {
-    const VERBS: &[&str] = &["show", "tell", "display", "describe", "details"];
-    if !VERBS.contains(&text(&words[..words.len().min(1)]).to_lowercase().as_str()) {
-        return None;
-    }
-    let shown = skip(words, "show me|show us|show|tell me about|display|describe|details of|compare");
-    let parts = book.phrases().next().map(|phrases| sentence_parts(Utterance::of(shown, situation), phrases, ""))?;
+fn several(book: &Book, utterance: Utterance<'_>) -> Option<Vec<String>> {
+    const SHOW: &str = "show me|show us|show|tell me about|display|describe|details of";
+    let words = after(utterance.words, SHOW)?;
+    let parts = book.phrases().next().map(|phrases| sentence_parts(Utterance { words, ..utterance }, phrases, ""))?;
     let [only] = parts.as_slice() else { return None };
     match &only.slot {
         Some(Slot::Subjects(names)) if names.len() > 1 => {
@@ -142,33 +143,35 @@ fn divide(book: &Book, said: &str, segments: &[Segment], situation: &Situation) 
 /// Returns true if this part, which begins at the segment `from`, is a request on its own.
 fn is_request(book: &Book, part: &str, from: usize, said: &str, segments: &[Segment], situation: &Situation) -> bool {
     let segment = segments[from];
+    let typed = words(part);
+    let clearly = from == 0 || segment.clearly;
     let lower_case = part.chars().next().is_some_and(|first| !first.is_uppercase());
-    if from > 0 && !segment.clearly && (!lower_case || is_listed(book, part, &said[..segment.end], situation)) {
+    if !clearly && (!lower_case || is_listed(book, &typed, &said[..segment.end], situation)) {
         return false;
     }
     // “Show it, in detail”: a continuation.
-    if from > 0 && words(part).first().is_some_and(|first| first.any(&["in", "as", "with", "for", "at", "on", "by"])) {
+    if from > 0 && typed.first().is_some_and(|first| first.any(&["in", "as", "with", "for", "at", "on", "by"])) {
         return false;
     }
     // “Create X, it should run until Friday”: a part of its description.
     const DESCRIBES: &str =
         "it should|it shall|it will|it must|it runs|it starts|it ends|it begins|that should|which should";
-    const CREATES: &[&str] = &["create", "make", "set", "build", "add", "new", "design", "draft"];
-    let creates = words::strip_politeness(&words(said)).first().is_some_and(|first| first.any(CREATES));
-    if from > 0 && !segment.clearly && creates && words::after(&words(part), DESCRIBES).is_some() {
+    const CREATES: &str = "create|make|set|build|add|new|design|draft";
+    let creates = || after(words::strip_politeness(&words(said)), CREATES).is_some();
+    if !clearly && after(&typed, DESCRIBES).is_some() && creates() {
         return false;
     }
-    if from > 0 && is_pair(part, &said[..segment.start]) {
+    if from > 0 && is_pair(&typed, &said[..segment.start]) {
         return false;
     }
-    if book.combined_requests(part, situation).is_some() {
+    if combined(book, part, situation).is_some() {
         return true;
     }
     let Interpretation { user_request, confidence, .. } = interpret(book, part, situation, from == 0);
     let sure = confidence >= MIN_CONFIDENCE;
     match user_request {
         UserRequest::Read { .. } | UserRequest::Term { .. } => sure && confidence > MENTION_CONFIDENCE,
-        UserRequest::Change { .. } => sure && words(part).len() > 1,
+        UserRequest::Change { .. } => sure && typed.len() > 1,
         UserRequest::Update(_) => sure && from == 0,
         UserRequest::Unclear { options, .. } => !options.is_empty(),
         UserRequest::Talk(_) | UserRequest::Drop | UserRequest::Unsupported => false,
@@ -196,63 +199,33 @@ fn interpret(book: &Book, part: &str, situation: &Situation, first: bool) -> Int
 
 /// Returns true if this part continues a pair such as “up to 3 starts and 2 stops”, which is a
 /// single request.
-fn is_pair(part: &str, before: &str) -> bool {
+fn is_pair(part: &[Word], before: &str) -> bool {
     const STARTS: &[&str] = &["starts", "start", "starting"];
     const STOPS: &[&str] = &["stops", "stop", "stopping"];
     let before = words(before);
     let last = before.iter().rev().find(|word| !word.any(&["and", ","]));
-    match (last, words(part).first()) {
+    match (last, part.first()) {
         (Some(last), Some(next)) => (last.any(STARTS) && next.any(STOPS)) || (last.any(STOPS) && next.any(STARTS)),
         _ => false,
     }
 }
 
 /// Returns true if this part is more likely the next item of a list, or the end of a description.
-fn is_listed(book: &Book, part: &str, before: &str, situation: &Situation) -> bool {
+fn is_listed(book: &Book, part: &[Word], before: &str, situation: &Situation) -> bool {
     let before = words(before);
     let of_text = before.iter().any(|word| word.any(&["description", "described"]));
     let of_list = before.iter().any(|word| book.phrases().any(|phrases| word.any(phrases.vocabulary().lists)))
         || situation.draft.as_ref().and_then(|draft| draft.asked.as_ref()).is_some();
-    let points_back = words(part).iter().any(|word| word.any(&["it", "its", "that", "this"]));
+    let points_back = part.iter().any(|word| word.any(&["it", "its", "that", "this"]));
     (of_text || of_list) && !points_back
 }
 
 /// Phrases that unambiguously divide requests.
-const CLEAR_DIVIDERS: &[&str] = &[
-    "and then",
-    "and after that",
-    "after that",
-    "and afterwards",
-    "afterwards",
-    "and finally",
-    "finally",
-    "and lastly",
-    "lastly",
-    "and next",
-    "next",
-    "then",
-    "and also",
-];
+const CLEAR_DIVIDERS: &str = "and then|and after that|after that|and afterwards|afterwards|and finally|finally|\
+    and lastly|lastly|and next|next|then|and also";
 /// Phrases that may open one of several requests.
-const OPENINGS: &[&str] = &[
-    "first of all",
-    "first",
-    "firstly",
-    "second",
-    "secondly",
-    "third",
-    "thirdly",
-    "and then",
-    "then",
-    "and also",
-    "also",
-    "and",
-    "next",
-    "finally",
-    "lastly",
-    "after that",
-    "afterwards",
-];
+const OPENINGS: &str = "first of all|first|firstly|second|secondly|third|thirdly|and then|then|and also|also|and|\
+    next|finally|lastly|after that|afterwards";
 
 /// Splits a message at every possible divider: ends of lines and sentences, semicolons, commas,
 /// list numbers, “then” and “and”.
@@ -280,8 +253,9 @@ pub(crate) fn segments(said: &str, names: &[Mention]) -> Vec<Segment> {
             at += name.said.len();
             continue;
         }
-        if let Some(length) = quoted(rest).filter(|_| at == 0 || said[..at].ends_with(|c: char| !c.is_alphanumeric())) {
-            at += length;
+        let quoted = rest.chars().next().and_then(|first| words::quoted(first, rest)).filter(|_| begins);
+        if let Some((_, after)) = quoted {
+            at = said.len() - after.len();
             continue;
         }
         let Some((length, divides_clearly, next_number)) = divider(said, at, numbers) else {
@@ -332,7 +306,7 @@ fn divider(said: &str, at: usize, numbers: u32) -> Option<(usize, bool, u32)> {
     if first == ',' && rest[1..].starts_with(char::is_whitespace) {
         return Some((1, false, numbers));
     }
-    let word = |phrase: &&&str| {
+    let word = |phrase: &&str| {
         let beginning = rest.get(..phrase.len());
         let follows = rest.get(phrase.len()..).and_then(|rest| rest.chars().next());
         beginning.is_some_and(|text| text.eq_ignore_ascii_case(phrase))
@@ -341,9 +315,9 @@ fn divider(said: &str, at: usize, numbers: u32) -> Option<(usize, bool, u32)> {
     if !begins_word {
         return None;
     }
-    match CLEAR_DIVIDERS.iter().find(word) {
+    match CLEAR_DIVIDERS.split('|').find(word) {
         Some(phrase) => Some((phrase.len(), true, numbers)),
-        None => (["and"].iter().find(word)).map(|phrase| (phrase.len(), false, numbers)),
+        None => ["and"].into_iter().find(word).map(|phrase| (phrase.len(), false, numbers)),
     }
 }
 
@@ -354,7 +328,7 @@ fn opening(said: &str, start: usize, end: usize) -> usize {
         let segment = &said[begin..end];
         let plain = segment.trim_start_matches(|c: char| c.is_whitespace() || c == ',' || c == ':');
         let begins = begin + segment.len() - plain.len();
-        let opened = OPENINGS.iter().find(|phrase| {
+        let opened = OPENINGS.split('|').find(|phrase| {
             let text = plain.get(..phrase.len());
             let follows = plain.get(phrase.len()..).and_then(|rest| rest.chars().next());
             text.is_some_and(|text| text.eq_ignore_ascii_case(phrase))
@@ -365,14 +339,4 @@ fn opening(said: &str, start: usize, end: usize) -> usize {
             None => return begins,
         }
     }
-}
-
-/// Returns the length in bytes of a quotation at the beginning, including its quotes.
-fn quoted(text: &str) -> Option<usize> {
-    let first = text.chars().next()?;
-    let closing = words::closing(first)?;
-    let inside = &text[first.len_utf8()..];
-    let end = inside.find(closing)?;
-    let closed = inside[end..].chars().next().map_or(0, char::len_utf8);
-    Some(first.len_utf8() + end + closed)
 }
