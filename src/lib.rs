@@ -109,6 +109,8 @@
 //! | greetings, “thanks” and “help” | the phrases in `understanding/requests/talk.txt`, the answers in `understanding/requests/talk.rs`; with a language model, `assistant/prompts/respond.md` |
 //! | the words for “no” | the lists in `understanding/answers/refusals.rs`; what a “no” leaves open, in [`conversation::approvals::withdraw`] |
 //! | the words for “stop” | the lists in `understanding/answers/stop_words.rs`; what they end, in `conversation/runtime/inbox/stopping.rs` |
+//! | the words around a correction, such as “no, make it …”, and what continues the last request, such as “the same for …” | `understanding/answers/corrections.rs` and `understanding/answers/follow_ups.rs`, for all capabilities; the types of the values are theirs |
+//! | the order in which a message is read | the tables in `understanding/order.rs`; its folders are in the same order |
 //! | the meaning of a word | `core.rs` and `assignment.rs` in the capability's `glossary`; two words together in its `pairs.rs` |
 //! | the instructions for a model | about a domain: its `instructions.md`, `families.rs`, each `info` and `schema`; about everything: `assistant/prompts` |
 //! | the tools that a model is offered for a request | the capability's `families.rs`; their selection in `assistant/nodes/round.rs`, the number that fits in `assistant/tools.rs` |

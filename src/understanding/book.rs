@@ -1,6 +1,10 @@
 //! The phrases of all capabilities.
 
-use std::{borrow::Cow, collections::HashMap, fmt};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+    fmt,
+};
 
 use serde_json::{Map, Value};
 
@@ -30,6 +34,8 @@ pub struct Book {
     pub(super) capabilities: Vec<CapabilityPhrases>,
     /// The family of each tool and action. A family is offered to language models as a whole.
     families: HashMap<String, String>,
+    /// The actions of all families.
+    actions: HashSet<&'static str>,
     /// The first family with actions. Questions about changes in general belong to it.
     changes: Option<String>,
     /// The names by which people call the outside systems.
@@ -70,8 +76,22 @@ impl Book {
         for name in tools.iter().chain(actions) {
             self.families.entry((*name).to_owned()).or_insert_with(|| family.to_owned());
         }
+        self.actions.extend(actions);
         if !actions.is_empty() {
             self.changes.get_or_insert_with(|| family.to_owned());
+        }
+    }
+
+    /// Returns true if this is an action.
+    pub(super) fn is_action(&self, name: &str) -> bool {
+        self.actions.contains(name) || self.leads_to().any(|(known, is_action)| is_action && known == name)
+    }
+
+    /// Returns the request for a tool or an action.
+    pub(super) fn call(&self, name: &str, arguments: Map<String, Value>) -> UserRequest {
+        match self.is_action(name) {
+            true => UserRequest::change(name, arguments),
+            false => UserRequest::Read { tool: name.to_owned(), arguments },
         }
     }
 
@@ -112,10 +132,7 @@ impl Book {
     }
 
     /// Returns the requests that a sentence with one verb combines, in order; `None` for a single one.
-    pub(super) fn combined_requests(&self, said: &str, situation: &Situation) -> Option<Vec<String>> {
-        let words = self.words(said, &situation.names);
-        let utterance =
-            Utterance { is_question: said.trim_end().ends_with('?'), ..Utterance::whole(&words, situation) };
+    pub(super) fn combined_requests(&self, utterance: Utterance<'_>) -> Option<Vec<String>> {
         self.phrases().find_map(|phrases| match phrases.divided(utterance)? {
             Division::Combined(requests) => Some(requests),
             Division::Suggested(_) => None,

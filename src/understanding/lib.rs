@@ -55,6 +55,7 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
 pub use self::{
+    answers::corrections,
     answers::refusals::{
         ForbiddenChange, declines, drops_any, ends_draft, forbidden_change, is_cancellation, is_no, is_retraction,
         refuses, says_forget, says_undo, withdraws,
@@ -67,7 +68,7 @@ pub use self::{
     split::{conditions, id_lists, words},
 };
 use self::{
-    answers::{refusals, stop_words},
+    answers::{follow_ups, refusals, stop_words},
     book::{Book, MENTION_CONFIDENCE},
     leftovers::{either, languages, quotations},
     lexicon::Mention,

@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 
 use super::{
     book::{Book, CapabilityPhrases, MAX_WORDS},
-    dates, doubts,
+    corrections::Correction,
+    dates, doubts, follow_ups,
     intents::{self, Reading, declined},
     languages,
     leftovers::left_out::left_out,
@@ -19,7 +20,7 @@ use super::{
     situation::Situation,
     talk,
     user_request::{Interpretation, Talk, UserRequest},
-    words::{Word, after, lower, strip_objection, strip_politeness},
+    words::{Word, after, lower, strip_politeness},
 };
 
 /// A rule: it reads the words, or leaves them to the next one.
@@ -44,6 +45,7 @@ const BEFORE_REQUESTS: &[Rule] = &[
 
 /// What is read by the place of the words, if none of [`BEFORE_REQUESTS`] matches.
 const BY_POSITION: &[Rule] = &[
+    follow_ups::follow_up,                         // the same for Math Hints
     |book, said| book.read_at(Stage::First, said), // words that only look like a request
     Book::whole_request,
     Book::answer,                                 // control and variant
@@ -289,14 +291,14 @@ impl Book {
             }
             _ => {
                 let user_request = capability.phrases.finish_request(call.user_request());
-                Some(Interpretation { is_whole: true, ..user_request.into() })
+                Some(Interpretation::whole(user_request))
             }
         }
     }
 
     /// Reads a request for a change after “actually” and the like.
     fn after_objection(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
-        let words = strip_politeness(strip_objection(utterance.words));
+        let words = strip_politeness(Correction::of(utterance.words).value);
         let is_shorter = words.len() < utterance.words.len() && !words.is_empty();
         let found = is_shorter.then(|| self.match_lines(Utterance { words, ..utterance }, false))??;
         matches!(found.user_request, UserRequest::Change { .. }).then_some(found)

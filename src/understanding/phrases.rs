@@ -153,6 +153,12 @@ pub struct Vocabulary {
     pub lists: &'static [&'static str],
     /// The parameters that name the thing which a change or a question is about; the first one that is given counts.
     pub subjects: &'static [&'static str],
+    /// The parameters whose values belong to one thing alone, so that the same is not asked for another one.
+    pub own: &'static [&'static str],
+    /// The kinds of names, other than of its things, that limit requests. Each is also a parameter and a kind of value.
+    pub kinds: &'static [&'static str],
+    /// The actions that can be asked for again as they were, with another number of users.
+    pub repeats: &'static [&'static str],
     /// The actions that create something, whose name may be any text.
     pub creates: &'static [&'static str],
     /// The tools that show its things.
@@ -208,6 +214,9 @@ impl Vocabulary {
             groups: &[],
             lists: &[],
             subjects: &[],
+            own: &[],
+            kinds: &[],
+            repeats: &[],
             creates: &[],
             shows: None,
             lines: "",

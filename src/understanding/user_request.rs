@@ -105,6 +105,16 @@ impl Interpretation {
         matches!(&self.user_request, UserRequest::Unclear { question, options } if options.is_empty() && question.is_empty())
     }
 
+    /// Returns the interpretation of a request of which every word is known to be used.
+    pub fn whole(user_request: UserRequest) -> Self {
+        Self { is_whole: true, ..user_request.into() }
+    }
+
+    /// Returns the interpretation of a value for one parameter of the change in hand.
+    pub fn update(parameter: &str, value: impl Into<Value>) -> Self {
+        UserRequest::Update(Map::from_iter([(parameter.to_owned(), value.into())])).into()
+    }
+
     /// Returns the interpretation of words that may mean one of these options.
     pub fn unclear(question: impl Into<String>, options: Vec<String>) -> Self {
         Self {

@@ -81,7 +81,7 @@ impl ServerPhrases {
             true => UserRequest::Read { tool: offered.registered.to_owned(), arguments: given },
             false => UserRequest::Change { action: offered.registered.to_owned(), params: given },
         };
-        Some(Interpretation { is_whole: true, ..request.into() })
+        Some(Interpretation::whole(request))
     }
 
     /// Returns the request that lists the tools, as a suggestion after a call that cannot be read.
@@ -107,7 +107,7 @@ impl ServerPhrases {
         };
         let is_one = first.any(OPENS) && names_it && rest.iter().all(plain);
         let request = UserRequest::read(self.server.lists, []);
-        is_one.then(|| Interpretation { is_whole: true, ..request.into() })
+        is_one.then(|| Interpretation::whole(request))
     }
 }
 

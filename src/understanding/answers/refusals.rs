@@ -1,16 +1,15 @@
 //! Words about any pending change: “never mind”, an offered answer, “undo”, “try again”.
 
-use serde_json::Map;
-
 use crate::{
     book::Book,
+    corrections::Correction,
     phrase_list::PhraseList,
     phrases::{Stage, Utterance},
     situation::{Draft, RecentChange, Situation},
     stop_words::{StopRequest, stop_request, stop_request_in},
     talk,
     user_request::{Interpretation, Talk, UserRequest},
-    words::{self, Word, after, lower, skip, strip_objection, text},
+    words::{self, Word, after, are, lower, skip, strip_objection, text},
 };
 
 /// Phrases that drop any request.
@@ -188,8 +187,7 @@ pub fn forbidden_change(said: &str) -> Option<ForbiddenChange> {
 
 /// Returns the change that a message forbids. `plain` are its words without politeness and hesitation.
 fn forbidden_change_in(said: &str, plain: &[Word]) -> Option<ForbiddenChange> {
-    const VERBS: &[&str] =
-        &["start", "stop", "pause", "resume", "delete", "archive", "schedule", "create", "change", "rename", "move"];
+    const VERBS: &str = "start stop pause resume delete archive schedule create change rename move";
     if said.trim_end().ends_with('?') {
         return None;
     }
@@ -202,18 +200,17 @@ fn forbidden_change_in(said: &str, plain: &[Word]) -> Option<ForbiddenChange> {
         "" | "it" | "that" | "this" | "that one" | "this one" => None,
         _ => Some(text(about)),
     };
-    verb.any(VERBS).then(|| ForbiddenChange { verb: verb.lower.clone(), name })
+    verb.among(VERBS).then(|| ForbiddenChange { verb: verb.lower.clone(), name })
 }
 
 /// Returns true if a message revises an earlier request: “no, Running Test”, “actually …”, “…
 /// instead”, “… instead of Math Hints”.
 pub fn is_retraction(said: &str) -> bool {
-    const OPENINGS: &str =
-        "no|nope|actually|oops|oh no|sorry|wait|i meant|i mean|rather|instead|my mistake|hold on|hang on";
     let all = words::words(said);
     let words = words::strip_politeness(&all);
     let in_place = |at: usize| after(&words[at..], "instead of|rather than").is_some();
-    after(words, OPENINGS).is_some()
+    Correction::of(words).objects
+        || after(words, "hold on|hang on").is_some()
         || words.last().is_some_and(|last| last.is("instead"))
         || (1..words.len()).any(in_place)
 }
@@ -271,10 +268,9 @@ pub(crate) fn postponement(Utterance { words, situation, .. }: Utterance<'_>) ->
 
 /// Reads “both” while several cards are open and nothing else can be meant: a card is decided by its buttons.
 pub(crate) fn both_cards(Utterance { words, situation, .. }: Utterance<'_>) -> Option<Interpretation> {
-    const BOTH: &[&str] =
-        &["both", "both of them", "both cards", "yes both", "approve both", "all of them", "approve all"];
+    const BOTH: &str = "both|both of them|both cards|yes both|approve both|all of them|approve all";
     let waits = situation.draft.is_none() && situation.open_cards.len() > 1;
-    (waits && BOTH.contains(&lower(words).as_str())).then(|| UserRequest::Talk(Talk::CardWaits).into())
+    (waits && are(words, BOTH)).then(|| UserRequest::Talk(Talk::CardWaits).into())
 }
 
 /// Returns true if the words are several phrases that drop a request: “nvm, scrap that”.
@@ -291,54 +287,10 @@ pub(crate) fn about_card(Utterance { words, situation, .. }: Utterance<'_>) -> O
         can this|do we|will we|do i|will i|what does it|what does that|what does this|what will it|what will that|\
         what would it|what would that|what else does it|what else does that|is it|is that|is this|are they|what happens|\
         what will happen|what would happen|it|that|this";
-    const VERBS: &[&str] = &[
-        "delete",
-        "deletes",
-        "deleted",
-        "remove",
-        "removed",
-        "erase",
-        "erased",
-        "lose",
-        "lost",
-        "keep",
-        "kept",
-        "wipe",
-        "affect",
-        "affected",
-        "change",
-        "changed",
-        "touch",
-        "alter",
-        "modify",
-        "overwrite",
-        "reset",
-        "notify",
-        "email",
-        "tell",
-        "send",
-        "undo",
-        "undone",
-        "revert",
-        "reversed",
-        "reversible",
-        "irreversible",
-        "permanent",
-        "final",
-        "do",
-        "happens",
-        "happen",
-        "end",
-        "stop",
-        "cost",
-        "enroll",
-        "enrolled",
-        "assign",
-        "include",
-        "dangerous",
-        "safe",
-        "risky",
-    ];
+    const VERBS: &str = "delete deletes deleted remove removed erase erased lose lost keep kept wipe affect \
+        affected change changed touch alter modify overwrite reset notify email tell send undo undone revert \
+        reversed reversible irreversible permanent final do happens happen end stop cost enroll enrolled assign \
+        include dangerous safe risky";
     if situation.open_cards.is_empty() || situation.draft.is_some() {
         return None;
     }
@@ -347,7 +299,7 @@ pub(crate) fn about_card(Utterance { words, situation, .. }: Utterance<'_>) -> O
     let names_thing = words.iter().any(|word| word.quoted);
     let asks = situation.said.trim_end().ends_with('?') || after(words, "what").is_some();
     let is_about_effect = after(words, "what happens|what will happen|what would happen").is_some()
-        || rest.iter().take(5).any(|word| word.any(VERBS));
+        || rest.iter().take(5).any(|word| word.among(VERBS));
     (asks && !names_thing && is_about_effect).then(|| UserRequest::Talk(Talk::AboutCard).into())
 }
 
@@ -359,17 +311,15 @@ pub(crate) fn offered_answer(book: &Book, Utterance { words, situation, .. }: Ut
     let parts: Vec<Word> = crate::words::words(chosen);
     let owner = book.in_charge(situation).find(|(_, is_owner)| *is_owner);
     let read = owner.and_then(|(phrases, _)| phrases.read(Stage::OfferedAnswer, Utterance::of(&parts, situation)));
-    let plain = || UserRequest::Update(Map::from_iter([(asked.parameter.clone(), text(&parts).into())])).into();
-    Some(read.unwrap_or_else(plain))
+    Some(read.unwrap_or_else(|| Interpretation::update(&asked.parameter, text(&parts))))
 }
 
 /// Reports a correction that matches no parameter.
 pub(crate) fn unclear_correction(Utterance { words, situation, .. }: Utterance<'_>) -> Option<Interpretation> {
     let draft = situation.in_hand()?;
-    let plain = strip_objection(words);
-    let said = after(plain, "use|make it|change it to|change that to|rather|instead use").unwrap_or(plain);
-    (draft.asked.is_none() && said.len() < words.len() && !said.is_empty())
-        .then(|| Interpretation::partly_unclear(&text(said)))
+    let found = Correction::of(words);
+    (draft.asked.is_none() && (found.objects || found.makes) && !found.value.is_empty())
+        .then(|| Interpretation::partly_unclear(&text(found.value)))
 }
 
 /// Reads “undo” and “try again”, with or without the change that is meant.
@@ -389,9 +339,8 @@ pub(crate) fn undo_or_retry(Utterance { words, situation, .. }: Utterance<'_>) -
 
 /// Returns true if these words name no change: “that”, “the last one”.
 fn points(which: &[Word]) -> bool {
-    const POINTING: &[&str] =
-        &["", "that", "it", "this", "the last change", "the change", "last", "that change", "the last one"];
-    POINTING.contains(&lower(which).as_str())
+    const POINTING: &str = "|that|it|this|the last change|the change|last|that change|the last one";
+    are(which, POINTING)
 }
 
 /// Asks whether “undo that” is about an open card or about a change that was made. Without such a change, only the card

@@ -2,8 +2,10 @@
 
 use crate::{
     book::Book,
+    corrections::Correction,
     situation::{OpenCard, Situation},
     user_request::{Interpretation, UserRequest},
+    words::{Word, after, are, as_typed, lower, strip_politeness, without_last, words_with},
 };
 
 /// Returns the change that the message asks for in place of another one, if it was not understood as a change. `found` is
@@ -12,54 +14,30 @@ pub(crate) fn resolve(book: &Book, found: Interpretation, situation: &Situation)
     if !matches!(found.user_request, UserRequest::Unclear { .. } | UserRequest::Read { .. }) {
         return found;
     }
-    let Some(said) = without_instead(&situation.said, &situation.open_cards) else { return found };
-    let in_place = book.understand(&Situation { said: said.to_owned(), ..situation.clone() });
+    let words = words_with(&situation.said, &situation.names);
+    let Some(said) = without_instead(strip_politeness(&words), &situation.open_cards) else { return found };
+    let in_place = book.understand(&Situation { said, ..situation.clone() });
     if matches!(in_place.user_request, UserRequest::Change { .. }) { in_place } else { found }
 }
 
 /// Returns the request in a message that asks for it in place of another one: “instead, start Running Test”, “start Running
 /// Test instead”, “start Running Test instead of that”. What is named after “instead of” has to be on an open card.
-fn without_instead<'a>(said: &'a str, open: &[OpenCard]) -> Option<&'a str> {
-    const POLITE: [&str; 5] = ["please", "pls", "thanks", "thx", "then"];
-    const DIVIDERS: [char; 7] = [' ', ',', '.', '!', ';', ':', '\n'];
-    let mut rest = said.trim_matches(DIVIDERS);
-    while let Some(shorter) = POLITE.iter().find_map(|word| without_suffix(rest, word)) {
-        rest = shorter.trim_end_matches(DIVIDERS);
-    }
-    let lower = rest.to_lowercase();
-    let is_on_a_card = |replaced: &str| {
-        let name = replaced.trim_matches(|c: char| !c.is_alphanumeric());
-        let points = ["it", "that", "this", "that one", "this one", "the other", "the other one"].contains(&name);
-        points || open.iter().any(|card| !name.is_empty() && card.title.to_lowercase().contains(name))
+fn without_instead(words: &[Word], open: &[OpenCard]) -> Option<String> {
+    let replaced = |at: usize| Some((at, after(&words[at..], "instead of|rather than")?));
+    let is_on_a_card = |replaced: &[Word]| {
+        let name = lower(without_last(replaced, &["please", "then", ","]));
+        are(replaced, "it|that|this|that one|this one|the other|the other one")
+            || open.iter().any(|card| !name.is_empty() && card.title.to_lowercase().contains(&name))
     };
-    let replaced = ["instead of ", "rather than "].iter().find_map(|mark| {
-        let at = lower.find(mark).filter(|at| *at > 0 && lower.len() == rest.len())?;
-        is_on_a_card(&lower[at + mark.len()..]).then(|| &rest[..at])
-    });
-    let found = replaced
-        .or_else(|| without_suffix(rest, "instead"))
-        .or_else(|| ["instead", "rather"].iter().find_map(|word| without_prefix(rest, word)))?;
-    let mut found = found.trim_matches(DIVIDERS);
-    while let Some(shorter) = ["no", "nope", "actually", "wait", "sorry", "then", "and", "but", "rather"]
-        .iter()
-        .find_map(|word| without_prefix(found, word))
-    {
-        found = shorter.trim_start_matches(DIVIDERS);
-    }
-    (!found.is_empty()).then_some(found)
-}
-
-/// Returns the text without this word at its end, if it is a word of its own.
-fn without_suffix<'a>(text: &'a str, word: &str) -> Option<&'a str> {
-    let at = text.len().checked_sub(word.len()).filter(|at| *at > 0)?;
-    let rest = text.get(..at)?;
-    (text.get(at..)?.eq_ignore_ascii_case(word) && !rest.ends_with(char::is_alphanumeric)).then_some(rest)
-}
-
-/// Returns the text without this word at its beginning, if it is a word of its own.
-fn without_prefix<'a>(text: &'a str, word: &str) -> Option<&'a str> {
-    let rest = text.get(word.len()..)?;
-    (text.get(..word.len())?.eq_ignore_ascii_case(word) && rest.starts_with([' ', ','])).then_some(rest)
+    let (kept, names_another) = match (1..words.len()).find_map(replaced) {
+        Some((at, replaced)) if is_on_a_card(replaced) => (&words[..at], true),
+        Some(_) => return None,
+        None => (words, false),
+    };
+    let found = Correction::of(kept);
+    // A “rather” in the middle of a sentence replaces nothing.
+    let is_shorter = found.value.len() < words.len() && !found.value.is_empty();
+    ((names_another || found.replaces) && is_shorter).then(|| as_typed(found.value))
 }
 
 #[cfg(test)]
@@ -78,9 +56,11 @@ mod tests {
             ("start Running Test rather than that.", Some("start Running Test")),
             ("start Running Test instead of Chat Tone", None),
             ("start Running Test", None),
+            ("should we rather start Running Test", None),
             ("instead", None),
         ] {
-            assert_eq!(without_instead(said, &open), request, "{said}");
+            let words = words_with(said, &[]);
+            assert_eq!(without_instead(strip_politeness(&words), &open).as_deref(), request, "{said}");
         }
     }
 }

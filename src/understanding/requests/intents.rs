@@ -50,6 +50,11 @@ impl Intent {
         &self.verbs
     }
 
+    /// Returns true if it takes this parameter.
+    pub(crate) fn takes(&self, parameter: &str) -> bool {
+        self.slots.iter().flat_map(|slot| &slot.one_of).any(|(name, _)| name == parameter)
+    }
+
     /// Reads a line written as `verbs: parts`; `None` if it is malformed.
     pub(crate) fn read(call: &Call, written: &str) -> Option<Self> {
         let (verbs, mut rest) = written.split_once(": ")?;
@@ -238,42 +243,13 @@ fn phrase_length(words: &[(usize, &str)], frame: &str, verb: &str) -> Option<usi
 }
 
 /// Words that may precede the base form of a verb.
-const BEFORE_BASE: &[&str] = &[
-    "we should",
-    "we can",
-    "we could",
-    "i think we can",
-    "i think we should",
-    "you can",
-    "should",
-    "let",
-    "have",
-    "let us",
-    "must",
-    "needs",
-    "has",
-];
+const BEFORE_BASE: &str = "we should|we can|we could|i think we can|i think we should|you can|should|let|have|\
+    let us|must|needs|has";
 /// Words that may precede the form of a verb in -ing.
-const BEFORE_ING: &[&str] = &["mind", "would you mind", "do you mind"];
+const BEFORE_ING: &str = "mind|would you mind|do you mind";
 /// Words that may precede the past participle of a verb.
-const BEFORE_PARTICIPLE: &[&str] = &[
-    "should be",
-    "can be",
-    "may be",
-    "must be",
-    "needs be",
-    "has be",
-    "be",
-    "have",
-    "needs",
-    "get",
-    "can now be",
-    "need",
-    "want",
-    "like",
-    "we need",
-    "we want",
-];
+const BEFORE_PARTICIPLE: &str = "should be|can be|may be|must be|needs be|has be|be|have|needs|get|can now be|need|\
+    want|like|we need|we want";
 
 /// Returns the number of leading words that request something with this verb. The verb
 /// `start/starting/started` matches “start X”, “would you mind starting X”, and “X should be
@@ -284,7 +260,7 @@ fn words_used_by(words: &[(usize, &str)], verb: &str, is_question: bool) -> Opti
     let plainly = phrase_length(words, "", base);
     let (Some(doing), Some(done)) = (of.next(), of.next()) else { return plainly };
     let framed =
-        |frames: &[&str], verb: &str| frames.iter().filter_map(|frame| phrase_length(words, frame, verb)).max();
+        |frames: &str, verb: &str| frames.split('|').filter_map(|frame| phrase_length(words, frame, verb)).max();
     let states = || framed(BEFORE_BASE, base).max(framed(BEFORE_PARTICIPLE, done));
     plainly.max(framed(BEFORE_ING, doing)).max(if is_question { None } else { states() })
 }

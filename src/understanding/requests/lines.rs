@@ -117,28 +117,7 @@ impl Candidate {
 }
 
 /// Words that may occur anywhere.
-const ANYWHERE: &[&str] = &[
-    "the",
-    "a",
-    "an",
-    "our",
-    "my",
-    "please",
-    "just",
-    "some",
-    "any",
-    "me",
-    "us",
-    "now",
-    "currently",
-    "still",
-    "exactly",
-    "here",
-    ",",
-    "that",
-    "is",
-    "are",
-];
+const ANYWHERE: &str = "the a an our my please just some any me us now currently still exactly here , that is are";
 
 impl Lines {
     /// Reads the lines of a text.
@@ -201,6 +180,13 @@ impl Lines {
         self.by_first.get(word).is_some_and(|lines| lines.iter().any(changes))
     }
 
+    /// Returns true if a line for this tool or action takes this parameter.
+    pub(crate) fn take(&self, call: &str, parameter: &str) -> bool {
+        let is_of_call = |line: &&OrderedLine| self.calls[line.call_index].name == call;
+        self.lines.iter().filter(is_of_call).any(|line| line.parts.iter().any(|part| part.takes(parameter)))
+            || self.intents.iter().any(|intent| intent.call().name == call && intent.takes(parameter))
+    }
+
     /// Returns the lines without a fixed order.
     pub(crate) fn intents(&self) -> &[Intent] {
         &self.intents
@@ -251,8 +237,8 @@ impl Lines {
         is_whole: bool,
     ) -> Option<Fit> {
         let words = utterance.words;
-        let anywhere = if is_whole { ANYWHERE } else { &ANYWHERE[..1] };
-        let small: Vec<bool> = words.iter().map(|word| word.any(anywhere)).collect();
+        let anywhere = if is_whole { ANYWHERE } else { "the" };
+        let small: Vec<bool> = words.iter().map(|word| word.among(anywhere)).collect();
         let first = (0..words.len()).find(|at| !small[*at]).into_iter().chain([0]);
         let known =
             first.filter_map(|at| self.by_first.get(&words.get(at).filter(|word| !word.quoted)?.lower)).flatten();
@@ -301,6 +287,15 @@ impl Lines {
 }
 
 impl PatternPart {
+    /// Returns true if this part can be a value of the parameter.
+    fn takes(&self, parameter: &str) -> bool {
+        match self {
+            Self::Word(_) => false,
+            Self::OneOf(several) => several.iter().flatten().any(|part| part.takes(parameter)),
+            Self::Slot { name, .. } => name == parameter,
+        }
+    }
+
     /// Returns true if a request with these words can contain this part. Long words always can,
     /// since they may have a typing mistake.
     fn may_be_in(&self, said: &HashSet<&str>) -> bool {

@@ -119,7 +119,7 @@ pub fn sentence_parts(utterance: Utterance<'_>, phrases: &dyn Phrases, owner: &s
                 let (when, until, left) = time_alone(rest)?;
                 Some((Slot::Moment { when, until, by: is_limit(rest) }, left))
             })
-            .or_else(|| count(rest))
+            .or_else(|| count(rest).map(|(number, of, left)| (Slot::Count { number, of }, left)))
             .or_else(|| members(rest, phrases))
             .or_else(|| known_name(rest))
             .or_else(|| group_type(rest, phrases))
@@ -294,19 +294,15 @@ fn share(words: &[Word]) -> Option<(String, f64, &[Word])> {
     Some((code.text.trim_end_matches([':', '=']).to_owned(), number, &rest[taken..]))
 }
 
-/// Reads `200 users`, `ten groups`.
-fn count(words: &[Word]) -> SlotMatch<'_> {
+/// Reads `200 users`, `ten groups`: the number, what is counted (`users` or `groups`), and the words after it.
+pub fn count(words: &[Word]) -> Option<(u64, &'static str, &[Word])> {
     let (first, rest) = skip(words, "with|using|to|at|of").split_first()?;
     let number = first.lower.replace(',', "").parse::<u64>().ok().or_else(|| number_word(&first.lower));
-    let number = number.filter(|_| !first.quoted)?;
+    let number = number.filter(|_| !first.quoted && !first.any(&["a", "an"]))?;
     let rest = skip(rest, "simulated|test|fake|new|more|different");
-    let (unit, left) = rest.split_first()?;
-    let of = match unit.lower.as_str() {
-        "users" | "user" | "students" | "people" | "participants" | "learners" | "pupils" => "users",
-        "groups" | "classes" | "schools" => "groups",
-        _ => return None,
-    };
-    Some((Slot::Count { number, of }, left))
+    let of_people = after(rest, "users|user|students|student|people|person|participants|participant|learners|pupils");
+    let of_groups = || after(rest, "groups|group|classes|schools");
+    of_people.map(|rest| (number, "users", rest)).or_else(|| Some((number, "groups", of_groups()?)))
 }
 
 /// Reads `students u17 and u18`, `class 5B`.

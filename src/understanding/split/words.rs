@@ -134,7 +134,7 @@ fn begins_with<'a>(text: &'a str, name: &Mention) -> Option<&'a str> {
 }
 
 /// Returns the characters that can close a quotation opened by `first`.
-fn closing(first: char) -> Option<&'static [char]> {
+pub fn closing(first: char) -> Option<&'static [char]> {
     Some(match first {
         '"' => &['"'],
         '“' | '„' => &['”', '“', '"'],

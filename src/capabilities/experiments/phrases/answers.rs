@@ -1,7 +1,8 @@
 //! Parses answers to an open question about an experiment, and corrections of a draft or of the
 //! change on a card.
 
-use serde_json::Value;
+use countersign_understanding::corrections::{AFTER, Correction};
+use serde_json::{Map, Value};
 
 use super::{
     bulk,
@@ -13,7 +14,7 @@ use super::{
     situation::{Draft, Situation},
     slots, statuses,
     user_request::{Interpretation, UserRequest},
-    words::{Word, after, skip, strip_objection, text},
+    words::{Word, after, are, skip, text, without_last},
 };
 
 /// Parses a correction of the draft, or of the change on the card: “no, use mathstream”.
@@ -39,40 +40,32 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interp
     if let Some(split) = shares::correction(words, draft).filter(|_| !asked.is_some_and(is_free_text)) {
         return Some(split);
     }
-    const OPENINGS: &str = "no , use|no use|no , i meant|no i meant|no , i mean|no i mean|no , make it|no make it|no ,|no|actually , use|actually use|\
-        actually , make it|actually make it|actually ,|actually|sorry ,|sorry|instead use|rather|i meant|i mean|make it|make that|use|change it to|change that to|let it be|\
-        change|set|wait ,|wait|call it|name it";
     if let Some(parts) = parts_of_something_new(words, situation) {
         return Some(parts);
     }
     if let Some(other) = other_experiment(words, situation, draft) {
         return Some(other);
     }
-    let (is_interjected, words) = without_interjection(words);
-    let plain = strip_objection(words);
-    let creates = draft.action == "create_experiment";
-    let renamed = after(plain, "call it|name it").or_else(|| after(plain, RENAME).filter(|_| creates));
-    let rest = renamed.or_else(|| after(words, OPENINGS)).or_else(|| is_interjected.then_some(words))?;
-    if rest.is_empty() {
-        return None;
-    }
+    let found = Correction::of(words);
+    let creates = draft.action == CREATE;
+    let renamed = after(found.value, "call it|name it").or_else(|| after(found.value, RENAME).filter(|_| creates));
     let renames = renamed.is_some();
+    let rest = renamed
+        .or_else(|| after(found.value, "change|set"))
+        .or_else(|| (found.objects || found.makes).then_some(found.value))
+        .filter(|rest| !rest.is_empty())?;
     if renames && draft.asked.as_ref().is_some_and(|asked| asked.parameter == "name") {
         return None; // this is the answer to the open question
     }
     if named_field(rest).is_some_and(|(_, more)| more.first().is_some_and(|word| word.any(&["of", "for"]))) {
         return None; // a separate change, such as `set the description of Math Hints to …`
     }
-    let rest = strip_objection(rest);
-    let rest = super::words::without_last(
-        skip(rest, "i meant|i mean|use|make it|make that|rather|with|it to|to|at|instead"),
-        ENDINGS,
-    );
+    let rest = Correction::of(skip(rest, "with|it to|to|at")).value;
     if rest.is_empty() {
         return None;
     }
     if let Some((key, value)) = set_field(rest) {
-        return Some(update([(key, value)]));
+        return Some(Interpretation::update(&key, value));
     }
     const REQUESTS: &[&str] =
         &["start", "stop", "pause", "resume", "cancel", "archive", "delete", "create", "schedule", "show", "launch"];
@@ -97,9 +90,6 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interp
     (!params.is_empty()).then(|| UserRequest::Update(params).into())
 }
 
-/// Words that may follow a correction, and mean nothing.
-const ENDINGS: &[&str] = &["instead", "rather", "actually", "please", "though", "then", "sorry", "too", "also", ","];
-
 /// Parses a message that consists only of parts of a description, for the draft of something new: `end it on Dec 20`. A
 /// name or a description that is asked for may contain any words.
 fn parts_of_something_new(words: &[Word], situation: &Situation) -> Option<Interpretation> {
@@ -108,37 +98,19 @@ fn parts_of_something_new(words: &[Word], situation: &Situation) -> Option<Inter
     if asked.is_some_and(is_free_text) || situation.said.trim_end().ends_with('?') {
         return None;
     }
-    let found = clauses(super::words::without_last(skip(words, "instead ,|instead|rather"), ENDINGS));
-    (found.rest.is_empty() && !found.params.is_empty()).then(|| UserRequest::Update(found.params).into())
+    only_parts(without_last(skip(words, "instead ,|instead|rather"), AFTER))
 }
 
 /// Parses the name of another experiment for the change in hand: `Lesson Video Hints instead`.
 fn other_experiment(words: &[Word], situation: &Situation, draft: &Draft) -> Option<Interpretation> {
-    let name = text(super::words::without_last(words, &["instead", "rather", "please", ","]));
+    let name = text(without_last(words, &["instead", "rather", "please", ","]));
     let is_marked = words.iter().any(|word| word.any(&["instead", "rather"]));
     let is_known = || {
         let mut subjects = situation.names.iter().filter(|mention| mention.kind == "experiment");
         subjects.any(|mention| mention.said.eq_ignore_ascii_case(&name))
     };
     (is_marked && draft.params.contains_key("experiment") && is_known())
-        .then(|| update([("experiment".to_owned(), name.into())]))
-}
-
-/// Returns the words without “oops” and the like at the beginning, and true if there was one.
-fn without_interjection(words: &[Word]) -> (bool, &[Word]) {
-    const INTERJECTIONS: &str = "oops|ooops|whoops|oh no|ah|argh|my bad|my mistake|sorry|,";
-    let mut rest = words;
-    while let Some(left) = after(rest, INTERJECTIONS).filter(|left| !left.is_empty()) {
-        rest = left;
-    }
-    let is_first = rest.len() < words.len() && !words[0].is(",");
-    // `mathstream, I mean`
-    let ends =
-        (1..rest.len()).find(|&at| after(&rest[at..], "i mean|i meant|sorry|, sorry").is_some_and(<[Word]>::is_empty));
-    match ends {
-        Some(end) => (true, super::words::without_last(&rest[..end], &[","])),
-        None => (is_first, rest),
-    }
+        .then(|| Interpretation::update("experiment", name))
 }
 
 /// Returns the words without a value of the draft that is taken back at the end: “…, not assign-prog”.
@@ -148,7 +120,7 @@ fn without_old_value<'a>(words: &'a [Word], draft: &Draft) -> &'a [Word] {
     };
     let old = text(skip(&words[at..], "not in|not for|not|instead of|rather than"));
     let is_old = draft.params.values().filter_map(Value::as_str).any(|value| value.eq_ignore_ascii_case(&old));
-    if is_old { super::words::without_last(&words[..at], &[",", "and", "but"]) } else { words }
+    if is_old { without_last(&words[..at], &[",", "and", "but"]) } else { words }
 }
 
 /// Parses a new name and further parts: `Bar and put it in mathstream`.
@@ -213,14 +185,18 @@ fn corrected_parameter(draft: &Draft, words: &[Word]) -> Option<String> {
 /// Parses one of the answers that were offered: the words are the whole value.
 pub(super) fn offered(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     let parameter = &situation.draft.as_ref()?.asked.as_ref()?.parameter;
-    Some(update([(parameter.clone(), field(parameter, words))]))
+    Some(Interpretation::update(parameter, field(parameter, words)))
 }
 
 /// Parses a message that only consists of parts of a description.
 pub(super) fn parts(words: &[Word]) -> Option<Interpretation> {
+    only_parts(words).or_else(|| same::is_part(words).then(|| UserRequest::Update(Map::new()).into()))
+}
+
+/// Parses the parameters in words that are all parts of a description.
+fn only_parts(words: &[Word]) -> Option<Interpretation> {
     let parts = clauses(words);
-    let is_part = parts.rest.is_empty() && !parts.params.is_empty() || same::is_part(words);
-    is_part.then(|| UserRequest::Update(parts.params).into())
+    (parts.rest.is_empty() && !parts.params.is_empty()).then(|| UserRequest::Update(parts.params).into())
 }
 
 /// Parses the answer to the open question, which may also contain other parameters.
@@ -233,10 +209,16 @@ pub(super) fn answer(words: &[Word], situation: &Situation, is_question: bool) -
     let key = asked.parameter.as_str();
     let is_status = key == "experiment" && draft.action == STATUS;
     if let Some(names) = is_status.then(|| bulk::several(words)).flatten() {
-        return Some(update([("experiments".to_owned(), names.into()), ("experiment".to_owned(), Value::Null)]));
+        return Some(
+            UserRequest::Update(Map::from_iter([
+                ("experiments".to_owned(), names.into()),
+                ("experiment".to_owned(), Value::Null),
+            ]))
+            .into(),
+        );
     }
     if let Some(point) = offered_point(words, key, &asked.options) {
-        return Some(update([("decision_points".to_owned(), vec![point].into())]));
+        return Some(Interpretation::update("decision_points", vec![point]));
     }
     const UNSURE: &str = "not sure|i am not sure|i'm not sure|no idea|i don't know|i do not know|dunno|idk|unsure|let me think|\
         let me check|i will check|fill in a form|form|a form|the form|show the form|use a form";
@@ -309,47 +291,25 @@ fn context_in(words: &[Word], options: &[String]) -> Option<(String, Vec<Word>)>
 
 /// Parses “continue without it”, after a part of the description was not understood: the draft stays as it is.
 fn without_the_rest(words: &[Word], draft: &Draft) -> Option<Interpretation> {
-    const WITHOUT: &[&str] = &[
-        "continue without it",
-        "continue",
-        "go on",
-        "without it",
-        "without that",
-        "leave it out",
-        "leave that out",
-        "skip it",
-        "skip that",
-        "ignore it",
-        "ignore that",
-        "yes",
-        "yes please",
-        "yes continue",
-        "yeah",
-        "yep",
-        "ok",
-        "okay",
-        "sure",
-        "fine",
-    ];
-    let is_asked = draft.asked.is_none() && WITHOUT.contains(&super::words::lower(words).as_str());
+    const WITHOUT: &str = "continue without it|continue|go on|without it|without that|leave it out|leave that out|\
+        skip it|skip that|ignore it|ignore that|yes|yes please|yes continue|yeah|yep|ok|okay|sure|fine";
+    let is_asked = draft.asked.is_none() && are(words, WITHOUT);
     let (key, value) = draft.params.iter().next().filter(|_| is_asked)?;
-    Some(update([(key.clone(), value.clone())]))
+    Some(Interpretation::update(key, value.clone()))
 }
 
 /// Parses the button of a question about the context, which names its parameter: `context: mathstream`.
 fn earlier_answer(words: &[Word], draft: &Draft) -> Option<Interpretation> {
     let [name, value] = words else { return None };
     let is_button = name.is("context") && name.tail.starts_with(':') && !draft.params.contains_key("experiment");
-    is_button.then(|| update([("context".to_owned(), value.text.clone().into())]))
+    is_button.then(|| Interpretation::update("context", value.text.clone()))
 }
 
 /// Parses a message that consists only of parts of a description. While a card is open or was just
 /// rejected, it corrects the change on that card.
 fn card_correction(words: &[Word], situation: &Situation, is_question: bool) -> Option<Interpretation> {
     situation.in_hand()?;
-    let parts = clauses(words);
-    (parts.rest.is_empty() && !parts.params.is_empty() && !is_question)
-        .then(|| UserRequest::Update(parts.params).into())
+    only_parts(words).filter(|_| !is_question)
 }
 
 /// Returns the parameter that an answer is for: the one asked for, unless it is clearly another.
@@ -370,73 +330,10 @@ fn is_free_text(key: &str) -> bool {
 /// Returns the words of an answer that belong to no parameter; `None` if they have no meaning of their own. The rest of a
 /// free text is a part of it.
 fn left_of_answer(rest: &[Word], key: &str) -> Option<Vec<Word>> {
-    const EMPTY: &[&str] = &[
-        "please",
-        "thanks",
-        "thank",
-        "you",
-        "i",
-        "think",
-        "guess",
-        "maybe",
-        "it",
-        "is",
-        "should",
-        "be",
-        "the",
-        "a",
-        "an",
-        "so",
-        "too",
-        "also",
-        "and",
-        ",",
-        "then",
-        "yes",
-        "yeah",
-        "yep",
-        "ok",
-        "okay",
-        "sure",
-        "that",
-        "this",
-        "would",
-        "let",
-        "us",
-        "we",
-        "use",
-        "want",
-        "take",
-        "will",
-        "for",
-        "with",
-        "to",
-        "in",
-        "at",
-        "on",
-        "of",
-        "now",
-        "well",
-        "make",
-        "put",
-        "set",
-        "have",
-        "hmm",
-        "hm",
-        "right",
-        "good",
-        "fine",
-        "great",
-        "actually",
-        "just",
-        "me",
-        "my",
-        "our",
-        "do",
-        "experiment",
-        "context",
-    ];
-    let has_meaning = |word: &Word| !word.any(EMPTY);
+    const EMPTY: &str = "please thanks thank you i think guess maybe it is should be the a an so too also and , \
+        then yes yeah yep ok okay sure that this would let us we use want take will for with to in at on of now \
+        well make put set have hmm hm right good fine great actually just me my our do experiment context";
+    let has_meaning = |word: &Word| !word.among(EMPTY);
     if is_free_text(key) {
         return None;
     }
@@ -462,27 +359,22 @@ fn draft_correction(words: &[Word], draft: &Draft, is_question: bool) -> Option<
     if let ([one], true) = (words, draft.params.contains_key("weights"))
         && let Some(weights) = slots::ratio(&one.text)
     {
-        return Some(update([("weights".to_owned(), weights.into())]));
+        return Some(Interpretation::update("weights", weights));
     }
-    let limit = super::words::without_last(skip(words, "at most|up to|only"), &["please"]);
+    let limit = without_last(skip(words, "at most|up to|only"), &["please"]);
     if let ([one], true) = (limit, draft.params.contains_key("limit"))
         && one.text.parse::<u64>().is_ok()
     {
-        return Some(update([("limit".to_owned(), one.text.clone().into())]));
+        return Some(Interpretation::update("limit", one.text.clone()));
     }
-    let parts = clauses(words);
-    if parts.rest.is_empty() && !parts.params.is_empty() && !is_question {
-        return Some(UserRequest::Update(parts.params).into());
+    if let Some(parts) = only_parts(words).filter(|_| !is_question) {
+        return Some(parts);
     }
     let old_name = draft.params.get("experiment")?.as_str()?;
     let new_name = text(skip(words, "the|i meant|i mean"));
     let similar = strsim::normalized_damerau_levenshtein(&old_name.to_lowercase(), &new_name.to_lowercase()) > 0.6
         || (new_name.len() > 3 && old_name.to_lowercase().contains(&new_name.to_lowercase()));
-    (similar && !is_question).then(|| update([("experiment".to_owned(), new_name.into())]))
-}
-
-fn update<const N: usize>(params: [(String, Value); N]) -> Interpretation {
-    UserRequest::Update(params.into_iter().collect()).into()
+    (similar && !is_question).then(|| Interpretation::update("experiment", new_name))
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use super::{
     intents::declined,
     members::who_of,
     new_ones::{begins_new, is_title, purpose, several_new, without_start},
+    points::point_in_words,
     shares,
     situation::{Draft, Situation},
     slots,
@@ -29,7 +30,6 @@ pub(super) const DELETE: &str = "delete_experiment";
 /// Parses a change by the order of its words, from which polite phrases have been removed.
 pub(super) fn change(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     create(words, situation)
-        .or_else(|| shares::renamed_condition(words, situation))
         .or_else(|| shares::one_share(words, situation))
         .or_else(|| shares::of_subject(words, situation))
         .or_else(|| renaming(words, situation))
@@ -398,21 +398,6 @@ pub(super) fn field(key: &str, words: &[Word]) -> Value {
         "description" => sentence(words).into(),
         "filter_mode" if words.len() == 1 => clauses::filter_mode(&words[0]).into(),
         _ => text(words).into(),
-    }
-}
-
-/// Parses one decision point in words: `lesson-quiz question-hint`, also with `site` and `target` in any order.
-fn point_in_words(words: &[Word]) -> Option<String> {
-    let small =
-        |word: &&Word| !word.any(&["the", "decision", "point", "at", "a", "is", "site", "target", "and", ",", ":"]);
-    let is_reversed = words.iter().find(|word| word.any(&["site", "target"])).is_some_and(|first| first.is("target"));
-    let codes: Vec<&Word> = words.iter().filter(small).collect();
-    match codes.as_slice() {
-        [one, other] if !one.text.contains('/') && !other.text.contains('/') => {
-            let (site, target) = if is_reversed { (other, one) } else { (one, other) };
-            Some(format!("{} / {}", site.text, target.text))
-        }
-        _ => None,
     }
 }
 

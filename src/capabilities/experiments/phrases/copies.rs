@@ -39,7 +39,7 @@ pub(super) fn copy(words: &[Word], situation: &Situation) -> Option<Interpretati
         front => beyond = [front.to_vec(), beyond].concat(),
     }
     Some(match beyond.is_empty() {
-        true => Interpretation { is_whole: true, ..UserRequest::change(CREATE, params).into() },
+        true => Interpretation::whole(UserRequest::change(CREATE, params)),
         false => Interpretation::partly_understood(&text(&beyond), CREATE, params),
     })
 }

@@ -1,6 +1,9 @@
 //! The rarer parts of a description: payloads, factors, ending criteria, lists of members, dates.
 
-use countersign_understanding::dates::{moment, number_word, period};
+use countersign_understanding::{
+    dates::{moment, period},
+    slots::count,
+};
 use serde_json::{Map, Value};
 
 use super::{
@@ -73,18 +76,8 @@ fn ending(words: &[Word]) -> Taken<'_> {
     let of_all = after(words, ENDS)?;
     let mut rest = of_all;
     let mut params = Vec::new();
-    while let [number, what, more @ ..] = skip(rest, "or|and|,") {
-        let number = number.text.replace(',', "").parse::<u64>().ok().or_else(|| match number.any(&["a", "an"]) {
-            true => None,
-            false => number_word(&number.lower),
-        });
-        let Some(count) = number else { break };
-        let key = match what.lower.as_str() {
-            "users" | "people" | "students" | "participants" | "user" | "person" | "learners" => "ends_after_users",
-            "groups" | "classes" | "group" | "schools" => "ends_after_groups",
-            _ => break,
-        };
-        params.push((key.to_owned(), count.into()));
+    while let Some((number, of, more)) = count(skip(rest, "or|and|,")) {
+        params.push((format!("ends_after_{of}"), number.into()));
         rest = more;
     }
     let limited = skip(rest, AFTER);

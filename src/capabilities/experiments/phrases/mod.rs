@@ -95,6 +95,9 @@ impl Phrases for ExperimentPhrases {
             ],
             lists: &["conditions", "arms", "variants", "tags"],
             subjects: &["experiment", "experiment_id"],
+            own: &["new_name", "conditions", "name"],
+            kinds: &["context"],
+            repeats: &["test_condition_balance", "test_consistency_rules"],
             creates: &[changes::CREATE],
             shows: Some(Shows { one: (DETAILS, "experiment_id"), all: lists::LIST }),
             lines: include_str!("lines.txt"),
@@ -139,12 +142,15 @@ impl Phrases for ExperimentPhrases {
             }
             // “Stop everything” means what can be stopped.
             UserRequest::Change { action, params } if action == changes::STATUS => bulk::of_all(params),
+            UserRequest::Change { action, params } if action == changes::UPDATE => {
+                UserRequest::change(&action, shares::with_renamed_condition(params))
+            }
             user_request => user_request,
         }
     }
 
     fn read(&self, stage: Stage, utterance: Utterance<'_>) -> Option<Interpretation> {
-        let Utterance { words, situation, is_question } = utterance;
+        let Utterance { words, situation, is_question, .. } = utterance;
         match stage {
             Stage::Correction => {
                 // Before the lines, in which “my” means nothing.
@@ -152,7 +158,7 @@ impl Phrases for ExperimentPhrases {
                 own.or_else(|| answers::correction(words, situation))
             }
             Stage::First => bulk::deletion(words, situation)
-                .or_else(|| follow_ups::follow_up(utterance))
+                .or_else(|| follow_ups::narrowed(utterance))
                 .or_else(|| same::new_one(words, situation))
                 .or_else(|| copies::copy(words, situation))
                 .or_else(|| new_ones::new_one(words, situation)),

@@ -2,7 +2,10 @@
 //! `make it 10:00`, `Saturday`.
 
 use countersign_capabilities::moment::{PARAMETERS, moment_in_zone, time_zone};
-use countersign_understanding::dates::{Moment, time};
+use countersign_understanding::{
+    corrections::Correction,
+    dates::{Moment, time},
+};
 use serde_json::Map;
 
 use super::{
@@ -16,17 +19,15 @@ use super::{
 /// Parses a day, a time of day, or both, as a correction of a change with a time. A time of day alone
 /// keeps the day; a day alone keeps the time of day.
 pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interpretation> {
-    const MARKERS: &[&str] =
-        &["no", "nope", "actually", "instead", "rather", "make", "change", "move", "wait", "sorry", "but"];
     let draft = situation.in_hand().filter(|draft| draft.asked.is_none())?;
-    let is_marked = words.iter().any(|word| word.any(MARKERS));
-    let (key, before) = moment_of(draft, is_marked)?;
+    let found = Correction::of(words);
+    let (key, before) = moment_of(draft, found.is_marked || words.iter().any(|word| word.any(&["change", "move"])))?;
     let mut params = Map::new();
     if before.is_none() {
         params.insert("status".to_owned(), "scheduled".into());
     }
     let before = before.map(|before| day_and_time(before, situation.zone.as_deref()));
-    params.insert(key.to_owned(), moment(words, before)?.into());
+    params.insert(key.to_owned(), moment(found.value, before)?.into());
     Some(UserRequest::Update(params).into())
 }
 
@@ -47,15 +48,13 @@ fn moment_of(draft: &Draft, is_marked: bool) -> Option<(&'static str, Option<&st
 
 /// Parses a time, completed from the day and the time of day before; `None` if there are other words.
 fn moment(words: &[Word], before: Option<(String, Option<String>)>) -> Option<String> {
-    const OPENINGS: &str = "yes , but|yes but|ok , but|ok but|okay , but|okay but|sure , but|sure but|but|no|nope|wait|actually|sorry|oh|oops|,|–|-|make it|make that|use|change it to|change that to|\
-        move it to|rather|i meant|i mean|better|let us say|let us make it|it should be|it should start|should be|then|\
-        instead|how about|what about|start it|start|schedule it|on|for|to|until|till";
-    const ENDINGS: &[&str] = &["instead", "rather", "please", "pls", "utc", "then", "better", "thanks", ","];
+    const OPENINGS: &str =
+        "move it to|it should start|how about|what about|start it|start|schedule it|on|for|to|until|till";
     let mut rest = words;
     while let Some(left) = after(rest, OPENINGS) {
         rest = left;
     }
-    let rest = without_last(rest, ENDINGS);
+    let rest = without_last(rest, &["utc", "better", "instead", "rather", "please", "then"]);
     let (day_before, time_before) = before.unzip();
     let nth = || Some(nth_of(&Moment::read(&words::text(rest), "")?, day_before.as_deref()?));
     let parsed = match date(rest) {

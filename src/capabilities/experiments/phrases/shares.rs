@@ -1,7 +1,10 @@
 //! Weights by condition: `control 30% and variant 70%` in a description, and the new weight of one condition: `give the
 //! variant in Math Hints 80 percent`.
 
-use countersign_understanding::slots::{ratio, shares};
+use countersign_understanding::{
+    corrections::Correction,
+    slots::{ratio, shares},
+};
 use serde_json::{Map, Value};
 
 use super::{
@@ -15,23 +18,20 @@ use super::{
 /// Parses suggested weights: `60/40 would be safer`, `it should be 60/40`.
 pub(super) fn suggestion(words: &[Word]) -> Option<Interpretation> {
     const BEFORE: &str = "i would prefer|i'd prefer|i prefer|i would rather have|i'd rather have|i would take|i'd take|\
-        it should be|this should be|that should be|they should be|the weights should be|weights should be|should be|\
-        better make it|better use|better to use|better|rather make it|rather use|rather|at most|at least|no more than|\
-        try|maybe|perhaps|only|we should use|we should start with|start with|what about|how about|,|:|–|-|but|no|not this ,|with";
+        this should be|that should be|they should be|the weights should be|weights should be|better to use|at most|at least|\
+        no more than|try|maybe|perhaps|only|we should use|we should start with|start with|what about|how about|not this ,|with";
     const AFTER: &str = "would be safer|would be better|would be fine|would be ok|would be okay|would be enough|\
         would be right|would be best|would be good|would do|will do|would suffice|would be more careful|is safer|\
-        is better|is enough|is fine|seems safer|seems better|feels safer|please|instead|rather|would be safer please|\
-        would be better please|, please|to begin with|to start with";
-    let mut rest = words;
+        is better|is enough|is fine|seems safer|seems better|feels safer|to begin with|to start with";
+    let mut rest = Correction::of(words).value;
     while let Some(left) = after(rest, BEFORE) {
-        rest = left;
+        rest = Correction::of(left).value;
     }
     let (first, following) = skip(rest, "the weights|weights|a split of|a ratio of").split_first()?;
     let weights = ratio(&first.text)?;
     let is_suggestion = rest.len() < words.len() || !following.is_empty();
     let fits = following.is_empty() || after(following, AFTER).is_some_and(<[_]>::is_empty);
-    (is_suggestion && fits)
-        .then(|| UserRequest::Update(Map::from_iter([("weights".to_owned(), Value::from(weights))])).into())
+    (is_suggestion && fits).then(|| Interpretation::update("weights", weights))
 }
 
 /// Parses new weights for the change in hand: `make the split 50/50`. If that change is not about the weights of its
@@ -44,14 +44,14 @@ pub(super) fn correction(words: &[Word], draft: &Draft) -> Option<Interpretation
     let is_objection = strip_objection(words).len() < words.len(); // against that change
     let experiment = draft.params.get("experiment").filter(|_| !is_objection)?.clone();
     let params = Map::from_iter([("experiment".to_owned(), experiment), weights]);
-    Some(Interpretation { is_whole: true, ..UserRequest::change(UPDATE, params).into() })
+    Some(Interpretation::whole(UserRequest::change(UPDATE, params)))
 }
 
 /// Parses new weights for the experiment that the thread is about: `make the split 50/50`.
 pub(super) fn of_subject(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     let weights = ("weights".to_owned(), Value::from(split(words)?));
     let params = Map::from_iter([("experiment".to_owned(), situation.last_subject.clone()?.into()), weights]);
-    Some(Interpretation { is_whole: true, ..UserRequest::change(UPDATE, params).into() })
+    Some(Interpretation::whole(UserRequest::change(UPDATE, params)))
 }
 
 /// Parses weights for all conditions in words that name the weights: `make the split 50/50`, `split it evenly`, `an even
@@ -114,59 +114,18 @@ fn bare_shares(words: &[Word]) -> Option<(Map<String, Value>, &[Word])> {
     (by_code.len() > 1 && (sum - 100.0_f64).abs() < 0.5).then_some((by_code, rest))
 }
 
-/// Parses the new code of a condition of an experiment: `rename the control condition of Math Hints to baseline`.
-pub(super) fn renamed_condition(words: &[Word], situation: &Situation) -> Option<Interpretation> {
-    const SMALL: &[&str] = &["the", "condition", "code", "of", "in", "for", ",", "experiment", "arm", "from"];
-    let rest = after(words, "rename|relabel|change").filter(|rest| rest.iter().any(|word| word.is("condition")))?;
-    let to = rest.iter().position(|word| word.any(&["to", "into", "as"]))?;
-    let of_experiment = |word: &&Word| word.quoted && word.kind.as_deref().is_none_or(|kind| kind == "experiment");
-    let names: Vec<&Word> = rest.iter().filter(of_experiment).collect();
-    let codes = |words: &'_ [Word]| -> Vec<String> {
-        let is_code = |word: &&Word| !of_experiment(word) && !word.any(SMALL);
-        words.iter().filter(is_code).map(|word| word.text.clone()).collect()
-    };
-    let (before, after) = (codes(&rest[..to]), codes(&rest[to + 1..]));
-    let experiment = match names.as_slice() {
-        [] => situation.last_subject.clone()?,
-        [one] => one.text.clone(),
-        _ => return None,
-    };
-    let ([was], [code]) = (before.as_slice(), after.as_slice()) else { return None };
-    let params = Map::from_iter([
-        ("experiment".to_owned(), experiment.into()),
-        ("conditions".to_owned(), serde_json::json!([{ "was": was, "code": code }])),
-    ]);
-    Some(Interpretation { is_whole: true, ..UserRequest::change(UPDATE, params).into() })
+/// Returns the parameters of an update with the new code of a condition in the list of conditions.
+pub(super) fn with_renamed_condition(mut params: Map<String, Value>) -> Map<String, Value> {
+    if let (Some(was), Some(code)) = (params.remove("was"), params.remove("code")) {
+        params.insert("conditions".to_owned(), serde_json::json!([{ "was": was, "code": code }]));
+    }
+    params
 }
 
 /// Parses the new weight of one condition of an experiment that is named or was the last subject.
 pub(super) fn one_share(words: &[Word], situation: &Situation) -> Option<Interpretation> {
-    const SMALL: &[&str] = &[
-        "the",
-        "condition",
-        "arm",
-        "in",
-        "of",
-        "for",
-        "to",
-        "at",
-        "a",
-        "weight",
-        "share",
-        "weights",
-        "'s",
-        "into",
-        "students",
-        "people",
-        "should",
-        "get",
-        "have",
-        "be",
-        "it",
-        "its",
-        ",",
-        "users",
-    ];
+    const SMALL: &str = "the condition arm in of for to at a weight share weights 's into students people should \
+        get have be it its , users";
     let is_question = words.first().is_some_and(|first| first.any(&["does", "is", "has", "what", "how"]));
     let verb = after(words, "give|set|put|raise|lower|increase|reduce|decrease|change|make|assign|let|send");
     let states = words.iter().any(|word| word.is("should"));
@@ -187,7 +146,7 @@ pub(super) fn one_share(words: &[Word], situation: &Situation) -> Option<Interpr
                 None => name = Some(word),
                 Some(_) => return None,
             }
-        } else if !word.any(SMALL) {
+        } else if !word.among(SMALL) {
             match code {
                 None if word.text.starts_with(char::is_alphabetic) && !word.text.contains('/') => code = Some(word),
                 _ => return None,
@@ -198,7 +157,7 @@ pub(super) fn one_share(words: &[Word], situation: &Situation) -> Option<Interpr
     let weights = Map::from_iter([(code?.text.clone(), share?.into())]);
     let params =
         Map::from_iter([("experiment".to_owned(), experiment.into()), ("weights".to_owned(), Value::Object(weights))]);
-    Some(Interpretation { is_whole: true, ..UserRequest::change(UPDATE, params).into() })
+    Some(Interpretation::whole(UserRequest::change(UPDATE, params)))
 }
 
 #[cfg(test)]

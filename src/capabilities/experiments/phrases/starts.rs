@@ -64,17 +64,10 @@ fn limit(words: &[Word]) -> Option<String> {
     while let Some(left) = after(rest, BEFORE) {
         rest = left;
     }
-    let [number, noun, ends @ ..] = rest else { return None };
-    let number: u64 = number.text.replace(',', "").parse().ok().or_else(|| number_word(&number.lower))?;
+    let (number, of, ends) = slots::count(rest)?;
     let ends =
         ends.iter().all(|word| word.any(&["only", "max", "maximum", "at", "most", "in", "total", "please", ","]));
-    let is_limited = rest.len() < words.len() && ends && number > 0;
-    let unit = match () {
-        () if noun.any(&["users", "students", "people", "participants", "user", "person", "student"]) => "users",
-        () if noun.any(&["groups", "group"]) => "groups",
-        () => return None,
-    };
-    is_limited.then(|| format!("{number} {unit}"))
+    (rest.len() < words.len() && ends && number > 0).then(|| format!("{number} {of}"))
 }
 
 /// Parses the members in `for class 5B only`, `but only in classes 5B and 6A`, `only for u1 and u2`.

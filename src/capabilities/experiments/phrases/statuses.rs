@@ -1,7 +1,7 @@
 //! Corrections of the status in the present draft or card: `actually no, make it cancelled instead`, `pause it
 //! instead`.
 
-use countersign_understanding::phrases::Phrases as _;
+use countersign_understanding::{corrections::Correction, phrases::Phrases as _};
 use serde_json::{Map, Value};
 
 use super::{
@@ -10,29 +10,18 @@ use super::{
     situation::{Draft, Situation},
     user_request::{Interpretation, UserRequest},
     values,
-    words::{Word, after, without_last},
+    words::Word,
 };
 use crate::upgrade::status::Status;
 
 /// Parses another status for a change of a status that waits for a decision. A verb alone is not enough: `cancel it`
 /// withdraws the request, `cancel it instead` corrects it.
 pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interpretation> {
-    const OPENINGS: &str =
-        "no|nope|wait|actually|sorry|oh|oops|hm|hmm|,|rather|i meant|i mean|better|please|just|instead|use";
-    const MAKING: &str = "make it|make that|make this|set it to|set that to|change it to|change that to|mark it as|mark it|\
-        it should be|it should become|let it be|turn it into";
     let draft = situation.in_hand().filter(|draft| draft.asked.is_none() && draft.action == STATUS)?;
-    let is_instead = words.iter().any(|word| word.any(&["instead", "rather"]));
-    let mut rest = words;
-    while let Some(left) = after(rest, OPENINGS) {
-        rest = left;
-    }
-    let is_objection = rest.len() < words.len();
-    let rest = without_last(rest, &["instead", "rather", "please", "then", "though", ","]);
-    let made = after(rest, MAKING);
-    let status = match made.unwrap_or(rest) {
-        [word] if made.is_some() || is_objection || is_instead => values::status(word)?,
-        verb if is_instead => with_verb(verb)?.into(),
+    let found = Correction::of(words);
+    let status = match found.value {
+        [word] if found.is_marked => values::status(word)?,
+        verb if found.replaces => with_verb(verb)?.into(),
         _ => return None,
     };
     Some(UserRequest::Update(with_status(draft, status)).into())

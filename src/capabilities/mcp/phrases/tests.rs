@@ -25,14 +25,15 @@ impl Phrases for Greedy {
         Vocabulary::new(&["thing", "things"])
     }
 
-    fn correction(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
-        // Before all answers, as a line of another capability is.
-        let opens = utterance.words.first()?.any(&["use", "change", "no", "note"]);
-        opens.then(|| taken(&utterance.words[1..])).flatten()
-    }
-
-    fn answer(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
-        taken(utterance.words)
+    fn read(&self, stage: Stage, utterance: Utterance<'_>) -> Option<Interpretation> {
+        match stage {
+            // Before all answers, as a line of another capability is.
+            Stage::Correction if utterance.words.first()?.any(&["use", "change", "no", "note"]) => {
+                taken(&utterance.words[1..])
+            }
+            Stage::Answer => taken(utterance.words),
+            _ => None,
+        }
     }
 }
 

@@ -2,15 +2,17 @@
 
 use countersign_core::units;
 use countersign_understanding::{
+    corrections::Correction,
     phrases::Utterance,
     situation::Draft,
     user_request::{Interpretation, UserRequest},
-    words::{Word, text, without_last},
+    words::{Word, after, text},
 };
-use serde_json::{Map, Value};
+
+use serde_json::Value;
 
 use super::{OWNER, SET, values};
-use crate::amount::Amount;
+use crate::{amount::Amount, families};
 
 /// Returns the current request to set a parameter, if there is one.
 fn current_set<'a>(utterance: Utterance<'a>) -> Option<&'a Draft> {
@@ -19,25 +21,25 @@ fn current_set<'a>(utterance: Utterance<'a>) -> Option<&'a Draft> {
 
 /// Reads a value of the parameter that is being set or was named last: “make it 80 kg”, “no, 2 L”, “95”.
 pub(super) fn correction(utterance: Utterance<'_>) -> Option<Interpretation> {
-    const OPENINGS: &[&str] = &[
-        "no", ",", "actually", "make", "it", "rather", "sorry", "i", "meant", "mean", "use", "instead", "set", "to",
-        "better", "that", "wait", "but", "change", "try", "put", "what", "about", "how",
-    ];
-    let begins = utterance.words.iter().position(|word| !word.any(OPENINGS))?;
-    let rest = without_last(&utterance.words[begins..], &["instead", "please", "rather"]);
+    const OPENINGS: &str = "what about|how about|change to|set to|put it at|put it to|try|put|make|it|to";
+    let found = Correction::of(utterance.words);
+    let mut rest = found.value;
+    while let Some(left) = after(rest, OPENINGS).filter(|left| !left.is_empty()) {
+        rest = left;
+    }
+    let is_alone = rest.as_ptr() == utterance.words.as_ptr();
     let amount = Amount::read(&text(rest))?;
-    if rest[0].any(&["double", "triple", "halve"]) && matches!(amount, Amount::Times { of: Some(_), .. }) {
+    if rest.first()?.any(&["double", "triple", "halve"]) && matches!(amount, Amount::Times { of: Some(_), .. }) {
         return None; // a request of its own: “double the dose”
     }
-    if begins == 0 && (utterance.is_question || utterance.situation.draft.is_some() || !stands_alone(&amount)) {
+    if is_alone && (utterance.is_question || utterance.situation.draft.is_some() || !stands_alone(&amount)) {
         return None;
     }
     let named = utterance.topic_of(OWNER).and_then(|topic| Some((topic, topic.parameters.get("parameter")?)));
     let has_draft = utterance.situation.draft.is_some();
     // A parameter that was read after the card was shown was named later.
     let read_since = named.is_some_and(|(topic, _)| topic.call == "get_parameter_value") && !has_draft;
-    let objects = utterance.words[..begins].iter().any(|word| word.any(&["no", "actually", "sorry", "wait", "meant"]));
-    if current_set(utterance).is_some() && (objects || !read_since) {
+    if current_set(utterance).is_some() && (found.objects || !read_since) {
         return update("value", rest);
     }
     let (_, parameter) = named.filter(|_| read_since || utterance.situation.in_hand().is_none())?;
@@ -58,49 +60,26 @@ fn stands_alone(amount: &Amount) -> bool {
 /// Reads the answer to an open question about a change of this capability.
 pub(super) fn answer(utterance: Utterance<'_>) -> Option<Interpretation> {
     let draft = utterance.situation.draft.as_ref()?;
-    let asked = draft.asked.as_ref()?;
-    match (draft.action.as_str(), asked.parameter.as_str()) {
-        (SET, "value") => update("value", utterance.words),
-        ("compare_values", "values") => {
-            let found = values(utterance.words)?;
-            Some(updated("values", found.value))
+    let parameter = draft.asked.as_ref()?.parameter.as_str();
+    families::all().iter().find(|family| family.actions.contains(&draft.action.as_str()))?;
+    let words = utterance.words;
+    let value: Value = match parameter {
+        "value" => return update("value", words),
+        "values" => values(words)?.value,
+        "parameter" | "parameters" => text(words).into(),
+        "size" => words.iter().find_map(|word| word.text.replace(',', "").parse::<f64>().ok())?.into(),
+        "file" => {
+            let named = words.iter().find(|word| word.text.contains(['/', '.'])).or(words.first())?;
+            named.text.clone().into()
         }
-        (SET | "compare_values", "parameter") => Some(updated("parameter", text(utterance.words).into())),
-        ("run_sensitivity_analysis", "parameters") => Some(updated("parameters", text(utterance.words).into())),
-        ("run_population_simulation", "size") => {
-            let number = utterance.words.iter().find_map(|word| word.text.replace(',', "").parse::<f64>().ok())?;
-            Some(updated("size", number.into()))
-        }
-        ("load_simulation" | "run_population_simulation" | "run_sensitivity_analysis", "file") => {
-            let named =
-                utterance.words.iter().find(|word| word.text.contains(['/', '.'])).or(utterance.words.first())?;
-            Some(updated("file", named.text.clone().into()))
-        }
-        (action, "simulation") if NEED_SIMULATION.contains(&action) => {
-            Some(updated("simulation", utterance.words.first()?.text.clone().into()))
-                .filter(|_| utterance.words.len() <= 2)
-        }
-        _ => None,
-    }
+        "simulation" if words.len() <= 2 => words.first()?.text.clone().into(),
+        _ => return None,
+    };
+    Some(Interpretation::update(parameter, value))
 }
-
-/// The actions of this capability that need a loaded simulation.
-const NEED_SIMULATION: &[&str] = &[
-    SET,
-    "run_simulation",
-    "compare_values",
-    "run_population_simulation",
-    "run_sensitivity_analysis",
-    "restore_simulation",
-    "snapshot_simulation",
-];
 
 fn update(key: &str, words: &[Word]) -> Option<Interpretation> {
     let said = text(words);
     Amount::read(&said)?;
-    Some(updated(key, said.into()))
-}
-
-fn updated(key: &str, value: Value) -> Interpretation {
-    UserRequest::Update(Map::from_iter([(key.to_owned(), value)])).into()
+    Some(Interpretation::update(key, said))
 }

@@ -1,0 +1,171 @@
+//! Requests that continue the one before with one other part: “the same for Letters”, “and Letters?”, “again with 100 more”.
+//!
+//! The part is told by its type: the name of a thing, a name of another kind, or a number of users. The tool or action has
+//! to take a parameter of this type. It is used again with all its other parameters.
+
+use serde_json::{Map, Value};
+
+use crate::{
+    book::{Book, CapabilityPhrases},
+    dates::number_word,
+    phrases::{Utterance, Vocabulary},
+    situation::Topic,
+    user_request::Interpretation,
+    words::{Word, after, are, skip, text, without_last},
+};
+
+/// The parameter for a number of people.
+const USERS: &str = "users";
+
+/// Reads a request that continues the one before.
+pub(crate) fn follow_up(book: &Book, utterance: Utterance<'_>) -> Option<Interpretation> {
+    let is_asked = utterance.situation.draft.as_ref().is_some_and(|draft| draft.asked.is_some());
+    let topic = utterance.situation.topic.as_ref().filter(|_| !is_asked)?;
+    let capability = book.capabilities.iter().find(|one| one.owner == topic.capability)?;
+    if let Some(parameters) = same_for(capability, topic, utterance) {
+        return Some(book.call(&topic.call, parameters).into());
+    }
+    let parameters = again(book, capability, topic, utterance)?;
+    Some(Interpretation::whole(book.call(&topic.call, parameters)))
+}
+
+/// Reads the last request about another thing: “the same for Letters”. Without “same”, it has to be a known name.
+fn same_for(capability: &CapabilityPhrases, topic: &Topic, utterance: Utterance<'_>) -> Option<Map<String, Value>> {
+    const SAME: &str = "the same for|same for|the same with|same with|the same in|same in|the same to|do the same for|\
+        do the same with|do the same in|do the same to|same thing for|same thing with|same again for|the same thing for|\
+        likewise for|repeat for|repeat it for|repeat that for|repeat this for|do it for|do that for|do this for|now for|now in";
+    const AND: &str = "what about|how about|and for|and in|and what about|and how about|and|for|in";
+    let vocabulary = capability.phrases.vocabulary();
+    let (rest, is_sure) = match after(utterance.words, SAME) {
+        Some(rest) => (rest, true),
+        None => (after(utterance.words, AND)?, false),
+    };
+    let is_noun = |word: &Word| word.is("the") || word.any(vocabulary.kinds) || word.any(vocabulary.things);
+    let named = &rest[rest.iter().take_while(|word| is_noun(word)).count()..];
+    let named = without_last(named, &["too", "instead", "please", ","]);
+    let named = without_last(without_last(named, vocabulary.kinds), vocabulary.things);
+    let is_title = |word: &Word| word.quoted || word.text.starts_with(char::is_uppercase);
+    let of_kind = |kind: &&&str| {
+        let [one] = named else { return false };
+        let is_known = one.kind.as_deref() == Some(**kind) && !one.quoted;
+        let may_be = || !capability.phrases.slot(kind, Utterance { words: named, ..utterance }).is_empty();
+        is_known || is_sure && !is_title(one) && may_be()
+    };
+    if let Some(kind) = vocabulary.kinds.iter().find(of_kind) {
+        return takes(capability, topic, kind).then(|| with(topic, kind, text(named).into()));
+    }
+    let is_thing = is_sure && !named.is_empty() && named.iter().all(is_title);
+    is_thing.then(|| with_thing(&vocabulary, topic, text(named))).flatten()
+}
+
+/// Returns the parameters of the topic with another thing, unless some of them belong to one thing alone.
+fn with_thing(vocabulary: &Vocabulary, topic: &Topic, name: String) -> Option<Map<String, Value>> {
+    let given = |key: &&&str| topic.parameters.contains_key(**key);
+    let key = vocabulary.subjects.iter().find(given).filter(|_| !vocabulary.own.iter().any(|own| given(&own)))?;
+    Some(with(topic, key, name.into()))
+}
+
+/// Reads the last request again, also with another number of users: “again with 100 more”, “another 100 users”.
+fn again(
+    book: &Book,
+    capability: &CapabilityPhrases,
+    topic: &Topic,
+    utterance: Utterance<'_>,
+) -> Option<Map<String, Value>> {
+    const AGAIN: &str = "again with|again for|the same with|same with|the same again with|same again with|repeat with|\
+        repeat it with|repeat that with|do it again with|do that again with|run it again with|run that again with|\
+        run again with|test it again with|test again with|once more with|try again with|try it again with|try it with|\
+        rerun with|rerun it with|another|and another|now with|with";
+    const WHOLE: &str = "again|do it again|run it again|run that again|do that again|once more|same again";
+    let repeats = capability.phrases.vocabulary().repeats.contains(&topic.call.as_str());
+    let takes_users = repeats || takes(capability, topic, USERS);
+    if are(utterance.words, WHOLE) {
+        let is_harmless = repeats || !book.is_action(&topic.call);
+        return is_harmless.then(|| topic.parameters.clone());
+    }
+    let (number, rest) = after(utterance.words, AGAIN).filter(|_| takes_users)?.split_first()?;
+    let users = number.text.replace(',', "").parse::<u64>().ok().or_else(|| number_word(&number.lower))?;
+    let rest = skip(skip(rest, "more|other|further|additional|of them"), "simulated|test|fake");
+    let rest = skip(rest, "users|people|students|participants|ids");
+    let rest = skip(rest, "more|instead|this time|again");
+    rest.is_empty().then(|| with(topic, USERS, users.into()))
+}
+
+/// Returns true if the tool or action of the topic takes this parameter: it was given, a line has it, or all things are
+/// listed, which any kind of name limits.
+fn takes(capability: &CapabilityPhrases, topic: &Topic, parameter: &str) -> bool {
+    let lists_all = capability.phrases.vocabulary().shows.is_some_and(|shows| shows.all == topic.call);
+    topic.parameters.contains_key(parameter)
+        || lists_all && capability.phrases.vocabulary().kinds.contains(&parameter)
+        || capability.lines.take(&topic.call, parameter)
+}
+
+/// Returns the parameters of the topic with one other value, from the first page on.
+fn with(topic: &Topic, parameter: &str, value: Value) -> Map<String, Value> {
+    let mut parameters = topic.parameters.clone();
+    parameters.remove("page");
+    parameters.insert(parameter.to_owned(), value);
+    parameters
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{checking::check, phrases::Phrases, situation::Situation};
+
+    /// Phrases about documents, which are on shelves.
+    struct OfDocuments;
+
+    impl Phrases for OfDocuments {
+        fn vocabulary(&self) -> Vocabulary {
+            Vocabulary {
+                subjects: &["document"],
+                own: &["title"],
+                kinds: &["shelf"],
+                repeats: &["test_document"],
+                lines: "read list_documents\n    list documents [on <shelf:word>]\nread show_document\n    show <document:thing>\n\
+                        change test_document\n    test <document:thing> with <users:number> users\n\
+                        change name_document\n    name <document:thing> <title:word>\n",
+                ..Vocabulary::new(&["document", "documents"])
+            }
+        }
+    }
+
+    #[track_caller]
+    fn after_call(call: &str, parameters: Value, rows: &[(&str, &str)]) {
+        let Value::Object(parameters) = parameters else { panic!("an object") };
+        let topic = Topic { capability: "documents".to_owned(), call: call.to_owned(), parameters };
+        let shelf =
+            crate::lexicon::Mention { kind: "shelf".to_owned(), said: "attic".to_owned(), ..Default::default() };
+        let situation = Situation { topic: Some(topic), names: vec![shelf], ..Situation::default() };
+        check(&Book::default().with("documents", &OfDocuments).unwrap(), &situation, rows);
+    }
+
+    #[test]
+    fn a_request_is_continued_with_another_part_of_its_type() {
+        after_call(
+            "list_documents",
+            json!({ "page": 2 }),
+            &[("and in the attic?", r#"read list_documents {"shelf":"attic"}"#)],
+        );
+        after_call(
+            "show_document",
+            json!({ "document": "Plan" }),
+            &[
+                ("the same for “Letter”", r#"read show_document {"document":"Letter"}"#),
+                ("again", r#"read show_document {"document":"Plan"}"#),
+            ],
+        );
+        after_call(
+            "test_document",
+            json!({ "document": "Plan", "users": 100 }),
+            &[
+                ("again with 50 more", r#"test_document {"document":"Plan","users":50}"#),
+                ("the same for the document “Letter”", r#"test_document {"document":"Letter","users":100}"#),
+            ],
+        );
+        after_call("name_document", json!({ "document": "Plan", "title": "A" }), &[("same for “Letter”", "unclear")]);
+    }
+}
