@@ -9,16 +9,20 @@
 
 pub mod bridge;
 pub mod calendar;
+mod call;
 pub(crate) mod connection;
+pub mod faults;
+mod files;
 pub(crate) mod flood;
 pub mod gmail;
 pub mod google;
 pub mod hubspot;
-pub mod json_server;
+pub mod ledger;
 pub mod mcp;
 pub mod model;
 pub mod slack;
 pub mod slow_client;
 pub mod smtp;
+mod stand_in;
 pub mod upgrade;
 pub mod web_socket;

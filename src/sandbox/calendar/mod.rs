@@ -14,9 +14,10 @@ use serde::Serialize;
 
 use self::routes::World;
 use crate::{
-    gmail::Faults,
+    faults::Faults,
     google::{PERSON, Tokens},
-    json_server::{JsonServer, Request},
+    ledger::Request,
+    stand_in::{self, Place, StandIn},
 };
 
 /// The options of the stand-in.
@@ -75,7 +76,7 @@ pub struct Invitation {
 /// A running stand-in. Dropping it stops the server.
 #[derive(Debug)]
 pub struct SandboxCalendar {
-    server: JsonServer<World>,
+    server: StandIn<World>,
 }
 
 impl SandboxCalendar {
@@ -86,7 +87,8 @@ impl SandboxCalendar {
     /// If the port is taken.
     pub async fn start(options: Options) -> std::io::Result<Self> {
         let Options { address, tokens, port, clock } = options;
-        Ok(Self { server: JsonServer::start(World::new(address, tokens), port, clock).await? })
+        let world = World::new(address, tokens);
+        Ok(Self { server: StandIn::start(world, (), Place::new(port, clock), stand_in::routes).await? })
     }
 
     /// Returns the base URL of the API.
@@ -125,11 +127,11 @@ impl SandboxCalendar {
 
     /// Returns every request so far.
     pub fn ledger(&self) -> Vec<Request> {
-        self.server.ledger()
+        self.server.requests()
     }
 
     /// Returns the faults.
     pub fn faults(&self) -> Faults {
-        self.server.faults()
+        self.server.faults.clone()
     }
 }

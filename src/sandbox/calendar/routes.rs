@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::{Invitation, StoredEvent};
 use crate::{
+    call::{Call, Reply, Service},
     google::{Holder, SCOPES, Tokens},
-    json_server::{self, Call, Reply},
 };
 
 /// The longest range of a question about busy times.
@@ -310,8 +310,8 @@ impl World {
     }
 }
 
-impl json_server::World for World {
-    fn handle(&mut self, call: &Call, now: Timestamp) -> Reply {
+impl Service for World {
+    fn reply(&mut self, call: &Call, now: Timestamp) -> Reply {
         self.dispatch(call, now).unwrap_or_else(|(status, reason, message)| Reply {
             status,
             body: failure(status, reason, &message),
@@ -319,7 +319,7 @@ impl json_server::World for World {
         })
     }
 
-    fn failure(&self, status: u16) -> Value {
+    fn failure(status: u16) -> Value {
         match status {
             401 => failure(401, "authError", "Invalid Credentials"),
             403 => failure(403, "userRateLimitExceeded", "User Rate Limit Exceeded"),
@@ -364,9 +364,13 @@ fn known_parameters(call: &Call, known: &[&str]) -> Result<(), Refusal> {
 
 /// Reads the body of a request, which must not contain unknown fields.
 fn body<T: for<'de> Deserialize<'de>>(call: &Call) -> Result<T, Refusal> {
-    let sent = call.body.clone().map_err(|()| (400, "parseError", "Parse Error".to_owned()))?;
-    let sent = sent.ok_or_else(|| (400, "required", "Required".to_owned()))?;
-    serde_json::from_value(sent).map_err(|error| (400, "badRequest", format!("Invalid JSON payload received. {error}")))
+    if call.body.is_empty() {
+        return Err((400, "required", "Required".to_owned()));
+    }
+    serde_json::from_slice(&call.body).map_err(|error| match error.is_data() {
+        true => (400, "badRequest", format!("Invalid JSON payload received. {error}")),
+        false => (400, "parseError", "Parse Error".to_owned()),
+    })
 }
 
 fn zone_named(name: &str) -> Result<(), Refusal> {

@@ -7,7 +7,6 @@ use countersign_core::clock::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ledger::SentMail,
     mailbox::{Mailbox, Message},
     mime,
 };
@@ -15,9 +14,42 @@ use super::{
 /// The number of bytes of a header in one encoded word.
 const WORD: usize = 39;
 
+/// A mail that left the mailbox.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SentMail {
+    /// The id of the copy in the mailbox.
+    pub id: String,
+    /// The thread of the copy.
+    pub thread: String,
+    /// The draft that was sent; `None` if it was sent without one.
+    pub draft: Option<String>,
+    /// The time, in milliseconds since 1970.
+    pub at: i64,
+    /// The header `From`, with the name.
+    pub from: String,
+    /// The addresses of all recipients.
+    pub to: Vec<String>,
+    /// The decoded subject.
+    pub subject: String,
+    /// The decoded text.
+    pub text: String,
+    /// The `Message-ID` with which it was sent, without angle brackets.
+    pub message_id: String,
+    /// The ids in `In-Reply-To`, without angle brackets.
+    pub in_reply_to: Vec<String>,
+    /// The ids in `References`, without angle brackets.
+    pub references: Vec<String>,
+    /// The header `X-Countersign-Key`, by which answers are counted.
+    pub key: Option<String>,
+    /// True if the mail says that a program wrote it.
+    pub is_automatic: bool,
+    /// The message.
+    #[serde(skip)]
+    pub bytes: Arc<[u8]>,
+}
+
 /// A plain mail from an outside sender.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Letter {
     /// The sender, such as `Ana <ana@customer.example>`.
     pub from: String,
@@ -26,13 +58,10 @@ pub struct Letter {
     /// The text.
     pub text: String,
     /// The ids of the mails before it, oldest first, without angle brackets. It answers the last one.
-    #[serde(default)]
     pub references: Vec<String>,
     /// Other headers with their values.
-    #[serde(default)]
     pub headers: Vec<(String, String)>,
     /// True if the text is HTML.
-    #[serde(default)]
     pub is_html: bool,
 }
 

@@ -7,7 +7,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{ledger::SentMail, mime};
+use super::{letter::SentMail, mime};
 
 /// The labels that every mailbox has.
 pub(crate) const SYSTEM_LABELS: [&str; 12] = [

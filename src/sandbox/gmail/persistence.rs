@@ -1,11 +1,10 @@
 //! The mailbox on disk: a JSON document, which is replaced as a whole. Meant for the few mails of a playground.
 
-use std::{io, path::Path, sync::Arc};
+use std::sync::Arc;
 
-use countersign_core::private_file;
 use serde::{Deserialize, Serialize};
 
-use super::{ledger::SentMail, mailbox::Mailbox};
+use super::{letter::SentMail, mailbox::Mailbox};
 
 /// The saved state, when written.
 #[derive(Serialize)]
@@ -21,34 +20,23 @@ struct Loaded {
     sent: Vec<SentMail>,
 }
 
-/// Returns the saved mailbox and the mails that were sent from it; `None` if nothing was saved.
+/// Reads the mailbox and the mails that were sent from it.
 ///
 /// # Errors
 ///
-/// If the file cannot be read.
-pub(super) fn load(path: &Path) -> io::Result<Option<(Mailbox, Vec<SentMail>)>> {
-    let text = match std::fs::read(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        text => text?,
-    };
-    let Loaded { mailbox, mut sent } = serde_json::from_slice(&text)?;
+/// If this is not the content of a file in which they were kept.
+pub(super) fn load(text: &[u8]) -> serde_json::Result<(Mailbox, Vec<SentMail>)> {
+    let Loaded { mailbox, mut sent } = serde_json::from_slice(text)?;
     for mail in &mut sent {
         // The copy in the mailbox is the same message.
         mail.bytes = mailbox.message(&mail.id).map(|copy| copy.bytes.clone()).unwrap_or_default();
     }
-    Ok(Some((mailbox, sent)))
+    Ok((mailbox, sent))
 }
 
-/// Saves the mailbox and the mails that were sent from it.
-///
-/// # Errors
-///
-/// If the file cannot be written.
-pub(super) fn save(path: &Path, mailbox: &Mailbox, sent: &[SentMail]) -> io::Result<()> {
-    let text = serde_json::to_vec(&Saved { mailbox, sent })?;
-    let new = path.with_extension("new");
-    private_file::write(&new, &text)?;
-    std::fs::rename(new, path)
+/// Returns the content of the file in which they are kept.
+pub(super) fn kept(mailbox: &Mailbox, sent: &[SentMail]) -> Vec<u8> {
+    serde_json::to_vec(&Saved { mailbox, sent }).expect("a mailbox is plain data")
 }
 
 /// Messages as base64.
@@ -76,13 +64,9 @@ mod tests {
 
     #[test]
     fn a_mailbox_is_the_same_after_a_restart() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("gmail.json");
-        assert!(load(&path).unwrap().is_none());
         let mut mailbox = Mailbox::new("support@sandbox.example".to_owned(), false);
         let id = mailbox.receive(b"From: ana@customer.example\r\nSubject: Prices\r\n\r\nHow much?".to_vec(), 7);
-        save(&path, &mailbox, &[]).unwrap();
-        let (loaded, sent) = load(&path).unwrap().unwrap();
+        let (loaded, sent) = load(&kept(&mailbox, &[])).unwrap();
         assert_eq!(loaded.message(&id).unwrap().bytes, mailbox.message(&id).unwrap().bytes);
         assert_eq!((loaded.newest_history, loaded.len(), sent.len()), (mailbox.newest_history, 1, 0));
     }

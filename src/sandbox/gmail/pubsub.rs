@@ -7,7 +7,8 @@ use countersign_core::clock::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{call::Call, failure::Failure};
+use super::failure::Failure;
+use crate::call::Call;
 
 /// The duration for which a pulled message is not delivered again, in milliseconds.
 const ACK_DEADLINE: i64 = 10_000;

@@ -13,8 +13,9 @@ use countersign_core::clock::{Clock, SystemClock};
 
 use self::routes::World;
 use crate::{
-    gmail::Faults,
-    json_server::{JsonServer, Request},
+    faults::Faults,
+    ledger::Request,
+    stand_in::{self, Place, StandIn},
 };
 
 /// The only access token.
@@ -40,7 +41,7 @@ impl Default for Options {
 /// A running stand-in. Dropping it stops the server.
 #[derive(Debug)]
 pub struct SandboxHubSpot {
-    server: JsonServer<World>,
+    server: StandIn<World>,
 }
 
 impl SandboxHubSpot {
@@ -61,7 +62,7 @@ impl SandboxHubSpot {
                 world.add(&[("email", email), ("firstname", first), ("company", company)], clock.now());
             }
         }
-        Ok(Self { server: JsonServer::start(world, port, clock).await? })
+        Ok(Self { server: StandIn::start(world, (), Place::new(port, clock), stand_in::routes).await? })
     }
 
     /// Returns the base URL.
@@ -82,11 +83,11 @@ impl SandboxHubSpot {
 
     /// Returns every request so far.
     pub fn ledger(&self) -> Vec<Request> {
-        self.server.ledger()
+        self.server.requests()
     }
 
     /// Returns the faults.
     pub fn faults(&self) -> Faults {
-        self.server.faults()
+        self.server.faults.clone()
     }
 }

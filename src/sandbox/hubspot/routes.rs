@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::TOKEN;
-use crate::json_server::{self, Call, Reply};
+use crate::call::{Call, Reply, Service};
 
 /// The properties that a contact can have, and that can be changed.
 const WRITABLE: [&str; 7] = ["email", "firstname", "lastname", "company", "jobtitle", "phone", "lifecyclestage"];
@@ -165,8 +165,8 @@ impl World {
     }
 }
 
-impl json_server::World for World {
-    fn handle(&mut self, call: &Call, now: Timestamp) -> Reply {
+impl Service for World {
+    fn reply(&mut self, call: &Call, now: Timestamp) -> Reply {
         self.dispatch(call, now).unwrap_or_else(|(status, category, message)| Reply {
             status,
             body: failure(category, &message),
@@ -174,7 +174,7 @@ impl json_server::World for World {
         })
     }
 
-    fn failure(&self, status: u16) -> Value {
+    fn failure(status: u16) -> Value {
         match status {
             401 => failure("INVALID_AUTHENTICATION", "The access token is not valid."),
             403 => failure("MISSING_SCOPES", "This app hasn't been granted all required scopes to make this call."),
@@ -261,6 +261,8 @@ fn writable(properties: &BTreeMap<String, String>) -> Result<(), Refusal> {
 
 /// Reads the body of a request, which must not contain unknown fields.
 fn body<T: for<'de> Deserialize<'de>>(call: &Call) -> Result<T, Refusal> {
-    let sent = call.body.clone().ok().flatten().ok_or_else(|| invalid("Invalid input JSON".to_owned()))?;
-    serde_json::from_value(sent).map_err(|error| invalid(format!("Invalid input JSON: {error}")))
+    serde_json::from_slice(&call.body).map_err(|error| match error.is_data() {
+        true => invalid(format!("Invalid input JSON: {error}")),
+        false => invalid("Invalid input JSON".to_owned()),
+    })
 }

@@ -8,21 +8,18 @@
 //! `tests/fixtures/upgrade`. It does not depend on the bot, and checks only what the platform
 //! checks.
 //!
-//! Start at [`SandboxUpgrade`]. A request goes through `server` (transport, faults, ledger) to a
-//! handler in `routes`, which works on `world`. `wire` and `failure` format the result for the
+//! Start at [`SandboxUpgrade`]. A request goes through `server` to a handler in `routes`, which works
+//! on `world`. `wire` and `failure` format the result for the
 //! version, and `assign` assigns conditions to users.
 //!
 //! Two things differ from the platform: the random numbers of assignments (see `assign`), and the
-//! paths under `/sandbox`, by which another process reads the ledger and sets faults.
+//! path `/sandbox/ledger`, by which another process reads the ledger.
 //!
 //! A library that replays canned answers was rejected as a design: the bot reads back its changes,
 //! so the answers depend on state.
 
 mod assign;
 mod failure;
-pub mod faults;
-mod late;
-pub mod ledger;
 mod routes;
 mod seed;
 mod server;
@@ -30,19 +27,18 @@ mod validate;
 mod wire;
 mod world;
 
-use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use countersign_core::clock::{Clock, SystemClock};
 use serde_json::Value;
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 
-use self::{
-    faults::{Down, Fault, Faults, Kind, When},
-    ledger::Entry,
-    server::Shared,
-};
+use self::world::World;
 use super::google::Tokens;
+use crate::{
+    faults::{Down, Fault, Held, When},
+    ledger::Request,
+    stand_in::{self, Place, StandIn},
+};
 
 /// The version of the simulated server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,37 +96,10 @@ impl Default for Options {
     }
 }
 
-/// An answer that is held back.
-#[derive(Clone, Debug, Default)]
-pub struct Held {
-    arrived: CancellationToken,
-    free: CancellationToken,
-}
-
-impl Held {
-    /// Waits until the request was handled, and only its answer is not yet sent.
-    pub async fn arrived(&self) {
-        self.arrived.cancelled().await;
-    }
-
-    /// Sends the answer.
-    pub fn let_go(&self) {
-        self.free.cancel();
-    }
-
-    /// Waits for [`Self::let_go`].
-    async fn freed(&self) {
-        self.arrived.cancel();
-        self.free.cancelled().await;
-    }
-}
-
 /// A running stand-in. Dropping it stops the server.
 #[derive(Debug)]
 pub struct SandboxUpgrade {
-    address: SocketAddr,
-    shared: Arc<Shared>,
-    serving: Option<JoinHandle<()>>,
+    server: StandIn<World>,
 }
 
 impl SandboxUpgrade {
@@ -140,24 +109,29 @@ impl SandboxUpgrade {
     ///
     /// If the port is taken or one of the files cannot be used.
     pub async fn start(options: Options) -> std::io::Result<Self> {
-        let (listener, address) = server::bind(options.port).await?;
-        let shared = Arc::new(Shared::open(options)?);
-        let serving = Some(tokio::spawn(server::serve(listener, shared.clone())));
-        Ok(Self { address, shared, serving })
+        let place = Place {
+            port: options.port,
+            clock: options.clock.clone(),
+            ledger: options.ledger_file.clone(),
+            persist: options.persist.clone(),
+        };
+        let saved: Option<World> = place.kept()?.map(|saved| serde_json::from_slice(&saved)).transpose()?;
+        let is_new = saved.is_none();
+        let mut world = World { version: options.version, now: options.clock.now(), ..saved.unwrap_or_default() };
+        if options.seed && is_new {
+            seed::plant(&mut world);
+        }
+        Ok(Self { server: StandIn::start(world, options, place, stand_in::routes).await? })
     }
 
     /// Returns the base URL with the API's prefix, such as `http://127.0.0.1:4000/api`.
     pub fn url(&self) -> String {
-        format!("http://{}/api", self.address)
+        format!("{}/api", self.server.url())
     }
 
     /// Finishes the requests in progress, then frees the port.
-    pub async fn stop(mut self) {
-        self.shared.stop.cancel();
-        if let Some(serving) = self.serving.take() {
-            // The only possible error is a panic, which the runtime has already reported.
-            let _ = serving.await;
-        }
+    pub async fn stop(self) {
+        self.server.stop().await;
     }
 
     /// Adds a simple experiment to the world and returns its id.
@@ -168,17 +142,17 @@ impl SandboxUpgrade {
     ///
     /// If the version has no such status.
     pub fn has(&self, name: &str, status: &str) -> String {
-        self.shared.change(|world| seed::plain(world, name, status))
+        self.server.change(|world| seed::plain(world, name, status))
     }
 
     /// Adds an experiment with this text in all its fields for free text: the description, a tag, and a condition.
     pub fn has_written(&self, name: &str, status: &str, text: &str) -> String {
-        self.shared.change(|world| seed::written(world, name, status, text))
+        self.server.change(|world| seed::written(world, name, status, text))
     }
 
     /// Adds an experiment like [`Self::has`], after removing all experiments with that name.
     pub fn has_anew(&self, name: &str, status: &str) -> String {
-        self.shared.change(|world| {
+        self.server.change(|world| {
             world.experiments.retain(|experiment| experiment.row.name != name);
             seed::plain(world, name, status)
         })
@@ -186,7 +160,7 @@ impl SandboxUpgrade {
 
     /// Enrolls users of an application in the newest experiment with that name.
     pub fn enrolls(&self, name: &str, users: usize) {
-        self.shared.change(|world| seed::enroll(world, name, users));
+        self.server.change(|world| seed::enroll(world, name, users));
     }
 
     /// Gives the experiments with that name a decision point of their own, so that they overlap with no others.
@@ -196,7 +170,7 @@ impl SandboxUpgrade {
 
     /// Gives the decision points of the experiments with that name this target.
     pub fn has_point(&self, name: &str, target: &str) {
-        self.shared.change(|world| {
+        self.server.change(|world| {
             let own = world.experiments.iter_mut().filter(|experiment| experiment.row.name == name);
             for point in own.flat_map(|experiment| &mut experiment.points) {
                 point.target = Some(target.to_owned());
@@ -206,7 +180,7 @@ impl SandboxUpgrade {
 
     /// Makes the experiments with that name inactive, as if they had just been created: without their changes of status.
     pub fn is_as_new(&self, name: &str) {
-        self.shared.change(|world| {
+        self.server.change(|world| {
             for experiment in world.experiments.iter_mut().filter(|experiment| experiment.row.name == name) {
                 experiment.row.state = world::State::Inactive;
                 experiment.logs.clear();
@@ -216,12 +190,12 @@ impl SandboxUpgrade {
 
     /// Adds a factor for stratified random sampling.
     pub fn has_factor(&self, name: &str) {
-        self.shared.change(|world| world.stratification_factors.insert(name.to_owned()));
+        self.server.change(|world| world.stratification_factors.insert(name.to_owned()));
     }
 
     /// Adds a public segment to a context and returns its id.
     pub fn has_segment(&self, name: &str, context: &str, users: &[&str]) -> String {
-        self.shared.change(|world| {
+        self.server.change(|world| {
             let sent = serde_json::json!({ "name": name, "context": context, "type": "public", "userIds": users });
             let segment = routes::lists::read_segment(world, &sent, world::fresh_id()).expect("it has a name");
             let id = segment.id.clone();
@@ -232,7 +206,7 @@ impl SandboxUpgrade {
 
     /// Returns the newest experiment with that name, in the format of `GET /experiments/single`.
     pub fn experiment(&self, name: &str) -> Option<Value> {
-        let world = self.shared.world();
+        let world = self.server.world();
         let found = world.experiments.iter().rev().find(|experiment| experiment.row.name == name)?;
         Some(wire::single(found, &world))
     }
@@ -244,96 +218,88 @@ impl SandboxUpgrade {
 
     /// Returns the names of all experiments, oldest first.
     pub fn names(&self) -> Vec<String> {
-        self.shared.world().experiments.iter().map(|experiment| experiment.row.name.clone()).collect()
+        self.server.world().experiments.iter().map(|experiment| experiment.row.name.clone()).collect()
     }
 
     /// Returns every request so far, with its effect.
-    pub fn ledger(&self) -> Vec<Entry> {
-        drop(self.shared.world()); // carries out the late requests that are due
-        self.shared.ledger.entries()
+    pub fn ledger(&self) -> Vec<Request> {
+        self.server.requests()
     }
 
     /// Returns the requests that changed something.
-    pub fn effects(&self) -> Vec<Entry> {
+    pub fn effects(&self) -> Vec<Request> {
         self.ledger().into_iter().filter(|entry| entry.effect).collect()
     }
 
     /// Returns every request since the last call of this method, and removes them from the ledger.
     /// For runs so long that the ledger would fill the memory.
-    pub fn takes_ledger(&self) -> Vec<Entry> {
-        self.shared.ledger.take()
+    pub fn takes_ledger(&self) -> Vec<Request> {
+        self.server.take_requests()
     }
 
     /// Removes an experiment, as if another client had deleted it.
     pub fn forgets(&self, id: &str) {
-        self.shared.change(|world| world.experiments.retain(|experiment| experiment.row.id != id));
+        self.server.change(|world| world.experiments.retain(|experiment| experiment.row.id != id));
     }
 
     /// Carries out the next change, but closes the connection without an answer.
     pub fn loses_next_answer(&self) {
-        self.will(Fault { kind: Kind::Lose, when: When::AfterEffect, only: None });
+        self.will("", Fault::LostAnswer);
     }
 
     /// Answers the next request whose `METHOD /path` contains `only` with an error page.
     pub fn fails_next(&self, status: u16, when: When, only: Option<&str>) {
-        self.will(Fault { kind: Kind::Fail(status), when, only: only.map(str::to_owned) });
+        self.will(only.unwrap_or_default(), Fault::Proxy(status).at(when));
     }
 
     /// Leaves the next request without an answer and without an effect.
     pub fn hangs_next(&self) {
-        self.will(Fault { kind: Kind::Hang, when: When::BeforeEffect, only: None });
+        self.will("", Fault::Hang);
     }
 
     /// Leaves the next request whose `METHOD /path` contains `only` without an answer. It takes
     /// effect after the delay `by`.
     pub fn delays_next(&self, by: Duration, only: &str) {
         let after_ms = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
-        self.will(Fault { kind: Kind::Late { after_ms }, when: When::BeforeEffect, only: Some(only.to_owned()) });
+        self.will(only, Fault::Late { after_ms, is_closed: false });
     }
 
     /// Answers the next request whose `METHOD /path` contains `only` with this status and JSON, before or after its
     /// effect.
     pub fn answers_next(&self, status: u16, body: Value, when: When, only: &str) {
-        self.will(Fault { kind: Kind::Answer { status, body }, when, only: Some(only.to_owned()) });
+        self.will(only, Fault::Answer(status, body).at(when));
     }
 
-    /// Queues a fault.
-    pub fn will(&self, fault: Fault) {
-        self.shared.faults().once.push(fault);
+    /// Queues a fault for the next request whose `METHOD /path ` contains `only`, where a blank at the end ends the path.
+    /// One after the effect waits for a request that has one.
+    pub fn will(&self, only: &str, fault: Fault) {
+        self.server.faults.next_on(only, fault);
     }
 
     /// Takes the server down, or up again for `None`.
     pub fn is_down(&self, down: Option<Down>) {
-        self.shared.faults().down = down;
+        self.server.faults.down(down);
     }
 
     /// Delays every answer from now on.
     pub fn is_slow(&self, delay: Duration) {
-        self.shared.faults().slow_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+        self.server.faults.slow(delay);
     }
 
-    /// Closes the connection after each error from now on, although the answer says that it is kept
-    /// open.
+    /// Closes the connection after each error from now on, although the answer says that it is kept open, as version
+    /// 6.2.6 does.
     pub fn ends_connections_after_errors(&self) {
-        self.shared.faults().ends_connections = true;
+        self.server.faults.ends_connections();
     }
 
     /// Holds back the answer to the next request whose `METHOD /path` contains `only`. The request
     /// takes effect.
     pub fn holds_next_answer(&self, only: &str) -> Held {
-        let held = Held::default();
-        self.shared.held().push((only.to_owned(), held.clone()));
-        held
+        self.server.faults.holds(only)
     }
 
     /// Removes all faults.
     pub fn is_well(&self) {
-        *self.shared.faults() = Faults::default();
-    }
-}
-
-impl Drop for SandboxUpgrade {
-    fn drop(&mut self) {
-        self.shared.stop.cancel();
+        self.server.faults.clear();
     }
 }

@@ -4,16 +4,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    super::{
-        call::{Call, NewMessage},
-        failure::Failure,
-        mailbox::Draft,
-        search::Query,
-    },
+    super::{failure::Failure, mailbox::Draft, search::Query, strict::NewMessage},
     Outcome, World,
     messages::{Format, checked, resource, send_bytes, short},
     page, with_page,
 };
+use crate::call::Call;
 
 /// The body of a request that creates or replaces a draft.
 #[derive(Deserialize)]

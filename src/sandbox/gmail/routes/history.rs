@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use super::{
     super::{
-        call::Call,
         failure::Failure,
         mailbox::{Change, Record},
     },
     World, page, with_page,
 };
+use crate::call::Call;
 
 /// Lists the changes after `startHistoryId`, oldest first.
 pub(super) fn list(world: &World, call: &Call) -> Result<Value, Failure> {

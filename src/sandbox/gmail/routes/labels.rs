@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 
 use super::{
     super::{
-        call::Call,
         failure::Failure,
         mailbox::{Label, SYSTEM_LABELS},
     },
     World,
     messages::short,
 };
+use crate::call::Call;
 
 /// The maximum length of a name, in characters.
 const MAX_NAME: usize = 225;

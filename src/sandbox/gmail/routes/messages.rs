@@ -5,14 +5,15 @@ use serde_json::{Value, json};
 
 use super::{
     super::{
-        call::{Call, NewMessage},
         failure::Failure,
         mailbox::{Mailbox, Message},
         mime,
         search::Query,
+        strict::NewMessage,
     },
     Outcome, World, page, with_page,
 };
+use crate::call::Call;
 
 /// The amount of a message that is answered.
 #[derive(Clone, Debug)]

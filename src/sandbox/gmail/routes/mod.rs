@@ -7,8 +7,8 @@ mod messages;
 
 use serde_json::{Value, json};
 
-use super::{call::Call, failure::Failure, ledger::SentMail, mailbox::Mailbox, pubsub::PubSub};
-use crate::google::Holder;
+use super::{failure::Failure, letter::SentMail, mailbox::Mailbox, pubsub::PubSub};
+use crate::{call::Call, google::Holder};
 
 /// The scope for everything that is done with the mailbox.
 const GMAIL_SCOPE: &str = "https://www.googleapis.com/auth/gmail.modify";
@@ -28,6 +28,10 @@ pub(crate) struct World {
     pub(crate) now: i64,
     /// The maximum number of items on a page of a list.
     pub(crate) page_size: usize,
+    /// Every mail that was sent so far, oldest first.
+    pub(crate) sent: Vec<SentMail>,
+    /// The newest change of the mailbox that was published.
+    pub(crate) published: u64,
 }
 
 /// The result of a request.

@@ -36,6 +36,8 @@ pub(crate) struct Call {
     pub(crate) authorization: Option<String>,
     /// The JSON body, or null.
     pub(crate) body: Value,
+    /// The error if the body is not JSON.
+    pub(crate) broken: Option<&'static str>,
 }
 
 impl Call {

@@ -1,9 +1,5 @@
-//! A request as the stand-in reads it, with strict access to its parts.
+//! Strict access to the parts of a request to Gmail.
 
-use axum::{
-    body::Bytes,
-    http::{Method, Uri},
-};
 use base64::{
     Engine as _,
     alphabet::URL_SAFE,
@@ -12,27 +8,13 @@ use base64::{
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::failure::Failure;
+use crate::call::Call;
 
 /// Base64url with or without padding, as Google accepts it.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &URL_SAFE,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
-
-/// A request.
-#[derive(Clone, Debug)]
-pub(crate) struct Call {
-    /// The method.
-    pub(crate) method: String,
-    /// The path without the query.
-    pub(crate) path: String,
-    /// The query as it was sent.
-    pub(crate) query: String,
-    /// The token in `Authorization: Bearer`.
-    pub(crate) token: Option<String>,
-    pairs: Vec<(String, String)>,
-    body: Bytes,
-}
 
 /// The message in a request that creates or sends one.
 #[derive(Debug, Deserialize)]
@@ -63,31 +45,14 @@ impl NewMessage {
 }
 
 impl Call {
-    /// Reads a request.
-    pub(crate) fn read(method: &Method, uri: &Uri, token: Option<String>, body: Bytes) -> Self {
-        let query = uri.query().unwrap_or_default().to_owned();
-        let pairs = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
-        Self { method: method.to_string(), path: uri.path().to_owned(), query, token, pairs, body }
-    }
-
-    /// Returns the text to which faults are matched: `METHOD /path`.
-    pub(crate) fn text(&self) -> String {
-        format!("{} {}", self.method, self.path)
-    }
-
-    /// Returns a parameter of the query.
-    pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
-        self.pairs.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
-    }
-
     /// Returns all values of a parameter that may be repeated.
     pub(crate) fn parameters(&self, name: &str) -> Vec<&str> {
-        self.pairs.iter().filter(|(own, _)| own == name).map(|(_, value)| value.as_str()).collect()
+        self.query.iter().filter(|(own, _)| own == name).map(|(_, value)| value.as_str()).collect()
     }
 
     /// Refuses parameters that the method does not have.
     pub(crate) fn has_only(&self, known: &[&str]) -> Result<(), Failure> {
-        match self.pairs.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+        match self.query.iter().find(|(name, _)| !known.contains(&name.as_str())) {
             None => Ok(()),
             Some((name, _)) => Err(Failure::invalid(format!(
                 "Invalid JSON payload received. Unknown name \"{name}\": Cannot bind query parameter. Field '{name}' \
@@ -125,10 +90,14 @@ impl Call {
 
 #[cfg(test)]
 mod tests {
+    use axum::{body::Bytes, http};
+    use countersign_core::clock::Timestamp;
+
     use super::*;
 
     fn call(uri: &str, body: &'static str) -> Call {
-        Call::read(&Method::POST, &uri.parse().unwrap(), None, Bytes::from_static(body.as_bytes()))
+        let request = http::Request::post(uri).body(()).unwrap();
+        Call::read(&request.into_parts().0, Bytes::from_static(body.as_bytes()), Timestamp(0)).0
     }
 
     #[test]
