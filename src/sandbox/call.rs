@@ -125,7 +125,7 @@ impl<S: Service> Http for S {
         call.text()
     }
 
-    fn handle(&mut self, on: &Shared<Self>, call: &Call) -> (Option<Response>, bool) {
+    fn handle(&mut self, on: &Shared<Self>, call: &Call, _number: usize) -> (Option<Response>, bool) {
         let reply = self.reply(call, on.clock.now());
         (Some(stand_in::json(reply.status, &reply.body)), reply.effect)
     }

@@ -1,4 +1,4 @@
-//! Endless answers, for tests that clients stop reading them.
+//! Endless and broken answers, for tests that clients stop reading them.
 
 use std::time::Duration;
 
@@ -20,4 +20,9 @@ pub(crate) fn body(pause: Duration, stop: CancellationToken) -> Body {
         }
         Some((Ok::<_, std::io::Error>(chunk.clone()), (chunk, stop)))
     }))
+}
+
+/// Returns a body that fails before its first byte, which closes the connection without an answer.
+pub(crate) fn broken() -> Body {
+    Body::from_stream(stream::once(async { Err::<Bytes, _>(std::io::Error::other("the answer is lost")) }))
 }

@@ -10,7 +10,7 @@ use std::{
     net::SocketAddr,
     ops::Deref,
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{Arc, Mutex, MutexGuard, Weak},
     time::Duration,
 };
 
@@ -25,7 +25,7 @@ use axum::{
 use countersign_core::clock::{Clock, Timestamp};
 use countersign_wire::this_machine;
 use serde_json::Value;
-use tokio::{sync::Notify, task::JoinHandle};
+use tokio::{net::TcpListener, sync::Notify, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -34,6 +34,9 @@ use crate::{
     files, flood,
     ledger::{Entry, Ledger},
 };
+
+/// The time that the requests in progress have to end when a server stops.
+const LAST_REQUESTS: Duration = Duration::from_secs(2);
 
 /// The state of a stand-in.
 pub(crate) trait World: Send + Sized + 'static {
@@ -73,7 +76,7 @@ pub(crate) trait Http: World {
 
     /// Handles a request. Returns `None` instead of an answer if it has to wait for a change, and true if the world is to
     /// be saved.
-    fn handle(&mut self, on: &Shared<Self>, call: &Self::Call) -> (Option<Response>, bool);
+    fn handle(&mut self, on: &Shared<Self>, call: &Self::Call, number: usize) -> (Option<Response>, bool);
 
     /// Refuses a request with this status, in the format of the service, for an injected fault.
     fn refused(on: &Shared<Self>, call: &Self::Call, status: u16) -> Response;
@@ -134,6 +137,7 @@ pub(crate) struct Shared<W: World> {
     pub(crate) stop: CancellationToken,
     /// Notified after each change of the world.
     pub(crate) news: Notify,
+    this: Weak<Self>,
     address: SocketAddr,
     persist: Option<PathBuf>,
     ledger: Ledger<W::Entry>,
@@ -147,6 +151,11 @@ impl<W: World> Shared<W> {
     /// Returns the address without a path, such as `http://127.0.0.1:4000`.
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// Returns the owner of this state.
+    pub(crate) fn owned(&self) -> Arc<Self> {
+        self.this.upgrade().expect("it is in an Arc")
     }
 
     /// Locks the world, after the late requests that are due took effect, and sets the time.
@@ -237,7 +246,7 @@ impl<W: Http> Shared<W> {
 
     /// Lets a request take effect.
     pub(crate) fn apply(&self, world: &mut W, call: &W::Call, number: usize) -> Option<Response> {
-        let (mut answer, has_changed) = world.handle(self, call);
+        let (mut answer, has_changed) = world.handle(self, call, number);
         if has_changed {
             self.note(number, Entry::took_effect);
             self.changed(world);
@@ -319,7 +328,7 @@ struct Effect;
 /// A running stand-in. Dropping it stops the server.
 pub(crate) struct StandIn<W: World> {
     shared: Arc<Shared<W>>,
-    serving: Option<JoinHandle<()>>,
+    serving: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl<W: World> StandIn<W> {
@@ -329,53 +338,68 @@ impl<W: World> StandIn<W> {
     ///
     /// If the port is taken or one of the files cannot be used.
     pub(crate) async fn start(
-        mut world: W,
+        world: W,
         options: W::Options,
         place: Place,
         routes: impl FnOnce(Arc<Shared<W>>) -> Router,
     ) -> io::Result<Self> {
+        let (stand_in, listener) = Self::bind(world, options, place).await?;
+        stand_in.serve(listener, this_machine::only(routes(stand_in.shared.clone())));
+        Ok(stand_in)
+    }
+
+    /// Binds the port of a server, which [`Self::serve`] then starts.
+    ///
+    /// # Errors
+    ///
+    /// If the port is taken or one of the files cannot be used.
+    pub(crate) async fn bind(mut world: W, options: W::Options, place: Place) -> io::Result<(Self, TcpListener)> {
         let Place { port, clock, ledger, persist } = place;
-        let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await;
+        let listener = TcpListener::bind(("127.0.0.1", port)).await;
         let listener = listener.map_err(|error| about(&format!("cannot listen on 127.0.0.1:{port}"), &error))?;
         let address = listener.local_addr()?;
         world.tick(clock.now());
         let stop = CancellationToken::new();
-        let shared = Arc::new(Shared {
+        let ledger = Ledger::open(ledger.as_deref())?;
+        let shared = Arc::new_cyclic(|this| Shared {
+            this: this.clone(),
             options,
             faults: Faults::default(),
             clock,
             epoch: Mutex::new(stop.child_token()),
-            stop: stop.clone(),
+            stop,
             news: Notify::new(),
             address,
             persist,
-            ledger: Ledger::open(ledger.as_deref())?,
+            ledger,
             late: Mutex::default(),
             world: Mutex::new(world),
         });
         shared.save(&shared.world())?;
-        let app = this_machine::only(routes(shared.clone())).into_make_service_with_connect_info::<Switch>();
+        Ok((Self { shared, serving: Mutex::default() }, listener))
+    }
+
+    /// Serves these routes.
+    pub(crate) fn serve(&self, listener: TcpListener, routes: Router) {
+        let app = routes.into_make_service_with_connect_info::<Switch>();
+        let stop = self.stop.clone();
         let serving = tokio::spawn(async move {
             let served = axum::serve(SwitchListener(listener), app).with_graceful_shutdown(stop.cancelled_owned());
             if let Err(error) = served.await {
                 tracing::error!(%error, "a stand-in stopped");
             }
         });
-        Ok(Self { shared, serving: Some(serving) })
+        *self.serving.lock().expect("no holder of the lock panics") = Some(serving);
     }
 
     /// Finishes the requests in progress, then frees the port.
-    pub(crate) async fn stop(mut self) {
-        self.shared.stop.cancel();
-        if let Some(serving) = self.serving.take() {
-            // The only possible error is a panic, which the runtime has already reported.
-            let _ = serving.await;
+    pub(crate) async fn stop(&self) {
+        self.stop.cancel();
+        let serving = self.serving.lock().expect("no holder of the lock panics").take();
+        let Some(mut serving) = serving else { return };
+        if tokio::time::timeout(LAST_REQUESTS, &mut serving).await.is_err() {
+            serving.abort();
         }
-    }
-
-    /// Returns the state that the server shares with its owner.
-    pub(crate) fn shared(&self) -> &Arc<Shared<W>> {
-        &self.shared
     }
 }
 

@@ -8,7 +8,7 @@
 //! all later changes. A contract test compares the stand-in with the recordings in
 //! `tests/fixtures/simulation-api`.
 //!
-//! Start at [`Bridge`]. A request goes through `server` (faults, ledger, trail) to `rest` or `mcp`,
+//! Start at [`Bridge`]. A request goes through `server` to `rest` or `mcp`,
 //! which check the role, the confirmation and the arguments, and call one of the `tools`, which
 //! work on `world`. There are three back ends ([`Backend`]). `engine` computes the curves for the
 //! two that have models, and `jobs` implements the states of jobs.
@@ -21,33 +21,53 @@ mod catalogue;
 mod consistency;
 mod engine;
 mod failure;
-pub mod faults;
 mod jobs;
 mod ledger;
 mod mcp;
 mod models;
 mod moment;
 mod pages;
-mod plausible;
 mod population;
 mod rest;
 mod server;
 mod stream;
+mod sweeps;
 mod token;
 mod tools;
 mod world;
 
-use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use countersign_core::clock::{Clock, SystemClock};
 use serde_json::{Value, json};
 
 pub use self::{
     catalogue::CRITICAL,
-    faults::Fault,
     ledger::{CriticalCall, Request},
 };
-use self::{server::Shared, world::fresh_id};
+use self::{
+    server::start_timers,
+    world::{World, fresh_id},
+};
+use crate::{
+    faults::Down,
+    stand_in::{self, Place, StandIn},
+};
+
+/// A fault in the handling of one request. After a refusal with 500, the connection closes.
+pub type Fault = crate::faults::Fault<Own>;
+
+/// The faults that only the bridge has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Own {
+    /// Nothing is answered from this request on, `/health` included, until a restart.
+    Stall,
+    /// An event stream ends after its first event, or without any event if the first one would be
+    /// final. It applies only to event streams.
+    CutStream,
+    /// The bridge restarts before it handles the request.
+    Restart,
+}
 
 /// The version of the simulated bridge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -167,8 +187,7 @@ impl Options {
 /// A running stand-in. Dropping it stops the server.
 #[derive(Debug)]
 pub struct Bridge {
-    address: SocketAddr,
-    shared: Arc<Shared>,
+    server: StandIn<World>,
 }
 
 impl Bridge {
@@ -187,133 +206,147 @@ impl Bridge {
     ///
     /// If the port is taken or one of the files cannot be used.
     pub async fn with(options: Options) -> std::io::Result<Self> {
-        let (listener, address) = server::bind(options.port).await?;
-        let shared = Arc::new(Shared::open(options)?);
-        tokio::spawn(server::serve(listener, shared.clone()));
-        Ok(Self { address, shared })
+        let place = Place {
+            port: options.port,
+            clock: options.clock.clone(),
+            ledger: options.ledger_file.clone(),
+            persist: options.persist.clone(),
+        };
+        let mut world = World::new(&options);
+        if let Some(saved) = place.kept()? {
+            world.resume(serde_json::from_slice(&saved)?);
+        }
+        Ok(Self { server: StandIn::start(world, options, place, stand_in::routes).await? })
     }
 
     /// Returns the base URL, such as `http://127.0.0.1:4000`.
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        self.server.url()
     }
 
     /// Returns the secret with which tokens are signed.
     pub fn jwt_secret(&self) -> &str {
-        &self.shared.options.secret
+        &self.server.options.secret
     }
 
     /// Returns a token for the subject `alice` with this role, valid for an hour.
     pub fn token(&self, role: Role) -> String {
-        let now = self.shared.options.clock.now().seconds();
+        let now = self.server.options.clock.now().seconds();
         self.signed(&json!({ "sub": "alice", "roles": [role.name()], "exp": now + 3600 }))
     }
 
     /// Returns a token with these claims.
     pub fn signed(&self, claims: &Value) -> String {
-        token::sign(claims, &self.shared.options.secret)
+        token::sign(claims, &self.server.options.secret)
     }
 
     /// Restarts the bridge: simulations and results are lost, unfinished jobs fail, and requests in
     /// progress are cut off.
     pub async fn restart(&self) {
-        self.shared.restart();
+        self.server.change(World::restart);
+        self.server.restart();
         tokio::task::yield_now().await;
     }
 
     /// Takes the bridge down or up again. While it is down, connections are closed without an
     /// answer.
     pub fn is_down(&self, down: bool) {
-        self.shared.set_down(down);
+        self.server.faults.down(down.then_some(Down::Closed));
     }
 
     /// Returns every request so far.
     pub fn requests(&self) -> Vec<Request> {
-        self.shared.ledger.requests()
+        self.server.requests()
     }
 
     /// Returns every call of a critical tool so far, oldest first.
     pub fn audit(&self) -> Vec<CriticalCall> {
-        self.shared.world().critical.clone()
+        self.server.world().critical.clone()
     }
 
     /// Returns the audit trail of the bridge, oldest first.
     pub fn trail(&self) -> Vec<Value> {
-        self.shared.world().trail.clone()
+        self.server.world().trail.clone()
     }
 
     /// Queues a fault for the next request.
     pub fn fail_next(&self, fault: Fault) {
-        self.shared.faults().add(fault, None);
+        let only = if fault == Fault::Own(Own::CutStream) { "GET /jobs/" } else { "" };
+        self.fail_next_on(only, fault);
     }
 
     /// Queues a fault for the next request whose `METHOD /path tool` contains `only`. The tool is
     /// the one called through `call_tool`, MCP or its route.
     pub fn fail_next_on(&self, only: &str, fault: Fault) {
-        self.shared.faults().add(fault, Some(only));
+        self.server.faults.next_on(only, fault);
     }
 
     /// Removes all queued faults, takes the bridge up, and ends a stall.
     pub fn is_well(&self) {
-        self.shared.faults().clear();
-        self.shared.set_down(false);
-        self.shared.world().stalled = false;
+        self.server.faults.clear();
+        self.server.world().stalled = false;
     }
 
     /// Holds the jobs: from now on none of them ends.
     pub fn hold_jobs(&self) {
-        self.shared.world().held = true;
+        self.server.world().held = true;
     }
 
     /// Finishes all jobs, and stops holding jobs.
     pub fn finish_jobs(&self) {
-        self.shared.finish_jobs();
+        self.server.change(|world| {
+            world.held = false;
+            world.finish_all();
+        });
     }
 
     /// Stops holding jobs, so that they end by themselves again.
     pub fn release_jobs(&self) {
-        self.shared.release_jobs();
+        self.server.change(|world| {
+            world.held = false;
+            start_timers(&self.server, world);
+        });
     }
 
     /// Finishes the oldest unfinished job, without releasing the others. Returns its id.
     pub fn finish_next_job(&self) -> Option<String> {
-        self.shared.finish_next_job()
+        self.server.change(|world| {
+            let id = world.jobs.iter().find(|job| !job.status.is_final())?.id.clone();
+            while world.job(&id).is_some_and(|job| !job.status.is_final()) {
+                world.advance(&id);
+            }
+            Some(id)
+        })
     }
 
     /// Returns the ids of all jobs with their states, oldest first.
     pub fn jobs(&self) -> Vec<(String, String)> {
-        let world = self.shared.world();
+        let world = self.server.world();
         world.jobs.iter().map(|job| (job.id.clone(), job.status.word().to_owned())).collect()
     }
 
     /// Returns the ids of the loaded simulations.
     pub fn simulations(&self) -> Vec<String> {
-        self.shared.world().simulations.iter().map(|simulation| simulation.id.clone()).collect()
+        self.server.world().simulations.iter().map(|simulation| simulation.id.clone()).collect()
     }
 
     /// Loads a model under an id, as if another client had.
     pub fn has_loaded(&self, path: &str, id: &str) {
-        self.shared.world().register(id, &models::resolved(path));
+        self.server.world().register(id, &models::resolved(path));
     }
 
     /// Returns the current value and unit of a parameter.
     pub fn parameter(&self, simulation: &str, path: &str) -> Option<(f64, String)> {
-        let mut world = self.shared.world();
+        let mut world = self.server.world();
         let parameter = world.simulation(simulation)?.parameters.get(path)?;
         Some((parameter.value, parameter.unit.clone()))
     }
 
     /// Sets a parameter, as if another client had.
     pub fn changes(&self, simulation: &str, path: &str, value: f64) {
-        let mut world = self.shared.world();
+        let mut world = self.server.world();
         if let Some(parameter) = world.simulation(simulation).and_then(|own| own.parameters.get_mut(path)) {
             parameter.value = value;
         }
-    }
-}
-
-impl Drop for Bridge {
-    fn drop(&mut self) {
-        self.shared.stop();
     }
 }

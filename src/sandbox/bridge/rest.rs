@@ -134,10 +134,8 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) call: &'a Call,
     /// The secret with which tokens are signed.
     pub(crate) secret: &'a str,
-    /// Counts a request and returns true if it is within the limit.
-    pub(crate) within_limit: &'a dyn Fn() -> bool,
-    /// The seconds since the start.
-    pub(crate) uptime: f64,
+    /// The maximum number of requests with a token per minute.
+    pub(crate) rate_limit: usize,
     /// The caller, once the token is verified.
     pub(crate) caller: Option<Caller>,
 }
@@ -145,7 +143,7 @@ pub(crate) struct RequestContext<'a> {
 impl RequestContext<'_> {
     /// Verifies the token.
     pub(crate) fn authenticate(&mut self, world: &mut World) -> Result<Caller, Failure> {
-        if !(self.within_limit)() {
+        if !world.counts_request(self.rate_limit) {
             return Err(Failure::of_status(429));
         }
         let now = world.now.0.div_euclid(1_000_000);
@@ -184,7 +182,7 @@ fn route(world: &mut World, context: &mut RequestContext<'_>) -> Result<Answer, 
             200,
             json!({
                 "status": "ok", "service": "mcp-bridge", "version": world.version.text(),
-                "uptimeSeconds": context.uptime,
+                "uptimeSeconds": world.now.epoch() - world.started.epoch(),
             }),
         )),
         ("GET", ["metrics"]) => Ok(Answer::Text(pages::metrics(world))),

@@ -7,13 +7,16 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    Backend, CriticalCall, Version,
+    Backend, CriticalCall, Options, Version,
     engine::{Parameters, Series},
     jobs::Job,
     models,
     moment::Moment,
-    plausible::Change,
+    sweeps::Change,
 };
+
+/// The window of the rate limit, in microseconds.
+const MINUTE: i64 = 60_000_000;
 
 /// A loaded simulation.
 #[derive(Clone, Debug)]
@@ -121,17 +124,24 @@ pub(crate) struct World {
     pub(crate) held: bool,
     /// True if no request is answered any more.
     pub(crate) stalled: bool,
+    /// True if the event stream of this request ends after its first event.
+    pub(crate) cuts_stream: bool,
+    /// The beginning of the current window of the rate limit, and the number of requests in it.
+    window: (i64, usize),
+    /// The time of the start.
+    pub(crate) started: Moment,
 }
 
 impl World {
     /// Returns the initial state.
-    pub(crate) fn new(version: Version, backend: Backend, scheduler: bool, run_takes: std::time::Duration) -> Self {
+    pub(crate) fn new(options: &Options) -> Self {
+        let now = Moment(options.clock.now().millis() * 1000);
         Self {
-            version,
-            backend,
-            scheduler,
-            run_takes,
-            now: Moment::default(),
+            version: options.version,
+            backend: options.backend,
+            scheduler: options.scheduler,
+            run_takes: options.run_takes,
+            now,
             simulations: Vec::new(),
             results: HashMap::new(),
             populations: HashMap::new(),
@@ -143,6 +153,9 @@ impl World {
             used_tokens: HashSet::new(),
             held: false,
             stalled: false,
+            cuts_stream: false,
+            window: (0, 0),
+            started: now,
         }
     }
 
@@ -157,9 +170,14 @@ impl World {
         self.abandon_jobs();
     }
 
-    /// Sets the clock, which advances at each access.
-    pub(crate) fn tick(&mut self, millis: i64) {
-        self.now = Moment((millis * 1000).max(self.now.0 + 1));
+    /// Counts a request with a token. Returns true if there were fewer than `limit` within a minute.
+    pub(crate) fn counts_request(&mut self, limit: usize) -> bool {
+        if self.window.0 + MINUTE < self.now.0 {
+            self.window = (self.now.0, 0);
+        }
+        let within = self.window.1 < limit;
+        self.window.1 += usize::from(within);
+        within
     }
 
     /// Advances the clock and returns the time.

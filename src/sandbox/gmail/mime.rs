@@ -1,13 +1,7 @@
-//! Messages as bytes: their headers, their text, and their form in `format=full`.
+//! Messages as bytes: their headers and their text.
 
-use base64::{Engine as _, prelude::BASE64_URL_SAFE};
-use mail_parser::{Message, MessageParser, MessagePart, MimeHeaders as _, PartType};
+use mail_parser::MessageParser;
 use serde_json::{Value, json};
-
-/// The maximum depth of parts that is answered.
-const MAX_DEPTH: usize = 20;
-/// The size of a part from which it is answered as an attachment of its own.
-const MAX_INLINE: usize = 1024 * 1024;
 
 /// Returns the length of the header section, with the empty line after it.
 fn head_end(bytes: &[u8]) -> usize {
@@ -117,54 +111,6 @@ pub(crate) fn headers_json(headers: &[(String, String)]) -> Value {
     headers.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect()
 }
 
-/// Returns the payload of `format=full`.
-pub(crate) fn payload(bytes: &[u8]) -> Value {
-    match MessageParser::default().parse(bytes) {
-        Some(message) => {
-            let mut payload = part(&message, 0, "", 0);
-            payload["headers"] = headers_json(&headers(bytes));
-            payload
-        }
-        None => json!({ "partId": "", "mimeType": "text/plain", "filename": "", "headers": [], "body": { "size": 0 } }),
-    }
-}
-
-fn part(message: &Message<'_>, at: u32, id: &str, depth: usize) -> Value {
-    let Some(own) = message.part(at) else { return Value::Null };
-    let declared = own.content_type().map(|kind| match kind.subtype() {
-        Some(subtype) => format!("{}/{subtype}", kind.ctype()).to_lowercase(),
-        None => kind.ctype().to_lowercase(),
-    });
-    let name = own.attachment_name().unwrap_or_default();
-    let mut json = json!({
-        "partId": id,
-        "mimeType": declared.unwrap_or_else(|| "text/plain".to_owned()),
-        "filename": name,
-        "headers": headers_json(&headers(raw_head(message, own))),
-    });
-    json["body"] = match &own.body {
-        PartType::Multipart(parts) if depth < MAX_DEPTH => {
-            let child = |(n, at): (usize, &u32)| match id {
-                "" => part(message, *at, &n.to_string(), depth + 1),
-                id => part(message, *at, &format!("{id}.{n}"), depth + 1),
-            };
-            json["parts"] = parts.iter().enumerate().map(child).collect();
-            json!({ "size": 0 })
-        }
-        PartType::Multipart(_) => json!({ "size": 0 }),
-        _ if !name.is_empty() || own.contents().len() > MAX_INLINE => {
-            json!({ "attachmentId": format!("att-{at}"), "size": own.contents().len() })
-        }
-        _ => json!({ "data": BASE64_URL_SAFE.encode(own.contents()), "size": own.contents().len() }),
-    };
-    json
-}
-
-fn raw_head<'a>(message: &'a Message<'_>, part: &MessagePart<'_>) -> &'a [u8] {
-    let (from, to) = (part.offset_header as usize, part.offset_body as usize);
-    message.raw_message.get(from..to).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -188,19 +134,5 @@ mod tests {
         assert_eq!(headers(&changed).len(), 4);
         assert_eq!(text(&changed), text(MAIL));
         assert_eq!(header(&with_header(MAIL, "To", None), "To"), None);
-    }
-
-    #[test]
-    fn parts_are_answered_as_a_tree() {
-        let mail =
-            b"Content-Type: multipart/alternative; boundary=b\r\n\r\n--b\r\nContent-Type: text/plain\r\n\r\nHi\r\n\
-            --b\r\nContent-Type: text/html\r\n\r\n<p>Hi</p>\r\n--b--\r\n";
-        let payload = payload(mail);
-        assert_eq!(payload["mimeType"], "multipart/alternative");
-        assert_eq!(
-            (&payload["parts"][1]["partId"], &payload["parts"][1]["mimeType"]),
-            (&json!("1"), &json!("text/html"))
-        );
-        assert_eq!(payload["parts"][0]["body"]["data"], BASE64_URL_SAFE.encode("Hi"));
     }
 }

@@ -16,7 +16,6 @@ mod mime;
 mod persistence;
 mod pubsub;
 mod routes;
-mod search;
 mod server;
 mod strict;
 

@@ -97,11 +97,6 @@ impl PubSub {
         Ok(json!({ "historyId": history.to_string(), "expiration": self.watched_until.to_string() }))
     }
 
-    /// Stops watching.
-    pub(crate) fn stop(&mut self) {
-        self.watched_until = 0;
-    }
-
     /// Returns the time until which the mailbox is watched, if it is.
     pub(crate) fn watched_until(&self) -> Option<Timestamp> {
         (self.watched_until > 0).then_some(Timestamp(self.watched_until))

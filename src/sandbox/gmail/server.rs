@@ -62,7 +62,7 @@ impl Http for World {
         call.text()
     }
 
-    fn handle(&mut self, on: &Shared<Self>, call: &Call) -> (Option<Response>, bool) {
+    fn handle(&mut self, on: &Shared<Self>, call: &Call, _number: usize) -> (Option<Response>, bool) {
         let before = self.mailbox.changes;
         let outcome = holder(&on.options, call).and_then(|holder| routes::handle(self, call, &holder));
         let answer = match outcome {

@@ -15,27 +15,19 @@ mod refresh;
 
 use std::{
     collections::HashMap,
-    net::SocketAddr,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
-use axum::{
-    Form, Json, Router,
-    extract::State,
-    http::StatusCode,
-    response::{IntoResponse as _, Response},
-    routing::post,
-};
 use countersign_core::clock::{Clock, SystemClock, Timestamp};
-use countersign_wire::this_machine;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
-use crate::flood;
+use self::assertion::Refusal;
+use crate::{
+    call::{Call, Reply, Service},
+    faults::Fault,
+    stand_in::{self, Place, StandIn},
+};
 
 /// The only account.
 pub const ACCOUNT: &str = "countersign@sandbox.iam.gserviceaccount.com";
@@ -116,39 +108,61 @@ impl Tokens {
     }
 }
 
-/// The behaviour of the endpoint.
-#[derive(Clone, Debug, Default)]
-pub enum Mood {
-    /// It checks assertions and issues tokens.
-    #[default]
-    Well,
-    /// It refuses requests with this error and this description.
-    Refuses(&'static str, &'static str),
-    /// It fails with status 503. The body has the same format as a refusal.
-    Fails,
-    /// It accepts requests and never answers.
-    Silent,
-    /// A proxy in front of it answers with a web page.
-    Away,
-    /// The body of its answer does not end.
-    Floods,
-}
-
-#[derive(Debug)]
-struct Shared {
+/// The state of the endpoint.
+struct World {
     tokens: Arc<Tokens>,
     endpoint: String,
-    /// The lifetime of new tokens, and the behaviour of the endpoint.
-    conduct: Mutex<(Duration, Mood)>,
+    /// The lifetime of new tokens.
+    life: Duration,
     /// True if the person has withdrawn the consent.
-    withdrawn: AtomicBool,
-    stop: CancellationToken,
+    withdrawn: bool,
+}
+
+impl World {
+    fn granted(&self, form: &HashMap<String, String>, now: Timestamp) -> Result<Holder, Refusal> {
+        match form.get("grant_type").map(String::as_str) {
+            Some(GRANT) => {
+                let sent = form.get("assertion").map(String::as_str).unwrap_or_default();
+                assertion::check(sent, &self.endpoint, now.seconds())
+            }
+            Some("refresh_token") => refresh::check(form, self.withdrawn),
+            _ => Err(("unsupported_grant_type", "Invalid grant_type")),
+        }
+    }
+}
+
+impl Service for World {
+    fn reply(&mut self, call: &Call, now: Timestamp) -> Reply {
+        if (call.method.as_str(), call.path.as_str()) != ("POST", "/token") {
+            return Reply { status: 404, ..Reply::ok(Value::Null) };
+        }
+        let form: HashMap<String, String> = url::form_urlencoded::parse(&call.body).into_owned().collect();
+        match self.granted(&form, now) {
+            Err((error, message)) => {
+                let status = if error == "invalid_client" { 401 } else { 400 };
+                Reply { status, ..Reply::ok(json!({ "error": error, "error_description": message })) }
+            }
+            Ok(holder) => {
+                let scope = holder.scopes.join(" ");
+                let token = self.tokens.mint(self.life, holder);
+                Reply::ok(json!({
+                    "access_token": token, "expires_in": self.life.as_secs(), "scope": scope, "token_type": "Bearer",
+                }))
+            }
+        }
+    }
+
+    fn failure(_status: u16) -> Value {
+        json!({ "error": "internal_failure", "error_description": "Try again." })
+    }
 }
 
 /// A running stand-in. Dropping it stops the server.
 #[derive(Debug)]
 pub struct SandboxGoogle {
-    shared: Arc<Shared>,
+    server: StandIn<World>,
+    tokens: Arc<Tokens>,
+    endpoint: String,
 }
 
 impl SandboxGoogle {
@@ -167,34 +181,23 @@ impl SandboxGoogle {
     ///
     /// If the port is taken.
     pub async fn start_at(port: u16, clock: Arc<dyn Clock>) -> std::io::Result<Self> {
-        let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
-        let address: SocketAddr = listener.local_addr()?;
-        let stop = CancellationToken::new();
-        let shared = Arc::new(Shared {
-            tokens: Arc::new(Tokens { clock, minted: Mutex::default() }),
-            endpoint: format!("http://{address}/token"),
-            conduct: Mutex::new((Duration::from_secs(3599), Mood::Well)),
-            withdrawn: AtomicBool::new(false),
-            stop: stop.clone(),
-        });
-        let router = this_machine::only(Router::new().route("/token", post(token)).with_state(shared.clone()));
-        tokio::spawn(async move {
-            let served = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await;
-            if let Err(error) = served {
-                tracing::error!(%error, "the sandbox Google stopped");
-            }
-        });
-        Ok(Self { shared })
+        let tokens = Arc::new(Tokens { clock: clock.clone(), minted: Mutex::default() });
+        let life = Duration::from_secs(3599);
+        let world = World { tokens: tokens.clone(), endpoint: String::new(), life, withdrawn: false };
+        let server = StandIn::start(world, (), Place::new(port, clock), stand_in::routes).await?;
+        let endpoint = format!("{}/token", server.url());
+        server.world().endpoint.clone_from(&endpoint);
+        Ok(Self { server, tokens, endpoint })
     }
 
     /// Returns the URL of the endpoint.
     pub fn endpoint(&self) -> &str {
-        &self.shared.endpoint
+        &self.endpoint
     }
 
     /// Returns the tokens issued here.
     pub fn tokens(&self) -> Arc<Tokens> {
-        self.shared.tokens.clone()
+        self.tokens.clone()
     }
 
     /// Returns the account's key file, in the format in which it is downloaded.
@@ -206,79 +209,26 @@ impl SandboxGoogle {
             "private_key": assertion::pem(KEY),
             "client_email": ACCOUNT,
             "client_id": "100000000000000000001",
-            "token_uri": self.shared.endpoint,
+            "token_uri": self.endpoint,
         })
     }
 
     /// Sets the lifetime of tokens that are issued from now on.
     pub fn tokens_live(&self, life: Duration) {
-        self.conduct().0 = life;
+        self.server.world().life = life;
     }
 
-    /// Sets the behaviour of the endpoint from now on.
-    pub fn is(&self, mood: Mood) {
-        self.conduct().1 = mood;
+    /// Answers every request with this fault from now on; with `None`, checks requests and issues tokens again.
+    pub fn is(&self, fault: Option<Fault>) {
+        self.server.faults.clear();
+        if let Some(fault) = fault {
+            self.server.faults.every(1, "", fault);
+        }
     }
 
     /// Withdraws the person's consent: the refresh token and the tokens issued for it are refused from now on.
     pub fn withdraws_consent(&self) {
-        self.shared.withdrawn.store(true, Ordering::SeqCst);
-        self.shared.tokens.revoke();
-    }
-
-    fn conduct(&self) -> std::sync::MutexGuard<'_, (Duration, Mood)> {
-        self.shared.conduct.lock().expect("no holder of the lock panics")
-    }
-}
-
-impl Drop for SandboxGoogle {
-    fn drop(&mut self) {
-        self.shared.stop.cancel();
-    }
-}
-
-async fn token(State(shared): State<Arc<Shared>>, Form(form): Form<HashMap<String, String>>) -> Response {
-    let (life, mood) = shared.conduct.lock().expect("no holder of the lock panics").clone();
-    let refuse = |error: &str, message: &str| {
-        (StatusCode::BAD_REQUEST, Json(json!({ "error": error, "error_description": message }))).into_response()
-    };
-    match mood {
-        Mood::Well => {}
-        Mood::Refuses(error, message) => return refuse(error, message),
-        Mood::Fails => {
-            let body = json!({ "error": "internal_failure", "error_description": "Try again." });
-            return (StatusCode::SERVICE_UNAVAILABLE, Json(body)).into_response();
-        }
-        Mood::Silent => shared.stop.cancelled().await,
-        Mood::Floods => {
-            let flood = flood::body(Duration::from_millis(1), shared.stop.clone());
-            return ([("content-type", "application/json")], flood).into_response();
-        }
-        Mood::Away => return (StatusCode::BAD_GATEWAY, "<html>Bad Gateway</html>").into_response(),
-    }
-    let granted = match form.get("grant_type").map(String::as_str) {
-        Some(GRANT) => {
-            let sent = form.get("assertion").map(String::as_str).unwrap_or_default();
-            assertion::check(sent, &shared.endpoint, shared.tokens.clock.now().seconds())
-        }
-        Some("refresh_token") => match refresh::check(&form, shared.withdrawn.load(Ordering::SeqCst)) {
-            Err(("invalid_client", message)) => {
-                let body = json!({ "error": "invalid_client", "error_description": message });
-                return (StatusCode::UNAUTHORIZED, Json(body)).into_response();
-            }
-            granted => granted,
-        },
-        _ => Err(("unsupported_grant_type", "Invalid grant_type")),
-    };
-    match granted {
-        Err((error, message)) => refuse(error, message),
-        Ok(holder) => {
-            let scope = holder.scopes.join(" ");
-            let token = shared.tokens.mint(life, holder);
-            let issued = json!({
-                "access_token": token, "expires_in": life.as_secs(), "scope": scope, "token_type": "Bearer",
-            });
-            Json(issued).into_response()
-        }
+        self.server.world().withdrawn = true;
+        self.tokens.revoke();
     }
 }

@@ -15,16 +15,17 @@ mod oauth;
 mod server;
 mod tools;
 
-use std::{
-    collections::HashMap,
-    net::SocketAddr,
-    sync::{Arc, Mutex, MutexGuard},
-};
+use std::{collections::HashMap, sync::Arc};
 
-use countersign_wire::this_machine;
+use countersign_core::clock::SystemClock;
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
-use tokio_util::sync::CancellationToken;
+
+use crate::{
+    ledger::Entry,
+    stand_in::{self, Place, StandIn},
+};
 
 /// The options of the stand-in.
 #[derive(Clone, Debug, Default)]
@@ -37,23 +38,15 @@ pub struct Options {
     pub oauth: bool,
 }
 
-/// A fault in the handling of the next tool call.
+/// A fault in the handling of the next tool call. A refusal is an internal error of the protocol.
+pub type Fault = crate::faults::Fault<SessionLost>;
+
+/// The fault that only this server has: all sessions are lost before the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// All sessions are lost before the call.
-    SessionLost,
-    /// The call takes effect, and the connection is closed without an answer.
-    AnswerLost,
-    /// The call takes effect, and there is no answer.
-    Silent,
-    /// The call takes effect, and the body of the answer does not end.
-    Huge,
-    /// The call takes effect, and is answered with an internal error.
-    Fails,
-}
+pub struct SessionLost;
 
 /// A received request.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Received {
     /// The HTTP method.
     pub method: String,
@@ -66,6 +59,8 @@ pub struct Received {
     /// All headers, by their names in lower case.
     pub headers: HashMap<String, String>,
 }
+
+impl Entry for Received {}
 
 /// The state of a session.
 #[derive(Debug, Default)]
@@ -80,9 +75,7 @@ struct World {
     sessions: HashMap<String, Session>,
     tools: Vec<Value>,
     notes: Vec<String>,
-    requests: Vec<Received>,
     calls: Vec<(String, Value)>,
-    faults: Vec<Fault>,
     /// The open questions to the user, by their ids.
     asked: HashMap<u64, oneshot::Sender<Value>>,
     /// The answers to questions so far.
@@ -92,26 +85,19 @@ struct World {
     signed_in: oauth::SignedIn,
 }
 
-/// The state shared by the handlers.
-#[derive(Debug)]
-struct Shared {
-    world: Mutex<World>,
-    token: Option<String>,
-    oauth: bool,
-    stop: CancellationToken,
+impl stand_in::World for World {
+    type Options = Options;
+    type Entry = Received;
+    type Own = SessionLost;
 }
 
-impl Shared {
-    fn world(&self) -> MutexGuard<'_, World> {
-        self.world.lock().expect("no holder of the lock panics")
-    }
-}
+/// The state shared by the handlers.
+type Shared = stand_in::Shared<World>;
 
 /// A running stand-in. Dropping it stops the server.
 #[derive(Debug)]
 pub struct SandboxMcp {
-    address: SocketAddr,
-    shared: Arc<Shared>,
+    server: StandIn<World>,
 }
 
 impl SandboxMcp {
@@ -121,89 +107,75 @@ impl SandboxMcp {
     ///
     /// If the port is taken.
     pub async fn start(options: Options) -> std::io::Result<Self> {
-        let listener = tokio::net::TcpListener::bind(("127.0.0.1", options.port)).await?;
-        let address = listener.local_addr()?;
         let world = World { tools: tools::all(), ..World::default() };
-        let stop = CancellationToken::new();
-        let shared = Arc::new(Shared {
-            world: Mutex::new(world),
-            token: options.token,
-            oauth: options.oauth,
-            stop: stop.clone(),
-        });
-        let router = this_machine::only(server::routes(shared.clone()).merge(oauth::routes(shared.clone())));
-        tokio::spawn(async move {
-            let served = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await;
-            if let Err(error) = served {
-                tracing::error!(%error, "the sandbox MCP server stopped");
-            }
-        });
-        Ok(Self { address, shared })
+        let place = Place::new(options.port, Arc::new(SystemClock));
+        let routes = |shared: Arc<Shared>| server::routes(shared.clone()).merge(oauth::routes(shared));
+        Ok(Self { server: StandIn::start(world, options, place, routes).await? })
     }
 
     /// Returns the address, such as `http://127.0.0.1:4000/mcp`.
     pub fn url(&self) -> String {
-        format!("http://{}/mcp", self.address)
+        self.at("/mcp")
     }
 
     /// Returns another address of the same server, such as the one of the older transport, `/sse`.
     pub fn at(&self, path: &str) -> String {
-        format!("http://{}{path}", self.address)
+        format!("{}{path}", self.server.url())
     }
 
     /// Returns every request so far.
     pub fn requests(&self) -> Vec<Received> {
-        self.shared.world().requests.clone()
+        self.server.requests()
     }
 
     /// Returns the tool calls that took effect so far, with their arguments.
     pub fn calls(&self) -> Vec<(String, Value)> {
-        self.shared.world().calls.clone()
+        self.server.world().calls.clone()
     }
 
     /// Adds a note, as another program does.
     pub fn has_note(&self, text: &str) {
-        self.shared.world().notes.push(text.to_owned());
+        self.server.world().notes.push(text.to_owned());
     }
 
     /// Returns the notes.
     pub fn notes(&self) -> Vec<String> {
-        self.shared.world().notes.clone()
+        self.server.world().notes.clone()
     }
 
     /// Returns the answers to the server's questions so far.
     pub fn answers(&self) -> Vec<Value> {
-        self.shared.world().answers.clone()
+        self.server.world().answers.clone()
     }
 
     /// Returns the number of open questions.
     pub fn asking(&self) -> usize {
-        self.shared.world().asked.values().filter(|asked| !asked.is_closed()).count()
+        self.server.world().asked.values().filter(|asked| !asked.is_closed()).count()
     }
 
     /// Returns the client's notifications of cancelled calls.
     pub fn cancelled(&self) -> Vec<Value> {
-        self.shared.world().cancelled.clone()
+        self.server.world().cancelled.clone()
     }
 
     /// Returns the number of tokens that were issued.
     pub fn tokens_issued(&self) -> usize {
-        self.shared.world().signed_in.issued
+        self.server.world().signed_in.issued
     }
 
     /// Ends the valid token, before its time.
     pub fn ends_token(&self) {
-        self.shared.world().signed_in.ended = true;
+        self.server.world().signed_in.ended = true;
     }
 
     /// Queues a fault for the next tool call.
     pub fn fail_next(&self, fault: Fault) {
-        self.shared.world().faults.push(fault);
+        self.server.faults.next(fault);
     }
 
     /// Removes all sessions, as a restart does.
     pub fn forgets_sessions(&self) {
-        self.shared.world().sessions.clear();
+        self.server.world().sessions.clear();
     }
 
     /// Changes the definition of a tool, and notifies the clients that the tools have changed.
@@ -212,23 +184,12 @@ impl SandboxMcp {
     ///
     /// If there is no such tool.
     pub fn changes_tool(&self, name: &str, change: impl FnOnce(&mut Value)) {
-        let mut world = self.shared.world();
+        let mut world = self.server.world();
         let tool = world.tools.iter_mut().find(|tool| tool["name"] == name).expect("there is such a tool");
         change(tool);
         let notification = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
         for session in world.sessions.values_mut() {
             session.listening.retain(|stream| stream.send(notification.clone()).is_ok());
         }
-    }
-
-    /// Removes a tool.
-    pub fn removes_tool(&self, name: &str) {
-        self.shared.world().tools.retain(|tool| tool["name"] != name);
-    }
-}
-
-impl Drop for SandboxMcp {
-    fn drop(&mut self) {
-        self.shared.stop.cancel();
     }
 }

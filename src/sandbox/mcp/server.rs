@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
-    Fault, Received, Session, Shared, oauth,
+    Fault, Received, Session, SessionLost, Shared, oauth,
     tools::{self, Work},
 };
 use crate::flood;
@@ -71,7 +71,7 @@ async fn old_message(State(shared): State<Arc<Shared>>, uri: Uri, headers: Heade
     let token = headers.get("authorization").and_then(|token| token.to_str().ok()).map(str::to_owned);
     let received =
         Received { method: "POST".to_owned(), body: body.clone(), in_session: true, token, headers: HashMap::new() };
-    shared.world().requests.push(received);
+    shared.arrived(received);
     let answer = match body["method"] == "initialize" {
         true => initialize(&shared, &body),
         false => respond(shared, session, body).await,
@@ -117,11 +117,11 @@ async fn handle(State(shared): State<Arc<Shared>>, method: Method, headers: Head
             .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
             .collect(),
     };
-    shared.world().requests.push(received);
-    if shared.token.as_ref().is_some_and(|wanted| token != Some(format!("Bearer {wanted}"))) {
+    shared.arrived(received);
+    if shared.options.token.as_ref().is_some_and(|wanted| token != Some(format!("Bearer {wanted}"))) {
         return (StatusCode::UNAUTHORIZED, Json(json!({ "error": "invalid_token" }))).into_response();
     }
-    if shared.oauth && !shared.world().signed_in.accepts(token.as_deref()) {
+    if shared.options.oauth && !shared.world().signed_in.accepts(token.as_deref()) {
         return oauth::unauthorized(&headers);
     }
     let is_known = session.as_ref().is_some_and(|id| shared.world().sessions.contains_key(id));
@@ -260,30 +260,17 @@ async fn call(shared: Arc<Shared>, session: String, body: Value) -> Response {
     let params = &body["params"];
     let name = params["name"].as_str().unwrap_or_default().to_owned();
     let arguments: Map<String, Value> = params["arguments"].as_object().cloned().unwrap_or_default();
-    let (work, fault) = {
-        let mut world = shared.world();
-        let fault = if world.faults.is_empty() { None } else { Some(world.faults.remove(0)) };
-        if fault == Some(Fault::SessionLost) {
-            world.sessions.clear();
-            return refused(StatusCode::BAD_REQUEST, "Bad Request: No valid session ID provided", false);
-        }
-        (tools::call(&mut world, &name, &arguments), fault)
-    };
+    let fault = shared.faults.take(&name, |_| true);
+    if fault == Some(Fault::Own(SessionLost)) {
+        shared.world().sessions.clear();
+        return refused(StatusCode::BAD_REQUEST, "Bad Request: No valid session ID provided", false);
+    }
+    let has_effect = fault.as_ref().is_none_or(Fault::is_after_effect);
+    let work = if has_effect { tools::call(&mut shared.world(), &name, &arguments) } else { Work::Done(Value::Null) };
     match fault {
-        None | Some(Fault::SessionLost) => {}
-        Some(Fault::AnswerLost) => {
-            let cut = stream::once(async { Err::<Bytes, _>(std::io::Error::other("cut off")) });
-            return ([("content-type", "text/event-stream")], Body::from_stream(cut)).into_response();
-        }
-        Some(Fault::Silent) => shared.stop.cancelled().await,
-        Some(Fault::Huge) => {
-            let flood = flood::body(Duration::from_millis(1), shared.stop.clone());
-            return ([("content-type", "application/json")], flood).into_response();
-        }
-        Some(Fault::Fails) => {
-            let error = json!({ "code": -32603, "message": "Internal error" });
-            return one(&shared, &session, json!({ "jsonrpc": "2.0", "id": body["id"], "error": error }));
-        }
+        None => {}
+        Some(Fault::After(fault)) => return spoiled(&shared, &session, &body["id"], *fault).await,
+        Some(fault) => return spoiled(&shared, &session, &body["id"], fault).await,
     }
     let (sender, response) = events(&shared, &session);
     let token = params["_meta"]["progressToken"].clone();
@@ -314,6 +301,23 @@ async fn call(shared: Arc<Shared>, session: String, body: Value) -> Response {
         let _ = sender.send(json!({ "result": result, "jsonrpc": "2.0", "id": id }));
     });
     response
+}
+
+/// Answers a call with a fault.
+async fn spoiled(shared: &Shared, session: &str, id: &Value, fault: Fault) -> Response {
+    match fault {
+        Fault::Status(_) => {
+            let error = json!({ "code": -32603, "message": "Internal error" });
+            return one(shared, session, json!({ "jsonrpc": "2.0", "id": id, "error": error }));
+        }
+        Fault::Flood { pause_ms, .. } => {
+            let flood = flood::body(Duration::from_millis(pause_ms), shared.stop.clone());
+            return ([("content-type", "application/json")], flood).into_response();
+        }
+        Fault::Hang => shared.stop.cancelled().await,
+        _ => {}
+    }
+    ([("content-type", "text/event-stream")], flood::broken()).into_response()
 }
 
 /// Asks the client's user a question. Returns `None` if the client has closed the stream.

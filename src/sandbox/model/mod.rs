@@ -24,21 +24,26 @@ mod script;
 mod server;
 mod strict;
 
-use std::{net::SocketAddr, sync::Arc};
+use std::sync::Arc;
 
+use countersign_core::clock::SystemClock;
+use serde::Serialize;
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
 
 use self::{
     script::{Fault, Otherwise, Scripted},
-    server::Shared,
+    server::World,
+};
+use crate::{
+    ledger::Entry,
+    stand_in::{Place, StandIn},
 };
 
 /// The only valid API key.
 const API_KEY: &str = "sandbox-model-key";
 
 /// A received request and its outcome.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Received {
     /// The body of the request.
     pub body: Value,
@@ -47,6 +52,8 @@ pub struct Received {
     /// The status of the answer.
     pub status: u16,
 }
+
+impl Entry for Received {}
 
 /// The usage of all requests and answers so far. A token is counted as four bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,9 +71,7 @@ pub struct Cost {
 /// A running stand-in. Dropping it stops the server.
 #[derive(Debug)]
 pub struct SandboxModel {
-    address: SocketAddr,
-    shared: Arc<Shared>,
-    serving: Option<JoinHandle<()>>,
+    server: StandIn<World>,
 }
 
 impl SandboxModel {
@@ -76,16 +81,13 @@ impl SandboxModel {
     ///
     /// If the port is taken.
     pub async fn start(port: u16) -> std::io::Result<Self> {
-        let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
-        let address = listener.local_addr()?;
-        let shared = Arc::new(Shared::new(API_KEY));
-        let serving = Some(tokio::spawn(server::serve(listener, shared.clone())));
-        Ok(Self { address, shared, serving })
+        let place = Place::new(port, Arc::new(SystemClock));
+        Ok(Self { server: StandIn::start(World::default(), (), place, server::routes).await? })
     }
 
     /// Returns the base URL of the APIs of Anthropic and Google, such as `http://127.0.0.1:4000`.
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        self.server.url()
     }
 
     /// Returns the base URL of the API of OpenAI, such as `http://127.0.0.1:4000/v1`.
@@ -99,11 +101,8 @@ impl SandboxModel {
     }
 
     /// Finishes the answers in progress, then frees the port.
-    pub async fn stop(mut self) {
-        self.shared.stop.cancel();
-        if let Some(serving) = self.serving.take() {
-            let _ = serving.await;
-        }
+    pub async fn stop(self) {
+        self.server.stop().await;
     }
 
     /// Makes the next answer call one tool. If an answer in JSON is requested, it has these arguments.
@@ -124,13 +123,13 @@ impl SandboxModel {
 
     /// Makes the next answer consist of these blocks. Tool calls without an `id` get one.
     pub fn will_answer(&self, content: Vec<Value>, stop_reason: &str) {
-        self.shared.script().add(Scripted { content, stop_reason: stop_reason.to_owned() });
+        self.server.world().script.add(Scripted { content, stop_reason: stop_reason.to_owned() });
     }
 
     /// Answers every request without a scripted answer with `answers`, which maps the request to the
     /// blocks of the answer, both in the form of the Messages API.
     pub fn answers_by(&self, answers: impl Fn(&Value) -> Vec<Value> + Send + 'static) {
-        self.shared.script().otherwise = Otherwise(Some(Box::new(answers)));
+        self.server.world().script.otherwise = Otherwise(Some(Box::new(answers)));
     }
 
     /// Makes the model obey every instruction in what it is sent, such as `[[call propose_x thing=A]]` or `[[say Done!]]` in a
@@ -141,87 +140,81 @@ impl SandboxModel {
 
     /// Answers the next request with this status. The scripted answers remain queued.
     pub fn fails_next(&self, status: u16, retry_after: Option<f64>) {
-        self.shared.script().fail(Fault::Fail { status, retry_after });
+        self.server.world().script.fail(Fault::Fail { status, retry_after });
     }
 
     /// Answers the next request with the beginning of the scripted answer, and keeps the connection
     /// open without sending the rest.
     pub fn stalls_next(&self) {
-        self.shared.script().fail(Fault::Stall);
+        self.server.world().script.fail(Fault::Stall);
     }
 
     /// Answers the next request with the beginning of the scripted answer, then closes the
     /// connection.
     pub fn cuts_next(&self) {
-        self.shared.script().fail(Fault::Cut);
+        self.server.world().script.fail(Fault::Cut);
     }
 
     /// Interrupts the next answer with an error of this type, such as `overloaded_error`.
     pub fn breaks_off_next(&self, kind: &str) {
-        self.shared.script().fail(Fault::BreakOff { kind: kind.to_owned() });
+        self.server.world().script.fail(Fault::BreakOff { kind: kind.to_owned() });
     }
 
     /// Truncates the arguments in the next answer, so that they are not valid JSON.
     pub fn sends_bad_json_next(&self) {
-        self.shared.script().fail(Fault::BadJson);
+        self.server.world().script.fail(Fault::BadJson);
     }
 
     /// Sends the next answer of the Chat Completions API without a reason for its end.
     pub fn omits_reason_next(&self) {
-        self.shared.script().fail(Fault::NoReason);
+        self.server.world().script.fail(Fault::NoReason);
     }
 
     /// Sends the next answer as one JSON value, also if a stream was requested.
     pub fn sends_whole_next(&self) {
-        self.shared.script().fail(Fault::Whole);
+        self.server.world().script.fail(Fault::Whole);
     }
 
     /// Refuses all requests with this member from now on, as a model that does not support it. A choice of tools is
     /// refused only if it demands a call.
     pub fn refuses(&self, member: &'static str) {
-        self.shared.script().refused = Some(member);
+        self.server.world().script.refused = Some(member);
     }
 
     /// Sets whether the server is overloaded. If so, it answers every valid request with status
     /// 529.
     pub fn is_down(&self, down: bool) {
-        self.shared.script().down = down;
+        self.server.world().script.down = down;
     }
 
     /// Returns all requests so far, including those that were refused.
     pub fn requests(&self) -> Vec<Received> {
-        self.shared.received()
+        self.server.requests()
     }
 
     /// Returns all requests since the last call of this method, and removes them from the ledger. For runs so long that
     /// the ledger would fill the memory.
     pub fn takes_requests(&self) -> Vec<Received> {
-        self.shared.take_received()
+        self.server.take_requests()
     }
 
     /// Returns the usage of all answers so far.
     pub fn cost(&self) -> Cost {
-        self.shared.cost()
+        self.server.world().cost
     }
 
     /// Returns the number of requests without a scripted answer.
     pub fn unscripted(&self) -> usize {
-        self.shared.script().unscripted
+        self.server.world().script.unscripted
     }
 
     /// Returns the number of scripted answers that were not requested yet.
     pub fn unasked(&self) -> usize {
-        self.shared.script().unasked()
+        self.server.world().script.unasked()
     }
 
     /// Returns the rules of the API that requests violated.
     pub fn violations(&self) -> Vec<String> {
         self.requests().into_iter().filter_map(|request| request.violation).collect()
-    }
-}
-
-impl Drop for SandboxModel {
-    fn drop(&mut self) {
-        self.shared.stop.cancel();
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! It speaks the dialects of three providers ([`Dialect`]). All share one script, one ledger and one key.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::{convert::Infallible, sync::Arc};
 
 use axum::{
     Router,
@@ -12,14 +12,12 @@ use axum::{
     response::Response,
     routing::post,
 };
-use countersign_wire::this_machine;
 use futures_util::{StreamExt as _, stream};
 use serde_json::Value;
-use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Cost, Received,
+    API_KEY, Cost, Received,
     answer::{self, Envelope},
     cache::Cache,
     check::Refusal,
@@ -28,6 +26,7 @@ use super::{
     embedding,
     script::{Fault, Script, Turn},
 };
+use crate::stand_in;
 
 impl Cost {
     /// Adds an answer of `answered` tokens. `question` is the usage of its request, in the format
@@ -44,67 +43,38 @@ impl Cost {
 /// The maximum size of a request body, as in the API.
 const BODY_LIMIT: usize = 32 * 1024 * 1024;
 
-/// The state shared by the server and [`super::SandboxModel`].
-#[derive(Debug)]
-pub(super) struct Shared {
-    key: &'static str,
-    script: Mutex<Script>,
-    ledger: Mutex<Ledger>,
-    pub(super) stop: CancellationToken,
-}
-
-#[derive(Debug, Default)]
-struct Ledger {
-    received: Vec<Received>,
-    /// The number of requests so far, with those that were taken.
+/// The state of the stand-in.
+#[derive(Default)]
+pub(super) struct World {
+    /// The scripted answers and faults.
+    pub(super) script: Script,
+    /// The usage so far.
+    pub(super) cost: Cost,
+    /// The number of requests so far.
     count: usize,
     cache: Cache,
-    cost: Cost,
     /// The parts of answers that must come back unchanged.
     sent: Vec<Value>,
 }
 
-impl Shared {
-    pub(super) fn new(key: &'static str) -> Self {
-        Self { key, script: Mutex::default(), ledger: Mutex::default(), stop: CancellationToken::new() }
-    }
-
-    pub(super) fn script(&self) -> MutexGuard<'_, Script> {
-        self.script.lock().expect("no holder of the lock panics")
-    }
-
-    pub(super) fn received(&self) -> Vec<Received> {
-        self.ledger().received.clone()
-    }
-
-    pub(super) fn take_received(&self) -> Vec<Received> {
-        std::mem::take(&mut self.ledger().received)
-    }
-
-    pub(super) fn cost(&self) -> Cost {
-        self.ledger().cost
-    }
-
-    fn ledger(&self) -> MutexGuard<'_, Ledger> {
-        self.ledger.lock().expect("no holder of the lock panics")
-    }
+impl stand_in::World for World {
+    type Options = ();
+    type Entry = Received;
+    type Own = Infallible;
 }
 
-/// Serves until it is stopped.
-pub(super) async fn serve(listener: TcpListener, shared: Arc<Shared>) {
-    let stop = shared.stop.clone();
-    let routes = Router::new()
+type Shared = stand_in::Shared<World>;
+
+/// Returns the routes.
+pub(super) fn routes(shared: Arc<Shared>) -> Router {
+    Router::new()
         .route("/v1/messages", post(messages))
         .route("/v1/chat/completions", post(completions))
         .route("/v1/embeddings", post(embeddings))
         .route("/v1beta/models/{call}", post(gemini))
         .fallback(async || failure(&Dialect::Messages, 404, "Not found", 0, None))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
-        .with_state(shared);
-    let app = this_machine::only(routes);
-    if let Err(error) = axum::serve(listener, app).with_graceful_shutdown(stop.cancelled_owned()).await {
-        tracing::error!(%error, "the sandbox model stopped");
-    }
+        .with_state(shared)
 }
 
 async fn messages(State(shared): State<Arc<Shared>>, headers: HeaderMap, bytes: Bytes) -> Response {
@@ -138,27 +108,27 @@ async fn gemini(
 
 /// Answers a request to a language model.
 fn answered(shared: &Shared, dialect: Dialect, headers: &HeaderMap, bytes: &Bytes) -> Response {
-    received(shared, dialect, bytes, |ledger, dialect, body, number| {
-        dialect.check(headers, shared.key, body, &ledger.sent)?;
-        Ok(respond(shared, ledger, dialect, body, number))
+    received(shared, dialect, bytes, |world, dialect, body, number| {
+        dialect.check(headers, API_KEY, body, &world.sent)?;
+        Ok(respond(&shared.stop, world, dialect, body, number))
     })
 }
 
 /// Answers a request for an embedding. It needs no script.
 fn embedded(shared: &Shared, dialect: Dialect, headers: &HeaderMap, bytes: &Bytes) -> Response {
-    received(shared, dialect, bytes, |_, dialect, body, number| {
+    received(shared, dialect, bytes, |world, dialect, body, number| {
         let invalid = |message: String| Refusal { status: 400, message };
         let vector = match dialect {
             Dialect::Content { .. } => {
-                content::authorize(headers, shared.key)?;
+                content::authorize(headers, API_KEY)?;
                 embedding::gemini(body).map_err(invalid)?
             }
             Dialect::Completions | Dialect::Messages => {
-                completions::authorize(headers, shared.key)?;
+                completions::authorize(headers, API_KEY)?;
                 embedding::openai(body).map_err(invalid)?
             }
         };
-        Ok(match shared.script().refuses() {
+        Ok(match world.script.refuses() {
             Some((status, wait)) => failure(dialect, status, "The sandbox fails.", number, wait),
             None => json_answer(&vector, number),
         })
@@ -170,31 +140,31 @@ fn received(
     shared: &Shared,
     dialect: Dialect,
     bytes: &Bytes,
-    handle: impl FnOnce(&mut Ledger, &Dialect, &Value, usize) -> Result<Response, Refusal>,
+    handle: impl FnOnce(&mut World, &Dialect, &Value, usize) -> Result<Response, Refusal>,
 ) -> Response {
     let body: Value = serde_json::from_slice(bytes).unwrap_or_default();
-    let mut ledger = shared.ledger();
-    ledger.count += 1;
-    let number = ledger.count;
-    let (violation, response) = match handle(&mut ledger, &dialect, &body, number) {
+    let mut world = shared.world();
+    world.count += 1;
+    let number = world.count;
+    let (violation, response) = match handle(&mut world, &dialect, &body, number) {
         Err(Refusal { status, message }) => {
             let response = failure(&dialect, status, &message, number, None);
             (Some(message), response)
         }
         Ok(response) => (None, response),
     };
-    ledger.received.push(Received { body, violation, status: response.status().as_u16() });
+    shared.arrived(Received { body, violation, status: response.status().as_u16() });
     response
 }
 
-fn respond(shared: &Shared, ledger: &mut Ledger, dialect: &Dialect, body: &Value, number: usize) -> Response {
-    let refused = shared.script().refused.filter(|member| is_demanded(&body[*member]));
+fn respond(stop: &CancellationToken, world: &mut World, dialect: &Dialect, body: &Value, number: usize) -> Response {
+    let refused = world.script.refused.filter(|member| is_demanded(&body[*member]));
     if let Some(member) = refused {
         let message = format!("{member} is not supported with this model.");
         return failure(dialect, 400, &message, number, None);
     }
     let question = dialect.question(body);
-    let (answer, fault) = match shared.script().next(&question) {
+    let (answer, fault) = match world.script.next(&question) {
         Turn::Answer(answer, fault) => (answer, fault),
         Turn::Fail { status, retry_after } => {
             return failure(dialect, status, "The sandbox fails.", number, retry_after);
@@ -204,9 +174,9 @@ fn respond(shared: &Shared, ledger: &mut Ledger, dialect: &Dialect, body: &Value
         }
     };
     let model = question["model"].as_str().unwrap_or_default().to_owned();
-    let envelope = Envelope { id: format!("msg_sandbox_{number:04}"), model, usage: ledger.cache.count(&question) };
-    ledger.sent.extend(dialect.kept(&envelope, &answer, body));
-    ledger.cost.add(&envelope.usage, answer::output_tokens(&answer));
+    let envelope = Envelope { id: format!("msg_sandbox_{number:04}"), model, usage: world.cache.count(&question) };
+    world.sent.extend(dialect.kept(&envelope, &answer, body));
+    world.cost.add(&envelope.usage, answer::output_tokens(&answer));
     if !dialect.streams(body) || fault == Some(Fault::Whole) {
         return json_answer(&dialect.whole(&envelope, &answer, body), number);
     }
@@ -216,7 +186,7 @@ fn respond(shared: &Shared, ledger: &mut Ledger, dialect: &Dialect, body: &Value
     Response::builder()
         .header("request-id", request_id(number))
         .header(header::CONTENT_TYPE, "text/event-stream; charset=utf-8")
-        .body(streamed(chunks, fault.as_ref(), shared.stop.clone()))
+        .body(streamed(chunks, fault.as_ref(), stop.clone()))
         .expect("the headers are valid")
 }
 

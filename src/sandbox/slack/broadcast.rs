@@ -44,13 +44,6 @@ pub enum Change {
         /// The message.
         message: Value,
     },
-    /// A reaction was added.
-    Reaction {
-        /// The channel.
-        channel: ChannelId,
-        /// The message with its reactions.
-        message: Value,
-    },
     /// A modal opened.
     ViewOpen {
         /// The person who sees it.
@@ -153,7 +146,6 @@ impl Change {
             Self::Message { channel, .. }
             | Self::MessageChanged { channel, .. }
             | Self::MessageDeleted { channel, .. }
-            | Self::Reaction { channel, .. }
             | Self::Session { channel, .. }
             | Self::Status { channel, .. } => world.channel(channel.as_str()).is_some_and(|c| c.has(viewer)),
         }

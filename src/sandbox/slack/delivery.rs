@@ -82,7 +82,7 @@ pub(super) async fn dispatch(server: Arc<Server>, mut queue: mpsc::UnboundedRece
                 release(&server, &mut held);
                 continue;
             }
-            () = server.stopped.cancelled() => return,
+            () = server.stop.cancelled() => return,
         };
         let Some(delivery) = next else { return };
         let wanted = server.faults().reorder;
@@ -133,7 +133,7 @@ fn start(server: &Arc<Server>, mut delivery: Delivery) {
         tokio::spawn(async move {
             tokio::select! {
                 () = carry(&server, delivery, ticket) => {}
-                () = server.stopped.cancelled() => {}
+                () = server.stop.cancelled() => {}
             }
         });
     }

@@ -4,7 +4,6 @@
 
 use std::{
     collections::VecDeque,
-    io::Write as _,
     path::Path,
     sync::{
         Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard,
@@ -12,9 +11,11 @@ use std::{
     },
 };
 
-use countersign_core::{clock::Timestamp, private_file};
+use countersign_core::clock::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
+
+use crate::ledger::Lines;
 
 /// The default maximum number of entries of a kind in memory. Older entries remain in the file.
 const MAX_KEPT: usize = 50_000;
@@ -90,7 +91,7 @@ pub struct Ledger {
     recorded: Mutex<Recorded>,
     /// Read-locked while a call is answered. A reader of the ledger waits for all of them.
     answering: RwLock<()>,
-    file: Option<Mutex<std::fs::File>>,
+    lines: Lines,
 }
 
 impl Ledger {
@@ -100,12 +101,8 @@ impl Ledger {
     ///
     /// If the file cannot be opened for appending.
     pub fn open(path: Option<&Path>) -> std::io::Result<Self> {
-        let file = match path {
-            Some(path) => Some(Mutex::new(private_file::append(path)?)),
-            None => None,
-        };
         let kept = AtomicUsize::new(MAX_KEPT);
-        Ok(Self { kept, recorded: Mutex::default(), answering: RwLock::default(), file })
+        Ok(Self { kept, recorded: Mutex::default(), answering: RwLock::default(), lines: Lines::open(path)? })
     }
 
     /// Sets the maximum number of entries of a kind in memory.
@@ -195,12 +192,8 @@ impl Ledger {
     }
 
     fn write(&self, entry: &str, what: &impl Serialize) {
-        let Some(file) = &self.file else { return };
         let mut line = serde_json::to_value(what).expect("entries are plain data");
         line["entry"] = Value::from(entry);
-        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = writeln!(file, "{line}") {
-            tracing::warn!(%error, "The sandbox ledger cannot be written");
-        }
+        self.lines.write(&line);
     }
 }

@@ -41,17 +41,14 @@ impl RateLimits {
 /// Returns the number of calls of a method allowed per minute; `None` if the method is not limited.
 fn calls_per_minute(method: &str) -> Option<usize> {
     match method {
-        "chat.startStream" | "chat.stopStream" | "users.list" | "usergroups.list" | "usergroups.users.list" => Some(20),
+        "users.list" | "usergroups.list" | "usergroups.users.list" => Some(20),
         "chat.update"
         | "chat.delete"
-        | "reactions.add"
         | "apps.connections.open"
         | "conversations.replies"
         | "conversations.history"
-        | "conversations.open"
-        | "conversations.info" => Some(50),
-        "chat.appendStream"
-        | "chat.postEphemeral"
+        | "conversations.open" => Some(50),
+        "chat.postEphemeral"
         | "bots.info"
         | "users.info"
         | "conversations.members"

@@ -31,7 +31,6 @@ mod limits;
 pub mod people;
 mod persistence;
 mod response_url;
-mod sandbox_api;
 pub mod scopes;
 mod server;
 mod socket;

@@ -268,7 +268,7 @@ async fn converse(server: Arc<Server>, socket: WebSocket) {
     let silent = Faults::take_one(&mut server.faults().hang_hello);
     if silent {
         let until_closed = async { while let Some(Ok(_)) = incoming.next().await {} };
-        tokio::select! { () = until_closed => {}, () = server.stopped.cancelled() => {} }
+        tokio::select! { () = until_closed => {}, () = server.stop.cancelled() => {} }
         return;
     }
     let Some((id, mut orders, count)) = server.sockets.enter() else {
@@ -309,7 +309,7 @@ async fn converse(server: Arc<Server>, socket: WebSocket) {
                     out.close().await.ok();
                     break;
                 }
-                () = server.stopped.cancelled() => {
+                () = server.stop.cancelled() => {
                     out.close().await.ok();
                     break;
                 }

@@ -4,7 +4,6 @@ use std::{
     net::{Ipv4Addr, SocketAddr},
     path::PathBuf,
     sync::Arc,
-    time::Duration,
 };
 
 use axum::{
@@ -14,27 +13,22 @@ use axum::{
     routing::{any, get, post},
 };
 use countersign_wire::this_machine;
-use tokio::{
-    net::TcpListener,
-    sync::mpsc,
-    time::{Instant, timeout},
-};
+use tokio::{sync::mpsc, time::Instant};
 
 use super::{
     Error, Mode, Options, SandboxSlack, delivery,
     faults::Fault,
     http_delivery,
     ledger::{Ledger, Recorded},
-    persistence, response_url, sandbox_api,
+    persistence, response_url,
     server::{AppAddress, Server, locked},
     socket, web_api, workspace,
     world::World,
 };
+use crate::stand_in::{Place, StandIn};
 
 /// The maximum size of a request body, enough for any file that the bot uploads.
 const MAX_BODY_BYTES: usize = 64 << 20;
-/// The time that open requests have to end when the server stops.
-const LAST_REQUESTS: Duration = Duration::from_secs(2);
 
 impl SandboxSlack {
     /// The token for the Web API.
@@ -52,39 +46,23 @@ impl SandboxSlack {
     /// [`Error::Start`] if the port is taken, [`Error::File`] if a file cannot be read.
     pub async fn start(options: Options) -> Result<Self, Error> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, options.port));
-        let no_port = |source| Error::Start { address, source };
-        let listener = TcpListener::bind(address).await.map_err(no_port)?;
-        let url = format!("http://{}", listener.local_addr().map_err(no_port)?);
         let no_file = |path: &Option<PathBuf>, source| Error::File { path: path.clone().unwrap_or_default(), source };
         let world = persistence::load(options.persist.as_deref()).map_err(|error| no_file(&options.persist, error))?;
         let ledger = Ledger::open(options.ledger.as_deref()).map_err(|error| no_file(&options.ledger, error))?;
+        let place = Place { persist: options.persist.clone(), ..Place::new(options.port, options.clock.clone()) };
+        let bound = StandIn::bind(world, options, place).await;
+        let (stand_in, listener) = bound.map_err(|source| Error::Start { address, source })?;
         let (deliveries, queue) = mpsc::unbounded_channel();
-        let server = Arc::new(Server::new(options, url, world, ledger, deliveries));
-        let this = Self { server: server.clone() };
-
-        tokio::spawn(delivery::dispatch(server.clone(), queue));
-        let saved = tokio::spawn(persistence::keep(server.clone()));
-        let app = this.everything();
-        let tasks = tokio::spawn(async move {
-            let stop = server.stopped.clone();
-            let serving = axum::serve(listener, app).with_graceful_shutdown(async move { stop.cancelled().await });
-            let serve = async { serving.await };
-            tokio::pin!(serve);
-            tokio::select! {
-                _ = &mut serve => {}
-                () = server.stopped.cancelled() => { timeout(LAST_REQUESTS, serve).await.ok(); }
-            }
-            saved.await.ok();
-            server.ended.cancel();
-        });
-        drop(tasks);
+        let this = Self { server: Arc::new(Server::new(stand_in, ledger, deliveries)) };
+        tokio::spawn(delivery::dispatch(this.server.clone(), queue));
+        this.server.stand_in.serve(listener, this.everything());
         Ok(this)
     }
 
     /// Stops serving, after the world has been saved.
     pub async fn stop(&self) {
-        self.server.stopped.cancel();
-        self.server.ended.cancelled().await;
+        self.server.stand_in.stop().await;
+        persistence::save(&self.server);
     }
 
     /// Returns the base URL of the Web API, without a trailing slash.
@@ -138,7 +116,13 @@ impl SandboxSlack {
 
     /// Injects a fault.
     pub fn inject(&self, fault: Fault) {
-        self.server.inject(fault);
+        match &fault {
+            Fault::Disconnect { reason, queued } => {
+                self.server.sockets.disconnect(reason, *queued, self.server.options.linger);
+            }
+            Fault::DropSockets => self.server.sockets.break_all(),
+            _ => self.server.faults().add(fault),
+        }
     }
 
     /// Returns the ledger of all calls and deliveries.
@@ -158,9 +142,7 @@ impl SandboxSlack {
 
     /// Changes the world without any event, such as its members, groups and names.
     pub fn arrange<T>(&self, change: impl FnOnce(&mut World) -> T) -> T {
-        let changed = change(&mut self.server.world());
-        self.server.changed.notify_one();
-        changed
+        self.server.change(change)
     }
 
     /// Returns the API of the page, `/workspace/…`, to serve on the page's own port.
@@ -177,8 +159,6 @@ impl SandboxSlack {
             .route("/upload/{id}", post(web_api::files::upload))
             .route("/files-pri/{file}/{name}", get(web_api::files::private))
             .route("/files-pri/{file}/download/{name}", get(web_api::files::private))
-            .route("/sandbox/faults", post(sandbox_api::faults))
-            .route("/sandbox/ledger", get(sandbox_api::ledger))
             .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
             .layer(from_fn_with_state(self.server.clone(), persistence::save_before_answering))
             .with_state(self.server.clone());

@@ -1,4 +1,4 @@
-//! Changes of messages: posting, editing, deleting, reactions. The page and the app are notified of
+//! Changes of messages: posting, editing, deleting. The page and the app are notified of
 //! each change.
 
 use std::{sync::Arc, time::Duration};
@@ -10,7 +10,7 @@ use super::{
     broadcast::Change,
     events,
     server::Server,
-    world::{World, message::Message, message::Reaction},
+    world::{World, message::Message},
 };
 
 /// The number of earlier layouts of a message whose buttons can still be pressed.
@@ -75,7 +75,6 @@ impl Server {
             edited: None,
             deleted: false,
             ephemeral_to: draft.ephemeral_to,
-            reactions: Vec::new(),
             files: draft.files,
             earlier: Vec::new(),
         };
@@ -147,24 +146,6 @@ impl Server {
         Some(message)
     }
 
-    /// Adds a reaction. Returns false if it exists already, `None` if there is no such message.
-    pub(super) fn react(&self, channel: &ChannelId, ts: &MessageTs, user: &UserId, name: &str) -> Option<bool> {
-        let mut world = self.world();
-        let message = world.message_mut(channel, ts).filter(|message| !message.deleted)?;
-        let index = message.reactions.iter().position(|reaction| reaction.name == name).unwrap_or_else(|| {
-            message.reactions.push(Reaction { name: name.to_owned(), users: Vec::new() });
-            message.reactions.len() - 1
-        });
-        let users = &mut message.reactions[index].users;
-        if users.contains(user) {
-            return Some(false);
-        }
-        users.push(user.clone());
-        let message = message.clone();
-        self.announce(Change::Reaction { channel: channel.clone(), message: message.shown(&world) });
-        Some(true)
-    }
-
     /// Shows the thread status until it is changed or expires.
     pub(super) fn status(self: &Arc<Self>, channel: &ChannelId, thread: &MessageTs, text: &str) {
         let key = format!("{channel}/{thread}");
@@ -179,7 +160,7 @@ impl Server {
         tokio::spawn(async move {
             tokio::select! {
                 () = tokio::time::sleep(STATUS_LIFETIME) => {}
-                () = server.stopped.cancelled() => return,
+                () = server.stop.cancelled() => return,
             }
             let mut world = server.world();
             if world.statuses.get(&key) == Some(&shown) {

@@ -83,7 +83,7 @@ impl Http for World {
         format!("{} {} ", call.method, call.path)
     }
 
-    fn handle(&mut self, on: &Shared<Self>, call: &Call) -> (Option<Response>, bool) {
+    fn handle(&mut self, on: &Shared<Self>, call: &Call, _number: usize) -> (Option<Response>, bool) {
         let before = self.revision;
         let answer = respond(self, call, &on.options);
         (Some(answer), self.revision != before)

@@ -6,9 +6,9 @@ use countersign::{
     experiments::upgrade::{UpgradeConfig, client::UpgradeClient, error::Error, sign_in::SignIn, status::Status},
     graph::action::{Outcome, Performed, Probed},
 };
-use countersign_sandbox::upgrade::{
-    Options, SandboxUpgrade, Version,
-    faults::{Fault, Kind, When},
+use countersign_sandbox::{
+    faults::{Fault, When},
+    upgrade::{Options, SandboxUpgrade, Version},
 };
 use serde_json::json;
 
@@ -39,14 +39,14 @@ async fn modest() -> (SandboxUpgrade, UpgradeClient) {
 }
 
 fn flood(status: u16, when: When) -> Fault {
-    Fault { kind: Kind::Flood { status, pause_ms: 1 }, when, only: None }
+    Fault::Flood { status, pause_ms: 1 }.at(when)
 }
 
 #[tokio::test]
 async fn an_answer_without_an_end_is_not_read() {
     let (upgrade, client) = modest().await;
     for status in [200, 404, 500] {
-        upgrade.will(flood(status, When::BeforeEffect));
+        upgrade.will("", flood(status, When::BeforeEffect));
         let reason = "its answer is longer than the limit of 1 MB".to_owned();
         assert_eq!(client.names().await.unwrap_err(), Error::Decode { reason }, "{status}");
     }
@@ -57,7 +57,7 @@ async fn an_answer_without_an_end_is_not_read() {
 async fn an_answer_without_an_end_leaves_a_change_open() {
     let (upgrade, client) = modest().await;
     let id = upgrade.has("Math Hints", "inactive").parse().unwrap();
-    upgrade.will(flood(200, When::AfterEffect));
+    upgrade.will("", flood(200, When::AfterEffect));
     let changed = client.set_state(id, Status::Enrolling, None).await;
     assert!(
         matches!(&changed, Err(Error::NoAnswer { reason }) if reason.contains("longer than the limit of 1 MB")),
@@ -73,7 +73,7 @@ async fn an_answer_without_an_end_is_settled_by_reading_back() {
     bench.upgrade.has("Math Hints", "inactive");
     let start = json!({ "experiment": "Math Hints", "status": "start" });
     let record = bench.approved("update_experiment_status", start).await;
-    bench.upgrade.will(flood(200, When::AfterEffect));
+    bench.upgrade.will("", flood(200, When::AfterEffect));
     let performed = bench.performs(&record).await;
     assert!(matches!(performed, Performed::NoAnswer { .. }), "{performed:?}");
     let probed = bench.action("update_experiment_status").probe(&record).await;
@@ -87,8 +87,8 @@ async fn an_answer_that_drips_ends_with_the_time() {
     let config = UpgradeConfig { base_url, sign_in: SignIn::Nobody, timeout: Duration::from_millis(500) };
     let client = UpgradeClient::new(config).unwrap();
     let id = upgrade.has("Math Hints", "inactive").parse().unwrap();
-    let drip = Kind::Flood { status: 200, pause_ms: 50 };
-    upgrade.will(Fault { kind: drip, when: When::AfterEffect, only: None });
+    let drip = Fault::Flood { status: 200, pause_ms: 50 };
+    upgrade.will("", drip.after());
     let changed = client.set_state(id, Status::Enrolling, None).await;
     assert_eq!(changed.unwrap_err(), Error::NoAnswer { reason: "no answer in time".into() });
 }

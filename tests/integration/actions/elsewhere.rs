@@ -3,7 +3,7 @@
 use countersign::experiments::upgrade::{
     UpgradeConfig, client::UpgradeClient, experiment::ExperimentId, sign_in::SignIn,
 };
-use countersign_sandbox::upgrade::{Version, faults};
+use countersign_sandbox::{faults, upgrade::Version};
 use serde_json::json;
 
 use super::{Bench, failure};

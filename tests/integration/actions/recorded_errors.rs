@@ -4,10 +4,7 @@
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
 use countersign::graph::action::{Outcome, Performed};
-use countersign_sandbox::upgrade::{
-    Version,
-    faults::{Fault, Kind, When},
-};
+use countersign_sandbox::{faults::Fault, upgrade::Version};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
@@ -83,11 +80,10 @@ async fn sentence(bench: &Bench, request: &Value, response: &Value) -> Option<St
         let body: Value = asked.bearer_auth("token").send().await.unwrap().json().await.unwrap();
         explained = Some(body);
     }
-    let kind = if body.is_string() { Kind::Fail(status) } else { Kind::Answer { status, body } };
-    bench.upgrade.will(Fault { kind, when: When::BeforeEffect, only: Some(format!("{method} {sent}")) });
+    let fault = if body.is_string() { Fault::Proxy(status) } else { Fault::Answer(status, body) };
+    bench.upgrade.will(&format!("{method} {sent}"), fault);
     if let Some(body) = explained {
-        let only = Some("POST /api/experiments/validation".to_owned());
-        bench.upgrade.will(Fault { kind: Kind::Answer { status: 200, body }, when: When::BeforeEffect, only });
+        bench.upgrade.will("POST /api/experiments/validation", Fault::Answer(200, body));
     }
     let outcome = match bench.action(name).perform(&record).await {
         Performed::Ended(outcome) => outcome,

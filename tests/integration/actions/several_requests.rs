@@ -1,9 +1,9 @@
 //! Changes that take several requests: an answer that is lost between them, and a request that is refused.
 
 use countersign::graph::action::{Outcome, Performed, Probed};
-use countersign_sandbox::upgrade::{
-    Version,
-    faults::{Fault, Kind, When},
+use countersign_sandbox::{
+    faults::{Fault, When},
+    upgrade::Version,
 };
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -70,7 +70,7 @@ async fn whichever_answer_is_lost_each_part_is_there_once() {
                 for only in ["POST /api/experiments", "PUT ", "inclusionList", "exclusionList"] {
                     let bench = Bench::start(version).await;
                     bench.upgrade.has("Math Hints", "inactive");
-                    bench.upgrade.will(Fault { kind: Kind::Fail(502), when, only: Some(only.to_owned()) });
+                    bench.upgrade.will(only, Fault::Proxy(502).at(when));
                     let outcome = to_the_end(&bench, name, parameters.clone()).await;
                     let case = format!("{version:?} {name} {when:?} {only}");
                     assert!(matches!(outcome, Outcome::Done { .. }), "{case}: {outcome:?}");
@@ -97,7 +97,7 @@ async fn several_experiments_are_each_changed_once() {
                 bench.upgrade.has(name, "cancelled");
             }
             bench.does("update_experiment_status", json!({ "experiment": "One", "status": "archive" })).await;
-            bench.upgrade.will(Fault { kind: Kind::Fail(502), when, only: Some("POST /api/experiments/state".into()) });
+            bench.upgrade.will("POST /api/experiments/state", Fault::Proxy(502).at(when));
             let asked = json!({ "experiments": ["one", "Two", "Three"], "status": "archived" });
             let outcome = to_the_end(&bench, "update_experiment_status", asked).await;
             assert_eq!(outcome.summary().words(), "Archived 2 experiments: “Two”, “Three”.");
@@ -113,11 +113,7 @@ async fn a_part_that_is_refused_is_said() {
     let mut said = Vec::new();
     for (name, parameters) in [("create_experiment", rich()), ("update_experiment", members())] {
         let record = bench.approved(name, parameters).await;
-        bench.upgrade.will(Fault {
-            kind: Kind::Fail(400),
-            when: When::BeforeEffect,
-            only: Some("exclusionList".to_owned()),
-        });
+        bench.upgrade.will("exclusionList", Fault::Proxy(400));
         said.push(failure(bench.performs(&record).await));
     }
     assert_snapshot!(said.join("\n"), @"

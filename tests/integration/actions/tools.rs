@@ -4,7 +4,7 @@ use countersign::experiments::{
     listing::{Form, ListArguments},
     replies::{answers, contexts, details, lists},
 };
-use countersign_sandbox::upgrade::{Version, faults::Down};
+use countersign_sandbox::{faults::Down, upgrade::Version};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use countersign::graph::action::{ActionRecord, Outcome, Performed, Probed, Recovery};
-use countersign_sandbox::upgrade::{
-    Version,
+use countersign_sandbox::{
     faults::{Down, When},
+    upgrade::Version,
 };
 use insta::assert_snapshot;
 use serde_json::json;

@@ -1,9 +1,9 @@
 //! A platform, or something in front of it, that answers what is not so: only what was looked up is claimed.
 
 use countersign::graph::action::{ActionRecord, Outcome, Performed, Probed};
-use countersign_sandbox::upgrade::{
-    Version,
-    faults::{Fault, Kind, When},
+use countersign_sandbox::{
+    faults::{Fault, When},
+    upgrade::Version,
 };
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -82,32 +82,32 @@ async fn a_success_that_says_nothing_is_looked_up_and_told_as_it_is() {
 }
 
 /// Answers that say no: with JSON, and with the page of something in front of the platform.
-fn refusals() -> Vec<Kind> {
+fn refusals() -> Vec<Fault> {
     let statuses = [301, 302, 304, 400, 401, 403, 404, 405, 409, 410, 413, 422, 429];
-    let json = |status| Kind::Answer { status, body: json!({ "message": "No way.", "errorCode": status }) };
-    statuses.into_iter().flat_map(|status| [Kind::Fail(status), json(status)]).collect()
+    let json = |status| Fault::Answer(status, json!({ "message": "No way.", "errorCode": status }));
+    statuses.into_iter().flat_map(|status| [Fault::Proxy(status), json(status)]).collect()
 }
 
 #[tokio::test]
 async fn a_change_that_was_refused_and_made_all_the_same_is_told_as_made() {
     for (name, request) in CHANGES {
-        for kind in refusals() {
+        for fault in refusals() {
             let (bench, record) = ready(name).await;
-            bench.upgrade.will(Fault { kind: kind.clone(), when: When::AfterEffect, only: Some(request.to_owned()) });
+            bench.upgrade.will(request, fault.clone().after());
             let performed = bench.performs(&record).await;
             let said = match performed {
                 Performed::Ended(outcome @ Outcome::Done { .. }) => outcome.summary().words(),
                 // Whoever deletes what is gone cannot be told from whoever deleted it.
                 Performed::Ended(outcome) if name == "delete_experiment" => {
                     let said = outcome.summary().words();
-                    assert!(said.contains("no longer exists"), "{kind:?}: {said}");
+                    assert!(said.contains("no longer exists"), "{fault:?}: {said}");
                     continue;
                 }
-                other => panic!("{name} {kind:?}: {other:?}"),
+                other => panic!("{name} {fault:?}: {other:?}"),
             };
-            assert!(said.starts_with(&record.card.done), "{name} {kind:?}: {said}");
-            assert!(said.contains("but I checked and it went through"), "{name} {kind:?}: {said}");
-            assert_eq!(bench.changes(), 1, "{name} {kind:?}");
+            assert!(said.starts_with(&record.card.done), "{name} {fault:?}: {said}");
+            assert!(said.contains("but I checked and it went through"), "{name} {fault:?}: {said}");
+            assert_eq!(bench.changes(), 1, "{name} {fault:?}");
         }
     }
 }
@@ -115,15 +115,15 @@ async fn a_change_that_was_refused_and_made_all_the_same_is_told_as_made() {
 #[tokio::test]
 async fn that_nothing_changed_is_said_after_a_look() {
     for (name, request) in CHANGES {
-        for kind in refusals() {
+        for fault in refusals() {
             let (bench, record) = ready(name).await;
-            bench.upgrade.will(Fault { kind: kind.clone(), when: When::BeforeEffect, only: Some(request.to_owned()) });
+            bench.upgrade.will(request, fault.clone());
             let before = bench.upgrade.ledger().len();
             let said = failure(bench.performs(&record).await);
             let ledger = bench.upgrade.ledger();
             let refused = ledger.iter().rposition(|entry| entry.method != "GET").unwrap();
-            assert!(before <= refused && refused + 1 < ledger.len(), "{name} {kind:?}: nobody looked");
-            assert!(said.contains("I checked: nothing was changed."), "{name} {kind:?}: {said}");
+            assert!(before <= refused && refused + 1 < ledger.len(), "{name} {fault:?}: nobody looked");
+            assert!(said.contains("I checked: nothing was changed."), "{name} {fault:?}: {said}");
             assert_eq!(bench.changes(), 0);
         }
     }
@@ -134,10 +134,9 @@ async fn what_cannot_be_looked_up_is_not_claimed() {
     for (name, request) in CHANGES {
         for when in [When::BeforeEffect, When::AfterEffect] {
             let (bench, record) = ready(name).await;
-            bench.upgrade.will(Fault { kind: Kind::Fail(409), when, only: Some(request.to_owned()) });
+            bench.upgrade.will(request, Fault::Proxy(409).at(when));
             for _ in 0..2 {
-                let only = Some("GET /api/experiments/single".to_owned());
-                bench.upgrade.will(Fault { kind: Kind::Fail(404), when: When::BeforeEffect, only });
+                bench.upgrade.will("GET /api/experiments/single", Fault::Proxy(404));
             }
             let performed = bench.action(name).perform(&record).await;
             let Performed::Ended(outcome) = performed else { panic!("{name} {when:?}: {performed:?}") };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use countersign::config::Config;
-use countersign_sandbox::upgrade::faults::Down;
+use countersign_sandbox::faults::Down;
 use insta::assert_snapshot;
 
 use crate::support::{

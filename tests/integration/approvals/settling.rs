@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use countersign_sandbox::upgrade::faults::{Down, When};
+use countersign_sandbox::faults::{Down, When};
 use insta::assert_snapshot;
 
 use crate::support::{

@@ -7,6 +7,7 @@ mod behaviour;
 mod replay;
 
 use countersign_sandbox::bridge::{Backend, Options, Version};
+use countersign_simulation::ranges::Range;
 use serde_json::json;
 
 use self::replay::Replay;
@@ -96,4 +97,14 @@ async fn every_recording_of_the_newer_version_is_answered() {
     replay.bridge.hold_jobs();
     replay.plays(1..=65).await;
     replay.is_at_the_end();
+}
+
+#[test]
+fn a_range_is_the_one_that_was_recorded() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/simulation-api/bridge-0.5-mcp");
+    let recording = std::fs::read_to_string(folder.join("025-call-set-out-of-range.json")).unwrap();
+    let ours = Range::of("Organism|Liver|Volume", Some(70.0)).unwrap();
+    let said =
+        format!("Value 9.9 for parameter outside plausible range [{:.4}, {:.4}] {}", ours.min, ours.max, ours.unit);
+    assert!(recording.contains(&said) && !ours.allows(9.9), "{said}");
 }

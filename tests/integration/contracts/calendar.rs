@@ -16,7 +16,7 @@ use countersign::{
 };
 use countersign_sandbox::{
     calendar::{Options, SandboxCalendar},
-    gmail::Fault,
+    faults::Fault,
     google::{CLIENT_ID, CLIENT_SECRET, REFRESH_TOKEN, SandboxGoogle},
 };
 use jiff::tz::TimeZone;
@@ -145,7 +145,7 @@ async fn a_lost_answer_is_told_from_a_lost_request() {
     world.calendar.faults().next_on("POST", Fault::LostRequest);
     assert!(matches!(world.create(&other).await, Err(ContextError::NoAnswer { .. })));
     assert!(world.client.find("mail-2", &world.zone).await.unwrap().is_none());
-    world.calendar.faults().next_on("POST", Fault::StatusAfterEffect(503));
+    world.calendar.faults().next_on("POST", Fault::Status(503).after());
     assert!(matches!(world.create(&other).await, Err(ContextError::NoAnswer { .. })));
     world.create(&other).await.unwrap();
     assert_eq!(world.calendar.events().len(), 2);
@@ -165,8 +165,8 @@ async fn reads_are_tried_three_times_if_the_failure_may_pass() {
     let world = World::start().await;
     for fault in [Fault::Status(500), Fault::TooMany(0), Fault::Status(403), Fault::Proxy(502), Fault::LostRequest] {
         let before = world.calls();
-        world.calendar.faults().next(fault);
-        world.calendar.faults().next(fault);
+        world.calendar.faults().next(fault.clone());
+        world.calendar.faults().next(fault.clone());
         world.client.check().await.unwrap();
         assert_eq!(world.calls() - before, 3, "{fault:?}");
     }
@@ -203,7 +203,7 @@ async fn a_token_that_is_refused_early_is_replaced() {
 #[tokio::test]
 async fn an_endless_answer_is_not_read_to_its_end() {
     let world = World::start().await;
-    world.calendar.faults().next(Fault::Flood);
+    world.calendar.faults().next(Fault::Flood { status: 200, pause_ms: 0 });
     let refused = world.client.check().await.unwrap_err();
     assert!(matches!(&refused, ContextError::Decode { .. }), "{refused}");
 }
@@ -211,7 +211,7 @@ async fn an_endless_answer_is_not_read_to_its_end() {
 #[tokio::test]
 async fn a_late_request_takes_effect_once() {
     let world = World::start().await;
-    world.calendar.faults().next_on("POST", Fault::Late(60_000));
+    world.calendar.faults().next_on("POST", Fault::Late { after_ms: 60_000, is_closed: true });
     assert!(matches!(world.create(&new_event()).await, Err(ContextError::NoAnswer { .. })));
     world.create(&new_event()).await.unwrap();
     world.clock.advance(Duration::from_secs(61));

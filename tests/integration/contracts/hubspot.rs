@@ -14,7 +14,7 @@ use countersign::{
     permit::Permit,
 };
 use countersign_sandbox::{
-    gmail::Fault,
+    faults::Fault,
     hubspot::{Options, SandboxHubSpot, TOKEN},
 };
 use tempfile::TempDir;

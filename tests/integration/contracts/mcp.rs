@@ -11,7 +11,7 @@ use countersign::{
     mcp_client::{Answered, Asks, Call, Error, McpClient, OAuth, Program, Question, Remote, Settings, Way},
     permit::Permit,
 };
-use countersign_sandbox::mcp::{Fault, Options, SandboxMcp};
+use countersign_sandbox::mcp::{Fault, Options, SandboxMcp, SessionLost};
 use serde_json::{Map, Value, json};
 use url::Url;
 
@@ -250,7 +250,7 @@ async fn a_lost_session_is_begun_again_for_what_reads_and_refuses_what_changes()
     client.tools().await.unwrap();
     server.forgets_sessions();
     client.tools().await.unwrap();
-    server.fail_next(Fault::SessionLost);
+    server.fail_next(Fault::Own(SessionLost));
     let echo = arguments(json!({ "message": "x" }));
     assert_eq!(client.call("echo", &echo, Call::default()).await.unwrap().text, "Echo: x");
 
@@ -269,9 +269,10 @@ async fn a_change_without_an_answer_is_not_sent_again() {
     let client = client_with(&server, None, Duration::from_millis(700), 100_000);
     client.tools().await.unwrap();
     let note = arguments(json!({ "text": "x", "color": "blue" }));
-    let faults = [Fault::AnswerLost, Fault::Silent, Fault::Huge, Fault::Fails];
+    let huge = Fault::Flood { status: 200, pause_ms: 1 }.after();
+    let faults = [Fault::LostAnswer, Fault::Hang.after(), huge, Fault::Status(500).after()];
     for (nth, fault) in faults.into_iter().enumerate() {
-        server.fail_next(fault);
+        server.fail_next(fault.clone());
         let begun = tokio::time::Instant::now();
         let error = client.call("add-note", &note, change()).await.unwrap_err();
         assert!(!error.had_no_effect(), "{fault:?}: {error:?}");

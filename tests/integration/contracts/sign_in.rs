@@ -8,8 +8,9 @@ use countersign::{
     services::google::{self, TokenSource},
 };
 use countersign_sandbox::{
-    google::{Mood, SandboxGoogle},
-    upgrade::{Options, SandboxUpgrade, Version, faults::When},
+    faults::{Fault, When},
+    google::SandboxGoogle,
+    upgrade::{Options, SandboxUpgrade, Version},
 };
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
@@ -127,7 +128,7 @@ async fn a_refused_token_is_replaced_at_once_but_only_a_few_times_a_minute() {
 #[tokio::test]
 async fn an_answer_without_an_end_is_not_read() {
     let world = World::start().await;
-    world.google.is(Mood::Floods);
+    world.google.is(Some(Fault::Flood { status: 200, pause_ms: 1 }));
     let Err(Error::SignIn(google::Error::Unreachable { reason, .. })) = world.client.names().await else {
         panic!("there is no token")
     };
@@ -139,14 +140,14 @@ async fn an_answer_without_an_end_is_not_read() {
 async fn while_a_token_is_good_a_failed_renewal_hurts_nobody() {
     let world = World::start().await;
     world.client.names().await.unwrap();
-    world.google.is(Mood::Away);
+    world.google.is(Some(Fault::Proxy(502)));
     world.clock.advance(Duration::from_secs(57 * 60));
     world.client.names().await.unwrap();
     world.clock.advance(Duration::from_secs(5 * 60));
     let error = world.client.names().await.unwrap_err();
     let said = "cannot sign in to UpGrade: no token from 127.0.0.1: that address isn't a token endpoint";
     assert_eq!(error.to_string(), said);
-    world.google.is(Mood::Well);
+    world.google.is(None);
     world.client.names().await.unwrap();
 }
 
@@ -154,7 +155,8 @@ async fn while_a_token_is_good_a_failed_renewal_hurts_nobody() {
 async fn a_refusal_says_what_to_look_at() {
     let world = World::start().await;
     let refused = async |error, words| {
-        world.google.is(Mood::Refuses(error, words));
+        let refusal = json!({ "error": error, "error_description": words });
+        world.google.is(Some(Fault::Answer(400, refusal)));
         world.client.names().await.unwrap_err().to_string()
     };
     assert_eq!(
@@ -173,7 +175,7 @@ async fn a_refusal_says_what_to_look_at() {
 #[tokio::test]
 async fn an_endpoint_that_fails_refuses_nobody() {
     let world = World::start().await;
-    world.google.is(Mood::Fails);
+    world.google.is(Some(Fault::Status(503)));
     let error = world.client.names().await.unwrap_err().to_string();
     assert_eq!(error, "cannot sign in to UpGrade: no token from 127.0.0.1: Try again (internal_failure)");
 }
@@ -183,7 +185,7 @@ async fn silence_ends_in_time_and_once_for_all_who_wait() {
     let google = SandboxGoogle::start().await.unwrap();
     let key = google.key_file();
     let world = World::with_key(google, key, Duration::from_millis(300)).await;
-    world.google.is(Mood::Silent);
+    world.google.is(Some(Fault::Hang));
     let began = tokio::time::Instant::now();
     let answers = futures_util::future::join_all((0..20).map(|_| world.client.names())).await;
     for answer in answers {

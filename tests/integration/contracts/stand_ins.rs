@@ -16,12 +16,11 @@ async fn pages_from_elsewhere_are_refused_everywhere() {
     let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().unwrap();
     for address in [
         format!("{}/auth.test", slack.api_url()),
-        format!("{}/sandbox/ledger", slack.url()),
         format!("{}/response/x", slack.url()),
         format!("{}/upload/x", slack.url()),
         format!("{}/workspace/state?as=U1", slack.url()),
         format!("{}/experiments/names", upgrade.url()),
-        upgrade.url().replace("/api", "/sandbox/faults"),
+        upgrade.url().replace("/api", "/sandbox/ledger"),
         google.endpoint().to_owned(),
         format!("{}/v1/messages", model.url()),
     ] {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use countersign::config::{Config, ContextRule, Envelope, Rule};
-use countersign_sandbox::{slack::ledger::Attempt, upgrade::faults::Down};
+use countersign_sandbox::{faults::Down, slack::ledger::Attempt};
 use insta::assert_snapshot;
 
 use crate::support::{

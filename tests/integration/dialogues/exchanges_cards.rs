@@ -1,6 +1,6 @@
 //! Exchanges beside an open card, and around the decision about it, that once went wrong.
 
-use countersign_sandbox::upgrade::faults::{Fault, Kind, When};
+use countersign_sandbox::faults::Fault;
 
 use crate::support::{bot::TestBot, thread::Thread};
 
@@ -159,11 +159,7 @@ async fn what_somebody_else_did_first_is_not_tried_again() {
 async fn an_end_date_that_was_set_before_the_start_was_refused_is_told() {
     let bot = TestBot::start().await;
     let mut thread = card(&bot, "Run Math Hints from Dec 1, 2098 to Dec 18, 2098").await;
-    bot.upgrade.will(Fault {
-        kind: Kind::Fail(400),
-        when: When::BeforeEffect,
-        only: Some("POST /api/experiments/state".into()),
-    });
+    bot.upgrade.will("POST /api/experiments/state", Fault::Proxy(400));
     thread.clicks("bo", "Schedule experiment").await;
     let told = ["The end date of “*Math Hints*” was set to 2098-12-18 23:59 UTC", "its status is still inactive"];
     assert_holds(&thread.heard(), &told);

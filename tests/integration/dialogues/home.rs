@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use countersign_sandbox::{slack::faults::Fault, upgrade::faults::Down};
+use countersign_sandbox::{faults::Down, slack::faults::Fault};
 use insta::assert_snapshot;
 
 use crate::support::{

@@ -55,7 +55,7 @@ async fn words_are_explained_with_an_example_from_the_platform() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_word_is_explained_although_the_platform_is_away() {
     let bot = TestBot::start().await;
-    bot.upgrade.is_down(Some(countersign_sandbox::upgrade::faults::Down::Unavailable));
+    bot.upgrade.is_down(Some(countersign_sandbox::faults::Down::Unavailable));
     assert_snapshot!(bot.user("ana").answer("What is a decision point?").await, @"
     A *decision point* is a place where the application asks “which version for this user?” It is named by a site and a target, such as `SelectSection / area_model`.
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use countersign::experiments::settings::Upgrade;
-use countersign_sandbox::upgrade::faults::{Fault, Kind, When};
+use countersign_sandbox::faults::{Fault, When};
 
 use crate::support::{
     bot::{TestBot, eventually},
@@ -63,8 +63,7 @@ async fn a_change_that_takes_effect_late_is_made_once() {
 async fn what_would_hurt_twice_is_not_sent_again_and_a_person_is_asked() {
     for (asked, button, request) in &CHANGES[2..] {
         let bot = impatient().await;
-        let only = Some((*request).to_owned());
-        bot.upgrade.will(Fault { kind: Kind::Hang, when: When::BeforeEffect, only });
+        bot.upgrade.will(request, Fault::Hang);
         let mut thread = given_up(&bot, asked, button).await;
         time_passes(&bot).await;
         let heard = thread.heard();
@@ -86,8 +85,7 @@ async fn what_may_be_repeated_is_sent_three_times_in_all_as_the_settings_say() {
     let bot = impatient().await;
     let (asked, button, request) = CHANGES[0];
     for _ in 0..4 {
-        let only = Some(request.to_owned());
-        bot.upgrade.will(Fault { kind: Kind::Hang, when: When::BeforeEffect, only });
+        bot.upgrade.will(request, Fault::Hang);
     }
     let mut thread = given_up(&bot, asked, button).await;
     for _ in 0..4 {

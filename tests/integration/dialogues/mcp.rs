@@ -204,10 +204,10 @@ async fn a_lost_answer_is_read_back_and_never_sent_again() {
     settings.read_back.insert("add-note".to_owned(), "list-notes".to_owned());
     notes.accepts(&settings).await;
     let bot = notes.bot(&settings).await;
-    for fault in [Fault::AnswerLost, Fault::Fails] {
+    for fault in [Fault::LostAnswer, Fault::Status(500).after()] {
         let before = notes.server.notes().len();
         let mut thread = bot.user("ana").says("call add-note on notes with text=x color=blue").await;
-        notes.server.fail_next(fault);
+        notes.server.fail_next(fault.clone());
         thread.clicks("bo", "Call tool").await;
         told.push(thread.heard());
         assert_eq!(notes.server.notes().len(), before + 1, "{fault:?}: once");
@@ -215,7 +215,7 @@ async fn a_lost_answer_is_read_back_and_never_sent_again() {
 
     // The server says that twice is as good as once.
     let mut thread = bot.user("ana").says("call set-note on notes with text=only").await;
-    notes.server.fail_next(Fault::AnswerLost);
+    notes.server.fail_next(Fault::LostAnswer);
     thread.clicks("bo", "Call tool").await;
     assert!(thread.heard().contains("It is the only note now"), "{}", thread.heard());
     assert_eq!(notes.server.notes(), ["only"]);

@@ -1,6 +1,6 @@
 //! Several experiments on one card; archiving; a start at a date.
 
-use countersign_sandbox::upgrade::faults::{Fault, Kind, When};
+use countersign_sandbox::faults::Fault;
 use insta::assert_snapshot;
 
 use crate::support::bot::TestBot;
@@ -69,11 +69,7 @@ async fn what_became_of_each_is_said() {
     Left out: Chat Tone (it is cancelled).
     ‹ana asks, anyone may decide› [Stop 2 experiments] [Reject…] [Withdraw] [Show all]
     ");
-    bot.upgrade.will(Fault {
-        kind: Kind::Fail(400),
-        when: When::BeforeEffect,
-        only: Some("POST /api/experiments/state".into()),
-    });
+    bot.upgrade.will("POST /api/experiments/state", Fault::Proxy(400));
     assert_snapshot!(thread.outcome("ana", "Stop 2 experiments").await, @"
     *Stop 2 experiments*
     ❌ 1 of 2: stopped “*Lesson Video Hints*”. Not done: “*Pilot*”: UpGrade said: `a web page with status 400, not an answer; check the address`. I checked: it was not changed.

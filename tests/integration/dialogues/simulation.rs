@@ -339,7 +339,7 @@ async fn a_stream_that_is_cut_is_followed_by_asking() {
     let mut thread = loads(&bot, "demo").await;
     thread.says("ana", "run it").await;
     for _ in 0..3 {
-        bridge.fail_next(Fault::CutStream);
+        bridge.fail_next(Fault::Own(bridge::Own::CutStream));
     }
     thread.clicks("bo", "Run simulation").await;
     thread.heard();

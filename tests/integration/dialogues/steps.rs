@@ -1,6 +1,6 @@
 //! Several requests in one message, done in order.
 
-use countersign_sandbox::upgrade::faults::When;
+use countersign_sandbox::faults::When;
 use insta::assert_snapshot;
 
 use crate::support::{bot::TestBot, thread::Thread};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use countersign_sandbox::upgrade::faults::{Down, Fault, Kind, When};
+use countersign_sandbox::faults::{Down, Fault, When};
 use insta::assert_snapshot;
 
 use crate::support::{
@@ -70,11 +70,7 @@ async fn a_lost_answer_is_looked_up_and_nothing_is_done_twice() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_that_never_arrived_is_sent_again_with_evidence() {
     let hangs = |bot: &TestBot| {
-        bot.upgrade.will(Fault {
-            kind: Kind::Hang,
-            when: When::BeforeEffect,
-            only: Some("POST /api/experiments/state".to_owned()),
-        });
+        bot.upgrade.will("POST /api/experiments/state", Fault::Hang);
     };
     done_once_without_an_answer(hangs).await;
 }
@@ -154,11 +150,7 @@ async fn what_was_answered_each_time_is_told() {
     let bot = TestBot::impatient().await;
     let mut thread = bot.user("ana").says("start Math Hints").await;
     for _ in 0..3 {
-        bot.upgrade.will(Fault {
-            kind: Kind::Fail(500),
-            when: When::BeforeEffect,
-            only: Some("POST /api/experiments/state".to_owned()),
-        });
+        bot.upgrade.will("POST /api/experiments/state", Fault::Proxy(500));
     }
     thread.skip();
     thread.press("bo", "Start experiment").await;

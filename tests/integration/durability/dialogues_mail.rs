@@ -3,7 +3,10 @@
 //! Here it is also written how they must come out, since that is what mail is about: the mail has one thread, its sender
 //! gets one answer at most, which is the one that was shown, in the conversation of the mail.
 
-use countersign_sandbox::gmail::{Fault, Letter, SentMail, StoredMail};
+use countersign_sandbox::{
+    faults::Fault,
+    gmail::{Letter, SentMail, StoredMail},
+};
 use serde_json::json;
 
 use super::{

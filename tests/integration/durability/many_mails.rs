@@ -17,7 +17,7 @@ use countersign::{
     ids::MessageTs,
 };
 use countersign_sandbox::{
-    gmail::Fault,
+    faults::Fault,
     google::{CLIENT_ID, CLIENT_SECRET, PERSON, REFRESH_TOKEN},
     model::SandboxModel,
     slack::world::message::Message,

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use countersign_sandbox::upgrade::faults::Down;
+use countersign_sandbox::faults::Down;
 use serde_json::Value;
 
 use crate::support::bot::{BOUND, TestBot};

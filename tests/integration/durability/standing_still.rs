@@ -7,7 +7,7 @@
 use std::{cell::Cell, collections::HashMap, time::Duration};
 
 use countersign::experiments::settings::Upgrade;
-use countersign_sandbox::upgrade::ledger::Entry;
+use countersign_sandbox::ledger::Request;
 
 use crate::support::bot::{TestBot, eventually};
 
@@ -24,7 +24,7 @@ async fn bot() -> TestBot {
 }
 
 /// Requests whose path ends like this, whatever came of them.
-fn sent(bot: &TestBot, end: &str) -> Vec<Entry> {
+fn sent(bot: &TestBot, end: &str) -> Vec<Request> {
     bot.upgrade.ledger().into_iter().filter(|entry| entry.method == "POST" && entry.path.ends_with(end)).collect()
 }
 

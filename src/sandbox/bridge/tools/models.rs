@@ -8,7 +8,7 @@ use super::{
         arguments::text,
         failure::Failure,
         models::{self, ROOT},
-        plausible,
+        sweeps,
         world::World,
     },
     CONTRACT,
@@ -48,7 +48,7 @@ pub(super) fn load(world: &mut World, arguments: &Value) -> Result<Value, Failur
     Ok(json!({
         "tool": "load_simulation", "contractVersion": CONTRACT, "simulationId": id, "backend": null,
         "metadata": metadata, "capabilities": {}, "profile": {}, "validation": null, "qualificationState": null,
-        "warnings": [], "parameterSweepReview": plausible::sweep_review(&id, &[]),
+        "warnings": [], "parameterSweepReview": sweeps::sweep_review(&id, &[]),
     }))
 }
 

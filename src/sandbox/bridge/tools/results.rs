@@ -8,7 +8,7 @@ use super::{
         arguments::text,
         engine::{self, TERMINAL_POINTS},
         failure::Failure,
-        plausible,
+        sweeps,
         world::{Results, World},
     },
     CONTRACT,
@@ -22,7 +22,7 @@ fn found<'a>(world: &'a World, arguments: &Value) -> Result<(String, &'a Results
 
 fn review(world: &World, simulation: &str) -> Value {
     let loaded = world.simulations.iter().find(|own| own.id == simulation);
-    plausible::sweep_review(simulation, loaded.map_or(&[], |own| own.changes.as_slice()))
+    sweeps::sweep_review(simulation, loaded.map_or(&[], |own| own.changes.as_slice()))
 }
 
 /// Returns results in the format of the route.

@@ -7,7 +7,7 @@ use super::{
         arguments::text,
         consistency,
         failure::Failure,
-        plausible,
+        sweeps,
         world::{Simulation, World},
     },
     CONTRACT, unknown_simulation,
@@ -30,7 +30,7 @@ pub(super) fn consistency(world: &mut World, arguments: &Value) -> Result<Value,
         "tool": "run_parameter_consistency_check", "contractVersion": CONTRACT, "simulationId": simulation.id,
         "ok": violations.is_empty(), "violationCount": violations.len(), "violations": violations, "summary": summary,
         "checkedRules": consistency::RULES,
-        "parameterSweepReview": plausible::sweep_review(&simulation.id, &simulation.changes),
+        "parameterSweepReview": sweeps::sweep_review(&simulation.id, &simulation.changes),
     }))
 }
 

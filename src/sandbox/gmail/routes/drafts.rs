@@ -4,9 +4,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    super::{failure::Failure, mailbox::Draft, search::Query, strict::NewMessage},
+    super::{failure::Failure, mailbox::Draft, strict::NewMessage},
     Outcome, World,
-    messages::{Format, checked, resource, send_bytes, short},
+    messages::{checked, send_bytes, short},
     page, with_page,
 };
 use crate::call::Call;
@@ -18,21 +18,18 @@ struct NewDraft {
     message: NewMessage,
 }
 
-/// The body of a request that sends a draft, perhaps with another message.
+/// The body of a request that sends a draft.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SendDraft {
     id: String,
-    message: Option<NewMessage>,
 }
 
 /// Lists drafts, newest first.
 pub(super) fn list(world: &World, call: &Call) -> Result<Value, Failure> {
-    call.has_only(&["maxResults", "pageToken", "q", "includeSpamTrash"])?;
-    let query = call.parameter("q").map(Query::parse).transpose()?;
+    call.has_only(&["maxResults", "pageToken"])?;
     let mailbox = &world.mailbox;
     let found = mailbox.drafts.iter().rev().filter_map(|draft| Some((draft, mailbox.message(&draft.message)?)));
-    let found = found.filter(|(_, message)| query.as_ref().is_none_or(|query| query.fits(mailbox, message)));
     let (drafts, next) = page(world, call, found)?;
     if drafts.is_empty() {
         return Ok(json!({ "resultSizeEstimate": 0 }));
@@ -42,15 +39,6 @@ pub(super) fn list(world: &World, call: &Call) -> Result<Value, Failure> {
         .map(|(draft, message)| json!({ "id": draft.id, "message": { "id": message.id, "threadId": message.thread } }))
         .collect();
     Ok(with_page(json!({ "drafts": listed, "resultSizeEstimate": listed.len() }), next))
-}
-
-/// Returns one draft.
-pub(super) fn get(world: &World, call: &Call, id: &str) -> Result<Value, Failure> {
-    call.has_only(&["format"])?;
-    let format = Format::read(call)?;
-    let draft = world.mailbox.drafts.iter().find(|draft| draft.id == id).ok_or_else(Failure::not_found)?;
-    let message = world.mailbox.message(&draft.message).ok_or_else(Failure::not_found)?;
-    Ok(json!({ "id": draft.id, "message": resource(message, &format) }))
 }
 
 /// Creates a draft.
@@ -74,12 +62,10 @@ pub(super) fn update(world: &mut World, call: &Call, id: &str) -> Result<Value, 
 /// Sends a draft, which ceases to exist.
 pub(super) fn send(world: &mut World, call: &Call) -> Result<Outcome, Failure> {
     call.has_only(&[])?;
-    let SendDraft { id, message } = call.body()?;
-    let replacement = message.map(|message| checked(&world.mailbox, &message)).transpose()?;
+    let SendDraft { id } = call.body()?;
     let stored = world.mailbox.drafts.iter().find(|draft| draft.id == id).ok_or_else(Failure::not_found)?;
     let stored = world.mailbox.message(&stored.message).cloned().ok_or_else(Failure::not_found)?;
-    let bytes = replacement.unwrap_or_else(|| stored.bytes.to_vec());
-    let outcome = send_bytes(world, &bytes, stored.thread, Some(id.clone()))?;
+    let outcome = send_bytes(world, &stored.bytes, stored.thread, id.clone())?;
     world.mailbox.delete_draft(&id);
     Ok(outcome)
 }

@@ -8,18 +8,16 @@ use super::{
         failure::Failure,
         mailbox::{Mailbox, Message},
         mime,
-        search::Query,
         strict::NewMessage,
     },
     Outcome, World, page, with_page,
 };
 use crate::call::Call;
 
-/// The amount of a message that is answered.
+/// The amount of a message that is answered. The bot never requests the format with all parts.
 #[derive(Clone, Debug)]
 pub(crate) enum Format {
     Minimal,
-    Full,
     Raw,
     Metadata(Vec<String>),
 }
@@ -28,9 +26,8 @@ impl Format {
     /// Reads the parameters `format` and `metadataHeaders`.
     pub(crate) fn read(call: &Call) -> Result<Self, Failure> {
         let names: Vec<String> = call.parameters("metadataHeaders").into_iter().map(str::to_owned).collect();
-        match call.parameter("format").unwrap_or("full").to_lowercase().as_str() {
+        match call.parameter("format").unwrap_or_default().to_lowercase().as_str() {
             "minimal" => Ok(Self::Minimal),
-            "full" => Ok(Self::Full),
             "raw" => Ok(Self::Raw),
             "metadata" => Ok(Self::Metadata(names)),
             other => Err(Failure::invalid(format!("Invalid value at 'format' \"{other}\""))),
@@ -51,7 +48,6 @@ pub(crate) fn resource(message: &Message, format: &Format) -> Value {
     });
     match format {
         Format::Minimal => {}
-        Format::Full => json["payload"] = mime::payload(&message.bytes),
         Format::Raw => json["raw"] = json!(BASE64_URL_SAFE.encode(&message.bytes)),
         Format::Metadata(names) => {
             let mut headers = mime::headers(&message.bytes);
@@ -69,18 +65,15 @@ pub(crate) fn short(message: &Message) -> Value {
 
 /// Lists messages, newest first.
 pub(super) fn list(world: &World, call: &Call) -> Result<Value, Failure> {
-    call.has_only(&["labelIds", "maxResults", "pageToken", "q", "includeSpamTrash"])?;
+    call.has_only(&["labelIds", "maxResults", "pageToken"])?;
     let labels = call.parameters("labelIds");
     if labels.iter().any(|label| !world.mailbox.has_label(label)) {
         return Err(Failure::invalid("Invalid label"));
     }
-    let query = call.parameter("q").map(Query::parse).transpose()?;
-    let with_trash = call.parameter("includeSpamTrash") == Some("true");
     let is_listed = |message: &&Message| {
-        let is_hidden = (message.has("TRASH") || message.has("SPAM")) && !with_trash;
+        let is_hidden = message.has("TRASH") || message.has("SPAM");
         labels.iter().all(|label| message.has(label))
             && (!is_hidden || labels.iter().any(|label| matches!(*label, "TRASH" | "SPAM")))
-            && query.as_ref().is_none_or(|query| query.fits(&world.mailbox, message))
     };
     let (messages, next) = page(world, call, world.mailbox.newest_first().filter(is_listed))?;
     if messages.is_empty() {
@@ -114,26 +107,12 @@ pub(super) fn thread(world: &World, call: &Call, id: &str) -> Result<Value, Fail
     Ok(json!({ "id": id, "historyId": history.to_string(), "messages": messages }))
 }
 
-/// Sends a message without a draft.
-pub(super) fn send(world: &mut World, call: &Call) -> Result<Outcome, Failure> {
-    call.has_only(&[])?;
-    let new: NewMessage = call.body()?;
-    let bytes = checked(&world.mailbox, &new)?;
-    let thread = world.mailbox.thread_for(&bytes, new.thread_id.as_deref());
-    send_bytes(world, &bytes, thread, None)
-}
-
 /// Sends a message that was checked.
-pub(super) fn send_bytes(
-    world: &mut World,
-    bytes: &[u8],
-    thread: String,
-    draft: Option<String>,
-) -> Result<Outcome, Failure> {
+pub(super) fn send_bytes(world: &mut World, bytes: &[u8], thread: String, draft: String) -> Result<Outcome, Failure> {
     if mime::recipients(bytes).is_empty() {
         return Err(Failure::invalid("Recipient address required"));
     }
-    let sent = world.mailbox.send(bytes, thread, draft, world.now);
+    let sent = world.mailbox.send(bytes, thread, Some(draft), world.now);
     let copy = world.mailbox.message(&sent.id).map(short).unwrap_or_default();
     Ok(Outcome::Sent(Box::new(sent), copy))
 }

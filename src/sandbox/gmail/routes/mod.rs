@@ -65,14 +65,12 @@ pub(crate) fn handle(world: &mut World, call: &Call, holder: &Holder) -> Result<
     let json = match (call.method.as_str(), method) {
         ("GET", ["profile"]) => profile(world, call)?,
         ("GET", ["messages"]) => messages::list(world, call)?,
-        ("POST", ["messages", "send"]) => return messages::send(world, call),
         ("GET", ["messages", id]) => messages::get(world, call, id)?,
         ("POST", ["messages", id, "modify"]) => labels::modify(world, call, id)?,
         ("GET", ["threads", id]) => messages::thread(world, call, id)?,
         ("GET", ["drafts"]) => drafts::list(world, call)?,
         ("POST", ["drafts"]) => drafts::create(world, call)?,
         ("POST", ["drafts", "send"]) => return drafts::send(world, call),
-        ("GET", ["drafts", id]) => drafts::get(world, call, id)?,
         ("PUT", ["drafts", id]) => drafts::update(world, call, id)?,
         ("DELETE", ["drafts", id]) => {
             call.has_only(&[])?;
@@ -84,11 +82,6 @@ pub(crate) fn handle(world: &mut World, call: &Call, holder: &Holder) -> Result<
         ("POST", ["labels"]) => labels::create(world, call)?,
         ("GET", ["history"]) => history::list(world, call)?,
         ("POST", ["watch"]) => world.pubsub.watch(call, world.mailbox.newest_history, world.now)?,
-        ("POST", ["stop"]) => {
-            call.has_no_body()?;
-            world.pubsub.stop();
-            return Ok(Outcome::Nothing);
-        }
         _ => return Err(Failure::not_found()),
     };
     Ok(Outcome::Json(json))

@@ -220,7 +220,7 @@ fn task_card(at: &str, task: &Value) -> Checked {
 }
 
 /// Checks the optional status of a task.
-pub(super) fn status(at: &str, task: &Value) -> Checked {
+fn status(at: &str, task: &Value) -> Checked {
     match task["status"].as_str() {
         None | Some("pending" | "in_progress" | "complete" | "error") => Ok(()),
         Some(status) => Err(problem(&format!("{at}/status"), format_args!("unsupported status: {status}"))),

@@ -1,13 +1,11 @@
 //! All limits of Block Kit. As in Slack, content beyond a limit is refused.
 //!
-//! Lengths are in characters. `blocks` checks blocks, `elements` the elements in them, `views`
-//! modals and Home tabs, and `stream` streamed messages. A problem has an error and its place as a
-//! JSON pointer. `manners` checks for content that Slack accepts but the bot should not send.
+//! Lengths are in characters. `blocks` checks blocks, `elements` the elements in them, and
+//! `views` modals and Home tabs. A problem has an error and its place as a JSON pointer. `manners` checks for content that Slack accepts but the bot should not send.
 
 mod blocks;
 mod elements;
 mod manners;
-mod stream;
 mod text;
 mod views;
 
@@ -17,7 +15,6 @@ pub use views::view;
 pub(super) use blocks::attachments;
 pub(super) use elements::suggestions;
 pub(super) use manners::{message_text, new_block_ids, no_broadcast};
-pub(super) use stream::chunks;
 pub(super) use views::errors;
 
 /// The reason for a refusal.

@@ -1,4 +1,4 @@
-//! `chat.*` and `reactions.add`.
+//! `chat.*`.
 
 use std::sync::Arc;
 
@@ -82,17 +82,6 @@ pub(super) fn get_permalink(server: &Arc<Server>, args: &Args) -> Answer {
         link.push_str(&format!("?thread_ts={}&cid={channel}", message.root()));
     }
     Ok(json!({ "channel": channel, "permalink": link }))
-}
-
-pub(super) fn react(server: &Arc<Server>, args: &Args) -> Answer {
-    let channel = place(server, &args.required("channel")?, false)?;
-    let (ts, name) = (args.ts("timestamp")?, args.required("name")?);
-    let bot = server.world().app.user.clone();
-    match server.react(&channel, &ts, &bot, name.trim_matches(':')) {
-        None => Err(Refusal::of("message_not_found")),
-        Some(false) => Err(Refusal::of("already_reacted")),
-        Some(true) => Ok(json!({})),
-    }
 }
 
 /// Returns the conversation, if the bot may post there. With `or_name`, it may be given by its

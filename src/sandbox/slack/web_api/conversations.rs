@@ -50,13 +50,6 @@ pub(super) fn open(server: &Arc<Server>, args: &Args) -> Answer {
     Ok(json!({ "channel": shown, "no_op": true, "already_open": true }))
 }
 
-pub(super) fn info(server: &Arc<Server>, args: &Args) -> Answer {
-    let wanted = args.required("channel")?;
-    let world = server.world();
-    let channel = world.channels.iter().find(|channel| channel.id.as_str() == wanted);
-    Ok(json!({ "channel": wire(channel.ok_or_else(|| Refusal::of("channel_not_found"))?, &world) }))
-}
-
 pub(super) fn members(server: &Arc<Server>, args: &Args) -> Answer {
     let wanted = args.required("channel")?;
     let world = server.world();

@@ -2,15 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{
-    Answer, Refusal, apps, args::Args, assistant, chat, conversations, files, streams, usergroups, users, views,
-};
+use super::{Answer, Refusal, apps, args::Args, assistant, chat, conversations, files, usergroups, users, views};
 use crate::slack::server::Server;
 
 /// Calls a method.
 pub(super) fn call(server: &Arc<Server>, method: &str, args: &Args) -> Answer {
     match method {
-        "api.test" => Ok(serde_json::json!({ "args": args.recorded() })),
         "auth.test" => apps::auth_test(server),
         "bots.info" => apps::bots_info(server, args),
         "apps.connections.open" => apps::connections_open(server),
@@ -22,18 +19,13 @@ pub(super) fn call(server: &Arc<Server>, method: &str, args: &Args) -> Answer {
         "chat.delete" => chat::delete(server, args),
         "chat.postEphemeral" => chat::post_ephemeral(server, args),
         "chat.getPermalink" => chat::get_permalink(server, args),
-        "chat.startStream" => streams::start(server, args),
-        "chat.appendStream" => streams::append(server, args),
-        "chat.stopStream" => streams::stop(server, args),
         "conversations.replies" => conversations::replies(server, args),
         "conversations.history" => conversations::history(server, args),
         "conversations.open" => conversations::open(server, args),
-        "conversations.info" => conversations::info(server, args),
         "conversations.members" => conversations::members(server, args),
         "files.info" => files::info(server, args),
         "files.getUploadURLExternal" => files::get_upload_url(server, args),
         "files.completeUploadExternal" => files::complete_upload(server, args),
-        "reactions.add" => chat::react(server, args),
         "usergroups.list" => usergroups::list(server, args),
         "usergroups.users.list" => usergroups::users_list(server, args),
         "users.info" => users::info(server, args),

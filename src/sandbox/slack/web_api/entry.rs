@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, future::pending, sync::Arc, time::Duration};
 
 use axum::{
     Json,
-    body::{Body, Bytes},
+    body::Bytes,
     extract::{Path, Query, State},
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse as _, Response},
@@ -141,7 +141,7 @@ impl Server {
     pub(in crate::slack) fn flood(&self, (status, pause): (u16, Duration)) -> Response {
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let kind = [(header::CONTENT_TYPE, "application/json; charset=utf-8")];
-        (status, kind, flood::body(pause, self.stopped.clone())).into_response()
+        (status, kind, flood::body(pause, self.stop.clone())).into_response()
     }
 
     /// Records a complaint if the payload is the reason for the refusal.
@@ -207,15 +207,11 @@ fn over_limit(server: &Server, method: &str, args: &Value) -> Option<u64> {
 /// Simulates the loss of an answer.
 async fn lost(how: Loss, server: &Server) -> Response {
     match how {
-        Loss::Closed => {
-            // A body that fails before its first byte closes the connection without an answer.
-            let broken = std::io::Error::other("a fault loses the answer");
-            Response::new(Body::from_stream(futures_util::stream::once(async { Err::<Bytes, _>(broken) })))
-        }
+        Loss::Closed => Response::new(flood::broken()),
         Loss::TimedOut => {
             tokio::select! {
                 response = pending::<Response>() => response,
-                () = server.stopped.cancelled() => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+                () = server.stop.cancelled() => StatusCode::SERVICE_UNAVAILABLE.into_response(),
             }
         }
     }

@@ -12,7 +12,6 @@ mod conversations;
 mod dispatch;
 pub(super) mod entry;
 pub(super) mod files;
-mod streams;
 mod usergroups;
 mod users;
 mod views;

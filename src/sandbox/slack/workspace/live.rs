@@ -53,7 +53,7 @@ fn event_stream(watch: Watch) -> impl Stream<Item = Result<Event, Infallible>> {
             }
             let change = tokio::select! {
                 change = watch.changes.recv() => change,
-                () = watch.server.stopped.cancelled() => return None,
+                () = watch.server.stop.cancelled() => return None,
             };
             match change {
                 Ok(change) => watch.take(&change),

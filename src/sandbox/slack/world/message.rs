@@ -31,21 +31,10 @@ pub struct Message {
     pub deleted: bool,
     /// The only person who sees it, if it is ephemeral.
     pub ephemeral_to: Option<UserId>,
-    /// The reactions, in the order of their first use.
-    pub reactions: Vec<Reaction>,
     /// The ids of attached files.
     pub files: Vec<String>,
     /// Earlier layouts, oldest first. A person may still see and press one of their buttons.
     pub earlier: Vec<Vec<Value>>,
-}
-
-/// One kind of reaction.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Reaction {
-    /// The name, without colons.
-    pub name: String,
-    /// The people who reacted.
-    pub users: Vec<UserId>,
 }
 
 /// A button.
@@ -145,14 +134,6 @@ impl Message {
                 self.files.iter().filter_map(|id| world.files.get(id)).map(|f| f.wire_in_message(world)).collect();
             wire.insert("files".to_owned(), json!(files));
         }
-        if !self.reactions.is_empty() {
-            let reactions: Vec<Value> = self
-                .reactions
-                .iter()
-                .map(|r| json!({ "name": r.name, "users": r.users, "count": r.users.len() }))
-                .collect();
-            wire.insert("reactions".to_owned(), json!(reactions));
-        }
         Value::Object(wire)
     }
 
@@ -170,7 +151,7 @@ impl Message {
         let mut shown = json!({
             "ts": self.ts, "channel": self.channel, "user": self.user, "text": self.text,
             "reply_count": replies.len(), "reply_users": reply_users, "latest_reply": replies.last().map(|m| &m.ts),
-            "reactions": self.reactions, "files": files,
+            "files": files,
         });
         if let Some(thread) = &self.thread_ts {
             shown["thread_ts"] = json!(thread);

@@ -7,7 +7,7 @@ pub mod message;
 mod seed;
 pub mod view;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use countersign_core::{
     clock::Timestamp,
@@ -52,9 +52,6 @@ pub struct World {
     /// The status of agent sessions by thread, written `channel/ts`.
     #[serde(default)]
     pub sessions: BTreeMap<String, String>,
-    /// The messages that are being streamed, written `channel/ts`.
-    #[serde(default)]
-    pub streams: BTreeSet<String>,
     /// The prompts that a direct message offers before its first message.
     #[serde(default)]
     pub prompts: BTreeMap<ChannelId, Value>,

@@ -1,6 +1,6 @@
 //! The initial workspace: a small research team with the bot installed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use countersign_core::ids::UserId;
 
@@ -46,7 +46,6 @@ impl World {
             files: BTreeMap::new(),
             statuses: BTreeMap::new(),
             sessions: BTreeMap::new(),
-            streams: BTreeSet::new(),
             prompts: BTreeMap::new(),
             read: BTreeMap::new(),
             triggers: BTreeMap::new(),

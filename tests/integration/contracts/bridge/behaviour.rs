@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use countersign_sandbox::bridge::{Backend, Bridge, CRITICAL, Fault, Options, Role, Version};
+use countersign_sandbox::bridge::{Backend, Bridge, CRITICAL, Fault, Options, Own, Role, Version};
 use reqwest::{Response, StatusCode};
 use serde_json::{Value, json};
 
@@ -150,16 +150,16 @@ async fn each_fault_happens_to_the_request_it_was_meant_for() {
     assert!(caller.waits_in_vain("/set_parameter_value", set(170)).await);
     assert_eq!(bridge.parameter("demo", "Dose"), Some((150.0, "mg".to_owned())), "nothing was done");
 
-    bridge.fail_next(Fault::HugeAnswer);
+    bridge.fail_next(Fault::Flood { status: 200, pause_ms: 0 });
     let mut huge = read().await.unwrap();
     for _ in 0..100 {
         assert!(!huge.chunk().await.unwrap().unwrap().is_empty());
     }
     drop(huge);
 
-    bridge.fail_next(Fault::Restart);
+    bridge.fail_next(Fault::Own(Own::Restart));
     assert_eq!(read().await.unwrap().status(), 404, "the simulation is forgotten");
-    bridge.fail_next(Fault::Stall);
+    bridge.fail_next(Fault::Own(Own::Stall));
     assert!(caller.waits_in_vain("/list_parameters", json!({ "simulationId": "demo" })).await);
     assert!(caller.waits_in_vain("/health", json!({})).await, "nothing at all is answered");
     bridge.restart().await;
@@ -176,7 +176,7 @@ async fn a_stream_is_cut_or_broken_and_the_status_still_tells_the_end() {
     let id = started["jobId"].as_str().unwrap();
     let events = format!("/jobs/{id}/events");
 
-    bridge.fail_next(Fault::CutStream);
+    bridge.fail_next(Fault::Own(Own::CutStream));
     let text = caller.gets(&events).await.unwrap().text().await.unwrap();
     assert!(text.contains("\"running\"") && text.matches("data: ").count() == 1, "{text}");
 
@@ -188,7 +188,7 @@ async fn a_stream_is_cut_or_broken_and_the_status_still_tells_the_end() {
     assert_eq!(job["status"], "failed");
     assert_eq!(job["error"]["message"], "Job service restarted before completion");
 
-    bridge.fail_next(Fault::CutStream);
+    bridge.fail_next(Fault::Own(Own::CutStream));
     assert_eq!(caller.gets(&events).await.unwrap().text().await.unwrap(), "");
 }
 

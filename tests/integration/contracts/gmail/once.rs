@@ -7,7 +7,10 @@ use countersign::{
     mail::{Found, Incoming, Mail, MailAccount as _, MailError, MailId, Outgoing, Prepared, SendError, Sent},
     permit::Permit,
 };
-use countersign_sandbox::gmail::{Fault, Letter, Options};
+use countersign_sandbox::{
+    faults::Fault,
+    gmail::{Letter, Options},
+};
 
 use super::{World, permitted};
 
@@ -85,11 +88,11 @@ async fn an_answer_of_a_person_is_told_from_one_of_the_bot() {
 
 #[tokio::test]
 async fn a_draft_is_found_again_after_a_lost_answer() {
-    for fault in [Fault::LostAnswer, Fault::StatusAfterEffect(500), Fault::StatusAfterEffect(503)] {
+    for fault in [Fault::LostAnswer, Fault::Status(500).after(), Fault::Status(503).after()] {
         let world = World::with(Options { replaces_message_ids: true, ..Options::default() }).await;
         let mail = world.receives("Order 7");
         let out = world.answer_to(&mail, "key-1").await;
-        world.gmail.faults().next_on(DRAFT, fault);
+        world.gmail.faults().next_on(DRAFT, fault.clone());
         let prepared = world.prepare(&out).await.unwrap();
         assert_eq!(world.requests(DRAFT), 1, "{fault:?}: the draft is not made again");
         let Found::Draft(found) = world.account.find(&out).await.unwrap() else { panic!("there is a draft") };
@@ -118,7 +121,7 @@ async fn a_draft_is_made_after_a_limit_and_after_a_refused_token() {
         let world = World::start().await;
         let mail = world.receives("Order 7");
         let out = world.answer_to(&mail, "key-1").await;
-        world.gmail.faults().next_on(DRAFT, fault);
+        world.gmail.faults().next_on(DRAFT, fault.clone());
         let prepared = world.prepare(&out).await.unwrap();
         assert_eq!(world.gmail.drafts().len(), 1, "{fault:?}");
         world.send(&out, &prepared).await.unwrap();
@@ -129,12 +132,12 @@ async fn a_draft_is_made_after_a_limit_and_after_a_refused_token() {
 #[tokio::test]
 async fn an_answer_whose_response_was_lost_is_found_among_the_sent_ones() {
     for replaces_message_ids in [false, true] {
-        for fault in [Fault::LostAnswer, Fault::StatusAfterEffect(500), Fault::StatusAfterEffect(504)] {
+        for fault in [Fault::LostAnswer, Fault::Status(500).after(), Fault::Status(504).after()] {
             let world = World::with(Options { replaces_message_ids, ..Options::default() }).await;
             let mail = world.receives("Order 7");
             let out = world.answer_to(&mail, "key-1").await;
             let prepared = world.prepare(&out).await.unwrap();
-            world.gmail.faults().next_on(SEND, fault);
+            world.gmail.faults().next_on(SEND, fault.clone());
             let error = world.send(&out, &prepared).await.unwrap_err();
             assert!(matches!(error, SendError::Unknown { .. }), "{fault:?}: {error:?}");
             let Found::Sent(sent) = world.account.find(&out).await.unwrap() else { panic!("it was sent") };
@@ -153,7 +156,7 @@ async fn an_answer_that_was_not_sent_is_still_a_draft_and_can_be_sent() {
         let mail = world.receives("Order 7");
         let out = world.answer_to(&mail, "key-1").await;
         let prepared = world.prepare(&out).await.unwrap();
-        world.gmail.faults().next_on(SEND, fault);
+        world.gmail.faults().next_on(SEND, fault.clone());
         assert!(matches!(world.send(&out, &prepared).await, Err(SendError::Unknown { .. })), "{fault:?}");
         assert_eq!(world.account.find(&out).await.unwrap(), Found::Draft(prepared.clone()), "{fault:?}");
         world.send(&out, &prepared).await.unwrap();
@@ -167,7 +170,7 @@ async fn a_request_that_is_still_on_its_way_does_not_send_twice() {
     let mail = world.receives("Order 7");
     let out = world.answer_to(&mail, "key-1").await;
     let prepared = world.prepare(&out).await.unwrap();
-    world.gmail.faults().next_on(SEND, Fault::Late(5_000));
+    world.gmail.faults().next_on(SEND, Fault::Late { after_ms: 5_000, is_closed: true });
     assert!(matches!(world.send(&out, &prepared).await, Err(SendError::Unknown { .. })));
     assert_eq!(world.account.find(&out).await.unwrap(), Found::Draft(prepared.clone()));
     // The second request is faster than the first one, which then finds no draft.
@@ -202,7 +205,7 @@ async fn a_refusal_and_a_limit_say_that_nothing_was_sent() {
     // A limit that lasts longer than the regular waits is left to a person.
     for (fault, attempts) in [(Fault::TooMany(7), 1), (Fault::Status(429), 3), (Fault::Status(403), 3)] {
         let before = world.requests(SEND);
-        (0..attempts).for_each(|_| world.gmail.faults().next_on(SEND, fault));
+        (0..attempts).for_each(|_| world.gmail.faults().next_on(SEND, fault.clone()));
         let error = world.send(&out, &prepared).await.unwrap_err();
         assert!(matches!(error, SendError::NotSent(MailError::Unavailable { .. })), "{fault:?}: {error:?}");
         assert_eq!(world.requests(SEND) - before, attempts, "{fault:?}");

@@ -6,7 +6,7 @@ use countersign::{
     clock::Clock as _,
     mail::{Address, GmailAccount, MailAccount as _},
 };
-use countersign_sandbox::{gmail::Fault, google::PERSON};
+use countersign_sandbox::{faults::Fault, google::PERSON};
 
 use super::{World, by_refresh_token, settings, with_push};
 

@@ -25,7 +25,7 @@ async fn wrong_requests_are_refused_in_the_format_of_google() {
         (Method::GET, "/messages?labels=INBOX".to_owned(), None, 400),
         (Method::GET, "/messages?labelIds=Label_99".to_owned(), None, 400),
         (Method::GET, "/messages?pageToken=nonsense".to_owned(), None, 400),
-        (Method::GET, "/messages?q=larger:10M".to_owned(), None, 400),
+        (Method::GET, "/messages?q=invoice".to_owned(), None, 400),
         (Method::GET, format!("/messages/{id}?format=everything"), None, 400),
         (Method::GET, "/messages/0000000000000000".to_owned(), None, 404),
         (Method::GET, "/history?startHistoryId=1".to_owned(), None, 404),
@@ -33,7 +33,6 @@ async fn wrong_requests_are_refused_in_the_format_of_google() {
         (Method::POST, "/drafts".to_owned(), Some(message("not+base64url")), 400),
         (Method::POST, "/drafts".to_owned(), Some(json!({ "message": { "raw": "SGk", "to": "x" } })), 400),
         (Method::POST, "/drafts".to_owned(), Some(json!({ "message": { "raw": "SGk", "threadId": "99" } })), 404),
-        (Method::POST, "/messages/send".to_owned(), Some(json!({ "raw": "SGk" })), 400),
         (Method::POST, "/drafts/send".to_owned(), Some(json!({ "id": "r1" })), 404),
         (Method::POST, format!("/messages/{id}/modify"), Some(json!({ "addLabelIds": ["Label_99"] })), 400),
         (Method::POST, "/labels".to_owned(), Some(json!({ "name": "inbox" })), 409),
@@ -58,32 +57,4 @@ async fn a_request_without_a_token_is_refused() {
     assert_eq!(response.status(), 401);
     let answer: Value = response.json().await.unwrap();
     assert_eq!(answer["error"]["status"], "UNAUTHENTICATED");
-}
-
-#[tokio::test]
-async fn a_message_is_answered_in_every_format() {
-    let gmail = SandboxGmail::start(Options::default()).await.unwrap();
-    let id = gmail.receives(&Letter::new("Ana <ana@customer.example>", "Order 7", "Hello"));
-    let (_, minimal) = call(&gmail, Method::GET, &format!("/messages/{id}?format=minimal"), None).await;
-    assert_eq!((&minimal["id"], &minimal["snippet"]), (&json!(id), &json!("Hello")));
-    assert!(minimal["payload"].is_null() && minimal["raw"].is_null());
-    let (_, full) = call(&gmail, Method::GET, &format!("/messages/{id}"), None).await;
-    assert_eq!(
-        (&full["payload"]["mimeType"], &full["payload"]["body"]["data"]),
-        (&json!("text/plain"), &json!("SGVsbG8="))
-    );
-    let (_, metadata) =
-        call(&gmail, Method::GET, &format!("/messages/{id}?format=metadata&metadataHeaders=subject"), None).await;
-    assert_eq!(metadata["payload"]["headers"], json!([{ "name": "Subject", "value": "Order 7" }]));
-}
-
-#[tokio::test]
-async fn another_process_writes_as_a_customer_and_reads_what_was_sent() {
-    let gmail = SandboxGmail::start(Options::default()).await.unwrap();
-    let letter = json!({ "from": "ana@customer.example", "subject": "Order 7", "text": "Hello" });
-    let written = http().post(format!("{}/sandbox/letters", gmail.url())).json(&letter).send().await.unwrap();
-    let written: Value = written.json().await.unwrap();
-    assert!(gmail.mail(written["id"].as_str().unwrap()).is_some());
-    let sent = http().get(format!("{}/sandbox/sent", gmail.url())).send().await.unwrap();
-    assert_eq!(sent.json::<Value>().await.unwrap(), json!([]));
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use countersign::mail::{Batch, Handled, Mail, MailAccount as _, MailError, MailId, SyncPoint, Warning};
-use countersign_sandbox::gmail::{Fault, Options};
+use countersign_sandbox::{faults::Fault, gmail::Options};
 
 use super::World;
 
@@ -92,7 +92,10 @@ async fn a_mail_is_read_byte_for_byte() {
 async fn a_mail_that_is_too_large_is_cut_and_says_so() {
     let world = World::start().await;
     let id = world.receives("Order 7");
-    world.gmail.faults().next_on(&format!("GET /gmail/v1/users/me/messages/{id}"), Fault::Flood);
+    world
+        .gmail
+        .faults()
+        .next_on(&format!("GET /gmail/v1/users/me/messages/{id}"), Fault::Flood { status: 200, pause_ms: 0 });
     let raw = world.account.read(&id).await.unwrap().unwrap();
     assert!(raw.is_cut);
     let mail = Mail::read(&raw);
@@ -117,8 +120,8 @@ async fn a_read_is_repeated_after_failures_that_may_pass() {
         Fault::LostAnswer,
     ];
     for fault in faults {
-        world.gmail.faults().next(fault);
-        world.gmail.faults().next(fault);
+        world.gmail.faults().next(fault.clone());
+        world.gmail.faults().next(fault.clone());
         let before = world.gmail.ledger().len();
         assert!(world.account.read(&id).await.unwrap().is_some(), "{fault:?}");
         assert_eq!(world.gmail.ledger().len() - before, 3, "{fault:?}");
@@ -130,7 +133,7 @@ async fn a_read_is_given_up_after_three_attempts_and_not_repeated_after_a_refusa
     let world = World::start().await;
     let id = world.receives("Order 7");
     for (fault, attempts) in [(Fault::TooMany(7), 3), (Fault::Status(500), 3), (Fault::Status(400), 1)] {
-        (0..attempts).for_each(|_| world.gmail.faults().next(fault));
+        (0..attempts).for_each(|_| world.gmail.faults().next(fault.clone()));
         let before = world.gmail.ledger().len();
         let error = world.account.read(&id).await.unwrap_err();
         assert_eq!(world.gmail.ledger().len() - before, attempts, "{fault:?}");

@@ -29,24 +29,6 @@ async fn a_lost_answer_leaves_the_message_and_a_lost_request_does_not() {
 }
 
 #[tokio::test]
-async fn faults_can_be_ordered_over_http_and_seen_in_the_ledger() {
-    let slack = SandboxSlack::start(quick()).await.unwrap();
-    let faults = json!([
-        { "fault": "rate_limit", "method": "chat.postMessage", "calls": 1, "retry_after": 3 },
-        { "fault": "fail", "method": "chat.update", "error": "fatal_error" },
-    ]);
-    let url = format!("{}/sandbox/faults", slack.url());
-    assert_eq!(http().post(url).json(&faults).send().await.unwrap().status().as_u16(), 204);
-    let limited = raw(&slack, "chat.postMessage").await.unwrap();
-    assert_eq!((limited.status().as_u16(), limited.headers()["retry-after"].to_str().unwrap()), (429, "3"));
-    assert_eq!(call(&slack, "chat.update", json!({ "channel": "C1", "ts": "1.1" })).await["error"], "fatal_error");
-    let url = format!("{}/sandbox/ledger", slack.url());
-    let ledger: Value = http().get(url).send().await.unwrap().json().await.unwrap();
-    assert_eq!(ledger["calls"][0]["status"], 429);
-    assert_eq!(ledger["calls"][1]["answer"]["error"], "fatal_error");
-}
-
-#[tokio::test]
 async fn events_come_twice_or_in_the_wrong_order_on_request() {
     let slack = SandboxSlack::start(over_http(None)).await.unwrap();
     slack.inject(Fault::Reorder { events: 2 });

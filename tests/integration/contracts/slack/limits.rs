@@ -376,64 +376,6 @@ async fn attachments_are_few_and_their_layouts_are_looked_at() {
     }
 }
 
-const CHUNKS: &[(&str, usize, Sized)] = &[
-    ("text", 12_000, |n| json!({ "type": "markdown_text", "text": words(n) })),
-    ("task title", 256, |n| json!({ "type": "task_update", "id": "a", "title": words(n) })),
-    ("task details", 256, |n| json!({ "type": "task_update", "id": "a", "title": "t", "details": words(n) })),
-    ("task output", 256, |n| json!({ "type": "task_update", "id": "a", "title": "t", "output": words(n) })),
-    ("plan title", 256, |n| json!({ "type": "plan_update", "title": words(n) })),
-    ("blocks", 50, |n| json!({ "type": "blocks", "blocks": vec![json!({ "type": "divider" }); n] })),
-];
-
-#[tokio::test]
-async fn every_limit_of_a_stream_holds_to_the_character() {
-    let slack = SandboxSlack::start(quick()).await.unwrap();
-    let start = async || {
-        let body = json!({ "channel": "C1", "recipient_user_id": "U1", "recipient_team_id": "T1" });
-        call(&slack, "chat.startStream", body).await["ts"].clone()
-    };
-    for (name, limit, chunk) in CHUNKS {
-        for method in ["chat.startStream", "chat.appendStream", "chat.stopStream"] {
-            let say = async |n: usize| {
-                let body = json!({ "channel": "C1", "ts": start().await, "chunks": [chunk(n)],
-                    "recipient_user_id": "U1", "recipient_team_id": "T1" });
-                call(&slack, method, body).await["error"].clone()
-            };
-            assert_eq!(say(*limit).await, Value::Null, "{method}: {name}: {limit} are within");
-            assert_eq!(say(limit + 1).await, "invalid_chunks", "{method}: {name}: {} are over", limit + 1);
-        }
-    }
-    let lost = json!({ "type": "task_update", "id": "a", "title": "t", "status": "lost" });
-    let body = json!({ "channel": "C1", "ts": start().await, "chunks": [lost] });
-    assert_eq!(call(&slack, "chat.appendStream", body).await["error"], "invalid_chunks");
-}
-
-#[tokio::test]
-async fn a_stream_grows_until_it_is_stopped() {
-    let slack = SandboxSlack::start(quick()).await.unwrap();
-    let nobody = call(&slack, "chat.startStream", json!({ "channel": "C1", "markdown_text": "x" })).await;
-    assert_eq!(nobody["error"], "missing_recipient_user_id");
-    let begun = call(
-        &slack,
-        "chat.startStream",
-        json!({ "channel": "C1", "recipient_user_id": "U1", "recipient_team_id": "T1", "markdown_text": "I " }),
-    );
-    let ts = begun.await["ts"].clone();
-    let add = async |method: &str, chunks: Value| {
-        call(&slack, method, json!({ "channel": "C1", "ts": ts, "chunks": chunks })).await["error"].clone()
-    };
-    let task = |status: &str| json!({ "type": "task_update", "id": "a", "title": "Look", "status": status });
-    add("chat.appendStream", json!([{ "type": "markdown_text", "text": "look." }, task("in_progress")])).await;
-    add("chat.appendStream", json!([{ "type": "plan_update", "title": "Plan" }, task("complete")])).await;
-    assert_eq!(add("chat.stopStream", json!([])).await, Value::Null);
-    assert_eq!(add("chat.appendStream", json!([task("error")])).await, "message_not_in_streaming_state");
-    let message = slack.messages("C1").remove(0);
-    assert_eq!(message.text, "I look.");
-    let plan = message.blocks.iter().find(|block| block["type"] == "plan").unwrap();
-    assert_eq!(plan["tasks"][0]["status"], "complete");
-    assert_eq!(plan["tasks"].as_array().unwrap().len(), 1);
-}
-
 /// What Slack takes and nobody should send, and what is refused: all of it is noted, whichever way it came.
 #[tokio::test]
 async fn whatever_is_sent_is_looked_at() {

@@ -187,15 +187,6 @@ async fn an_ephemeral_message_is_for_one_person_and_cannot_be_edited() {
 }
 
 #[tokio::test]
-async fn a_second_reaction_of_the_same_kind_is_already_there() {
-    let slack = SandboxSlack::start(quick()).await.unwrap();
-    let ts = slack.says("ana", "C1", "hi", None).unwrap();
-    let eyes = json!({ "channel": "C1", "timestamp": ts, "name": "eyes" });
-    assert_eq!(call(&slack, "reactions.add", eyes.clone()).await["ok"], true);
-    assert_eq!(call(&slack, "reactions.add", eyes).await["error"], "already_reacted");
-}
-
-#[tokio::test]
 async fn a_file_is_announced_uploaded_and_shared_once() {
     let slack = SandboxSlack::start(quick()).await.unwrap();
     let root = slack.says("ana", "C1", "chart?", None).unwrap();

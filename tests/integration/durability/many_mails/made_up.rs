@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use countersign::clock::Clock;
 use countersign_sandbox::{
-    gmail::{Fault, Letter, Options, Rate, SandboxGmail},
+    faults::{Fault, Rate},
+    gmail::{Letter, Options, SandboxGmail},
     google::{CLIENT_ID, CLIENT_SECRET, PERSON, REFRESH_TOKEN, SandboxGoogle, Tokens},
 };
 use serde_json::{Value, json};
@@ -164,9 +165,9 @@ impl Mailbox {
         self.gmail.faults().at_rates(
             seed,
             vec![
-                Rate::new(Fault::HangAfterEffect, sending, per_mille),
+                Rate::new(Fault::Hang.after(), sending, per_mille),
                 Rate::new(Fault::LostAnswer, sending, per_mille),
-                Rate::new(Fault::StatusAfterEffect(500), sending, per_mille),
+                Rate::new(Fault::Status(500).after(), sending, per_mille),
                 Rate::new(Fault::LostRequest, sending, per_mille),
                 Rate::new(Fault::LostAnswer, "POST /gmail/v1/users/me/drafts", per_mille),
                 Rate::new(Fault::TooMany(retry_after), "/gmail/", 10),

@@ -1,7 +1,7 @@
 //! One thread with all that is known about it from outside: what people did, what they saw, what the platform received.
 
 use countersign::{clock::Timestamp, ids::MessageTs};
-use countersign_sandbox::{slack::world::message::Message, upgrade::ledger::Entry};
+use countersign_sandbox::{ledger::Request, slack::world::message::Message};
 
 /// Somebody in the workspace. Two of the three may decide.
 #[derive(Debug, PartialEq, Eq)]
@@ -204,7 +204,7 @@ pub(crate) struct Case {
 }
 
 /// Which experiment a request was about, by its id, and where it was to take it.
-pub(crate) fn changed(entry: &Entry) -> Option<(String, To)> {
+pub(crate) fn changed(entry: &Request) -> Option<(String, To)> {
     let path = entry.path.split('?').next().unwrap_or_default();
     let last = path.rsplit('/').next().unwrap_or_default();
     match (entry.method.as_str(), last) {

@@ -4,14 +4,12 @@
 use std::{sync::Arc, time::Duration};
 
 use countersign_sandbox::{
+    faults::{Down, Fault as PlatformFault, When},
     slack::{
         SandboxSlack,
         faults::{Fault as SlackFault, Loss},
     },
-    upgrade::{
-        SandboxUpgrade,
-        faults::{Down, Fault as PlatformFault, Kind as PlatformKind, When},
-    },
+    upgrade::SandboxUpgrade,
 };
 use futures_util::future::{BoxFuture, FutureExt as _, join_all};
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _};
@@ -289,12 +287,12 @@ impl Sky {
         for _ in 0..dice.random_range(3..=8) {
             let when = if dice.random_bool(0.6) { When::AfterEffect } else { When::BeforeEffect };
             let only = *[None, Some("POST /api/experiments/state"), Some("DELETE")].choose(&mut dice).expect("three");
-            let kind = match dice.random_range(0..7) {
-                0 => PlatformKind::Lose,
-                1 => PlatformKind::Fail(*[403, 404, 500, 502, 503].choose(&mut dice).expect("five")),
-                2 => PlatformKind::Answer { status: 200, body: json!([]) },
-                3 => PlatformKind::Answer { status: 400, body: json!({ "message": "no" }) },
-                4 => PlatformKind::Hang,
+            let fault = match dice.random_range(0..7) {
+                0 => PlatformFault::LostRequest,
+                1 => PlatformFault::Proxy(*[403, 404, 500, 502, 503].choose(&mut dice).expect("five")),
+                2 => PlatformFault::Answer(200, json!([])),
+                3 => PlatformFault::Answer(400, json!({ "message": "no" })),
+                4 => PlatformFault::Hang,
                 5 => {
                     let fault = self.weather.begins("platform slow or down", "");
                     match dice.random_range(0..3) {
@@ -324,17 +322,15 @@ impl Sky {
                     continue;
                 }
             };
-            let name = match &kind {
-                PlatformKind::Lose => "loses answer",
-                PlatformKind::Fail(_) => "error page",
-                PlatformKind::Answer { .. } => "untrue answer",
-                PlatformKind::Hang => "hangs",
-                PlatformKind::Flood { .. } => "endless answer",
-                PlatformKind::Late { .. } => "late effect",
+            let name = match &fault {
+                PlatformFault::LostRequest => "loses answer",
+                PlatformFault::Proxy(_) => "error page",
+                PlatformFault::Answer(..) => "untrue answer",
+                _ => "hangs",
             };
-            let fault = PlatformFault { kind, when, only: only.map(str::to_owned) };
-            self.weather.strikes(&format!("platform {name} {when:?}"), &format!("{fault:?}"));
-            self.upgrade.will(fault);
+            let fault = fault.at(when);
+            self.weather.strikes(&format!("platform {name} {when:?}"), &format!("{fault:?} on {only:?}"));
+            self.upgrade.will(only.unwrap_or_default(), fault);
             sleep(Duration::from_millis(dice.random_range(100..1_000))).await;
         }
     }

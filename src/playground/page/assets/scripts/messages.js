@@ -7,7 +7,6 @@ import { icon } from './icons.js';
 import { avatar } from './avatar.js';
 import { mrkdwn, plainText } from './mrkdwn.js';
 import { blocks } from './blocks.js';
-import { namedEmoji } from './emoji.js';
 import { pressesIn } from './press.js';
 import { openMenu } from './menu.js';
 import { toast } from './toasts.js';
@@ -63,7 +62,6 @@ function draw(message, { follows, inThread, status }) {
         h('time', { class: 'message-time', title: full(at) }, time(at))),
       body(message),
       (message.files ?? []).map(fileCard),
-      reactions(message.reactions ?? []),
       !inThread && thread(message),
       status && !inThread && statusLine(status)),
     !message.deleted && tools(message, inThread));
@@ -85,13 +83,6 @@ function thread(message) {
     h('span', { class: 'replies-faces' }, (message.reply_users ?? []).slice(0, 4).map((id) => avatar(user(id), 22))),
     h('span', { class: 'replies-count' }, count === 1 ? '1 reply' : `${count} replies`),
     message.latest_reply && h('span', { class: 'replies-last' }, `Last reply ${recently(ofTs(message.latest_reply))}`), icon('right', 15));
-}
-
-function reactions(list) {
-  if (!list.length) return null;
-  return h('div', { class: 'reactions' }, list.map(({ name, users }) => h('span', {
-    class: users.includes(known.me) ? 'reaction mine' : 'reaction', title: users.map((id) => nameOf(user(id))).join(', '),
-  }, namedEmoji(name), h('span', {}, users.length))));
 }
 
 function fileCard(file) {
