@@ -19,6 +19,8 @@ if [ "$("$deny" --version 2>/dev/null)" != "cargo-deny $version" ]; then
     deny=$(command -v cargo-deny)
   else
     echo "Installing cargo-deny $version into $tools …"
+    # It runs for a second: what takes long is to build it.
+    export CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0
     if ! cargo install --quiet --locked --version "$version" --no-default-features --profile dev --root "$tools" cargo-deny; then
       not_checked "the dependencies. cargo-deny $version cannot be installed; try: cargo install --locked cargo-deny"
       exit 0
