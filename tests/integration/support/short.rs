@@ -1,13 +1,11 @@
-//! Drawn in short: a text as people see it, without what a reader of the test has seen already.
+//! Drawn in short: a text as people see it, without what a reader of the test has seen already. `known.txt` says how to read
+//! that, above the texts that are drawn by their names.
 //!
-//! - Lines that stand in `known.txt` are their name: `‹Start “Math Hints”, open›`. The whole text stands there, once.
-//! - A message that was read before, or whose title one of the known texts has, is its title and the lines that differ:
-//!   `⋯` stands for lines that are the same, `‹not: …›` for one that is missing. A row in place of another of the same label
-//!   needs no such word, and neither does the line under a card, which no longer says who may decide once it is decided.
-//!
-//! Nothing else is left out, so a line that changes anywhere changes what is drawn.
+//! A message that was read before is drawn like one that differs from a known text. A row in place of another of the same
+//! label needs no word that the other is gone, and neither does the line under a card, which no longer says who may decide
+//! once it is decided. Nothing else is left out, so a line that changes anywhere changes what is drawn.
 
-/// Texts that many dialogues show: a line with `#` and the name, then the text, up to an empty line.
+/// A line with `#` and the name, then the text, up to an empty line.
 const KNOWN: &str = include_str!("known.txt");
 
 /// Between two messages.
