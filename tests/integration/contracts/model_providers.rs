@@ -1,6 +1,9 @@
 //! The clients of all providers against the stand-in, over a real connection: each keeps the same promises.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use countersign::{
     config::Config,
@@ -29,8 +32,8 @@ use Provider::{Anthropic, Gemini, OpenAi};
 
 const ALL: [Provider; 3] = [Anthropic, OpenAi, Gemini];
 
-/// The providers whose contract is tested here alone.
-const OTHERS: [Provider; 2] = [OpenAi, Gemini];
+/// The providers of embeddings.
+const OF_EMBEDDINGS: [Provider; 2] = [OpenAi, Gemini];
 
 fn settings_for(provider: Provider, sandbox: &SandboxModel) -> Settings {
     let base_url = if provider == OpenAi { sandbox.openai_url() } else { sandbox.url() };
@@ -59,7 +62,7 @@ fn embeddings(provider: Provider, settings: Settings) -> Arc<dyn Embeddings> {
 
 #[tokio::test]
 async fn words_arrive_whole() {
-    for provider in OTHERS {
+    for provider in ALL {
         let sandbox = sandbox().await;
         let words = "Blue — für die nächsten Stunden ☀️. ".repeat(40);
         sandbox.will_say(words.trim());
@@ -72,7 +75,7 @@ async fn words_arrive_whole() {
 
 #[tokio::test]
 async fn several_calls_in_one_answer_are_answered_together() {
-    for provider in OTHERS {
+    for provider in ALL {
         let sandbox = sandbox().await;
         let arguments = json!({ "at": "the „north“ \\ sky\n", "times": [1, 2, { "more": null }] });
         sandbox.will_call_all([("look", arguments.clone()), ("listen", json!({})), ("look", json!({}))]);
@@ -86,6 +89,11 @@ async fn several_calls_in_one_answer_are_answered_together() {
 
         let response = model.respond(&next(&question, response)).await.unwrap();
         assert_eq!(response.text(), "Blue.");
+        if provider == Anthropic {
+            let messages = sandbox.requests()[1].body["messages"].clone();
+            assert_eq!(messages.as_array().unwrap().len(), 5);
+            assert_eq!(messages[4]["content"].as_array().unwrap().len(), 3, "all results are in one message");
+        }
         finish(&sandbox);
     }
 }
@@ -132,22 +140,24 @@ async fn a_turn_goes_on_with_the_model_of_another_provider() {
 }
 
 #[tokio::test]
-async fn a_busy_model_is_asked_again() {
-    for provider in OTHERS {
+async fn a_busy_model_is_asked_again_and_not_too_early() {
+    for (provider, overloaded) in [(Anthropic, 529), (OpenAi, 503), (Gemini, 503)] {
         let sandbox = sandbox().await;
-        sandbox.fails_next(429, Some(0.1));
+        sandbox.fails_next(429, Some(0.9));
         sandbox.fails_next(529, None);
         sandbox.will_say("Blue.");
+        let begun = Instant::now();
         let response = client(provider, &sandbox).respond(&question()).await.unwrap();
+        assert!(begun.elapsed() >= Duration::from_millis(900), "{provider:?}: only {:?}", begun.elapsed());
         assert_eq!(response.text(), "Blue.", "{provider:?}");
-        assert_eq!(statuses(&sandbox), [429, 503, 200]);
+        assert_eq!(statuses(&sandbox), [429, overloaded, 200]);
         finish(&sandbox);
     }
 }
 
 #[tokio::test]
 async fn attempts_end() {
-    for (provider, reason) in [(OpenAi, "500 server_error"), (Gemini, "500 INTERNAL")] {
+    for (provider, reason) in [(Anthropic, "500 api_error"), (OpenAi, "500 server_error"), (Gemini, "500 INTERNAL")] {
         let sandbox = sandbox().await;
         for status in [408, 409, 500] {
             sandbox.fails_next(status, None);
@@ -161,13 +171,16 @@ async fn attempts_end() {
 
 #[tokio::test]
 async fn an_answer_that_breaks_off_is_asked_for_again() {
-    for (provider, kind) in [(OpenAi, "server_error"), (Gemini, "UNAVAILABLE")] {
+    for (provider, kind) in [(Anthropic, "overloaded_error"), (OpenAi, "server_error"), (Gemini, "UNAVAILABLE")] {
         let sandbox = sandbox().await;
         sandbox.cuts_next();
         sandbox.breaks_off_next(kind);
-        sandbox.will_say("It is blue, and it will stay blue for the rest of the day.");
+        let words = json!({ "type": "text", "text": "It is blue, and it will stay blue for the rest of the day." });
+        let call = json!({ "type": "tool_use", "name": "look", "input": { "at": "the sky" } });
+        sandbox.will_answer(vec![words, call], "tool_use");
         let response = client(provider, &sandbox).respond(&question()).await.unwrap();
         assert!(response.text().starts_with("It is blue, and"), "the pieces of the broken answers are gone");
+        assert_eq!(response.tool_calls().count(), 1, "{provider:?}");
         assert_eq!(sandbox.requests().len(), 3, "{provider:?}");
         finish(&sandbox);
     }
@@ -175,7 +188,7 @@ async fn an_answer_that_breaks_off_is_asked_for_again() {
 
 #[tokio::test]
 async fn a_stalled_answer_is_asked_for_again() {
-    for provider in OTHERS {
+    for provider in ALL {
         let sandbox = sandbox().await;
         sandbox.will_say("It is blue, and it will stay blue for the rest of the day.");
         sandbox.stalls_next();
@@ -189,14 +202,15 @@ async fn a_stalled_answer_is_asked_for_again() {
 
 #[tokio::test]
 async fn a_wrong_key_is_told_once_and_never_shown() {
-    for provider in OTHERS {
+    for provider in ALL {
         let sandbox = sandbox().await;
         let settings = Settings { api_key: "sk-very-secret".into(), ..settings_for(provider, &sandbox) };
+        let shown = format!("{settings:?}");
         let model = model(provider, settings).unwrap();
         let error = model.respond(&question()).await.unwrap_err();
         assert!(matches!(error, Error::Auth), "{provider:?}: {error:?}");
         assert_eq!(sandbox.requests().len(), 1);
-        let shown = format!("{model:?} {error:?} {error}");
+        let shown = format!("{shown} {model:?} {error:?} {error}");
         assert!(!shown.contains("very-secret"), "{shown}");
         let unsendable = Settings { api_key: "two\nlines".into(), ..settings_for(provider, &sandbox) };
         assert!(matches!(self::model(provider, unsendable), Err(Error::Auth)));
@@ -205,16 +219,19 @@ async fn a_wrong_key_is_told_once_and_never_shown() {
 
 #[tokio::test]
 async fn what_the_api_refuses_is_told_in_its_words() {
-    for (provider, words) in [(OpenAi, "400 invalid_request_error Invalid 'tools[1]"), (Gemini, "400 INVALID_ARGUMENT")]
-    {
+    let anthropics = "400 invalid_request_error tools.1.name: String should match pattern '^[a-zA-Z0-9_-]{1,64}$' (req_sandbox_0001)";
+    let openais = "400 invalid_request_error Invalid 'tools[1]";
+    for (provider, words) in [(Anthropic, anthropics), (OpenAi, openais), (Gemini, "400 INVALID_ARGUMENT")] {
         let sandbox = sandbox().await;
         let mut question = question();
         let mut tools = question.tools.to_vec();
         tools[1].name = "two words".to_owned();
         question.tools = tools.into();
         let error = client(provider, &sandbox).respond(&question).await.unwrap_err();
-        assert!(matches!(&error, Error::Refused { reason } if reason.starts_with(words)), "{error}");
+        let told = error.to_string();
+        assert!(told.starts_with(&format!("the language model refused the request: {words}")), "{told}");
         assert_eq!(statuses(&sandbox), [400], "it would be refused again");
+        assert_eq!(sandbox.violations().len(), 1);
     }
 }
 
@@ -292,20 +309,27 @@ async fn answers_of_less_exact_servers_are_read() {
 
 #[tokio::test]
 async fn bad_arguments_reach_the_caller_and_can_be_answered() {
-    let sandbox = sandbox().await;
-    sandbox.will_call("look", json!({ "at": "the sky" }));
-    sandbox.sends_bad_json_next();
-    sandbox.will_say("I will not look then.");
-    let (model, question) = (client(OpenAi, &sandbox), question());
-    let response = model.respond(&question).await.unwrap();
-    assert_eq!(response.tool_calls().next().unwrap().2, &json!("{\"at\":\"the sky\""));
-    model.respond(&next(&question, response)).await.unwrap();
-    finish(&sandbox);
+    for provider in [Anthropic, OpenAi] {
+        let sandbox = sandbox().await;
+        sandbox.will_call("look", json!({ "at": "the sky" }));
+        sandbox.sends_bad_json_next();
+        sandbox.will_say("I will not look then.");
+        let (model, question) = (client(provider, &sandbox), question());
+        let response = model.respond(&question).await.unwrap();
+        assert_eq!(response.tool_calls().next().unwrap().2, &json!("{\"at\":\"the sky\""));
+        model.respond(&next(&question, response)).await.unwrap();
+        if provider == Anthropic {
+            let sent = &sandbox.requests()[1].body["messages"][3]["content"][0]["input"];
+            assert_eq!(sent, &json!({ "_unparsable": "{\"at\":\"the sky\"" }));
+        }
+        finish(&sandbox);
+    }
 }
 
 #[tokio::test]
 async fn a_tool_can_be_demanded() {
     let only = [
+        (Anthropic, "/tool_choice", json!({ "type": "tool", "name": "listen" })),
         (OpenAi, "/tool_choice", json!({ "type": "function", "function": { "name": "listen" } })),
         (Gemini, "/toolConfig/functionCallingConfig", json!({ "mode": "ANY", "allowedFunctionNames": ["listen"] })),
     ];
@@ -342,7 +366,7 @@ async fn an_answer_in_json_is_the_text() {
 
 #[tokio::test]
 async fn what_was_sent_before_is_counted_as_cached() {
-    for provider in OTHERS {
+    for provider in ALL {
         let sandbox = sandbox().await;
         sandbox.will_say("Blue.");
         sandbox.will_say("Grey.");
@@ -360,7 +384,7 @@ async fn what_was_sent_before_is_counted_as_cached() {
 /// The history ends with the person who asks now, so both messages become one.
 #[tokio::test]
 async fn consecutive_messages_become_one() {
-    for provider in OTHERS {
+    for provider in ALL {
         let sandbox = sandbox().await;
         sandbox.will_say("Blue.");
         let history = vec![Message::text(Role::Assistant, "left over"), Message::text(Role::User, "one")];
@@ -376,7 +400,7 @@ fn cosine(a: &[f32], b: &[f32]) -> f32 {
 
 #[tokio::test]
 async fn embeddings_are_normalized_and_close_for_similar_texts() {
-    for provider in OTHERS {
+    for provider in OF_EMBEDDINGS {
         let sandbox = sandbox().await;
         let embeddings = embeddings(provider, settings_for(provider, &sandbox));
         let embedded = embeddings.embed("Where is my refund?").await.unwrap();
@@ -396,7 +420,7 @@ async fn embeddings_are_normalized_and_close_for_similar_texts() {
 
 #[tokio::test]
 async fn embeddings_are_asked_for_again_and_refused_with_a_wrong_key() {
-    for provider in OTHERS {
+    for provider in OF_EMBEDDINGS {
         let sandbox = sandbox().await;
         sandbox.fails_next(529, None);
         let right = embeddings(provider, settings_for(provider, &sandbox));
@@ -478,7 +502,7 @@ async fn check_says_what_is_missing() {
 /// A call in a stored conversation that no longer has a result is not sent to any provider.
 #[tokio::test]
 async fn a_broken_exchange_is_not_sent() {
-    for provider in OTHERS {
+    for provider in ALL {
         let sandbox = sandbox().await;
         let call = KnownBlock::ToolUse { id: "a".to_owned(), name: "look".to_owned(), input: json!({}) };
         let mut request = question();
