@@ -4,13 +4,13 @@
 use crate::support::{bot::TestBot, thread::Thread};
 
 /// Returns the whole answer to what ana writes in the thread.
-async fn answer(thread: &mut Thread<'_>, text: &str) -> String {
+pub(super) async fn answer(thread: &mut Thread<'_>, text: &str) -> String {
     thread.says("ana", text).await;
     thread.heard()
 }
 
 /// Returns the whole answer to what ana writes in the channel.
-async fn asked(bot: &TestBot, text: &str) -> String {
+pub(super) async fn asked(bot: &TestBot, text: &str) -> String {
     bot.user("ana").says(text).await.heard()
 }
 

@@ -4,19 +4,11 @@
 use countersign_sandbox::model::SandboxModel;
 use serde_json::json;
 
-use super::scripted::{bot_with_model, finish};
-use crate::support::{bot::TestBot, thread::Thread};
-
-/// Returns the whole answer to what ana writes in the thread.
-async fn answer(thread: &mut Thread<'_>, text: &str) -> String {
-    thread.says("ana", text).await;
-    thread.heard()
-}
-
-/// Returns the whole answer to what ana writes in the channel.
-async fn asked(bot: &TestBot, text: &str) -> String {
-    bot.user("ana").says(text).await.heard()
-}
+use super::{
+    first_questions::{answer, asked},
+    scripted::{bot_with_model, finish},
+};
+use crate::support::bot::TestBot;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_entry_of_the_last_list_is_named_by_its_place() {

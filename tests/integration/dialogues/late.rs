@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use countersign::experiments::settings::Upgrade;
-use countersign_sandbox::faults::{Fault, When};
+use countersign_sandbox::{
+    faults::{Fault, When},
+    upgrade::ledger::Entry,
+};
 
 use crate::support::{
     bot::{TestBot, eventually},
@@ -33,6 +36,12 @@ async fn given_up<'a>(bot: &'a TestBot, asked: &str, button: &str) -> Thread<'a>
     eventually("a word about it", || thread.last().contains("No answer")).await;
     thread.skip();
     thread
+}
+
+/// How often a request was sent.
+fn sent(bot: &TestBot, request: &str) -> usize {
+    let is_it = |entry: &&Entry| format!("{} {} ", entry.method, entry.path).contains(request);
+    bot.upgrade.ledger().iter().filter(is_it).count()
 }
 
 /// A minute and a half goes by, second by second.
@@ -68,13 +77,7 @@ async fn what_would_hurt_twice_is_not_sent_again_and_a_person_is_asked() {
         time_passes(&bot).await;
         let heard = thread.heard();
         assert!(heard.contains("[Check again] [Mark as done]"), "{asked}: {heard}");
-        let sent = bot
-            .upgrade
-            .ledger()
-            .iter()
-            .filter(|entry| format!("{} {} ", entry.method, entry.path).contains(request))
-            .count();
-        assert_eq!(sent, 1, "{asked}");
+        assert_eq!(sent(&bot, request), 1, "{asked}");
         assert!(bot.upgrade.effects().is_empty());
         bot.finish().await;
     }
@@ -93,13 +96,7 @@ async fn what_may_be_repeated_is_sent_three_times_in_all_as_the_settings_say() {
     }
     let heard = thread.heard();
     assert!(heard.contains("[Check again] [Mark as done]"), "{heard}");
-    let sent = bot
-        .upgrade
-        .ledger()
-        .iter()
-        .filter(|entry| format!("{} {} ", entry.method, entry.path).contains(request))
-        .count();
-    assert_eq!(sent, 3);
+    assert_eq!(sent(&bot, request), 3);
     let settings = include_str!("../../../config/default.toml");
     assert_eq!(settings.matches("three times in all").count(), 2, "of the platform, and of the simulations");
 }

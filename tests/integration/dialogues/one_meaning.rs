@@ -1,13 +1,8 @@
 //! With a card open, “cancel”, “no”, “yes” and “undo that” are about the card; what is negated is read; what is said of a card
 //! is what it says.
 
-use crate::support::{bot::TestBot, thread::Thread};
-
-/// What ana is answered in the thread.
-async fn answer(thread: &mut Thread<'_>, said: &str) -> String {
-    thread.says("ana", said).await;
-    thread.heard()
-}
+use super::first_questions::answer;
+use crate::support::bot::TestBot;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_correction_that_is_misread_leaves_nothing_behind() {

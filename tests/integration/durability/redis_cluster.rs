@@ -2,19 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use countersign::config::StoreKind;
-use countersign_sandbox::slack;
-use secrecy::SecretString;
 use serde_json::Value;
 use tokio::time::sleep;
 
 use super::{
     process::{Process, serve},
-    redis_down::{START, is_over},
+    redis_down::{START, bot_on, is_over},
     script::World,
 };
 use crate::support::{
-    bot::{BOUND, Setup, TestBot, eventually},
+    bot::{BOUND, eventually},
     ports::free_port,
     redis_cluster::{MASTERS, RedisCluster},
     thread::Thread,
@@ -26,18 +23,7 @@ const SILENT: Duration = Duration::from_secs(1);
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approval_outlives_the_server_of_its_thread() {
     let mut cluster = RedisCluster::start(1, SILENT).await;
-    let url = cluster.url();
-    let redeliver_after = [0, 100, 200, 400, 800, 1600, 3200, 6400].map(Duration::from_millis).to_vec();
-    let bot = TestBot::with(Setup {
-        slack: slack::Options { answer_within: Duration::from_secs(1), redeliver_after, ..slack::Options::default() },
-        settings: Box::new(move |config| {
-            config.slack.timeout = Duration::from_secs(1);
-            config.store.kind = Some(StoreKind::Redis);
-            config.store.redis_url = Some(SecretString::from(url));
-        }),
-        ..Setup::default()
-    })
-    .await;
+    let bot = bot_on(cluster.url()).await;
     let root = bot.slack.says("ana", "experiments", START, None).unwrap();
     let thread = Thread::new(&bot, "experiments", root);
     eventually("the card", || !thread.messages().is_empty()).await;

@@ -27,9 +27,14 @@ struct Given {
 async fn given() -> Given {
     let server = RedisServer::start().await;
     let wire = Proxy::before(server.port()).await;
-    let url = format!("redis://127.0.0.1:{}", wire.port());
+    let bot = bot_on(format!("redis://127.0.0.1:{}", wire.port())).await;
+    Given { bot, wire, server }
+}
+
+/// A bot whose threads are in the Redis at `url`, in a workspace that does not wait long and tries again often.
+pub(super) async fn bot_on(url: String) -> TestBot {
     let redeliver_after = [0, 100, 200, 400, 800, 1600, 3200, 6400].map(Duration::from_millis).to_vec();
-    let bot = TestBot::with(Setup {
+    TestBot::with(Setup {
         slack: slack::Options { answer_within: Duration::from_secs(1), redeliver_after, ..slack::Options::default() },
         settings: Box::new(move |config| {
             // What was claimed when Redis went away is free again after three calls' time.
@@ -39,8 +44,7 @@ async fn given() -> Given {
         }),
         ..Setup::default()
     })
-    .await;
-    Given { bot, wire, server }
+    .await
 }
 
 pub(super) const START: &str = "@countersign start the Math Hints experiment";

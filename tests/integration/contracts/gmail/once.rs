@@ -20,6 +20,20 @@ const SEND: &str = "POST /gmail/v1/users/me/drafts/send";
 const DRAFT: &str = "POST /gmail/v1/users/me/drafts";
 
 impl World {
+    /// Receives a letter. Returns the mail and the answer to it.
+    async fn answer(&self) -> (MailId, Outgoing) {
+        let mail = self.receives("Order 7");
+        let out = self.answer_to(&mail, "key-1").await;
+        (mail, out)
+    }
+
+    /// The same with the draft of the answer.
+    async fn draft(&self) -> (MailId, Outgoing, Prepared) {
+        let (mail, out) = self.answer().await;
+        let prepared = self.prepare(&out).await.unwrap();
+        (mail, out, prepared)
+    }
+
     async fn prepare(&self, out: &Outgoing) -> Result<Prepared, MailError> {
         permitted(self.account.prepare(out)).await
     }
@@ -90,8 +104,7 @@ async fn an_answer_of_a_person_is_told_from_one_of_the_bot() {
 async fn a_draft_is_found_again_after_a_lost_answer() {
     for fault in [Fault::LostAnswer, Fault::Status(500).after(), Fault::Status(503).after()] {
         let world = World::with(Options { replaces_message_ids: true, ..Options::default() }).await;
-        let mail = world.receives("Order 7");
-        let out = world.answer_to(&mail, "key-1").await;
+        let (mail, out) = world.answer().await;
         world.gmail.faults().next_on(DRAFT, fault.clone());
         let prepared = world.prepare(&out).await.unwrap();
         assert_eq!(world.requests(DRAFT), 1, "{fault:?}: the draft is not made again");
@@ -105,8 +118,7 @@ async fn a_draft_is_found_again_after_a_lost_answer() {
 #[tokio::test]
 async fn a_request_for_a_draft_that_was_lost_leaves_nothing() {
     let world = World::start().await;
-    let mail = world.receives("Order 7");
-    let out = world.answer_to(&mail, "key-1").await;
+    let (mail, out) = world.answer().await;
     (0..3).for_each(|_| world.gmail.faults().next_on(DRAFT, Fault::LostRequest));
     assert!(matches!(world.prepare(&out).await, Err(MailError::Unavailable { .. })), "after three attempts");
     assert_eq!(world.account.find(&out).await.unwrap(), Found::Nothing);
@@ -119,8 +131,7 @@ async fn a_request_for_a_draft_that_was_lost_leaves_nothing() {
 async fn a_draft_is_made_after_a_limit_and_after_a_refused_token() {
     for fault in [Fault::TooMany(0), Fault::Status(403), Fault::Status(500), Fault::Status(401)] {
         let world = World::start().await;
-        let mail = world.receives("Order 7");
-        let out = world.answer_to(&mail, "key-1").await;
+        let (mail, out) = world.answer().await;
         world.gmail.faults().next_on(DRAFT, fault.clone());
         let prepared = world.prepare(&out).await.unwrap();
         assert_eq!(world.gmail.drafts().len(), 1, "{fault:?}");
@@ -134,9 +145,7 @@ async fn an_answer_whose_response_was_lost_is_found_among_the_sent_ones() {
     for replaces_message_ids in [false, true] {
         for fault in [Fault::LostAnswer, Fault::Status(500).after(), Fault::Status(504).after()] {
             let world = World::with(Options { replaces_message_ids, ..Options::default() }).await;
-            let mail = world.receives("Order 7");
-            let out = world.answer_to(&mail, "key-1").await;
-            let prepared = world.prepare(&out).await.unwrap();
+            let (mail, out, prepared) = world.draft().await;
             world.gmail.faults().next_on(SEND, fault.clone());
             let error = world.send(&out, &prepared).await.unwrap_err();
             assert!(matches!(error, SendError::Unknown { .. }), "{fault:?}: {error:?}");
@@ -153,9 +162,7 @@ async fn an_answer_whose_response_was_lost_is_found_among_the_sent_ones() {
 async fn an_answer_that_was_not_sent_is_still_a_draft_and_can_be_sent() {
     for fault in [Fault::LostRequest, Fault::Status(500), Fault::Proxy(502)] {
         let world = World::start().await;
-        let mail = world.receives("Order 7");
-        let out = world.answer_to(&mail, "key-1").await;
-        let prepared = world.prepare(&out).await.unwrap();
+        let (mail, out, prepared) = world.draft().await;
         world.gmail.faults().next_on(SEND, fault.clone());
         assert!(matches!(world.send(&out, &prepared).await, Err(SendError::Unknown { .. })), "{fault:?}");
         assert_eq!(world.account.find(&out).await.unwrap(), Found::Draft(prepared.clone()), "{fault:?}");
@@ -167,9 +174,7 @@ async fn an_answer_that_was_not_sent_is_still_a_draft_and_can_be_sent() {
 #[tokio::test]
 async fn a_request_that_is_still_on_its_way_does_not_send_twice() {
     let world = World::start().await;
-    let mail = world.receives("Order 7");
-    let out = world.answer_to(&mail, "key-1").await;
-    let prepared = world.prepare(&out).await.unwrap();
+    let (mail, out, prepared) = world.draft().await;
     world.gmail.faults().next_on(SEND, Fault::Late { after_ms: 5_000, is_closed: true });
     assert!(matches!(world.send(&out, &prepared).await, Err(SendError::Unknown { .. })));
     assert_eq!(world.account.find(&out).await.unwrap(), Found::Draft(prepared.clone()));
@@ -183,9 +188,7 @@ async fn a_request_that_is_still_on_its_way_does_not_send_twice() {
 #[tokio::test]
 async fn a_draft_is_sent_once_only() {
     let world = World::start().await;
-    let mail = world.receives("Order 7");
-    let out = world.answer_to(&mail, "key-1").await;
-    let prepared = world.prepare(&out).await.unwrap();
+    let (mail, out, prepared) = world.draft().await;
     world.send(&out, &prepared).await.unwrap();
     let again = world.send(&out, &prepared).await.unwrap_err();
     assert!(matches!(again, SendError::Unknown { .. }), "{again:?}");
@@ -197,9 +200,7 @@ async fn a_draft_is_sent_once_only() {
 #[tokio::test]
 async fn a_refusal_and_a_limit_say_that_nothing_was_sent() {
     let world = World::start().await;
-    let mail = world.receives("Order 7");
-    let out = world.answer_to(&mail, "key-1").await;
-    let prepared = world.prepare(&out).await.unwrap();
+    let (mail, out, prepared) = world.draft().await;
     world.gmail.faults().next_on(SEND, Fault::Status(400));
     assert!(matches!(world.send(&out, &prepared).await, Err(SendError::Refused(_))));
     // A limit that lasts longer than the regular waits is left to a person.
@@ -235,8 +236,7 @@ async fn the_draft_of_an_answer_that_is_given_up_is_deleted() {
 #[tokio::test]
 async fn nothing_is_sent_without_a_valid_permit() {
     let world = World::start().await;
-    let mail = world.receives("Order 7");
-    let out = world.answer_to(&mail, "key-1").await;
+    let (_mail, out) = world.answer().await;
     assert_eq!(world.account.prepare(&out).await, Err(MailError::RunOut));
     let prepared = world.prepare(&out).await.unwrap();
     let run_out = Permit::new(Arc::new(SystemClock), Duration::ZERO);
@@ -249,9 +249,7 @@ async fn nothing_is_sent_without_a_valid_permit() {
 #[tokio::test]
 async fn a_draft_that_a_person_edited_is_put_back_before_it_is_sent() {
     let world = World::start().await;
-    let mail = world.receives("Order 7");
-    let out = world.answer_to(&mail, "key-1").await;
-    let prepared = world.prepare(&out).await.unwrap();
+    let (mail, out, prepared) = world.draft().await;
     let message = String::from_utf8(out.to_mime()).unwrap();
     let (head, _) = message.split_once("\r\n\r\n").unwrap();
     world.gmail.edits_draft(prepared.draft.as_deref().unwrap(), format!("{head}\r\n\r\nIt is lost.\r\n"));
@@ -265,9 +263,7 @@ async fn a_draft_that_a_person_edited_is_put_back_before_it_is_sent() {
 #[tokio::test]
 async fn a_draft_that_a_person_deleted_is_made_again() {
     let world = World::start().await;
-    let mail = world.receives("Order 7");
-    let out = world.answer_to(&mail, "key-1").await;
-    let prepared = world.prepare(&out).await.unwrap();
+    let (mail, out, prepared) = world.draft().await;
     world.gmail.deletes_draft(prepared.draft.as_deref().unwrap());
     assert!(matches!(world.send(&out, &prepared).await, Err(SendError::Unknown { .. })));
     assert_eq!(world.account.find(&out).await.unwrap(), Found::Nothing);
@@ -279,9 +275,7 @@ async fn a_draft_that_a_person_deleted_is_made_again() {
 #[tokio::test]
 async fn a_draft_that_a_person_rewrote_and_sent_is_not_sent_again() {
     let world = World::start().await;
-    let mail = world.receives("Order 7");
-    let out = world.answer_to(&mail, "key-1").await;
-    let prepared = world.prepare(&out).await.unwrap();
+    let (_mail, out, prepared) = world.draft().await;
     // A mail program may leave out headers that it does not know.
     let message = String::from_utf8(out.to_mime()).unwrap();
     let lines: Vec<_> = message.lines().filter(|line| !line.starts_with("X-Countersign-Key")).collect();
@@ -308,8 +302,7 @@ async fn an_answer_in_another_thread_is_found() {
 #[tokio::test]
 async fn an_answer_to_a_deleted_mail_is_not_lost_and_not_sent_twice() {
     let world = World::start().await;
-    let mail = world.receives("Order 7");
-    let out = world.answer_to(&mail, "key-1").await;
+    let (mail, out) = world.answer().await;
     world.gmail.deletes(mail.as_str());
     world.gmail.faults().next_on("POST /gmail/v1/users/me/drafts", Fault::LostAnswer);
     // The draft whose answer was lost is found by its key when the call is repeated.
