@@ -35,6 +35,8 @@ pub struct Read<D, A> {
     pub info: ToolInfo,
     /// The fields of `A` that it takes, if several tools share the type; `None` for all.
     pub takes: Option<&'static [&'static str]>,
+    /// Completes the schema of `A` with what only the client knows.
+    pub schema: fn(&D, &mut Value),
     /// Reads.
     pub call: for<'a> fn(&'a D, A, Option<&'a Reader>) -> BoxFuture<'a, Result<Value, ToolError>>,
     /// [`Tool::present`].
@@ -52,7 +54,16 @@ impl<D, A> Read<D, A> {
         info: ToolInfo,
         call: for<'a> fn(&'a D, A, Option<&'a Reader>) -> BoxFuture<'a, Result<Value, ToolError>>,
     ) -> Self {
-        Self { deps, info, takes: None, call, present: |_, _, _| None, subject: |_, _| None, listed: |_, _| None }
+        Self {
+            deps,
+            info,
+            takes: None,
+            schema: |_, _| (),
+            call,
+            present: |_, _, _| None,
+            subject: |_, _| None,
+            listed: |_, _| None,
+        }
     }
 }
 
@@ -71,6 +82,7 @@ where
         if let (Some(takes), Some(all)) = (self.takes, schema["properties"].as_object_mut()) {
             all.retain(|name, _| takes.contains(&name.as_str()));
         }
+        (self.schema)(&self.deps, &mut schema);
         schema
     }
 
@@ -169,6 +181,20 @@ impl<D, A, S> Change<D, A, S> {
             batches: None,
             report: |_, _, reply| reply,
         }
+    }
+
+    /// Creates an action that is made in batches, and so has no single request.
+    pub fn in_batches(
+        deps: D,
+        info: ActionInfo,
+        prepare: for<'a> fn(&'a Self, A, Option<&'a Reader>) -> BoxFuture<'a, Result<Proposal, PrepareError>>,
+        batches: fn(&Self) -> &dyn Batches,
+    ) -> Self {
+        let send = |_: &Self, _: S, record: &ActionRecord| -> BoxFuture<'_, Performed> {
+            let detail = format!("{} has no single request", record.name);
+            Box::pin(async { Performed::NoAnswer { detail } })
+        };
+        Self { settle: Settle::Ask, batches: Some(batches), ..Self::new(deps, info, prepare, send) }
     }
 }
 

@@ -1,10 +1,15 @@
 //! Reads from the platform for tools and actions: lookups by name, and the conversion of errors to
 //! the types that callers return.
 
-use countersign_capabilities::ToolError;
-pub use countersign_capabilities::parameters::{parameters, refused, schema};
-use countersign_core::reply::Reply;
-use countersign_graph::action::{ErrorKind, MissingParameter, PrepareError};
+use std::sync::Arc;
+
+pub use countersign_capabilities::parameters::{parameters, refused};
+use countersign_capabilities::{
+    ToolError,
+    parameters::{missing, non_blank},
+};
+use countersign_core::{clock::Clock, reply::Reply};
+use countersign_graph::action::{ErrorKind, MissingParameter, PrepareError, Refusal};
 use countersign_services::google;
 
 use super::{
@@ -23,11 +28,62 @@ use crate::upgrade::{
 /// The maximum number of experiments that are offered as options if none was named.
 const MAX_OFFERED: usize = 30;
 
+/// The dependencies of the tools and actions.
+#[derive(Clone, Debug)]
+pub struct Deps {
+    /// The platform.
+    pub client: Arc<UpgradeClient>,
+    /// The clock that decides which dates are in the future.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// Refuses a value that a person gave.
+pub fn invalid(reply: Reply) -> PrepareError {
+    refused(ErrorKind::Validation, reply)
+}
+
+/// The question for the participant of a change.
+pub const WHICH_USER: &str = "Which user? I need the user ID.";
+
+/// Asks for a parameter.
+pub fn ask(name: &str, question: impl Into<String>, options: Vec<String>) -> PrepareError {
+    Refusal::Missing(vec![missing(name, question, options)]).into()
+}
+
+/// Returns the words that name an experiment.
+///
+/// # Errors
+///
+/// The question for it.
+pub async fn named<'a>(client: &UpgradeClient, asked: Option<&'a String>) -> Result<&'a str, PrepareError> {
+    match non_blank(asked) {
+        Some(name) => Ok(name),
+        None => Err(Refusal::Missing(vec![which_experiment(client).await]).into()),
+    }
+}
+
+/// Returns the words that name an experiment whose status should fit.
+///
+/// # Errors
+///
+/// As [`which_experiment_in`], or the question for it.
+pub async fn named_in<'a>(
+    client: &UpgradeClient,
+    asked: Option<&'a String>,
+    fits: impl Fn(Status) -> bool,
+    none: impl FnOnce() -> Reply,
+) -> Result<&'a str, PrepareError> {
+    match non_blank(asked) {
+        Some(name) => Ok(name),
+        None => Err(Refusal::Missing(vec![which_experiment_in(client, fits, none).await?]).into()),
+    }
+}
+
 /// Returns the question that asks for an experiment, with the existing names as options.
 pub async fn which_experiment(client: &UpgradeClient) -> MissingParameter {
     let names = client.known_names().await.unwrap_or_default();
     let options = names.all().iter().take(MAX_OFFERED).map(|named| named.name.clone()).collect();
-    MissingParameter { name: "experiment".to_owned(), question: "Which experiment?".to_owned(), options }
+    missing("experiment", "Which experiment?", options)
 }
 
 /// Returns the question that asks for an experiment whose status fits; only those are options.
@@ -78,15 +134,19 @@ pub fn read_failed(error: &Error) -> Reply {
     }
 }
 
-/// Turns a failed read into the error of a tool.
-pub fn tool_error(error: &Error) -> ToolError {
-    let transient = matches!(error, Error::Unavailable { .. } | Error::SignIn(google::Error::Unreachable { .. }));
-    ToolError { kind: kind(error), reply: read_failed(error), transient }
+impl From<Error> for ToolError {
+    /// A read failed.
+    fn from(error: Error) -> Self {
+        let transient = matches!(error, Error::Unavailable { .. } | Error::SignIn(google::Error::Unreachable { .. }));
+        Self { kind: kind(&error), reply: read_failed(&error), transient }
+    }
 }
 
-/// Turns a failed read into an error of `prepare`.
-pub fn unavailable(error: Error) -> PrepareError {
-    PrepareError::Unavailable { error: kind(&error), reply: read_failed(&error) }
+impl From<Error> for PrepareError {
+    /// A read failed.
+    fn from(error: Error) -> Self {
+        Self::Unavailable { error: kind(&error), reply: read_failed(&error) }
+    }
 }
 
 /// Returns the experiment that `asked` names, as it is now. An exact name or an id is looked up in memory first, and on the
@@ -109,7 +169,7 @@ pub async fn experiment(
         match client.single(named.id).await {
             Ok(experiment) if experiment.view.name == named.name => return Ok(experiment),
             Ok(_) | Err(Error::NotFound { .. }) => {} // renamed or deleted elsewhere
-            Err(error) => return Err(unavailable(error)),
+            Err(error) => return Err(error.into()),
         }
     }
     experiment_by_current_names(client, asked, request_with).await
@@ -132,7 +192,7 @@ pub async fn experiment_by_current_names(
             let gone = refusals::unknown_experiment(asked, &[], request_with);
             Err(refused(ErrorKind::NotFound, gone))
         }
-        answer => answer.map_err(unavailable),
+        answer => Ok(answer?),
     }
 }
 
@@ -142,12 +202,12 @@ async fn find_by_name(
     asked: &str,
     request_with: impl Fn(&str) -> String,
 ) -> Result<ExperimentName, PrepareError> {
-    let names = client.names().await.map_err(unavailable)?;
+    let names = client.names().await?;
     match lookup::find(&names, asked) {
         LookupResult::One(named) => Ok(named),
         LookupResult::None(similar) => {
             let described = match described::is_description(asked) {
-                true => described::fitting(&client.all().await.map_err(unavailable)?, asked),
+                true => described::fitting(&client.all().await?, asked),
                 false => Vec::new(),
             };
             let suggested = if described.is_empty() { similar } else { described };
@@ -159,7 +219,7 @@ async fn find_by_name(
                 match client.single(named.id).await {
                     Ok(experiment) => views.push(experiment.view),
                     Err(Error::NotFound { .. }) => {}
-                    Err(error) => return Err(unavailable(error)),
+                    Err(error) => return Err(error.into()),
                 }
             }
             Err(refused(ErrorKind::UserInput, refusals::several_experiments(asked, &views, request_with)))
@@ -190,7 +250,7 @@ pub fn context<'a>(
 ///
 /// A refusal that lists the known words.
 pub fn word(known: &[String], what: &str, asked: &str, context: &str) -> Result<String, PrepareError> {
-    let unknown = || refused(ErrorKind::Validation, refusals::unknown_word(what, asked, context, known));
+    let unknown = || invalid(refusals::unknown_word(what, asked, context, known));
     lookup::pick(known, asked).cloned().ok_or_else(unknown)
 }
 
@@ -215,9 +275,5 @@ pub fn group(known: &[String], asked: &str, context: &str) -> Result<String, Pre
 /// A refusal if it is not.
 pub fn user(asked: &str) -> Result<String, PrepareError> {
     let fits = (1..=250).contains(&asked.len()) && asked.bytes().all(|b| (b' '..=b'~').contains(&b));
-    if fits && asked.trim() == asked {
-        Ok(asked.to_owned())
-    } else {
-        Err(refused(ErrorKind::Validation, refusals::bad_user()))
-    }
+    if fits && asked.trim() == asked { Ok(asked.to_owned()) } else { Err(invalid(refusals::bad_user())) }
 }

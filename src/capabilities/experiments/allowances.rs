@@ -78,13 +78,13 @@ pub(super) async fn place(client: &UpgradeClient, name: &str) -> Result<Allowanc
                 words: Text::new().bold(&view.name).plain(format!(", {}, {context}", view.state.display())),
                 name: view.name.clone(),
                 context: Some(context),
-                facts: vec![Fact { label: "Enrolled".to_owned(), before: None, after: words.into() }],
+                facts: vec![Fact::new("Enrolled", words)],
                 // If the enrolment cannot be read, there may be real users.
                 in_use: enrolled.is_none_or(|users| users > 0),
             })
         }
         Err(unknown @ PrepareError::Refusal(_)) => {
-            let contexts = client.context_metadata().await.map_err(access::unavailable)?;
+            let contexts = client.context_metadata().await?;
             let known: Vec<_> = contexts.into_keys().collect();
             let context = lookup::pick(&known, name).ok_or(unknown)?;
             Ok(AllowancePlace {

@@ -2,27 +2,18 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use countersign_capabilities::{Tool, ToolError, ToolInfo, moment};
-use countersign_core::{
-    clock::{Clock, Timestamp},
-    reply::Reply,
-};
-use countersign_graph::action::Reader;
+use countersign_capabilities::{Tool, ToolError, ToolInfo, moment, rows::Read};
+use countersign_core::clock::Timestamp;
 use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
-    access::{self, schema, tool_error},
+    access::{self, Deps},
     replies::enrollment as replies,
-    tools::{arguments_as, as_tool_error},
 };
-use crate::upgrade::{
-    client::UpgradeClient,
-    participants::{DayEnrollment, EnrollmentDetail},
-};
+use crate::upgrade::participants::{DayEnrollment, EnrollmentDetail};
 
 /// The name of the tool.
 pub(super) const NAME: &str = "get_enrollment_over_time";
@@ -32,10 +23,6 @@ const MAX_DAYS: usize = 400;
 
 /// The format of days on the platform, such as `Fri Nov 20 2026`.
 const DAY: &str = "%a %b %d %Y";
-
-/// `get_enrollment_over_time`.
-#[derive(Debug)]
-pub(super) struct EnrollmentOverTime(pub(super) Arc<UpgradeClient>, pub(super) Arc<dyn Clock>);
 
 #[derive(Deserialize, JsonSchema)]
 struct EnrollmentArguments {
@@ -60,38 +47,48 @@ pub(super) struct Course {
     pub(super) days: Vec<(Date, u64)>,
 }
 
-impl EnrollmentOverTime {
-    async fn read(&self, arguments: &Value, zone: Option<&str>) -> Result<Value, ToolError> {
-        let EnrollmentArguments { experiment_id, beside } = arguments_as(arguments)?;
-        let mut courses = vec![self.course(&experiment_id, zone).await?];
-        if let Some(other) = beside {
-            courses.push(self.course(&other, zone).await?);
-        }
-        Ok(json!({ "courses": courses }))
-    }
+/// Returns `get_enrollment_over_time`.
+pub(super) fn tool(deps: Deps) -> Arc<dyn Tool> {
+    let info = ToolInfo::new(
+        NAME,
+        "Shows how many users were enrolled in an experiment each day, as a chart, alone or beside another experiment.",
+    );
+    Arc::new(Read {
+        present: |_, _, answer| {
+            let courses: Vec<Course> = serde_json::from_value(answer["courses"].clone()).ok()?;
+            Some(replies::over_time(&courses))
+        },
+        subject: |_, answer| match answer["courses"].as_array()?.as_slice() {
+            [only] => only["name"].as_str().map(str::to_owned),
+            _ => None,
+        },
+        ..Read::new(deps, info, |deps, EnrollmentArguments { experiment_id, beside }, reader| {
+            Box::pin(async move {
+                let zone = reader.and_then(|reader| reader.zone.as_deref());
+                let mut courses = vec![course(deps, &experiment_id, zone).await?];
+                if let Some(other) = beside {
+                    courses.push(course(deps, &other, zone).await?);
+                }
+                Ok(json!({ "courses": courses }))
+            })
+        })
+    })
+}
 
-    async fn course(&self, asked: &str, zone: Option<&str>) -> Result<Course, ToolError> {
-        let request_with = |name: &str| format!("show enrollment of {name} over time");
-        let experiment = access::experiment(&self.0, asked, request_with).await.map_err(as_tool_error)?;
-        let view = experiment.view;
-        let offset = self.offset(zone);
-        let (days, enrolled, tests) = tokio::join!(
-            self.0.enrollment_by_day(view.id, offset),
-            self.0.enrollment_detail(&view),
-            self.0.own_tests().of(view.id)
-        );
-        let days = days.map_err(|error| tool_error(&error))?;
-        let EnrollmentDetail { users: enrolled, test_users, .. } = enrolled.map_err(|error| tool_error(&error))?;
-        let tests: Vec<_> = tests.iter().filter_map(|test| Some((day_of(test.at, offset)?, test.users()))).collect();
-        Ok(Course { name: view.name, enrolled, test_users, days: by_date(&days, &tests) })
-    }
-
-    /// Returns the number of minutes to add to the time in a zone to get UTC.
-    fn offset(&self, zone: Option<&str>) -> i64 {
-        let now = jiff::Timestamp::from_millisecond(self.1.now().millis()).unwrap_or_default();
-        let seconds = moment::time_zone(zone).to_offset(now).seconds();
-        i64::from(-seconds / 60)
-    }
+async fn course(Deps { client, clock }: &Deps, asked: &str, zone: Option<&str>) -> Result<Course, ToolError> {
+    let request_with = |name: &str| format!("show enrollment of {name} over time");
+    let view = access::experiment(client, asked, request_with).await?.view;
+    // The number of minutes to add to the time in the zone to get UTC.
+    let now = jiff::Timestamp::from_millisecond(clock.now().millis()).unwrap_or_default();
+    let offset = i64::from(-moment::time_zone(zone).to_offset(now).seconds() / 60);
+    let (days, enrolled, tests) = tokio::join!(
+        client.enrollment_by_day(view.id, offset),
+        client.enrollment_detail(&view),
+        client.own_tests().of(view.id)
+    );
+    let (days, EnrollmentDetail { users: enrolled, test_users, .. }) = (days?, enrolled?);
+    let tests: Vec<_> = tests.iter().filter_map(|test| Some((day_of(test.at, offset)?, test.users()))).collect();
+    Ok(Course { name: view.name, enrolled, test_users, days: by_date(&days, &tests) })
 }
 
 /// Returns the day of a moment. `offset` is the number of minutes to add to the local time to get UTC.
@@ -119,39 +116,10 @@ fn by_date(days: &[DayEnrollment], tests: &[(Date, u64)]) -> Vec<(Date, u64)> {
     days.split_off(from)
 }
 
-#[async_trait]
-impl Tool for EnrollmentOverTime {
-    fn info(&self) -> ToolInfo {
-        ToolInfo::new(
-            NAME,
-            "Shows how many users were enrolled in an experiment each day, as a chart, alone or beside another experiment.",
-        )
-    }
-
-    fn schema(&self) -> Value {
-        schema::<EnrollmentArguments>()
-    }
-
-    async fn call(&self, arguments: &Value, reader: Option<&Reader>) -> Result<Value, ToolError> {
-        self.read(arguments, reader.and_then(|reader| reader.zone.as_deref())).await
-    }
-
-    fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
-        let courses: Vec<Course> = serde_json::from_value(answer["courses"].clone()).ok()?;
-        Some(replies::over_time(&courses))
-    }
-
-    fn subject(&self, _: &Value, answer: &Value) -> Option<String> {
-        match answer["courses"].as_array()?.as_slice() {
-            [only] => only["name"].as_str().map(str::to_owned),
-            _ => None,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use countersign_understanding::{checking::check, situation::Situation};
+    use serde_json::Value;
 
     use super::*;
     use crate::phrases::book;

@@ -42,7 +42,7 @@ fn from_experiments(all: &[View], example: Example) -> Option<String> {
         Example::Contexts | Example::GroupTypes => return None,
         Example::Experiment => {
             let view = complete()?;
-            let codes: Vec<_> = view.conditions.iter().map(|condition| condition.condition_code.clone()).collect();
+            let codes = view.codes();
             format!("For example, “{}” compares {} in `{}`.", view.name, join_words(&codes), view.context())
         }
         Example::Conditions => {

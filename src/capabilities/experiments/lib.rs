@@ -53,7 +53,7 @@ pub mod testing;
 pub mod tools;
 pub mod upgrade;
 
-use std::{sync::Arc, time::Duration};
+use std::{iter, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use countersign_core::{
@@ -102,6 +102,10 @@ impl Experiments {
     pub fn with_client(client: Arc<UpgradeClient>, settings: &Upgrade, clock: Arc<dyn Clock>) -> Self {
         let names = names::KnownNames::new(client.clone(), clock.clone());
         Self { client, settings: settings.clone(), clock, names }
+    }
+
+    fn deps(&self) -> access::Deps {
+        access::Deps { client: self.client.clone(), clock: self.clock.clone() }
     }
 }
 
@@ -160,41 +164,39 @@ impl Capability for Experiments {
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        let client = || self.client.clone();
-        let tools: [Arc<dyn Tool>; 14] = [
-            Arc::new(tools::CheckHealth(client())),
-            Arc::new(knowledge::ExplainConcept(client())),
-            Arc::new(knowledge::ExplainChange(self.actions())),
-            Arc::new(tools::ContextMetadata(client())),
-            Arc::new(context_tools::AvailableContexts(client())),
-            Arc::new(context_tools::ConditionsOfContext(client())),
-            Arc::new(context_tools::PointsOfContext(client())),
-            Arc::new(context_tools::GroupTypesOfContext(client())),
-            Arc::new(tools::ExperimentNames(client())),
-            Arc::new(tools::AllExperiments(client(), self.clock.clone())),
-            Arc::new(tools::ExperimentDetails(client(), self.clock.clone())),
-            Arc::new(compare::CompareExperiments(client())),
-            Arc::new(enrollment::EnrollmentOverTime(client(), self.clock.clone())),
-            Arc::new(testing::users::GenerateUsers(client())),
+        let deps = || self.deps();
+        let contexts = iter::once(context_tools::names(deps())).chain(context_tools::parts(&deps()));
+        let first = [
+            tools::health(deps()),
+            knowledge::explain_concept(deps()),
+            knowledge::explain_change(self.actions()),
+            tools::vocabulary(deps()),
         ];
-        let terms = knowledge::TERMS.into_iter().map(|terms| Arc::new(terms) as Arc<dyn Tool>);
-        tools.into_iter().chain(terms).collect()
+        let rest = [
+            tools::names(deps()),
+            tools::list(deps()),
+            tools::details(deps()),
+            compare::tool(deps()),
+            enrollment::tool(deps()),
+            testing::users::tool(deps()),
+        ];
+        first.into_iter().chain(contexts).chain(rest).chain(knowledge::terms()).collect()
     }
 
     fn actions(&self) -> Vec<Arc<dyn ActionKind>> {
-        let (client, clock) = (|| self.client.clone(), || self.clock.clone());
-        vec![
-            Arc::new(actions::create::CreateExperiment(client(), clock())),
-            Arc::new(actions::update::UpdateExperiment(client(), clock())),
-            Arc::new(actions::status::UpdateStatus(client(), clock())),
-            Arc::new(actions::delete::DeleteExperiment(client())),
-            Arc::new(actions::init::InitUser(client())),
-            Arc::new(actions::assign::GetAssignments(client())),
-            Arc::new(actions::mark::MarkDecisionPoint(client())),
-            Arc::new(testing::balance::TestBalance(client(), clock())),
-            Arc::new(testing::consistency::TestConsistency(client(), clock())),
-            Arc::new(testing::journey::SimulateJourney(client())),
-        ]
+        let all = [
+            actions::create::action,
+            actions::update::action,
+            actions::status::action,
+            actions::delete::action,
+            actions::init::action,
+            actions::assign::action,
+            actions::mark::action,
+            testing::balance::action,
+            testing::consistency::action,
+            testing::journey::action,
+        ];
+        all.into_iter().map(|action| action(self.deps())).collect()
     }
 
     fn things(&self) -> Option<&dyn Things> {

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use async_trait::async_trait;
 use countersign_capabilities::{Observed, ObservedPart, Observer, Phase, ToolError};
 
-use super::{access, tools::as_tool_error};
+use super::access;
 use crate::upgrade::{
     client::UpgradeClient,
     error::Error,
@@ -31,8 +31,8 @@ impl Observer for ExperimentObserver {
         name: &str,
         request_with: &(dyn for<'n> Fn(&'n str) -> String + Send + Sync),
     ) -> Result<Observed, ToolError> {
-        let found = access::experiment(&self.0, name, request_with).await.map_err(as_tool_error)?;
-        let enrolled = self.0.enrollment_detail(&found.view).await.map_err(|error| access::tool_error(&error))?;
+        let found = access::experiment(&self.0, name, request_with).await?;
+        let enrolled = self.0.enrollment_detail(&found.view).await?;
         Ok(observed(&found.view, &enrolled))
     }
 
@@ -46,19 +46,18 @@ impl Observer for ExperimentObserver {
         match read.await {
             Ok(observed) => Ok(Some(observed)),
             Err(Error::NotFound { .. }) => Ok(None),
-            Err(error) => Err(access::tool_error(&error)),
+            Err(error) => Err(error.into()),
         }
     }
 
     async fn in_progress(&self) -> Result<Vec<Observed>, ToolError> {
-        let failed = |error: Error| access::tool_error(&error);
-        let all = self.0.all().await.map_err(failed)?;
+        let all = self.0.all().await?;
         let running: Vec<&View> = all.iter().filter(|view| view.state == Status::Enrolling).take(MAX_READ).collect();
         if running.is_empty() {
             return Ok(Vec::new());
         }
         let ids: Vec<ExperimentId> = running.iter().map(|view| view.id).collect();
-        let counted = self.0.enrollment(&ids).await.map_err(failed)?;
+        let counted = self.0.enrollment(&ids).await?;
         let users: HashMap<ExperimentId, (u64, u64)> =
             counted.iter().map(|row| (row.id, (row.users, row.test_users))).collect();
         let of = |view: &View| users.get(&view.id).copied().unwrap_or_default();

@@ -5,7 +5,9 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
 use countersign_capabilities::{
-    Capability, CapabilityInfo, ChangingOffer, Family, Tool, ToolError, ToolInfo, facts::Facts,
+    Capability, CapabilityInfo, ChangingOffer, Family, Tool, ToolInfo,
+    facts::Facts,
+    rows::{Nothing, Read},
 };
 use countersign_core::reply::{Part, Reply};
 use countersign_graph::action::{ActionKind, Reader};
@@ -13,7 +15,7 @@ use countersign_understanding::{
     phrases::{Phrases, Stage, Utterance, Vocabulary},
     user_request::{Interpretation, UserRequest},
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{NAME, SERVICE, commands, families, phrases::ExperimentPhrases};
 
@@ -45,7 +47,7 @@ impl Capability for NotSetUp {
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        vec![Arc::new(SaysSo)]
+        vec![says_so()]
     }
 
     fn actions(&self) -> Vec<Arc<dyn ActionKind>> {
@@ -75,30 +77,17 @@ impl ChangingOffer for NotSetUp {
     }
 }
 
-/// `experiments_not_set_up`: says that experiments are not set up.
-#[derive(Debug)]
-struct SaysSo;
-
-#[async_trait]
-impl Tool for SaysSo {
-    fn info(&self) -> ToolInfo {
-        ToolInfo::new(
-            TOOL,
-            "Says that experiments are not set up here. Use it for every request about experiments or UpGrade.",
-        )
-    }
-
-    fn schema(&self) -> Value {
-        json!({ "type": "object", "properties": {} })
-    }
-
-    async fn call(&self, _: &Value, _: Option<&Reader>) -> Result<Value, ToolError> {
-        Ok(json!({ "experiments": "not set up" }))
-    }
-
-    fn present(&self, _: &Value, _: &Value) -> Option<Reply> {
-        Some(reply())
-    }
+/// Returns `experiments_not_set_up`: says that experiments are not set up.
+fn says_so() -> Arc<dyn Tool> {
+    let info = ToolInfo::new(
+        TOOL,
+        "Says that experiments are not set up here. Use it for every request about experiments or UpGrade.",
+    );
+    Arc::new(Read {
+        schema: |(), schema| *schema = json!({ "type": "object", "properties": {} }),
+        present: |(), _, _| Some(reply()),
+        ..Read::new((), info, |(), Nothing {}, _| Box::pin(async { Ok(json!({ "experiments": "not set up" })) }))
+    })
 }
 
 /// The phrases, which recognise only what they are about.

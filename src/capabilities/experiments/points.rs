@@ -1,18 +1,12 @@
 //! Finds decision points and the experiments that they belong to.
 
-use countersign_graph::action::{ErrorKind, PrepareError, Refusal};
+use countersign_graph::action::{ErrorKind, PrepareError};
 
 use super::{
-    access,
-    actions::missing,
-    lookup,
+    access, lookup,
     replies::{outcomes, refusals},
 };
-use crate::upgrade::{
-    client::UpgradeClient,
-    experiment::{DecisionPoint, View},
-    status::Status,
-};
+use crate::upgrade::{client::UpgradeClient, experiment::View, status::Status};
 
 /// Returns the one experiment that has the point, in this context if one is given; `None` if there is
 /// none. `request_with` returns the corrected request for an experiment's name, which the buttons of
@@ -29,7 +23,7 @@ pub async fn owner(
     context: Option<&str>,
     request_with: impl Fn(&str) -> String,
 ) -> Result<Option<View>, PrepareError> {
-    let all = client.all().await.map_err(access::unavailable)?;
+    let all = client.all().await?;
     let mut owners: Vec<_> = all.iter().filter(|view| find(view, site, target).is_some()).cloned().collect();
     if let Some(context) = context {
         let elsewhere = owners.first().cloned();
@@ -38,7 +32,7 @@ pub async fn owner(
         if let (Some(other), []) = (elsewhere, owners.as_slice()) {
             let point = outcomes::place(site, Some(target));
             let reply = refusals::point_elsewhere(&point, context, &other, request_with);
-            return Err(access::refused(ErrorKind::Validation, reply));
+            return Err(access::invalid(reply));
         }
     }
     // A running experiment takes precedence over the others.
@@ -50,7 +44,7 @@ pub async fn owner(
         let question = format!("Several experiments share {site} / {target}. Which one do you mean?");
         let unique = names.iter().all(|name| names.iter().filter(|other| *other == name).count() == 1);
         if unique {
-            return Err(Refusal::Missing(vec![missing("experiment", question, names)]).into());
+            return Err(access::ask("experiment", question, names));
         }
         let reply = refusals::several_experiments(&format!("{site} / {target}"), &owners, request_with);
         return Err(access::refused(ErrorKind::UserInput, reply));
@@ -65,9 +59,8 @@ pub async fn owner(
 /// A refusal that lists the experiment's points.
 pub fn of(owner: &View, site: &str, target: &str) -> Result<(String, String), PrepareError> {
     find(owner, site, target).ok_or_else(|| {
-        let points: Vec<_> = owner.decision_points.iter().map(DecisionPoint::words).collect();
-        let reply = refusals::not_its_point(&owner.name, &outcomes::place(site, Some(target)), &points);
-        access::refused(ErrorKind::Validation, reply)
+        let reply = refusals::not_its_point(&owner.name, &outcomes::place(site, Some(target)), &owner.places());
+        access::invalid(reply)
     })
 }
 

@@ -144,7 +144,7 @@ impl Summary {
             status_words: view.state.display().to_owned(),
             context: view.context().to_owned(),
             conditions: view.conditions.iter().map(share).collect(),
-            decision_points: view.decision_points.iter().map(|point| point.words()).collect(),
+            decision_points: view.places(),
             tags: view.tags.clone(),
             created_at: view.created_at.clone(),
             updated_at: view.updated_at.clone(),

@@ -22,15 +22,6 @@ pub(super) fn apply(changes: &Changes, experiment: &Experiment) -> Result<Value,
     let before = experiment.raw()?;
     let mut raw = before.clone();
     let mut set = |key: &str, value: Value| raw[key] = value;
-    if let Some(name) = &changes.new_name {
-        set("name", json!(name));
-    }
-    if let Some(description) = &changes.description {
-        set("description", json!(description));
-    }
-    if let Some(tags) = &changes.tags {
-        set("tags", json!(tags));
-    }
     if let Some(unit) = &changes.unit {
         set("assignmentUnit", json!(unit));
         set("group", json!(changes.group));
@@ -38,20 +29,24 @@ pub(super) fn apply(changes: &Changes, experiment: &Experiment) -> Result<Value,
         let other = if unit == "within-subjects" { "consistencyRule" } else { "conditionOrder" };
         set(other, Value::Null);
     }
-    if let Some(order) = &changes.condition_order {
-        set("conditionOrder", json!(order));
+    let plain = [
+        ("name", &changes.new_name),
+        ("description", &changes.description),
+        ("conditionOrder", &changes.condition_order),
+        ("endOn", &changes.end_on),
+        ("consistencyRule", &changes.consistency),
+        ("filterMode", &changes.filter_mode),
+    ];
+    for (key, value) in plain {
+        if let Some(value) = value {
+            set(key, json!(value));
+        }
+    }
+    if let Some(tags) = &changes.tags {
+        set("tags", json!(tags));
     }
     if let Some(ending) = changes.ending() {
         set("enrollmentCompleteCondition", if ending == Ending::default() { Value::Null } else { json!(ending) });
-    }
-    if let Some(moment) = &changes.end_on {
-        set("endOn", json!(moment));
-    }
-    if let Some(rule) = &changes.consistency {
-        set("consistencyRule", json!(rule));
-    }
-    if let Some(mode) = &changes.filter_mode {
-        set("filterMode", json!(mode));
     }
     if let Some(conditions) = &changes.conditions {
         let old = list(&before, "conditions");

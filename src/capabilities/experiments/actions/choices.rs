@@ -1,6 +1,6 @@
 //! Parameters with a few allowed values. Any other value is refused with the list of allowed ones.
 
-use countersign_graph::action::{ErrorKind, PrepareError};
+use countersign_graph::action::PrepareError;
 
 use crate::{access, lookup, replies::refusals, upgrade::experiment::Ending};
 
@@ -27,16 +27,16 @@ pub(super) fn choice(what: &str, given: Option<&str>, allowed: &[&str]) -> Resul
     let plain = |words: &str| words.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
     let Some(given) = given else { return Ok(None) };
     let found = allowed.iter().find(|value| plain(value) == plain(given)).map(|value| (*value).to_owned());
-    let refused = || access::refused(ErrorKind::Validation, refusals::not_one_of(what, given, allowed));
+    let refused = || access::invalid(refusals::not_one_of(what, given, allowed));
     found.map(Some).ok_or_else(refused)
 }
 
 /// Checks that a consistency rule makes sense with this unit, and returns it.
 pub(super) fn consistency(given: Option<&str>, unit: &str) -> Result<Option<String>, PrepareError> {
     match (given, consistencies(unit)) {
-        (Some(_), []) => Err(access::refused(ErrorKind::Validation, refusals::no_consistency_within_subjects())),
+        (Some(_), []) => Err(access::invalid(refusals::no_consistency_within_subjects())),
         (Some(rule), allowed) if rule.eq_ignore_ascii_case("group") && !allowed.contains(&"group") => {
-            Err(access::refused(ErrorKind::Validation, refusals::no_group_rule()))
+            Err(access::invalid(refusals::no_group_rule()))
         }
         (given, allowed) => choice("consistency rule", given, allowed),
     }
@@ -46,7 +46,7 @@ pub(super) fn consistency(given: Option<&str>, unit: &str) -> Result<Option<Stri
 pub(super) fn algorithm(given: Option<&str>) -> Result<(), PrepareError> {
     match given.map(str::to_lowercase).as_deref() {
         None | Some("random") => Ok(()),
-        Some(other) => Err(access::refused(ErrorKind::Validation, refusals::algorithm(other))),
+        Some(other) => Err(access::invalid(refusals::algorithm(other))),
     }
 }
 
@@ -70,7 +70,7 @@ pub(super) fn ending_words(ending: Ending) -> String {
 /// Parses a post-experiment rule. Returns `continue`, `assign <code>` with a code of the experiment, or
 /// `assign default`.
 pub(super) fn post_rule(rule: &str, name: &str, codes: &[String]) -> Result<String, PrepareError> {
-    let refuse = |reply| Err(access::refused(ErrorKind::Validation, reply));
+    let refuse = |reply| Err(access::invalid(reply));
     let code = |code: &str| match lookup::pick(codes, code) {
         Some(code) => Ok(format!("assign {code}")),
         None => refuse(refusals::unknown_condition(code, name, codes)),

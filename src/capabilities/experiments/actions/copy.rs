@@ -9,11 +9,10 @@ use countersign_core::{
     clock::Timestamp,
     reply::{Fact, Text},
 };
-use countersign_graph::action::{PrepareError, Refusal};
+use countersign_graph::action::PrepareError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{fact, missing};
 use crate::{
     access,
     inputs::PayloadsInput,
@@ -88,7 +87,7 @@ async fn original(
             COPY_OF => "Which experiment should I copy?".to_owned(),
             _ => format!("From which experiment should I copy {what}?"),
         };
-        return Err(Refusal::Missing(vec![missing(key, &question, options)]).into());
+        return Err(access::ask(key, question, options));
     }
     let request = |known: &str| match key {
         COPY_OF => format!("make a copy of {known}"),
@@ -397,7 +396,7 @@ impl Copied {
             ("Metric queries", queries.collect()),
         ];
         let lines = lines.into_iter().filter(|(_, all)| !all.is_empty());
-        lines.map(|(label, all)| fact(label, all.join(", "))).collect()
+        lines.map(|(label, all)| Fact::new(label, all.join(", "))).collect()
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The server checks hardly any of this, so an invalid design would run unnoticed.
 
-use countersign_graph::action::{ErrorKind, MissingParameter, PrepareError};
+use countersign_graph::action::{MissingParameter, PrepareError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -69,7 +69,6 @@ pub(super) fn conditions(
     weights: Option<&WeightsInput>,
     vocabulary: &[String],
 ) -> Result<Vec<(String, f64)>, PrepareError> {
-    let refuse = |reply| access::refused(ErrorKind::Validation, reply);
     let (mut codes, mut own) = (Vec::<String>::new(), Vec::new());
     for condition in separate(given) {
         let (code, weight) = condition.parts();
@@ -81,7 +80,7 @@ pub(super) fn conditions(
             _ => None,
         };
         if let Some(why) = why {
-            return Err(refuse(refusals::bad_code(&code, why)));
+            return Err(access::invalid(refusals::bad_code(&code, why)));
         }
         codes.push(code);
         own.push(weight);
@@ -91,10 +90,10 @@ pub(super) fn conditions(
         None if own.iter().all(Option::is_none) => Some(equal_shares(codes.len())),
         None => own.into_iter().collect(),
     };
-    let weights = weights.ok_or_else(|| refuse(refusals::weights_do_not_fit(&codes)))?;
+    let weights = weights.ok_or_else(|| access::invalid(refusals::weights_do_not_fit(&codes)))?;
     let in_range = weights.iter().all(|weight| (0.0..=100.0).contains(weight));
     if !in_range || !rules::total_is_100(weights.iter().copied()) {
-        return Err(refuse(refusals::weights_do_not_add_up(&weights, &whole_shares(codes.len()))));
+        return Err(access::invalid(refusals::weights_do_not_add_up(&weights, &whole_shares(codes.len()))));
     }
     Ok(codes.into_iter().zip(weights).collect())
 }
@@ -142,7 +141,7 @@ pub(super) fn points(
             };
             let example =
                 known.sites.first().zip(known.targets.first()).map(|(site, target)| format!("{site} / {target}"));
-            return Err(access::refused(ErrorKind::Validation, refusals::incomplete_point(words, example.as_deref())));
+            return Err(access::invalid(refusals::incomplete_point(words, example.as_deref())));
         };
         let is_reversed = lookup::pick(&known.sites, &site).is_none()
             && lookup::pick(&known.sites, &target).is_some()
@@ -165,17 +164,16 @@ pub(super) fn payloads(
     codes: &[String],
     points: &[String],
 ) -> Result<Vec<PayloadInput>, PrepareError> {
-    let refuse = |reply| access::refused(ErrorKind::Validation, reply);
     let plain = |words: &str| words.split('/').map(str::trim).collect::<Vec<_>>().join(" / ");
     let mut all = Vec::<PayloadInput>::new();
     for payload in given {
         let condition = lookup::pick(codes, &payload.condition)
-            .ok_or_else(|| refuse(refusals::unknown_condition(&payload.condition, name, codes)))?;
+            .ok_or_else(|| access::invalid(refusals::unknown_condition(&payload.condition, name, codes)))?;
         let at = match &payload.decision_point {
             None => points.to_vec(),
             Some(point) => {
                 let known = lookup::pick(points, &plain(point));
-                vec![known.ok_or_else(|| refuse(refusals::not_its_point(name, point, points)))?.clone()]
+                vec![known.ok_or_else(|| access::invalid(refusals::not_its_point(name, point, points)))?.clone()]
             }
         };
         let is_json = serde_json::from_str::<Value>(&payload.value).is_ok_and(|v| v.is_object() || v.is_array());
@@ -184,7 +182,7 @@ pub(super) fn payloads(
             kind => choices::choice("payload type", kind.as_deref(), &["string", "json", "csv"])?.unwrap_or_default(),
         };
         if kind == "json" && serde_json::from_str::<Value>(&payload.value).is_err() {
-            return Err(refuse(refusals::bad_json(condition)));
+            return Err(access::invalid(refusals::bad_json(condition)));
         }
         for point in at {
             all.retain(|other| (&other.condition, &other.decision_point) != (condition, &Some(point.clone())));

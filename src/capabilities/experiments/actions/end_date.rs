@@ -1,7 +1,7 @@
 //! The end date that a start brings with it: `run Math Hints from Dec 1 to Dec 18`.
 
 use countersign_core::clock::Timestamp;
-use countersign_graph::action::{ErrorKind, PrepareError};
+use countersign_graph::action::PrepareError;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
@@ -29,16 +29,27 @@ pub(super) fn resolve(
     (now, zone): (Timestamp, &TimeZone),
 ) -> Result<Option<String>, PrepareError> {
     let end_on = given.map(|given| moment::end_of(given, now, zone)).transpose()?;
-    let starts = matches!(to, Status::Enrolling | Status::Scheduled);
-    if end_on.is_some() && !starts {
-        return Err(access::refused(ErrorKind::Validation, refusals::only_a_start_has_an_end()));
+    if end_on.is_some() && !to.is_start() {
+        return Err(access::invalid(refusals::only_a_start_has_an_end()));
     }
-    let at = |moment: Option<&str>| moment.and_then(|moment| moment.parse::<jiff::Timestamp>().ok());
-    let ends = at(end_on.as_deref().or(experiment.end_on.as_deref()));
-    if at(start_on).zip(ends).is_some_and(|(begins, ends)| begins >= ends) {
-        return Err(access::refused(ErrorKind::Validation, refusals::ends_before_it_starts()));
-    }
+    check_order(start_on, end_on.as_deref().or(experiment.end_on.as_deref()))?;
     Ok(end_on.filter(|end| at(Some(end)) != at(experiment.end_on.as_deref())))
+}
+
+/// Checks that the end is after the start, if there are both.
+///
+/// # Errors
+///
+/// A refusal.
+pub(super) fn check_order(start: Option<&str>, end: Option<&str>) -> Result<(), PrepareError> {
+    match at(start).zip(at(end)) {
+        Some((start, end)) if start >= end => Err(access::invalid(refusals::ends_before_it_starts())),
+        _ => Ok(()),
+    }
+}
+
+fn at(moment: Option<&str>) -> Option<jiff::Timestamp> {
+    moment?.parse().ok()
 }
 
 /// Sets the end date of an experiment, unless it has this end date already. Repeating it changes nothing.

@@ -5,12 +5,12 @@
 //! people need not name, say, sixteen conditions.
 
 use countersign_core::reply::{Fact, Text};
-use countersign_graph::action::{ErrorKind, PrepareError};
+use countersign_graph::action::PrepareError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{choices, design, fact};
+use super::{choices, design};
 use crate::{
     access,
     inputs::{ConditionInput, FactorInput, OneOrMany, WeightsInput},
@@ -43,7 +43,7 @@ pub(super) struct PlannedLevel {
 /// Returns the checked factors and levels: there are several combinations, but not too many, and each
 /// has a different code.
 pub(super) fn factors(given: &[FactorInput]) -> Result<Vec<PlannedFactor>, PrepareError> {
-    let refuse = |reply| Err(access::refused(ErrorKind::Validation, reply));
+    let refuse = |reply| Err(access::invalid(reply));
     let mut factors = Vec::<PlannedFactor>::new();
     for factor in given {
         let mut planned = PlannedFactor { name: factor.name.trim().to_owned(), id: Uuid::new_v4(), levels: Vec::new() };
@@ -129,7 +129,7 @@ pub(super) fn conditions(
                     Some(code) => Ok(ConditionInput::Parts { code: code.clone(), weight }),
                     None => {
                         let refusal = refusals::unknown_condition(&code, name, &codes);
-                        Err(access::refused(ErrorKind::Validation, refusal))
+                        Err(access::invalid(refusal))
                     }
                 }
             });
@@ -173,16 +173,16 @@ pub(super) fn facts<'a>(
         false => format!("{} “{}”", level.name, level.payload),
     };
     let words = |factor: &PlannedFactor| factor.levels.iter().map(level).collect::<Vec<_>>().join(", ");
-    let mut facts: Vec<_> = factors.iter().map(|f| fact(&format!("Factor {}", f.name), words(f))).collect();
+    let mut facts: Vec<_> = factors.iter().map(|f| Fact::new(format!("Factor {}", f.name), words(f))).collect();
     let all: usize = factors.iter().map(|factor| factor.levels.len()).product();
-    facts.push(fact(
+    facts.push(Fact::new(
         "Conditions",
         match conditions.len() == all {
             true => format!("all {all} combinations"),
             false => format!("{} of {all} combinations", conditions.len()),
         },
     ));
-    facts.extend(conditions.map(|(code, weight)| fact(code, Text::from(format!("{}%", rules::number(weight))))));
+    facts.extend(conditions.map(|(code, weight)| Fact::new(code, Text::from(format!("{}%", rules::number(weight))))));
     facts
 }
 

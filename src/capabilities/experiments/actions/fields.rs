@@ -6,7 +6,7 @@
 
 use countersign_graph::action::Scope;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{
     choices,
@@ -14,7 +14,6 @@ use super::{
     lists,
     lists::Members,
     moment,
-    surroundings::Claims,
 };
 use crate::{
     inputs::PayloadInput,
@@ -31,43 +30,26 @@ use crate::{
 pub(super) struct Changes {
     pub(super) experiment: ExperimentId,
     pub(super) experiment_name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) new_name: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) description: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) tags: Option<Vec<String>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) conditions: Option<Vec<PlannedCondition>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) decision_points: Option<Vec<PlannedPoint>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) unit: Option<String>,
     /// Only together with unit `group`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) group: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) consistency: Option<String>,
     /// One of `continue`, `assign <code>` and `assign default`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) post_rule: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) filter_mode: Option<String>,
     /// The payload of every condition at every point.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) payloads: Option<Vec<PayloadInput>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) condition_order: Option<String>,
     /// The counts after which enrolment ends; 0 for no limit. Both are set if either changes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) ends_after_users: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) ends_after_groups: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) end_on: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) inclusion: Option<Members>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) exclusion: Option<Members>,
 }
 
@@ -83,20 +65,21 @@ impl Changes {
         }
     }
 
-    /// Returns the subjects of what a card says about other experiments.
-    pub(super) fn claims<'a>(&'a self, experiment: &'a View) -> Claims<'a> {
-        let claims = Claims::about(experiment).with_name(self.new_name.as_deref());
-        match &self.decision_points {
-            Some(points) => {
-                claims.at_new_points(points.iter().map(|point| (point.site.as_str(), point.target.as_str())))
-            }
-            None => claims,
-        }
+    /// Returns the changes without a field.
+    pub(super) fn without(&self, field: Field) -> Self {
+        let mut all = json!(self);
+        field.keys().iter().for_each(|key| all[key] = Value::Null);
+        serde_json::from_value(all).expect("every change is optional")
     }
 
     /// Returns the fields that change.
     pub(super) fn fields(&self) -> impl Iterator<Item = Field> {
         Field::ALL.into_iter().filter(|field| field.after(self).is_some())
+    }
+
+    /// Returns the new values of the fields that change, by their labels.
+    pub(super) fn after(&self) -> Map<String, Value> {
+        Field::ALL.into_iter().filter_map(|field| Some((field.label().to_owned(), field.after(self)?))).collect()
     }
 
     /// Returns the new automatic end of enrollment; `None` if it does not change.
@@ -178,46 +161,40 @@ impl Field {
         }
     }
 
-    /// Returns the label on a card.
-    pub(super) fn label(self) -> &'static str {
+    /// Returns the label on a card, the name in the middle of a sentence, and the keys of the parameters.
+    const fn names(self) -> (&'static str, &'static str, &'static [&'static str]) {
         match self {
-            Self::Name => "Name",
-            Self::Description => "Description",
-            Self::Tags => "Tags",
-            Self::Conditions => "Conditions",
-            Self::DecisionPoints => "Decision points",
-            Self::Unit => "Assignment",
-            Self::Consistency => "Consistency",
-            Self::PostRule => "After enrollment ends",
-            Self::FilterMode => "Users on no list",
-            Self::Payloads => "Payloads",
-            Self::ConditionOrder => "Order of conditions",
-            Self::Ending => "Enrollment ends",
-            Self::EndOn => "Ends",
-            Self::Inclusion => "Inclusion list",
-            Self::Exclusion => "Exclusion list",
+            Self::Name => ("Name", "name", &["new_name"]),
+            Self::Description => ("Description", "description", &["description"]),
+            Self::Tags => ("Tags", "tags", &["tags"]),
+            Self::Conditions => ("Conditions", "conditions", &["conditions"]),
+            Self::DecisionPoints => ("Decision points", "decision points", &["decision_points"]),
+            Self::Unit => ("Assignment", "assignment unit", &["unit", "group"]),
+            Self::Consistency => ("Consistency", "consistency rule", &["consistency"]),
+            Self::PostRule => ("After enrollment ends", "post-experiment rule", &["post_rule"]),
+            Self::FilterMode => ("Users on no list", "filter mode", &["filter_mode"]),
+            Self::Payloads => ("Payloads", "payloads", &["payloads"]),
+            Self::ConditionOrder => ("Order of conditions", "order of conditions", &["condition_order"]),
+            Self::Ending => ("Enrollment ends", "end of enrollment", &["ends_after_users", "ends_after_groups"]),
+            Self::EndOn => ("Ends", "end date", &["end_on"]),
+            Self::Inclusion => ("Inclusion list", "inclusion list", &["inclusion"]),
+            Self::Exclusion => ("Exclusion list", "exclusion list", &["exclusion"]),
         }
     }
 
+    /// Returns the label on a card.
+    pub(super) const fn label(self) -> &'static str {
+        self.names().0
+    }
+
     /// Returns the name in the middle of a sentence.
-    pub(super) fn name_in_sentence(self) -> &'static str {
-        match self {
-            Self::Name => "name",
-            Self::Description => "description",
-            Self::Tags => "tags",
-            Self::Conditions => "conditions",
-            Self::DecisionPoints => "decision points",
-            Self::Unit => "assignment unit",
-            Self::Consistency => "consistency rule",
-            Self::PostRule => "post-experiment rule",
-            Self::FilterMode => "filter mode",
-            Self::Payloads => "payloads",
-            Self::ConditionOrder => "order of conditions",
-            Self::Ending => "end of enrollment",
-            Self::EndOn => "end date",
-            Self::Inclusion => "inclusion list",
-            Self::Exclusion => "exclusion list",
-        }
+    pub(super) const fn name_in_sentence(self) -> &'static str {
+        self.names().1
+    }
+
+    /// Returns the keys of the parameters that set it, as they are stored.
+    pub(super) const fn keys(self) -> &'static [&'static str] {
+        self.names().2
     }
 
     /// Returns the value in `view`.
@@ -252,9 +229,6 @@ impl Field {
     /// Returns the value after `changes`; `None` if they do not include the field.
     pub(super) fn after(self, changes: &Changes) -> Option<Value> {
         match self {
-            Self::Name => changes.new_name.as_ref().map(|name| json!(name)),
-            Self::Description => changes.description.as_ref().map(|description| json!(description)),
-            Self::Tags => changes.tags.as_ref().map(|tags| json!(tags)),
             Self::Conditions => changes.conditions.as_ref().map(|conditions| {
                 let values = conditions.iter();
                 values.map(|c| json!({ "code": c.code, "weight": summary::as_shown(c.weight) })).collect()
@@ -264,15 +238,8 @@ impl Field {
                 .as_ref()
                 .map(|points| points.iter().map(|p| point(&p.site, &p.target, p.exclude_if_reached)).collect()),
             Self::Unit => changes.unit.as_ref().map(|name| unit(name, changes.group.as_deref())),
-            Self::Consistency => changes.consistency.as_ref().map(|rule| json!(rule)),
-            Self::PostRule => changes.post_rule.as_ref().map(|rule| json!(rule)),
-            Self::FilterMode => changes.filter_mode.as_ref().map(|mode| json!(mode)),
-            Self::Payloads => changes.payloads.as_ref().map(|payloads| json!(payloads)),
-            Self::ConditionOrder => changes.condition_order.as_ref().map(|order| json!(order)),
             Self::Ending => changes.ending().map(|ending| json!(ending)),
-            Self::EndOn => changes.end_on.as_ref().map(|moment| json!(moment)),
-            Self::Inclusion => changes.inclusion.as_ref().map(|members| json!(members)),
-            Self::Exclusion => changes.exclusion.as_ref().map(|members| json!(members)),
+            field => Some(json!(changes)[field.keys()[0]].take()).filter(|value| !value.is_null()),
         }
     }
 
@@ -319,27 +286,6 @@ impl Field {
             Self::FilterMode => answers::filter_words(text),
         };
         if words.is_empty() { "none".to_owned() } else { words }
-    }
-
-    /// Removes this field from `changes`.
-    pub(super) fn drop_from(self, changes: &mut Changes) {
-        match self {
-            Self::Name => changes.new_name = None,
-            Self::Description => changes.description = None,
-            Self::Tags => changes.tags = None,
-            Self::Conditions => changes.conditions = None,
-            Self::DecisionPoints => changes.decision_points = None,
-            Self::Unit => (changes.unit, changes.group) = (None, None),
-            Self::Consistency => changes.consistency = None,
-            Self::PostRule => changes.post_rule = None,
-            Self::FilterMode => changes.filter_mode = None,
-            Self::Payloads => changes.payloads = None,
-            Self::ConditionOrder => changes.condition_order = None,
-            Self::Ending => (changes.ends_after_users, changes.ends_after_groups) = (None, None),
-            Self::EndOn => changes.end_on = None,
-            Self::Inclusion => changes.inclusion = None,
-            Self::Exclusion => changes.exclusion = None,
-        }
     }
 }
 

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use countersign_graph::action::{ErrorKind, PrepareError};
+use countersign_graph::action::PrepareError;
 use serde_json::{Value, json};
 
 use super::SendWindow;
@@ -56,10 +56,7 @@ pub(super) fn parse(given: &MembersInput, known: &[String], context: &str) -> Re
                         add(access::group(known, kind, context)?, id);
                     }
                     Some((kind, _)) if word.contains(' ') => {
-                        return Err(access::refused(
-                            ErrorKind::Validation,
-                            refusals::unknown_word("group type", kind, context, known),
-                        ));
+                        return Err(access::invalid(refusals::unknown_word("group type", kind, context, known)));
                     }
                     _ => {
                         add(USERS.to_owned(), &access::user(word)?);

@@ -1,5 +1,5 @@
-//! The actions on experiments, one module each, and what they share: parsing the stored parameters, and turning the
-//! client's errors into outcomes.
+//! The actions on experiments, one module each, and what they share: turning the client's errors into
+//! outcomes.
 //!
 //! An action's `prepare` reads the current state and builds the card, `perform` sends the change, and `probe` checks
 //! whether the change happened.
@@ -27,6 +27,7 @@ mod expects;
 mod factorial;
 mod fields;
 mod lists;
+mod one;
 pub(crate) mod plan;
 mod requested_changes;
 mod requested_design;
@@ -36,25 +37,47 @@ pub(crate) mod surroundings;
 
 use std::time::Duration;
 
-use serde::de::DeserializeOwned;
-
 pub(crate) use countersign_capabilities::{
     moment,
     parameters::{missing, non_blank},
 };
-use countersign_core::reply::{Fact, Text};
-use countersign_graph::action::{ActionKind, ActionRecord, ErrorKind, Outcome, Performed, Probed, Recovery};
+use countersign_core::reply::Text;
+use countersign_graph::action::{ActionKind, ActionRecord, ErrorKind, Outcome, Performed, Probed, Reader, Recovery};
+use jiff::tz::TimeZone;
+use serde::Serialize;
+use serde_json::{Value, json};
 
+use self::surroundings::Claims;
 use super::{access, replies::outcomes};
-use crate::upgrade::{client::UpgradeClient, error::Error, experiment::ExperimentId};
+use crate::upgrade::{
+    client::UpgradeClient,
+    error::Error,
+    experiment::{ExperimentId, View},
+};
 
-/// Parses the parameters stored in an action's record.
-///
-/// # Errors
-///
-/// The outcome of the action if its parameters cannot be parsed.
-pub(super) fn stored_parameters<T: DeserializeOwned>(record: &ActionRecord) -> Result<T, Outcome> {
-    T::deserialize(&*record.parameters).map_err(|_| failed(ErrorKind::Execution, outcomes::unreadable_record()))
+/// Returns parameters in their stored form, which leaves out those that are not given.
+pub(crate) fn compact(parameters: impl Serialize) -> Value {
+    let mut parameters = json!(parameters);
+    if let Some(all) = parameters.as_object_mut() {
+        all.retain(|_, value| !value.is_null());
+    }
+    parameters
+}
+
+/// Returns the time zone of the person who asks.
+fn zone(reader: Option<&Reader>) -> TimeZone {
+    moment::time_zone(reader.and_then(|reader| reader.zone.as_deref()))
+}
+
+/// Reads an experiment again, and what its card says: the values of `state`, and the other experiments at its points.
+pub(super) async fn shown_now(
+    client: &UpgradeClient,
+    experiment: ExperimentId,
+    record: &ActionRecord,
+    state: fn(&View) -> Value,
+) -> Result<Value, Outcome> {
+    let view = client.single(experiment).await.map_err(|error| read_failed(&error))?.view;
+    Claims::about(&view).note_now(client, record, state(&view)).await
 }
 
 /// Returns the outcome of a change that did not happen.
@@ -123,11 +146,6 @@ fn cannot_read_back(error: &Error) -> Probed {
     Probed::CannotTell { evidence: outcomes::cannot_read_back(&reason) }
 }
 
-/// Returns true if `error` says that the experiment was not found and a read does not find it either.
-async fn is_gone(client: &UpgradeClient, id: ExperimentId, error: &Error) -> bool {
-    matches!(error, Error::NotFound { .. }) && matches!(client.single(id).await, Err(Error::NotFound { .. }))
-}
-
 /// Returns the time after which a sent request can no longer reach the platform; the client's timeout is shorter.
 pub(super) fn in_flight(client: &UpgradeClient) -> Duration {
     client.timeout() + Duration::from_secs(2)
@@ -155,14 +173,4 @@ impl SendWindow {
     fn in_flight(client: &UpgradeClient) -> Duration {
         client.timeout() + in_flight(client)
     }
-}
-
-/// Returns a card line that shows a value.
-pub(super) fn fact(label: &str, after: impl Into<Text>) -> Fact {
-    Fact { label: label.to_owned(), before: None, after: after.into() }
-}
-
-/// Returns a card line that shows a value before and after a change.
-fn change(label: &str, before: impl Into<Text>, after: impl Into<Text>) -> Fact {
-    Fact { label: label.to_owned(), before: Some(before.into()), after: after.into() }
 }

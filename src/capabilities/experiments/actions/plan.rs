@@ -1,7 +1,7 @@
 //! The plan of a new experiment, which is shown on the card, stored, sent, and compared with the
 //! experiment when it is read back.
 
-use countersign_core::reply::{Card, Text};
+use countersign_core::reply::{Card, Fact, Text};
 use countersign_graph::action::{Scope, Undo};
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,6 @@ use super::{
     copy::Copied,
     design::{self, PlannedCondition, PlannedPoint},
     expects::Expects,
-    fact,
     factorial::{self, PlannedFactor},
     fields::{self, Field},
     lists,
@@ -45,13 +44,10 @@ pub(super) struct Plan {
     pub(super) description: String,
     pub(super) context: String,
     pub(super) unit: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) group: Option<String>,
     /// The consistency rule; `None` within subjects.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) consistency: Option<String>,
     /// Only within subjects.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) condition_order: Option<String>,
     /// One of `continue`, `assign <code>` and `assign default`.
     #[serde(default = "keep")]
@@ -63,25 +59,19 @@ pub(super) struct Plan {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) factors: Vec<PlannedFactor>,
     /// The factor of a stratified draw; `None` for a random one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) stratification_factor: Option<String>,
     pub(super) decision_points: Vec<PlannedPoint>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) payloads: Vec<PayloadInput>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) ends_after_users: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) ends_after_groups: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) start_on: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) end_on: Option<String>,
     #[serde(default, skip_serializing_if = "Members::is_empty")]
     pub(super) inclusion: Members,
     #[serde(default, skip_serializing_if = "Members::is_empty")]
     pub(super) exclusion: Members,
     /// What was copied beside the parameters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) copied: Option<Copied>,
 }
 
@@ -304,17 +294,17 @@ impl Plan {
         let shares = self.conditions.iter().map(|c| format!("{} {}%", c.code, rules::number(c.weight)));
         let points =
             self.decision_points.iter().map(|point| design::point_words(&point.words(), point.exclude_if_reached));
-        let mut facts = vec![fact("Name", Text::new().bold(name))];
+        let mut facts = vec![Fact::new("Name", Text::new().bold(name))];
         if !self.description.is_empty() {
-            facts.push(fact("Description", self.description.as_str()));
+            facts.push(Fact::new("Description", self.description.as_str()));
         }
-        facts.push(fact("Context", Text::new().code(&self.context)));
+        facts.push(Fact::new("Context", Text::new().code(&self.context)));
         if !self.factors.is_empty() {
             let conditions = self.conditions.iter().map(|condition| (condition.code.as_str(), condition.weight));
             facts.extend(factorial::facts(&self.factors, conditions));
         }
         let mut add = |label: &str, words: Option<String>| {
-            facts.extend(words.filter(|words| !words.is_empty()).map(|words| fact(label, words)));
+            facts.extend(words.filter(|words| !words.is_empty()).map(|words| Fact::new(label, words)));
         };
         let some = |side: Side| Some(self.members_with_segments(side)).filter(|all| !all.is_empty());
         let some = |side: Side| some(side).map(|members| lists::words(&members));
@@ -331,9 +321,9 @@ impl Plan {
         add("Inclusion list", some(Side::Inclusion));
         add("Exclusion list", some(Side::Exclusion));
         for (label, at) in [("Starts", &self.start_on), ("Ends", &self.end_on)] {
-            facts.extend(at.as_deref().map(|at| fact(label, moment::moment_text(at))));
+            facts.extend(at.as_deref().map(|at| Fact::new(label, moment::moment_text(at))));
         }
-        facts.extend((!self.tags.is_empty()).then(|| fact("Tags", self.tags.join(", "))));
+        facts.extend((!self.tags.is_empty()).then(|| Fact::new("Tags", self.tags.join(", "))));
         facts.extend(self.copied.iter().flat_map(Copied::facts));
         let at = self.decision_points.iter().map(|point| (point.site.as_str(), Some(point.target.as_str())));
         let sharing = others.sharing(&self.context, at);
@@ -362,15 +352,7 @@ impl Plan {
             notes.push(Text::from(format!("Defaults used: {}.", defaults.join(", "))));
         }
         notes.push(Text::from(begins.replace("It is", "It will be")));
-        Card {
-            title: format!("Create “{name}”?"),
-            facts,
-            warnings,
-            notes,
-            approve: "Create experiment".to_owned(),
-            reject: Card::REJECT.to_owned(),
-            done: format!("Created “{name}”. {begins}"),
-            ..Card::default()
-        }
+        let done = format!("Created “{name}”. {begins}");
+        Card { facts, warnings, notes, ..Card::new(format!("Create “{name}”?"), "Create experiment", done) }
     }
 }

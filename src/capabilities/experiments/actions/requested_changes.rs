@@ -1,7 +1,7 @@
 //! The changes that an update requests, checked against the experiment and its context.
 
 use countersign_core::clock::Timestamp;
-use countersign_graph::action::{ErrorKind, PrepareError, Refusal};
+use countersign_graph::action::{PrepareError, Refusal};
 use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,11 +10,12 @@ use uuid::Uuid;
 use super::{
     choices,
     design::{self, PlannedCondition, PlannedPoint, ResolvedPoint},
+    end_date,
     expects::Expects,
     fields::{self, Changes},
     lists,
     lists::Members,
-    missing, moment, non_blank, stratified,
+    moment, non_blank, stratified,
 };
 use crate::{
     access,
@@ -25,93 +26,67 @@ use crate::{
 };
 
 /// The parameters of the action.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub(super) struct UpdateExperimentParameters {
     /// The experiment, by name or id. Required.
-    #[serde(default)]
     pub(super) experiment: Option<String>,
     /// Set when the parameters were stored.
-    #[serde(default, rename = "experiment_name")]
+    #[serde(rename = "experiment_name")]
     #[schemars(skip)]
     _experiment_name: Option<String>,
     /// Set by an undo.
-    #[serde(default)]
     #[schemars(skip)]
     pub(super) expects: Option<Expects>,
     /// The new name.
-    #[serde(default)]
     new_name: Option<String>,
     /// The new description.
-    #[serde(default)]
     description: Option<String>,
     /// The new tags. `+pilot` adds a tag to the present ones, `-pilot` removes it.
-    #[serde(default)]
     tags: Option<Vec<String>>,
     /// The new weights in percent: in the order of the conditions, by code, or `70/30`.
-    #[serde(default)]
     weights: Option<WeightsInput>,
     /// The new conditions, all of them: objects with `code` and `weight`. Only to add or remove conditions.
-    #[serde(default)]
     conditions: Option<OneOrMany<ConditionInput>>,
     /// The new decision points, all of them: objects with `site` and `target`, or texts `site / target`.
-    #[serde(default)]
     decision_points: Option<OneOrMany<PointInput>>,
     /// True to exclude people who reached a decision point before the start; applies to every decision point.
-    #[serde(default)]
     exclude_if_reached: Option<bool>,
     /// The payloads sent to the application with a condition: by condition code, or objects with `condition`, `value` and
     /// optionally `decision_point` and `type` (`string`, `json`, `csv`). Other payloads stay.
-    #[serde(default)]
     payloads: Option<PayloadsInput>,
     /// The unit of assignment: `individual`, `group`, or `within-subjects`.
-    #[serde(default)]
     unit: Option<String>,
     /// The group type, with unit `group`.
-    #[serde(default)]
     group: Option<String>,
     /// The consistency rule: `individual`, `group` or `experiment`.
-    #[serde(default)]
     consistency: Option<String>,
     /// The order of conditions within subjects: `random`, `random round robin`, `ordered round robin`.
-    #[serde(default)]
     condition_order: Option<String>,
     /// The assignment algorithm: `random`; others are refused.
-    #[serde(default)]
     algorithm: Option<String>,
     /// The rule after enrolment is complete: `continue` (keep their condition), `assign <condition code>`, or
     /// `assign default`.
-    #[serde(default)]
     post_rule: Option<String>,
     /// The rule for people on no list: `includeAll` or `excludeAll`.
-    #[serde(default)]
     filter_mode: Option<String>,
     /// The number of users after which enrolment ends; 0 for no limit.
-    #[serde(default)]
     ends_after_users: Option<u64>,
     /// The number of groups after which enrolment ends; 0 for no limit.
-    #[serde(default)]
     ends_after_groups: Option<u64>,
     /// The end, such as `2027-01-15 09:00`, or a day, which is included.
-    #[serde(default)]
     end_on: Option<String>,
     /// The new inclusion list: user ids, groups such as `classId:5B`.
-    #[serde(default)]
     inclusion: Option<MembersInput>,
     /// The entries to add to the inclusion list.
-    #[serde(default)]
     add_to_inclusion: Option<MembersInput>,
     /// The entries to remove from the inclusion list.
-    #[serde(default)]
     remove_from_inclusion: Option<MembersInput>,
     /// The new exclusion list.
-    #[serde(default)]
     exclusion: Option<MembersInput>,
     /// The entries to add to the exclusion list.
-    #[serde(default)]
     add_to_exclusion: Option<MembersInput>,
     /// The entries to remove from the exclusion list.
-    #[serde(default)]
     remove_from_exclusion: Option<MembersInput>,
 }
 
@@ -166,7 +141,7 @@ pub(super) async fn changes(
     experiment: &View,
 ) -> Result<Changes, PrepareError> {
     let mut contexts = match asked.needs_context() {
-        true => client.context_metadata().await.map_err(access::unavailable)?,
+        true => client.context_metadata().await?,
         false => Default::default(),
     };
     let known = contexts.remove(experiment.context()).unwrap_or_default();
@@ -185,7 +160,7 @@ pub(super) async fn changes(
     };
     if by_group && group.is_none() {
         let question = "Which group type is assigned together?";
-        return Err(Refusal::Missing(vec![missing("group", question, Vec::new())]).into());
+        return Err(access::ask("group", question, Vec::new()));
     }
     let mut consistency = choices::consistency(non_blank(asked.consistency.as_ref()), by)?;
     let fits = |rule: &String| choices::consistencies(by).contains(&rule.as_str());
@@ -202,11 +177,11 @@ pub(super) async fn changes(
     }
     let codes: Vec<_> = match &conditions {
         Some(conditions) => conditions.iter().map(|c| c.code.clone()).collect(),
-        None => experiment.conditions.iter().map(|c| c.condition_code.clone()).collect(),
+        None => experiment.codes(),
     };
     let places: Vec<_> = match &decision_points {
         Some(points) => points.iter().map(PlannedPoint::words).collect(),
-        None => experiment.decision_points.iter().map(|point| point.words()).collect(),
+        None => experiment.places(),
     };
     let name = &experiment.name;
     let ending = (asked.ends_after_users.is_some() || asked.ends_after_groups.is_some())
@@ -257,14 +232,9 @@ fn end_on(
     (now, zone): (Timestamp, &TimeZone),
 ) -> Result<Option<String>, PrepareError> {
     let end = non_blank(asked.end_on.as_ref()).map(|given| moment::end_of(given, now, zone)).transpose()?;
-    let at = |moment: &Option<String>| moment.as_deref().and_then(|moment| moment.parse::<jiff::Timestamp>().ok());
-    let start = at(&experiment.start_on).filter(|_| experiment.state == Status::Scheduled);
-    match at(&end).zip(start) {
-        Some((end, start)) if end <= start => {
-            Err(access::refused(ErrorKind::Validation, refusals::ends_before_it_starts()))
-        }
-        _ => Ok(end),
-    }
+    let start = experiment.start_on.as_deref().filter(|_| experiment.state == Status::Scheduled);
+    end_date::check_order(start, end.as_deref())?;
+    Ok(end)
 }
 
 fn conditions(
@@ -273,14 +243,14 @@ fn conditions(
     known: &ContextMetadata,
 ) -> Result<Option<Vec<PlannedCondition>>, PrepareError> {
     if experiment.is_factorial() {
-        let codes: Vec<_> = experiment.conditions.iter().map(|c| c.condition_code.clone()).collect();
+        let codes = experiment.codes();
         let asked = asked.conditions.iter().flat_map(OneOrMany::all).map(|condition| match condition {
             ConditionInput::Words(words) if lookup::pick(&codes, &words).is_some() => words,
             condition => condition.parts().0,
         });
         if let Some(new) = asked.into_iter().find(|code| lookup::pick(&codes, code).is_none()) {
             let refusal = replies::factorial::no_new_combination(&new, &experiment.name, &codes);
-            return Err(access::refused(ErrorKind::Validation, refusal));
+            return Err(access::invalid(refusal));
         }
     }
     let renamed: Vec<_> = asked.conditions.iter().flat_map(OneOrMany::all).filter_map(as_renamed).collect();
@@ -288,15 +258,7 @@ fn conditions(
         return with_other_codes(&renamed, asked, experiment, known).map(Some);
     }
     let planned = match (&asked.conditions, &asked.weights) {
-        (Some(conditions), weights) => {
-            let known_codes: Vec<_> = experiment.conditions.iter().map(|c| c.condition_code.clone()).collect();
-            let vocabulary = [known_codes, known.conditions.clone()].concat();
-            let unknown = design::unknown_conditions(conditions, &vocabulary, experiment.context());
-            if let Some(unknown) = unknown.filter(|_| !known.conditions.is_empty()) {
-                return Err(Refusal::Missing(vec![unknown]).into());
-            }
-            design::conditions(conditions, weights.as_ref(), &vocabulary)?
-        }
+        (Some(conditions), weights) => checked(conditions, weights.as_ref(), experiment, known)?,
         (None, Some(weights)) => {
             let codes = experiment.conditions.iter();
             let codes = codes.map(|c| ConditionInput::Parts { code: c.condition_code.clone(), weight: None });
@@ -310,6 +272,21 @@ fn conditions(
     };
     let planned = planned.into_iter();
     Ok(Some(planned.map(|(code, weight)| PlannedCondition { id: identity(&code), code, weight }).collect()))
+}
+
+/// Returns the conditions with their weights. Those that the experiment has are known, beside those of its context.
+fn checked(
+    given: &OneOrMany<ConditionInput>,
+    weights: Option<&WeightsInput>,
+    experiment: &View,
+    known: &ContextMetadata,
+) -> Result<Vec<(String, f64)>, PrepareError> {
+    let vocabulary = [experiment.codes(), known.conditions.clone()].concat();
+    let unknown = design::unknown_conditions(given, &vocabulary, experiment.context());
+    match unknown.filter(|_| !known.conditions.is_empty()) {
+        Some(unknown) => Err(Refusal::Missing(vec![unknown]).into()),
+        None => design::conditions(given, weights, &vocabulary),
+    }
 }
 
 /// Returns the present and the new code of a condition that is renamed.
@@ -327,13 +304,13 @@ fn with_other_codes(
     experiment: &View,
     known: &ContextMetadata,
 ) -> Result<Vec<PlannedCondition>, PrepareError> {
-    let present: Vec<_> = experiment.conditions.iter().map(|c| c.condition_code.clone()).collect();
+    let present = experiment.codes();
     let mut codes = present.clone();
     for (was, code) in renamed {
         let at = lookup::pick(&present, was).and_then(|was| present.iter().position(|code| code == was));
         let Some(at) = at else {
             let refusal = refusals::unknown_condition(was, &experiment.name, &present);
-            return Err(access::refused(ErrorKind::Validation, refusal));
+            return Err(access::invalid(refusal));
         };
         codes[at].clone_from(code);
     }
@@ -342,12 +319,7 @@ fn with_other_codes(
         weight: Some(condition.assignment_weight),
     });
     let given = OneOrMany::Many(given.collect());
-    let vocabulary = [present, known.conditions.clone()].concat();
-    let unknown = design::unknown_conditions(&given, &vocabulary, experiment.context());
-    if let Some(unknown) = unknown.filter(|_| !known.conditions.is_empty()) {
-        return Err(Refusal::Missing(vec![unknown]).into());
-    }
-    let planned = design::conditions(&given, asked.weights.as_ref(), &vocabulary)?.into_iter();
+    let planned = checked(&given, asked.weights.as_ref(), experiment, known)?.into_iter();
     let id = |at: usize| experiment.conditions.get(at).and_then(|c| c.id.parse().ok()).unwrap_or_else(Uuid::new_v4);
     Ok(planned.enumerate().map(|(at, (code, weight))| PlannedCondition { id: id(at), code, weight }).collect())
 }

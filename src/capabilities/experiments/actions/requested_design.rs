@@ -1,7 +1,7 @@
 //! The design that a creation requests, checked against its context, with defaults filled in.
 
 use countersign_core::clock::Timestamp;
-use countersign_graph::action::{ErrorKind, MissingParameter, PrepareError};
+use countersign_graph::action::{MissingParameter, PrepareError};
 use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::{
     choices,
     design::{self, PlannedCondition, PlannedPoint, ResolvedPoint},
-    factorial,
+    end_date, factorial,
     lists::{self, Members},
     missing, moment, non_blank,
     plan::Plan,
@@ -21,7 +21,7 @@ use crate::{
     inputs::{
         ConditionInput, FactorInput, MembersInput, OneOrMany, PayloadsInput, PointInput, WeightsInput, equal_shares,
     },
-    replies::{self, refusals},
+    replies,
     upgrade::{
         context::ContextMetadata,
         experiment::{Ending, ExperimentId},
@@ -29,107 +29,78 @@ use crate::{
 };
 
 /// The parameters of the action.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
 pub(super) struct CreateExperimentParameters {
     /// The name. Required.
-    #[serde(default)]
     pub(super) name: Option<String>,
     /// The name of an experiment whose design is copied. The other parameters replace parts of it.
-    #[serde(default)]
     #[expect(dead_code, reason = "read before the parameters are")]
     copy_of: Option<String>,
     /// Set when the parameters were stored.
-    #[serde(default)]
     #[schemars(skip)]
     #[expect(dead_code, reason = "read before the parameters are")]
     copied: Option<Value>,
     /// The name of an experiment whose conditions and weights are copied.
-    #[serde(default)]
     #[expect(dead_code, reason = "read before the parameters are")]
     conditions_of: Option<String>,
     /// The name of an experiment whose decision points are copied.
-    #[serde(default)]
     #[expect(dead_code, reason = "read before the parameters are")]
     points_of: Option<String>,
     /// A description.
-    #[serde(default)]
     description: Option<String>,
     /// The context (client application). Required.
-    #[serde(default)]
     pub(super) context: Option<OneOrMany<String>>,
     /// The decision points: objects with `site` and `target`, or texts `site / target`. One is required.
-    #[serde(default)]
     decision_points: Option<OneOrMany<PointInput>>,
     /// The site, if there is one decision point.
-    #[serde(default)]
     site: Option<String>,
     /// The target, if there is one decision point.
-    #[serde(default)]
     target: Option<String>,
     /// The conditions: objects with `code` and `weight`, or codes. Default: the first two of the context, 50/50.
-    #[serde(default)]
     conditions: Option<OneOrMany<ConditionInput>>,
     /// The factors of a factorial experiment, each with `name` and `levels`. Its conditions are all combinations of
     /// levels, or only those in `conditions`, such as `hints=none; feedback=now`.
-    #[serde(default)]
     factors: Option<Vec<FactorInput>>,
     /// Weights in percent, in the order of the conditions, or `70/30`.
-    #[serde(default)]
     weights: Option<WeightsInput>,
     /// The payloads sent to the application with a condition: by condition code, or objects with `condition`, `value` and
     /// optionally `decision_point` and `type` (`string`, `json`, `csv`).
-    #[serde(default)]
     payloads: Option<PayloadsInput>,
     /// True to exclude people who reached a decision point before the start. Default: false.
-    #[serde(default)]
     exclude_if_reached: Option<bool>,
     /// The unit of assignment: `individual` (default), `group`, or `within-subjects` (each person gets several conditions).
-    #[serde(default)]
     unit: Option<String>,
     /// The group type, with unit `group`.
-    #[serde(default)]
     group: Option<String>,
     /// The consistency rule: `individual`, `group` or `experiment`.
-    #[serde(default)]
     consistency: Option<String>,
     /// The order of conditions within subjects: `random` (default), `random round robin` or
     /// `ordered round robin`.
-    #[serde(default)]
     condition_order: Option<String>,
     /// The assignment algorithm: `random` (default), or `stratified random sampling` by an uploaded factor;
     /// others, such as adaptive ones, are refused.
-    #[serde(default)]
     pub(super) algorithm: Option<String>,
     /// The factor of a stratified assignment.
-    #[serde(default)]
     pub(super) stratification_factor: Option<String>,
     /// The rule after enrolment is complete: `continue` (default: keep their condition),
     /// `assign <condition code>`, or `assign default`.
-    #[serde(default)]
     post_rule: Option<String>,
     /// The number of users after which enrolment ends.
-    #[serde(default)]
     ends_after_users: Option<u64>,
     /// The number of groups after which enrolment ends.
-    #[serde(default)]
     ends_after_groups: Option<u64>,
     /// The rule for people on no list: `includeAll` (default) or `excludeAll`.
-    #[serde(default)]
     filter_mode: Option<String>,
     /// The inclusion list: user ids, groups such as `classId:5B`.
-    #[serde(default)]
     inclusion: Option<MembersInput>,
     /// The exclusion list: user ids, groups such as `classId:5B`.
-    #[serde(default)]
     exclusion: Option<MembersInput>,
     /// The scheduled start, such as `2027-01-15 09:00`. Default: none; it is started by hand.
-    #[serde(default)]
     start_on: Option<String>,
     /// The end, in the same format, or a day, which is included.
-    #[serde(default)]
     end_on: Option<String>,
     /// The tags.
-    #[serde(default)]
     tags: Option<Vec<String>>,
 }
 
@@ -247,9 +218,7 @@ pub(super) fn resolve_plan(
     let ending = choices::ending(Ending::default(), asked.ends_after_users, asked.ends_after_groups);
     let start_on = non_blank(asked.start_on.as_ref()).map(|given| moment::moment(given, now, zone)).transpose()?;
     let end_on = non_blank(asked.end_on.as_ref()).map(|given| moment::end_of(given, now, zone)).transpose()?;
-    if start_on.is_some() && end_on.is_some() && start_on >= end_on {
-        return Err(access::refused(ErrorKind::Validation, refusals::ends_before_it_starts()));
-    }
+    end_date::check_order(start_on.as_deref(), end_on.as_deref())?;
     let mut or_default = |value: Option<String>, default: &str, line: &str| {
         value.unwrap_or_else(|| {
             defaults.push(line.to_owned());

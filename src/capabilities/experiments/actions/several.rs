@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{SendWindow, change, expects::Expects, failed, surroundings::SURROUNDINGS};
+use super::{SendWindow, expects::Expects, failed, surroundings::SURROUNDINGS};
 use crate::{
     access,
     inputs::OneOrMany,
@@ -50,19 +50,16 @@ pub(super) enum ExperimentInput {
 }
 
 /// A filter for experiments; a member that is left out does not limit.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
 pub(super) struct ExperimentFilter {
     /// The status, such as `completed`.
-    #[serde(default)]
     status: Option<String>,
     /// The context.
-    #[serde(default)]
     context: Option<String>,
     /// A tag.
-    #[serde(default)]
     tag: Option<String>,
     /// The month in which they reached their status: `May` (the last one) or `2026-05`.
-    #[serde(default)]
     month: Option<String>,
 }
 
@@ -73,22 +70,28 @@ pub(super) struct BulkStatusChange {
     status: Status,
 }
 
-/// Returns the named experiments, each once. `to` is their new status; before one that cannot be undone, names from memory
-/// do not count.
+/// Returns the experiment that is named. `to` is its new status; before one that cannot be undone, names from memory do not
+/// count.
+pub(super) async fn find(client: &UpgradeClient, name: &str, to: Option<Status>) -> Result<View, PrepareError> {
+    let verb = to.map_or("show", |to| rules::verb(Status::Inactive, to));
+    let request_with = |name: &str| format!("{verb} {name}");
+    let found = match to {
+        Some(Status::Cancelled) => access::experiment_by_current_names(client, name, request_with).await?,
+        _ => access::experiment(client, name, request_with).await?,
+    };
+    Ok(found.view)
+}
+
+/// Returns the named experiments, each once, for a change to the status `to`.
 pub(super) async fn find_named(
     client: &UpgradeClient,
     given: &OneOrMany<ExperimentInput>,
-    verb: &str,
     to: Status,
 ) -> Result<Vec<View>, PrepareError> {
     let mut found = Vec::<View>::new();
     for one in given.all() {
         let (ExperimentInput::Words(name) | ExperimentInput::Stored { id: name }) = one;
-        let request_with = |name: &str| format!("{verb} {name}");
-        let view = match to {
-            Status::Cancelled => access::experiment_by_current_names(client, &name, request_with).await?.view,
-            _ => access::experiment(client, &name, request_with).await?.view,
-        };
+        let view = find(client, &name, Some(to)).await?;
         if !found.iter().any(|other| other.id == view.id) {
             found.push(view);
         }
@@ -102,19 +105,13 @@ pub(super) fn matching_experiments(
     which: &ExperimentFilter,
     now: Timestamp,
 ) -> Result<Vec<View>, PrepareError> {
-    let refuse = |reply| access::refused(ErrorKind::Validation, reply);
-    let status = match &which.status {
-        Some(words) => {
-            let known = Status::ALL.map(Status::stored);
-            let parsed = Status::asked_for(words);
-            Some(parsed.ok_or_else(|| refuse(refusals::not_one_of("status", words, &known)))?)
-        }
-        None => None,
+    let status = |words: &String| {
+        let known = Status::ALL.map(Status::stored);
+        Status::asked_for(words).ok_or_else(|| access::invalid(refusals::not_one_of("status", words, &known)))
     };
-    let month = match &which.month {
-        Some(words) => Some(parse_month(words, now).ok_or_else(|| refuse(refusals::no_month(words)))?),
-        None => None,
-    };
+    let month = |words: &String| parse_month(words, now).ok_or_else(|| access::invalid(refusals::no_month(words)));
+    let status = which.status.as_ref().map(status).transpose()?;
+    let month = which.month.as_ref().map(month).transpose()?;
     let is = |one: &String, other: &str| lookup::pick(std::slice::from_ref(one), other).is_some();
     let fits = |view: &View| {
         status.is_none_or(|status| view.state == status)
@@ -123,7 +120,7 @@ pub(super) fn matching_experiments(
             && month.is_none_or(|month| in_status_since(view).and_then(month_of) == Some(month))
     };
     let found: Vec<_> = all.iter().filter(|view| fits(view)).cloned().collect();
-    if found.is_empty() { Err(refuse(refusals::none_fits())) } else { Ok(found) }
+    if found.is_empty() { Err(access::invalid(refusals::none_fits())) } else { Ok(found) }
 }
 
 /// Returns the time since which the experiment has had its status: that of its last change to this
@@ -181,24 +178,16 @@ pub(super) async fn propose(
     }
     let ids: Vec<_> = fit.iter().map(|view| view.id).collect();
     let (all, enrolled) = tokio::join!(client.all(), client.enrollment(&ids));
-    let overlaps = overlaps(&all.map_err(access::unavailable)?, fit.iter(), to);
+    let overlaps = overlaps(&all?, fit.iter(), to);
     let statuses: Map<_, _> = fit.iter().map(|view| (view.id.to_string(), json!(view.state))).collect();
-    let stored = BulkStatusChange {
-        experiments: fit.iter().map(|view| ExperimentName { id: view.id, name: view.name.clone() }).collect(),
-        status: to,
-    };
+    let named = fit.iter().map(|view| ExperimentName { id: view.id, name: view.name.clone() });
+    let stored = BulkStatusChange { experiments: named.collect(), status: to };
+    let enrolled = reach::enrolled_together(enrolled.ok().as_deref());
     Ok(Proposal {
-        parameters: json!(stored),
         preconditions: json!({ "statuses": statuses, SURROUNDINGS: overlaps_in_words(&overlaps) }),
         undo: undo(&fit, to),
-        card: card(
-            &fit,
-            to,
-            &left_out,
-            sharing_warnings(&overlaps),
-            reach::enrolled_together(enrolled.ok().as_deref()),
-        ),
         scope: scope::all(&fit).measure(scope::STATUS, json!(to)),
+        ..Proposal::new(stored, card(&fit, to, &left_out, sharing_warnings(&overlaps), enrolled))
     })
 }
 
@@ -218,10 +207,6 @@ pub(super) async fn current_state(
 }
 
 /// Returns the present status of each experiment, in the form of the preconditions.
-async fn current_statuses(client: &UpgradeClient, several: &BulkStatusChange) -> Result<Value, Error> {
-    Ok(statuses_among(&client.all().await?, several))
-}
-
 fn statuses_among(all: &[View], several: &BulkStatusChange) -> Value {
     let of = |named: &ExperimentName| all.iter().find(|other| other.id == named.id).map(|other| other.state);
     let statuses: Map<_, _> =
@@ -281,7 +266,7 @@ pub(super) async fn probe(
     record: &ActionRecord,
     several: &BulkStatusChange,
 ) -> Result<Probed, Error> {
-    let now = current_statuses(client, several).await?;
+    let now = statuses_among(&client.all().await?, several);
     let is = |named: &&ExperimentName| now["statuses"][named.id.to_string()] == json!(several.status);
     let was = |named: &&ExperimentName| {
         let id = named.id.to_string();
@@ -366,20 +351,14 @@ fn card(fit: &[View], to: Status, left_out: &[String], mut warnings: Vec<Text>, 
     if !left_out.is_empty() {
         notes.push(Text::from(format!("Left out: {}.", left_out.join(", "))));
     }
+    let statuses = fit.iter().map(|view| Fact::change(&view.name, view.state.display(), to.display()));
+    let done = format!("{} {many}: {}.", past_participle(to), names.join(", "));
     Card {
-        title: format!("{capital} {many}?"),
-        facts: fit
-            .iter()
-            .map(|view| change(&view.name, view.state.display(), to.display()))
-            .chain([enrolled])
-            .collect(),
+        facts: statuses.chain([enrolled]).collect(),
         warnings,
         notes,
-        approve: format!("{capital} {many}"),
-        reject: Card::REJECT.to_owned(),
-        done: format!("{} {many}: {}.", past_participle(to), names.join(", ")),
         irreversible: to == Status::Cancelled,
-        ..Card::default()
+        ..Card::new(format!("{capital} {many}?"), &format!("{capital} {many}"), done)
     }
 }
 

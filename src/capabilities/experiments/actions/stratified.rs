@@ -3,7 +3,7 @@
 //! The factor has to be uploaded to the platform first, and an unknown name causes an error in the
 //! platform's database. The uploaded factors are therefore read before one is used.
 
-use countersign_graph::action::{ErrorKind, PrepareError};
+use countersign_graph::action::PrepareError;
 
 use super::choices;
 use crate::{
@@ -25,13 +25,13 @@ pub(super) async fn factor(
         choices::algorithm(algorithm)?;
         return Ok(None);
     }
-    let known = client.stratification_factors().await.map_err(access::unavailable)?;
+    let known = client.stratification_factors().await?;
     let found = match (factor, known.as_slice()) {
         (Some(factor), known) => lookup::pick(known, factor),
         (None, [only]) => Some(only),
         (None, _) => None,
     };
-    let refusal = || access::refused(ErrorKind::Validation, refusals::no_such_factor(factor, &known));
+    let refusal = || access::invalid(refusals::no_such_factor(factor, &known));
     found.cloned().map(Some).ok_or_else(refusal)
 }
 
@@ -39,9 +39,7 @@ pub(super) async fn factor(
 pub(super) fn check_unchanged(algorithm: Option<&str>, experiment: &View) -> Result<(), PrepareError> {
     match experiment.assignment_algorithm.as_deref() {
         Some(STRATIFIED) if is_stratified(algorithm) => Ok(()),
-        Some(STRATIFIED) if algorithm.is_some() => {
-            Err(access::refused(ErrorKind::Validation, refusals::stays_stratified(&experiment.name)))
-        }
+        Some(STRATIFIED) if algorithm.is_some() => Err(access::invalid(refusals::stays_stratified(&experiment.name))),
         _ => choices::algorithm(algorithm),
     }
 }

@@ -15,7 +15,6 @@ use serde_json::{Map, Value, json};
 
 use super::read_failed;
 use crate::{
-    access,
     replies::{cautions, reach},
     upgrade::{
         client::UpgradeClient,
@@ -216,7 +215,7 @@ impl Reach {
         experiment: &View,
     ) -> Result<Vec<Text>, PrepareError> {
         let shared = cautions::shared_points(&self.surroundings()?.sharing_with(experiment));
-        let nobody = takes_nobody(client, experiment).await.map_err(access::unavailable)?;
+        let nobody = takes_nobody(client, experiment).await?;
         Ok(shared.into_iter().chain(nobody.then(cautions::nobody_takes_part)).collect())
     }
 
@@ -248,7 +247,7 @@ impl Reach {
     ///
     /// An error from the platform.
     pub(super) fn surroundings(&self) -> Result<&Surroundings, PrepareError> {
-        self.surroundings.as_ref().map_err(|error| access::unavailable(error.clone()))
+        self.surroundings.as_ref().map_err(|error| error.clone().into())
     }
 
     /// Returns the names of the other live experiments at its points; empty if they couldn't be read.

@@ -6,7 +6,6 @@ use countersign_core::{
 };
 
 use crate::{
-    actions::fact,
     testing::{
         consistency::{MAX_DURATION, Step, Test, TestProgress},
         expected::{Afterwards, CheckedObservation, Consistency, Expected, Phase, Rules, Visitor, judge},
@@ -25,13 +24,14 @@ const MAX_DIFFERENCES: usize = 3;
 pub fn card(test: &Test, enrolled: Option<u64>) -> Card {
     let Test { experiment_name: name, place, first, rules, visitors, run: _ } = test;
     let at = super::outcomes::place(&place.site, Some(&place.target));
-    let mut facts = vec![fact("Rules", in_words(rules, place.group.as_deref())), fact("Decision point", at.as_str())];
+    let mut facts =
+        vec![Fact::new("Rules", in_words(rules, place.group.as_deref())), Fact::new("Decision point", at.as_str())];
     facts.extend(steps(test));
     if *first > Phase::Before {
-        facts.push(fact("Left out", left_out(*first)));
+        facts.push(Fact::new("Left out", left_out(*first)));
     }
     let users = if visitors.len() == 1 { "1 test user".to_owned() } else { format!("{} test users", visitors.len()) };
-    facts.push(fact(
+    facts.push(Fact::new(
         "Limits",
         format!("{users}, this experiment only, at most {} minutes", MAX_DURATION.as_secs() / 60),
     ));
@@ -52,17 +52,17 @@ pub fn card(test: &Test, enrolled: Option<u64>) -> Card {
     }
     let back = if *first < Phase::Paused { " I'll offer to undo that." } else { "" };
     Card {
-        title: format!("Test the consistency rules of “{name}”?"),
         facts,
         warnings,
         notes: vec![Text::from(format!(
             "You can stop it midway; the experiment then keeps its status at that moment.{back}"
         ))],
-        approve: "Run the test".to_owned(),
-        reject: Card::REJECT.to_owned(),
-        done: format!("Tested the consistency rules of “{name}”."),
         irreversible: real.is_some() && *first < Phase::Paused,
-        ..Card::default()
+        ..Card::new(
+            format!("Test the consistency rules of “{name}”?"),
+            "Run the test",
+            format!("Tested the consistency rules of “{name}”."),
+        )
     }
 }
 
@@ -74,16 +74,10 @@ fn steps(test: &Test) -> Vec<Fact> {
         facts.push(match step {
             Step::Enter(phase) => {
                 let from = std::mem::replace(&mut before, phase);
-                Fact {
-                    label: format!(
-                        "{nth}. {}",
-                        if phase == Phase::Running { "Start experiment" } else { "Pause experiment" }
-                    ),
-                    before: Some(from.status().display().into()),
-                    after: phase.status().display().into(),
-                }
+                let what = if phase == Phase::Running { "Start experiment" } else { "Pause experiment" };
+                Fact::change(format!("{nth}. {what}"), from.status().display(), phase.status().display())
             }
-            Step::Ask(phase) => fact(&format!("{nth}. {}", while_it_is(phase)), who_visits(test, phase)),
+            Step::Ask(phase) => Fact::new(format!("{nth}. {}", while_it_is(phase)), who_visits(test, phase)),
             Step::Mark(_) => continue, // part of the visit
         });
     }

@@ -155,11 +155,6 @@ pub fn changed_meanwhile(name: &str) -> Text {
     text.plain("” changed after this card was posted, so nothing was done. Ask again for a new card.")
 }
 
-/// Says that the stored action cannot be read by this version of the bot.
-pub fn unreadable_record() -> Text {
-    Text::from("The approved request can't be read, so nothing was changed. Ask again.")
-}
-
 /// Says that reading back failed.
 pub fn cannot_read_back(reason: &str) -> Text {
     Text::from(format!("I couldn't check UpGrade ({reason})."))
@@ -352,7 +347,6 @@ mod tests {
             listed_but_not_found("Math Hints"),
             some_of_several(&["One".into()], &["Two".into(), "Three".into()]),
             changed_meanwhile("Math Hints"),
-            unreadable_record(),
             cannot_read_back("no answer in time"),
             partly("Math Hints", &["description"], &["conditions"]),
             other_status("Math Hints", "archived"),
@@ -378,7 +372,6 @@ mod tests {
         UpGrade can't find “Math Hints”, but still lists it.
         Checked. Changed: “One”; not changed: “Two”, “Three”.
         “Math Hints” changed after this card was posted, so nothing was done. Ask again for a new card.
-        The approved request can't be read, so nothing was changed. Ask again.
         I couldn't check UpGrade (no answer in time).
         Checked “Math Hints”: changed: description; not changed: conditions.
         Checked: “Math Hints” is archived.

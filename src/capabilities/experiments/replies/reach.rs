@@ -6,10 +6,7 @@ use std::{sync::Arc, time::Duration};
 use countersign_core::reply::{Fact, Text};
 
 use super::answers;
-use crate::{
-    actions::fact,
-    upgrade::{experiment::View, overview::Outline, participants::Enrollment},
-};
+use crate::upgrade::{experiment::View, overview::Outline, participants::Enrollment};
 
 /// The maximum number of other experiments that a card names.
 const MAX_NAMED: usize = 3;
@@ -27,7 +24,7 @@ pub fn enrolled(enrolled: Option<&Enrollment>, in_groups: bool) -> Fact {
         }
         Some(enrolled) => answers::people_and_tests(enrolled.users, enrolled.test_users),
     };
-    fact("Enrolled", words)
+    Fact::new("Enrolled", words)
 }
 
 /// Returns the line about the people who are enrolled in several experiments, as a total. `enrolled` is
@@ -42,7 +39,7 @@ pub fn enrolled_together(enrolled: Option<&[Enrollment]>) -> Fact {
             format!("{}{in_total}{}", answers::people(users), answers::plus_tests(tests))
         }
     };
-    fact("Enrolled", words)
+    Fact::new("Enrolled", words)
 }
 
 /// Returns the line about the live experiments that share a decision point, each with the point.
@@ -60,7 +57,7 @@ pub fn same_points(others: Option<&[(Arc<Outline>, String)]>) -> Fact {
             text
         }
     };
-    fact(OVERLAPPING, text)
+    Fact::new(OVERLAPPING, text)
 }
 
 /// The age up to which what was read counts as live; people need longer to read a card.

@@ -2,15 +2,12 @@
 
 use countersign_core::reply::{Fact, Text};
 
-use crate::{
-    actions::fact,
-    testing::split::{Design, Drawn, Split, Who},
-};
+use crate::testing::split::{Design, Drawn, Split, Who};
 
 /// Returns the line about the split of a new design.
 pub fn line(design: &Design) -> Option<Fact> {
     let split = Split::of(design);
-    Some(fact(&label(design, &split), words(design, &split)?))
+    Some(Fact::new(&label(design, &split), words(design, &split)?))
 }
 
 /// Returns the line about the split before and after a change; `None` if it stays the same.

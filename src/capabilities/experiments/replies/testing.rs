@@ -6,7 +6,6 @@ use countersign_core::{
 };
 
 use crate::{
-    actions::fact,
     rules::number,
     testing::{
         balance::{MAX_DURATION, MAX_USERS, Share, Tally, Test},
@@ -29,13 +28,16 @@ const MAX_REASON_LENGTH: usize = 200;
 pub fn card(test: &Test, enrolled: Option<u64>) -> Card {
     let Test { experiment_name, place, users, conditions, .. } = test;
     let mut facts = vec![
-        fact("Users", users_in_words(test)),
-        fact("Decision point", Text::new().plain(super::outcomes::place(&place.site, Some(&place.target)))),
-        fact("Expected", shares(conditions)),
-        fact("Limits", format!("{users} users, this experiment only, at most {} minutes", MAX_DURATION.as_secs() / 60)),
+        Fact::new("Users", users_in_words(test)),
+        Fact::new("Decision point", Text::new().plain(super::outcomes::place(&place.site, Some(&place.target)))),
+        Fact::new("Expected", shares(conditions)),
+        Fact::new(
+            "Limits",
+            format!("{users} users, this experiment only, at most {} minutes", MAX_DURATION.as_secs() / 60),
+        ),
     ];
     if let Some(kind) = &place.group {
-        facts.insert(1, fact("Groups", format!("{GROUP_SIZE} users in each {kind}; each group is assigned once")));
+        facts.insert(1, Fact::new("Groups", format!("{GROUP_SIZE} users in each {kind}; each group is assigned once")));
     }
     let real = enrolled.filter(|enrolled| *enrolled > 0);
     let mut warnings = vec![Text::from("UpGrade removes enrolled users only together with the experiment.")];
@@ -43,15 +45,15 @@ pub fn card(test: &Test, enrolled: Option<u64>) -> Card {
         warnings.push(Text::from(format!("{} already enrolled, so the data will be mixed.", are(real))));
     }
     Card {
-        title: format!("Enroll {users} test {} in “{experiment_name}”?", if *users == 1 { "user" } else { "users" }),
         facts,
         warnings,
         notes: vec![Text::from("You can stop it midway; users enrolled by then stay enrolled.")],
-        approve: "Enroll test users".to_owned(),
-        reject: Card::REJECT.to_owned(),
-        done: format!("Enrolled {users} test users in “{experiment_name}”."),
         irreversible: real.is_some(),
-        ..Card::default()
+        ..Card::new(
+            format!("Enroll {users} test {} in “{experiment_name}”?", if *users == 1 { "user" } else { "users" }),
+            "Enroll test users",
+            format!("Enrolled {users} test users in “{experiment_name}”."),
+        )
     }
 }
 
@@ -74,17 +76,17 @@ pub fn journey_card(journey: &Journey, view: &View) -> Card {
     let Journey { user, experiment_name, place, group, working_group } = journey;
     let running = view.state == Status::Enrolling;
     let mut facts = vec![
-        fact("User", Text::new().code(user)),
-        fact(
+        Fact::new("User", Text::new().code(user)),
+        Fact::new(
             "Experiment",
             Text::new().bold(experiment_name).plain(format!(" ({}, {})", view.state.display(), place.context)),
         ),
-        fact("Decision point", super::outcomes::place(&place.site, Some(&place.target))),
-        fact("Steps", "initialize the user, request the condition, record the visit"),
+        Fact::new("Decision point", super::outcomes::place(&place.site, Some(&place.target))),
+        Fact::new("Steps", "initialize the user, request the condition, record the visit"),
     ];
     let groups: Vec<_> = group.iter().flatten().map(|(kind, ids)| format!("{kind}: {}", ids.join(", "))).collect();
     if !groups.is_empty() {
-        facts.insert(1, fact("Groups", groups.join("; ")));
+        facts.insert(1, Fact::new("Groups", groups.join("; ")));
     }
     let mut warnings = Vec::new();
     if running {
@@ -103,13 +105,13 @@ pub fn journey_card(journey: &Journey, view: &View) -> Card {
         )));
     }
     Card {
-        title: format!("Send user “{user}” through “{experiment_name}”?"),
         facts,
         warnings,
-        approve: "Simulate visit".to_owned(),
-        reject: Card::REJECT.to_owned(),
-        done: format!("Sent “{user}” through “{experiment_name}”."),
-        ..Card::default()
+        ..Card::new(
+            format!("Send user “{user}” through “{experiment_name}”?"),
+            "Simulate visit",
+            format!("Sent “{user}” through “{experiment_name}”."),
+        )
     }
 }
 

@@ -10,14 +10,10 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use countersign_core::{
-    clock::Clock,
-    ids::UserId,
-    reply::{Fact, Reply},
-};
+use countersign_capabilities::rows::{Change, stored};
+use countersign_core::ids::UserId;
 use countersign_graph::action::{
-    ActionInfo, ActionKind, ActionRecord, Batch, Batches, ErrorKind, Form, Outcome, PrepareError, Progress, Proposal,
-    Reader, Refusal,
+    ActionInfo, ActionKind, ActionRecord, Batch, Batches, ErrorKind, Outcome, PrepareError, Progress, Proposal,
 };
 use futures_util::{StreamExt as _, stream};
 use schemars::JsonSchema;
@@ -25,14 +21,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
+    enrolled::reached,
     simulated::{self, GROUP_SIZE, Received, VisitOutcome, VisitTarget},
     split::{self, ExpectedCount},
 };
 use crate::{
-    access,
+    access::{self, Deps},
     actions::{
         card_differences::differences_in_words,
-        failed, in_flight, non_blank, read_failed, stored_parameters,
+        failed, in_flight, shown_now,
         surroundings::{Claims, Reach},
     },
     forms, points,
@@ -55,18 +52,17 @@ pub const MAX_DURATION: Duration = Duration::from_secs(15 * 60);
 /// The name of the action.
 pub(crate) const NAME: &str = "test_condition_balance";
 
-/// The action `test_condition_balance`.
-#[derive(Debug)]
-pub struct TestBalance(pub Arc<UpgradeClient>, pub Arc<dyn Clock>);
+/// The batches of the action.
+struct TestBalance(Deps);
 
 /// The parameters of the action.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
 struct TestBalanceParameters {
     /// The experiment, by name or id. Required.
-    #[serde(default, alias = "experiment_name")]
+    #[serde(alias = "experiment_name")]
     experiment: Option<String>,
     /// The number of simulated users to enrol, 1 to 1000. Default: 100.
-    #[serde(default)]
     users: Option<i64>,
 }
 
@@ -173,98 +169,70 @@ fn add_one(counts: &mut Vec<(String, u64)>, code: &str) {
     }
 }
 
-#[async_trait]
-impl ActionKind for TestBalance {
-    fn info(&self) -> ActionInfo {
-        ActionInfo::new(
-            NAME,
-            "Enrols up to 1000 simulated users in a running experiment and compares how many got each condition with the \
+/// Returns the action.
+pub(crate) fn action(deps: Deps) -> Arc<dyn ActionKind> {
+    let info = ActionInfo::new(
+        NAME,
+        "Enrols up to 1000 simulated users in a running experiment and compares how many got each condition with the \
          weights. Use it when someone asks to test the balance or the weights, or to enrol a number of users.",
-        )
-    }
+    );
+    let mut change = Change::in_batches(
+        TestBalance(deps),
+        info,
+        |row, asked, _| Box::pin(prepare(&row.deps.0.client, asked)),
+        |row| &row.deps,
+    );
+    change.now =
+        |row, test: Test, record| Box::pin(shown_now(&row.deps.0.client, test.place.experiment, record, state_of));
+    change.form = Some(|_, given| Box::pin(async move { Some(forms::users(given, MAX_USERS)) }));
+    change.differences = differences_in_words;
+    change.report = |_, record, reply| match (stored(record), &record.outcome) {
+        (Ok(test), Some(Outcome::Done { .. })) => words::report(reply, &test, &reached(record, "tally")),
+        _ => reply,
+    };
+    Arc::new(change)
+}
 
-    fn schema(&self) -> Value {
-        access::schema::<TestBalanceParameters>()
+async fn prepare(client: &UpgradeClient, asked: TestBalanceParameters) -> Result<Proposal, PrepareError> {
+    let fits = |state| matches!(state, Status::Enrolling | Status::Inactive);
+    let name = access::named_in(client, asked.experiment.as_ref(), fits, words::none_to_test).await?;
+    let users = asked.users.unwrap_or(DEFAULT_USERS.into());
+    let users = u32::try_from(users).ok().filter(|users| (1..=MAX_USERS).contains(users));
+    let users = users.ok_or_else(|| access::invalid(words::not_so_many()))?;
+    let request_with = |name: &str| format!("test the balance of {name} with {users} users");
+    let view = access::experiment_by_current_names(client, name, request_with).await?.view;
+    let place = place(&view)?;
+    match view.state {
+        Status::Enrolling => {}
+        Status::Inactive => return Err(expected_only(&view, place, users)),
+        state => return Err(access::refused(ErrorKind::Execution, words::not_running(&view.name, state, users))),
     }
-
-    fn is_editable(&self, _: &Value) -> bool {
-        true
-    }
-
-    async fn form(&self, parameters: &Value) -> Option<Form> {
-        Some(forms::users(parameters, MAX_USERS))
-    }
-
-    async fn prepare(&self, parameters: &Value, _: Option<&Reader>) -> Result<Proposal, PrepareError> {
-        let asked: TestBalanceParameters = access::parameters(parameters)?;
-        let Some(name) = non_blank(asked.experiment.as_ref()) else {
-            let fits = |state| matches!(state, Status::Enrolling | Status::Inactive);
-            let which = access::which_experiment_in(&self.0, fits, words::none_to_test).await?;
-            return Err(Refusal::Missing(vec![which]).into());
-        };
-        let users = asked.users.unwrap_or(DEFAULT_USERS.into());
-        let users = u32::try_from(users).ok().filter(|users| (1..=MAX_USERS).contains(users));
-        let users = users.ok_or_else(|| access::refused(ErrorKind::Validation, words::not_so_many()))?;
-        let request_with = |name: &str| format!("test the balance of {name} with {users} users");
-        let view = access::experiment_by_current_names(&self.0, name, request_with).await?.view;
-        let place = place(&view)?;
-        match view.state {
-            Status::Enrolling => {}
-            Status::Inactive => return Err(expected_only(&view, place, users)),
-            state => return Err(access::refused(ErrorKind::Execution, words::not_running(&view.name, state, users))),
-        }
-        let reach = Reach::read(&self.0, &view).await;
-        let mut test = Test::of(&view, place, users, simulated::run());
-        test.rivals = reach.rival_names(&view);
-        let card = words::card(&test, reach.users());
-        let scope = scope::test(&view, users);
-        let mut preconditions = state_of(&view);
-        reach.note(&Claims::about(&view), &mut preconditions);
-        Ok(Proposal { preconditions, parameters: json!(test), card, undo: None, scope })
-    }
-
-    async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
-        let test: Test = stored_parameters(record)?;
-        let view = self.0.single(test.place.experiment).await.map_err(|error| read_failed(&error))?.view;
-        Claims::about(&view).note_now(&self.0, record, state_of(&view)).await
-    }
-
-    fn differences(&self, record: &ActionRecord, found: &Value) -> Vec<Fact> {
-        differences_in_words(record, found)
-    }
-
-    fn batches(&self) -> Option<&dyn Batches> {
-        Some(self)
-    }
-
-    fn report(&self, record: &ActionRecord, reply: Reply) -> Reply {
-        let (Ok(test), Some(Outcome::Done { result, .. })) = (stored_parameters::<Test>(record), &record.outcome)
-        else {
-            return reply;
-        };
-        match serde_json::from_value(result["tally"].clone()) {
-            Ok(tally) => words::report(reply, &test, &tally),
-            Err(_) => reply,
-        }
-    }
+    let reach = Reach::read(client, &view).await;
+    let mut test = Test::of(&view, place, users, simulated::run());
+    test.rivals = reach.rival_names(&view);
+    let card = words::card(&test, reach.users());
+    let mut preconditions = state_of(&view);
+    reach.note(&Claims::about(&view), &mut preconditions);
+    Ok(Proposal { preconditions, scope: scope::test(&view, users), ..Proposal::new(test, card) })
 }
 
 #[async_trait]
 impl Batches for TestBalance {
     async fn next(&self, record: &ActionRecord, interrupted: bool) -> Batch {
-        let test: Test = match stored_parameters(record) {
+        let test: Test = match stored(record) {
             Ok(test) => test,
             Err(outcome) => return Batch::Ended(outcome),
         };
-        let mut tally = tally_of(record);
+        let Deps { client, clock } = &self.0;
+        let mut tally: Tally = reached(record, "tally");
         let numbers = tally.next..test.users.min(tally.next + BATCH_SIZE);
         let already = match interrupted {
             false => HashMap::new(),
-            true => match self.enrolled(&test).await {
+            true => match enrolled(client, &test).await {
                 Ok(already) => already,
                 Err(error) => {
                     tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot read back the enrolments");
-                    let late = record.intent_at.is_some_and(|began| self.1.now() > began + MAX_DURATION);
+                    let late = record.intent_at.is_some_and(|began| clock.now() > began + MAX_DURATION);
                     return match late {
                         true => Batch::Ended(Outcome::Unknown { summary: words::not_read_back(&test, &tally) }),
                         false => Batch::NotNow,
@@ -272,7 +240,7 @@ impl Batches for TestBalance {
                 }
             },
         };
-        let (client, place, run) = (&self.0, &test.place, test.run.as_str());
+        let (place, run) = (&test.place, test.run.as_str());
         let visits: Vec<_> = stream::iter(numbers.clone())
             .map(|number| {
                 let known = already.get(&simulated::name(run, number)).cloned();
@@ -307,7 +275,7 @@ impl Batches for TestBalance {
     }
 
     fn in_flight(&self) -> Duration {
-        in_flight(&self.0)
+        in_flight(&self.0.client)
     }
 
     fn longest(&self) -> Duration {
@@ -315,29 +283,22 @@ impl Batches for TestBalance {
     }
 
     fn stopped(&self, record: &ActionRecord, by: Option<&UserId>) -> Outcome {
-        let test: Test = match stored_parameters(record) {
+        let test: Test = match stored(record) {
             Ok(test) => test,
             Err(outcome) => return outcome,
         };
-        let tally = tally_of(record);
+        let tally: Tally = reached(record, "tally");
         let summary = words::stopped(&test, &tally, by);
         Outcome::Done { result: json!({ "name": test.experiment_name, "tally": tally }), summary }
     }
 }
 
-impl TestBalance {
-    /// Returns the codes of the conditions of this run's enrolled participants, by participant name.
-    async fn enrolled(&self, test: &Test) -> Result<HashMap<String, String>, Error> {
-        let code = |id: &str| test.conditions.iter().find(|share| share.id == id).map(|share| share.code.clone());
-        let all = self.0.enrolled(test.place.experiment).await?;
-        let ours = all.into_iter().filter(|enrolled| enrolled.user_id.starts_with(&test.run));
-        Ok(ours.filter_map(|e| Some((e.user_id, code(e.condition_id.as_deref()?)?))).collect())
-    }
-}
-
-fn tally_of(record: &ActionRecord) -> Tally {
-    let progress = record.progress.as_ref();
-    progress.and_then(|progress| serde_json::from_value(progress.data.clone()).ok()).unwrap_or_default()
+/// Returns the codes of the conditions of this run's enrolled participants, by participant name.
+async fn enrolled(client: &UpgradeClient, test: &Test) -> Result<HashMap<String, String>, Error> {
+    let code = |id: &str| test.conditions.iter().find(|share| share.id == id).map(|share| share.code.clone());
+    let all = client.enrolled(test.place.experiment).await?;
+    let ours = all.into_iter().filter(|enrolled| enrolled.user_id.starts_with(&test.run));
+    Ok(ours.filter_map(|e| Some((e.user_id, code(e.condition_id.as_deref()?)?))).collect())
 }
 
 /// Answers with the expected split of an experiment that has not started, and a draw for stand-ins: nobody can be

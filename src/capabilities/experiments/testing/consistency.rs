@@ -9,14 +9,13 @@
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use countersign_capabilities::rows::{Change, stored};
 use countersign_core::{
-    clock::Clock,
     ids::UserId,
-    reply::{Fact, Reply, Text},
+    reply::{Reply, Text},
 };
 use countersign_graph::action::{
-    ActionInfo, ActionKind, ActionRecord, Batch, Batches, ErrorKind, Outcome, PrepareError, Progress, Proposal, Reader,
-    Refusal,
+    ActionInfo, ActionKind, ActionRecord, Batch, Batches, ErrorKind, Outcome, PrepareError, Progress, Proposal,
 };
 use futures_util::future::try_join_all;
 use schemars::JsonSchema;
@@ -24,14 +23,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
+    enrolled::reached,
     expected::{self, Observation, Phase, Rules, Visitor},
     simulated::{self, VisitTarget},
 };
 use crate::{
-    access,
+    access::{self, Deps},
     actions::{
         card_differences::differences_in_words,
-        failed, in_flight, non_blank, read_failed, stored_parameters,
+        failed, in_flight, shown_now,
         surroundings::{Claims, Surroundings},
     },
     points,
@@ -54,15 +54,15 @@ pub const MAX_DURATION: Duration = Duration::from_secs(10 * 60);
 /// The name of the action.
 pub(crate) const NAME: &str = "test_consistency_rules";
 
-/// The action `test_consistency_rules`.
-#[derive(Debug)]
-pub struct TestConsistency(pub Arc<UpgradeClient>, pub Arc<dyn Clock>);
+/// The batches of the action.
+struct TestConsistency(Deps);
 
 /// The parameters of the action.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
 struct TestConsistencyParameters {
     /// The experiment, by name or id. Required.
-    #[serde(default, alias = "experiment_name")]
+    #[serde(alias = "experiment_name")]
     experiment: Option<String>,
 }
 
@@ -110,7 +110,7 @@ impl Test {
     pub fn steps(&self) -> Vec<Step> {
         let phases = Phase::ALL.into_iter().filter(|phase| *phase >= self.first);
         let of_phase = |phase| {
-            let change = (phase != self.first).then_some(Step::Enter(phase));
+            let mut change = (phase != self.first).then_some(Step::Enter(phase));
             change.into_iter().chain([Step::Ask(phase), Step::Mark(phase)])
         };
         phases.flat_map(of_phase).collect()
@@ -158,84 +158,67 @@ impl From<Error> for StepError {
     }
 }
 
-#[async_trait]
-impl ActionKind for TestConsistency {
-    fn info(&self) -> ActionInfo {
-        ActionInfo::new(
-            NAME,
-            "Sends a few simulated users through an experiment before its start, while it runs and while it is paused, and \
+/// Returns the action.
+pub(crate) fn action(deps: Deps) -> Arc<dyn ActionKind> {
+    let info = ActionInfo::new(
+        NAME,
+        "Sends a few simulated users through an experiment before its start, while it runs and while it is paused, and \
          compares what they get with what its consistency rule, exclude-if-reached and post-experiment rule say. It \
          starts and pauses the experiment itself. Use it when someone asks to test or check the consistency rules.",
-        )
-    }
-
-    fn schema(&self) -> Value {
-        access::schema::<TestConsistencyParameters>()
-    }
-
-    async fn prepare(&self, parameters: &Value, _: Option<&Reader>) -> Result<Proposal, PrepareError> {
-        let asked: TestConsistencyParameters = access::parameters(parameters)?;
-        let Some(name) = non_blank(asked.experiment.as_ref()) else {
-            let fits = |state| Phase::of(state).is_some();
-            let which = access::which_experiment_in(&self.0, fits, testing::none_to_test).await?;
-            return Err(Refusal::Missing(vec![which]).into());
-        };
-        let request_with = |name: &str| format!("test the consistency rules of {name}");
-        let view = access::experiment_by_current_names(&self.0, name, request_with).await?.view;
-        let test = plan_test(&view).map_err(|reply| access::refused(ErrorKind::Execution, reply))?;
-        let others = self.0.all().await.map_err(access::unavailable)?;
-        if let Some(other) = others.iter().find(|other| shares_users(&view, other)) {
-            return Err(access::refused(ErrorKind::Execution, words::shared(&view.name, other)));
-        }
-        let enrolled = self.0.enrollment(&[view.id]).await.ok().and_then(|all| all.into_iter().next());
-        if let Some(reply) = words::ends_too_soon(&view, &test, enrolled.as_ref()) {
-            return Err(access::refused(ErrorKind::Execution, reply));
-        }
-        let card = words::card(&test, enrolled.map(|enrolled| enrolled.users));
-        let users = u32::try_from(test.visitors.len()).unwrap_or(u32::MAX);
-        let mut scope = scope::test(&view, users);
-        scope.targets.extend(scope::of(&view).targets);
-        let mut preconditions = state_of(&view);
-        let others = Surroundings::of(others.iter().map(Outline::from), Some(view.id));
-        Claims::about(&view).note(&others, &mut preconditions);
-        Ok(Proposal { preconditions, parameters: json!(test), card, undo: None, scope })
-    }
-
-    async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
-        let test: Test = stored_parameters(record)?;
-        let view = self.0.single(test.place.experiment).await.map_err(|error| read_failed(&error))?.view;
-        Claims::about(&view).note_now(&self.0, record, state_of(&view)).await
-    }
-
-    fn differences(&self, record: &ActionRecord, found: &Value) -> Vec<Fact> {
-        differences_in_words(record, found)
-    }
-
-    fn batches(&self) -> Option<&dyn Batches> {
-        Some(self)
-    }
-
-    fn report(&self, record: &ActionRecord, reply: Reply) -> Reply {
-        let Ok(test) = stored_parameters::<Test>(record) else { return reply };
+    );
+    let change = Change::in_batches(
+        TestConsistency(deps),
+        info,
+        |row, asked, _| Box::pin(prepare(&row.deps.0.client, asked)),
+        |row| &row.deps,
+    );
+    change.now =
+        |row, test: Test, record| Box::pin(shown_now(&row.deps.0.client, test.place.experiment, record, state_of));
+    change.differences = differences_in_words;
+    change.report = |_, record, reply| {
+        let Ok(test) = stored::<Test>(record) else { return reply };
         match &record.outcome {
-            Some(Outcome::Done { result, .. }) => {
-                let progress = serde_json::from_value(result["course"].clone()).unwrap_or_default();
-                words::report(reply, &test, &progress)
-            }
-            Some(_) => words::seen_so_far(reply, &test, &progress_of(record)),
+            Some(Outcome::Done { .. }) => words::report(reply, &test, &reached(record, "course")),
+            Some(_) => words::seen_so_far(reply, &test, &reached(record, "course")),
             None => reply,
         }
+    };
+    Arc::new(change)
+}
+
+async fn prepare(client: &UpgradeClient, asked: TestConsistencyParameters) -> Result<Proposal, PrepareError> {
+    let fits = |state| Phase::of(state).is_some();
+    let name = access::named_in(client, asked.experiment.as_ref(), fits, testing::none_to_test).await?;
+    let request_with = |name: &str| format!("test the consistency rules of {name}");
+    let view = access::experiment_by_current_names(client, name, request_with).await?.view;
+    let refused = |reply| access::refused(ErrorKind::Execution, reply);
+    let test = plan_test(&view).map_err(refused)?;
+    let others = client.all().await?;
+    if let Some(other) = others.iter().find(|other| shares_users(&view, other)) {
+        return Err(refused(words::shared(&view.name, other)));
     }
+    let enrolled = client.enrollment(&[view.id]).await.ok().and_then(|all| all.into_iter().next());
+    if let Some(reply) = words::ends_too_soon(&view, &test, enrolled.as_ref()) {
+        return Err(refused(reply));
+    }
+    let card = words::card(&test, enrolled.map(|enrolled| enrolled.users));
+    let users = u32::try_from(test.visitors.len()).unwrap_or(u32::MAX);
+    let mut scope = scope::test(&view, users);
+    scope.targets.extend(scope::of(&view).targets);
+    let mut preconditions = state_of(&view);
+    let others = Surroundings::of(others.iter().map(Outline::from), Some(view.id));
+    Claims::about(&view).note(&others, &mut preconditions);
+    Ok(Proposal { preconditions, scope, ..Proposal::new(test, card) })
 }
 
 #[async_trait]
 impl Batches for TestConsistency {
     async fn next(&self, record: &ActionRecord, interrupted: bool) -> Batch {
-        let test: Test = match stored_parameters(record) {
+        let test: Test = match stored(record) {
             Ok(test) => test,
             Err(outcome) => return Batch::Ended(outcome),
         };
-        let mut progress = progress_of(record);
+        let mut progress: TestProgress = reached(record, "course");
         let steps = test.steps();
         let Some(step) = steps.get(progress.next).copied() else { return Batch::Ended(done_outcome(&test, &progress)) };
         let made = match step {
@@ -261,7 +244,7 @@ impl Batches for TestConsistency {
     }
 
     fn in_flight(&self) -> Duration {
-        in_flight(&self.0)
+        in_flight(&self.0.client)
     }
 
     fn longest(&self) -> Duration {
@@ -269,11 +252,11 @@ impl Batches for TestConsistency {
     }
 
     fn stopped(&self, record: &ActionRecord, by: Option<&UserId>) -> Outcome {
-        let test: Test = match stored_parameters(record) {
+        let test: Test = match stored(record) {
             Ok(test) => test,
             Err(outcome) => return outcome,
         };
-        let progress = progress_of(record);
+        let progress: TestProgress = reached(record, "course");
         let summary = words::stopped(&test, &progress, by);
         Outcome::Done { result: json!({ "name": test.experiment_name, "course": progress }), summary }
     }
@@ -291,7 +274,7 @@ impl TestConsistency {
             _ => return Err(StepError::StatusChanged),
         }
         let not_sent = |error: &Error| matches!(error, Error::Unavailable { .. });
-        match simulated::with_retries(not_sent, || self.0.set_state(id, to, None)).await {
+        match simulated::with_retries(not_sent, || self.0.client.set_state(id, to, None)).await {
             Ok(_) => Ok(()),
             Err(Error::NoAnswer { .. }) => Err(StepError::NoAnswer),
             // The change may have been made despite the error.
@@ -313,7 +296,7 @@ impl TestConsistency {
     }
 
     async fn observe(&self, test: &Test, phase: Phase, visitor: usize, who: &Visitor) -> Result<Observation, Error> {
-        let got = simulated::ask(&self.0, &test.place, &who.user, &test.introduction(who)).await?;
+        let got = simulated::ask(&self.0.client, &test.place, &who.user, &test.introduction(who)).await?;
         Ok(Observation { phase, visitor, got: got.map(|received| received.code) })
     }
 
@@ -327,15 +310,20 @@ impl TestConsistency {
     ) -> Result<(), StepError> {
         let enrolled: HashSet<String> = match interrupted {
             false => HashSet::new(),
-            true => {
-                self.0.enrolled(test.place.experiment).await?.into_iter().map(|enrolled| enrolled.user_id).collect()
-            }
+            true => self
+                .0
+                .client
+                .enrolled(test.place.experiment)
+                .await?
+                .into_iter()
+                .map(|enrolled| enrolled.user_id)
+                .collect(),
         };
         for (visitor, who) in test.visitors_in(phase).filter(|(_, who)| !enrolled.contains(&who.user)) {
             let observation =
                 observations.iter().find(|observation| observation.phase == phase && observation.visitor == visitor);
             let code = observation.and_then(|observation| observation.got.as_deref());
-            match simulated::mark(&self.0, &test.place, &who.user, code).await {
+            match simulated::mark(&self.0.client, &test.place, &who.user, code).await {
                 Ok(_) => {}
                 Err(Error::NoAnswer { .. } | Error::Unclear { .. }) => return Err(StepError::NoAnswer),
                 Err(error) => return Err(error.into()),
@@ -345,7 +333,7 @@ impl TestConsistency {
     }
 
     async fn status(&self, id: ExperimentId) -> Result<Status, Error> {
-        Ok(self.0.single(id).await?.view.state)
+        Ok(self.0.client.single(id).await?.view.state)
     }
 
     /// Ends the batch after a step that did not succeed: either it is read back later, or the test ends
@@ -358,7 +346,7 @@ impl TestConsistency {
         error: StepError,
         interrupted: bool,
     ) -> Batch {
-        let late = record.intent_at.is_some_and(|began| self.1.now() > began + MAX_DURATION);
+        let late = record.intent_at.is_some_and(|began| self.0.clock.now() > began + MAX_DURATION);
         let (kind, why) = match error {
             StepError::NoAnswer if !late => return Batch::NotNow,
             StepError::NoAnswer => (ErrorKind::Network, words::no_answer()),
@@ -375,11 +363,6 @@ impl TestConsistency {
         let status = self.status(test.place.experiment).await.ok();
         Batch::Ended(failed(kind, words::broken_off(test, progress, why, status)))
     }
-}
-
-fn progress_of(record: &ActionRecord) -> TestProgress {
-    let progress = record.progress.as_ref();
-    progress.and_then(|progress| serde_json::from_value(progress.data.clone()).ok()).unwrap_or_default()
 }
 
 fn done_outcome(test: &Test, progress: &TestProgress) -> Outcome {
@@ -412,12 +395,11 @@ fn plan_test(view: &View) -> Result<Test, Reply> {
 /// Returns true if the other experiment is live and shares a point with this one, so that each user
 /// takes part in only one of the two.
 fn shares_users(view: &View, other: &View) -> bool {
-    let live = matches!(other.state, Status::Enrolling | Status::EnrollmentComplete);
     let same_point = || {
         let mut points = other.decision_points.iter();
         points.any(|there| view.decision_points.iter().any(|p| p.site == there.site && p.target == there.target))
     };
-    other.id != view.id && live && same_point()
+    other.id != view.id && other.state.is_live() && same_point()
 }
 
 /// Returns the values that must still be as shown on the card: the status, and everything that decides

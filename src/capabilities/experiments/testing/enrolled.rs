@@ -69,7 +69,7 @@ fn read<T: DeserializeOwned>(value: &Value) -> Option<T> {
 }
 
 /// Returns what a test got to: the result if it was done or stopped, its last progress otherwise.
-fn reached<T: DeserializeOwned + Default>(record: &ActionRecord, key: &str) -> T {
+pub(super) fn reached<T: DeserializeOwned + Default>(record: &ActionRecord, key: &str) -> T {
     let done = match &record.outcome {
         Some(Outcome::Done { result, .. }) => read(&result[key]),
         _ => None,

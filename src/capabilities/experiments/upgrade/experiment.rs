@@ -197,6 +197,16 @@ impl View {
         self.context.first().map_or("", String::as_str)
     }
 
+    /// Returns the codes of the conditions.
+    pub fn codes(&self) -> Vec<String> {
+        self.conditions.iter().map(|condition| condition.condition_code.clone()).collect()
+    }
+
+    /// Returns the decision points in words.
+    pub fn places(&self) -> Vec<String> {
+        self.decision_points.iter().map(DecisionPoint::words).collect()
+    }
+
     /// Returns true if the conditions are combinations of factor levels.
     pub fn is_factorial(&self) -> bool {
         self.kind == "Factorial"

@@ -66,14 +66,9 @@ impl From<&View> for Outline {
 }
 
 impl Outline {
-    /// Returns true if the experiment assigns conditions.
-    fn is_live(&self) -> bool {
-        matches!(self.state, Status::Enrolling | Status::EnrollmentComplete)
-    }
-
     /// Returns the places at which it is live.
     fn places(&self) -> impl Iterator<Item = Place> {
-        let points: HashSet<_> = self.points.iter().filter(|_| self.is_live()).collect();
+        let points: HashSet<_> = self.points.iter().filter(|_| self.state.is_live()).collect();
         points.into_iter().map(|(site, target)| Place {
             context: self.context.clone(),
             site: site.clone(),

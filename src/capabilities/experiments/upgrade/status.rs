@@ -169,6 +169,16 @@ impl Status {
             || verbs.iter().any(|verb| verb.participle == word)
     }
 
+    /// Returns true if an experiment that gets this status starts, now or later.
+    pub const fn is_start(self) -> bool {
+        matches!(self, Self::Enrolling | Self::Scheduled)
+    }
+
+    /// Returns true if users may have a condition of an experiment in this status.
+    pub const fn is_live(self) -> bool {
+        matches!(self, Self::Enrolling | Self::EnrollmentComplete)
+    }
+
     /// Returns the verb of that name, or with that synonym.
     pub fn verb(self, word: &str) -> Option<&'static Verb> {
         self.verbs().iter().find(|verb| verb.name == word || verb.synonyms.contains(&word))
