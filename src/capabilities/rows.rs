@@ -79,7 +79,9 @@ where
 
     fn schema(&self) -> Value {
         let mut schema = schema::<A>();
-        if let (Some(takes), Some(all)) = (self.takes, schema["properties"].as_object_mut()) {
+        if let Some(takes) = self.takes
+            && let Some(all) = schema["properties"].as_object_mut()
+        {
             all.retain(|name, _| takes.contains(&name.as_str()));
         }
         (self.schema)(&self.deps, &mut schema);

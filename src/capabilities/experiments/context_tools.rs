@@ -89,8 +89,8 @@ const PARTS: [Part; 3] = [
 ];
 
 /// Returns the tools for the parts of a context's vocabulary.
-pub(super) fn parts(deps: &Deps) -> impl Iterator<Item = Arc<dyn Tool>> {
-    PARTS.into_iter().map(|part| {
+pub(super) fn parts(deps: Deps) -> impl Iterator<Item = Arc<dyn Tool>> {
+    PARTS.into_iter().map(move |part| {
         let info = part.info;
         Arc::new(Read {
             present: |(_, part): &(Deps, Part), _, answer| Some((part.present)(answer)),

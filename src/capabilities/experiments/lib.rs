@@ -165,7 +165,7 @@ impl Capability for Experiments {
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let deps = || self.deps();
-        let contexts = iter::once(context_tools::names(deps())).chain(context_tools::parts(&deps()));
+        let contexts = iter::once(context_tools::names(deps())).chain(context_tools::parts(deps()));
         let first = [
             tools::health(deps()),
             knowledge::explain_concept(deps()),

@@ -27,7 +27,7 @@ use crate::{
 use countersign_capabilities::rows::{Change, Settle};
 
 /// The stored parameters of a change to one experiment.
-pub(super) trait OneExperiment: Serialize + DeserializeOwned + Send + Sync {
+pub(super) trait OneExperiment: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Returns the experiment, and its name on the card.
     fn target(&self) -> (ExperimentId, &str);
 
