@@ -3,10 +3,7 @@
 use std::time::Duration;
 
 use countersign::experiments::settings::Upgrade;
-use countersign_sandbox::{
-    faults::{Fault, When},
-    upgrade::ledger::Entry,
-};
+use countersign_sandbox::{faults::Fault, upgrade::ledger::Entry};
 
 use crate::support::{
     bot::{TestBot, eventually},

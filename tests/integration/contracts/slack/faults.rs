@@ -5,7 +5,7 @@ use std::time::Duration;
 use countersign_sandbox::slack::{SandboxSlack, faults::Fault, faults::Loss};
 use serde_json::{Value, json};
 
-use super::{SOON, buttons, call, http, over_http, post, quick};
+use super::{SOON, buttons, http, over_http, post, quick};
 
 async fn raw(slack: &SandboxSlack, method: &str) -> Result<reqwest::Response, reqwest::Error> {
     let body = json!({ "channel": "C1", "text": "x" });
