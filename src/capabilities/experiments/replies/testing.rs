@@ -2,7 +2,7 @@
 
 use countersign_core::{
     ids::UserId,
-    reply::{Attachment, Card, Choice, Part, Reply, Text},
+    reply::{Attachment, Card, Choice, Fact, Part, Reply, Text},
 };
 
 use crate::{

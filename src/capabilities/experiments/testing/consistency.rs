@@ -110,7 +110,7 @@ impl Test {
     pub fn steps(&self) -> Vec<Step> {
         let phases = Phase::ALL.into_iter().filter(|phase| *phase >= self.first);
         let of_phase = |phase| {
-            let mut change = (phase != self.first).then_some(Step::Enter(phase));
+            let change = (phase != self.first).then_some(Step::Enter(phase));
             change.into_iter().chain([Step::Ask(phase), Step::Mark(phase)])
         };
         phases.flat_map(of_phase).collect()
@@ -166,7 +166,7 @@ pub(crate) fn action(deps: Deps) -> Arc<dyn ActionKind> {
          compares what they get with what its consistency rule, exclude-if-reached and post-experiment rule say. It \
          starts and pauses the experiment itself. Use it when someone asks to test or check the consistency rules.",
     );
-    let change = Change::in_batches(
+    let mut change = Change::in_batches(
         TestConsistency(deps),
         info,
         |row, asked, _| Box::pin(prepare(&row.deps.0.client, asked)),
