@@ -35,17 +35,13 @@ pub(super) struct CreateExperimentParameters {
     /// The name. Required.
     pub(super) name: Option<String>,
     /// The name of an experiment whose design is copied. The other parameters replace parts of it.
-    #[expect(dead_code, reason = "read before the parameters are")]
     copy_of: Option<String>,
     /// Set when the parameters were stored.
     #[schemars(skip)]
-    #[expect(dead_code, reason = "read before the parameters are")]
     copied: Option<Value>,
     /// The name of an experiment whose conditions and weights are copied.
-    #[expect(dead_code, reason = "read before the parameters are")]
     conditions_of: Option<String>,
     /// The name of an experiment whose decision points are copied.
-    #[expect(dead_code, reason = "read before the parameters are")]
     points_of: Option<String>,
     /// A description.
     description: Option<String>,
