@@ -1,8 +1,8 @@
 //! The actions on experiments, one module each, and what they share: turning the client's errors into
 //! outcomes.
 //!
-//! An action's `prepare` reads the current state and builds the card, `perform` sends the change, and `probe` checks
-//! whether the change happened.
+//! An action's `prepare` reads the current state and builds the card, `send` makes the change, and reading back shows
+//! whether it happened. [`one`] is for changes to one experiment, [`several`] for those to more.
 //!
 //! An answer alone proves little. A success counts only if it describes the requested change; a refusal may come from a
 //! proxy in front of the platform, or after the change was made. A change with an unclear result is therefore read back

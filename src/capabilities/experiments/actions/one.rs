@@ -3,6 +3,7 @@
 //!
 //! The file of an action holds only what is its own: its parameters, its rules, its card and its request.
 
+use countersign_capabilities::rows::{Change, Settle};
 use countersign_core::reply::{Card, Text};
 use countersign_graph::action::{ActionKind, ActionRecord, ErrorKind, Outcome, Performed, Probed, Proposal};
 use serde::{Serialize, de::DeserializeOwned};
@@ -24,7 +25,6 @@ use crate::{
         experiment::{ExperimentId, View},
     },
 };
-use countersign_capabilities::rows::{Change, Settle};
 
 /// The stored parameters of a change to one experiment.
 pub(super) trait OneExperiment: Serialize + DeserializeOwned + Send + Sync + 'static {
