@@ -36,6 +36,11 @@ pub fn missing(name: &str, question: impl Into<String>, options: Vec<String>) ->
     MissingParameter { name: name.to_owned(), question: question.into(), options }
 }
 
+/// Asks for one missing parameter.
+pub fn incomplete(name: &str, question: impl Into<String>, options: Vec<String>) -> PrepareError {
+    Refusal::Missing(vec![missing(name, question, options)]).into()
+}
+
 /// Asks for a missing parameter, as the reply of a tool.
 pub fn question(missing: MissingParameter) -> Reply {
     let reply = Reply::text(missing.question);

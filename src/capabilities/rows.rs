@@ -27,6 +27,9 @@ use super::{
 #[derive(Debug, serde::Deserialize, JsonSchema)]
 pub struct Nothing {}
 
+/// The function of a tool, [`Tool::call`].
+pub type Call<D, A> = for<'a> fn(&'a D, A, Option<&'a Reader>) -> BoxFuture<'a, Result<Value, ToolError>>;
+
 /// A tool.
 pub struct Read<D, A> {
     /// The client that it reads with.
@@ -38,7 +41,7 @@ pub struct Read<D, A> {
     /// Completes the schema of `A` with what only the client knows.
     pub schema: fn(&D, &mut Value),
     /// Reads.
-    pub call: for<'a> fn(&'a D, A, Option<&'a Reader>) -> BoxFuture<'a, Result<Value, ToolError>>,
+    pub call: Call<D, A>,
     /// [`Tool::present`].
     pub present: fn(&D, &Value, &Value) -> Option<Reply>,
     /// [`Tool::subject`].
@@ -49,11 +52,7 @@ pub struct Read<D, A> {
 
 impl<D, A> Read<D, A> {
     /// Creates a tool whose answers are shown as data and are about no single thing.
-    pub fn new(
-        deps: D,
-        info: ToolInfo,
-        call: for<'a> fn(&'a D, A, Option<&'a Reader>) -> BoxFuture<'a, Result<Value, ToolError>>,
-    ) -> Self {
+    pub fn new(deps: D, info: ToolInfo, call: Call<D, A>) -> Self {
         Self {
             deps,
             info,
@@ -83,6 +82,9 @@ where
             && let Some(all) = schema["properties"].as_object_mut()
         {
             all.retain(|name, _| takes.contains(&name.as_str()));
+        }
+        if schema["properties"].is_null() {
+            schema["properties"] = Value::Object(Map::new());
         }
         (self.schema)(&self.deps, &mut schema);
         schema
@@ -118,11 +120,16 @@ pub enum Settle<D, A, S> {
         /// True if making the change twice has the same effect as making it once.
         repeatable: bool,
         /// [`ActionKind::probe`].
-        probe: for<'a> fn(&'a Change<D, A, S>, S, &'a ActionRecord) -> BoxFuture<'a, Probed>,
+        probe: Probe<D, A, S>,
     },
     /// A person has to check.
     Ask,
+    /// A person has to check, and can have it read back ([`ActionKind::probe`]).
+    AskAfter(Probe<D, A, S>),
 }
+
+/// The function that reads back.
+pub type Probe<D, A, S> = for<'a> fn(&'a Change<D, A, S>, S, &'a ActionRecord) -> BoxFuture<'a, Probed>;
 
 /// An action: a person or model gives `A`; what was decided on is stored as `S`.
 ///
@@ -283,14 +290,16 @@ where
             Settle::ReadBack { in_flight, repeatable, .. } => {
                 Recovery::Probe { in_flight: in_flight(&self.deps), repeatable: *repeatable }
             }
-            Settle::Ask => Recovery::Ask,
+            Settle::Ask | Settle::AskAfter(_) => Recovery::Ask,
         }
     }
 
     async fn probe(&self, record: &ActionRecord) -> Probed {
         match (&self.settle, stored(record)) {
-            (Settle::ReadBack { probe, .. }, Ok(parameters)) => probe(self, parameters, record).await,
-            (Settle::ReadBack { .. }, Err(_)) => {
+            (Settle::ReadBack { probe, .. } | Settle::AskAfter(probe), Ok(parameters)) => {
+                probe(self, parameters, record).await
+            }
+            (Settle::ReadBack { .. } | Settle::AskAfter(_), Err(_)) => {
                 Probed::CannotTell { evidence: Text::from("The stored request can't be read.") }
             }
             (Settle::Again | Settle::Ask, _) => {
