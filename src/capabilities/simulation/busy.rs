@@ -2,13 +2,13 @@
 //! runs, and runs, which may not have read their values yet.
 
 use countersign_capabilities::parameters::refused;
-use countersign_core::reply::{Card, Text};
-use countersign_graph::action::{ActionRecord, ErrorKind, Outcome, PrepareError};
+use countersign_core::reply::Text;
+use countersign_graph::action::{ActionRecord, ErrorKind, Outcome, PrepareError, Proposal};
 use serde_json::{Value, json};
 
 use super::{
     Deps,
-    actions::failed,
+    actions::{failed, simulation_of},
     memory::{comparison_target, population_target, run_target, sensitivity_target},
     replies::{outcomes, refusals},
 };
@@ -33,8 +33,8 @@ pub async fn no_comparison(deps: &Deps, simulation: &str) -> Result<(), PrepareE
 /// # Errors
 ///
 /// The outcome that nothing was done.
-pub async fn still_no_comparison(deps: &Deps, simulation: &str, own: &ActionRecord) -> Result<(), Outcome> {
-    match deps.memory.in_progress(&comparison_target(simulation)).await {
+pub async fn still_no_comparison(deps: &Deps, own: &ActionRecord) -> Result<(), Outcome> {
+    match deps.memory.in_progress(&comparison_target(simulation_of(own))).await {
         Some(comparison) if comparison.id != own.id => {
             Err(failed(ErrorKind::Validation, outcomes::comparison_in_progress(&comparison)))
         }
@@ -43,12 +43,12 @@ pub async fn still_no_comparison(deps: &Deps, simulation: &str, own: &ActionReco
 }
 
 /// Warns on the card of a change about a run in progress, and adds the run to the preconditions.
-pub async fn warn_of_run(deps: &Deps, simulation: &str, card: &mut Card, preconditions: &mut Value) {
+pub async fn warn_of_run(deps: &Deps, simulation: &str, proposal: &mut Proposal) {
     if let Some(run) = run(deps, simulation).await {
-        card.warnings.push(Text::from(format!(
+        proposal.card.warnings.push(Text::from(format!(
             "A run of {simulation} is in progress. If it is still queued at the bridge, it may use the change."
         )));
-        preconditions[RUN] = json!(run.id);
+        proposal.preconditions[RUN] = json!(run.id);
     }
 }
 
@@ -58,7 +58,8 @@ pub async fn warn_of_run(deps: &Deps, simulation: &str, card: &mut Card, precond
 /// # Errors
 ///
 /// The outcome that nothing was done.
-pub async fn no_new_run(deps: &Deps, simulation: &str, own: &ActionRecord, state: &mut Value) -> Result<(), Outcome> {
+pub async fn no_new_run(deps: &Deps, own: &ActionRecord, state: &mut Value) -> Result<(), Outcome> {
+    let simulation = simulation_of(own);
     let known = &own.preconditions[RUN];
     match run(deps, simulation).await {
         Some(new) if Some(new.id.as_str()) != known.as_str() => {

@@ -13,7 +13,7 @@ use super::{
 };
 
 /// The maximum number of parameters whose changes are looked up.
-pub const MAX_PATHS: usize = 100;
+const MAX_PATHS: usize = 100;
 /// The maximum number of changes of a parameter that are read.
 const MAX_CHANGES: usize = 200;
 /// The maximum number of changes in a sentence.
@@ -36,8 +36,6 @@ pub struct Changed {
 /// Returns the parameters whose present values differ from those in the model file, as far as the records show it.
 pub async fn since_loading(deps: &Deps, simulation: &str) -> Vec<Changed> {
     let Some(loaded_at) = deps.memory.loaded_at(simulation, None).await else { return Vec::new() };
-    let Ok(mut paths) = deps.client.parameters(simulation).await else { return Vec::new() };
-    paths.truncate(MAX_PATHS);
     let changed = |path: String| async move {
         let changes = changes_of(deps, simulation, &path).await;
         let (first, _) = ends(&changes, loaded_at, None)?;
@@ -45,7 +43,18 @@ pub async fn since_loading(deps: &Deps, simulation: &str) -> Vec<Changed> {
         let now = deps.client.parameter(simulation, &path).await.ok()?;
         (!same(before, now.value)).then_some(Changed { path, before, after: now.value, unit: now.unit })
     };
-    join_all(paths.into_iter().map(changed)).await.into_iter().flatten().collect()
+    for_each_path(deps, simulation, changed).await.unwrap_or_default()
+}
+
+/// Looks at each parameter of a simulation, up to [`MAX_PATHS`]; `None` if they cannot be read.
+pub async fn for_each_path<F: Future<Output = Option<Changed>>>(
+    deps: &Deps,
+    simulation: &str,
+    changed: impl Fn(String) -> F,
+) -> Option<Vec<Changed>> {
+    let paths = deps.client.parameters(simulation).await.ok()?;
+    let all = join_all(paths.into_iter().take(MAX_PATHS).map(changed)).await;
+    Some(all.into_iter().flatten().collect())
 }
 
 /// Returns the parameters with different values in two runs of a simulation, which were started at these times. Returns
@@ -54,13 +63,9 @@ pub async fn between(deps: &Deps, simulation: &str, earlier: Timestamp, later: T
     let first_load = deps.memory.loaded_at(simulation, Some(earlier)).await?;
     let last_load = deps.memory.loaded_at(simulation, Some(later)).await?;
     // The records do not contain the values of a snapshot.
-    let restores = deps.memory.records(&restore_target(simulation), MAX_CHANGES).await;
-    let is_within = |record: &ActionRecord| record.intent_at.is_some_and(|at| at > first_load && at <= later);
-    if restores.iter().any(|record| record.status == Status::Done && is_within(record)) {
+    if is_restored(deps, simulation, |at| at > first_load && at <= later).await {
         return None;
     }
-    let mut paths = deps.client.parameters(simulation).await.ok()?;
-    paths.truncate(MAX_PATHS);
     let changed = |path: String| async move {
         let changes = changes_of(deps, simulation, &path).await;
         let (then, now) = (ends(&changes, first_load, Some(earlier)), ends(&changes, last_load, Some(later)));
@@ -75,23 +80,13 @@ pub async fn between(deps: &Deps, simulation: &str, earlier: Timestamp, later: T
         let unit = changes.first().and_then(|change| change.parameters["unit"].as_str()).map(str::to_owned);
         (!same(before, after)).then_some(Changed { path, before, after, unit })
     };
-    Some(join_all(paths.into_iter().map(changed)).await.into_iter().flatten().collect())
+    for_each_path(deps, simulation, changed).await
 }
 
-/// Returns true if a snapshot was restored after a time and before another.
-pub async fn is_restored_between(
-    deps: &Deps,
-    simulation: &str,
-    after: Option<Timestamp>,
-    before: Option<Timestamp>,
-) -> bool {
+/// Returns true if a snapshot was restored at such a time.
+pub async fn is_restored(deps: &Deps, simulation: &str, is_within: impl Fn(Timestamp) -> bool) -> bool {
     let restores = deps.memory.records(&restore_target(simulation), MAX_CHANGES).await;
-    restores.iter().any(|record| {
-        let is_within = record
-            .intent_at
-            .is_some_and(|at| after.is_none_or(|after| at > after) && before.is_none_or(|before| at < before));
-        record.status == Status::Done && is_within
-    })
+    restores.iter().any(|record| record.status == Status::Done && record.intent_at.is_some_and(&is_within))
 }
 
 /// Returns the changes of a parameter that were made, newest first.

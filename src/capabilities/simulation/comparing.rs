@@ -13,11 +13,12 @@ use serde_json::{Value, json};
 
 use super::{
     Deps,
-    bridge::data::Metric,
+    bridge::data::{Metric, percent},
     changes::{self, Changed},
-    find::{self, Asked},
-    replies::{comparisons, figures::auc_unit},
+    find::{self, Target},
+    replies::comparisons,
     runs::{self, PastRun},
+    tools::instead,
 };
 
 /// Two runs of a simulation.
@@ -54,8 +55,7 @@ pub struct Compared {
 impl Compared {
     /// Returns the change in percent; `None` if one of the figures is missing, or the earlier one is zero.
     pub fn percent(&self) -> Option<f64> {
-        let earlier = self.earlier.filter(|earlier| *earlier != 0.0)?;
-        Some((self.newest? - earlier) / earlier * 100.0)
+        percent(self.earlier, self.newest)
     }
 }
 
@@ -63,24 +63,17 @@ impl Compared {
 pub fn figures(earlier: &[Metric], newest: &[Metric]) -> Vec<Compared> {
     let of_output = |newest: &Metric| {
         let before = earlier.iter().find(|before| before.output == newest.output)?;
-        let compared = |name, values: [Option<f64>; 2], units: [Option<String>; 2]| {
-            let [before_unit, unit] = units;
+        let pairs = before.figures().into_iter().zip(newest.figures());
+        let compared = pairs.map(|((name, before, before_unit), (_, value, unit))| {
             let in_unit = |value: f64| match fit(value, before_unit.as_deref(), unit.as_deref()) {
                 Fit::Same if before_unit.is_some() == unit.is_some() => Some(value),
                 Fit::Converted(converted) => Some(converted),
                 Fit::Same | Fit::Other | Fit::Unknown => None,
             };
-            let [before, newest_value] = values;
-            let output = newest.output.clone();
-            Compared { output, name, earlier: before.and_then(in_unit), newest: newest_value, unit: unit.clone() }
-        };
-        let area = |metric: &Metric| metric.unit.as_deref().map(auc_unit);
-        let hours = || Some("h".to_owned());
-        Some([
-            compared("Cmax", [before.cmax, newest.cmax], [before.unit.clone(), newest.unit.clone()]),
-            compared("Tmax", [before.tmax, newest.tmax], [hours(), hours()]),
-            compared("AUC", [before.auc, newest.auc], [area(before), area(newest)]),
-        ])
+            let earlier = before.and_then(in_unit);
+            Compared { output: newest.output.clone(), name, earlier, newest: value, unit }
+        });
+        Some(compared.collect::<Vec<_>>())
     };
     newest.iter().filter_map(of_output).flatten().collect()
 }
@@ -90,13 +83,12 @@ pub fn figures(earlier: &[Metric], newest: &[Metric]) -> Vec<Compared> {
 /// # Errors
 ///
 /// A reply that says which runs there are, if there is no such run.
-pub async fn with_earlier(deps: &Deps, asked: Asked<'_>, words: &str) -> Result<Value, ToolError> {
-    let none = |reply: Reply| ToolError { kind: ErrorKind::NotFound, reply, transient: false };
+pub async fn with_earlier(deps: &Deps, target: &Target, words: &str) -> Result<Value, ToolError> {
+    let none = |reply: Reply| instead(ErrorKind::NotFound, reply);
     let Some(which) = runs::which(words, day(deps.client.clock().now())) else {
-        let reply = comparisons::unclear(words);
-        return Err(ToolError { kind: ErrorKind::UserInput, reply, transient: false });
+        return Err(instead(ErrorKind::UserInput, comparisons::unclear(words)));
     };
-    let (simulation, all) = runs_of(deps, asked).await?;
+    let (simulation, all) = runs_of(deps, target).await?;
     let Some(newest) = all.first() else { return Err(none(comparisons::no_run(&simulation))) };
     let Some(earlier) = runs::earlier(&all, &which) else {
         return Err(none(comparisons::no_earlier_run(&simulation, &which, &all)));
@@ -116,15 +108,15 @@ pub async fn with_earlier(deps: &Deps, asked: Asked<'_>, words: &str) -> Result<
 }
 
 /// Returns the simulation that is meant, and its finished runs. It need not be loaded any more.
-async fn runs_of(deps: &Deps, asked: Asked<'_>) -> Result<(String, Vec<PastRun>), ToolError> {
-    if let Some(name) = asked.name.or(asked.active) {
+async fn runs_of(deps: &Deps, target: &Target) -> Result<(String, Vec<PastRun>), ToolError> {
+    if let Some(name) = target.name().or(target.active()) {
         let all = runs::finished(deps, name).await;
         if !all.is_empty() {
             return Ok((name.to_owned(), all));
         }
     }
     let says = |name: &str| format!("compare the runs of {name}");
-    let loaded = find::simulation(deps, asked, says).await.map_err(find::refused_tool)?;
+    let loaded = find::simulation(deps, target, says).await?;
     let all = runs::finished(deps, &loaded.id).await;
     Ok((loaded.id, all))
 }

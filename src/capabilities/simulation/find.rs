@@ -2,10 +2,12 @@
 
 use countersign_capabilities::{
     ToolError,
-    parameters::{missing, non_blank, refused},
+    parameters::{incomplete, non_blank, refused},
 };
 use countersign_core::units::quantity;
-use countersign_graph::action::{ErrorKind, PrepareError, Refusal};
+use countersign_graph::action::{ErrorKind, PrepareError};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use super::{
     Deps,
@@ -46,18 +48,25 @@ const SYNONYMS: &[(&str, &[&str])] = &[
 const STOP_WORDS: &[&str] = &["the", "a", "an", "of", "parameter", "value", "its", "rate", "in", "for"];
 
 /// The simulation of a request, as far as it is given.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Asked<'a> {
-    /// The name, if one was given.
-    pub name: Option<&'a str>,
-    /// The thing mentioned before.
-    pub active: Option<&'a str>,
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub struct Target {
+    /// The simulation, by name. Optional if only one is loaded.
+    #[serde(default)]
+    simulation: Option<String>,
+    /// The simulation mentioned before, if none is named.
+    #[serde(default)]
+    active: Option<String>,
 }
 
-impl<'a> Asked<'a> {
-    /// Creates it from parameters.
-    pub fn of(name: &'a Option<String>, active: &'a Option<String>) -> Self {
-        Self { name: non_blank(name.as_ref()), active: non_blank(active.as_ref()) }
+impl Target {
+    /// Returns the name, if one was given.
+    pub fn name(&self) -> Option<&str> {
+        non_blank(self.simulation.as_ref())
+    }
+
+    /// Returns the simulation mentioned before.
+    pub fn active(&self) -> Option<&str> {
+        non_blank(self.active.as_ref())
     }
 }
 
@@ -67,28 +76,29 @@ impl<'a> Asked<'a> {
 /// # Errors
 ///
 /// A question if several are loaded, or a refusal if the named one is not.
-pub async fn simulation(deps: &Deps, asked: Asked<'_>, says: impl Fn(&str) -> String) -> Result<Loaded, PrepareError> {
-    let everything = deps.client.simulations_and_copies().await.map_err(|error| unavailable(&error))?;
+pub async fn simulation(deps: &Deps, target: &Target, says: impl Fn(&str) -> String) -> Result<Loaded, PrepareError> {
+    let everything = deps.client.simulations_and_copies().await?;
     // A copy of a sensitivity analysis is meant only if it is named.
-    let named = asked.name.and_then(|name| everything.iter().find(|loaded| loaded.id == name)).cloned();
+    let (name, active) = (target.name(), target.active());
+    let named = name.and_then(|name| everything.iter().find(|loaded| loaded.id == name)).cloned();
     let (all, _) = without_copies(everything);
     let known = |id: &str| all.iter().any(|loaded| loaded.id == id && loaded.file.is_some());
     let only = (all.len() == 1).then(|| all[0].id.as_str());
-    for meant in [asked.name, asked.active, only].into_iter().flatten().filter(|id| !known(id)) {
+    for meant in [name, active, only].into_iter().flatten().filter(|id| !known(id)) {
         deps.memory.recall(meant).await;
     }
-    let Some(asked) = asked.name else {
-        if let Some(active) = all.iter().find(|loaded| asked.active == Some(loaded.id.as_str())) {
+    let Some(asked) = name else {
+        if let Some(active) = all.iter().find(|loaded| active == Some(loaded.id.as_str())) {
             return Ok(active.clone());
         }
-        let gone = asked.active.filter(|active| deps.memory.file(active).is_some());
+        let gone = active.filter(|active| deps.memory.file(active).is_some());
         return match (all.as_slice(), gone) {
             ([], Some(gone)) => Err(refused(ErrorKind::NotFound, refusals::forgotten(deps, gone))),
             ([], None) => Err(refused(ErrorKind::NotFound, refusals::nothing_loaded(deps))),
             ([one], _) => Ok(one.clone()),
             (several, _) => {
                 let options = several.iter().map(|loaded| loaded.id.clone()).take(25).collect();
-                Err(Refusal::Missing(vec![missing("simulation", "Which simulation?", options)]).into())
+                Err(incomplete("simulation", "Which simulation?", options))
             }
         };
     };
@@ -111,7 +121,7 @@ pub async fn parameter(
     asked: &str,
     says: impl Fn(&str) -> String,
 ) -> Result<String, PrepareError> {
-    let paths = deps.client.parameters(simulation).await.map_err(|error| not_read(deps, simulation, &error))?;
+    let paths = deps.client.parameters(simulation).await.map_err(|error| not_read(deps, simulation, error))?;
     let asked = asked.trim();
     if asked.is_empty() || asked.chars().any(char::is_control) || asked.chars().count() > 300 {
         return Err(refused(ErrorKind::Validation, refusals::no_path()));
@@ -145,7 +155,7 @@ pub async fn value(deps: &Deps, simulation: &str, path: &str) -> Result<Option<P
     match deps.client.parameter(simulation, path).await {
         Ok(parameter) => Ok(Some(parameter)),
         Err(Error::NotFound { reason }) if !reason.contains("Simulation") => Ok(None),
-        Err(error) => Err(not_read(deps, simulation, &error)),
+        Err(error) => Err(not_read(deps, simulation, error)),
     }
 }
 
@@ -168,7 +178,7 @@ pub async fn allowed(
     values: &[f64],
     unit: Option<&str>,
 ) -> Result<Option<Range>, PrepareError> {
-    if deps.client.version().await.map_err(|error| unavailable(&error))? == Version::V01 {
+    if deps.client.version().await? == Version::V01 {
         return Ok(None);
     }
     let Some(range) = range(deps, simulation, path).await else { return Ok(None) };
@@ -181,39 +191,29 @@ pub async fn allowed(
 }
 
 /// Returns the error of `prepare` for a failed read about a simulation.
-pub fn not_read(deps: &Deps, simulation: &str, error: &Error) -> PrepareError {
+pub fn not_read(deps: &Deps, simulation: &str, error: Error) -> PrepareError {
     match error.forgot(simulation) {
         true => refused(ErrorKind::NotFound, refusals::forgotten(deps, simulation)),
-        false => unavailable(error),
+        false => error.into(),
     }
 }
 
-/// Returns the error of `prepare` for a failed read.
-pub fn unavailable(error: &Error) -> PrepareError {
-    let (kind, reply) = (errors::kind(error), errors::reply(error));
-    match error {
-        Error::Unavailable { .. } | Error::Busy | Error::NoAnswer { .. } => {
-            PrepareError::Unavailable { error: kind, reply }
+impl From<Error> for PrepareError {
+    /// A failed read.
+    fn from(error: Error) -> Self {
+        let (kind, reply) = (errors::kind(&error), errors::reply(&error));
+        match error {
+            Error::Unavailable { .. } | Error::Busy | Error::NoAnswer { .. } => {
+                Self::Unavailable { error: kind, reply }
+            }
+            _ => refused(kind, reply),
         }
-        _ => refused(kind, reply),
     }
 }
 
-/// Returns the error of a tool for a failed read.
-pub fn tool_error(error: &Error) -> ToolError {
-    ToolError { kind: errors::kind(error), reply: errors::reply(error), transient: error.may_pass() }
-}
-
-/// Returns the error of a tool for a refusal of `prepare`.
-pub fn refused_tool(error: PrepareError) -> ToolError {
-    match error {
-        PrepareError::Unavailable { error, reply } => ToolError { kind: error, reply, transient: true },
-        PrepareError::Refusal(Refusal::Refused { error, reply }) => ToolError { kind: error, reply, transient: false },
-        PrepareError::Answered { reply, .. } => ToolError { kind: ErrorKind::Execution, reply, transient: false },
-        PrepareError::Refusal(Refusal::Missing(missing)) => {
-            let reply = refusals::which(missing.into_iter().next());
-            ToolError { kind: ErrorKind::UserInput, reply, transient: false }
-        }
+impl From<Error> for ToolError {
+    fn from(error: Error) -> Self {
+        PrepareError::from(error).into()
     }
 }
 

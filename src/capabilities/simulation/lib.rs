@@ -162,18 +162,18 @@ impl Capability for Simulation {
     }
 
     fn actions(&self) -> Vec<Arc<dyn ActionKind>> {
-        let deps = || self.deps.clone();
-        vec![
-            Arc::new(actions::load::LoadSimulation(deps())),
-            Arc::new(actions::set::SetParameter(deps())),
-            Arc::new(actions::run::RunSimulation(deps())),
-            Arc::new(actions::compare::CompareValues(deps())),
-            Arc::new(actions::population::RunPopulation(deps())),
-            Arc::new(actions::sensitivity::RunSensitivity(deps())),
-            Arc::new(actions::restore::RestoreSimulation(deps())),
-            Arc::new(actions::snapshot::SnapshotSimulation(deps())),
-            Arc::new(actions::cancel::CancelJob(deps())),
-        ]
+        let actions = [
+            actions::load::action,
+            actions::set::action,
+            actions::run::action,
+            actions::compare::action,
+            actions::population::action,
+            actions::sensitivity::action,
+            actions::restore::action,
+            actions::snapshot::action,
+            actions::cancel::action,
+        ];
+        actions.map(|action| action(self.deps.clone())).into()
     }
 
     fn things(&self) -> Option<&dyn Things> {

@@ -22,7 +22,7 @@ use countersign_graph::action::{ActionRecord, Status};
 use countersign_understanding::lexicon::{Name, Names};
 
 use super::{
-    actions::{compare, load},
+    actions::{compare, load, simulation_of},
     bridge::{client::BridgeClient, data::Parameter},
 };
 
@@ -223,7 +223,7 @@ impl Memory {
     }
 
     /// Records a started run of an action.
-    pub fn started(&self, job: &str, simulation: &str, of: &ActionRecord, at: Timestamp) {
+    pub fn started(&self, job: &str, of: &ActionRecord, at: Timestamp) {
         let mut inner = self.inner();
         if inner.runs.iter().any(|run| run.job == job) {
             return;
@@ -231,7 +231,7 @@ impl Memory {
         if inner.runs.len() >= MAX_ENTRIES {
             inner.runs.pop_front();
         }
-        let (job, simulation) = (job.to_owned(), simulation.to_owned());
+        let (job, simulation) = (job.to_owned(), simulation_of(of).to_owned());
         let (thread, is_step) = (of.thread.clone(), of.name == compare::NAME);
         inner.runs.push_back(Started { job, simulation, thread, is_step, at, took: None, results: None });
     }

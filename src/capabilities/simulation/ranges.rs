@@ -55,24 +55,6 @@ const ROWS: &[Row] = &[
     row("FractionUnbound", 0.0, 1.0, 0.1, "–", false),
 ];
 
-/// The organs whose volumes together must not exceed the body weight.
-const ORGANS: &[&str] = &[
-    "Liver",
-    "Kidney",
-    "Brain",
-    "Muscle",
-    "Adipose",
-    "Fat",
-    "Heart",
-    "Lung",
-    "Skin",
-    "Bone",
-    "SmallIntestine",
-    "LargeIntestine",
-    "Pancreas",
-    "Spleen",
-];
-
 /// The body weight that the usual values are for, in kilograms.
 const USUAL_WEIGHT: f64 = 70.0;
 
@@ -136,7 +118,8 @@ pub fn organ_volume(parameters: &[Parameter]) -> f64 {
 
 /// Returns true if this is the path of an organ's volume.
 pub fn is_organ_volume(path: &str) -> bool {
-    path.ends_with("|Volume") && ORGANS.iter().any(|organ| path.split('|').any(|part| part == *organ))
+    let mut organs = ROWS.iter().filter(|row| row.unit == "L");
+    path.ends_with("|Volume") && organs.any(|organ| path.split('|').any(|part| part == organ.key))
 }
 
 /// Returns true if this is the path of a fraction of a whole, such as a bioavailability.

@@ -76,50 +76,15 @@ pub enum Which {
 }
 
 /// Words that do not help to identify a run.
-const FILLERS: &[&str] = &[
-    "the",
-    "a",
-    "an",
-    "of",
-    "from",
-    "on",
-    "in",
-    "its",
-    "my",
-    "our",
-    "their",
-    "run",
-    "runs",
-    "simulation",
-    "one",
-    "ones",
-    "result",
-    "results",
-    "figures",
-    "figure",
-    "curve",
-    "that",
-    "this",
-    "it",
-    "we",
-    "i",
-    "made",
-    "did",
-    "had",
-    "was",
-    "job",
-    "value",
-    "values",
-    "cmax",
-    "auc",
-    "tmax",
-];
+const FILLERS: &str = "the a an of from on in its my our their run runs simulation one ones result results \
+    figures figure curve that this it we i made did had was job value values cmax auc tmax";
 
 /// Parses the words for an earlier run, such as “yesterday's run” or “the run before”. Returns `None` if they are no
 /// such words.
 pub fn which(said: &str, today: Date) -> Option<Which> {
     let lower = said.to_lowercase().replace('’', "'");
-    let words: Vec<&str> = lower.split_whitespace().filter(|word| !FILLERS.contains(word)).collect();
+    let is_filler = |word: &&str| FILLERS.split(' ').any(|filler| filler == *word);
+    let words: Vec<&str> = lower.split_whitespace().filter(|word| !is_filler(word)).collect();
     let days_ago = |days: i64| today.checked_sub(days.days()).ok();
     let on = |day: Date| Some(Which::Between(day, day));
     let plain: Vec<&str> = words.iter().map(|word| word.strip_suffix("'s").unwrap_or(word)).collect();

@@ -5,13 +5,12 @@
 
 use countersign_core::clock::Timestamp;
 use countersign_graph::action::{ActionRecord, Outcome, Status};
-use futures_util::future::join_all;
 
 use super::{
     Deps,
     actions::{set::same, snapshot},
     bridge::data::Snapshot,
-    changes::{self, Changed, MAX_PATHS},
+    changes::{self, Changed},
     memory::snapshot_target,
 };
 
@@ -61,8 +60,6 @@ pub async fn differences(
     all: &[Snapshot],
     taken: &[Taken],
 ) -> Vec<Changed> {
-    let Ok(mut paths) = deps.client.parameters(simulation).await else { return Vec::new() };
-    paths.truncate(MAX_PATHS);
     let at = match taken.iter().find(|taken| taken.id == wanted.id) {
         Some(taken) => Some(taken.at),
         None => wanted
@@ -81,14 +78,16 @@ pub async fn differences(
     let changed = |path: String| async move {
         let changes = changes::changes_of(deps, simulation, &path).await;
         let first = changes.iter().filter(|change| is_later(change)).min_by_key(|change| change.intent_at)?;
-        if changes::is_restored_between(deps, simulation, at, first.intent_at).await {
+        let is_between =
+            |restored| at.is_none_or(|at| restored > at) && first.intent_at.is_none_or(|changed| restored < changed);
+        if changes::is_restored(deps, simulation, is_between).await {
             return None; // its value before the change is not that of the snapshot
         }
         let then = first.preconditions["value"].as_f64()?;
         let now = deps.client.parameter(simulation, &path).await.ok()?;
         (!same(now.value, then)).then_some(Changed { path, before: now.value, after: then, unit: now.unit })
     };
-    join_all(paths.into_iter().map(changed)).await.into_iter().flatten().collect()
+    changes::for_each_path(deps, simulation, changed).await.unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,27 +1,33 @@
 //! The tools, which only read.
 
-use async_trait::async_trait;
+use std::sync::Arc;
+
 use countersign_capabilities::{
     Tool, ToolError, ToolInfo,
-    parameters::{non_blank, parameters, schema},
+    parameters::non_blank,
+    rows::{Call, Read},
 };
-use countersign_core::{ids::ThreadId, reply::Reply};
+use countersign_core::reply::Reply;
 use countersign_graph::action::{ActionRecord, ErrorKind, Reader};
-use futures_util::future::{BoxFuture, join_all};
+use futures_util::future::join_all;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{
     Deps,
-    actions::{load, running, sensitivity},
+    actions::{
+        load,
+        running::{self, RunProgress},
+        sensitivity,
+    },
     bridge::{
         client::Version,
         data::{Parameter, without_copies},
         error::Error,
     },
     comparing, curve,
-    find::{self, Asked},
+    find::{self, Target},
     memory::Started,
     populations,
     replies::{answers, comparisons, refusals},
@@ -39,11 +45,8 @@ const MAX_VALUES: usize = 40;
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 struct Given {
-    /// The simulation, by name. Optional if only one is loaded.
-    simulation: Option<String>,
-    /// The simulation mentioned before.
-    #[schemars(skip)]
-    active: Option<String>,
+    #[serde(flatten)]
+    target: Target,
     /// The parameter: its path or words for it.
     parameter: Option<String>,
     /// The text that a path must contain, such as `Liver`.
@@ -58,51 +61,6 @@ struct Given {
     /// The earlier run in the person's words: “yesterday's run”, “the previous run”, a date, or the id of a job or of
     /// results.
     with: Option<String>,
-    /// The thread of the person who asks.
-    #[serde(skip)]
-    thread: Option<ThreadId>,
-}
-
-type Called<'a> = BoxFuture<'a, Result<Value, ToolError>>;
-
-/// A tool that reads from the bridge.
-struct Reading {
-    deps: Deps,
-    name: &'static str,
-    description: &'static str,
-    /// The parameters of [`Given`] that it takes.
-    takes: &'static [&'static str],
-    call: for<'a> fn(&'a Deps, Given) -> Called<'a>,
-    present: fn(&Deps, &Value) -> Reply,
-}
-
-#[async_trait]
-impl Tool for Reading {
-    fn info(&self) -> ToolInfo {
-        ToolInfo { settles: (self.name == USE).then_some(load::NAME), ..ToolInfo::new(self.name, self.description) }
-    }
-
-    fn schema(&self) -> Value {
-        let mut schema = schema::<Given>();
-        if let Some(all) = schema["properties"].as_object_mut() {
-            all.retain(|name, _| self.takes.contains(&name.as_str()));
-        }
-        schema
-    }
-
-    async fn call(&self, arguments: &Value, reader: Option<&Reader>) -> Result<Value, ToolError> {
-        let given: Given = parameters(arguments).map_err(find::refused_tool)?;
-        let thread = reader.and_then(|reader| reader.thread.clone());
-        (self.call)(&self.deps, Given { thread, ..given }).await
-    }
-
-    fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
-        Some((self.present)(&self.deps, answer))
-    }
-
-    fn subject(&self, _: &Value, answer: &Value) -> Option<String> {
-        answer["simulation"].as_str().map(str::to_owned)
-    }
 }
 
 /// The tool whose answer has the bridge's name and version.
@@ -112,134 +70,141 @@ pub const HEALTH: &str = "check_bridge_health";
 const USE: &str = "use_simulation";
 
 /// Returns the tools.
-pub fn all(deps: &Deps) -> Vec<std::sync::Arc<dyn Tool>> {
-    let tools = [
-        Reading {
-            deps: deps.clone(),
-            name: HEALTH,
-            description: "Tells whether the simulation bridge is running, its version and its model engine.",
-            takes: &[],
-            call: |deps, _| Box::pin(health(deps)),
-            present: |_, answer| answers::health(answer),
-        },
-        Reading {
-            deps: deps.clone(),
-            name: "list_simulations",
-            description: "Lists the simulations that are loaded on the bridge.",
-            takes: &[],
-            call: |deps, _| Box::pin(simulations(deps)),
-            present: |_, answer| answers::simulations(answer),
-        },
-        Reading {
-            deps: deps.clone(),
-            name: USE,
-            description: "Makes a loaded simulation the one that the thread is about, as it is. Use it when someone wants \
-                          to go on with a simulation that is loaded already.",
-            takes: &["simulation"],
-            call: |deps, given| Box::pin(use_it(deps, given)),
-            present: |_, answer| answers::used(answer),
-        },
-        Reading {
-            deps: deps.clone(),
-            name: "list_parameters",
-            description: "Lists the paths of the parameters of a loaded simulation.",
-            takes: &["simulation", "search"],
-            call: |deps, given| Box::pin(list_parameters(deps, given)),
-            present: |_, answer| answers::parameters(answer),
-        },
-        Reading {
-            deps: deps.clone(),
-            name: "get_parameter_value",
-            description: "Reads the present value of a parameter, such as the dose or the body weight.",
-            takes: &["simulation", "parameter"],
-            call: |deps, given| Box::pin(value(deps, given)),
-            present: |_, answer| answers::value(answer),
-        },
-        Reading {
-            deps: deps.clone(),
-            name: "get_job_status",
-            description: "Reads the state of a job (a run): queued, running, succeeded, failed, canceled, timed out.",
-            takes: &["job", "simulation"],
-            call: |deps, given| Box::pin(job(deps, given)),
-            present: |deps, answer| answers::job(answer, deps.client.clock().now()),
-        },
-        Reading {
-            deps: deps.clone(),
-            name: "calculate_pk_parameters",
-            description: "Reads the PK figures (cmax, tmax, auc) of the results of a run.",
-            takes: &["results", "simulation"],
-            call: |deps, given| Box::pin(metrics(deps, given)),
-            present: |_, answer| answers::metrics(answer),
-        },
-        Reading {
-            deps: deps.clone(),
-            name: "get_results",
-            description: "Reads the PK figures and the concentration–time curves of the results of a run, as a chart.",
-            takes: &["results", "simulation"],
-            call: |deps, given| Box::pin(results(deps, given)),
-            present: |_, answer| answers::results(answer),
-        },
-        Reading {
-            deps: deps.clone(),
-            name: "compare_runs",
-            description: "Compares the newest run of a simulation with an earlier run of it, such as yesterday's or the \
-                          previous one: both PK figures, and the changes in percent.",
-            takes: &["simulation", "with"],
-            call: |deps, given| Box::pin(compare_runs(deps, given)),
-            present: |_, answer| comparisons::of_runs(answer),
-        },
-        Reading {
-            deps: deps.clone(),
-            name: "get_population_results",
-            description: "Reads the aggregated figures of the results of a population run.",
-            takes: &["results"],
-            call: |deps, given| Box::pin(population(deps, given)),
-            present: |_, answer| answers::population(answer),
-        },
-        Reading {
-            deps: deps.clone(),
-            name: "list_snapshots",
-            description: "Lists the snapshots of a simulation, to which it can be restored.",
-            takes: &["simulation"],
-            call: |deps, given| Box::pin(snapshots(deps, given)),
-            present: |_, answer| answers::snapshots(answer),
-        },
-        Reading {
-            deps: deps.clone(),
-            name: "discover_models",
-            description: "Lists the model files that the bridge can load.",
-            takes: &[],
-            call: |deps, _| Box::pin(models(deps)),
-            present: |_, answer| answers::models(answer),
-        },
-    ];
-    tools.into_iter().map(|tool| std::sync::Arc::new(tool) as std::sync::Arc<dyn Tool>).collect()
+pub fn all(deps: &Deps) -> Vec<Arc<dyn Tool>> {
+    vec![
+        row(
+            deps,
+            HEALTH,
+            "Tells whether the simulation bridge is running, its version and its model engine.",
+            &[],
+            |deps, _, _| Box::pin(health(deps)),
+            |_, _, answer| Some(answers::health(answer)),
+        ),
+        row(
+            deps,
+            "list_simulations",
+            "Lists the simulations that are loaded on the bridge.",
+            &[],
+            |deps, _, _| Box::pin(simulations(deps)),
+            |_, _, answer| Some(answers::simulations(answer)),
+        ),
+        row(
+            deps,
+            USE,
+            "Makes a loaded simulation the one that the thread is about, as it is. Use it when someone wants \
+             to go on with a simulation that is loaded already.",
+            &["simulation"],
+            |deps, given, _| Box::pin(use_it(deps, given)),
+            |_, _, answer| Some(answers::used(answer)),
+        ),
+        row(
+            deps,
+            "list_parameters",
+            "Lists the paths of the parameters of a loaded simulation.",
+            &["simulation", "search"],
+            |deps, given, _| Box::pin(list_parameters(deps, given)),
+            |_, _, answer| Some(answers::parameters(answer)),
+        ),
+        row(
+            deps,
+            "get_parameter_value",
+            "Reads the present value of a parameter, such as the dose or the body weight.",
+            &["simulation", "parameter"],
+            |deps, given, _| Box::pin(value(deps, given)),
+            |_, _, answer| Some(answers::value(answer)),
+        ),
+        row(
+            deps,
+            "get_job_status",
+            "Reads the state of a job (a run): queued, running, succeeded, failed, canceled, timed out.",
+            &["job", "simulation"],
+            |deps, given, _| Box::pin(job(deps, given)),
+            |deps, _, answer| Some(answers::job(answer, deps.client.clock().now())),
+        ),
+        row(
+            deps,
+            "calculate_pk_parameters",
+            "Reads the PK figures (cmax, tmax, auc) of the results of a run.",
+            &["results", "simulation"],
+            |deps, given, reader| Box::pin(metrics(deps, given, reader)),
+            |_, _, answer| Some(answers::metrics(answer)),
+        ),
+        row(
+            deps,
+            "get_results",
+            "Reads the PK figures and the concentration–time curves of the results of a run, as a chart.",
+            &["results", "simulation"],
+            |deps, given, reader| Box::pin(results(deps, given, reader)),
+            |_, _, answer| Some(answers::results(answer)),
+        ),
+        row(
+            deps,
+            "compare_runs",
+            "Compares the newest run of a simulation with an earlier run of it, such as yesterday's or the \
+             previous one: both PK figures, and the changes in percent.",
+            &["simulation", "with"],
+            |deps, given, _| Box::pin(compare_runs(deps, given)),
+            |_, _, answer| Some(comparisons::of_runs(answer)),
+        ),
+        row(
+            deps,
+            "get_population_results",
+            "Reads the aggregated figures of the results of a population run.",
+            &["results"],
+            |deps, given, reader| Box::pin(population(deps, given, reader)),
+            |_, _, answer| Some(answers::population(answer)),
+        ),
+        row(
+            deps,
+            "list_snapshots",
+            "Lists the snapshots of a simulation, to which it can be restored.",
+            &["simulation"],
+            |deps, given, _| Box::pin(snapshots(deps, given)),
+            |_, _, answer| Some(answers::snapshots(answer)),
+        ),
+        row(
+            deps,
+            "discover_models",
+            "Lists the model files that the bridge can load.",
+            &[],
+            |deps, _, _| Box::pin(models(deps)),
+            |_, _, answer| Some(answers::models(answer)),
+        ),
+    ]
 }
 
-fn failed(error: Error) -> ToolError {
-    find::tool_error(&error)
+/// Returns a tool that takes some of the parameters.
+fn row(
+    deps: &Deps,
+    name: &'static str,
+    description: &'static str,
+    takes: &'static [&'static str],
+    call: Call<Deps, Given>,
+    present: fn(&Deps, &Value, &Value) -> Option<Reply>,
+) -> Arc<dyn Tool> {
+    let info = ToolInfo { settles: (name == USE).then_some(load::NAME), ..ToolInfo::new(name, description) };
+    let subject = |_: &Value, answer: &Value| answer["simulation"].as_str().map(str::to_owned);
+    Arc::new(Read { takes: Some(takes), present, subject, ..Read::new(deps.clone(), info, call) })
 }
 
-/// Converts errors of reads about a simulation.
-fn about(deps: &Deps, simulation: &str) -> impl Fn(Error) -> ToolError {
-    move |error| find::refused_tool(find::not_read(deps, simulation, &error))
+/// Returns a reply instead of an answer.
+pub(super) fn instead(kind: ErrorKind, reply: Reply) -> ToolError {
+    ToolError { kind, reply, transient: false }
 }
 
 /// Returns the name of the loaded simulation that is meant; `says` is the beginning of the request.
 async fn loaded(deps: &Deps, asked: &Given, says: &str) -> Result<String, ToolError> {
-    let found =
-        find::simulation(deps, Asked::of(&asked.simulation, &asked.active), |name| format!("{says} {name}")).await;
-    Ok(found.map_err(find::refused_tool)?.id)
+    Ok(find::simulation(deps, &asked.target, |name| format!("{says} {name}")).await?.id)
 }
 
 async fn health(deps: &Deps) -> Result<Value, ToolError> {
-    let health = deps.client.health().await.map_err(failed)?;
+    let health = deps.client.health().await?;
     let engine = deps.client.engine().await.ok().flatten();
     Ok(json!({ "name": health.name, "version": health.version, "engine": engine }))
 }
 
 async fn simulations(deps: &Deps) -> Result<Value, ToolError> {
-    let (mut all, copies) = without_copies(deps.client.simulations_and_copies().await.map_err(failed)?);
+    let (mut all, copies) = without_copies(deps.client.simulations_and_copies().await?);
     for loaded in all.iter_mut().filter(|loaded| loaded.file.is_none()) {
         if deps.memory.file(&loaded.id).is_none() {
             deps.memory.recall(&loaded.id).await;
@@ -256,7 +221,8 @@ async fn use_it(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
 
 async fn list_parameters(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
     let simulation = loaded(deps, &asked, "list the parameters of").await?;
-    let mut paths = deps.client.parameters(&simulation).await.map_err(about(deps, &simulation))?;
+    let mut paths =
+        deps.client.parameters(&simulation).await.map_err(|error| find::not_read(deps, &simulation, error))?;
     // The search is done here because the engines interpret patterns differently.
     if let Some(search) = non_blank(asked.search.as_ref()) {
         let wanted = search.to_lowercase().replace('*', "");
@@ -275,11 +241,11 @@ async fn value(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
     let simulation = loaded(deps, &asked, "show the value in").await?;
     let Some(parameter) = non_blank(asked.parameter.as_ref()) else {
         let reply = Reply::text("Which parameter? Name it, such as “what is the dose?”.");
-        return Err(ToolError { kind: ErrorKind::UserInput, reply, transient: false });
+        return Err(instead(ErrorKind::UserInput, reply));
     };
     let says = |path: &str| format!("what is {path} in {simulation}?");
-    let path = find::parameter(deps, &simulation, parameter, says).await.map_err(find::refused_tool)?;
-    let found = find::value(deps, &simulation, &path).await.map_err(find::refused_tool)?;
+    let path = find::parameter(deps, &simulation, parameter, says).await?;
+    let found = find::value(deps, &simulation, &path).await?;
     Ok(match found {
         Some(found) => json!({ "simulation": simulation, "path": path, "value": found.value, "unit": found.unit }),
         None => json!({ "simulation": simulation, "path": path, "value": null }),
@@ -288,23 +254,21 @@ async fn value(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
 
 /// Returns true if the simulation is the one that was named, or none was.
 fn is_of(asked: &Given, simulation: &str) -> bool {
-    non_blank(asked.simulation.as_ref()).is_none_or(|asked| asked.eq_ignore_ascii_case(simulation))
+    asked.target.name().is_none_or(|asked| asked.eq_ignore_ascii_case(simulation))
 }
 
 async fn job(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
     let Some(id) = non_blank(asked.job.as_ref()).map(str::to_owned) else { return newest_job(deps, &asked).await };
     match deps.client.job(&id).await {
         Ok(job) => Ok(json!(job)),
-        Err(Error::NotFound { .. }) => {
-            Err(ToolError { kind: ErrorKind::NotFound, reply: answers::unknown_job(&id), transient: false })
-        }
-        Err(error) => Err(failed(error)),
+        Err(Error::NotFound { .. }) => Err(instead(ErrorKind::NotFound, answers::unknown_job(&id))),
+        Err(error) => Err(error.into()),
     }
 }
 
 /// Returns the state of the work in progress, otherwise that of the newest run, otherwise the last work on record.
 async fn newest_job(deps: &Deps, asked: &Given) -> Result<Value, ToolError> {
-    let simulation = non_blank(asked.simulation.as_ref());
+    let simulation = asked.target.name();
     if let Some(record) = under_way::newest(deps, simulation).await {
         return Ok(state_of(deps, &record).await);
     }
@@ -316,7 +280,7 @@ async fn newest_job(deps: &Deps, asked: &Given) -> Result<Value, ToolError> {
         let at = last.intent_at.unwrap_or(last.requested_at);
         return Ok(json!({ "simulation": last.parameters["simulation"], "last": last.act(), "at": at }));
     }
-    let none = || ToolError { kind: ErrorKind::NotFound, reply: answers::no_job(), transient: false };
+    let none = || instead(ErrorKind::NotFound, answers::no_job());
     let run = newest.ok_or_else(none)?;
     match deps.client.job(&run.job).await {
         Ok(job) => {
@@ -325,13 +289,13 @@ async fn newest_job(deps: &Deps, asked: &Given) -> Result<Value, ToolError> {
             Ok(answer)
         }
         Err(Error::NotFound { .. }) => Err(none()),
-        Err(error) => Err(failed(error)),
+        Err(error) => Err(error.into()),
     }
 }
 
 /// Returns the state of work in progress.
 async fn state_of(deps: &Deps, record: &ActionRecord) -> Value {
-    let mut answer = match running::progress_of(record).job {
+    let mut answer = match running::progress_of::<RunProgress>(record).job {
         Some(job) => deps.client.job(&job).await.map_or_else(|_| json!({}), |job| json!(job)),
         None => json!({}),
     };
@@ -366,18 +330,19 @@ impl Found {
 /// # Errors
 ///
 /// A reply that work of this thread, or on the named simulation, is in progress, or that there are no results.
-async fn find_results(deps: &Deps, asked: &Given) -> Result<Found, ToolError> {
+async fn find_results(deps: &Deps, asked: &Given, reader: Option<&Reader>) -> Result<Found, ToolError> {
     if let Some(id) = non_blank(asked.results.as_ref()) {
         return Ok(Found { id: id.to_owned(), run: None });
     }
-    let simulation = non_blank(asked.simulation.as_ref());
+    let simulation = asked.target.name();
     let runs = deps.memory.runs().into_iter().filter(|run| is_of(asked, &run.simulation) && run.results.is_some());
     let (steps, runs): (Vec<Started>, Vec<Started>) = runs.partition(|run| run.is_step);
-    let is_here = |run: &&Started| asked.thread.as_ref() == Some(&run.thread);
+    let thread = reader.and_then(|reader| reader.thread.as_ref());
+    let is_here = |run: &&Started| thread == Some(&run.thread);
     let newest = runs.iter().find(is_here).or(runs.first());
-    let none = |reply: Reply| ToolError { kind: ErrorKind::NotFound, reply, transient: false };
+    let none = |reply: Reply| instead(ErrorKind::NotFound, reply);
     let in_progress = under_way::newest(deps, simulation).await;
-    let concerns = |record: &ActionRecord| simulation.is_some() || asked.thread.as_ref() == Some(&record.thread);
+    let concerns = |record: &ActionRecord| simulation.is_some() || thread == Some(&record.thread);
     if let Some(record) = in_progress.filter(concerns) {
         let state = answers::job(&state_of(deps, &record).await, deps.client.clock().now());
         return Err(none(answers::no_results_yet(state, newest.and_then(|run| run.results.as_deref()))));
@@ -388,16 +353,16 @@ async fn find_results(deps: &Deps, asked: &Given) -> Result<Found, ToolError> {
     }
 }
 
-async fn metrics(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
-    let found = find_results(deps, &asked).await?;
+async fn metrics(deps: &Deps, asked: Given, reader: Option<&Reader>) -> Result<Value, ToolError> {
+    let found = find_results(deps, &asked, reader).await?;
     let mut answer = found.answer();
-    answer["metrics"] = json!(deps.client.metrics(&found.id).await.map_err(failed)?);
+    answer["metrics"] = json!(deps.client.metrics(&found.id).await?);
     Ok(answer)
 }
 
-async fn results(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
-    let found = find_results(deps, &asked).await?;
-    let series = deps.client.results(&found.id).await.map_err(failed)?;
+async fn results(deps: &Deps, asked: Given, reader: Option<&Reader>) -> Result<Value, ToolError> {
+    let found = find_results(deps, &asked, reader).await?;
+    let series = deps.client.results(&found.id).await?;
     let mut answer = found.answer();
     answer["metrics"] = json!(deps.client.metrics(&found.id).await.unwrap_or_default());
     answer["curves"] = json!(curve::thinned(&series));
@@ -406,31 +371,29 @@ async fn results(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
 
 async fn compare_runs(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
     let words = non_blank(asked.with.as_ref()).unwrap_or("the previous run");
-    comparing::with_earlier(deps, Asked::of(&asked.simulation, &asked.active), words).await
+    comparing::with_earlier(deps, &asked.target, words).await
 }
 
-async fn population(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
-    let found = find_results(deps, &asked).await?;
+async fn population(deps: &Deps, asked: Given, reader: Option<&Reader>) -> Result<Value, ToolError> {
+    let found = find_results(deps, &asked, reader).await?;
     let mut answer = found.answer();
-    answer["population"] = json!(populations::read(deps, &found.id).await.map_err(failed)?);
+    answer["population"] = json!(populations::read(deps, &found.id).await?);
     Ok(answer)
 }
 
 async fn snapshots(deps: &Deps, asked: Given) -> Result<Value, ToolError> {
     let simulation = loaded(deps, &asked, "list the snapshots of").await?;
-    let snapshots = deps.client.snapshots(&simulation).await.map_err(about(deps, &simulation))?;
+    let snapshots =
+        deps.client.snapshots(&simulation).await.map_err(|error| find::not_read(deps, &simulation, error))?;
     let taken_here: Vec<_> = snapshots::taken_here(deps, &simulation).await.into_iter().map(|taken| taken.id).collect();
     Ok(json!({ "simulation": simulation, "snapshots": snapshots, "taken_here": taken_here }))
 }
 
 async fn models(deps: &Deps) -> Result<Value, ToolError> {
-    if deps.client.version().await.map_err(failed)? == Version::V01 {
-        let reply = refusals::no_discovery(deps);
-        return Err(ToolError { kind: ErrorKind::UserInput, reply, transient: false });
+    if deps.client.version().await? == Version::V01 {
+        return Err(instead(ErrorKind::UserInput, refusals::no_discovery(deps)));
     }
-    let answer = deps.client.raw("discover_models", &Map::new()).await.map_err(failed)?;
-    let listed = ["items", "models"].into_iter().find_map(|key| answer[key].as_array());
-    let file = |item: &Value| ["filePath", "path"].into_iter().find_map(|key| item[key].as_str().map(str::to_owned));
-    let files: Vec<String> = listed.into_iter().flatten().filter_map(file).take(MAX_PATHS).collect();
-    Ok(json!({ "models": files }))
+    let mut models = deps.client.models().await?;
+    models.truncate(MAX_PATHS);
+    Ok(json!({ "models": models }))
 }

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::{
     Deps,
+    actions::simulation_of,
     memory::{comparison_target, population_target, run_target, sensitivity_target},
 };
 
@@ -53,7 +54,7 @@ impl UnderWay {
         let progress = record.progress.as_ref();
         Self {
             action: record.name.clone(),
-            simulation: parameters["simulation"].as_str().unwrap_or_default().to_owned(),
+            simulation: simulation_of(record).to_owned(),
             varied,
             subjects: parameters["size"].as_u64(),
             done: progress.map_or(0, |progress| progress.done),

@@ -7,21 +7,31 @@
 
 use std::time::Duration;
 
-use countersign_core::{clock::Timestamp, ids::UserId, reply::Text};
-use countersign_graph::action::{ActionRecord, Awaited, Batch, ErrorKind, Outcome, Progress, WaitEnd};
-use serde::{Deserialize, Serialize};
+use async_trait::async_trait;
+use countersign_capabilities::parameters::refused;
+use countersign_core::{
+    clock::Timestamp,
+    ids::UserId,
+    reply::{Reply, Text},
+};
+use countersign_graph::action::{
+    ActionRecord, Awaited, Batch, Batches, ErrorKind, Outcome, PrepareError, Progress, WaitEnd,
+};
+use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use super::{confirmed, failed, unread};
+use super::{approved, confirmed, failed, in_flight, simulation_of, unread};
 use crate::{
     Deps, SOURCE,
     bridge::{
-        data::Metric,
+        confirmed::Confirmed,
+        data::{Metric, auc_unit},
         error::Error,
         follow::forgotten,
         job::{Job, JobStatus},
     },
-    replies::{errors, figures::auc_unit, outcomes},
+    replies::outcomes,
 };
 
 /// The time during which submitting a run is retried if the bridge does not respond. After that, a person decides.
@@ -53,8 +63,106 @@ pub enum Found {
     Unknown,
 }
 
+/// A kind of run with a single job, whose stored parameters are an `S` with a simulation and a limit.
+pub(super) struct Runs<S> {
+    pub(super) deps: Deps,
+    /// Submits it.
+    pub(super) submit: for<'a> fn(&'a Deps, S, &'a ActionRecord, Confirmed) -> BoxFuture<'a, Result<Job, Error>>,
+    /// Reads the part of the outcome that its results are for, once it has succeeded.
+    pub(super) read: for<'a> fn(&'a Deps, &'a str) -> BoxFuture<'a, Result<Value, Error>>,
+    /// The name of that part.
+    pub(super) part: &'static str,
+    /// True if its duration is an estimate for the next run.
+    pub(super) is_estimate: bool,
+}
+
+#[async_trait]
+impl<S: DeserializeOwned + Send> Batches for Runs<S> {
+    async fn next(&self, record: &ActionRecord, interrupted: bool) -> Batch {
+        let deps = &self.deps;
+        let limit_s = record.parameters["limit_s"].as_u64().unwrap_or_default();
+        let (run, confirmed) = match approved(record) {
+            Ok(approved) => approved,
+            Err(outcome) => return Batch::Ended(outcome),
+        };
+        if let Some(job) = progress_of::<RunProgress>(record).job {
+            return match follow(deps, record, &job, limit_s).await {
+                Ok(ended) => Batch::Ended(self.ended(simulation_of(record), &ended).await),
+                Err(batch) => batch,
+            };
+        }
+        match (self.submit)(deps, run, record, confirmed).await {
+            Ok(job) => submitted(deps, record, &job, limit_s),
+            Err(error) => not_submitted(deps, record, interrupted, &error),
+        }
+    }
+
+    fn in_flight(&self) -> Duration {
+        in_flight(&self.deps)
+    }
+
+    fn longest(&self) -> Duration {
+        LONGEST
+    }
+
+    /// Cancels the job.
+    async fn give_up(&self, record: &ActionRecord) -> Option<Progress> {
+        let RunProgress { job: Some(job), cancelled: false } = progress_of(record) else { return None };
+        let cancelled = cancel(&self.deps, record, &job).await;
+        self.deps.memory.ended(&job, None, None); // it is no longer followed, even if it still runs
+        Some(progress(RunProgress { job: Some(job), cancelled }, 0, 1, Text::new()))
+    }
+
+    fn stopped(&self, record: &ActionRecord, by: Option<&UserId>) -> Outcome {
+        let RunProgress { job, cancelled } = progress_of(record);
+        let simulation = simulation_of(record);
+        Outcome::Done {
+            result: json!({ "simulation": simulation, "job": job, "stopped": true }),
+            summary: outcomes::run_stopped(simulation, job.is_some().then_some(cancelled), by),
+        }
+    }
+}
+
+impl<S> Runs<S> {
+    /// Returns the outcome of a run whose job has ended.
+    async fn ended(&self, simulation: &str, job: &Job) -> Outcome {
+        let memory = &self.deps.memory;
+        if job.status != JobStatus::Succeeded {
+            memory.ended(&job.id, None, None);
+            return failed(ErrorKind::Execution, outcomes::run_failed(simulation, job));
+        }
+        let took = job.took(self.deps.client.clock().now());
+        let results = job.results.as_deref();
+        memory.ended(&job.id, took, results.filter(|_| self.is_estimate));
+        let mut result = json!({ "simulation": simulation, "job": job.id, "results": results });
+        let unread = match (self.read)(&self.deps, results.unwrap_or_default()).await {
+            Ok(found) => {
+                result[self.part] = found;
+                None
+            }
+            Err(error) => Some(error),
+        };
+        Outcome::Done { result, summary: outcomes::ran(simulation, took, unread.as_ref()) }
+    }
+}
+
+/// Returns the time limit of a run in seconds.
+///
+/// # Errors
+///
+/// A refusal if it is not between a second and a day.
+pub(super) fn limit(deps: &Deps, asked: Option<f64>) -> Result<u64, PrepareError> {
+    let limit = asked.unwrap_or(deps.settings.run_limit.as_secs() as f64);
+    match (1.0..=86_400.0).contains(&limit) {
+        true => Ok(limit.round() as u64),
+        false => {
+            Err(refused(ErrorKind::Validation, Reply::text("The time limit must be between 1 second and 24 hours.")))
+        }
+    }
+}
+
 /// Returns the stored progress of a record.
-pub fn progress_of(record: &ActionRecord) -> RunProgress {
+pub fn progress_of<T: DeserializeOwned + Default>(record: &ActionRecord) -> T {
     let progress = record.progress.as_ref();
     progress.and_then(|progress| serde_json::from_value(progress.data.clone()).ok()).unwrap_or_default()
 }
@@ -100,24 +208,16 @@ pub async fn cancel(deps: &Deps, record: &ActionRecord, job: &str) -> bool {
     cancelled.is_ok()
 }
 
-/// Cancels the only job of an action that is being stopped. Returns the progress that records this.
-pub async fn give_up(deps: &Deps, record: &ActionRecord) -> Option<Progress> {
-    let RunProgress { job: Some(job), cancelled: false } = progress_of(record) else { return None };
-    let cancelled = cancel(deps, record, &job).await;
-    deps.memory.ended(&job, None, None); // it is no longer followed, even if it still runs
-    Some(progress(RunProgress { job: Some(job), cancelled }, 0, 1, Text::new()))
-}
-
 /// Returns the batch that waits for a newly submitted job.
-pub fn submitted(deps: &Deps, record: &ActionRecord, job: &Job, simulation: &str, limit_s: u64) -> Batch {
+fn submitted(deps: &Deps, record: &ActionRecord, job: &Job, limit_s: u64) -> Batch {
     let now = deps.client.clock().now();
-    deps.memory.started(&job.id, simulation, record, now);
+    deps.memory.started(&job.id, record, now);
     let data = RunProgress { job: Some(job.id.clone()), cancelled: false };
     Batch::Waits(progress(data, 0, 1, note(job.status, now)), awaited(&job.id, limit_s))
 }
 
 /// Reads the state of an action's only job. Returns the job if it has ended, or else the next batch as the error.
-pub async fn follow(deps: &Deps, record: &ActionRecord, job: &str, limit_s: u64) -> Result<Job, Batch> {
+async fn follow(deps: &Deps, record: &ActionRecord, job: &str, limit_s: u64) -> Result<Job, Batch> {
     let status = match found(deps, record, job).await {
         Found::Ended(ended) => return Ok(ended),
         Found::Unfinished(status) => status,
@@ -129,7 +229,7 @@ pub async fn follow(deps: &Deps, record: &ActionRecord, job: &str, limit_s: u64)
 }
 
 /// Returns the batch for a run that could not be submitted.
-pub fn not_submitted(deps: &Deps, record: &ActionRecord, simulation: &str, interrupted: bool, error: &Error) -> Batch {
+pub fn not_submitted(deps: &Deps, record: &ActionRecord, interrupted: bool, error: &Error) -> Batch {
     let now = deps.client.clock().now();
     let timed_out = record.intent_at.is_some_and(|began| now > began + SUBMIT_LIMIT);
     match error {
@@ -138,27 +238,12 @@ pub fn not_submitted(deps: &Deps, record: &ActionRecord, simulation: &str, inter
         Error::NoAnswer { .. } | Error::Faulted { .. } | Error::Unavailable { .. } | Error::Busy if interrupted => {
             Batch::Ended(Outcome::Unknown { summary: outcomes::perhaps_submitted(error) })
         }
-        error => Batch::Ended(unread(deps, simulation, error)),
-    }
-}
-
-/// Returns the outcome of a job that did not succeed.
-pub fn not_succeeded(deps: &Deps, simulation: &str, job: &Job) -> Outcome {
-    deps.memory.ended(&job.id, None, None);
-    failed(ErrorKind::Execution, outcomes::run_failed(simulation, job))
-}
-
-/// Returns the outcome of a run that was stopped.
-pub fn stopped(record: &ActionRecord, simulation: &str, by: Option<&UserId>) -> Outcome {
-    let progress = progress_of(record);
-    Outcome::Done {
-        result: json!({ "simulation": simulation, "job": progress.job, "stopped": true }),
-        summary: outcomes::run_stopped(simulation, progress.job.is_some().then_some(progress.cancelled), by),
+        error => Batch::Ended(unread(deps, record, error)),
     }
 }
 
 /// Returns the note on the card of a run that has been in this state since `since`.
-pub fn note(status: JobStatus, since: Timestamp) -> Text {
+fn note(status: JobStatus, since: Timestamp) -> Text {
     let state = match status {
         JobStatus::Queued => "Queued at the bridge since ",
         _ => "Running at the bridge since ",
@@ -166,9 +251,8 @@ pub fn note(status: JobStatus, since: Timestamp) -> Text {
     Text::from(state).moment(since).plain(". I'm waiting for it to end.")
 }
 
-/// Reads the figures of a job, and its curves if possible, for the outcome.
-pub async fn figures(deps: &Deps, job: &Job) -> Result<Value, Error> {
-    let results = job.results.as_deref().unwrap_or_default();
+/// Reads the figures of results, and their curves if possible, for the outcome.
+pub async fn figures(deps: &Deps, results: &str) -> Result<Value, Error> {
     let metrics = deps.client.metrics(results).await?.iter().map(with_units).collect::<Vec<_>>();
     let series = deps.client.results(results).await.unwrap_or_default();
     Ok(json!({ "metrics": metrics, "curves": crate::curve::thinned(&series) }))
@@ -182,9 +266,4 @@ fn with_units(metric: &Metric) -> Value {
         figures["auc_unit"] = json!(auc_unit(unit));
     }
     figures
-}
-
-/// Returns the sentence that says why the figures cannot be read.
-pub fn unreadable(error: &Error) -> String {
-    errors::fact(error)
 }

@@ -1,20 +1,25 @@
 //! `set_parameter_value`: sets a parameter of a loaded simulation to an absolute value in its own unit.
 
-use async_trait::async_trait;
-use countersign_capabilities::parameters::{missing, non_blank, parameters, refused, schema};
+use std::sync::Arc;
+
+use countersign_capabilities::{
+    parameters::{incomplete, non_blank, refused},
+    rows::Change,
+};
 use countersign_core::{
     reply::{Card, Fact, Text},
     units::quantity,
 };
 use countersign_graph::action::{
-    ActionInfo, ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Reader,
-    Recovery, Refusal, Scope, Undo,
+    ActionInfo, ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Scope, Undo,
+    difference,
 };
+use futures_util::future::join_all;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{after_error, approved, cannot_read_back, fact, in_flight, stored, unread};
+use super::{Action, cannot_read_back, read_back, sent, unread, with_warnings};
 use crate::{
     Deps,
     bridge::{
@@ -23,7 +28,7 @@ use crate::{
         error::Error,
     },
     busy,
-    find::{self, Asked},
+    find::{self, Target},
     memory::parameter_target,
     ranges,
     replies::refusals,
@@ -36,19 +41,11 @@ pub const NAME: &str = "set_parameter_value";
 /// The maximum number of organ volumes that are read for a card.
 const MAX_ORGANS: usize = 20;
 
-/// The action `set_parameter_value`.
-#[derive(Debug)]
-pub struct SetParameter(pub Deps);
-
 /// The parameters of the action.
 #[derive(Deserialize, JsonSchema)]
 struct Given {
-    /// The simulation, by name. Optional if only one is loaded.
-    #[serde(default)]
-    simulation: Option<String>,
-    /// The simulation mentioned before, if none is named.
-    #[serde(default)]
-    active: Option<String>,
+    #[serde(flatten)]
+    target: Target,
     /// The parameter: its path, such as `Organism|Liver|Volume`, or words for it, such as “liver volume”. Required.
     #[serde(default)]
     parameter: Option<String>,
@@ -90,239 +87,205 @@ pub fn same(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
 }
 
-#[async_trait]
-impl ActionKind for SetParameter {
-    fn info(&self) -> ActionInfo {
-        ActionInfo::new(NAME, {
-            "Sets a parameter of a loaded simulation, such as a dose, a body weight or an organ volume. Pass the value as it \
+/// Returns the action `set_parameter_value`.
+pub(crate) fn action(deps: Deps) -> Arc<dyn ActionKind> {
+    let info = ActionInfo::new(NAME, {
+        "Sets a parameter of a loaded simulation, such as a dose, a body weight or an organ volume. Pass the value as it \
          was said, with its unit; percentages, “twice” and “half” are worked out from the present value."
-        })
-    }
+    });
+    Arc::new(Change {
+        now: |row, set, record| Box::pin(now(&row.deps, set, record)),
+        differences: |record, found| {
+            let words = |state: &Value| match state["value"].as_f64() {
+                Some(value) => quantity(value, state["unit"].as_str()),
+                None => "no value".to_owned(),
+            };
+            vec![difference("Current value", words(&record.preconditions), words(found))]
+        },
+        // Another value of the same parameter.
+        is_new_version: |shown, asked| {
+            ["simulation", "parameter"].iter().all(|key| shown[key].is_string() && shown[key] == asked[key])
+        },
+        settle: read_back(|row, set, record| Box::pin(probe(&row.deps, set, record))),
+        ..Change::new(
+            deps,
+            info,
+            |row, asked, _| Box::pin(prepare(&row.deps, asked)),
+            |row, set, record| Box::pin(send(row, set, record)),
+        )
+    })
+}
 
-    fn schema(&self) -> Value {
-        schema::<Given>()
+async fn prepare(deps: &Deps, asked: Given) -> Result<Proposal, PrepareError> {
+    let (parameter, value) = (non_blank(asked.parameter.as_ref()), non_blank(asked.value.as_ref()));
+    let joined = value.map(|value| match non_blank(asked.unit.as_ref()) {
+        Some(unit) if !value.ends_with(unit) => format!("{value} {unit}"),
+        _ => value.to_owned(),
+    });
+    let words = |simulation: &str, path: &str| match &joined {
+        Some(value) => format!("set {path} to {value} in {simulation}"),
+        None => format!("set {path} in {simulation}"),
+    };
+    let says = |simulation: &str| words(simulation, parameter.unwrap_or("Organism|Weight"));
+    let loaded = find::simulation(deps, &asked.target, says).await?;
+    let Some(parameter) = parameter else {
+        let question = "Which parameter? Give its path, such as Organism|Weight, or describe it.";
+        return Err(incomplete("parameter", question, Vec::new()));
+    };
+    busy::no_comparison(deps, &loaded.id).await?;
+    let path = find::parameter(deps, &loaded.id, parameter, |path| words(&loaded.id, path)).await?;
+    let before = find::value(deps, &loaded.id, &path).await?;
+    let Some(value) = joined else {
+        let now = before.as_ref().map(|now| format!(" It is {} now.", now.words())).unwrap_or_default();
+        return Err(incomplete("value", format!("What should {path} be, with its unit?{now}"), Vec::new()));
+    };
+    let says = |value: &str| format!("set {path} to {value} in {}", loaded.id);
+    let wanted = wanted::absolute(deps, &loaded.id, &path, before.as_ref(), &value, says).await?;
+    if before.as_ref().is_some_and(|before| same(before.value, wanted.value)) {
+        let value = quantity(wanted.value, wanted.unit.as_deref());
+        return Err(refused(ErrorKind::Validation, refusals::already(&path, &loaded.id, &value)));
     }
-
-    async fn prepare(&self, given_parameters: &Value, _: Option<&Reader>) -> Result<Proposal, PrepareError> {
-        let deps = &self.0;
-        let asked: Given = parameters(given_parameters)?;
-        let (parameter, value) = (non_blank(asked.parameter.as_ref()), non_blank(asked.value.as_ref()));
-        let joined = value.map(|value| match non_blank(asked.unit.as_ref()) {
-            Some(unit) if !value.ends_with(unit) => format!("{value} {unit}"),
-            _ => value.to_owned(),
-        });
-        let words = |simulation: &str, path: &str| match &joined {
-            Some(value) => format!("set {path} to {value} in {simulation}"),
-            None => format!("set {path} in {simulation}"),
-        };
-        let says = |simulation: &str| words(simulation, parameter.unwrap_or("Organism|Weight"));
-        let loaded = find::simulation(deps, Asked::of(&asked.simulation, &asked.active), says).await?;
-        let Some(parameter) = parameter else {
-            let question = "Which parameter? Give its path, such as Organism|Weight, or describe it.";
-            return Err(Refusal::Missing(vec![missing("parameter", question, Vec::new())]).into());
-        };
-        busy::no_comparison(deps, &loaded.id).await?;
-        let path = find::parameter(deps, &loaded.id, parameter, |path| words(&loaded.id, path)).await?;
-        let before = find::value(deps, &loaded.id, &path).await?;
-        let Some(value) = joined else {
-            let now = before.as_ref().map(|now| format!(" It is {} now.", quantity(now.value, now.unit.as_deref())));
-            let question = format!("What should {path} be, with its unit?{}", now.unwrap_or_default());
-            return Err(Refusal::Missing(vec![missing("value", question, Vec::new())]).into());
-        };
-        let says = |value: &str| format!("set {path} to {value} in {}", loaded.id);
-        let wanted = wanted::absolute(deps, &loaded.id, &path, before.as_ref(), &value, says).await?;
-        if before.as_ref().is_some_and(|before| same(before.value, wanted.value)) {
-            let value = quantity(wanted.value, wanted.unit.as_deref());
-            return Err(refused(ErrorKind::Validation, refusals::already(&path, &loaded.id, &value)));
-        }
-        let mut card = card(&loaded.id, &path, before.as_ref(), &wanted);
-        if let Some(before) = &before {
-            card.warnings.extend(refusals::wrong_direction(asked.direction.as_deref(), before, &wanted));
-            card.warnings.extend(refusals::huge_step(before.value, wanted.value));
-        }
-        self.add_limits(&mut card, &loaded.id, &path, &wanted).await?;
-        let mut preconditions = state(before.as_ref());
-        busy::warn_of_run(deps, &loaded.id, &mut card, &mut preconditions).await;
-        let undo = before.as_ref().map(|before| {
-            let back = quantity(before.value, before.unit.as_deref());
-            // With all its digits, because a shortened number would be a different value.
-            let exact =
-                before.unit.as_ref().map_or(before.value.to_string(), |unit| format!("{} {unit}", before.value));
-            Undo {
-                name: NAME.to_owned(),
-                parameters: json!({ "simulation": loaded.id, "parameter": path, "value": exact }),
-                label: format!("Set back to {back}"),
-            }
-        });
-        let scope = Scope::of(parameter_target(&loaded.id, &path)).of_subject(&loaded.id);
-        let Wanted { value, unit, .. } = wanted;
-        Ok(Proposal {
-            parameters: json!(Set { simulation: loaded.id, parameter: path, value, unit }),
-            preconditions,
-            card,
-            undo,
-            scope,
-        })
+    let mut card = card(&loaded.id, &path, before.as_ref(), &wanted);
+    if let Some(before) = &before {
+        card.warnings.extend(refusals::wrong_direction(asked.direction.as_deref(), before, &wanted));
+        card.warnings.extend(refusals::huge_step(before.value, wanted.value));
     }
+    add_limits(deps, &mut card, &loaded.id, &path, &wanted).await?;
+    let Wanted { value, unit, .. } = wanted;
+    let mut proposal = Proposal {
+        preconditions: state(before.as_ref()),
+        undo: before.as_ref().map(|before| set_back(&loaded.id, before)),
+        scope: Scope::of(parameter_target(&loaded.id, &path)).of_subject(&loaded.id),
+        ..Proposal::new(Set { simulation: loaded.id.clone(), parameter: path, value, unit }, card)
+    };
+    busy::warn_of_run(deps, &loaded.id, &mut proposal).await;
+    Ok(proposal)
+}
 
-    async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
-        let set: Set = stored(record)?;
-        busy::still_no_comparison(&self.0, &set.simulation, record).await?;
-        let mut found = match self.0.client.parameter(&set.simulation, &set.parameter).await {
-            Ok(found) => state(Some(&found)),
-            Err(error) if error.forgot(&set.simulation) => return Err(unread(&self.0, &set.simulation, &error)),
-            Err(Error::NotFound { .. }) => Value::Null,
-            Err(error) => return Err(unread(&self.0, &set.simulation, &error)),
-        };
-        busy::no_new_run(&self.0, &set.simulation, record, &mut found).await?;
-        Ok(found)
-    }
-
-    fn differences(&self, record: &ActionRecord, found: &Value) -> Vec<Fact> {
-        let words = |state: &Value| match state["value"].as_f64() {
-            Some(value) => Text::from(quantity(value, state["unit"].as_str())),
-            None => Text::from("no value"),
-        };
-        vec![Fact {
-            label: "Current value".to_owned(),
-            before: Some(words(&record.preconditions)),
-            after: words(found),
-        }]
-    }
-
-    /// Returns true for another value of the same parameter.
-    fn is_new_version(&self, shown: &Value, asked: &Value) -> bool {
-        ["simulation", "parameter"].iter().all(|key| shown[key].is_string() && shown[key] == asked[key])
-    }
-
-    async fn perform(&self, record: &ActionRecord) -> Performed {
-        let (set, confirmed): (Set, _) = match approved(record) {
-            Ok(approved) => approved,
-            Err(outcome) => return Performed::Ended(outcome),
-        };
-        if let (Some(value), unit) = (record.preconditions["value"].as_f64(), record.preconditions["unit"].as_str()) {
-            let before = Parameter { path: set.parameter.clone(), value, unit: unit.map(str::to_owned) };
-            self.0.memory.before_change(&set.simulation, &before);
-        }
-        match self.0.client.set(&set.simulation, &set.wanted(), &confirmed).await {
-            Ok((now, notes)) if same(now.value, set.value) => Performed::Ended(done(record, &set, &notes)),
-            Ok((now, _)) => Performed::NoAnswer {
-                detail: format!("it answered with a different value: {}", quantity(now.value, now.unit.as_deref())),
-            },
-            Err(error) => after_error(self, record, &self.0, &set.simulation, error).await,
-        }
-    }
-
-    fn recovery(&self) -> Recovery {
-        Recovery::Probe { in_flight: in_flight(&self.0), repeatable: true }
-    }
-
-    async fn probe(&self, record: &ActionRecord) -> Probed {
-        let Ok(set) = stored::<Set>(record) else {
-            return Probed::CannotTell { evidence: Text::from("The stored request can't be read.") };
-        };
-        let before = record.preconditions["value"].as_f64();
-        match self.0.client.parameter(&set.simulation, &set.parameter).await {
-            Ok(now) if same(now.value, set.value) => Probed::Happened(done(record, &set, &Governance::default())),
-            Ok(now) if before.is_some_and(|before| same(now.value, before)) => Probed::DidNotHappen,
-            Ok(now) => {
-                let now = quantity(now.value, now.unit.as_deref());
-                Probed::Otherwise { evidence: Text::new().code(&set.parameter).plain(format!(" is {now} now.")) }
-            }
-            Err(error) if error.forgot(&set.simulation) => Probed::CannotTell {
-                evidence: Text::from("The bridge was restarted and no longer has the simulation."),
-            },
-            Err(Error::NotFound { .. }) if before.is_none() => Probed::DidNotHappen,
-            Err(error) => cannot_read_back(&error),
-        }
+/// Returns the change that sets a parameter back to this value.
+pub(super) fn set_back(simulation: &str, before: &Parameter) -> Undo {
+    let Parameter { path, value, unit } = before;
+    // With all its digits, because a shortened number would be a different value.
+    let exact = unit.as_ref().map_or(value.to_string(), |unit| format!("{value} {unit}"));
+    Undo {
+        name: NAME.to_owned(),
+        parameters: json!({ "simulation": simulation, "parameter": path, "value": exact }),
+        label: format!("Set back to {}", before.words()),
     }
 }
 
-impl SetParameter {
-    /// Adds the allowed range to the card, and the consequences of a new body weight.
-    async fn add_limits(
-        &self,
-        card: &mut Card,
-        simulation: &str,
-        path: &str,
-        wanted: &Wanted,
-    ) -> Result<(), PrepareError> {
-        let client = &self.0.client;
-        if client.version().await.map_err(|error| find::unavailable(&error))? == Version::V01 {
-            card.notes.push(Text::from("This version of the bridge doesn't check ranges."));
-            return Ok(());
-        }
-        let unit = wanted.unit.as_deref();
-        if let Some(range) = find::allowed(&self.0, simulation, path, &[wanted.value], unit).await? {
-            card.facts.push(fact("Allowed", range.words()));
-        }
-        if path == ranges::BODY_WEIGHT {
-            let paths = client.parameters(simulation).await.unwrap_or_default();
-            let organs = paths.iter().filter(|path| ranges::is_organ_volume(path)).take(MAX_ORGANS);
-            let read = organs.map(|path| client.parameter(simulation, path));
-            let organs: Vec<Parameter> = futures_util::future::join_all(read).await.into_iter().flatten().collect();
-            let volume = ranges::organ_volume(&organs);
-            if !organs.is_empty() {
-                card.facts.push(fact("Total organ volume", quantity(volume, Some("L"))));
-            }
-            if volume > wanted.value {
-                card.warnings.push(Text::from(
-                    "The organs would be larger than the body. The bridge accepts this weight, but then refuses every \
-                     further change until a snapshot is restored.",
-                ));
-            } else {
-                card.notes.push(Text::from(
-                    "The bridge scales the allowed ranges of organ volumes and flows with the body weight.",
-                ));
-            }
-        }
-        Ok(())
+async fn now(deps: &Deps, set: Set, record: &ActionRecord) -> Result<Value, Outcome> {
+    busy::still_no_comparison(deps, record).await?;
+    let mut found = match deps.client.parameter(&set.simulation, &set.parameter).await {
+        Ok(found) => state(Some(&found)),
+        Err(error @ Error::NotFound { .. }) if !error.forgot(&set.simulation) => Value::Null,
+        Err(error) => return Err(unread(deps, record, &error)),
+    };
+    busy::no_new_run(deps, record, &mut found).await?;
+    Ok(found)
+}
+
+async fn send(row: &Action<Given, Set>, set: Set, record: &ActionRecord) -> Performed {
+    let deps = &row.deps;
+    if let (Some(value), unit) = (record.preconditions["value"].as_f64(), record.preconditions["unit"].as_str()) {
+        let before = Parameter { path: set.parameter.clone(), value, unit: unit.map(str::to_owned) };
+        deps.memory.before_change(&set.simulation, &before);
     }
+    let call = |confirmed| async move {
+        let (now, notes) = deps.client.set(&set.simulation, &set.wanted(), &confirmed).await?;
+        match same(now.value, set.value) {
+            true => Ok(done(record, &set, &notes)),
+            false => Err(Error::NoAnswer { reason: format!("it answered with a different value: {}", now.words()) }),
+        }
+    };
+    sent(row, record, call).await
+}
+
+async fn probe(deps: &Deps, set: Set, record: &ActionRecord) -> Probed {
+    let before = record.preconditions["value"].as_f64();
+    match deps.client.parameter(&set.simulation, &set.parameter).await {
+        Ok(now) if same(now.value, set.value) => Probed::Happened(done(record, &set, &Governance::default())),
+        Ok(now) if before.is_some_and(|before| same(now.value, before)) => Probed::DidNotHappen,
+        Ok(now) => {
+            Probed::Otherwise { evidence: Text::new().code(&set.parameter).plain(format!(" is {} now.", now.words())) }
+        }
+        Err(error) if error.forgot(&set.simulation) => {
+            Probed::CannotTell { evidence: Text::from("The bridge was restarted and no longer has the simulation.") }
+        }
+        Err(Error::NotFound { .. }) if before.is_none() => Probed::DidNotHappen,
+        Err(error) => cannot_read_back(&error),
+    }
+}
+
+/// Adds the allowed range to the card, and the consequences of a new body weight.
+async fn add_limits(
+    deps: &Deps,
+    card: &mut Card,
+    simulation: &str,
+    path: &str,
+    wanted: &Wanted,
+) -> Result<(), PrepareError> {
+    let client = &deps.client;
+    if client.version().await? == Version::V01 {
+        card.notes.push(Text::from("This version of the bridge doesn't check ranges."));
+        return Ok(());
+    }
+    if let Some(range) = find::allowed(deps, simulation, path, &[wanted.value], wanted.unit.as_deref()).await? {
+        card.facts.push(Fact::new("Allowed", range.words()));
+    }
+    if path == ranges::BODY_WEIGHT {
+        let paths = client.parameters(simulation).await.unwrap_or_default();
+        let organs = paths.iter().filter(|path| ranges::is_organ_volume(path)).take(MAX_ORGANS);
+        let read = organs.map(|path| client.parameter(simulation, path));
+        let organs: Vec<Parameter> = join_all(read).await.into_iter().flatten().collect();
+        let volume = ranges::organ_volume(&organs);
+        if !organs.is_empty() {
+            card.facts.push(Fact::new("Total organ volume", quantity(volume, Some("L"))));
+        }
+        if volume > wanted.value {
+            card.warnings.push(Text::from(
+                "The organs would be larger than the body. The bridge accepts this weight, but then refuses every \
+                 further change until a snapshot is restored.",
+            ));
+        } else {
+            card.notes.push(Text::from(
+                "The bridge scales the allowed ranges of organ volumes and flows with the body weight.",
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn done(record: &ActionRecord, set: &Set, notes: &Governance) -> Outcome {
-    let mut summary = Text::from(record.card.done.as_str());
-    for alert in notes.alerts.iter().take(3) {
-        summary = summary.plain(format!(" The bridge warns: {}.", alert.trim_end_matches('.')));
-    }
     let result = json!({
         "simulation": set.simulation, "parameter": set.parameter, "value": set.value, "unit": set.unit,
         "snapshot": notes.snapshot,
     });
-    Outcome::Done { result, summary }
+    let alerts = notes.alerts.iter().take(3).map(String::as_str);
+    Outcome::Done { result, summary: with_warnings(Text::from(record.card.done.as_str()), alerts) }
 }
 
 fn card(simulation: &str, path: &str, before: Option<&Parameter>, wanted: &Wanted) -> Card {
     let after = quantity(wanted.value, wanted.unit.as_deref());
-    let change = Fact {
-        label: "Value".to_owned(),
-        before: Some(before.map_or("not set".to_owned(), |now| quantity(now.value, now.unit.as_deref())).into()),
-        after: after.clone().into(),
-    };
-    let mut facts =
-        vec![fact("Simulation", Text::new().bold(simulation)), fact("Parameter", Text::new().code(path)), change];
-    if let Some(how) = &wanted.how {
-        facts.push(fact("Calculation", how.clone()));
-    }
-    let mut notes = Vec::new();
-    if wanted.assumed {
-        notes.push(Text::from(match &wanted.unit {
-            Some(unit) => format!("No unit was given; the parameter's own is used: {unit}."),
-            None => "No unit was given.".to_owned(),
-        }));
-    }
-    let warnings = match wanted.value < 0.0 {
-        true => vec![Text::from("This value is negative.")],
-        false => Vec::new(),
-    };
+    let mut facts = vec![
+        Fact::new("Simulation", Text::new().bold(simulation)),
+        Fact::new("Parameter", Text::new().code(path)),
+        Fact::change("Value", before.map_or("not set".to_owned(), Parameter::words), &*after),
+    ];
+    facts.extend(wanted.how.as_ref().map(|how| Fact::new("Calculation", how.clone())));
+    let assumed = wanted.assumed.then(|| match &wanted.unit {
+        Some(unit) => format!("No unit was given; the parameter's own is used: {unit}."),
+        None => "No unit was given.".to_owned(),
+    });
+    let negative = (wanted.value < 0.0).then(|| Text::from("This value is negative."));
     Card {
-        title: format!("Set {path} to {after} in “{simulation}”?"),
         facts,
-        warnings,
-        notes,
-        approve: "Set value".to_owned(),
-        reject: Card::REJECT.to_owned(),
-        done: format!("Set {path} to {after} in {simulation}."),
-        ..Card::default()
+        warnings: negative.into_iter().collect(),
+        notes: assumed.into_iter().map(Text::from).collect(),
+        ..Card::new(
+            format!("Set {path} to {after} in “{simulation}”?"),
+            "Set value",
+            format!("Set {path} to {after} in {simulation}."),
+        )
     }
 }

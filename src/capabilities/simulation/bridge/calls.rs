@@ -9,7 +9,7 @@ use countersign_services::{
 };
 use reqwest::{Method, RequestBuilder};
 use secrecy::ExposeSecret as _;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{
     answer::{Kind, of_call_tool, of_mcp, unanswered, understand},
@@ -23,7 +23,7 @@ use super::{
 const MCP_VERSION: &str = "2025-11-25";
 
 /// Returns the path and the body of a tool call for this version of the bridge.
-fn tool_call(version: Version, tool: &str, arguments: &Map<String, Value>, key: Option<&str>) -> (&'static str, Value) {
+fn tool_call(version: Version, tool: &str, arguments: Value, key: Option<&str>) -> (&'static str, Value) {
     let (path, mut body) = match version {
         Version::V01 => ("/mcp/call_tool", json!({ "tool": tool, "arguments": arguments })),
         Version::V05 => {
@@ -42,7 +42,7 @@ fn tool_call(version: Version, tool: &str, arguments: &Map<String, Value>, key: 
 
 impl BridgeClient {
     /// Calls a tool that reads.
-    pub(super) async fn tool(&self, tool: &str, arguments: &Map<String, Value>) -> Result<Value, Error> {
+    pub(super) async fn tool(&self, tool: &str, arguments: Value) -> Result<Value, Error> {
         let version = self.version().await?;
         let (path, body) = tool_call(version, tool, arguments, None);
         let answer = self.read(Method::POST, path, Some(&body)).await?;
@@ -53,7 +53,7 @@ impl BridgeClient {
     pub(super) async fn change_by_tool(
         &self,
         tool: &str,
-        arguments: &Map<String, Value>,
+        arguments: Value,
         key: Option<&str>,
         confirmed: &Confirmed,
     ) -> Result<Value, Error> {
@@ -65,7 +65,7 @@ impl BridgeClient {
         &self,
         sender: &Changes,
         tool: &str,
-        arguments: &Map<String, Value>,
+        arguments: Value,
         key: Option<&str>,
         confirmed: &Confirmed,
     ) -> Result<Value, Error> {

@@ -9,7 +9,7 @@ use countersign_core::clock::Clock;
 use countersign_services::{changes::Changes, event_stream::Streams, http};
 use reqwest::{Client, Method};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use url::Url;
 
 use super::{
@@ -238,8 +238,7 @@ impl BridgeClient {
     ///
     /// [`Error::NotFound`] if the simulation is not loaded.
     pub async fn parameters(&self, simulation: &str) -> Result<Vec<String>, Error> {
-        let arguments = given([("simulationId", json!(simulation))]);
-        Ok(data::paths(&self.tool("list_parameters", &arguments).await?))
+        Ok(data::paths(&self.tool("list_parameters", json!({ "simulationId": simulation })).await?))
     }
 
     /// Reads a parameter.
@@ -248,8 +247,8 @@ impl BridgeClient {
     ///
     /// [`Error::NotFound`] if the simulation or the parameter does not exist.
     pub async fn parameter(&self, simulation: &str, path: &str) -> Result<Parameter, Error> {
-        let arguments = given([("simulationId", json!(simulation)), ("parameterPath", json!(path))]);
-        data::parameter(&self.tool("get_parameter_value", &arguments).await?)
+        let arguments = json!({ "simulationId": simulation, "parameterPath": path });
+        data::parameter(&self.tool("get_parameter_value", arguments).await?)
     }
 
     /// Reads the state of a job.
@@ -258,7 +257,7 @@ impl BridgeClient {
     ///
     /// [`Error::NotFound`] if it does not exist.
     pub async fn job(&self, job: &str) -> Result<Job, Error> {
-        Job::read(&self.tool("get_job_status", &given([("jobId", json!(job))])).await?)
+        Job::read(&self.tool("get_job_status", json!({ "jobId": job })).await?)
     }
 
     /// Reads the PK figures of results.
@@ -267,8 +266,7 @@ impl BridgeClient {
     ///
     /// [`Error::NotFound`] if the bridge does not have them any more.
     pub async fn metrics(&self, results: &str) -> Result<Vec<Metric>, Error> {
-        let arguments = given([("resultsId", json!(results))]);
-        Ok(data::metrics(&self.tool("calculate_pk_parameters", &arguments).await?))
+        Ok(data::metrics(&self.tool("calculate_pk_parameters", json!({ "resultsId": results })).await?))
     }
 
     /// Reads the curves of results.
@@ -287,8 +285,7 @@ impl BridgeClient {
     ///
     /// [`Error::NotFound`] if the bridge does not have them any more.
     pub async fn population(&self, results: &str) -> Result<Population, Error> {
-        let arguments = given([("resultsId", json!(results))]);
-        Ok(data::population(&self.tool("get_population_results", &arguments).await?))
+        Ok(data::population(&self.tool("get_population_results", json!({ "resultsId": results })).await?))
     }
 
     /// Reads the snapshots of a simulation, newest first.
@@ -302,13 +299,13 @@ impl BridgeClient {
         Ok(data::snapshots(&self.read(Method::GET, &path, None).await?))
     }
 
-    /// Calls another reading tool and returns its data unchanged.
+    /// Reads the model files that the bridge can load.
     ///
     /// # Errors
     ///
     /// [`Error`], as for every read.
-    pub async fn raw(&self, tool: &str, arguments: &Map<String, Value>) -> Result<Value, Error> {
-        self.tool(tool, arguments).await
+    pub async fn models(&self) -> Result<Vec<String>, Error> {
+        Ok(data::models(&self.tool("discover_models", json!({})).await?))
     }
 
     /// Loads a model file as a simulation. Returns the bridge's warnings.
@@ -317,8 +314,8 @@ impl BridgeClient {
     ///
     /// [`Error::Conflict`] if the name is taken.
     pub async fn load(&self, file: &str, simulation: &str, confirmed: &Confirmed) -> Result<Vec<String>, Error> {
-        let arguments = given([("filePath", json!(file)), ("simulationId", json!(simulation))]);
-        let answer = self.change_by_tool("load_simulation", &arguments, None, confirmed).await?;
+        let arguments = json!({ "filePath": file, "simulationId": simulation });
+        let answer = self.change_by_tool("load_simulation", arguments, None, confirmed).await?;
         let warnings = answer["warnings"].as_array().into_iter().flatten();
         Ok(warnings.filter_map(data::word).take(8).collect())
     }
@@ -334,15 +331,11 @@ impl BridgeClient {
         wanted: &Parameter,
         confirmed: &Confirmed,
     ) -> Result<(Parameter, Governance), Error> {
-        let mut arguments = given([
-            ("simulationId", json!(simulation)),
-            ("parameterPath", json!(wanted.path)),
-            ("value", json!(wanted.value)),
-        ]);
+        let mut arguments = json!({ "simulationId": simulation, "parameterPath": wanted.path, "value": wanted.value });
         if let Some(unit) = &wanted.unit {
-            arguments.insert("unit".to_owned(), json!(unit));
+            arguments["unit"] = json!(unit);
         }
-        let answer = self.change_by_tool("set_parameter_value", &arguments, None, confirmed).await?;
+        let answer = self.change_by_tool("set_parameter_value", arguments, None, confirmed).await?;
         let set = data::parameter(&answer).map_err(|error| Error::NoAnswer { reason: error.to_string() })?;
         Ok((set, data::governance(&answer)))
     }
@@ -353,12 +346,8 @@ impl BridgeClient {
     ///
     /// [`Error::NotFound`] if the simulation is not loaded.
     pub async fn run(&self, run: &Run, key: &str, confirmed: &Confirmed) -> Result<Job, Error> {
-        let arguments = given([
-            ("simulationId", json!(run.simulation)),
-            ("runId", json!(run.run)),
-            ("timeoutSeconds", json!(run.limit_s)),
-        ]);
-        started(&self.change_by_tool("run_simulation", &arguments, Some(key), confirmed).await?)
+        let arguments = json!({ "simulationId": run.simulation, "runId": run.run, "timeoutSeconds": run.limit_s });
+        started(&self.change_by_tool("run_simulation", arguments, Some(key), confirmed).await?)
     }
 
     /// Starts a population run. A repeated call with the same key returns the same job.
@@ -371,13 +360,10 @@ impl BridgeClient {
         if let Some(seed) = run.seed {
             cohort["seed"] = json!(seed);
         }
-        let arguments = given([
-            ("modelPath", json!(run.file)),
-            ("simulationId", json!(run.simulation)),
-            ("cohort", cohort),
-            ("timeoutSeconds", json!(run.limit_s)),
-        ]);
-        started(&self.change_by_tool("run_population_simulation", &arguments, Some(key), confirmed).await?)
+        let arguments = json!({
+            "modelPath": run.file, "simulationId": run.simulation, "cohort": cohort, "timeoutSeconds": run.limit_s,
+        });
+        started(&self.change_by_tool("run_population_simulation", arguments, Some(key), confirmed).await?)
     }
 
     /// Makes a sensitivity analysis. Returns when all its scenarios are done.
@@ -395,14 +381,10 @@ impl BridgeClient {
             found
         };
         let parameters: Vec<Value> = asked.parameters.iter().map(parameter).collect();
-        let arguments = given([
-            ("modelPath", json!(asked.file)),
-            ("simulationId", json!(asked.simulation)),
-            ("parameters", json!(parameters)),
-        ]);
+        let arguments = json!({ "modelPath": asked.file, "simulationId": asked.simulation, "parameters": parameters });
         let sender = &self.long_changes;
         let answer =
-            self.change_by_tool_through(sender, "run_sensitivity_analysis", &arguments, None, confirmed).await?;
+            self.change_by_tool_through(sender, "run_sensitivity_analysis", arguments, None, confirmed).await?;
         Ok(data::scenarios(&answer))
     }
 
@@ -435,7 +417,7 @@ impl BridgeClient {
     ///
     /// [`Error::NotFound`] if it does not exist.
     pub async fn cancel(&self, job: &str, confirmed: &Confirmed) -> Result<Job, Error> {
-        Job::read(&self.change_by_tool("cancel_job", &given([("jobId", json!(job))]), None, confirmed).await?)
+        Job::read(&self.change_by_tool("cancel_job", json!({ "jobId": job }), None, confirmed).await?)
     }
 }
 
@@ -456,11 +438,6 @@ fn version_of(number: &str) -> Version {
     let mut parts = number.trim_start_matches('v').split('.').map(|part| part.parse::<u64>().unwrap_or(0));
     let (major, minor) = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
     if (major, minor) >= (0, 5) { Version::V05 } else { Version::V01 }
-}
-
-/// Returns the arguments of a call.
-pub(super) fn given<const N: usize>(pairs: [(&str, Value); N]) -> Map<String, Value> {
-    pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
 #[cfg(test)]

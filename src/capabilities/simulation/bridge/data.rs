@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use countersign_core::clock::Timestamp;
+use countersign_core::{clock::Timestamp, units::quantity};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -55,6 +55,13 @@ pub struct Parameter {
     pub unit: Option<String>,
 }
 
+impl Parameter {
+    /// Returns the value with its unit, for people.
+    pub fn words(&self) -> String {
+        quantity(self.value, self.unit.as_deref())
+    }
+}
+
 /// The notes of the bridge on a changed parameter (0.5).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Governance {
@@ -80,6 +87,28 @@ pub struct Metric {
     pub tmax: Option<f64>,
     /// The area under the curve.
     pub auc: Option<f64>,
+}
+
+impl Metric {
+    /// Returns the figures with their names and units.
+    pub fn figures(&self) -> [(&'static str, Option<f64>, Option<String>); 3] {
+        let area = self.unit.as_deref().map(auc_unit);
+        [("Cmax", self.cmax, self.unit.clone()), ("Tmax", self.tmax, Some("h".to_owned())), ("AUC", self.auc, area)]
+    }
+}
+
+/// Returns the unit of the area under a curve whose values have this unit.
+pub fn auc_unit(unit: &str) -> String {
+    match unit.split_once('/') {
+        Some((above, below)) => format!("{above}·h/{below}"),
+        None => format!("{unit}·h"),
+    }
+}
+
+/// Returns the change of a figure in percent; `None` if one of the two is missing, or the one before is zero.
+pub fn percent(before: Option<f64>, after: Option<f64>) -> Option<f64> {
+    let before = before.filter(|before| *before != 0.0)?;
+    Some((after? - before) / before * 100.0)
 }
 
 /// The curve of one output.
@@ -198,6 +227,13 @@ pub(super) fn paths(body: &Value) -> Vec<String> {
     list(&body["parameters"]).filter_map(word).collect()
 }
 
+/// Reads the paths of model files.
+pub(super) fn models(body: &Value) -> Vec<String> {
+    let listed = ["items", "models"].into_iter().find_map(|key| body[key].as_array());
+    let file = |item: &Value| ["filePath", "path"].into_iter().find_map(|key| item[key].as_str().map(str::to_owned));
+    listed.into_iter().flatten().filter_map(file).collect()
+}
+
 /// Reads a parameter.
 pub(super) fn parameter(body: &Value) -> Result<Parameter, Error> {
     let found = &body["parameter"];
@@ -285,21 +321,13 @@ pub(super) fn scenarios(body: &Value) -> Vec<Scenario> {
     for found in all.iter_mut().filter(|found| found.path.is_some() && found.succeeded) {
         let reference = references.iter().find(|reference| reference.path == found.path);
         if let (Some(before), Some(after)) = (reference.and_then(|found| found.metric.as_ref()), &found.metric) {
-            found.deltas = percentages(before, after);
+            let figures = before.figures().into_iter().zip(after.figures());
+            found.deltas = figures
+                .filter_map(|((name, before, _), (_, after, _))| Some((name.to_lowercase(), percent(before, after)?)))
+                .collect();
         }
     }
     all
-}
-
-/// Returns the changes of PK figures in percent, by name. A figure that was zero has none.
-pub fn percentages(before: &Metric, after: &Metric) -> BTreeMap<String, f64> {
-    let figures =
-        [("cmax", before.cmax, after.cmax), ("tmax", before.tmax, after.tmax), ("auc", before.auc, after.auc)];
-    let change = |(name, before, after): (&str, Option<f64>, Option<f64>)| {
-        let (before, after) = (before.filter(|before| *before != 0.0)?, after?);
-        Some((name.to_owned(), (after - before) / before * 100.0))
-    };
-    figures.into_iter().filter_map(change).collect()
 }
 
 #[cfg(test)]

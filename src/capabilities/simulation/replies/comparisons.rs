@@ -1,12 +1,9 @@
 //! The comparison of two runs, and the replies if there is no run to compare with.
 
-use countersign_core::{
-    reply::{Part, Reply, Text},
-    units::figure,
-};
+use countersign_core::reply::{Part, Reply, Text};
 use serde_json::Value;
 
-use super::figures::{last_part, with_curves};
+use super::figures::{cell, last_part, with_curves};
 use crate::{
     changes,
     comparing::{self, Compared, TwoRuns},
@@ -49,13 +46,12 @@ fn row(figure: &Compared, several: bool) -> Vec<Text> {
         true => format!("{} {}{unit}", last_part(&figure.output), figure.name),
         false => format!("{}{unit}", figure.name),
     };
-    let cell = |value: Option<f64>| Text::from(value.map_or("–".to_owned(), |value| self::figure(value, None)));
     let change = match figure.percent() {
         Some(percent) if percent.abs() < 0.05 => "0%".to_owned(),
         Some(percent) => format!("{percent:+.1}%"),
         None => "–".to_owned(),
     };
-    vec![Text::from(name), cell(figure.earlier), cell(figure.newest), Text::from(change)]
+    vec![Text::from(name), cell(figure.earlier, None), cell(figure.newest, None), Text::from(change)]
 }
 
 /// Returns the curves of both runs, named by their run.

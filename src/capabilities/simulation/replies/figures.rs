@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::answers::part;
 use crate::{
     actions::compare::{Comparison, Point},
-    bridge::data::{Metric, Population, Scenario},
+    bridge::data::{Metric, Population, Scenario, auc_unit},
     changes::{self, Changed},
     chart::{self, Bar},
     curve::Curve,
@@ -25,14 +25,6 @@ const MAX_ROWS: usize = 24;
 const MAX_NAME: usize = 16;
 /// The least relative difference between figures that counts as one.
 const LEAST_DIFFERENCE: f64 = 1e-3;
-
-/// Returns the unit of the area under a curve whose values have this unit.
-pub fn auc_unit(unit: &str) -> String {
-    match unit.split_once('/') {
-        Some((above, below)) => format!("{above}·h/{below}"),
-        None => format!("{unit}·h"),
-    }
-}
 
 /// Returns the last part of a path.
 pub fn last_part(path: &str) -> &str {
@@ -58,29 +50,24 @@ fn short_name(path: &str, all: &BTreeSet<&str>) -> String {
     chart::shortened(&name, MAX_NAME)
 }
 
+/// Returns a figure, or a dash if there is none.
+pub fn cell(value: Option<f64>, unit: Option<&str>) -> Text {
+    Text::from(value.map_or("–".to_owned(), |value| figure(value, unit)))
+}
+
 /// Adds PK figures: as facts for a single output, otherwise as a line for each.
 pub fn pk(reply: Reply, metrics: &[Metric]) -> Reply {
-    let shown = |metric: &Metric| {
-        let cell = |name: &str, value: Option<f64>, unit: Option<&str>| {
-            (name.to_owned(), value.map_or("–".to_owned(), |value| figure(value, unit)))
-        };
-        let unit = metric.unit.as_deref();
-        [
-            cell("Cmax", metric.cmax, unit),
-            cell("Tmax", metric.tmax, Some("h")),
-            cell("AUC", metric.auc, unit.map(auc_unit).as_deref()),
-        ]
-    };
+    let shown =
+        |metric: &Metric| metric.figures().map(|(name, value, unit)| (name.to_owned(), cell(value, unit.as_deref())));
     match metrics {
         [] => reply,
         [only] => {
             let output = ("Output".to_owned(), Text::from(with_breaks(&only.output)));
-            let figures = shown(only).map(|(name, value)| (name, Text::from(value)));
-            reply.and(Part::Facts(std::iter::once(output).chain(figures).collect()))
+            reply.and(Part::Facts(std::iter::once(output).chain(shown(only)).collect()))
         }
         several => {
             let line = |metric: &Metric| {
-                let figures = shown(metric).map(|(name, value)| format!("{name} {value}"));
+                let figures = shown(metric).map(|(name, value)| format!("{name} {}", value.words()));
                 Text::new().bold(&metric.output).plain(format!(": {}", figures.join(" · ")))
             };
             reply.and(Part::List(several.iter().take(MAX_ROWS).map(line).collect()))
@@ -133,7 +120,7 @@ pub fn population_report(reply: Reply, population: &Value) -> Reply {
     let row = |(short, words): &(&str, &str)| {
         let value = |figure: &String| found.aggregates.get(&format!("{short}{figure}")).copied();
         let values: Vec<Option<f64>> = figures.iter().map(value).collect();
-        let cells = values.iter().map(|value| Text::from(value.map_or("–".to_owned(), |value| figure(value, None))));
+        let cells = values.iter().map(|value| cell(*value, None));
         let row = std::iter::once(Text::from(*words)).chain(cells).collect::<Vec<_>>();
         values.iter().any(Option::is_some).then_some(row)
     };
@@ -248,15 +235,14 @@ fn differences(simulation: &str, scenarios: &[Scenario], changed: &[Changed]) ->
     let itself = succeeded().find(|scenario| scenario.is_of_itself()).and_then(|scenario| scenario.metric.as_ref());
     let pairs = succeeded().filter(|scenario| scenario.is_reference()).filter_map(|reference| {
         let (copy, itself) = (reference.metric.as_ref()?, itself?);
-        Some([("Cmax", copy.cmax?, itself.cmax?, copy.unit.clone()), {
-            let unit = copy.unit.as_deref().map(auc_unit);
-            ("AUC", copy.auc?, itself.auc?, unit)
-        }])
+        Some(copy.figures().into_iter().zip(itself.figures()))
     });
+    let pairs = pairs.flatten().filter(|((name, ..), _)| *name != "Tmax");
+    let mut values = pairs.filter_map(|((name, copy, unit), (_, itself, _))| Some((name, copy?, itself?, unit)));
     let differs = |(_, copy, itself, _): &(&str, f64, f64, Option<String>)| {
         (copy - itself).abs() > LEAST_DIFFERENCE * copy.abs().max(itself.abs())
     };
-    let different = pairs.flatten().find(differs);
+    let different = values.find(differs);
     if different.is_none() && changed.is_empty() {
         return None;
     }
@@ -283,17 +269,11 @@ pub fn comparison_report(reply: Reply, comparison: &Comparison, points: &[Point]
     let unit = comparison.unit.as_deref();
     let name = |point: &Point| quantity(point.value, unit);
     let row = |point: &Point| {
-        let cell = |read: fn(&Metric) -> Option<f64>, unit: fn(&Metric) -> Option<String>| {
-            let metric = point.metric.as_ref();
-            let value = metric.and_then(|metric| Some(figure(read(metric)?, unit(metric).as_deref())));
-            Text::from(value.unwrap_or_else(|| "–".to_owned()))
-        };
-        vec![
-            Text::from(name(point)),
-            cell(|metric| metric.cmax, |metric| metric.unit.clone()),
-            cell(|metric| metric.tmax, |_| Some("h".to_owned())),
-            cell(|metric| metric.auc, |metric| metric.unit.as_deref().map(auc_unit)),
-        ]
+        let figures = point.metric.as_ref().map(Metric::figures).into_iter().flatten();
+        let mut row = vec![Text::from(name(point))];
+        row.extend(figures.map(|(_, value, unit)| cell(value, unit.as_deref())));
+        row.resize(4, Text::from("–"));
+        row
     };
     let last = last_part(&comparison.parameter);
     let name_of_values = chart::shortened(last, MAX_NAME);

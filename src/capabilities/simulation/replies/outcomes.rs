@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use countersign_core::{ids::UserId, reply::Text};
+use countersign_core::{ids::UserId, reply::Text, units::quantity};
 use countersign_graph::action::ActionRecord;
 
 use super::{errors, lasting};
 use crate::{
     Deps,
+    actions::compare::{Comparison, Sweep},
     bridge::{
         error::Error,
         job::{Job, JobStatus},
@@ -81,13 +82,32 @@ pub fn run_failed(simulation: &str, job: &Job) -> Text {
     }
 }
 
+/// Says that work was stopped by a person, or because it took too long, at this point of it.
+fn stopped(at: &str, by: Option<&UserId>) -> Text {
+    match by {
+        Some(by) => Text::from("Stopped by ").person(by.clone()).plain(format!("{at}. ")),
+        None => Text::from(format!("Stopped{at}, because it took too long. ")),
+    }
+}
+
+/// Says that a comparison was stopped by a person, or because it took too long, and in which state its parameter is.
+pub fn comparison_stopped(comparison: &Comparison, sweep: &Sweep, by: Option<&UserId>) -> Text {
+    let at = format!(" after {} of {} values", sweep.points.len(), comparison.values.len());
+    let before = quantity(comparison.before, comparison.unit.as_deref());
+    let text = stopped(&at, by).code(&comparison.parameter).plain(match sweep.set_back {
+        true => format!(" is {before} again."),
+        false => format!(" may still have a value from the comparison; before that, it was {before}."),
+    });
+    match sweep.job.is_some() && !sweep.cancelled {
+        true => text.plain(" I couldn't cancel the run of the current value, so it may continue at the bridge."),
+        false => text,
+    }
+}
+
 /// Says that a run was stopped by a person, or because it took too long. `cancelled` is true if the cancellation of its
 /// job was requested, and `None` if there is no job.
 pub fn run_stopped(simulation: &str, cancelled: Option<bool>, by: Option<&UserId>) -> Text {
-    let text = match by {
-        Some(by) => Text::from("Stopped by ").person(by.clone()).plain(". "),
-        None => Text::from("Stopped, because it took too long. "),
-    };
+    let text = stopped("", by);
     match cancelled {
         Some(true) => {
             text.plain("I asked the bridge to cancel the run of ").bold(simulation).plain("; it has no results.")
@@ -112,10 +132,7 @@ pub fn analysis_not_begun() -> Text {
 
 /// Says that an analysis was stopped by a person, or because it took too long.
 pub fn analysis_stopped(simulation: &str, begun: bool, by: Option<&UserId>) -> Text {
-    let text = match by {
-        Some(by) => Text::from("Stopped by ").person(by.clone()).plain(". "),
-        None => Text::from("Stopped, because it took too long. "),
-    };
+    let text = stopped("", by);
     match begun {
         true => text
             .plain("The bridge can't cancel an analysis, so it may still finish the one for ")

@@ -1,10 +1,10 @@
 //! Refusals and questions before a card is made, each with a suggestion.
 
 use countersign_core::{
-    reply::{Part, Reply, Text},
+    reply::{Reply, Text},
     units::{self, number, quantity},
 };
-use countersign_graph::action::{ActionRecord, MissingParameter};
+use countersign_graph::action::ActionRecord;
 
 use crate::{
     Deps,
@@ -86,20 +86,10 @@ pub fn several_parameters(asked: &str, several: &[String], says: impl Fn(&str) -
     several.iter().fold(reply, |reply, path| reply.choice(path, says(path)))
 }
 
-/// Asks a question of `prepare` as the reply of a tool.
-pub fn which(missing: Option<MissingParameter>) -> Reply {
-    let Some(missing) = missing else { return Reply::text("This request is incomplete.") };
-    let reply = Reply::text(missing.question);
-    match missing.options.is_empty() {
-        true => reply,
-        false => reply.and(Part::List(missing.options.into_iter().map(Text::from).collect())).hint("Name one of them."),
-    }
-}
-
 /// Says that the value cannot be read.
 pub fn no_value(said: &str, path: &str, before: Option<&Parameter>) -> Reply {
     let present = before.filter(|before| before.value != 0.0);
-    let example = present.map_or("2.5 kg".to_owned(), |now| quantity(now.value, now.unit.as_deref()));
+    let example = present.map_or("2.5 kg".to_owned(), Parameter::words);
     let text = Text::from("I couldn't make sense of “").plain(said).plain("” as a value of ").code(path).plain(".");
     Reply::text(text).hint(format!(
         "Give a number with its unit, such as “{example}”, or a change such as “10% more”, “twice” or “half”."
@@ -156,7 +146,7 @@ pub fn negative(path: &str, wanted: &Wanted, before: Option<&Parameter>, range: 
     let rule = if wanted.value == 0.0 { "zero" } else { "negative" };
     let text = Text::new().code(path).plain(format!(" can't be {found}: {kind} is never {rule}."));
     let text = match before {
-        Some(now) => text.plain(format!(" It is {} now.", quantity(now.value, now.unit.as_deref()))),
+        Some(now) => text.plain(format!(" It is {} now.", now.words())),
         None => text,
     };
     let zero = quantity(0.0, unit);
