@@ -1,7 +1,7 @@
 //! Standing approvals: a limited number of changes of one kind that need no approval each, until a certain moment.
 //!
 //! A standing approval is requested in words and granted on its own card ([`allow`]); [`revoke`] ends it, and
-//! [`list::ListStandingApprovals`] lists them. [`grant`] defines a standing approval and the changes it covers;
+//! [`list`] lists them. [`grant`] defines a standing approval and the changes it covers;
 //! [`register`] keeps all of them. They exist only in our own store, not on the platform.
 //!
 //! This crate names no platform: the changes that can be allowed are the [`countersign_capabilities::Allowance`]s of
@@ -56,12 +56,12 @@ impl Capability for StandingApprovals {
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        vec![Arc::new(list::ListStandingApprovals(self.register.clone()))]
+        vec![Arc::new(list::tool(self.register.clone()))]
     }
 
     fn actions(&self) -> Vec<Arc<dyn ActionKind>> {
-        let allow = allow::AllowStanding::new(self.register.clone(), self.others.clone(), self.clock.clone());
-        vec![Arc::new(allow), Arc::new(revoke::RevokeStanding(self.register.clone()))]
+        let (register, capabilities, clock) = (self.register.clone(), self.others.clone(), self.clock.clone());
+        vec![allow::action(allow::Deps { register, capabilities, clock }), revoke::action(self.register.clone())]
     }
 
     fn families(&self) -> Vec<Family> {

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use countersign_capabilities::{Allowances, Tool, ToolError, ToolInfo};
-use countersign_core::{clock::Timestamp, reply::Reply};
+use countersign_capabilities::{
+    Allowances, ToolError, ToolInfo,
+    rows::{Nothing, Read},
+};
+use countersign_core::clock::Timestamp;
 use countersign_graph::action::{ErrorKind, Reader};
 use serde_json::{Value, json};
 
@@ -20,35 +22,27 @@ pub const NAME: &str = "list_standing_approvals";
 /// The maximum number of ended standing approvals that are shown.
 const MAX_ENDED: usize = 5;
 
-/// The tool `list_standing_approvals`.
-#[derive(Debug)]
-pub struct ListStandingApprovals(pub Arc<GrantRegister>);
-
-#[async_trait]
-impl Tool for ListStandingApprovals {
-    fn info(&self) -> ToolInfo {
-        ToolInfo::new(
-            NAME,
-            "Lists the standing approvals: changes that need no approval each time, how much of it is used, and until when.",
-        )
-    }
-
-    fn schema(&self) -> Value {
-        json!({ "type": "object", "properties": {} })
-    }
-
-    /// Lists nothing for an unknown reader.
-    async fn call(&self, _: &Value, reader: Option<&Reader>) -> Result<Value, ToolError> {
-        let Some(reader) = reader else { return Ok(json!({})) };
-        let all = self.0.all().await.map_err(|error| {
-            tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot read the standing approvals");
-            ToolError { kind: ErrorKind::Network, reply: replies::unavailable(), transient: true }
-        })?;
-        Ok(list_for(self.0.allowances(), &all, reader, self.0.now()))
-    }
-
-    fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
-        Some(replies::list_reply(answer))
+/// Returns the tool. It lists nothing for an unknown reader.
+pub(super) fn tool(register: Arc<GrantRegister>) -> Read<Arc<GrantRegister>, Nothing> {
+    let info = ToolInfo::new(
+        NAME,
+        "Lists the standing approvals: changes that need no approval each time, how much of it is used, and until when.",
+    );
+    Read {
+        present: |_, _, answer| Some(replies::list_reply(answer)),
+        ..Read::new(register, info, |register, _, reader| {
+            Box::pin(async move {
+                let Some(reader) = reader else { return Ok(json!({})) };
+                let all = register.all().await.map_err(|error| {
+                    tracing::warn!(
+                        error = countersign_core::cause::chain(&error),
+                        "Cannot read the standing approvals"
+                    );
+                    ToolError { kind: ErrorKind::Network, reply: replies::unavailable(), transient: true }
+                })?;
+                Ok(list_for(register.allowances(), &all, reader, register.now()))
+            })
+        })
     }
 }
 

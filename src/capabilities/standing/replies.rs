@@ -10,35 +10,31 @@ use serde_json::Value;
 
 use super::grant::{self, Bounds, Grant, GrantStatus, NotCovered};
 
-fn fact(label: &str, after: impl Into<Text>) -> Fact {
-    Fact { label: label.to_owned(), before: None, after: after.into() }
-}
-
 /// Returns the card to grant a standing approval.
 pub fn allow_card(allowances: &Allowances, allowance: &Allowance, bounds: &Bounds, place: &AllowancePlace) -> Card {
     let Bounds { id, within, limit, until, .. } = bounds;
     let (before, after) = allowance.title;
     let mut facts = vec![
-        fact("Allows", allowance.allows),
-        fact("In", place.words.clone()),
-        fact("At most", format!("{} in total", allowance.amount(*limit))),
-        fact("Until", grant::moment(*until)),
+        Fact::new("Allows", allowance.allows),
+        Fact::new("In", place.words.clone()),
+        Fact::new("At most", format!("{} in total", allowance.amount(*limit))),
+        Fact::new("Until", grant::moment(*until)),
     ];
     facts.extend(place.facts.iter().cloned());
     let warnings = std::iter::once(allowance.warning).chain(allowance.stays).map(Text::from).collect();
     Card {
-        title: format!("{before}{}{after}", within.name()),
         facts,
         warnings,
         notes: vec![
             Text::from("It applies only in this conversation, and never to changes outside an envelope."),
             Text::new().plain("To end it at any time, say ").code(format!("revoke standing approval {id}")),
         ],
-        approve: "Grant approval".to_owned(),
-        reject: Card::REJECT.to_owned(),
-        done: format!("Granted {id}: {}.", bounds.words(allowances)),
         irreversible: allowance.stays.is_some() && place.in_use,
-        ..Card::default()
+        ..Card::new(
+            format!("{before}{}{after}", within.name()),
+            "Grant approval",
+            format!("Granted {id}: {}.", bounds.words(allowances)),
+        )
     }
 }
 
@@ -50,22 +46,18 @@ pub fn revoke_card(allowances: &Allowances, granted: &Grant, now: Timestamp) -> 
         if nth > 0 { text.plain(" and ").person(person.clone()) } else { text.person(person.clone()) }
     });
     Card {
-        title: format!("End the standing approval {id}?"),
         facts: vec![
-            fact("Allows", granted.bounds.words(allowances)),
-            fact("Granted by", by),
-            fact("Used", format!("{} of {limit}", granted.used)),
-            Fact {
-                label: "Status".to_owned(),
-                before: Some(status_in_words(granted.status(now)).into()),
-                after: Text::from("revoked"),
-            },
+            Fact::new("Allows", granted.bounds.words(allowances)),
+            Fact::new("Granted by", by),
+            Fact::new("Used", format!("{} of {limit}", granted.used)),
+            Fact::change("Status", status_in_words(granted.status(now)), "revoked"),
         ],
         notes: vec![Text::from(after)],
-        approve: "End approval".to_owned(),
-        reject: Card::REJECT.to_owned(),
-        done: format!("Ended the standing approval {id}."),
-        ..Card::default()
+        ..Card::new(
+            format!("End the standing approval {id}?"),
+            "End approval",
+            format!("Ended the standing approval {id}."),
+        )
     }
 }
 
