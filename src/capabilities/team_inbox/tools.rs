@@ -2,15 +2,17 @@
 
 use std::{sync::Arc, time::Duration};
 
-use async_trait::async_trait;
 use countersign_capabilities::{
     Tool, ToolError, ToolInfo,
-    parameters::{parameters, schema},
+    rows::{Call, Nothing, Read},
 };
-use countersign_core::{clock::Clock, reply::Reply};
-use countersign_graph::action::{ErrorKind, PrepareError, Reader, Refusal};
+use countersign_core::{
+    clock::{Clock, Timestamp},
+    reply::Reply,
+};
+use countersign_graph::action::{ErrorKind, Reader};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use super::{
@@ -45,18 +47,15 @@ pub(super) struct Deps {
 
 /// Returns the tools.
 pub(super) fn all(deps: &Deps) -> Vec<Arc<dyn Tool>> {
-    vec![
-        Arc::new(MailStatus(deps.clone())),
-        Arc::new(WaitingMails(deps.clone())),
-        Arc::new(FindMails(deps.clone())),
-        Arc::new(MailFigures(deps.clone())),
-    ]
+    vec![status(deps), waiting(deps), find(deps), figures(deps)]
 }
 
-/// Returns the error of a tool that cannot read the mails.
-fn unavailable(error: &BookError) -> ToolError {
-    tracing::warn!(error = countersign_core::cause::chain(error), "The mails cannot be read");
-    ToolError { kind: ErrorKind::Network, reply: replies::unavailable(error), transient: true }
+impl From<BookError> for ToolError {
+    /// The mails cannot be read.
+    fn from(error: BookError) -> Self {
+        tracing::warn!(error = countersign_core::cause::chain(&error), "The mails cannot be read");
+        Self { kind: ErrorKind::Network, reply: replies::unavailable(&error), transient: true }
+    }
 }
 
 /// The answer of a tool: the reply as it was when the mails were read, and data for a model.
@@ -69,69 +68,52 @@ fn reply_in(answer: &Value) -> Option<Reply> {
     serde_json::from_value::<Answer>(answer.clone()).ok().map(|answer| answer.reply)
 }
 
+/// Returns a tool that answers with a reply.
+fn row<A>(deps: &Deps, info: ToolInfo, call: Call<Deps, A>) -> Arc<dyn Tool>
+where
+    A: DeserializeOwned + JsonSchema + Send + 'static,
+{
+    Arc::new(Read { present: |_, _, answer| reply_in(answer), ..Read::new(deps.clone(), info, call) })
+}
+
+/// Returns the channel in which to ask, if the reader may not read mails here or is not known.
+fn elsewhere(deps: &Deps, reader: Option<&Reader>) -> Option<Value> {
+    let may_read = reader.is_some_and(|reader| may_read(&*deps.book, reader));
+    (!may_read).then(|| json!(Answer { reply: replies::elsewhere(deps.book.channel()) }))
+}
+
 /// The tool for the state of the account.
-#[derive(Debug)]
-struct MailStatus(Deps);
-
-#[async_trait]
-impl Tool for MailStatus {
-    fn info(&self) -> ToolInfo {
-        ToolInfo::new(
-            STATUS,
-            "Returns the state of the team's email account: whether email is fetched, and how many emails wait for a person.",
-        )
-    }
-
-    fn schema(&self) -> Value {
-        json!({ "type": "object", "properties": {} })
-    }
-
-    async fn call(&self, _: &Value, _: Option<&Reader>) -> Result<Value, ToolError> {
-        let overview = self.0.book.overview().await.map_err(|error| unavailable(&error))?;
-        Ok(json!(Answer { reply: replies::status(&overview, self.0.clock.now()) }))
-    }
-
-    fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
-        reply_in(answer)
-    }
+fn status(deps: &Deps) -> Arc<dyn Tool> {
+    let info = ToolInfo::new(
+        STATUS,
+        "Returns the state of the team's email account: whether email is fetched, and how many emails wait for a person.",
+    );
+    row(deps, info, |deps, _: Nothing, _| {
+        Box::pin(async move {
+            let overview = deps.book.overview().await?;
+            Ok(json!(Answer { reply: replies::status(&overview, deps.clock.now()) }))
+        })
+    })
 }
 
 /// The tool for the mails that wait.
-#[derive(Debug)]
-struct WaitingMails(Deps);
-
-#[async_trait]
-impl Tool for WaitingMails {
-    fn info(&self) -> ToolInfo {
-        ToolInfo::new(
-            WAITING,
-            "Lists the emails that wait for a person, the oldest first. Only in the channel for email.",
-        )
-    }
-
-    fn schema(&self) -> Value {
-        json!({ "type": "object", "properties": {} })
-    }
-
-    /// Returns the channel in which to ask if the reader is not known.
-    async fn call(&self, _: &Value, reader: Option<&Reader>) -> Result<Value, ToolError> {
-        if !reader.is_some_and(|reader| may_read(&*self.0.book, reader)) {
-            return Ok(json!(Answer { reply: replies::elsewhere(self.0.book.channel()) }));
-        }
-        let mut found = self.0.book.waiting(MAX_LISTED + 1).await.map_err(|error| unavailable(&error))?;
-        let more = found.len() > MAX_LISTED;
-        found.truncate(MAX_LISTED);
-        Ok(json!(Answer { reply: replies::waiting(&found, more, self.0.clock.now()) }))
-    }
-
-    fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
-        reply_in(answer)
-    }
+fn waiting(deps: &Deps) -> Arc<dyn Tool> {
+    let info = ToolInfo::new(
+        WAITING,
+        "Lists the emails that wait for a person, the oldest first. Only in the channel for email.",
+    );
+    row(deps, info, |deps, _: Nothing, reader| {
+        Box::pin(async move {
+            if let Some(answer) = elsewhere(deps, reader) {
+                return Ok(answer);
+            }
+            let mut found = deps.book.waiting(MAX_LISTED + 1).await?;
+            let more = found.len() > MAX_LISTED;
+            found.truncate(MAX_LISTED);
+            Ok(json!(Answer { reply: replies::waiting(&found, more, deps.clock.now()) }))
+        })
+    })
 }
-
-/// The tool for one mail, found by its sender or subject.
-#[derive(Debug)]
-struct FindMails(Deps);
 
 /// The parameters of a search.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -141,37 +123,21 @@ struct Sought {
     words: String,
 }
 
-#[async_trait]
-impl Tool for FindMails {
-    fn info(&self) -> ToolInfo {
-        ToolInfo::new(
-            FIND,
-            "Finds emails by sender or subject, and shows what became of them. Only in the channel for email.",
-        )
-    }
-
-    fn schema(&self) -> Value {
-        schema::<Sought>()
-    }
-
-    /// Returns the channel in which to ask if the reader is not known.
-    async fn call(&self, arguments: &Value, reader: Option<&Reader>) -> Result<Value, ToolError> {
-        if !reader.is_some_and(|reader| may_read(&*self.0.book, reader)) {
-            return Ok(json!(Answer { reply: replies::elsewhere(self.0.book.channel()) }));
-        }
-        let Sought { words } = parameters(arguments).map_err(refused)?;
-        let reply = commands::show(&*self.0.book, &words, self.0.clock.now()).await;
-        Ok(json!(Answer { reply: reply.map_err(|error| unavailable(&error))? }))
-    }
-
-    fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
-        reply_in(answer)
-    }
+/// The tool for one mail, found by its sender or subject.
+fn find(deps: &Deps) -> Arc<dyn Tool> {
+    let info = ToolInfo::new(
+        FIND,
+        "Finds emails by sender or subject, and shows what became of them. Only in the channel for email.",
+    );
+    row(deps, info, |deps, Sought { words }, reader| {
+        Box::pin(async move {
+            if let Some(answer) = elsewhere(deps, reader) {
+                return Ok(answer);
+            }
+            Ok(json!(Answer { reply: commands::show(&*deps.book, &words, deps.clock.now()).await? }))
+        })
+    })
 }
-
-/// The tool for figures with a picture.
-#[derive(Debug)]
-struct MailFigures(Deps);
 
 /// The parameters of the figures.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -202,51 +168,32 @@ struct Shown {
     figures: Figures,
 }
 
-#[async_trait]
-impl Tool for MailFigures {
-    fn info(&self) -> ToolInfo {
-        ToolInfo::new(
-            FIGURES,
-            "Shows how fast the team answers email, or which classes of email it gets, as figures with a picture.",
-        )
-    }
-
-    fn schema(&self) -> Value {
-        schema::<Wanted>()
-    }
-
-    async fn call(&self, arguments: &Value, _: Option<&Reader>) -> Result<Value, ToolError> {
-        let wanted: Wanted = parameters(arguments).map_err(refused)?;
-        let days = wanted.days.unwrap_or(DAYS).clamp(1, MAX_DAYS);
-        let period = Duration::from_secs(u64::from(days) * 86_400);
-        let since = countersign_core::clock::Timestamp(self.0.clock.now().millis() - period.as_millis() as i64);
-        let found = self.0.book.since(since, MAX_COUNTED).await.map_err(|error| unavailable(&error))?;
-        let about = match wanted.about {
-            About::Times => "times",
-            About::Classes => "classes",
-        };
-        Ok(json!(Shown { about: about.to_owned(), days, figures: Figures::of(&found) }))
-    }
-
-    fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
-        let Shown { about, days, figures } = serde_json::from_value(answer.clone()).ok()?;
-        let chart = if about == "classes" { Chart::Classes } else { Chart::Times };
-        Some(replies::figures(&figures, days, chart))
-    }
-}
-
-/// Returns the error for parameters that cannot be used.
-fn refused(error: PrepareError) -> ToolError {
-    let (kind, reply) = match error {
-        PrepareError::Refusal(Refusal::Refused { error, reply }) | PrepareError::Unavailable { error, reply } => {
-            (error, reply)
-        }
-        PrepareError::Refusal(Refusal::Missing(_)) | PrepareError::Answered { .. } => {
-            let offer = "I can show how fast we answer email, or what kinds of email arrive.";
-            (ErrorKind::Validation, Reply::text(offer))
-        }
-    };
-    ToolError { kind, reply, transient: false }
+/// The tool for figures with a picture.
+fn figures(deps: &Deps) -> Arc<dyn Tool> {
+    let info = ToolInfo::new(
+        FIGURES,
+        "Shows how fast the team answers email, or which classes of email it gets, as figures with a picture.",
+    );
+    Arc::new(Read {
+        present: |_, _, answer| {
+            let Shown { about, days, figures } = serde_json::from_value(answer.clone()).ok()?;
+            let chart = if about == "classes" { Chart::Classes } else { Chart::Times };
+            Some(replies::figures(&figures, days, chart))
+        },
+        ..Read::new(deps.clone(), info, |deps, wanted: Wanted, _| {
+            Box::pin(async move {
+                let days = wanted.days.unwrap_or(DAYS).clamp(1, MAX_DAYS);
+                let period = Duration::from_secs(u64::from(days) * 86_400);
+                let since = Timestamp(deps.clock.now().millis() - period.as_millis() as i64);
+                let found = deps.book.since(since, MAX_COUNTED).await?;
+                let about = match wanted.about {
+                    About::Times => "times",
+                    About::Classes => "classes",
+                };
+                Ok(json!(Shown { about: about.to_owned(), days, figures: Figures::of(&found) }))
+            })
+        })
+    })
 }
 
 #[cfg(test)]
@@ -262,7 +209,7 @@ mod tests {
 
     #[tokio::test]
     async fn waiting_mails_are_listed_in_their_channel_only() {
-        let tool = WaitingMails(deps(FixedBook::new(vec![entry("m1", crate::book::MailStatus::NeedsReview)])));
+        let tool = waiting(&deps(FixedBook::new(vec![entry("m1", crate::book::MailStatus::NeedsReview)])));
         let mut said = Vec::new();
         for channel in ["C5", "C1"] {
             let answer = tool.call(&json!({}), Some(&ana_in(channel))).await.unwrap();
@@ -274,7 +221,7 @@ mod tests {
 
     #[tokio::test]
     async fn mails_are_found_in_their_channel_only() {
-        let tool = FindMails(deps(FixedBook::new(vec![entry("m1", crate::book::MailStatus::NeedsReview)])));
+        let tool = find(&deps(FixedBook::new(vec![entry("m1", crate::book::MailStatus::NeedsReview)])));
         let arguments = json!({ "words": "ada" });
         let mut said = Vec::new();
         for channel in ["C5", "C1"] {
@@ -287,7 +234,7 @@ mod tests {
 
     #[tokio::test]
     async fn figures_have_a_picture_and_name_nobody() {
-        let tool = MailFigures(deps(FixedBook::new(vec![answered("m1", Duration::from_secs(60), false)])));
+        let tool = figures(&deps(FixedBook::new(vec![answered("m1", Duration::from_secs(60), false)])));
         let arguments = json!({ "about": "classes", "days": 100_000 });
         let answer = tool.call(&arguments, None).await.unwrap();
         assert!(!answer.to_string().contains("Ada"), "{answer}");
@@ -300,7 +247,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_store_that_does_not_answer_may_be_asked_again() {
-        let tool = MailStatus(deps(FixedBook { is_broken: true, ..FixedBook::new(Vec::new()) }));
+        let tool = status(&deps(FixedBook { is_broken: true, ..FixedBook::new(Vec::new()) }));
         let error = tool.call(&json!({}), None).await.unwrap_err();
         assert!(error.transient, "{error:?}");
     }
