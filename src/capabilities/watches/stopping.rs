@@ -1,8 +1,6 @@
 //! The tool that ends watches and digests: which of them the words mean, and the question if that is not clear.
 
-use async_trait::async_trait;
-use countersign_capabilities::{Tool, ToolError, ToolInfo, moment, parameters};
-use countersign_core::reply::Reply;
+use countersign_capabilities::{ToolError, moment};
 use countersign_graph::action::Reader;
 use countersign_understanding::lexicon::fold;
 use schemars::JsonSchema;
@@ -12,16 +10,13 @@ use serde_json::Value;
 use super::{
     book::Contents,
     replies,
-    tools::{Deps, STOP, answer, arguments_as, is_visible, nobody, reply_in, unavailable},
+    tools::{Deps, answer, is_visible, nobody, unavailable},
     watch::{Digest, Watch},
 };
 
-/// `stop_watching`: ends watches and digests.
-#[derive(Debug)]
-pub(super) struct StopWatching(pub(super) Deps);
-
+/// The arguments of `stop_watching`.
 #[derive(Deserialize, JsonSchema)]
-struct StopArguments {
+pub(super) struct StopArguments {
     /// The thing by name, if watches of one thing are to end.
     #[serde(default)]
     thing: Option<String>,
@@ -95,47 +90,33 @@ enum Stopped {
     UnclearWatch(Vec<Watch>),
 }
 
-#[async_trait]
-impl Tool for StopWatching {
-    fn info(&self) -> ToolInfo {
-        ToolInfo::new(
-            STOP,
-            "Stops watching a thing, stops the digest, or both, in this conversation. Nothing on the platform changes.",
-        )
-    }
-
-    fn schema(&self) -> Value {
-        parameters::schema::<StopArguments>()
-    }
-
-    async fn call(&self, arguments: &Value, reader: Option<&Reader>) -> Result<Value, ToolError> {
-        let reader = reader.ok_or_else(nobody)?;
-        let asked: StopArguments = arguments_as(arguments)?;
-        let change = |contents: &mut Contents| {
-            let digests = asked.digests(&contents.digests, reader);
-            if asked.is_unclear(&digests) {
-                return Stopped::Unclear(digests.into_iter().cloned().collect());
-            }
-            let watches = asked.watches(&contents.watches, reader);
-            if asked.is_unclear_watch(&watches) {
-                return Stopped::UnclearWatch(watches.into_iter().cloned().collect());
-            }
-            let ended: Vec<String> = digests.iter().map(|digest| digest.id.clone()).collect();
-            let ended_watches: Vec<String> = watches.iter().map(|watch| watch.id.clone()).collect();
-            let (over, others): (Vec<Watch>, Vec<Watch>) =
-                std::mem::take(&mut contents.watches).into_iter().partition(|watch| ended_watches.contains(&watch.id));
-            contents.watches = others;
-            contents.digests.retain(|digest| !ended.contains(&digest.id));
-            Stopped::Ended(over, ended.len())
-        };
-        Ok(answer(&match self.0.book.change(change).await.map_err(|error| unavailable(&error))? {
-            Stopped::Ended(watches, digests) => replies::stopped(&watches, digests),
-            Stopped::Unclear(digests) => replies::which_digest(&digests),
-            Stopped::UnclearWatch(watches) => replies::which_watch(&watches),
-        }))
-    }
-
-    fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
-        reply_in(answer)
-    }
+/// Ends watches and digests.
+pub(super) async fn stop_watching(
+    deps: &Deps,
+    asked: StopArguments,
+    reader: Option<&Reader>,
+) -> Result<Value, ToolError> {
+    let reader = reader.ok_or_else(nobody)?;
+    let change = |contents: &mut Contents| {
+        let digests = asked.digests(&contents.digests, reader);
+        if asked.is_unclear(&digests) {
+            return Stopped::Unclear(digests.into_iter().cloned().collect());
+        }
+        let watches = asked.watches(&contents.watches, reader);
+        if asked.is_unclear_watch(&watches) {
+            return Stopped::UnclearWatch(watches.into_iter().cloned().collect());
+        }
+        let ended: Vec<String> = digests.iter().map(|digest| digest.id.clone()).collect();
+        let ended_watches: Vec<String> = watches.iter().map(|watch| watch.id.clone()).collect();
+        let (over, others): (Vec<Watch>, Vec<Watch>) =
+            std::mem::take(&mut contents.watches).into_iter().partition(|watch| ended_watches.contains(&watch.id));
+        contents.watches = others;
+        contents.digests.retain(|digest| !ended.contains(&digest.id));
+        Stopped::Ended(over, ended.len())
+    };
+    Ok(answer(&match deps.book.change(change).await.map_err(|error| unavailable(&error))? {
+        Stopped::Ended(watches, digests) => replies::stopped(&watches, digests),
+        Stopped::Unclear(digests) => replies::which_digest(&digests),
+        Stopped::UnclearWatch(watches) => replies::which_watch(&watches),
+    }))
 }

@@ -2,8 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use async_trait::async_trait;
-use countersign_capabilities::{Observed, Observer, Tool, ToolError, ToolInfo, moment, parameters};
+use countersign_capabilities::{
+    Observed, Observer, Tool, ToolError, ToolInfo, moment,
+    rows::{Call, Nothing, Read},
+};
 use countersign_core::{
     ids::{ThreadId, UserId},
     reply::Reply,
@@ -20,7 +22,7 @@ use super::{
     book::{Contents, WatchBook},
     replies,
     schedule::{self, Schedule},
-    stopping::StopWatching,
+    stopping::stop_watching,
     watch::{Digest, Event, Followed, Split, Watch},
     watcher::Observers,
 };
@@ -61,23 +63,48 @@ impl std::fmt::Debug for Deps {
 
 /// Returns all tools.
 pub(super) fn all(deps: &Deps) -> Vec<Arc<dyn Tool>> {
-    let deps = || deps.clone();
-    vec![
-        Arc::new(BeginWatch(deps())),
-        Arc::new(ScheduleDigest(deps())),
-        Arc::new(ListWatches(deps())),
-        Arc::new(StopWatching(deps())),
-    ]
+    let watch = Read {
+        subject: |arguments, _| arguments["thing"].as_str().map(str::to_owned),
+        ..row(
+            deps,
+            WATCH,
+            "Tells the person in this thread, once, when something happens to a thing on a platform: it reaches a \
+             number of users, starts, pauses, ends, or its split looks wrong. It only reads, so no approval is needed.",
+            |deps, asked, reader| Box::pin(begin_watch(deps, asked, reader)),
+        )
+    };
+    let digest = row(
+        deps,
+        DIGEST,
+        "Posts a digest of everything that is running in this thread, on certain days of the week at a certain time, until \
+         it is stopped. It only reads, so no approval is needed.",
+        |deps, asked, reader| Box::pin(schedule_digest(deps, asked, reader)),
+    );
+    let list = row(
+        deps,
+        LIST,
+        "Lists what is being watched in this conversation, and the digests that are posted here.",
+        |deps, _: Nothing, reader| Box::pin(list_watches(deps, reader)),
+    );
+    let stop = row(
+        deps,
+        STOP,
+        "Stops watching a thing, stops the digest, or both, in this conversation. Nothing on the platform changes.",
+        |deps, asked, reader| Box::pin(stop_watching(deps, asked, reader)),
+    );
+    vec![Arc::new(watch), Arc::new(digest), Arc::new(list), Arc::new(stop)]
+}
+
+/// Returns a tool that answers with a reply.
+fn row<A>(deps: &Deps, name: &'static str, description: &'static str, call: Call<Deps, A>) -> Read<Deps, A> {
+    Read {
+        present: |_, _, answer| serde_json::from_value(answer["reply"].clone()).ok(),
+        ..Read::new(deps.clone(), ToolInfo::new(name, description), call)
+    }
 }
 
 fn refused(kind: ErrorKind, reply: Reply) -> ToolError {
     ToolError { kind, reply, transient: false }
-}
-
-pub(super) fn arguments_as<T: serde::de::DeserializeOwned>(arguments: &Value) -> Result<T, ToolError> {
-    let given = if arguments.is_null() { json!({}) } else { arguments.clone() };
-    serde_json::from_value(given)
-        .map_err(|error| refused(ErrorKind::UserInput, parameters::unreadable(&error.to_string())))
 }
 
 pub(super) fn unavailable(error: &Error) -> ToolError {
@@ -96,11 +123,6 @@ pub(super) fn answer(reply: &Reply) -> Value {
     json!({ "reply": reply })
 }
 
-/// Returns the reply in an answer.
-pub(super) fn reply_in(answer: &Value) -> Option<Reply> {
-    serde_json::from_value(answer["reply"].clone()).ok()
-}
-
 /// Returns the refusal of a call without a person.
 pub(super) fn nobody() -> ToolError {
     refused(ErrorKind::UserInput, replies::only_in_a_thread())
@@ -110,10 +132,6 @@ fn fresh_id(kind: &str) -> String {
     let id = uuid::Uuid::new_v4().simple().to_string();
     format!("{kind}-{}", &id[..12])
 }
-
-/// `watch`: tells a person, once, when something happens to a thing.
-#[derive(Debug)]
-struct BeginWatch(Deps);
 
 /// The event that is waited for.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
@@ -142,90 +160,65 @@ struct WatchArguments {
     number: Option<u64>,
 }
 
-impl BeginWatch {
-    /// Finds a thing by its name in the capabilities, and returns the name of its capability.
-    async fn find(&self, asked: &WatchArguments) -> Result<(String, Observed), ToolError> {
-        let request = |name: &str| match (asked.event, asked.number) {
-            (EventName::Reaches, Some(number)) => format!("tell me when “{name}” reaches {number} users"),
-            (EventName::Reaches, None) => format!("watch “{name}”"),
-            (EventName::Starts, _) => format!("tell me when “{name}” starts"),
-            (EventName::Pauses, _) => format!("tell me when “{name}” pauses"),
-            (EventName::Ends, _) => format!("tell me when “{name}” ends"),
-            (EventName::SplitLooksWrong, _) => format!("tell me if the split of “{name}” looks wrong"),
-        };
-        let mut failed = None;
-        for (source, observer) in &self.0.observers {
-            let observer: &Arc<dyn Observer> = observer;
-            match observer.find(&asked.thing, &request).await {
-                Ok(found) => return Ok((source.clone(), found)),
-                Err(error) => failed = failed.or(Some(error)),
-            }
+/// Finds a thing by its name in the capabilities, and returns the name of its capability.
+async fn find(deps: &Deps, asked: &WatchArguments) -> Result<(String, Observed), ToolError> {
+    let request = |name: &str| match (asked.event, asked.number) {
+        (EventName::Reaches, Some(number)) => format!("tell me when “{name}” reaches {number} users"),
+        (EventName::Reaches, None) => format!("watch “{name}”"),
+        (EventName::Starts, _) => format!("tell me when “{name}” starts"),
+        (EventName::Pauses, _) => format!("tell me when “{name}” pauses"),
+        (EventName::Ends, _) => format!("tell me when “{name}” ends"),
+        (EventName::SplitLooksWrong, _) => format!("tell me if the split of “{name}” looks wrong"),
+    };
+    let mut failed = None;
+    for (source, observer) in &deps.observers {
+        let observer: &Arc<dyn Observer> = observer;
+        match observer.find(&asked.thing, &request).await {
+            Ok(found) => return Ok((source.clone(), found)),
+            Err(error) => failed = failed.or(Some(error)),
         }
-        Err(failed.unwrap_or_else(|| refused(ErrorKind::NotFound, replies::nothing_to_watch())))
     }
+    Err(failed.unwrap_or_else(|| refused(ErrorKind::NotFound, replies::nothing_to_watch())))
 }
 
-#[async_trait]
-impl Tool for BeginWatch {
-    fn info(&self) -> ToolInfo {
-        ToolInfo::new(
-            WATCH,
-            "Tells the person in this thread, once, when something happens to a thing on a platform: it reaches a \
-         number of users, starts, pauses, ends, or its split looks wrong. It only reads, so no approval is needed.",
-        )
+/// Begins to tell a person, once, when something happens to a thing.
+async fn begin_watch(deps: &Deps, asked: WatchArguments, reader: Option<&Reader>) -> Result<Value, ToolError> {
+    let reader = reader.ok_or_else(nobody)?;
+    let (by, thread) = asker(reader)?;
+    let event = match (asked.event, asked.number) {
+        (EventName::Reaches, Some(number)) if number > 0 => Event::Reaches { number },
+        (EventName::Reaches, _) => return Err(refused(ErrorKind::UserInput, replies::which_number())),
+        (EventName::Starts, _) => Event::Starts,
+        (EventName::Pauses, _) => Event::Pauses,
+        (EventName::Ends, _) => Event::Ends,
+        (EventName::SplitLooksWrong, _) => Event::SplitLooksWrong,
+    };
+    let (source, seen) = find(deps, &asked).await?;
+    let is_split = event == Event::SplitLooksWrong;
+    if is_split && seen.parts.iter().filter(|part| part.share > 0.0).count() < 2 {
+        return Err(refused(ErrorKind::Execution, replies::no_test_of_split(&seen)));
     }
-
-    fn schema(&self) -> Value {
-        parameters::schema::<WatchArguments>()
+    let now = deps.book.now();
+    let split = is_split.then(|| Split::of_all(&seen));
+    let watch = Watch {
+        id: fresh_id("w"),
+        source,
+        thing: seen.id.clone(),
+        name: seen.name.clone(),
+        event,
+        by,
+        thread,
+        since: now,
+        first_phase: seen.phase.into(),
+    };
+    if watch.has_happened(&seen, split.as_ref()) {
+        return Ok(answer(&replies::happened_already(&seen, &watch.event)));
     }
-
-    async fn call(&self, arguments: &Value, reader: Option<&Reader>) -> Result<Value, ToolError> {
-        let reader = reader.ok_or_else(nobody)?;
-        let asked: WatchArguments = arguments_as(arguments)?;
-        let (by, thread) = asker(reader)?;
-        let event = match (asked.event, asked.number) {
-            (EventName::Reaches, Some(number)) if number > 0 => Event::Reaches { number },
-            (EventName::Reaches, _) => return Err(refused(ErrorKind::UserInput, replies::which_number())),
-            (EventName::Starts, _) => Event::Starts,
-            (EventName::Pauses, _) => Event::Pauses,
-            (EventName::Ends, _) => Event::Ends,
-            (EventName::SplitLooksWrong, _) => Event::SplitLooksWrong,
-        };
-        let (source, seen) = self.find(&asked).await?;
-        let is_split = event == Event::SplitLooksWrong;
-        if is_split && seen.parts.iter().filter(|part| part.share > 0.0).count() < 2 {
-            return Err(refused(ErrorKind::Execution, replies::no_test_of_split(&seen)));
-        }
-        let now = self.0.book.now();
-        let split = is_split.then(|| Split::of_all(&seen));
-        let watch = Watch {
-            id: fresh_id("w"),
-            source,
-            thing: seen.id.clone(),
-            name: seen.name.clone(),
-            event,
-            by,
-            thread,
-            since: now,
-            first_phase: seen.phase.into(),
-        };
-        if watch.has_happened(&seen, split.as_ref()) {
-            return Ok(answer(&replies::happened_already(&seen, &watch.event)));
-        }
-        let added = self.0.book.change(|contents| add(contents, &watch, split.as_ref())).await;
-        match added.map_err(|error| unavailable(&error))? {
-            Added::New => Ok(answer(&replies::watching(&seen, &watch.event, true))),
-            Added::Known => Ok(answer(&replies::watching(&seen, &watch.event, false))),
-            Added::TooMany(limit) => Err(refused(ErrorKind::Execution, replies::too_many(limit))),
-        }
-    }
-
-    fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
-        reply_in(answer)
-    }
-
-    fn subject(&self, arguments: &Value, _: &Value) -> Option<String> {
-        arguments["thing"].as_str().map(str::to_owned)
+    let added = deps.book.change(|contents| add(contents, &watch, split.as_ref())).await;
+    match added.map_err(|error| unavailable(&error))? {
+        Added::New => Ok(answer(&replies::watching(&seen, &watch.event, true))),
+        Added::Known => Ok(answer(&replies::watching(&seen, &watch.event, false))),
+        Added::TooMany(limit) => Err(refused(ErrorKind::Execution, replies::too_many(limit))),
     }
 }
 
@@ -273,10 +266,6 @@ fn add(contents: &mut Contents, watch: &Watch, split: Option<&Split>) -> Added {
     Added::New
 }
 
-/// `schedule_digest`: posts a digest of everything that is running, on certain days at a certain time.
-#[derive(Debug)]
-struct ScheduleDigest(Deps);
-
 #[derive(Deserialize, JsonSchema)]
 struct DigestArguments {
     /// The days, such as `Monday`, `Monday and Thursday`, `weekdays` or `every day`.
@@ -286,53 +275,34 @@ struct DigestArguments {
     time: Option<String>,
 }
 
-#[async_trait]
-impl Tool for ScheduleDigest {
-    fn info(&self) -> ToolInfo {
-        ToolInfo::new(
-            DIGEST,
-            "Posts a digest of everything that is running in this thread, on certain days of the week at a certain time, until \
-         it is stopped. It only reads, so no approval is needed.",
-        )
-    }
-
-    fn schema(&self) -> Value {
-        parameters::schema::<DigestArguments>()
-    }
-
-    async fn call(&self, arguments: &Value, reader: Option<&Reader>) -> Result<Value, ToolError> {
-        let reader = reader.ok_or_else(nobody)?;
-        let asked: DigestArguments = arguments_as(arguments)?;
-        let (by, thread) = asker(reader)?;
-        let unreadable = |found: &str| refused(ErrorKind::Validation, replies::which_times(found));
-        let days = schedule::days(&asked.days).ok_or_else(|| unreadable(&asked.days))?;
-        let time = asked.time.as_deref().unwrap_or("9:00");
-        let at = moment::time_of_day(time).ok_or_else(|| unreadable(time))?;
-        let zone = moment::time_zone(reader.zone.as_deref());
-        let zone = zone.iana_name().unwrap_or("UTC").to_owned();
-        let schedule = Schedule { days, at, zone };
-        let next = schedule.next_after(self.0.book.now()).ok_or_else(|| unreadable(&asked.days))?;
-        let digest = Digest { id: fresh_id("d"), schedule, by, thread, next, not_before: next, last: Vec::new() };
-        let added = self.0.book.change(|contents| {
-            if contents.digests.iter().any(|known| known.thread == digest.thread && known.schedule == digest.schedule) {
-                return Added::Known;
-            }
-            if contents.digests.len() >= MAX_DIGESTS {
-                return Added::TooMany(MAX_DIGESTS);
-            }
-            contents.digests.push(digest.clone());
-            Added::New
-        });
-        let words = digest.schedule.words();
-        match added.await.map_err(|error| unavailable(&error))? {
-            Added::New => Ok(answer(&replies::digest_planned(&words, Some(next), true))),
-            Added::Known => Ok(answer(&replies::digest_planned(&words, Some(next), false))),
-            Added::TooMany(limit) => Err(refused(ErrorKind::Execution, replies::too_many(limit))),
+/// Begins to post a digest of everything that is running, on certain days at a certain time.
+async fn schedule_digest(deps: &Deps, asked: DigestArguments, reader: Option<&Reader>) -> Result<Value, ToolError> {
+    let reader = reader.ok_or_else(nobody)?;
+    let (by, thread) = asker(reader)?;
+    let unreadable = |found: &str| refused(ErrorKind::Validation, replies::which_times(found));
+    let days = schedule::days(&asked.days).ok_or_else(|| unreadable(&asked.days))?;
+    let time = asked.time.as_deref().unwrap_or("9:00");
+    let at = moment::time_of_day(time).ok_or_else(|| unreadable(time))?;
+    let zone = moment::time_zone(reader.zone.as_deref());
+    let zone = zone.iana_name().unwrap_or("UTC").to_owned();
+    let schedule = Schedule { days, at, zone };
+    let next = schedule.next_after(deps.book.now()).ok_or_else(|| unreadable(&asked.days))?;
+    let digest = Digest { id: fresh_id("d"), schedule, by, thread, next, not_before: next, last: Vec::new() };
+    let added = deps.book.change(|contents| {
+        if contents.digests.iter().any(|known| known.thread == digest.thread && known.schedule == digest.schedule) {
+            return Added::Known;
         }
-    }
-
-    fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
-        reply_in(answer)
+        if contents.digests.len() >= MAX_DIGESTS {
+            return Added::TooMany(MAX_DIGESTS);
+        }
+        contents.digests.push(digest.clone());
+        Added::New
+    });
+    let words = digest.schedule.words();
+    match added.await.map_err(|error| unavailable(&error))? {
+        Added::New => Ok(answer(&replies::digest_planned(&words, Some(next), true))),
+        Added::Known => Ok(answer(&replies::digest_planned(&words, Some(next), false))),
+        Added::TooMany(limit) => Err(refused(ErrorKind::Execution, replies::too_many(limit))),
     }
 }
 
@@ -343,30 +313,12 @@ pub(super) fn is_visible(by: &UserId, thread: &ThreadId, reader: &Reader) -> boo
     is_own || (thread.team == reader.team && thread.channel == reader.channel)
 }
 
-/// `list_watches`: what is watched, and the digests.
-#[derive(Debug)]
-struct ListWatches(Deps);
-
-#[async_trait]
-impl Tool for ListWatches {
-    fn info(&self) -> ToolInfo {
-        ToolInfo::new(LIST, "Lists what is being watched in this conversation, and the digests that are posted here.")
-    }
-
-    fn schema(&self) -> Value {
-        json!({ "type": "object", "properties": {} })
-    }
-
-    async fn call(&self, _: &Value, reader: Option<&Reader>) -> Result<Value, ToolError> {
-        let reader = reader.ok_or_else(nobody)?;
-        let (_, contents) = self.0.book.register().load().await.map_err(|error| unavailable(&error))?;
-        let Contents { mut watches, mut digests, .. } = contents;
-        watches.retain(|watch| is_visible(&watch.by, &watch.thread, reader));
-        digests.retain(|digest| is_visible(&digest.by, &digest.thread, reader));
-        Ok(answer(&replies::list(&watches, &digests, reader)))
-    }
-
-    fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
-        reply_in(answer)
-    }
+/// Lists what is watched, and the digests.
+async fn list_watches(deps: &Deps, reader: Option<&Reader>) -> Result<Value, ToolError> {
+    let reader = reader.ok_or_else(nobody)?;
+    let (_, contents) = deps.book.register().load().await.map_err(|error| unavailable(&error))?;
+    let Contents { mut watches, mut digests, .. } = contents;
+    watches.retain(|watch| is_visible(&watch.by, &watch.thread, reader));
+    digests.retain(|digest| is_visible(&digest.by, &digest.thread, reader));
+    Ok(answer(&replies::list(&watches, &digests, reader)))
 }
