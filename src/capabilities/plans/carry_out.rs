@@ -1,16 +1,16 @@
 //! `carry_out_plan`: shows the steps of a plan on one card, and begins it once the person agrees.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
-use async_trait::async_trait;
 use countersign_capabilities::{
     Effect, Registry,
-    parameters::{self, missing, non_blank, refused},
+    parameters::{incomplete, non_blank, refused},
+    rows::Change,
 };
 use countersign_core::reply::{Reply, Text};
 use countersign_graph::action::{
-    ActionInfo, ActionKind, ActionRecord, ErrorKind, Field, Form, Input, Outcome, Performed, PrepareError, Proposal,
-    Reader, Recovery, Refusal, Scope,
+    ActionInfo, ActionKind, ErrorKind, Field, Form, Input, Outcome, Performed, PrepareError, Proposal, Reader, Refusal,
+    Scope,
 };
 use countersign_planner::plan::{Plan, Step};
 use countersign_understanding::{conditions::split, lexicon::fold};
@@ -22,24 +22,6 @@ use super::replies;
 
 /// The name of the action.
 pub const NAME: &str = "carry_out_plan";
-
-/// The action `carry_out_plan`.
-pub struct CarryOutPlan {
-    others: Arc<Registry>,
-}
-
-impl CarryOutPlan {
-    /// Creates the action for plans whose steps use these capabilities.
-    pub fn new(others: Arc<Registry>) -> Self {
-        Self { others }
-    }
-}
-
-impl fmt::Debug for CarryOutPlan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("CarryOutPlan")
-    }
-}
 
 /// The parameters of the action.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -69,157 +51,123 @@ fn chosen(parameters: &PlanParameters) -> Result<Vec<usize>, String> {
         .collect()
 }
 
-impl CarryOutPlan {
-    /// Returns the plan of the chosen requests, checked and repaired, and the requests in the same order.
-    ///
-    /// # Errors
-    ///
-    /// Fails with a sentence about the reason why the order is impossible.
-    fn checked(&self, parameters: &PlanParameters) -> Result<(Plan, Vec<String>), String> {
-        let order = chosen(parameters)?;
-        if order.is_empty() {
-            return Err(replies::nothing_left());
-        }
-        let plan = self.others.plan_in_order(0, &parameters.steps, &order);
-        let known = |capability: &str| self.others.carries_out(capability);
-        let plan = plan.checked(&known, &[]).map_err(|fault| replies::fault(&fault, &order, &parameters.steps))?;
-        Ok((plan, order.iter().map(|index| parameters.steps[*index].clone()).collect()))
+/// Returns the plan of the chosen requests, checked and repaired, and the requests in the same order.
+///
+/// # Errors
+///
+/// Fails with a sentence about the reason why the order is impossible.
+fn checked(others: &Registry, parameters: &PlanParameters) -> Result<(Plan, Vec<String>), String> {
+    let order = chosen(parameters)?;
+    if order.is_empty() {
+        return Err(replies::nothing_left());
     }
-
-    /// Returns the card of the plan.
-    fn proposal(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
-        let plan: PlanParameters = parameters::parameters(parameters)?;
-        if plan.steps.is_empty() {
-            return Err(Refusal::Missing(vec![missing("steps", "Which steps does the plan have?", Vec::new())]).into());
-        }
-        let (_, chosen) = self.checked(&plan).map_err(|why| refused(ErrorKind::Validation, replies::refused(&why)))?;
-        let steps: Vec<(String, Effect)> =
-            chosen.into_iter().map(|step| (step.clone(), self.others.effect_of(split(&step).request))).collect();
-        let left_out: Vec<&String> =
-            plan.steps.iter().filter(|step| !steps.iter().any(|(chosen, _)| chosen == *step)).collect();
-        Ok(Proposal {
-            card: replies::card(&steps, &left_out),
-            parameters: json!(plan),
-            preconditions: Value::Null,
-            undo: None,
-            scope: Scope::of_plan(),
-        })
-    }
-
-    /// Returns the first step that cannot be made now, counted from 1, and the reason. A step with a condition, or about
-    /// something that an earlier step may change, is only checked when it is due: the earlier one may make it possible.
-    /// Nothing is possible with what an earlier step deletes.
-    async fn objection(&self, plan: &Plan, requests: &[String], reader: &Reader) -> Option<(usize, Reply)> {
-        // What each step is about, and whether it is deleted by then.
-        let mut named: Vec<Option<(String, bool)>> = Vec::new();
-        for (at, request) in requests.iter().enumerate() {
-            let words = split(request);
-            if self.others.effect_of(words.request) == Effect::Reads {
-                named.push(None);
-                continue;
-            }
-            // A change of “it”, or of several things, may be about what a later step names.
-            let change = self.others.change_in(words.request);
-            let own = change.as_ref().and_then(|(action, given)| self.others.subject(action, given, &Value::Null));
-            let (before, rest) = plan.steps.split_at_checked(at)?;
-            let is_meant = |step: &Step| rest[0].inputs.iter().any(|input| input.key == step.context_key);
-            let back = before.iter().position(is_meant).and_then(|at| named[at].clone());
-            let subject = own.map(|name| fold(&name)).or(back.map(|(name, _)| name))?;
-            let earlier = |(at, step): (usize, &Option<(String, bool)>)| {
-                step.as_ref().filter(|(name, _)| *name == subject).map(|(_, is_deleted)| (at, *is_deleted))
-            };
-            let earlier = named.iter().enumerate().rev().find_map(earlier);
-            let is_new = change.as_ref().is_some_and(|(action, _)| action.starts_with("create"));
-            if let Some((deleting, true)) = earlier.filter(|_| !is_new) {
-                return Some((at + 1, replies::is_deleted(deleting + 1, &requests[deleting])));
-            }
-            let (action, parameters) = change?;
-            let kind = self.others.actions.get(action.as_str());
-            let is_due = words.condition.is_none() && earlier.is_none();
-            if let Some(kind) = kind.filter(|_| is_due)
-                && let Err(PrepareError::Refusal(Refusal::Refused { reply, .. })) =
-                    kind.prepare(&parameters, Some(reader)).await
-            {
-                return Some((at + 1, reply));
-            }
-            named.push(Some((subject, action.starts_with("delete"))));
-        }
-        None
-    }
+    let plan = others.plan_in_order(0, &parameters.steps, &order);
+    let known = |capability: &str| others.carries_out(capability);
+    let plan = plan.checked(&known, &[]).map_err(|fault| replies::fault(&fault, &order, &parameters.steps))?;
+    Ok((plan, order.iter().map(|index| parameters.steps[*index].clone()).collect()))
 }
 
-#[async_trait]
-impl ActionKind for CarryOutPlan {
-    fn info(&self) -> ActionInfo {
-        ActionInfo {
-            is_personal: true,
-            ..ActionInfo::new(
-                NAME,
-                "Shows the steps of a plan on one card before the first of them is done. Use it when someone asks to see the plan \
-         of several requests first.",
-            )
+/// Returns the first step that cannot be made now, counted from 1, and the reason. A step with a condition, or about
+/// something that an earlier step may change, is only checked when it is due: the earlier one may make it possible.
+/// Nothing is possible with what an earlier step deletes.
+async fn objection(others: &Registry, plan: &Plan, requests: &[String], reader: &Reader) -> Option<(usize, Reply)> {
+    // What each step is about, and whether it is deleted by then.
+    let mut named: Vec<Option<(String, bool)>> = Vec::new();
+    for (at, request) in requests.iter().enumerate() {
+        let words = split(request);
+        if others.effect_of(words.request) == Effect::Reads {
+            named.push(None);
+            continue;
         }
-    }
-
-    fn schema(&self) -> Value {
-        parameters::schema::<PlanParameters>()
-    }
-
-    fn is_editable(&self, _: &Value) -> bool {
-        true
-    }
-
-    async fn form(&self, parameters: &Value) -> Option<Form> {
-        let plan: PlanParameters = serde_json::from_value(parameters.clone()).ok()?;
-        let all: Vec<String> = (1..=plan.steps.len()).map(|number| number.to_string()).collect();
-        let steps = plan.steps.iter().enumerate().map(|(at, step)| format!("{} {step}", at + 1)).collect::<Vec<_>>();
-        Some(Form {
-            fields: vec![Field {
-                place: "/order".to_owned(),
-                label: "Steps, in order".to_owned(),
-                hint: Some(replies::how_to_order(&steps)),
-                required: true,
-                input: Input::Line(plan.order.unwrap_or_else(|| all.join(", "))),
-            }],
-        })
-    }
-
-    async fn prepare(&self, parameters: &Value, reader: Option<&Reader>) -> Result<Proposal, PrepareError> {
-        let proposal = self.proposal(parameters)?;
-        let Some(reader) = reader else { return Ok(proposal) };
-        let plan: PlanParameters = parameters::parameters(parameters)?;
-        let (plan, requests) =
-            self.checked(&plan).map_err(|why| refused(ErrorKind::Validation, replies::refused(&why)))?;
-        match self.objection(&plan, &requests, reader).await {
-            Some((number, reason)) => {
-                Err(refused(ErrorKind::Execution, replies::impossible(number, &requests[number - 1], reason)))
-            }
-            None => Ok(proposal),
+        // A change of “it”, or of several things, may be about what a later step names.
+        let change = others.change_in(words.request);
+        let own = change.as_ref().and_then(|(action, given)| others.subject(action, given, &Value::Null));
+        let (before, rest) = plan.steps.split_at_checked(at)?;
+        let is_meant = |step: &Step| rest[0].inputs.iter().any(|input| input.key == step.context_key);
+        let back = before.iter().position(is_meant).and_then(|at| named[at].clone());
+        let subject = own.map(|name| fold(&name)).or(back.map(|(name, _)| name))?;
+        let earlier = |(at, step): (usize, &Option<(String, bool)>)| {
+            step.as_ref().filter(|(name, _)| *name == subject).map(|(_, is_deleted)| (at, *is_deleted))
+        };
+        let earlier = named.iter().enumerate().rev().find_map(earlier);
+        let is_new = change.as_ref().is_some_and(|(action, _)| action.starts_with("create"));
+        if let Some((deleting, true)) = earlier.filter(|_| !is_new) {
+            return Some((at + 1, replies::is_deleted(deleting + 1, &requests[deleting])));
         }
+        let (action, parameters) = change?;
+        let kind = others.actions.get(action.as_str());
+        let is_due = words.condition.is_none() && earlier.is_none();
+        if let Some(kind) = kind.filter(|_| is_due)
+            && let Err(PrepareError::Refusal(Refusal::Refused { reply, .. })) =
+                kind.prepare(&parameters, Some(reader)).await
+        {
+            return Some((at + 1, reply));
+        }
+        named.push(Some((subject, action.starts_with("delete"))));
     }
+    None
+}
 
-    async fn preconditions(&self, _: &ActionRecord) -> Result<Value, Outcome> {
-        Ok(Value::Null)
-    }
+/// Returns the action, for plans whose steps use these capabilities.
+pub(super) fn action(others: Arc<Registry>) -> Arc<dyn ActionKind> {
+    let info = ActionInfo {
+        is_personal: true,
+        ..ActionInfo::new(
+            NAME,
+            "Shows the steps of a plan on one card before the first of them is done. Use it when someone asks to see the plan \
+             of several requests first.",
+        )
+    };
+    Arc::new(Change {
+        now: |_, _, _| Box::pin(async { Ok(Value::Null) }),
+        form: Some(|_, parameters| Box::pin(async move { form(parameters) })),
+        ..Change::new(
+            others,
+            info,
+            |row, asked, reader| Box::pin(prepare(&row.deps, asked, reader)),
+            // Ends at once: the graph carries out the steps, each with its own approval.
+            |row, plan, record| {
+                let outcome = match checked(&row.deps, &plan) {
+                    Ok((plan, requests)) => Outcome::done(record, json!({ "steps": requests, "plan": plan })),
+                    Err(why) => Outcome::Failed { error: ErrorKind::Validation, summary: Text::from(why) },
+                };
+                Box::pin(async move { Performed::Ended(outcome) })
+            },
+        )
+    })
+}
 
-    /// Ends at once: the graph carries out the steps, each with its own approval.
-    async fn perform(&self, record: &ActionRecord) -> Performed {
-        let plan = PlanParameters::deserialize(&*record.parameters).unwrap_or_default();
-        Performed::Ended(match self.checked(&plan) {
-            Ok((plan, requests)) => Outcome::done(record, json!({ "steps": requests, "plan": plan })),
-            Err(why) => Outcome::Failed { error: ErrorKind::Validation, summary: Text::from(why) },
-        })
-    }
+fn form(parameters: &Value) -> Option<Form> {
+    let plan = PlanParameters::deserialize(parameters).ok()?;
+    let all: Vec<String> = (1..=plan.steps.len()).map(|number| number.to_string()).collect();
+    let steps = plan.steps.iter().enumerate().map(|(at, step)| format!("{} {step}", at + 1)).collect::<Vec<_>>();
+    let order = Input::Line(plan.order.unwrap_or_else(|| all.join(", ")));
+    let field = Field::new("/order", "Steps, in order", order).hint(replies::how_to_order(&steps)).required();
+    Some(Form { fields: vec![field] })
+}
 
-    fn recovery(&self) -> Recovery {
-        Recovery::Idempotent
+async fn prepare(others: &Registry, asked: PlanParameters, reader: Option<&Reader>) -> Result<Proposal, PrepareError> {
+    if asked.steps.is_empty() {
+        return Err(incomplete("steps", "Which steps does the plan have?", Vec::new()));
     }
+    let (plan, chosen) =
+        checked(others, &asked).map_err(|why| refused(ErrorKind::Validation, replies::refused(&why)))?;
+    if let Some(reader) = reader
+        && let Some((number, reason)) = objection(others, &plan, &chosen, reader).await
+    {
+        return Err(refused(ErrorKind::Execution, replies::impossible(number, &chosen[number - 1], reason)));
+    }
+    let left_out: Vec<&String> = asked.steps.iter().filter(|step| !chosen.contains(step)).collect();
+    let steps: Vec<(&str, Effect)> =
+        chosen.iter().map(|step| (step.as_str(), others.effect_of(split(step).request))).collect();
+    let card = replies::card(&steps, &left_out);
+    Ok(Proposal { preconditions: Value::Null, scope: Scope::of_plan(), ..Proposal::new(&asked, card) })
 }
 
 #[cfg(test)]
 mod tests {
     use countersign_capabilities::{Capability, CapabilityInfo, Tool};
-    use countersign_core::ids::ThreadId;
+    use countersign_core::{ids::ThreadId, reply::Card};
     use countersign_understanding::phrases::{Phrases, Vocabulary};
 
     use super::*;
@@ -229,12 +177,8 @@ mod tests {
         PlanParameters { steps, order: order.map(str::to_owned) }
     }
 
-    fn action() -> CarryOutPlan {
-        CarryOutPlan::new(Arc::new(Registry::default()))
-    }
-
     fn ordered(order: Option<&str>) -> Result<Vec<String>, String> {
-        action().checked(&plan(order)).map(|(_, requests)| requests)
+        checked(&Registry::default(), &plan(order)).map(|(_, requests)| requests)
     }
 
     #[test]
@@ -256,16 +200,16 @@ mod tests {
     fn a_condition_stays_behind_the_step_that_it_looks_at() {
         let steps = ["show A", "list the contexts", "only if it has 2 users, stop it"].map(str::to_owned).to_vec();
         let with = |order: &str| PlanParameters { steps: steps.clone(), order: Some(order.to_owned()) };
-        assert!(action().checked(&with("2 3")).is_ok());
+        assert!(checked(&Registry::default(), &with("2 3")).is_ok());
         assert_eq!(
-            action().checked(&with("3 2")).unwrap_err(),
+            checked(&Registry::default(), &with("3 2")).unwrap_err(),
             "“only if it has 2 users, stop it” looks at the result of “list the contexts”, which has to come before it."
         );
     }
 
     #[tokio::test]
     async fn the_card_lists_the_steps() {
-        let action = action();
+        let action = action(Arc::default());
         let proposal = action.prepare(&json!(plan(Some("2, 1"))), None).await.unwrap();
         assert_eq!(proposal.card.title, "Run these 2 steps?");
         let facts: Vec<String> =
@@ -275,33 +219,24 @@ mod tests {
         assert!(action.prepare(&json!(plan(Some(","))), None).await.is_err());
     }
 
+    /// The parameters of an action on a document.
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    struct Document {
+        document: Option<String>,
+    }
+
     /// The action `delete_document` or `start_document`, which is always possible.
-    struct OnDocument(&'static str);
-
-    #[async_trait]
-    impl ActionKind for OnDocument {
-        fn info(&self) -> ActionInfo {
-            ActionInfo {
-                irreversible: self.0.starts_with("delete"),
-                ..ActionInfo::new(self.0, "Does something with a document.")
-            }
-        }
-
-        fn schema(&self) -> Value {
-            json!({ "type": "object", "properties": { "document": { "type": "string" } } })
-        }
-
-        async fn prepare(&self, parameters: &Value, _: Option<&Reader>) -> Result<Proposal, PrepareError> {
-            action().proposal(&json!({ "steps": [parameters.to_string()] }))
-        }
-
-        async fn preconditions(&self, _: &ActionRecord) -> Result<Value, Outcome> {
-            Ok(Value::Null)
-        }
-
-        async fn perform(&self, _: &ActionRecord) -> Performed {
-            unreachable!("nothing is carried out")
-        }
+    fn on_document(name: &'static str) -> Arc<dyn ActionKind> {
+        let info = ActionInfo {
+            irreversible: name.starts_with("delete"),
+            ..ActionInfo::new(name, "Does something with a document.")
+        };
+        Arc::new(Change::new(
+            (),
+            info,
+            |_, given: Document, _| Box::pin(async { Ok(Proposal::new(given, Card::default())) }),
+            |_, _: Document, _| unreachable!("nothing is carried out"),
+        ))
     }
 
     /// The capability of documents.
@@ -327,9 +262,7 @@ mod tests {
         }
 
         fn actions(&self) -> Vec<Arc<dyn ActionKind>> {
-            ["delete_document", "start_document", "create_document"]
-                .map(|name| Arc::new(OnDocument(name)) as Arc<dyn ActionKind>)
-                .into()
+            ["delete_document", "start_document", "create_document"].map(on_document).into()
         }
 
         fn subject(&self, parameters: &Value, _: &Value) -> Option<String> {
@@ -339,7 +272,7 @@ mod tests {
 
     #[tokio::test]
     async fn nothing_is_possible_with_what_an_earlier_step_deletes() {
-        let action = CarryOutPlan::new(Arc::new(Registry::build(vec![Arc::new(Documents)]).unwrap()));
+        let action = action(Arc::new(Registry::build(vec![Arc::new(Documents)]).unwrap()));
         let thread = ThreadId { team: "T1".into(), channel: "C1".into(), root: "1.0".into() };
         let reader = Reader::in_thread(None, &thread);
         for (steps, deleting) in [

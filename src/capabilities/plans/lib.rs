@@ -15,8 +15,6 @@ use std::sync::Arc;
 use countersign_capabilities::{Capability, CapabilityInfo, Family, Registry, Tool};
 use countersign_graph::action::ActionKind;
 
-use self::carry_out::CarryOutPlan;
-
 /// The names of the actions, for settings.
 pub const ACTIONS: [&str; 1] = [carry_out::NAME];
 
@@ -46,7 +44,7 @@ impl Capability for Plans {
     }
 
     fn actions(&self) -> Vec<Arc<dyn ActionKind>> {
-        vec![Arc::new(CarryOutPlan::new(self.others.clone()))]
+        vec![carry_out::action(self.others.clone())]
     }
 
     fn families(&self) -> Vec<Family> {

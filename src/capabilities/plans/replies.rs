@@ -5,35 +5,27 @@ use countersign_core::reply::{Card, Fact, Reply, Text};
 use countersign_planner::plan::Fault;
 
 /// Returns the card that shows a plan.
-pub(super) fn card(steps: &[(String, Effect)], left_out: &[&String]) -> Card {
+pub(super) fn card(steps: &[(&str, Effect)], left_out: &[&String]) -> Card {
     let numbered = steps.iter().enumerate().map(|(at, (request, effect))| {
-        let step = Text::from(request.as_str());
+        let step = Text::from(*request);
         let step = match effect {
             Effect::Changes => step.plain(" · ").italic("needs approval"),
             Effect::Irreversible => step.plain(" · ").italic("can't be undone, needs approval"),
             Effect::Reads | Effect::Unclear => step,
         };
-        fact((at + 1).to_string(), step)
+        Fact::new((at + 1).to_string(), step)
     });
-    let dropped = left_out.iter().map(|step| fact("Left out".to_owned(), Text::from(step.as_str())));
+    let dropped = left_out.iter().map(|step| Fact::new("Left out", step.as_str()));
     let (title, done) = match steps.len() {
         1 => ("Run this step?".to_owned(), "Started the step.".to_owned()),
         count => (format!("Run these {count} steps?"), format!("Started a plan with {count} steps.")),
     };
     Card {
-        title,
         facts: numbered.chain(dropped).collect(),
         notes: vec!["This card changes nothing. Each change gets its own card.".into()],
-        approve: "Run plan".to_owned(),
-        reject: Card::REJECT.to_owned(),
-        done,
         editable: true,
-        ..Card::default()
+        ..Card::new(title, "Run plan", done)
     }
-}
-
-fn fact(label: String, after: Text) -> Fact {
-    Fact { label, before: None, after }
 }
 
 /// Returns the hint on how to drop and reorder steps.
