@@ -98,11 +98,9 @@ impl ActionKind for CallTool {
         }
         self.server.check_definition(&tool, false).await.map_err(|why| self.not_prepared(&why))?;
         Ok(Proposal {
-            card: self.card(&tool, &arguments),
-            parameters: Value::Object(arguments),
             preconditions: json!({ "definition": digest(definition) }),
-            undo: None,
             scope: Scope::default().in_context(server),
+            ..Proposal::new(&arguments, self.card(&tool, &arguments))
         })
     }
 
@@ -157,7 +155,7 @@ fn add_facts(facts: &mut Vec<Fact>, label: String, value: &Value) {
             let text = schema::text_of(value);
             // What has several lines has to be read as it is.
             let after = if text.contains('\n') { Text::new().quote(text) } else { Text::new().code(text) };
-            facts.push(Fact { label, before: None, after });
+            facts.push(Fact::new(label, after));
         }
     }
 }
@@ -174,7 +172,6 @@ impl CallTool {
 
     fn card(&self, tool: &Offered, arguments: &Map<String, Value>) -> Card {
         let (server, definition) = (self.server.name, &tool.definition);
-        let fact = |label: &str, after: Text| Fact { label: label.to_owned(), before: None, after };
         let known = schema::arguments(definition);
         let order = |name: &String| known.iter().position(|argument| argument.name == *name).unwrap_or(usize::MAX);
         let mut named: Vec<_> = arguments.iter().collect();
@@ -182,7 +179,7 @@ impl CallTool {
         let mut facts = Vec::new();
         named.into_iter().for_each(|(name, value)| add_facts(&mut facts, words(name, 60), value));
         if facts.is_empty() {
-            facts.push(fact("Arguments", Text::from("none")));
+            facts.push(Fact::new("Arguments", "none"));
         }
         let mut warnings = Vec::new();
         if definition.destroys {
@@ -213,16 +210,14 @@ impl CallTool {
         if !left.is_empty() {
             notes.push(Text::from(format!("Not given: {}.", left.join(", "))));
         }
+        let name = &definition.name;
         Card {
-            title: format!("Call {} on {server}?", definition.name),
             facts,
             warnings,
             notes,
-            approve: "Call tool".to_owned(),
-            reject: Card::REJECT.to_owned(),
-            done: format!("Called {} on {server}.", definition.name),
             irreversible: definition.destroys,
             editable: has_fields(definition),
+            ..Card::new(format!("Call {name} on {server}?"), "Call tool", format!("Called {name} on {server}."))
         }
     }
 

@@ -166,8 +166,7 @@ impl Capability for McpServer {
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        let lists = tools::ListTools { server: self.server.clone(), description: self.listing };
-        let mut all: Vec<Arc<dyn Tool>> = vec![Arc::new(lists)];
+        let mut all: Vec<Arc<dyn Tool>> = vec![Arc::new(tools::lists(self.server.clone(), self.listing))];
         for (tool, registered) in self.server.listed.iter().filter(|(tool, _)| self.server.readers.contains(*tool)) {
             all.push(Arc::new(tools::ReadTool { server: self.server.clone(), tool: tool.clone(), registered }));
         }

@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use countersign_capabilities::{Tool, ToolError, ToolInfo};
-use countersign_core::reply::{Part, Reply};
+use countersign_capabilities::{
+    Tool, ToolError, ToolInfo,
+    rows::{Nothing, Read},
+};
+use countersign_core::reply::{Part, Reply, Text};
 use countersign_graph::action::{ErrorKind, Reader};
 use countersign_mcp_client::Call;
 use serde_json::{Value, json};
@@ -92,58 +95,49 @@ impl Tool for ReadTool {
     }
 }
 
-/// `<server>_tools`: lists the tools that the server offers here, and reports the server's state.
-#[derive(Debug)]
-pub(crate) struct ListTools {
-    pub(crate) server: Arc<Server>,
-    pub(crate) description: &'static str,
+/// Returns the tool `<server>_tools`: it lists the tools that the server offers here, and reports the server's state.
+pub(crate) fn lists(server: Arc<Server>, description: &'static str) -> Read<Arc<Server>, Nothing> {
+    let info = ToolInfo::new(server.lists, description);
+    Read {
+        present: |server, _, answer| Some(state(server, answer)),
+        ..Read::new(server, info, |server, _, _| Box::pin(list(server)))
+    }
 }
 
-#[async_trait]
-impl Tool for ListTools {
-    fn info(&self) -> ToolInfo {
-        ToolInfo::new(self.server.lists, self.description)
-    }
-
-    fn schema(&self) -> Value {
-        nothing()
-    }
-
-    async fn call(&self, _: &Value, _: Option<&Reader>) -> Result<Value, ToolError> {
-        let server = &self.server;
-        let unreachable = |why| error(replies::kind(&why), replies::unreachable(server.name, &why));
-        let info = server.client.server().await.map_err(unreachable)?;
-        let mut changed = Vec::new();
-        let all = server.offered();
-        for (name, tool) in &*all {
-            match server.check_definition(tool, false).await {
-                Ok(()) => {}
-                Err(Unusable::Unreachable(why)) => return Err(unreachable(why)),
-                Err(Unusable::Changed) => changed.push(json!([name, "changed"])),
-                Err(Unusable::Gone) => changed.push(json!([name, "gone"])),
-                Err(Unusable::NotAccepted | Unusable::NeedsCard) => {}
-            }
+async fn list(server: &Server) -> Result<Value, ToolError> {
+    let unreachable = |why| error(replies::kind(&why), replies::unreachable(server.name, &why));
+    let info = server.client.server().await.map_err(unreachable)?;
+    let mut changed = Vec::new();
+    let all = server.offered();
+    for (name, tool) in &*all {
+        match server.check_definition(tool, false).await {
+            Ok(()) => {}
+            Err(Unusable::Unreachable(why)) => return Err(unreachable(why)),
+            Err(Unusable::Changed) => changed.push(json!([name, "changed"])),
+            Err(Unusable::Gone) => changed.push(json!([name, "gone"])),
+            Err(Unusable::NotAccepted | Unusable::NeedsCard) => {}
         }
-        let offered: Vec<_> = all.keys().collect();
-        Ok(json!({
-            "name": info.name,
-            "version": info.version,
-            "protocol": info.protocol,
-            "offered": offered,
-            "changed": changed,
-            "not_accepted": server.not_accepted(),
-        }))
     }
+    let offered: Vec<_> = all.keys().collect();
+    Ok(json!({
+        "name": info.name,
+        "version": info.version,
+        "protocol": info.protocol,
+        "offered": offered,
+        "changed": changed,
+        "not_accepted": server.not_accepted(),
+    }))
+}
 
-    fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
-        let changed = answer["changed"].as_array().into_iter().flatten().map(|entry| {
-            let why = if entry[1] == "gone" { Unusable::Gone } else { Unusable::Changed };
-            (entry[0].as_str().unwrap_or_default().to_owned(), why)
-        });
-        let reply = replies::offers(&self.server, &changed.collect::<Vec<_>>());
-        let text_of = |key: &str| answer[key].as_str().unwrap_or_default();
-        let program = super::server::words(&format!("{} {}", text_of("name"), text_of("version")), 80);
-        let text = countersign_core::reply::Text::from("The server calls itself ").code(program).plain(".");
-        Some(reply.and(Part::Note(text)))
-    }
+/// Shows the answer of [`lists`].
+fn state(server: &Server, answer: &Value) -> Reply {
+    let changed = answer["changed"].as_array().into_iter().flatten().map(|entry| {
+        let why = if entry[1] == "gone" { Unusable::Gone } else { Unusable::Changed };
+        (entry[0].as_str().unwrap_or_default().to_owned(), why)
+    });
+    let reply = replies::offers(server, &changed.collect::<Vec<_>>());
+    let text_of = |key: &str| answer[key].as_str().unwrap_or_default();
+    let program = super::server::words(&format!("{} {}", text_of("name"), text_of("version")), 80);
+    let text = Text::from("The server calls itself ").code(program).plain(".");
+    reply.and(Part::Note(text))
 }
