@@ -124,25 +124,17 @@ pub(super) fn target(mail: &MailId) -> String {
 impl SendAnswer {
     /// Reads the mail from the account.
     async fn mail(&self, id: &MailId) -> Result<Mail, PrepareError> {
-        let id = self.book.current_id(id).await.map_err(|error| {
-            tracing::warn!(error = chain(&error), "Cannot read the list of mails");
-            PrepareError::Unavailable { error: ErrorKind::Execution, reply: replies::store_unavailable() }
-        })?;
+        let id = self.book.current_id(id).await.map_err(|error| unread(&error))?;
         match self.account.read(&id).await {
             Ok(Some(raw)) => Ok(Mail::read(&raw)),
             Ok(None) => Err(refused(ErrorKind::NotFound, replies::mail_gone())),
-            Err(error) => {
-                Err(PrepareError::Unavailable { error: kind_of(&error), reply: replies::account_unavailable(&error) })
-            }
+            Err(error) => Err(unreachable(&error)),
         }
     }
 
     /// Returns the answer to a mail that a person sent with a mail program, as the account has it now.
     async fn answer_by_hand(&self, mail: &MailId) -> Result<Option<AnswerByHand>, Outcome> {
-        let entry = self.book.entry(mail).await.map_err(|error| {
-            tracing::warn!(error = chain(&error), "Cannot read the list of mails");
-            failed(ErrorKind::Execution, "I can't read the list of emails, so nothing was sent.")
-        })?;
+        let entry = self.book.entry(mail).await.map_err(|error| not_read(&error))?;
         let Some(incoming) = entry.and_then(|entry| entry.incoming()) else { return Ok(None) };
         self.account.answered_by_hand(&incoming).await.map_err(|error| not_sent(&error))
     }
@@ -186,8 +178,19 @@ pub(super) fn outgoing(record: &ActionRecord) -> Result<Outgoing, serde_json::Er
     })
 }
 
-fn refused(error: ErrorKind, reply: Reply) -> PrepareError {
+pub(super) fn refused(error: ErrorKind, reply: Reply) -> PrepareError {
     Refusal::Refused { error, reply }.into()
+}
+
+/// Returns the error for a list of mails that cannot be read.
+pub(super) fn unread(error: &Error) -> PrepareError {
+    tracing::warn!(error = chain(error), "Cannot read the list of mails");
+    PrepareError::Unavailable { error: ErrorKind::Execution, reply: replies::store_unavailable() }
+}
+
+/// Returns the error for an account that cannot be read.
+fn unreachable(error: &MailError) -> PrepareError {
+    PrepareError::Unavailable { error: kind_of(error), reply: replies::account_unavailable(error) }
 }
 
 fn kind_of(error: &MailError) -> ErrorKind {
@@ -284,23 +287,13 @@ impl ActionKind for SendAnswer {
             match self.account.answered_by_hand(&incoming).await {
                 Ok(None) => {}
                 Ok(Some(answer)) => {
-                    return Err(refused(
-                        ErrorKind::Validation,
-                        Reply::text(replies::answered_by_hand(&answer).plain(".")),
-                    ));
+                    let reply = Reply::text(replies::answered_by_hand(&answer).plain("."));
+                    return Err(refused(ErrorKind::Validation, reply));
                 }
-                Err(error) => {
-                    return Err(PrepareError::Unavailable {
-                        error: kind_of(&error),
-                        reply: replies::account_unavailable(&error),
-                    });
-                }
+                Err(error) => return Err(unreachable(&error)),
             }
         }
-        let newer = self.newer(&id).await.map_err(|error| {
-            tracing::warn!(error = chain(&error), "Cannot read the list of mails");
-            PrepareError::Unavailable { error: ErrorKind::Execution, reply: replies::store_unavailable() }
-        })?;
+        let newer = self.newer(&id).await.map_err(|error| unread(&error))?;
         let Outgoing { from, to, subject, in_reply_to, references, thread, text, .. } = out;
         let answer = SendParameters {
             mail: id.clone(),
@@ -319,11 +312,9 @@ impl ActionKind for SendAnswer {
         let card = card::card(&mail, &answer, state, link.as_ref().map(url::Url::as_str));
         let is_risky = card::is_risky(&mail, &answer.about, newer.as_ref(), !others.is_empty());
         Ok(Proposal {
-            card,
             preconditions: as_preconditions(&others, newer.as_ref()),
             scope: Scope::of(target(&id)).of_subject(mail.subject.clone()).from_outside().risky(is_risky),
-            parameters: serde_json::to_value(&answer).expect("an answer is plain data"),
-            undo: None,
+            ..Proposal::new(&answer, card)
         })
     }
 
@@ -342,10 +333,7 @@ impl ActionKind for SendAnswer {
             let summary = replies::answered_by_hand(&answer).plain(". Nothing was sent.");
             return Err(failed(ErrorKind::Execution, summary));
         }
-        let newer = self.newer(&mail).await.map_err(|error| {
-            tracing::warn!(error = chain(&error), "Cannot read the list of mails");
-            failed(ErrorKind::Execution, "I can't read the list of emails, so nothing was sent.")
-        })?;
+        let newer = self.newer(&mail).await.map_err(|error| not_read(&error))?;
         Ok(as_preconditions(&others, newer.as_ref()))
     }
 
@@ -400,6 +388,11 @@ fn done(out: &Outgoing, sent: &Sent) -> Outcome {
         result: json!({ "id": sent.id, "thread": sent.thread, "message_id": sent.message_id }),
         summary: Text::from("Sent the reply to ").bold(to).plain("."),
     }
+}
+
+fn not_read(error: &Error) -> Outcome {
+    tracing::warn!(error = chain(error), "Cannot read the list of mails");
+    failed(ErrorKind::Execution, "I can't read the list of emails, so nothing was sent.")
 }
 
 fn not_sent(error: &MailError) -> Outcome {

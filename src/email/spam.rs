@@ -3,13 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use countersign_core::{
-    cause::chain,
-    reply::{Card, Fact, Text},
-};
+use countersign_core::reply::{Card, Fact, Text};
 use countersign_graph::action::{
-    ActionInfo, ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Reader,
-    Recovery, Refusal, Scope,
+    ActionInfo, ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Reader, Recovery,
+    Scope,
 };
 use countersign_mail::{Handled, MailAccount, MailError, MailId, shown_subject};
 use schemars::JsonSchema;
@@ -20,7 +17,7 @@ use super::{
     book::{Book, MailStatus},
     card::{exactly, title_of},
     replies,
-    send::target,
+    send::{refused, target, unread},
 };
 
 /// The name of the action.
@@ -63,41 +60,31 @@ impl ActionKind for MarkAsSpam {
 
     async fn prepare(&self, parameters: &Value, _: Option<&Reader>) -> Result<Proposal, PrepareError> {
         let given: SpamParameters = serde_json::from_value(parameters.clone())
-            .map_err(|_| Refusal::Refused { error: ErrorKind::Validation, reply: replies::not_an_answer() })?;
+            .map_err(|_| refused(ErrorKind::Validation, replies::not_an_answer()))?;
         let mail = MailId::new(&*given.mail);
-        let entry = self.book.entry(&mail).await.map_err(|error| {
-            tracing::warn!(error = chain(&error), "Cannot read the list of mails");
-            PrepareError::Unavailable { error: ErrorKind::Execution, reply: replies::store_unavailable() }
-        })?;
+        let entry = self.book.entry(&mail).await.map_err(|error| unread(&error))?;
         let (note, done) = match entry.is_some_and(|entry| entry.status == MailStatus::Sent) {
             true => ("A reply was already sent.", "Marked as spam. A reply was already sent."),
             false => ("No reply is sent.", "Marked as spam. No reply was sent."),
         };
-        let fact = |label: &str, after: Text| Fact { label: label.to_owned(), before: None, after };
         let mut facts =
-            vec![fact("From", exactly(given.sender.clone())), fact("Subject", shown_subject(&given.subject).into())];
+            vec![Fact::new("From", exactly(given.sender.clone())), Fact::new("Subject", shown_subject(&given.subject))];
         if !given.email.is_empty() {
-            facts.push(fact("Email", Text::new().quote(given.email.clone())));
+            facts.push(Fact::new("Email", Text::new().quote(given.email.clone())));
         }
-        Ok(Proposal {
-            card: Card {
-                title: match title_of(&given.subject).as_str() {
-                    "" => "Mark this email (no subject) as spam?".to_owned(),
-                    subject => format!("Mark “{subject}” as spam?"),
-                },
-                facts,
-                notes: vec![Text::from(format!("{note} You can move the email back in the mailbox."))],
-                approve: "Mark as spam".to_owned(),
-                reject: "Not spam".to_owned(),
-                done: done.to_owned(),
-                ..Card::default()
-            },
-            // “Not spam” judges the mail, whoever asked.
-            scope: Scope::of(target(&mail)).of_subject(given.subject.clone()).from_outside(),
-            parameters: serde_json::to_value(&given).expect("these are plain data"),
-            preconditions: json!({}),
-            undo: None,
-        })
+        let title = match title_of(&given.subject).as_str() {
+            "" => "Mark this email (no subject) as spam?".to_owned(),
+            subject => format!("Mark “{subject}” as spam?"),
+        };
+        let card = Card {
+            facts,
+            notes: vec![Text::from(format!("{note} You can move the email back in the mailbox."))],
+            reject: "Not spam".to_owned(),
+            ..Card::new(title, "Mark as spam", done)
+        };
+        // “Not spam” judges the mail, whoever asked.
+        let scope = Scope::of(target(&mail)).of_subject(given.subject.clone()).from_outside();
+        Ok(Proposal { scope, ..Proposal::new(given, card) })
     }
 
     async fn preconditions(&self, _: &ActionRecord) -> Result<Value, Outcome> {
@@ -124,9 +111,5 @@ impl ActionKind for MarkAsSpam {
 
     fn recovery(&self) -> Recovery {
         Recovery::Idempotent
-    }
-
-    async fn probe(&self, _: &ActionRecord) -> Probed {
-        Probed::CannotTell { evidence: "I can't check whether it happened.".into() }
     }
 }
