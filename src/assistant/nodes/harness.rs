@@ -10,11 +10,15 @@ use std::{
 };
 
 use async_trait::async_trait;
-use countersign_capabilities::{Capability, CapabilityInfo, Registry, Tool, ToolError, ToolInfo};
+use countersign_capabilities::{
+    Capability, CapabilityInfo, Registry, Tool, ToolError, ToolInfo,
+    parameters::{incomplete, missing},
+    rows::{Change, Read, Settle},
+};
 use countersign_config::{Additions, Config};
 use countersign_core::{
     clock::{SystemClock, Timestamp},
-    reply::{Card, Choice, Fact, Reply, Text},
+    reply::{Card, Choice, Fact, Reply},
 };
 use countersign_experiments::{
     Experiments,
@@ -28,7 +32,9 @@ use countersign_graph::{
 };
 use countersign_model::{Block, Error, KnownBlock, Model, Request, Response, Usage};
 use countersign_understanding::{RulesModel, book::Book};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
 
 use self::record::{record, thread};
 use crate::{blob_cache::BlobCache, graph::chat_graph, plan_settings::PlanSettings, state::AgentState};
@@ -93,128 +99,94 @@ fn response(content: Vec<Block>, stop_reason: &str) -> Response {
     Response { content, stop_reason: stop_reason.to_owned(), usage }
 }
 
-struct FakeTool(&'static str, Result<Value, ToolError>);
-
-#[async_trait]
-impl Tool for FakeTool {
-    fn info(&self) -> ToolInfo {
-        ToolInfo::new(self.0, "Reads something.")
-    }
-
-    fn schema(&self) -> Value {
-        json!({ "type": "object", "properties": { "context": { "type": "string" } } })
-    }
-
-    async fn call(&self, _: &Value, _: Option<&Reader>) -> Result<Value, ToolError> {
-        self.1.clone()
-    }
+/// The parameters of a fake tool.
+#[derive(Deserialize, JsonSchema)]
+struct Sought {
+    #[serde(rename = "context")]
+    _context: Option<String>,
 }
 
-/// An action that knows one experiment.
-struct FakeAction(&'static str);
+/// Returns a tool that gives this answer.
+fn fake_tool(name: &'static str, answer: Result<Value, ToolError>) -> Arc<dyn Tool> {
+    let info = ToolInfo::new(name, "Reads something.");
+    Arc::new(Read::new(answer, info, |answer, _: Sought, _| Box::pin(async move { answer.clone() })))
+}
 
-#[async_trait]
-impl ActionKind for FakeAction {
-    fn info(&self) -> ActionInfo {
-        ActionInfo::new(self.0, "Changes something.")
-    }
+/// The parameters of a fake action.
+type Given = Map<String, Value>;
 
-    fn schema(&self) -> Value {
-        json!({ "type": "object" })
-    }
+/// Returns an action that knows one experiment.
+fn fake_action(name: &'static str) -> Arc<dyn ActionKind> {
+    Arc::new(Change {
+        settle: Settle::Ask,
+        ..Change::new(
+            (),
+            ActionInfo::new(name, "Changes something."),
+            |row, given: Given, _| Box::pin(async move { proposed(row.info.name, &Value::Object(given)) }),
+            |_, _: Value, _| unreachable!("nodes perform nothing"),
+        )
+    })
+}
 
-    async fn prepare(&self, parameters: &Value, _: Option<&Reader>) -> Result<Proposal, PrepareError> {
-        let missing = |name: &str, question: &str, options: &[&str]| MissingParameter {
-            name: name.to_owned(),
-            question: question.to_owned(),
-            options: options.iter().map(|option| (*option).to_owned()).collect(),
-        };
-        let refused = |reply: Reply| Err(Refusal::Refused { error: ErrorKind::NotFound, reply }.into());
-        let (name, title) = match self.0 {
-            "create_experiment" => {
-                let mut lacking = Vec::new();
-                if parameters["name"].is_null() {
-                    lacking.push(missing("name", "What should it be called?", &[]));
-                }
-                if parameters["context"].is_null() {
-                    lacking.push(missing("context", "Which context is it for?", &["assign-prog", "mathstream"]));
-                }
-                if !lacking.is_empty() {
-                    return Err(Refusal::Missing(lacking).into());
-                }
-                let name = parameters["name"].as_str().unwrap();
-                (name, format!("Create “{name}” in {}?", parameters["context"].as_str().unwrap()))
+fn proposed(action: &str, parameters: &Value) -> Result<Proposal, PrepareError> {
+    let refused = |reply: Reply| Err(Refusal::Refused { error: ErrorKind::NotFound, reply }.into());
+    let (name, title) = match action {
+        "create_experiment" => {
+            let mut lacking = Vec::new();
+            if parameters["name"].is_null() {
+                lacking.push(missing("name", "What should it be called?", Vec::new()));
             }
-            _ => match parameters["experiment"].as_str() {
-                None => return Err(Refusal::Missing(vec![missing("experiment", "Which experiment?", &[])]).into()),
-                Some("Away") => {
-                    let reply = Reply::text("UpGrade isn't answering.");
-                    return Err(PrepareError::Unavailable { error: ErrorKind::Network, reply });
-                }
-                Some(name) if name.eq_ignore_ascii_case("math hints") => {
-                    ("Math Hints", "Start “Math Hints”?".to_owned())
-                }
-                Some(name) => {
-                    let words = format!("No experiment is called “{name}”. Did you mean “Math Hints”?");
-                    return refused(Reply::text(words).choice("Math Hints", "start Math Hints"));
-                }
-            },
-        };
-        Ok(Proposal {
-            parameters: json!({ "experiment": "id-1", "experiment_name": name }),
-            preconditions: json!({}),
-            card: Card {
-                title,
-                facts: vec![Fact { label: "Status".into(), before: None, after: Text::from("enrolling") }],
-                approve: "Start".into(),
-                reject: "Cancel request".into(),
-                done: format!("Started “{name}”."),
-                ..Card::default()
-            },
-            undo: Some(Undo {
-                name: "update_experiment_status".into(),
-                parameters: json!({ "experiment": name, "status": "enrollmentComplete" }),
-                label: "Undo: stop experiment".into(),
-            }),
-            scope: Scope::default(),
-        })
-    }
-
-    async fn preconditions(&self, _: &ActionRecord) -> Result<Value, Outcome> {
-        Ok(json!({}))
-    }
-
-    async fn perform(&self, _: &ActionRecord) -> Performed {
-        unreachable!("nodes perform nothing")
-    }
-
-    fn recovery(&self) -> Recovery {
-        Recovery::Ask
-    }
-
-    async fn probe(&self, _: &ActionRecord) -> Probed {
-        unreachable!("nodes perform nothing")
-    }
+            if parameters["context"].is_null() {
+                let contexts = ["assign-prog", "mathstream"].map(str::to_owned).into();
+                lacking.push(missing("context", "Which context is it for?", contexts));
+            }
+            if !lacking.is_empty() {
+                return Err(Refusal::Missing(lacking).into());
+            }
+            let name = parameters["name"].as_str().unwrap();
+            (name, format!("Create “{name}” in {}?", parameters["context"].as_str().unwrap()))
+        }
+        _ => match parameters["experiment"].as_str() {
+            None => return Err(incomplete("experiment", "Which experiment?", Vec::new())),
+            Some("Away") => {
+                let reply = Reply::text("UpGrade isn't answering.");
+                return Err(PrepareError::Unavailable { error: ErrorKind::Network, reply });
+            }
+            Some(name) if name.eq_ignore_ascii_case("math hints") => ("Math Hints", "Start “Math Hints”?".to_owned()),
+            Some(name) => {
+                let words = format!("No experiment is called “{name}”. Did you mean “Math Hints”?");
+                return refused(Reply::text(words).choice("Math Hints", "start Math Hints"));
+            }
+        },
+    };
+    let card = Card {
+        facts: vec![Fact::new("Status", "enrolling")],
+        reject: "Cancel request".into(),
+        ..Card::new(title, "Start", format!("Started “{name}”."))
+    };
+    let undo = Undo {
+        name: "update_experiment_status".into(),
+        parameters: json!({ "experiment": name, "status": "enrollmentComplete" }),
+        label: "Undo: stop experiment".into(),
+    };
+    let parameters = json!({ "experiment": "id-1", "experiment_name": name });
+    Ok(Proposal { undo: Some(undo), ..Proposal::new(parameters, card) })
 }
 
 fn registry() -> Registry {
     let down = ToolError { kind: ErrorKind::Network, reply: Reply::text("UpGrade isn't answering."), transient: true };
     let tools = [
-        FakeTool("get_context_metadata", Ok(json!({ "assign-prog": { "CONDITIONS": ["control", "variant"] } }))),
-        FakeTool(
+        fake_tool("get_context_metadata", Ok(json!({ "assign-prog": { "CONDITIONS": ["control", "variant"] } }))),
+        fake_tool(
             "get_experiment_names",
             Ok(json!({ "total": 1, "experiments": [{ "id": "1", "name": "Math Hints" }] })),
         ),
-        FakeTool("explain_upgrade_concept", Ok(json!({ "meaning": "A *weight* is a share of participants." }))),
-        FakeTool("check_upgrade_health", Err(down)),
-        FakeTool("count_things", Ok(json!({ "things": 7 }))),
+        fake_tool("explain_upgrade_concept", Ok(json!({ "meaning": "A *weight* is a share of participants." }))),
+        fake_tool("check_upgrade_health", Err(down)),
+        fake_tool("count_things", Ok(json!({ "things": 7 }))),
     ];
-    let actions = ["create_experiment", "update_experiment_status"].map(FakeAction);
-    let fakes = Fakes {
-        tools: tools.into_iter().map(|tool| Arc::new(tool) as Arc<dyn Tool>).collect(),
-        actions: actions.into_iter().map(|action| Arc::new(action) as Arc<dyn ActionKind>).collect(),
-    };
-    with_phrases(fakes)
+    let actions = ["create_experiment", "update_experiment_status"].map(fake_action);
+    with_phrases(Fakes { tools: tools.into(), actions: actions.into() })
 }
 
 /// Returns the default settings of the largest capability.
