@@ -148,10 +148,9 @@ mod tests {
     #[tokio::test]
     async fn without_mail_there_is_one_line_about_it() {
         let lines = run(&config(&[])).await;
-        let said: Vec<_> = lines.iter().map(|line| (line.what, line.result.clone())).collect();
-        assert_eq!(said, [("email", Ok("none (email.channel is not set)".to_owned()))]);
+        assert_eq!(lines, [("email", Ok("none (email.channel is not set)".to_owned()))]);
         let half = run(&config(&[("COUNTERSIGN__EMAIL__CHANNEL", "C1")])).await;
-        assert!(half[0].result.as_ref().unwrap_err().starts_with("email.channel: it is set, but no mail account is"));
+        assert!(half[0].1.as_ref().unwrap_err().starts_with("email.channel: it is set, but no mail account is"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use countersign::experiments::settings::Upgrade;
-use countersign_sandbox::{faults::Fault, upgrade::ledger::Entry};
+use countersign_sandbox::faults::Fault;
 
 use crate::support::{
     bot::{TestBot, eventually},
@@ -37,8 +37,8 @@ async fn given_up<'a>(bot: &'a TestBot, asked: &str, button: &str) -> Thread<'a>
 
 /// How often a request was sent.
 fn sent(bot: &TestBot, request: &str) -> usize {
-    let is_it = |entry: &&Entry| format!("{} {} ", entry.method, entry.path).contains(request);
-    bot.upgrade.ledger().iter().filter(is_it).count()
+    let sent = bot.upgrade.ledger();
+    sent.iter().filter(|entry| format!("{} {} ", entry.method, entry.path).contains(request)).count()
 }
 
 /// A minute and a half goes by, second by second.

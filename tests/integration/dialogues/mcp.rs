@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use countersign::{
-    capabilities::Capability,
+    capabilities::{Capability, ChangingOffer as _},
     clock::{Clock, SystemClock},
     config::Config,
     mcp::{McpServer, settings::Server},

@@ -4,7 +4,7 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use countersign::{
-    capabilities::Capability as _,
+    capabilities::ChangingOffer as _,
     clock::SystemClock,
     mcp::{McpServer, settings::Server},
 };
