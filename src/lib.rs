@@ -129,7 +129,8 @@
 //! # The next capability
 //!
 //! 1. `src/capabilities/<name>` with a `Cargo.toml` like the one of `memory`, and a `lib.rs` with one
-//!    [`capabilities::Capability`]; the smallest example is `tests/integration/dialogues/toy.rs`.
+//!    [`capabilities::Capability`], whose tools and actions are rows ([`capabilities::rows`]); the smallest example is
+//!    `tests/integration/dialogues/toy.rs`.
 //! 2. In the top `Cargo.toml`: a member, a dependency of the workspace, and a dependency of `countersign`.
 //! 3. On this page: a row in the table of crates, above the crates that it uses, and a `pub use`.
 //! 4. In [`app::installed`]: one line in `capabilities`.
