@@ -204,7 +204,7 @@ pub trait Things: Send + Sync {
     }
 }
 
-/// The offer of an outside system that can change while the program runs, such as the tools of an MCP server.
+/// The offer of an outside system that can change while the program runs.
 #[async_trait]
 pub trait ChangingOffer: Send + Sync {
     /// Returns a number that changes when the descriptions or schemas of its tools and actions do, or [`Self::hidden`].

@@ -128,8 +128,18 @@ pub enum Settle<D, A, S> {
     AskAfter(Probe<D, A, S>),
 }
 
-/// The function that reads back.
-pub type Probe<D, A, S> = for<'a> fn(&'a Change<D, A, S>, S, &'a ActionRecord) -> BoxFuture<'a, Probed>;
+/// The function that makes a proposal, [`ActionKind::prepare`].
+pub type Prepare<D, A, S> =
+    for<'a> fn(&'a Change<D, A, S>, A, Option<&'a Reader>) -> BoxFuture<'a, Result<Proposal, PrepareError>>;
+
+/// A function on a record and the parameters that are stored with it.
+pub type OnRecord<D, A, S, T> = for<'a> fn(&'a Change<D, A, S>, S, &'a ActionRecord) -> BoxFuture<'a, T>;
+
+/// The function that reads back, [`ActionKind::probe`].
+pub type Probe<D, A, S> = OnRecord<D, A, S, Probed>;
+
+/// The function that makes a form, [`ActionKind::form`].
+pub type MakeForm<D, A, S> = for<'a> fn(&'a Change<D, A, S>, &'a Value) -> BoxFuture<'a, Option<Form>>;
 
 /// An action: a person or model gives `A`; what was decided on is stored as `S`.
 ///
@@ -140,15 +150,15 @@ pub struct Change<D, A, S> {
     /// Its properties.
     pub info: ActionInfo,
     /// [`ActionKind::prepare`].
-    pub prepare: for<'a> fn(&'a Self, A, Option<&'a Reader>) -> BoxFuture<'a, Result<Proposal, PrepareError>>,
+    pub prepare: Prepare<D, A, S>,
     /// [`ActionKind::preconditions`]; by default there are none.
-    pub now: for<'a> fn(&'a Self, S, &'a ActionRecord) -> BoxFuture<'a, Result<Value, Outcome>>,
+    pub now: OnRecord<D, A, S, Result<Value, Outcome>>,
     /// [`ActionKind::perform`].
-    pub send: for<'a> fn(&'a Self, S, &'a ActionRecord) -> BoxFuture<'a, Performed>,
+    pub send: OnRecord<D, A, S, Performed>,
     /// [`ActionKind::recovery`] and [`ActionKind::probe`].
     pub settle: Settle<D, A, S>,
     /// [`ActionKind::form`] for parameters that can be edited in a form.
-    pub form: Option<for<'a> fn(&'a Self, &'a Value) -> BoxFuture<'a, Option<Form>>>,
+    pub form: Option<MakeForm<D, A, S>>,
     /// [`ActionKind::is_editable`], if there is a form.
     pub is_editable: fn(&Value) -> bool,
     /// [`ActionKind::differences`].
@@ -168,12 +178,7 @@ pub struct Change<D, A, S> {
 impl<D, A, S> Change<D, A, S> {
     /// Creates an action without preconditions and without a form. Without an answer it is sent again, so what it sends
     /// has to be recognised as a repeat, or change nothing the second time; otherwise set [`Change::settle`].
-    pub fn new(
-        deps: D,
-        info: ActionInfo,
-        prepare: for<'a> fn(&'a Self, A, Option<&'a Reader>) -> BoxFuture<'a, Result<Proposal, PrepareError>>,
-        send: for<'a> fn(&'a Self, S, &'a ActionRecord) -> BoxFuture<'a, Performed>,
-    ) -> Self {
+    pub fn new(deps: D, info: ActionInfo, prepare: Prepare<D, A, S>, send: OnRecord<D, A, S, Performed>) -> Self {
         Self {
             deps,
             info,
@@ -196,7 +201,7 @@ impl<D, A, S> Change<D, A, S> {
     pub fn in_batches(
         deps: D,
         info: ActionInfo,
-        prepare: for<'a> fn(&'a Self, A, Option<&'a Reader>) -> BoxFuture<'a, Result<Proposal, PrepareError>>,
+        prepare: Prepare<D, A, S>,
         batches: fn(&Self) -> &dyn Batches,
     ) -> Self {
         let send = |_: &Self, _: S, record: &ActionRecord| -> BoxFuture<'_, Performed> {

@@ -83,7 +83,7 @@ impl Approvals {
         if !noted {
             return Ok(InboxAnswer::NoAnswer);
         }
-        let mut changes = completing(thread, seq);
+        let changes = completing(thread, seq);
         self.store.apply(&changes).await?;
         Ok(InboxAnswer::Counted(thread.clone()))
     }

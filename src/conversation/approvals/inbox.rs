@@ -3,7 +3,7 @@
 //! An approval is decided in the write that would store its click, if all that it depends on is known; otherwise the click
 //! is stored first.
 
-use std::{collections::BTreeMap, ops::Deref, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, ops::Deref, sync::Arc};
 
 use countersign_core::{
     cause,
@@ -34,9 +34,6 @@ use super::{
     replies,
 };
 use crate::presentation::{links::Links, modals, names::Names};
-
-/// The time after a decision in which its card is assumed to be redrawn without further action.
-const REDRAW_GRACE: Duration = Duration::from_secs(10);
 
 /// The outcomes of a click.
 #[derive(Debug, PartialEq)]
@@ -452,40 +449,6 @@ impl Approvals {
             Err(Error::ActionMoved { current: Some(current), .. }) => Ok(Err(*current)),
             Err(error) => Err(error),
         }
-    }
-
-    /// Returns true if the button is on a message other than the card's own.
-    async fn is_copy(&self, record: &ActionRecord, click: &Click) -> Result<bool, Error> {
-        let posted = self.store.posted(&record.thread, &record.slot).await?;
-        Ok(match (posted, &click.message) {
-            (Some(posted), Some(message)) => posted.ts != *message || Some(&posted.channel) != click.channel.as_ref(),
-            _ => false,
-        })
-    }
-
-    /// Deletes a copy of a card in its own thread, which Slack posted twice. Returns true if it was
-    /// deleted.
-    async fn delete_copy(&self, record: &ActionRecord, click: &Click) -> bool {
-        let thread = &record.thread;
-        let is_here = click.channel.as_ref() == Some(&thread.channel) && click.thread.as_ref() == Some(&thread.root);
-        match click.message.as_ref().filter(|_| is_here) {
-            Some(message) => self.slack.delete_message(&thread.channel, message).await.is_ok(),
-            None => false,
-        }
-    }
-
-    /// Redraws a card that still has buttons some time after it was decided, since Slack may have
-    /// refused the edit.
-    async fn redraw(&self, record: &ActionRecord, reply: Reply) -> Result<InboxAnswer, Error> {
-        let now = self.clock.now();
-        let decided = record.decisions.last().map_or(record.requested_at, |decision| decision.at);
-        if now.since(decided) < REDRAW_GRACE {
-            return Ok(InboxAnswer::Refused(reply)); // the edit may still arrive
-        }
-        let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
-        changes.outbox.push(record.redraw_order(now));
-        self.store.apply(&changes).await?;
-        Ok(InboxAnswer::Redrawn { thread: record.thread.clone(), reply })
     }
 
     /// Records a click that did not count.

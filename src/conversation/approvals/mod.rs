@@ -7,6 +7,7 @@
 //! | [`clicks`], [`consent`] | button presses, and the typed words that mean yes or no |
 //! | [`decide`] | a pure function from a record and a decision to the changes to write |
 //! | [`inbox`] | applies decisions to the store: the first wins in one compare-and-set, all others get a reply |
+//! | `old_cards` | buttons that should be gone: on copies of a card, and on one that was not redrawn |
 //! | [`forms`] | windows that cards open |
 //! | [`approvers`] | notifies approvers of a waiting card; finds the cards that they may approve now |
 //! | [`withdraw`] | withdraws an open request |
@@ -27,6 +28,7 @@ mod follow_ups;
 pub mod forms;
 pub mod groups;
 pub mod inbox;
+mod old_cards;
 pub mod people;
 pub mod policy;
 pub mod replies;

@@ -48,8 +48,8 @@ pub(super) fn save(server: &Server) {
     let Some(path) = &server.options.persist else { return };
     server.change(|world| {
         let uploaded = world.files.values().filter(|file| !file.bytes.is_empty());
-        let new = uploaded.filter(|file| !bytes_of(path, &file.id).exists());
-        let saved: io::Result<()> = new.map(|file| keep(&bytes_of(path, &file.id), &file.bytes)).collect();
+        let mut new = uploaded.filter(|file| !bytes_of(path, &file.id).exists());
+        let saved = new.try_for_each(|file| keep(&bytes_of(path, &file.id), &file.bytes));
         if let Err(error) = saved {
             tracing::warn!(%error, "The files of the sandbox workspace cannot be saved");
         }

@@ -7,7 +7,7 @@ use crate::testing::split::{Design, Drawn, Split, Who};
 /// Returns the line about the split of a new design.
 pub fn line(design: &Design) -> Option<Fact> {
     let split = Split::of(design);
-    Some(Fact::new(&label(design, &split), words(design, &split)?))
+    Some(Fact::new(label(design, &split), words(design, &split)?))
 }
 
 /// Returns the line about the split before and after a change; `None` if it stays the same.

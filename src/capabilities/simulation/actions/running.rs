@@ -63,11 +63,14 @@ pub enum Found {
     Unknown,
 }
 
+/// Submits the job of a run.
+type Submit<S> = for<'a> fn(&'a Deps, S, &'a ActionRecord, Confirmed) -> BoxFuture<'a, Result<Job, Error>>;
+
 /// A kind of run with a single job, whose stored parameters are an `S` with a simulation and a limit.
 pub(super) struct Runs<S> {
     pub(super) deps: Deps,
     /// Submits it.
-    pub(super) submit: for<'a> fn(&'a Deps, S, &'a ActionRecord, Confirmed) -> BoxFuture<'a, Result<Job, Error>>,
+    pub(super) submit: Submit<S>,
     /// Reads the part of the outcome that its results are for, once it has succeeded.
     pub(super) read: for<'a> fn(&'a Deps, &'a str) -> BoxFuture<'a, Result<Value, Error>>,
     /// The name of that part.

@@ -27,7 +27,7 @@ async fn wrong_requests_are_refused_in_the_format_of_google() {
         (Method::GET, "/messages?pageToken=nonsense".to_owned(), None, 400),
         (Method::GET, "/messages?q=invoice".to_owned(), None, 400),
         (Method::GET, format!("/messages/{id}?format=everything"), None, 400),
-        (Method::GET, "/messages/0000000000000000".to_owned(), None, 404),
+        (Method::GET, "/messages/0000000000000000?format=minimal".to_owned(), None, 404),
         (Method::GET, "/history?startHistoryId=1".to_owned(), None, 404),
         (Method::GET, "/history".to_owned(), None, 400),
         (Method::POST, "/drafts".to_owned(), Some(message("not+base64url")), 400),
