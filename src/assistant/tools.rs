@@ -84,7 +84,7 @@ pub(super) struct Kit {
 
 /// The tools and actions of a moment. They are listed again when a capability changes them.
 struct Known {
-    /// The sum of the capabilities' generations ([`countersign_capabilities::Capability::generation`]).
+    /// The sum of the capabilities' generations ([`countersign_capabilities::ChangingOffer::generation`]).
     generation: u64,
     /// Tools and actions as a model sees them, with the size of each, by their own names.
     specs: HashMap<&'static str, (ToolSpec, usize)>,

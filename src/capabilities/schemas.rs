@@ -1,7 +1,7 @@
 //! The schemas of tools and actions, generated and compiled once.
 //!
 //! A schema is derived from a Rust type or from what a server offers, and compiling it costs far more than checking a
-//! call. It is kept from its first use until a capability says that it has changed ([`super::Capability::generation`]).
+//! call. It is kept from its first use until a capability says that it has changed ([`super::ChangingOffer::generation`]).
 
 use std::{
     collections::HashMap,

@@ -1,9 +1,10 @@
 //! The record of the requests that a stand-in received, which tests check.
 //!
 //! A request is recorded when it arrives, so that one without an answer is recorded too. When it ends, it is appended to
-//! the file, if any, as a line of JSON, before its answer is sent.
+//! the file, if any, as a line of JSON, before its answer is sent; a request that takes effect later, when it has done so.
 
 use std::{
+    collections::BTreeMap,
     fs::File,
     io::{self, Write as _},
     path::Path,
@@ -81,53 +82,75 @@ impl Lines {
 /// The requests so far.
 #[derive(Debug)]
 pub(crate) struct Ledger<E> {
-    /// The number of requests that were taken, and the others.
-    entries: Mutex<(usize, Vec<E>)>,
+    entries: Mutex<Entries<E>>,
     lines: Lines,
+}
+
+/// The requests that were not taken, by their numbers.
+#[derive(Debug)]
+struct Entries<E> {
+    /// The number of the next request.
+    next: usize,
+    /// Each request, with what is still to come of it: its answer, or a late effect. Only what is complete can be taken.
+    all: BTreeMap<usize, (E, u8)>,
 }
 
 impl<E: Entry> Ledger<E> {
     /// Opens an empty ledger.
     pub(crate) fn open(path: Option<&Path>) -> io::Result<Self> {
-        Ok(Self { entries: Mutex::new((0, Vec::new())), lines: Lines::open(path)? })
+        Ok(Self { entries: Mutex::new(Entries { next: 0, all: BTreeMap::new() }), lines: Lines::open(path)? })
     }
 
     /// Records a request that arrived. Returns its number.
     pub(crate) fn arrived(&self, entry: E) -> usize {
         let mut entries = self.entries();
-        entries.1.push(entry);
-        entries.0 + entries.1.len() - 1
+        let number = entries.next;
+        entries.all.insert(number, (entry, 1));
+        entries.next += 1;
+        number
+    }
+
+    /// Records that a request will take effect later, after its end.
+    pub(crate) fn is_late(&self, number: usize) {
+        if let Some((_, to_come)) = self.entries().all.get_mut(&number) {
+            *to_come += 1;
+        }
+    }
+
+    /// Records that a late request took effect.
+    pub(crate) fn came(&self, number: usize) {
+        if let Some((entry, to_come)) = self.entries().all.get_mut(&number) {
+            *to_come -= 1;
+            if *to_come == 0 {
+                self.lines.write(entry);
+            }
+        }
     }
 
     /// Changes the record of a request, unless it was taken.
     pub(crate) fn note(&self, number: usize, change: impl FnOnce(&mut E)) {
-        let (taken, entries) = &mut *self.entries();
-        if let Some(entry) = number.checked_sub(*taken).and_then(|at| entries.get_mut(at)) {
+        if let Some((entry, _)) = self.entries().all.get_mut(&number) {
             change(entry);
         }
     }
 
-    /// Records the end of a request.
+    /// Records the answer of a request, or that there is none.
     pub(crate) fn ended(&self, number: usize, status: Option<u16>, bytes: Option<u64>) {
-        self.note(number, |entry| {
-            entry.answered(status, bytes);
-            self.lines.write(entry);
-        });
+        self.note(number, |entry| entry.answered(status, bytes));
+        self.came(number);
     }
 
     /// Returns all requests so far.
     pub(crate) fn all(&self) -> Vec<E> {
-        self.entries().1.clone()
+        self.entries().all.values().map(|(entry, _)| entry.clone()).collect()
     }
 
-    /// Returns the requests since the last call of this method, and forgets them.
+    /// Returns the requests that are complete, and forgets them.
     pub(crate) fn take(&self) -> Vec<E> {
-        let (taken, entries) = &mut *self.entries();
-        *taken += entries.len();
-        std::mem::take(entries)
+        self.entries().all.extract_if(.., |_, (_, to_come)| *to_come == 0).map(|(_, (entry, _))| entry).collect()
     }
 
-    fn entries(&self) -> MutexGuard<'_, (usize, Vec<E>)> {
+    fn entries(&self) -> MutexGuard<'_, Entries<E>> {
         self.entries.lock().expect("no holder of the lock panics")
     }
 }

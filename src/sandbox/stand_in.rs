@@ -5,6 +5,8 @@
 //! [`Http`], and [`routes`] reads a request, injects faults, lets the world handle it, and writes the ledger. Otherwise it
 //! brings its own routes.
 
+mod answers;
+
 use std::{
     io,
     net::SocketAddr,
@@ -16,15 +18,14 @@ use std::{
 
 use axum::{
     Json, Router,
-    body::{Body, Bytes, HttpBody as _, to_bytes},
+    body::{Bytes, HttpBody as _, to_bytes},
     extract::{ConnectInfo, Request, State},
-    http::{StatusCode, header, request::Parts},
+    http::{header, request::Parts},
     response::{IntoResponse as _, Response},
     routing::get,
 };
 use countersign_core::clock::{Clock, Timestamp};
 use countersign_wire::this_machine;
-use serde_json::Value;
 use tokio::{net::TcpListener, sync::Notify, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
@@ -34,6 +35,9 @@ use crate::{
     files, flood,
     ledger::{Entry, Ledger},
 };
+
+use self::answers::status_code;
+pub(crate) use self::answers::{json, page};
 
 /// The time that the requests in progress have to end when a server stops.
 const LAST_REQUESTS: Duration = Duration::from_secs(2);
@@ -195,7 +199,7 @@ impl<W: World> Shared<W> {
         self.ledger.all()
     }
 
-    /// Returns every request since the last call of this method, and removes them from the ledger.
+    /// Returns every request that is complete since the last call of this method, and removes them from the ledger.
     pub(crate) fn take_requests(&self) -> Vec<W::Entry> {
         self.ledger.take()
     }
@@ -308,8 +312,12 @@ impl<W: Http> Shared<W> {
             Fault::Late { after_ms, is_closed } => {
                 let due = self.clock.now() + Duration::from_millis(after_ms);
                 let call = call.clone();
-                // Nobody sees the answer.
-                self.late().push((due, Box::new(move |on, world| drop(on.apply(world, &call, number)))));
+                self.ledger.is_late(number);
+                let happens = move |on: &Self, world: &mut W| {
+                    on.apply(world, &call, number); // nobody sees the answer
+                    on.ledger.came(number);
+                };
+                self.late().push((due, Box::new(happens)));
                 if is_closed { None } else { std::future::pending().await }
             }
             Fault::Flood { status, pause_ms } => {
@@ -448,6 +456,7 @@ async fn receive<W: Http>(
     }
     let (call, entry) = on.world().read(&head, bytes, on.clock.now());
     let number = on.arrived(entry);
+    let mut in_progress = InProgress { on: &on, number, answer: (None, None) };
     let epoch = on.epoch();
     let response = tokio::select! {
         () = epoch.cancelled() => None,
@@ -455,7 +464,8 @@ async fn receive<W: Http>(
     };
     let status = response.as_ref().map(Response::status);
     let length = response.as_ref().and_then(|response| response.body().size_hint().exact());
-    on.ledger.ended(number, status.map(|status| status.as_u16()), length);
+    in_progress.answer = (status.map(|status| status.as_u16()), length);
+    drop(in_progress);
     let Some(response) = response else {
         switch.cut();
         return page(500);
@@ -467,21 +477,19 @@ async fn receive<W: Http>(
     response
 }
 
-/// Returns a response with JSON.
-pub(crate) fn json(status: u16, body: &Value) -> Response {
-    let headers = [(header::CONTENT_TYPE, "application/json; charset=utf-8")];
-    (status_code(status), headers, Body::from(body.to_string())).into_response()
+/// A request in progress. It ends without an answer if the client goes away first.
+struct InProgress<'a, W: World> {
+    on: &'a Shared<W>,
+    number: usize,
+    /// The status of the answer and the length of its body.
+    answer: (Option<u16>, Option<u64>),
 }
 
-/// Returns the page of a proxy in front of a service.
-pub(crate) fn page(status: u16) -> Response {
-    let status = status_code(status);
-    let html = format!("<html><head><title>{status}</title></head><body><h1>{status}</h1></body></html>\n");
-    (status, [(header::CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response()
-}
-
-fn status_code(status: u16) -> StatusCode {
-    StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+impl<W: World> Drop for InProgress<'_, W> {
+    fn drop(&mut self) {
+        let (status, length) = self.answer;
+        self.on.ledger.ended(self.number, status, length);
+    }
 }
 
 /// Returns the error with `what` in front of its message.
