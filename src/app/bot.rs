@@ -57,7 +57,7 @@ pub struct Bot {
     registry: Registry,
     address: SocketAddr,
     ingress: Ingress,
-    /// What runs as long as the bot does, apart from the ingress.
+    /// The tasks that run as long as the bot does, apart from the ingress.
     tasks: Vec<Task>,
     running: Supervision,
     workers: Workers,
@@ -273,7 +273,7 @@ impl Bot {
             workers.drain().await;
             in_progress.wait().await;
         };
-        // A restart loses nothing: what is left is in the store, and its lease or claim ends by itself.
+        // A restart loses nothing: unfinished work is in the store, and its lease or claim expires.
         if timeout_at(deadline, drained).await.is_err() || received.is_err() {
             let left = in_hand.count();
             tracing::warn!(left, "Not everything ended in time; unfinished work continues at the next start");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use countersign_capabilities::{Capability, ChangingOffer, Tell};
+use countersign_capabilities::{ChangingOffer, Tell, changing};
 use countersign_config::{ChosenModel, Config, ModelPurpose, Provider, SlackMode};
 use countersign_core::clock::SystemClock;
 use countersign_model::{Error, Model, Purpose, Request, ToolChoice, ToolSpec};
@@ -229,11 +229,6 @@ async fn services(config: &Config) -> Vec<CheckLine> {
     let lines = join_all(all.iter().map(|capability| capability.check())).await;
     join_all(changing(&all).map(ChangingOffer::close)).await;
     lines.into_iter().flatten().map(|(what, result)| CheckLine { what, result }).collect()
-}
-
-/// Returns what outside systems offer that can change.
-fn changing(all: &[Arc<dyn Capability>]) -> impl Iterator<Item = &dyn ChangingOffer> {
-    all.iter().filter_map(|capability| capability.changing())
 }
 
 /// Shows what the outside systems offer that must be accepted, such as tools, and accepts it if `keep` is true. `tell`

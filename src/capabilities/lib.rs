@@ -230,6 +230,11 @@ pub trait ChangingOffer: Send + Sync {
     async fn close(&self) {}
 }
 
+/// Returns what outside systems offer that can change while the program runs.
+pub fn changing(capabilities: &[Arc<dyn Capability>]) -> impl Iterator<Item = &dyn ChangingOffer> {
+    capabilities.iter().filter_map(|capability| capability.changing())
+}
+
 /// The properties of a capability, such as its name and phrases.
 #[derive(Clone)]
 pub struct CapabilityInfo {

@@ -19,7 +19,8 @@ use futures_util::future::join_all;
 use serde_json::{Map, Value};
 
 use super::{
-    Capability, ChangingOffer, Family, ParameterSchema, Service, Shortcut, Things, Tool, family, schemas::Schemas,
+    Capability, ChangingOffer, Family, ParameterSchema, Service, Shortcut, Things, Tool, changing, family,
+    schemas::Schemas,
 };
 
 /// The bot's own slash command.
@@ -241,7 +242,7 @@ impl Registry {
 
     /// Returns a number that changes when a description or a schema does; see [`ChangingOffer::generation`].
     pub fn generation(&self) -> u64 {
-        self.changing().map(ChangingOffer::generation).fold(0, u64::wrapping_add)
+        changing(&self.capabilities).map(ChangingOffer::generation).fold(0, u64::wrapping_add)
     }
 
     /// Returns the capability that a tool or an action belongs to.
@@ -306,19 +307,14 @@ impl Registry {
         self.capabilities.iter().filter_map(|capability| capability.things())
     }
 
-    /// Returns what outside systems offer that can change while the program runs.
-    fn changing(&self) -> impl Iterator<Item = &dyn ChangingOffer> {
-        self.capabilities.iter().filter_map(|capability| capability.changing())
-    }
-
     /// Returns the tools and actions that are not offered to a model at present.
     pub fn hidden(&self) -> BTreeSet<&'static str> {
-        self.changing().flat_map(ChangingOffer::hidden).collect()
+        changing(&self.capabilities).flat_map(ChangingOffer::hidden).collect()
     }
 
     /// Closes the connections to outside systems that are kept.
     pub async fn close(&self) {
-        join_all(self.changing().map(ChangingOffer::close)).await;
+        join_all(changing(&self.capabilities).map(ChangingOffer::close)).await;
     }
 
     /// Returns the names of existing things in these words. The names are those that were read last.

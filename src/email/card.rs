@@ -78,31 +78,31 @@ pub(super) fn card(
     let name = name_of(&answer.to);
     let subject = title_of(&mail.subject);
     let from = mail.sender().unwrap_or(&answer.to);
-    let mut facts = vec![fact("From", exactly(from.to_string()))];
-    facts.extend(people(&mail.to).map(|to| fact("To", to)));
-    facts.extend(people(&mail.cc).map(|cc| fact("Cc", cc)));
+    let mut facts = vec![Fact::new("From", exactly(from.to_string()))];
+    facts.extend(people(&mail.to).map(|to| Fact::new("To", to)));
+    facts.extend(people(&mail.cc).map(|cc| Fact::new("Cc", cc)));
     if let Some(authenticated) = authentication(&mail.authentication) {
-        facts.push(fact("Sender check", authenticated));
+        facts.push(Fact::new("Sender check", authenticated));
     }
-    facts.push(Fact { label: "Received".into(), before: None, after: Text::new().moment(mail.received_at) });
+    facts.push(Fact::new("Received", Text::new().moment(mail.received_at)));
     if subject != topic(&mail.subject) || has_marks(&subject) {
-        facts.push(fact("Subject", exactly(mail.subject.clone()))); // the title does not show it exactly
+        facts.push(Fact::new("Subject", exactly(mail.subject.clone()))); // the title does not show it exactly
     }
-    facts.extend(mail.invitations.iter().map(|invitation| fact("Invitation", event(invitation))));
-    facts.extend(attachments(mail).map(|names| fact("Attachments", names)));
-    facts.push(fact("Email", Text::new().quote(shown_text(mail))));
+    facts.extend(mail.invitations.iter().map(|invitation| Fact::new("Invitation", event(invitation))));
+    facts.extend(attachments(mail).map(|names| Fact::new("Attachments", names)));
+    facts.push(Fact::new("Email", Text::new().quote(shown_text(mail))));
     if let Some(class) = class {
-        facts.push(fact("Class", class_line(*class, *confidence, *classified_by)));
+        facts.push(Fact::new("Class", class_line(*class, *confidence, *classified_by)));
     }
     if !looked_up.is_empty() {
         let joined = looked_up.iter().cloned().reduce(|all, next| all.plain("; ").join(next));
-        facts.push(fact("Looked up", joined.unwrap_or_default()));
+        facts.push(Fact::new("Looked up", joined.unwrap_or_default()));
     }
     if !why.is_empty() {
-        facts.push(fact("Waiting because", because(why)));
+        facts.push(Fact::new("Waiting because", because(why)));
     }
-    facts.push(fact("Reply subject", exactly(answer.subject.clone())));
-    facts.push(fact("Reply", Text::new().quote(&*answer.text)));
+    facts.push(Fact::new("Reply subject", exactly(answer.subject.clone())));
+    facts.push(Fact::new("Reply", Text::new().quote(&*answer.text)));
     let mut warnings: Vec<Text> = mail.warnings.iter().map(|warning| self::warning(warning, mail, answer)).collect();
     if *class == Some(Class::Spam) {
         warnings.push("This may be spam.".into());
@@ -200,10 +200,6 @@ fn has_marks(words: &str) -> bool {
         previous = c;
         begins
     })
-}
-
-fn fact(label: &str, value: impl Into<Text>) -> Fact {
-    Fact { label: label.to_owned(), before: None, after: value.into() }
 }
 
 /// Returns the text of the mail, with the length of the rest.

@@ -1,5 +1,5 @@
-//! What the changes to one experiment have in common: the state on the card is read again before the request is sent, and
-//! an attempt without an answer is settled by reading the experiment back.
+//! The shared part of all changes to one experiment: the state on the card is read again before the request is sent, and an
+//! attempt without an answer is settled by reading the experiment back.
 //!
 //! The file of an action holds only what is its own: its parameters, its rules, its card and its request.
 

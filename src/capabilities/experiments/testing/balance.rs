@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
+    conditions_of,
     enrolled::reached,
     simulated::{self, GROUP_SIZE, Received, VisitOutcome, VisitTarget},
     split::{self, ExpectedCount},
@@ -342,9 +343,7 @@ fn place(view: &View) -> Result<VisitTarget, PrepareError> {
 
 /// Returns the values that must still be as shown on the card: status, conditions, weights.
 fn state_of(view: &View) -> Value {
-    let conditions: Vec<_> =
-        view.conditions.iter().map(|c| json!([c.id, c.condition_code, c.assignment_weight])).collect();
-    json!({ "status": view.state, "conditions": conditions })
+    json!({ "status": view.state, "conditions": conditions_of(view) })
 }
 
 /// Returns the error of the first participant if every participant failed.

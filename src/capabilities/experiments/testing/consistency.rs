@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
+    conditions_of,
     enrolled::reached,
     expected::{self, Observation, Phase, Rules, Visitor},
     simulated::{self, VisitTarget},
@@ -405,10 +406,8 @@ fn shares_users(view: &View, other: &View) -> bool {
 /// Returns the values that must still be as shown on the card: the status, and everything that decides
 /// the conditions.
 fn state_of(view: &View) -> Value {
-    let conditions: Vec<_> =
-        view.conditions.iter().map(|c| json!([c.id, c.condition_code, c.assignment_weight])).collect();
     json!({
-        "status": view.state, "conditions": conditions, "unit": view.assignment_unit, "group": view.group,
+        "status": view.state, "conditions": conditions_of(view), "unit": view.assignment_unit, "group": view.group,
         "consistency": view.consistency_rule, "post_rule": view.post_experiment_rule, "revert_to": view.revert_to,
         "filter_mode": view.filter_mode, "points": view.decision_points,
     })

@@ -22,3 +22,12 @@ pub mod journey;
 pub mod simulated;
 pub mod split;
 pub mod users;
+
+use serde_json::{Value, json};
+
+use crate::upgrade::experiment::View;
+
+/// Returns what the card of a test shows about the conditions.
+fn conditions_of(view: &View) -> Vec<Value> {
+    view.conditions.iter().map(|c| json!([c.id, c.condition_code, c.assignment_weight])).collect()
+}

@@ -129,7 +129,7 @@ mod tests {
         let saved = include_str!("../../../../tests/fixtures/shapes/action_record.json");
         let mut record = serde_json::from_str::<Vec<ActionRecord>>(saved).unwrap().remove(0);
         let users: Vec<_> = (0..20_000).map(|nth| format!("user-{nth:05}")).collect();
-        let fact = Fact { label: "Users".to_owned(), before: None, after: users.join(", ").into() };
+        let fact = Fact::new("Users", users.join(", "));
         record.card.facts.push(fact);
         record.parameters = json!({ "users": users }).into();
         let mut shown = String::new();
