@@ -393,19 +393,13 @@ mod tests {
     /// A capability that has only phrases.
     struct Speaks(&'static str, Option<&'static str>);
 
-    /// Phrases from these lines.
-    struct Lines(&'static str);
-
-    impl Phrases for Lines {
-        fn vocabulary(&self) -> Vocabulary {
-            Vocabulary { lines: self.0, ..Vocabulary::new(&["document", "documents"]) }
-        }
-    }
-
     impl Capability for Speaks {
         fn info(&self) -> CapabilityInfo {
             CapabilityInfo {
-                phrases: self.1.map(|lines| &*Box::leak(Box::new(Lines(lines))) as &dyn Phrases),
+                phrases: self.1.map(|lines| {
+                    let words = Vocabulary { lines, ..Vocabulary::new(&["document", "documents"]) };
+                    &*Box::leak(Box::new(words)) as &dyn Phrases
+                }),
                 ..CapabilityInfo::new(self.0, "What a test needs.")
             }
         }

@@ -142,6 +142,13 @@ pub trait Phrases: Send + Sync {
     }
 }
 
+/// A vocabulary is all that most capabilities say.
+impl Phrases for Vocabulary {
+    fn vocabulary(&self) -> Vocabulary {
+        *self
+    }
+}
+
 /// The words of a capability that are data.
 #[derive(Clone, Copy, Debug)]
 pub struct Vocabulary {

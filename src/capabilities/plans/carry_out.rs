@@ -242,19 +242,15 @@ mod tests {
     /// The capability of documents.
     struct Documents;
 
-    impl Phrases for Documents {
-        fn vocabulary(&self) -> Vocabulary {
-            Vocabulary {
-                lines: "change delete_document\n    delete <document:thing>\nchange start_document\n    start <document:thing>\n\
+    const OF_DOCUMENTS: Vocabulary = Vocabulary {
+        lines: "change delete_document\n    delete <document:thing>\nchange start_document\n    start <document:thing>\n\
              change create_document\n    create <document:thing>\n",
-                ..Vocabulary::new(&["document", "documents"])
-            }
-        }
-    }
+        ..Vocabulary::new(&["document", "documents"])
+    };
 
     impl Capability for Documents {
         fn info(&self) -> CapabilityInfo {
-            CapabilityInfo { phrases: Some(&Documents), ..CapabilityInfo::new("documents", "Documents.") }
+            CapabilityInfo { phrases: Some(&OF_DOCUMENTS), ..CapabilityInfo::new("documents", "Documents.") }
         }
 
         fn tools(&self) -> Vec<Arc<dyn Tool>> {

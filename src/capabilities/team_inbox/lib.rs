@@ -54,7 +54,7 @@ impl TeamInbox {
 impl Capability for TeamInbox {
     fn info(&self) -> CapabilityInfo {
         CapabilityInfo {
-            phrases: Some(&phrases::OfMail),
+            phrases: Some(&phrases::OF_MAIL),
             examples: &[("Email", "how fast do we answer email?")],
             command: Some(commands::COMMAND),
             home_channel: Some(self.0.book.channel().clone()),

@@ -1,36 +1,30 @@
 //! The phrases about the team's mail: `mail status`, `which mails are waiting?`, `how fast do we answer mail?`.
 
-use countersign_understanding::phrases::{Phrases, Vocabulary};
+use countersign_understanding::phrases::Vocabulary;
 
 /// The phrases about mail.
-pub(super) struct OfMail;
-
-impl Phrases for OfMail {
-    fn vocabulary(&self) -> Vocabulary {
-        Vocabulary {
-            lines: include_str!("phrases.txt"),
-            help: "*Email*\n\
+pub(super) const OF_MAIL: Vocabulary = Vocabulary {
+    lines: include_str!("phrases.txt"),
+    help: "*Email*\n\
          • email status\n\
          • which emails are waiting?\n\
          • show the email from Ada\n\
          • how fast do we answer email?\n\
          • what kinds of email do we get?",
-            // A thread cannot be about a mail here, since each mail has a thread of its own.
-            greeting: "",
-            ..Vocabulary::new(&["mail", "mails"])
-        }
-    }
-}
+    // A thread cannot be about a mail here, since each mail has a thread of its own.
+    greeting: "",
+    ..Vocabulary::new(&["mail", "mails"])
+};
 
 #[cfg(test)]
 mod tests {
-    use super::OfMail;
+    use super::OF_MAIL;
     use countersign_understanding::{book::Book, checking::check, situation::Situation};
 
     #[test]
     fn questions_about_mail_are_understood() {
         check(
-            &Book::default().with("mail", &OfMail).unwrap(),
+            &Book::default().with("mail", &OF_MAIL).unwrap(),
             &Situation::default(),
             &[
                 ("mail status", "read mail_status"),

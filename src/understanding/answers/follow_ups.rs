@@ -113,25 +113,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{checking::check, phrases::Phrases, situation::Situation};
+    use crate::{checking::check, phrases::Vocabulary, situation::Situation};
 
     /// Phrases about documents, which are on shelves.
-    struct OfDocuments;
-
-    impl Phrases for OfDocuments {
-        fn vocabulary(&self) -> Vocabulary {
-            Vocabulary {
-                subjects: &["document"],
-                own: &["title"],
-                kinds: &["shelf"],
-                repeats: &["test_document"],
-                lines: "read list_documents\n    list documents [on <shelf:word>]\nread show_document\n    show <document:thing>\n\
-                        change test_document\n    test <document:thing> with <users:number> users\n\
-                        change name_document\n    name <document:thing> <title:word>\n",
-                ..Vocabulary::new(&["document", "documents"])
-            }
-        }
-    }
+    const OF_DOCUMENTS: Vocabulary = Vocabulary {
+        subjects: &["document"],
+        own: &["title"],
+        kinds: &["shelf"],
+        repeats: &["test_document"],
+        lines: "read list_documents\n    list documents [on <shelf:word>]\nread show_document\n    show <document:thing>\n\
+                change test_document\n    test <document:thing> with <users:number> users\n\
+                change name_document\n    name <document:thing> <title:word>\n",
+        ..Vocabulary::new(&["document", "documents"])
+    };
 
     #[track_caller]
     fn after_call(call: &str, parameters: Value, rows: &[(&str, &str)]) {
@@ -140,7 +134,7 @@ mod tests {
         let shelf =
             crate::lexicon::Mention { kind: "shelf".to_owned(), said: "attic".to_owned(), ..Default::default() };
         let situation = Situation { topic: Some(topic), names: vec![shelf], ..Situation::default() };
-        check(&Book::default().with("documents", &OfDocuments).unwrap(), &situation, rows);
+        check(&Book::default().with("documents", &OF_DOCUMENTS).unwrap(), &situation, rows);
     }
 
     #[test]

@@ -498,13 +498,7 @@ mod tests {
     use super::*;
     use crate::{intents, phrases::Vocabulary, situation::Situation, words::words};
 
-    struct DocumentPhrases;
-
-    impl Phrases for DocumentPhrases {
-        fn vocabulary(&self) -> Vocabulary {
-            Vocabulary::new(&["document", "documents"])
-        }
-    }
+    const OF_DOCUMENTS: Vocabulary = Vocabulary::new(&["document", "documents"]);
 
     const WRITTEN: &str = "$put = put/putting/put\n\
         change archive copies=1\n    ($put|archive) <document:thing>\n    ~ $put|archive: <document:subject> [<on:moment>] [safely]\n\
@@ -517,7 +511,7 @@ mod tests {
             let (words, situation) = (words(said), Situation::default());
             let utterance = Utterance::of(&words, &situation);
             lines
-                .begin(utterance, &DocumentPhrases, "")
+                .begin(utterance, &OF_DOCUMENTS, "")
                 .map(|(arguments, taken)| (Value::Object(arguments).to_string(), taken))
         };
         assert_eq!(begin("paint red, then go"), Some((r#"{"colour":"red"}"#.to_owned(), 2)));
@@ -531,7 +525,7 @@ mod tests {
         let read = |said: &str| {
             let (words, situation) = (words(said), Situation::default());
             let utterance = Utterance::of(&words, &situation);
-            match intents::read(utterance, &DocumentPhrases, "", lines.intents()).as_slice() {
+            match intents::read(utterance, &OF_DOCUMENTS, "", lines.intents()).as_slice() {
                 [intents::Reading::Whole(UserRequest::Change { params, .. })] => {
                     Value::Object(params.clone()).to_string()
                 }

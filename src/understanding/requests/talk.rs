@@ -29,15 +29,6 @@ const LINES: &str = include_str!("talk.txt");
 
 static TALK: LazyLock<Lines> = LazyLock::new(|| Lines::read(LINES).expect("the lines of talk can be read"));
 
-/// Phrases without things, for talk.
-struct NoPhrases;
-
-impl Phrases for NoPhrases {
-    fn vocabulary(&self) -> Vocabulary {
-        Vocabulary::new(&[])
-    }
-}
-
 /// Reads greetings, thanks, and questions about the bot and its past changes; `words` may include politeness.
 pub(crate) fn talk(words: &[Word]) -> Option<UserRequest> {
     let said: Vec<Word> = words.iter().filter(|word| words.len() == 1 || !is_sign(word)).cloned().collect();
@@ -48,7 +39,7 @@ pub(crate) fn talk(words: &[Word]) -> Option<UserRequest> {
     }
     let log = without_last(&said, &["so", "far", "yet", "here", "today", "together", "in", "this", "thread"]);
     let situation = Situation::default();
-    let fit = |words: &[Word]| TALK.fit(Utterance::of(words, &situation), &NoPhrases, "", true);
+    let fit = |words: &[Word]| TALK.fit(Utterance::of(words, &situation), &Vocabulary::new(&[]), "", true);
     let fit = fit(&said).or_else(|| fit(log).filter(|fit| fit.call.name == EXECUTION_LOG))?;
     Some(match fit.call.name.as_str() {
         // Only approvals check if these words decide a card.

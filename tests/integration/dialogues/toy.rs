@@ -15,7 +15,7 @@ use countersign::{
     reply::{Card, Fact, Part, Reply, Text},
     understanding::{
         lexicon::{Name, Names},
-        phrases::{Phrases, Vocabulary},
+        phrases::Vocabulary,
     },
 };
 use countersign_sandbox::{
@@ -56,7 +56,7 @@ const MEASURES: &[Measure] = &[Measure {
 impl Capability for Documents {
     fn info(&self) -> CapabilityInfo {
         CapabilityInfo {
-            phrases: Some(&OfDocuments),
+            phrases: Some(&PHRASES),
             instructions: "# Documents\n\nA document has a name; an archived one stays readable.",
             command: {
                 const WORDS: &[Word] =
@@ -113,12 +113,8 @@ impl Things for Documents {
 }
 
 /// What can be said of documents without a language model.
-struct OfDocuments;
-
-impl Phrases for OfDocuments {
-    fn vocabulary(&self) -> Vocabulary {
-        Vocabulary {
-            lines: "read list_documents
+const PHRASES: Vocabulary = Vocabulary {
+    lines: "read list_documents
     (list|show|what|which) [all] documents [there|do we have]
 read count_documents
     how many documents [there|do we have]
@@ -126,11 +122,9 @@ read show_document
     (show|open|read) <document:thing>
 change archive_document
     (archive|file|put away) <document:thing> [with <copies:number> copies]",
-            help: "*Documents*\n• “list documents”, “archive Study Plan”",
-            ..Vocabulary::new(&["document", "documents"])
-        }
-    }
-}
+    help: "*Documents*\n• “list documents”, “archive Study Plan”",
+    ..Vocabulary::new(&["document", "documents"])
+};
 
 fn listed(shelf: &Shelf) -> Reply {
     let line =
