@@ -1,6 +1,6 @@
 //! The plans of a thread, in its state.
 
-use countersign_capabilities::Registry;
+use countersign_capabilities::{Capability, Registry};
 use countersign_core::{clock::Timestamp, status_line};
 use countersign_planner::{
     self as planner,
@@ -88,11 +88,11 @@ impl AgentState {
     }
 
     /// Notes which capability did the step in hand: before it was understood, that was a guess by its words.
-    pub(super) fn note_capability(&mut self, name: Option<String>) {
+    pub(super) fn note_owner(&mut self, owner: Option<&dyn Capability>) {
         let Some(plan) = self.plan_mut() else { return };
         let index = plan.step_counter.saturating_sub(1);
-        if let (Some(step), Some(name)) = (plan.planned.steps.get_mut(index), name) {
-            step.capability = Some(name);
+        if let (Some(step), Some(owner)) = (plan.planned.steps.get_mut(index), owner) {
+            step.capability = Some(owner.name().to_owned());
         }
     }
 

@@ -53,7 +53,8 @@ impl Registry {
         for (index, request) in requests.iter().enumerate() {
             let words = split(request);
             let calls = self.calls_of(words.request);
-            let capability = self.capability_of(&calls).unwrap_or_else(|| ASSISTANT.to_owned());
+            let owner = calls.iter().find_map(|call| self.owner_of(call));
+            let capability = owner.map_or(ASSISTANT, |owner| owner.name()).to_owned();
             let call = calls.into_iter().find(|name| self.is_known(name));
             let condition = words.condition.map(|words| Condition {
                 on: steps.last().map(|(before, _)| before.context_key.clone()).unwrap_or_default(),
@@ -82,18 +83,6 @@ impl Registry {
     /// Returns true if a step of a plan can have this capability.
     pub fn carries_out(&self, capability: &str) -> bool {
         capability == ASSISTANT || self.capabilities.iter().any(|known| known.name() == capability)
-    }
-
-    /// Returns the name of the capability that the first of these tools and actions belongs to.
-    pub fn capability_of(&self, calls: &[String]) -> Option<String> {
-        let owns = |call: &String| {
-            let owner = self.capabilities.iter().find(|capability| {
-                capability.tools().iter().any(|tool| tool.name() == call)
-                    || capability.actions().iter().any(|action| action.name() == call)
-            });
-            owner.map(|capability| capability.name().to_owned())
-        };
-        calls.iter().find_map(owns)
     }
 
     /// Returns true if a tool or an action has this name.

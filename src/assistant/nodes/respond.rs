@@ -263,11 +263,11 @@ impl Node<AgentState> for Respond {
         blob_cache::restore(&*self.blobs, &mut state).await;
         let mut usage = StepUsage::default();
         let mut answers = !state.turn.reads.is_empty();
-        let tools: Vec<String> = state.turn.reads.iter().map(|read| read.tool.clone()).collect();
-        state.note_capability(self.registry.capability_of(&tools));
+        let owner = state.turn.reads.iter().find_map(|read| self.registry.owner_of(&read.tool));
+        state.note_owner(owner);
         let reply = match &context.ended {
             Some(record) => {
-                state.note_capability(self.registry.capability_of(std::slice::from_ref(&record.name)));
+                state.note_owner(self.registry.owner_of(&record.name));
                 let reply = closing_reply(&self.registry, &mut state, record, context);
                 return Ok(match record.status {
                     Status::Done | Status::Failed if record.cut_short => {
