@@ -74,42 +74,42 @@ if [ "${1:-}" = --changed ]; then
       *) filters=() && break ;;
     esac
   done <<<"$changed"
-  mapfile -t filters < <(printf '%s\n' "${filters[@]}" | sort -u)
+  [ ${#filters[@]} -eq 0 ] || mapfile -t filters < <(printf '%s\n' "${filters[@]}" | sort -u)
 fi
 
 step "formatting"
 cargo fmt --all --check
-step "lints"
-cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
-# Most tests wait for something more than half of their time.
-export RUST_TEST_THREADS="${RUST_TEST_THREADS:-$(($(nproc) * 2))}"
+# One build makes the tests, lints the code and writes the documentation.
+build() {
+  RUSTC_WORKSPACE_WRAPPER="$PWD/tests/rustc.sh" cargo test --locked --workspace --no-run --message-format=json-render-diagnostics "$@" >"$built"
+}
+built=$(mktemp) report=$(mktemp)
+trap 'rm -f "$built" "$report"' EXIT
+# Two suites run at a time. Most tests wait for something more than half of their time.
+export RUST_TEST_THREADS="${RUST_TEST_THREADS:-$(nproc)}"
 # The property tests and the crash matrix draw the same cases every time here; `cargo test` alone draws new ones.
 export PROPTEST_RNG_SEED="${PROPTEST_RNG_SEED:-1}" CRASHES_SEED="${CRASHES_SEED:-1}"
 if [ ${#filters[@]} -gt 0 ]; then
+  step "build with lints"
+  targets=(--lib --bins --test integration)
+  [ -z "$playground" ] || targets+=(--test playground) filters+=(playground)
+  DOCUMENTATION=no build --quiet "${targets[@]}"
   step "tests of what changed: ${filters[*]}"
-  cargo test --locked --workspace --quiet --lib
-  cargo test --locked --test integration --quiet -- "${filters[@]}" \
-    --skip crash_matrix --skip nemesis --skip durability::instructions
-  [ -z "$playground" ] || cargo test --locked --test playground --quiet
+  python3 tests/suites.py "${filters[@]}" --skip durability::crash_matrix nemesis durability::instructions <"$built"
   step end
   exit
 fi
-step "documentation"
-RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet --document-private-items
-step "build"
-cargo test --locked --workspace --no-run --quiet
+step "build with lints and documentation"
+build --quiet --all-targets
 step "container"
 tests/image.sh
-step "chart and alerts"
-tests/chart.sh
-tests/alerts.sh
-step "tests"
-# The dependencies are checked meanwhile, since the tests leave the machine time for it.
-report=$(mktemp)
-tests/dependencies.sh >"$report" 2>&1 &
-dependencies=$!
-cargo test --locked --workspace --quiet
-step "dependencies"
-wait $dependencies || { cat "$report"; exit 1; }
+step "tests, the chart, the alerts and the dependencies"
+# What asks little of the machine is checked meanwhile.
+{ tests/chart.sh && tests/alerts.sh && tests/dependencies.sh; } >"$report" 2>&1 &
+beside=$!
+failed=0
+python3 tests/suites.py <"$built" || failed=1
+wait $beside || failed=1
 cat "$report"
 step end
+exit $failed
