@@ -94,6 +94,16 @@ fn the_default_settings_are_valid_with_every_example_in_them() {
     assert_eq!(config.approvals.actions["delete_experiment"].needed, Some(2));
 }
 
+/// The file to begin with is valid, and short enough to be read at once.
+#[test]
+fn the_example_of_a_settings_file_is_valid_and_short() {
+    let file = std::path::Path::new("config/example.toml");
+    assert!(fs::read_to_string(file).unwrap().lines().count() <= 30);
+    let config =
+        Config::load(Some(file), &HashMap::new(), &installed::SETTINGS).unwrap_or_else(|problems| panic!("{problems}"));
+    assert_eq!(config.approvals.actions["delete_experiment"].needed, Some(2));
+}
+
 fn problems(toml: &str, environment: &[(&str, &str)]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("wrong.toml");
