@@ -55,7 +55,7 @@ if [ "${1:-}" = --changed ]; then
   filters=(tidy)
   while read -r file; do
     case $file in
-      "" | *.md | .github/*) ;;
+      "" | *.md | docs/* | .github/*) ;;
       src/store/*) filters+=(stores approvals engine) ;;
       src/sandbox/*) filters+=(contracts evaluation dialogues) playground=yes ;;
       src/playground/page/* | tests/playground/*) filters+=(messages) playground=yes ;;
