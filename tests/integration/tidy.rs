@@ -541,6 +541,7 @@ fn one_oldest_version_of_rust_is_named_everywhere() {
     let manifest = fs::read_to_string("Cargo.toml").unwrap();
     let version = manifest.split("rust-version = \"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
     let places = [
+        ("README.md", format!("Rust {version} ")),
         ("CONTRIBUTING.md", format!("Rust {version} ")),
         ("CONTRIBUTING.md", format!("RUSTUP_TOOLCHAIN={version}.")),
         ("deploy/Dockerfile", format!("rust:{version}-")),
