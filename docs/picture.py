@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the moving picture of the README, and its last frame as a still one, from the page of the playground.
 
-    cargo build --release && python3 docs/picture.py
+    cargo build --release && python3 docs/picture.py        # or --program target/debug/countersign-playground
 
 It starts the playground with an empty folder and no language model, opens its page in Chromium, and does what a person
 would do: writes a request, switches to a second person, and approves. Nothing in the frames is drawn by hand except the
@@ -117,7 +117,7 @@ def running(command, port, **options):
     try:
         program = subprocess.Popen(command, stdout=subprocess.DEVNULL, **options)
     except FileNotFoundError:
-        raise SystemExit(f"there is no {command[0]}") from None
+        raise SystemExit(f"there is no {command[0]}; see the top of {__file__}") from None
     try:
         listens(port)
         yield
@@ -245,7 +245,8 @@ def main():
         options.frames.mkdir(parents=True, exist_ok=True)
         for at, frame in enumerate(frames):
             frame.save(options.frames / f"{at:02}.png")
-    frames[0].save(MOVING, save_all=True, append_images=frames[1:], duration=times, loop=0, lossless=True, quality=100, method=6, minimize_size=True)
+    moving = {"save_all": True, "append_images": frames[1:], "duration": times, "loop": 0}
+    frames[0].save(MOVING, **moving, lossless=True, quality=100, method=6, minimize_size=True)
     # Flat colours: 256 of them are enough for the still one.
     frames[-1].quantize(256, dither=image.Dither.NONE).save(STILL, optimize=True)
     for path in (MOVING, STILL):
