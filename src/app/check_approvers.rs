@@ -25,7 +25,7 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
     let registry = dependencies::capabilities(config, Arc::new(SystemClock)).map_err(|error| describe_error(&error))?;
     let actions: Vec<&str> = registry.actions.keys().copied().collect();
     let stuck = unapprovable(settings, &actions);
-    if stuck.len() == actions.len() {
+    if !actions.is_empty() && stuck.len() == actions.len() {
         let empty = match settings.approvers.is_empty() {
             true => "approvals.approvers is empty",
             false => "the approvers of every action are empty",

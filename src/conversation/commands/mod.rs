@@ -24,7 +24,6 @@ use std::sync::Arc;
 
 use countersign_capabilities::facts::Facts;
 use countersign_core::{
-    cause,
     ids::{ChannelId, TeamId, ThreadId, UserId},
     reply::Reply,
 };
@@ -226,7 +225,7 @@ impl Commands {
             }
             Err(integrity::Error::Store(error)) => Err(error),
             Err(error) => {
-                tracing::warn!(thread.id = %thread, error = cause::chain(&error), "A thread was not exported");
+                error.log(thread);
                 Ok(notebook::refusal_reply(&error))
             }
         }

@@ -5,7 +5,7 @@
 //! requests, which have seals of their own: an older row that was put back in either place, with the seal it had then,
 //! does not fit the other.
 
-use countersign_core::ids::ThreadId;
+use countersign_core::{cause, ids::ThreadId};
 use countersign_graph::{
     action::{ActionRecord, Decision, Status},
     keyring::Proof,
@@ -39,6 +39,16 @@ pub enum Error {
     /// The store did not answer.
     #[error(transparent)]
     Store(#[from] countersign_graph::store::Error),
+}
+
+impl Error {
+    /// Notes that the record of this thread could not be used. That there is none is no fault.
+    pub(crate) fn log(&self, thread: &ThreadId) {
+        match self {
+            Self::NoRecord(_) => tracing::debug!(thread.id = %thread, "A thread without a record was asked for"),
+            _ => tracing::warn!(thread.id = %thread, error = cause::chain(self), "A thread was not exported"),
+        }
+    }
 }
 
 /// Returns the record of a thread after checking it. A record without a seal is returned with [`Proof::Unsealed`].

@@ -114,7 +114,8 @@ fn help(book: &Book) -> String {
         book.phrases().map(|phrases| phrases.vocabulary().help).filter(|help| !help.is_empty()).collect();
     let on = match book.services() {
         [] => String::new(),
-        services => format!(" on {}", services.join(" and ")),
+        [service] => format!(" on {service}"),
+        [earlier @ .., last] => format!(" on {} and {last}", earlier.join(", ")),
     };
     format!(
         "I look things up{on} and prepare changes. Nothing is changed until someone approves the card I post.\n\n{}",

@@ -2,7 +2,6 @@
 
 use countersign_assistant::declines;
 use countersign_core::{
-    cause,
     clock::Timestamp,
     ids::{ActionId, ChannelId, CommitId, MessageTs, ThreadId, UserId},
 };
@@ -133,7 +132,7 @@ impl Inbox {
             Ok(_) => deps.sender.flush(thread.clone()),
             Err(integrity::Error::Store(error)) => return Err(error),
             Err(error) => {
-                tracing::warn!(thread.id = %thread, error = cause::chain(&error), "A thread was not exported");
+                error.log(thread);
                 let reply = notebook::refusal_reply(&error);
                 self.post_privately(by, &thread.channel, Some(&thread.root), &reply).await;
             }

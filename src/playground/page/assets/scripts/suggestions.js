@@ -23,11 +23,11 @@ export function emptyState() {
     h('h2', {}, isBot ? `Talk to ${name}` : `Mention @${bot()?.name} in #${here.name}`),
     h('p', {}, `${name} works out the exact change you ask for and shows it on a card. `,
       'Nothing is changed until someone approves it.'),
+    h('p', { class: 'empty-tip' }, icon('idea', 16), 'Some changes need a second person. Switch user at the top right.'),
     h('div', { class: 'asks', role: 'group', 'aria-label': 'Things to try' }, suggestions().map(({ why, text }) => (
       h('button', { class: 'ask', onclick: () => say(text) },
         h('span', { class: 'ask-text' }, text), h('span', { class: 'ask-why' }, why), icon('send', 16))
-    ))),
-    h('p', { class: 'empty-tip' }, icon('idea', 16), 'Some changes need a second person. Switch user at the top right.'));
+    ))));
 }
 
 /** Returns the introduction above the first message: the place, and the same suggestions in a smaller form. */
