@@ -119,6 +119,7 @@ impl Bot {
         let address = listener.local_addr()?;
         let keys = keys::open(config)?;
         let store = keys::sealed(store, &keys, config).await?;
+        let (store, cards): (Arc<dyn Store>, _) = (store.clone(), store.cards());
         let slack = dependencies::slack(config)?;
         let account = own_account(&slack).await?;
         let us = account.identity;
@@ -137,6 +138,7 @@ impl Bot {
         let policies = config.approvals.clone();
         let approvals = Approvals::new(ApprovalsDeps {
             store: store.clone(),
+            cards,
             clock: clock.clone(),
             memories: dependencies::memories(),
             slack: slack.clone(),

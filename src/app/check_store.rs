@@ -12,7 +12,7 @@ use std::{
 use countersign_config::{Config, StoreKind};
 use countersign_conversation::record::integrity;
 use countersign_core::clock::SystemClock;
-use countersign_graph::store::{Durability, Store, Unreadable};
+use countersign_graph::store::{Durability, Store, ThreadFilter, Unreadable};
 use countersign_store::sqlite::{self, OpenError};
 
 use super::{dependencies, keys, stdout::describe_error};
@@ -108,7 +108,7 @@ async fn all_readable(store: &dyn Store) -> Result<(), String> {
 /// Returns an error that lists the unknown graphs of threads, if there are any. Such threads wait for a program that
 /// has their graph.
 async fn all_of_our_graphs(store: &dyn Store) -> Result<(), String> {
-    let threads = store.threads(MAX_THREADS).await.map_err(|error| error.to_string())?;
+    let threads = store.threads(ThreadFilter::All, MAX_THREADS).await.map_err(|error| error.to_string())?;
     let mut others = BTreeMap::<_, usize>::new();
     for thread in threads.iter().filter(|thread| !dependencies::GRAPHS.contains(&thread.graph.as_str())) {
         *others.entry(&thread.graph).or_default() += 1;
@@ -125,7 +125,7 @@ async fn all_of_our_graphs(store: &dyn Store) -> Result<(), String> {
 /// Returns an error that lists the threads whose records are not those that were written, if there are any.
 async fn intact_records(store: &dyn Store) -> Result<(), String> {
     let mut broken = Vec::new();
-    for summary in store.threads(MAX_RECORDS).await.map_err(|error| describe_error(&error.into()))? {
+    for summary in store.threads(ThreadFilter::All, MAX_RECORDS).await.map_err(|error| describe_error(&error.into()))? {
         match integrity::read_record(store, &summary.thread).await {
             Ok(trail) if trail.is_empty() || trail.proof.holds() => {}
             Ok(_) => broken.push(format!(

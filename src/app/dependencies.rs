@@ -25,7 +25,7 @@ use countersign_graph::{
     conversing::Memories,
     engine::PolicyInput,
     standing::Entitled,
-    store::Store,
+    store::{ActionFilter, Keep, Store},
 };
 use countersign_memory::{self as memory, Memory, notes::Notes};
 use countersign_model::{
@@ -188,7 +188,7 @@ struct Records(Arc<dyn Store>);
 #[async_trait]
 impl History for Records {
     async fn of(&self, target: &str, limit: usize) -> Vec<ActionRecord> {
-        let found = self.0.actions_under(&[Label::About(target.to_owned())], &[], limit).await;
+        let found = self.0.actions(&ActionFilter::under(&[Label::About(target.to_owned())], &[], limit)).await;
         let mut found = found.unwrap_or_else(|error| {
             tracing::warn!(error = cause::chain(&error), "Cannot read the records of past changes");
             Vec::new()
@@ -345,7 +345,7 @@ pub struct StoreBlobCache(pub Arc<dyn Store>);
 #[async_trait]
 impl BlobCache for StoreBlobCache {
     async fn put(&self, bytes: &[u8]) -> Option<String> {
-        let put = self.0.put_blob(bytes, Some(MIN_RETENTION)).await;
+        let put = self.0.put_blob(bytes, Keep::For(MIN_RETENTION)).await;
         put.inspect_err(|error| {
             tracing::warn!(
                 error = cause::chain(&error),

@@ -158,7 +158,7 @@ fn create(path: &Path) -> std::io::Result<bool> {
 /// # Errors
 ///
 /// If other processes on this store use a newer key, or the store isn't answering.
-pub async fn sealed(store: Arc<dyn Store>, keys: &Keys, config: &Config) -> anyhow::Result<Arc<dyn Store>> {
+pub async fn sealed(store: Arc<dyn Store>, keys: &Keys, config: &Config) -> anyhow::Result<Arc<SealedStore>> {
     agree(&*store, keys, config).await?;
     if keys.is_new {
         tracing::info!(key = %keys.ring.newest(), "Made a digest key");
@@ -270,8 +270,8 @@ async fn mismatch(store: &dyn Store, ring: Option<&Keyring>, config: &Config) ->
     if let Some(named) = named.filter(|named| !is_here(named) && is_shared(config)) {
         return Ok(Some(missing_key_message(&named, config)));
     }
-    let statuses = vec![Status::Pending, Status::Approved, Status::Intent];
-    let open = store.actions(&ActionFilter { thread: None, statuses, limit: MAX_CARDS }).await;
+    let statuses = [Status::Pending, Status::Approved, Status::Intent];
+    let open = store.actions(&ActionFilter::all(&statuses, MAX_CARDS)).await;
     let open = open.map_err(|error| describe_error(&error.into()))?;
     let missing = |record: &ActionRecord| {
         let of = [record.seal.as_ref().map(|seal| &seal.by), Some(&record.keyed)];

@@ -11,6 +11,7 @@ pub mod http_log;
 pub mod ids;
 pub mod permit;
 pub mod private_file;
+pub mod recent;
 pub mod reply;
 pub mod status_line;
 pub mod units;

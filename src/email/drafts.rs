@@ -10,7 +10,7 @@ use countersign_core::{
 };
 use countersign_graph::{
     action::{ActionRecord, Status},
-    store::Store,
+    store::{ActionKey, Store},
 };
 use countersign_mail::{MailAccount, MailError};
 use serde::{Deserialize, Serialize};
@@ -51,7 +51,7 @@ fn may_go(record: &ActionRecord) -> bool {
 /// Carries out the order of a message for [`CHANNEL`] in this thread.
 pub async fn deliver(account: &dyn MailAccount, store: &dyn Store, thread: &ThreadId, body: &Value) -> Delivered {
     let Ok(DiscardOrder { action }) = DiscardOrder::deserialize(body) else { return Delivered::Never("not_an_order") };
-    let record = match store.action(thread, &action).await {
+    let record = match store.action(ActionKey::Of(thread, &action)).await {
         Ok(Some(record)) if may_go(&record) => record,
         Ok(_) => return Delivered::Done,
         Err(error) => {

@@ -23,7 +23,7 @@ use countersign_graph::{
         ActionInfo, ActionKind, ActionRecord, ErrorKind, Field, Form, Input, Label, MissingParameter, Outcome,
         Performed, Pick, PrepareError, Probed, Proposal, Reader, Recovery, Refusal, Scope, Status,
     },
-    store::Error,
+    store::{ActionFilter, Error},
 };
 use countersign_mail::{
     Address, AnswerByHand, Found, Incoming, Mail, MailAccount, MailError, MailId, MailThreadId, NoReply, Outgoing,
@@ -151,7 +151,7 @@ impl SendAnswer {
     async fn others(&self, mail: &MailId, except: Option<&ActionRecord>) -> Result<Vec<ActionRecord>, Error> {
         let statuses = [Status::Intent, Status::Done, Status::Unknown, Status::Settled];
         let about = [Label::About(target(mail))];
-        let mut others = self.book.store().actions_under(&about, &statuses, MAX_OTHERS).await?;
+        let mut others = self.book.store().actions(&ActionFilter::under(&about, &statuses, MAX_OTHERS)).await?;
         others.retain(|other| other.name == NAME && except.is_none_or(|record| record.id != other.id));
         others.sort_by(|a, b| a.id.cmp(&b.id));
         Ok(others)

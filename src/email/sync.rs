@@ -28,7 +28,7 @@ use countersign_core::{
     ids::{ChannelId, GraphName, MessageTs, Nonce, TeamId, ThreadId},
     reply::Reply,
 };
-use countersign_graph::store::{Delivery, Destination, Error, External, ThreadMessage};
+use countersign_graph::store::{Delivery, Destination, Error, External, Handling, Keep, ThreadMessage};
 use countersign_mail::{Batch, Mail, MailAccount, MailError, MailId, Warning};
 use futures_util::{StreamExt as _, stream};
 use tokio::sync::Mutex;
@@ -417,7 +417,7 @@ impl MailSync {
     async fn deliver(&self, mail: &Mail, thread: &ThreadId, key: &str, is_stuck: bool) -> Result<(), Error> {
         let store = self.0.book.store();
         let whole = serde_json::to_vec(mail).map_err(|error| Error::Corrupt { what: error.to_string() })?;
-        let stored = store.put_file(thread, &whole).await?;
+        let stored = store.put_blob(&whole, Keep::WithThread(thread)).await?;
         self.store_event(thread, key, &Arrival::new(mail, Some(stored), is_stuck)).await
     }
 
@@ -433,7 +433,7 @@ impl MailSync {
             message: ThreadMessage::External(event),
             graph: GraphName::new(MAIL),
         };
-        self.0.book.store().ingest(&Delivery { to, dedup, at: self.0.clock.now() }).await?;
+        self.0.book.store().ingest(&Delivery { to, dedup, at: self.0.clock.now() }, Handling::Later).await?;
         Ok(())
     }
 

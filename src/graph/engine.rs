@@ -330,7 +330,7 @@ impl<S: State> Engine<S> {
     async fn leave_for_later(&self, session: &mut Session<S>) -> Result<LeaseState, Error> {
         let again = self.clock.now() + ADMISSION_DELAY;
         let nothing = Changes::new(CommitId::fresh(), session.lease.thread.clone());
-        self.store.commit(&session.lease, session.version(), &nothing, Then::ReleaseUntil(again)).await?;
+        self.store.commit(&session.lease, session.version(), &nothing, Then::ReleaseUntil(again), None).await?;
         Ok(LeaseState::Released)
     }
 
@@ -429,7 +429,8 @@ impl<S: State> Engine<S> {
 pub async fn release_to_another(store: &dyn Store, clock: &dyn Clock, acquired: &Acquired, why: Error) -> Error {
     let again = clock.now() + OTHER_PROGRAM_DELAY;
     let nothing = Changes::new(CommitId::fresh(), acquired.lease.thread.clone());
-    let released = store.commit(&acquired.lease, acquired.saved.version, &nothing, Then::ReleaseUntil(again)).await;
+    let released =
+        store.commit(&acquired.lease, acquired.saved.version, &nothing, Then::ReleaseUntil(again), None).await;
     released.err().unwrap_or(why)
 }
 

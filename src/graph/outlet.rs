@@ -39,6 +39,6 @@ impl Outlet for Outbox {
         changes: &Arc<Changes>,
         then: Then,
     ) -> Result<Version, Error> {
-        self.0.commit(lease, expected, changes, then).await
+        Ok(self.0.commit(lease, expected, changes, then, None).await?.0)
     }
 }

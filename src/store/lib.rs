@@ -8,7 +8,6 @@
 //! reading at [`countersign_graph::store`], the trait, then at [`sqlite`].
 
 mod aside;
-mod known_cards;
 pub mod packed;
 pub mod redis;
 pub mod sealed;

@@ -9,7 +9,6 @@
 //! *Architecture Invariant:* a record that was read with an invalid seal is never sealed again. It
 //! is written with the seal that it has, so an altered record remains recognisable as altered.
 
-mod recent;
 mod sealing;
 
 use std::{fmt, sync::Arc, time::Duration};
@@ -17,20 +16,25 @@ use std::{fmt, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use countersign_core::{
     clock::Timestamp,
-    ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
+    ids::{ActionId, Slot, ThreadId},
+    recent::Recent,
 };
 use countersign_graph::{
-    action::{ActionRecord, Label, Status},
+    action::ActionRecord,
     keyring::Keyring,
     store::{
-        Acquired, ActionFilter, AuditTrail, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
-        Durability, Error, Forget, Holder, Ingested, KnownCard, Lease, Posted, QueuedMessage, Register, Saved, Sent,
-        Seq, StepRecord, Store, Then, ThreadSummary, Unreadable, Unwritable, Version, Waiting,
+        Acquired, ActionFilter, ActionKey, AuditTrail, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter,
+        Delivery, Durability, Error, Forget, Handling, Holder, Ingested, Keep, KnownCards, Lease, Posted,
+        QueuedMessage, Register, Saved, Sent, Seq, Settlement, StepRecord, Store, Then, ThreadFilter, ThreadSummary,
+        Unreadable, Unwritable, Version, Waiting,
     },
 };
 use serde_json::Value;
 
-use self::{recent::RecentRecords, sealing::INBOX};
+use self::sealing::INBOX;
+
+/// The maximum number of records that need not be verified again.
+const MAX_RECORDS: usize = 128;
 
 /// The data to seal in addition to action records.
 #[derive(Clone, Copy)]
@@ -52,7 +56,10 @@ pub struct SealedStore {
     inner: Arc<dyn Store>,
     keys: Arc<Keyring>,
     scope: SealScope,
-    recent: RecentRecords,
+    /// The records that this process has sealed or verified lately. One that is read exactly as it was then need not be
+    /// verified again.
+    recent: Recent<ActionId, ActionRecord>,
+    cards: Arc<KnownCards>,
 }
 
 impl fmt::Debug for SealedStore {
@@ -64,33 +71,32 @@ impl fmt::Debug for SealedStore {
 impl SealedStore {
     /// Wraps `inner` with the keys to seal and verify with.
     pub fn new(inner: Arc<dyn Store>, keys: Arc<Keyring>, scope: SealScope) -> Self {
-        Self { inner, keys, scope, recent: RecentRecords::default() }
+        Self { inner, keys, scope, recent: Recent::new(MAX_RECORDS), cards: Arc::default() }
+    }
+
+    /// Returns the cards that this process has written through this store.
+    pub fn cards(&self) -> Arc<KnownCards> {
+        self.cards.clone()
     }
 }
 
 #[async_trait]
 impl Store for SealedStore {
-    async fn ingest(&self, delivery: &Delivery) -> Result<Ingested, Error> {
-        self.inner.ingest(&self.sealed_delivery(delivery)).await
-    }
-
-    async fn ingest_and_acquire(
-        &self,
-        delivery: &Delivery,
-        holder: &Holder,
-    ) -> Result<(Ingested, Option<Acquired>), Error> {
-        let (ingested, acquired) = self.inner.ingest_and_acquire(&self.sealed_delivery(delivery), holder).await?;
+    async fn ingest(&self, delivery: &Delivery, handling: Handling<'_>) -> Result<(Ingested, Option<Acquired>), Error> {
+        let delivery = self.sealed_delivery(delivery);
+        let (ingested, acquired) = match handling {
+            Handling::Apply(changes, holder) => {
+                let changes = self.sealed_changes(changes);
+                let written = self.inner.ingest(&delivery, Handling::Apply(&changes, holder)).await;
+                self.after_write(changes, written, |(ingested, _)| *ingested != Ingested::Duplicate)?
+            }
+            handling => self.inner.ingest(&delivery, handling).await?,
+        };
         Ok((ingested, acquired.map(|acquired| self.unsealed(acquired))))
     }
 
-    async fn acquire(
-        &self,
-        worker: &WorkerId,
-        ttl: Duration,
-        now: Timestamp,
-        only: Option<&ThreadId>,
-    ) -> Result<Option<Acquired>, Error> {
-        let acquired = self.inner.acquire(worker, ttl, now, only).await?;
+    async fn acquire(&self, holder: &Holder, only: Option<&ThreadId>) -> Result<Option<Acquired>, Error> {
+        let acquired = self.inner.acquire(holder, only).await?;
         Ok(acquired.map(|acquired| self.unsealed(acquired)))
     }
 
@@ -98,59 +104,36 @@ impl Store for SealedStore {
         self.inner.renew(lease, ttl).await
     }
 
-    async fn messages(&self, lease: &Lease, after: Seq) -> Result<Vec<QueuedMessage>, Error> {
-        Ok(self.unsealed_messages(&lease.thread, self.inner.messages(lease, after).await?))
+    async fn messages(
+        &self,
+        thread: &ThreadId,
+        after: Seq,
+        lease: Option<&Lease>,
+    ) -> Result<Vec<QueuedMessage>, Error> {
+        Ok(self.unsealed_messages(thread, self.inner.messages(thread, after, lease).await?))
     }
 
-    async fn unread(&self, thread: &ThreadId) -> Result<Vec<QueuedMessage>, Error> {
-        Ok(self.unsealed_messages(thread, self.inner.unread(thread).await?))
-    }
-
-    async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error> {
-        let sealed = self.sealed_changes(changes);
-        let written = self.inner.commit(lease, expected, &sealed, then).await;
-        self.after_write(sealed, written)
-    }
-
-    async fn commit_and_claim(
+    async fn commit(
         &self,
         lease: &Lease,
         expected: Version,
         changes: &Changes,
         then: Then,
-        holder: &Holder,
-        most: usize,
+        claims: Option<(&Holder, usize)>,
     ) -> Result<(Version, Vec<Claimed>), Error> {
         let sealed = self.sealed_changes(changes);
-        let written = self.inner.commit_and_claim(lease, expected, &sealed, then, holder, most).await;
-        self.after_write(sealed, written)
+        let written = self.inner.commit(lease, expected, &sealed, then, claims).await;
+        self.after_write(sealed, written, |_| true)
     }
 
     async fn apply(&self, changes: &Changes) -> Result<(), Error> {
         let sealed = self.sealed_changes(changes);
         let written = self.inner.apply(&sealed).await;
-        self.after_write(sealed, written)
+        self.after_write(sealed, written, |()| true)
     }
 
-    async fn ingest_and_apply(
-        &self,
-        delivery: &Delivery,
-        changes: &Changes,
-        holder: Option<&Holder>,
-    ) -> Result<(bool, Option<Acquired>), Error> {
-        let (delivery, changes) = (self.sealed_delivery(delivery), self.sealed_changes(changes));
-        let written = self.inner.ingest_and_apply(&delivery, &changes, holder).await;
-        let (is_new, acquired) = self.after_write(changes, written)?;
-        Ok((is_new, acquired.map(|acquired| self.unsealed(acquired))))
-    }
-
-    async fn claim_interaction(
-        &self,
-        worker: &WorkerId,
-        ttl: Duration,
-        limit: usize,
-    ) -> Result<Vec<ClaimedInteraction>, Error> {
-        let mut claimed = self.inner.claim_interaction(worker, ttl, limit).await?;
+    async fn claim_interaction(&self, ttl: Duration, limit: usize) -> Result<Vec<ClaimedInteraction>, Error> {
+        let mut claimed = self.inner.claim_interaction(ttl, limit).await?;
         for interaction in &mut claimed {
             interaction.entry = match self.unseal_value(INBOX, &interaction.entry) {
                 Ok(Some(entry)) => entry,
@@ -164,57 +147,33 @@ impl Store for SealedStore {
         Ok(claimed)
     }
 
-    async fn finish_interaction(&self, partition: Partition, seq: Seq) -> Result<(), Error> {
-        self.inner.finish_interaction(partition, seq).await
-    }
-
-    async fn retry_interaction(&self, entry: &ClaimedInteraction, wait: Duration) -> Result<(), Error> {
-        self.inner.retry_interaction(entry, wait).await
-    }
-
-    async fn fail_interaction(&self, entry: &ClaimedInteraction, reason: &str, at: Timestamp) -> Result<(), Error> {
-        self.inner.fail_interaction(entry, reason, at).await
-    }
-
-    async fn set_aside_interaction(&self, partition: Partition, seq: Seq, why: &str) -> Result<(), Error> {
-        self.inner.set_aside_interaction(partition, seq, why).await
+    async fn settle_interaction(&self, entry: &ClaimedInteraction, settlement: Settlement<'_>) -> Result<(), Error> {
+        self.inner.settle_interaction(entry, settlement).await
     }
 
     async fn claim_outbox(
         &self,
-        worker: &WorkerId,
-        ttl: Duration,
-        now: Timestamp,
+        holder: &Holder,
         limit: usize,
         only: Option<&ThreadId>,
     ) -> Result<Vec<Claimed>, Error> {
-        self.inner.claim_outbox(worker, ttl, now, limit, only).await
+        self.inner.claim_outbox(holder, limit, only).await
     }
 
     async fn holds_outbox(&self, claimed: &Claimed) -> Result<bool, Error> {
         self.inner.holds_outbox(claimed).await
     }
 
-    async fn finish_outbox(&self, claimed: &Claimed, sent: &Sent) -> Result<bool, Error> {
-        self.inner.finish_outbox(claimed, sent).await
-    }
-
-    async fn finish_and_claim(
-        &self,
-        claimed: &Claimed,
-        sent: &Sent,
-        ttl: Duration,
-        now: Timestamp,
-    ) -> Result<(bool, Option<Claimed>), Error> {
-        self.inner.finish_and_claim(claimed, sent, ttl, now).await
-    }
-
-    async fn finish_all_and_claim(
+    async fn finish_outbox(
         &self,
         sent: &[(Claimed, Sent)],
-        holder: &Holder,
+        next: Option<&Holder>,
     ) -> Result<(Vec<bool>, Option<Claimed>), Error> {
-        self.inner.finish_all_and_claim(sent, holder).await
+        let finished = self.inner.finish_outbox(sent, next).await;
+        for (position, (_, sent)) in sent.iter().enumerate() {
+            self.cards.on_finished(sent, finished.as_ref().is_ok_and(|(ours, _)| ours[position]));
+        }
+        finished
     }
 
     async fn waiting(&self, before: Timestamp, limit: usize) -> Result<Vec<Waiting>, Error> {
@@ -253,55 +212,22 @@ impl Store for SealedStore {
         self.inner.sweep(now).await
     }
 
-    async fn finished(&self, before: Timestamp, limit: usize) -> Result<Vec<ThreadId>, Error> {
-        self.inner.finished(before, limit).await
-    }
-
     async fn forget(&self, forget: &Forget) -> Result<bool, Error> {
         self.inner.forget(forget).await
     }
 
-    async fn action_by_approval(&self, approval: &ApprovalId) -> Result<Option<ActionRecord>, Error> {
-        let found = self.inner.action_by_approval(approval).await?;
-        Ok(found.map(|record| self.verified_match(record, |record| record.approval == *approval)))
-    }
-
-    fn note_posted(&self, posted: &Posted) {
-        self.inner.note_posted(posted);
-    }
-
-    async fn known_card(&self, approval: &ApprovalId) -> Option<KnownCard> {
-        let KnownCard { record, posted } = self.inner.known_card(approval).await?;
-        Some(KnownCard { record: self.verified_match(record, |record| record.approval == *approval), posted })
-    }
-
-    async fn action(&self, thread: &ThreadId, id: &ActionId) -> Result<Option<ActionRecord>, Error> {
-        let found = self.inner.action(thread, id).await?;
-        Ok(found.map(|record| self.verified_match(record, |record| record.id == *id && record.thread == *thread)))
-    }
-
-    async fn actions(&self, filter: &ActionFilter) -> Result<Vec<ActionRecord>, Error> {
-        Ok(self.all_verified(self.inner.actions(filter).await?))
-    }
-
-    async fn actions_under(
-        &self,
-        labels: &[Label],
-        statuses: &[Status],
-        limit: usize,
-    ) -> Result<Vec<ActionRecord>, Error> {
-        Ok(self.all_verified(self.inner.actions_under(labels, statuses, limit).await?))
+    async fn action(&self, key: ActionKey<'_>) -> Result<Option<ActionRecord>, Error> {
+        Ok(self.inner.action(key).await?.map(|record| self.verified_match(record, key)))
     }
 
     async fn actions_and_register(
         &self,
-        labels: &[Label],
-        statuses: &[Status],
-        limit: usize,
-        key: &str,
+        filter: &ActionFilter,
+        key: Option<&str>,
     ) -> Result<(Vec<ActionRecord>, Option<Register>), Error> {
-        let (actions, register) = self.inner.actions_and_register(labels, statuses, limit, key).await?;
-        Ok((self.all_verified(actions), register.map(|register| self.unsealed_register(key, register))))
+        let (actions, register) = self.inner.actions_and_register(filter, key).await?;
+        let register = key.zip(register).map(|(key, register)| self.unsealed_register(key, register));
+        Ok((actions.into_iter().map(|record| self.verified(record)).collect(), register))
     }
 
     async fn load(&self, thread: &ThreadId) -> Result<Option<Saved>, Error> {
@@ -326,20 +252,16 @@ impl Store for SealedStore {
         self.inner.posted(thread, slot).await
     }
 
-    async fn threads(&self, limit: usize) -> Result<Vec<ThreadSummary>, Error> {
-        self.inner.threads(limit).await
+    async fn threads(&self, filter: ThreadFilter, limit: usize) -> Result<Vec<ThreadSummary>, Error> {
+        self.inner.threads(filter, limit).await
     }
 
     async fn backlog(&self) -> Result<Backlog, Error> {
         self.inner.backlog().await
     }
 
-    async fn put_blob(&self, bytes: &[u8], keep: Option<Duration>) -> Result<String, Error> {
+    async fn put_blob(&self, bytes: &[u8], keep: Keep<'_>) -> Result<String, Error> {
         self.inner.put_blob(bytes, keep).await
-    }
-
-    async fn put_file(&self, thread: &ThreadId, bytes: &[u8]) -> Result<String, Error> {
-        self.inner.put_file(thread, bytes).await
     }
 
     async fn get_blob(&self, hash: &str) -> Result<Option<Vec<u8>>, Error> {

@@ -26,8 +26,8 @@ use countersign::{
         node::{Ask, Context, Listener, Node, NodeError, Said, State, Step},
         standing::{Entitled, Spent, StandingApprovals, Under},
         store::{
-            ActionChange, ActionFilter, ActionFollowUp, AuditKind, Changes, Delivery, Destination, Sent, Store,
-            ThreadMessage,
+            ActionChange, ActionFilter, ActionFollowUp, AuditKind, Changes, Delivery, Destination, Handling, Holder,
+            Sent, Store, ThreadMessage,
         },
     },
     ids::{CommitId, MessageTs, ThreadId, UserId, WorkerId},
@@ -368,14 +368,18 @@ impl Bench {
             request: None,
         };
         let to = Destination::mailbox(thread(), true, message);
-        self.store.ingest(&Delivery { to, dedup: Vec::new(), at: self.clock.now() }).await.unwrap();
+        self.store.ingest(&Delivery { to, dedup: Vec::new(), at: self.clock.now() }, Handling::Later).await.unwrap();
         self.advances().await;
     }
 
     /// Lets the engine go on with whatever is ready; says whether there was anything.
     async fn advances(&self) -> bool {
         let worker = WorkerId::new("w");
-        let acquired = self.store.acquire(&worker, Duration::from_secs(30), self.clock.now(), None).await.unwrap();
+        let acquired = self
+            .store
+            .acquire(&Holder::new(worker.clone(), Duration::from_secs(30), self.clock.now()), None)
+            .await
+            .unwrap();
         match acquired {
             Some(acquired) => {
                 self.engine.advance(acquired).await.unwrap();
@@ -386,7 +390,7 @@ impl Bench {
     }
 
     async fn action(&self) -> ActionRecord {
-        let filter = ActionFilter { thread: Some(thread()), statuses: Vec::new(), limit: 1 };
+        let filter = ActionFilter::of(&thread(), &[], 1);
         self.store.actions(&filter).await.unwrap().remove(0)
     }
 
@@ -705,9 +709,10 @@ async fn a_thread_that_cannot_be_read_begins_anew_and_says_so() {
         request: None,
     };
     let to = Destination::mailbox(thread(), true, hear);
-    bench.store.ingest(&Delivery { to, dedup: Vec::new(), at: bench.clock.now() }).await.unwrap();
+    bench.store.ingest(&Delivery { to, dedup: Vec::new(), at: bench.clock.now() }, Handling::Later).await.unwrap();
     let now = bench.clock.now();
-    let mut acquired = bench.store.acquire(&worker, Duration::from_secs(30), now, None).await.unwrap().unwrap();
+    let mut acquired =
+        bench.store.acquire(&Holder::new(worker.clone(), Duration::from_secs(30), now), None).await.unwrap().unwrap();
     acquired.saved.snapshot = Some(json!({ "format": 1, "turns": "unheard of" }).into());
     acquired.saved.deltas.clear();
     bench.engine.advance(acquired).await.unwrap();
@@ -722,11 +727,15 @@ async fn a_panic_counts_as_a_failed_attempt_and_is_told_in_the_end() {
     let told = async || {
         let (sender, ttl) = (WorkerId::new("s"), Duration::from_secs(30));
         let mut said = String::new();
-        while let Some(claimed) =
-            bench.store.claim_outbox(&sender, ttl, bench.clock.now(), 1, Some(&thread())).await.unwrap().pop()
+        while let Some(claimed) = bench
+            .store
+            .claim_outbox(&Holder::new(sender.clone(), ttl, bench.clock.now()), 1, Some(&thread()))
+            .await
+            .unwrap()
+            .pop()
         {
             said += &format!("{claimed:?}");
-            bench.store.finish_outbox(&claimed, &Sent::Delivered(None)).await.unwrap();
+            bench.store.finish_outbox(&[(claimed.clone(), Sent::Delivered(None))], None).await.unwrap();
         }
         said
     };

@@ -9,7 +9,7 @@ use countersign::{
         Exported, Notebook, Redaction,
         verify::{Fault, check_files, verify},
     },
-    graph::store::{AuditDraft, AuditKind, Changes, Store},
+    graph::store::{AuditDraft, AuditKind, Changes, Keep, Store},
     ids::{CommitId, ThreadId},
     store::sqlite::SqliteStore,
 };
@@ -145,7 +145,7 @@ fn every_kind() -> Vec<AuditKind> {
 async fn exported(events: Vec<AuditDraft>, redaction: Redaction) -> Exported {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(folder.path().join("threads.sqlite"), Arc::new(Still)).unwrap();
-    store.put_blob(b"\x89PNG\r\n\x1a\n", None).await.unwrap();
+    store.put_blob(b"\x89PNG\r\n\x1a\n", Keep::Permanently).await.unwrap();
     store.apply(&Changes { audit: events, ..Changes::new(CommitId::fresh(), thread()) }).await.unwrap();
     Notebook::new(Arc::new(store), Arc::new(Still), None, redaction).export(&thread()).await.unwrap()
 }

@@ -91,6 +91,7 @@ impl Shared<'_> {
         let (approvals, slack) = (&self.approvals, &self.config.slack);
         Sender::new(outbox::SenderDeps {
             store: approvals.store.clone(),
+            cards: approvals.cards.clone(),
             slack: approvals.slack.clone(),
             channels,
             thread_status: ThreadStatus::new(approvals.slack.clone(), slack.native_status, slack.agent_view),

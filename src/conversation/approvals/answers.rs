@@ -4,7 +4,7 @@
 use countersign_core::{ids::UserId, reply::Reply};
 use countersign_graph::{
     action::{ActionRecord, Status, Wait},
-    store::{Error, External, Ingested},
+    store::{Error, External, Handling, Ingested},
 };
 use countersign_slack::{interaction::View, mrkdwn::Mrkdwn};
 use serde_json::{Value, json};
@@ -125,9 +125,9 @@ impl Approvals {
         };
         // An event with a key of its own: of two answers, the first one counts.
         let delivery = event.deliver_to(record.thread.clone(), self.clock.now());
-        Ok(match self.store.ingest(&delivery).await? {
+        Ok(match self.store.ingest(&delivery, Handling::Later).await?.0 {
             Ingested::Duplicate => Err(replies::no_longer_asked()),
-            Ingested::New(_) | Ingested::Parked(_) => Ok(()),
+            Ingested::New(_) | Ingested::Parked(_) | Ingested::Handled => Ok(()),
         })
     }
 }

@@ -21,7 +21,7 @@ use countersign_core::{
 use countersign_graph::{
     action::{ActionRecord, Approver, Status},
     engine::PolicyFor,
-    store::{ActionChange, ActionFilter, Changes, Error, Seq, Store},
+    store::{ActionChange, ActionFilter, ActionKey, Changes, Error, Seq, Store},
 };
 use countersign_slack::client_error;
 
@@ -46,7 +46,9 @@ impl Approvals {
     pub async fn notify(&self, approval: &ApprovalId, seq: Seq) -> Result<InboxAnswer, Error> {
         let mut moved = None;
         for _ in 0..MAX_WRITE_ATTEMPTS {
-            let Some(record) = self.store.action_by_approval(approval).await? else { return Ok(InboxAnswer::NoAnswer) };
+            let Some(record) = self.store.action(ActionKey::ByApproval(approval)).await? else {
+                return Ok(InboxAnswer::NoAnswer);
+            };
             if record.status != Status::Pending || record.expires_at <= self.clock.now() {
                 return Ok(InboxAnswer::NoAnswer);
             }
@@ -168,7 +170,7 @@ impl NamedApprover<'_> {
         policy_for: &PolicyFor,
         mut found: Vec<ActionRecord>,
     ) -> Result<Vec<ActionRecord>, Error> {
-        let open = ActionFilter { thread: None, statuses: vec![Status::Pending], limit: MAX_OPEN_CARDS };
+        let open = ActionFilter::all(&[Status::Pending], MAX_OPEN_CARDS);
         let may_find_more = self.is_named || !self.channels.is_empty();
         let open = if may_find_more { store.actions(&open).await? } else { Vec::new() };
         for record in open {

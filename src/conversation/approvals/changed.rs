@@ -59,8 +59,7 @@ impl ChangedMessage {
 ///
 /// If the store isn't answering.
 pub async fn open_cards_of(store: &dyn Store, thread: &ThreadId, by: &UserId) -> Result<Vec<ActionRecord>, Error> {
-    let statuses = vec![Status::Pending];
-    let mut open = store.actions(&ActionFilter { thread: Some(thread.clone()), statuses, limit: MAX_CARDS }).await?;
+    let mut open = store.actions(&ActionFilter::of(thread, &[Status::Pending], MAX_CARDS)).await?;
     open.retain(|record| record.requested_by == *by);
     Ok(open)
 }

@@ -6,7 +6,7 @@ use countersign_core::{
 };
 use countersign_graph::{
     action::{ActionRecord, ActionRequest, ErrorKind, Outcome, Settlement, Status, Verdict},
-    store::{ActionChange, ActionFollowUp, AuditKind, Error, Seq, ThreadMessage},
+    store::{ActionChange, ActionFollowUp, ActionKey, AuditKind, Error, Seq, ThreadMessage},
 };
 use serde_json::{Value, json};
 
@@ -132,7 +132,7 @@ impl Approvals {
     /// If the store isn't answering.
     pub async fn on_reason(&self, reason: &Reason, seq: impl Into<Option<Seq>> + Send) -> Result<InboxAnswer, Error> {
         let words = reason.reason.trim();
-        let Some(record) = self.store.action_by_approval(&reason.approval).await? else {
+        let Some(record) = self.store.action(ActionKey::ByApproval(&reason.approval)).await? else {
             return Ok(InboxAnswer::NoAnswer);
         };
         if let Err(denial) = self.people.may(&reason.by, Right::Decide).await {

@@ -13,7 +13,7 @@ use countersign_graph::{
     },
     engine::PolicyInput,
     request::Request,
-    store::{Changes, Delivery, Destination, Error, Seq},
+    store::{ActionKey, Changes, Delivery, Destination, Error, Handling, Seq},
 };
 use countersign_slack::interaction::View;
 use serde_json::Value;
@@ -96,7 +96,7 @@ impl Approvals {
     pub async fn turn_page(&self, turned: &PageTurn) -> Result<InboxAnswer, Error> {
         let PageTurn { approval, by, view, page } = turned;
         if self.people.may(by, Right::Participate).await.is_ok()
-            && let Some(record) = self.store.action_by_approval(approval).await?
+            && let Some(record) = self.store.action(ActionKey::ByApproval(approval)).await?
         {
             let resolved = self.names.of_approvers([&record]).await;
             if let Err(error) = self.slack.update_view(view, None, &show_all::draw(&record, &resolved, *page)).await {
@@ -128,7 +128,7 @@ impl Approvals {
     /// Returns the action whose key a window has.
     pub(super) async fn record_of(&self, view: &View) -> Result<Option<ActionRecord>, Error> {
         match ApprovalId::try_from(view.private_metadata.clone()) {
-            Ok(approval) => self.store.action_by_approval(&approval).await,
+            Ok(approval) => self.store.action(ActionKey::ByApproval(&approval)).await,
             Err(_) => Ok(None),
         }
     }
@@ -344,7 +344,7 @@ impl Approvals {
     /// twice.
     async fn was_saved(&self, record: &ActionRecord, view: &View) -> Result<bool, Error> {
         let Some(replacement) = record.replaced_by.as_ref().filter(|newer| newer.edited) else { return Ok(false) };
-        let newer = self.store.action(&record.thread, &replacement.action).await?;
+        let newer = self.store.action(ActionKey::Of(&record.thread, &replacement.action)).await?;
         let edit = newer.as_ref().and_then(|newer| newer.edits.last());
         Ok(edit.is_some_and(|edit| edit.window.as_ref() == Some(&view.id)))
     }
@@ -361,7 +361,7 @@ impl Approvals {
         let thread = record.thread.clone();
         let message = request_message(&record, by, request, text);
         let to = Destination::mailbox(thread.clone(), true, message);
-        self.store.ingest(&Delivery { to, dedup: vec![view.dedup()], at: self.clock.now() }).await?;
+        self.store.ingest(&Delivery { to, dedup: vec![view.dedup()], at: self.clock.now() }, Handling::Later).await?;
         Ok(InboxAnswer::PassedOn(thread))
     }
 

@@ -9,17 +9,14 @@
 //! whether the person is a member; without an answer, they are not. An app without the scopes for this is never told, and
 //! its Home tab links to the cards instead.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use countersign_core::{
     cause,
     clock::{Clock, Timestamp},
     ids::{ChannelId, UserId},
+    recent::Recent,
 };
 use countersign_graph::{
     action::{ActionRecord, Approver, Lapse},
@@ -44,6 +41,9 @@ const MAX_AGE_FOR_LIST: Duration = Duration::from_secs(60);
 /// The time-out of a lookup while a person waits.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// The maximum number of cached answers. If there are more, all are removed.
+const MAX_CACHED: usize = 2000;
+
 /// A cached lookup of a workspace's user groups.
 #[derive(Clone)]
 pub struct Groups(Arc<Inner>);
@@ -57,15 +57,10 @@ struct Inner {
     people: BTreeSet<UserId>,
     /// The accounts of the workspace's members.
     accounts: People,
-    known: Mutex<HashMap<String, CachedMembers>>,
-    channels: ChannelMembers,
-}
-
-/// The members of a group, and the time when Slack was asked.
-#[derive(Clone)]
-struct CachedMembers {
-    members: Vec<UserId>,
-    asked: Timestamp,
+    /// The members of each group, and the time when Slack was asked.
+    known: Recent<String, (Vec<UserId>, Timestamp)>,
+    /// Whether a person is a member of a channel, if Slack tells, and the time when it was asked.
+    memberships: Recent<(ChannelId, UserId), (Option<bool>, Timestamp)>,
 }
 
 impl Groups {
@@ -81,8 +76,8 @@ impl Groups {
             named,
             people,
             accounts,
-            known: Mutex::default(),
-            channels: ChannelMembers::default(),
+            known: Recent::new(MAX_CACHED),
+            memberships: Recent::new(MAX_CACHED),
         }))
     }
 
@@ -119,9 +114,25 @@ impl Groups {
         self.membership(channel, user, max_age).await == Some(true)
     }
 
-    /// Returns `None` if Slack doesn't tell.
+    /// Returns whether the person is a member of the channel, from an answer that is younger than `max_age`; `None` if Slack
+    /// doesn't tell.
     async fn membership(&self, channel: &ChannelId, user: &UserId, max_age: Duration) -> Option<bool> {
-        self.0.channels.is_member(&self.0.slack, (channel, user), self.0.clock.now(), max_age).await
+        let (key, now) = ((channel.clone(), user.clone()), self.0.clock.now());
+        if let Some(known) = self.0.memberships.younger(&key, max_age, now) {
+            return known;
+        }
+        let asked = timeout(LOOKUP_TIMEOUT, self.0.slack.is_member(channel, user));
+        let is_member = match asked.await.unwrap_or(Err(Error::NoAnswer("too slow"))) {
+            Ok(is_member) => Some(is_member),
+            // The missing scope is logged once, and a later answer would be the same.
+            Err(Error::MissingScope { .. }) => None,
+            Err(error) => {
+                tracing::warn!(error = cause::chain(&error), %channel, "Cannot look up a membership");
+                return None;
+            }
+        };
+        self.0.memberships.set(key, (is_member, now));
+        is_member
     }
 
     /// Returns true if Slack says that a person is not a member of a channel, in an answer that is at most seconds old.
@@ -170,8 +181,7 @@ impl Groups {
     pub async fn members_now(&self, group: &str) -> Result<Vec<UserId>, Error> {
         let asked = self.0.clock.now();
         let members = self.0.slack.usergroup_members(group).await?;
-        let known = CachedMembers { members: members.clone(), asked };
-        self.0.known.lock().expect("no holder panics").insert(group.to_owned(), known);
+        self.0.known.set(group.to_owned(), (members.clone(), asked));
         Ok(members)
     }
 
@@ -185,7 +195,7 @@ impl Groups {
     async fn recent_or_cached_members(&self, group: &str) -> Vec<UserId> {
         match self.members(group, MAX_AGE_FOR_LIST).await {
             Ok(members) => members,
-            Err(_) => self.cached(group).map(|known| known.members).unwrap_or_default(),
+            Err(_) => self.0.known.get(group).map(|(members, _)| members).unwrap_or_default(),
         }
     }
 
@@ -200,12 +210,7 @@ impl Groups {
     }
 
     fn known_members(&self, group: &str, max_age: Duration) -> Option<Vec<UserId>> {
-        let now = self.0.clock.now();
-        self.cached(group).filter(|known| now.since(known.asked) < max_age).map(|known| known.members)
-    }
-
-    fn cached(&self, group: &str) -> Option<CachedMembers> {
-        self.0.known.lock().expect("no holder panics").get(group).cloned()
+        self.0.known.younger(group, max_age, self.0.clock.now())
     }
 }
 
@@ -246,57 +251,5 @@ impl Entitled for Groups {
             Some(Lapse { by, at: self.0.clock.now(), why: why.to_owned() })
         });
         join_all(looked_up).await.into_iter().flatten().collect()
-    }
-}
-
-/// The maximum number of cached answers. If there are more, all are removed.
-const MAX_CACHED: usize = 2000;
-
-/// A cached lookup of memberships.
-#[derive(Default)]
-struct ChannelMembers {
-    known: Mutex<HashMap<(ChannelId, UserId), Answer>>,
-}
-
-/// An answer of Slack, and the time of asking.
-#[derive(Clone, Copy)]
-struct Answer {
-    is_member: Option<bool>,
-    asked: Timestamp,
-}
-
-impl ChannelMembers {
-    /// Returns whether the person is a member of the channel, from an answer that is younger than `max_age`; `None` if Slack
-    /// doesn't tell.
-    async fn is_member(
-        &self,
-        slack: &SlackClient,
-        (channel, user): (&ChannelId, &UserId),
-        now: Timestamp,
-        max_age: Duration,
-    ) -> Option<bool> {
-        let key = (channel.clone(), user.clone());
-        let known = self.known.lock().ok().and_then(|known| known.get(&key).copied());
-        if let Some(known) = known.filter(|known| now.since(known.asked) < max_age) {
-            return known.is_member;
-        }
-        let answer =
-            timeout(LOOKUP_TIMEOUT, slack.is_member(channel, user)).await.unwrap_or(Err(Error::NoAnswer("too slow")));
-        let is_member = match answer {
-            Ok(is_member) => Some(is_member),
-            // The missing scope is logged once, and a later answer would be the same.
-            Err(Error::MissingScope { .. }) => None,
-            Err(error) => {
-                tracing::warn!(error = cause::chain(&error), %channel, "Cannot look up a membership");
-                return None;
-            }
-        };
-        if let Ok(mut known) = self.known.lock() {
-            if known.len() >= MAX_CACHED {
-                known.clear();
-            }
-            known.insert(key, Answer { is_member, asked: now });
-        }
-        is_member
     }
 }

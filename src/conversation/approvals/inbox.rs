@@ -18,7 +18,7 @@ use countersign_graph::{
     keyring::{Keyring, Proof},
     request::Times,
     standing::Entitled as _,
-    store::{ActionChange, AuditKind, Changes, Error, KnownCard, Seq, Store, ThreadMessage},
+    store::{ActionChange, ActionKey, AuditKind, Changes, Error, KnownCard, KnownCards, Seq, Store, ThreadMessage},
 };
 use countersign_slack::client::SlackClient;
 use serde_json::json;
@@ -92,6 +92,8 @@ pub struct Approvals(Arc<ApprovalsDeps>);
 pub struct ApprovalsDeps {
     /// The store of the actions.
     pub store: Arc<dyn Store>,
+    /// The cards that this process knows.
+    pub cards: Arc<KnownCards>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// The reader of the threads' memories.
@@ -139,7 +141,7 @@ impl Approvals {
         let Ok(approval) = ApprovalId::try_from(click.key.clone()) else {
             return Ok(InboxAnswer::Refused(replies::not_known()));
         };
-        let record = match self.store.action_by_approval(&approval).await {
+        let record = match self.store.action(ActionKey::ByApproval(&approval)).await {
             Ok(Some(record)) => record,
             Ok(None) => return Ok(InboxAnswer::Refused(replies::not_known())),
             Err(error @ (Error::Corrupt { .. } | Error::Newer { .. })) => {
@@ -200,7 +202,7 @@ impl Approvals {
         if click.button != CardButton::Approve || click.elsewhere {
             return None;
         }
-        let KnownCard { record, posted } = self.store.known_card(&approval).await?;
+        let KnownCard { record, posted } = self.cards.get(&approval).await?;
         let now = self.clock.now();
         let is_on_its_card = click.message.as_ref() == Some(&posted.ts)
             && click.channel.as_ref() == Some(&posted.channel)

@@ -5,12 +5,7 @@
 //! `slack.outsiders`). Slack's answers are cached for seconds. Without an answer, no decision
 //! counts.
 
-use std::{
-    collections::HashMap,
-    fmt,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use countersign_config as config;
@@ -18,6 +13,7 @@ use countersign_core::{
     cause,
     clock::{Clock, Timestamp},
     ids::{MessageTs, ThreadId, UserId},
+    recent::Recent,
     reply::Reply,
 };
 use countersign_graph::admission::{Admission, Admits};
@@ -156,7 +152,8 @@ struct Inner {
     us: Identity,
     deciding: Vec<String>,
     asking: Vec<String>,
-    known: Mutex<HashMap<UserId, KnownAccount>>,
+    /// The known accounts, with the times of the lookups.
+    known: Recent<UserId, (KnownAccount, Timestamp)>,
 }
 
 /// A cached account.
@@ -166,8 +163,6 @@ struct KnownAccount {
     denial: Option<AccountDenial>,
     /// The person's time zone.
     zone: Option<String>,
-    /// The time of the lookup.
-    at: Timestamp,
 }
 
 impl fmt::Debug for People {
@@ -181,7 +176,7 @@ impl People {
     /// people who are not members.
     pub fn new(slack: SlackClient, clock: Arc<dyn Clock>, us: Identity, settings: &config::Config) -> Self {
         let (deciding, asking) = (settings.approvals.outsiders.clone(), settings.slack.outsiders.clone());
-        Self(Arc::new(Inner { slack, clock, us, deciding, asking, known: Mutex::default() }))
+        Self(Arc::new(Inner { slack, clock, us, deciding, asking, known: Recent::new(MAX_ACCOUNTS) }))
     }
 
     /// Returns true for the bot itself.
@@ -214,9 +209,8 @@ impl People {
             Right::Decide => MAX_AGE_FOR_DECISION,
             Right::Ask | Right::Participate => MAX_AGE_FOR_QUESTION,
         };
-        let now = inner.clock.now();
-        let known = inner.known.lock().expect("no holder panics").get(user).map(|known| (known.denial, known.at));
-        known.filter(|(_, at)| now.since(*at) < max_age).map(|(denial, _)| self.judge(denial, right))
+        let known = inner.known.younger(user, max_age, inner.clock.now());
+        known.map(|KnownAccount { denial, .. }| self.judge(denial, right))
     }
 
     /// Returns `Ok` if an account that is not a full member's for this reason has the right; without a reason, it is a
@@ -255,11 +249,7 @@ impl People {
         };
         // What could not be found out is not remembered, so that the next press asks again.
         if denial != Some(AccountDenial::NotLookedUp) {
-            let mut known = inner.known.lock().expect("no holder panics");
-            if known.len() >= MAX_ACCOUNTS {
-                known.clear();
-            }
-            known.insert(user.clone(), KnownAccount { denial, zone, at: asked });
+            inner.known.set(user.clone(), (KnownAccount { denial, zone }, asked));
         }
         denial
     }
@@ -286,7 +276,7 @@ impl People {
 impl Admission for People {
     /// Returns the time zone from the last lookup of the account, without another one.
     async fn zone(&self, by: &UserId) -> Option<String> {
-        self.0.known.lock().expect("no holder panics").get(by)?.zone.clone()
+        self.0.known.get(by)?.0.zone
     }
 
     async fn admits(&self, thread: &ThreadId, by: &UserId, said: &MessageTs) -> Admits {

@@ -4,7 +4,7 @@ use countersign_core::ids::ApprovalId;
 use countersign_graph::{
     action::{Decision, Status, Verdict},
     request::reply_in_thread,
-    store::{ActionChange, AuditKind, Error, Seq, TimerChange},
+    store::{ActionChange, ActionKey, AuditKind, Error, Seq, TimerChange},
 };
 use serde_json::json;
 
@@ -21,7 +21,9 @@ impl Approvals {
     ///
     /// If the store isn't answering.
     pub async fn on_expiry(&self, approval: &ApprovalId, seq: Seq) -> Result<InboxAnswer, Error> {
-        let Some(mut record) = self.store.action_by_approval(approval).await? else { return Ok(InboxAnswer::NoAnswer) };
+        let Some(mut record) = self.store.action(ActionKey::ByApproval(approval)).await? else {
+            return Ok(InboxAnswer::NoAnswer);
+        };
         for _ in 0..MAX_WRITE_ATTEMPTS {
             if !record.status.is_open() {
                 return Ok(InboxAnswer::NoAnswer); // decided
@@ -41,7 +43,8 @@ impl Approvals {
     ///
     /// If the store isn't answering.
     pub async fn on_reminder(&self, approval: &ApprovalId, seq: Seq) -> Result<InboxAnswer, Error> {
-        let Some(record) = self.store.action_by_approval(approval).await?.filter(|record| record.status.is_open())
+        let Some(record) =
+            self.store.action(ActionKey::ByApproval(approval)).await?.filter(|record| record.status.is_open())
         else {
             return Ok(InboxAnswer::NoAnswer);
         };
@@ -86,7 +89,9 @@ impl Approvals {
     }
 
     async fn escalate(&self, approval: &ApprovalId, seq: Seq) -> Result<InboxAnswer, Error> {
-        let Some(record) = self.store.action_by_approval(approval).await? else { return Ok(InboxAnswer::NoAnswer) };
+        let Some(record) = self.store.action(ActionKey::ByApproval(approval)).await? else {
+            return Ok(InboxAnswer::NoAnswer);
+        };
         let shown = record;
         let mut record = self.with_current_policy(shown.clone());
         if !record.status.is_open() || record.escalated_at.is_some() || record.newcomers().is_empty() {

@@ -134,8 +134,8 @@ impl Approvals {
 
     /// Returns true if a change of this thread was approved after the request for this one.
     async fn is_changed_since(&self, open: &ActionRecord) -> Result<bool, Error> {
-        let statuses = vec![Status::Approved, Status::Intent, Status::Done, Status::Unknown];
-        let filter = ActionFilter { thread: Some(open.thread.clone()), statuses, limit: 20 };
+        let statuses = [Status::Approved, Status::Intent, Status::Done, Status::Unknown];
+        let filter = ActionFilter::of(&open.thread, &statuses, 20);
         let decided_at = |record: &ActionRecord| record.decisions.last().map(|decision| decision.at);
         Ok(self.store.actions(&filter).await?.iter().filter_map(decided_at).any(|at| at > open.requested_at))
     }
@@ -259,7 +259,7 @@ impl Approvals {
         }
         let thread = &typed.thread;
         // A message of another person in between may be what the words answer, also one that no worker has read yet.
-        let unread = self.store.unread(thread).await?;
+        let unread = self.store.messages(thread, 0, None).await?;
         let unread =
             unread.iter().filter_map(|message| message.message.said_at()).filter(|said| **said < typed.ts).max();
         let Some(said) = before.and_then(|before| before.said_at.as_ref()).max(unread) else { return Ok(true) };

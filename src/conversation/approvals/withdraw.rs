@@ -81,8 +81,7 @@ pub async fn pass_on(
 ///
 /// If the store isn't answering.
 pub async fn open_cards(store: &dyn Store, thread: &ThreadId) -> Result<Vec<ActionRecord>, Error> {
-    let (thread, statuses) = (Some(thread.clone()), vec![Status::Pending]);
-    store.actions(&ActionFilter { thread, statuses, limit: MAX_CARDS }).await
+    store.actions(&ActionFilter::of(thread, &[Status::Pending], MAX_CARDS)).await
 }
 
 /// Applies `changes` to an open request as it is now. Returns false if there are none, or if it was decided before.
@@ -115,6 +114,7 @@ mod tests {
     use std::sync::Arc;
 
     use countersign_core::clock::ManualClock;
+    use countersign_graph::store::ActionKey;
     use countersign_store::sqlite::SqliteStore;
     use tempfile::TempDir;
 
@@ -146,7 +146,7 @@ mod tests {
     async fn a_request_that_has_only_changed_is_withdrawn() {
         let (_folder, store, read) = read_before(Status::Pending).await;
         assert!(withdraw(&store, &read, &"ana".into(), Timestamp(1), |_| true).await.unwrap());
-        let now = store.action(&read.thread, &read.id).await.unwrap().unwrap();
+        let now = store.action(ActionKey::Of(&read.thread, &read.id)).await.unwrap().unwrap();
         assert_eq!((now.status, now.notified), (Status::Cancelled, vec!["bo".into()]), "and nothing is undone");
     }
 
@@ -155,14 +155,17 @@ mod tests {
         let (_folder, store, read) = read_before(Status::Pending).await;
         let may = |record: &ActionRecord| record.notified.is_empty();
         assert!(!withdraw(&store, &read, &"ana".into(), Timestamp(1), may).await.unwrap());
-        assert_eq!(store.action(&read.thread, &read.id).await.unwrap().unwrap().status, Status::Pending);
+        assert_eq!(store.action(ActionKey::Of(&read.thread, &read.id)).await.unwrap().unwrap().status, Status::Pending);
     }
 
     #[tokio::test]
     async fn a_request_that_is_decided_is_not_withdrawn() {
         let (_folder, store, read) = read_before(Status::Approved).await;
         assert!(!withdraw(&store, &read, &"ana".into(), Timestamp(1), |_| true).await.unwrap());
-        assert_eq!(store.action(&read.thread, &read.id).await.unwrap().unwrap().status, Status::Approved);
+        assert_eq!(
+            store.action(ActionKey::Of(&read.thread, &read.id)).await.unwrap().unwrap().status,
+            Status::Approved
+        );
     }
 
     #[tokio::test]
@@ -170,7 +173,7 @@ mod tests {
         let (_folder, store, read) = read_before(Status::Pending).await;
         for _ in 0..2 {
             leave_to_buttons(&store, &read.thread).await.unwrap();
-            let now = store.action(&read.thread, &read.id).await.unwrap().unwrap();
+            let now = store.action(ActionKey::Of(&read.thread, &read.id)).await.unwrap().unwrap();
             assert!(now.buttons_only && !now.takes_typed_yes() && now.policy.typed);
             assert_eq!((now.status, now.revision), (Status::Pending, 2), "once is enough");
         }

@@ -320,8 +320,7 @@ pub async fn execute(
 
 /// Returns true if the card of a plan is open in the thread.
 async fn shows_plan(store: &dyn Store, request: &ThreadCommandRequest) -> Result<bool, Error> {
-    let statuses = vec![Status::Pending];
-    let filter = ActionFilter { thread: Some(request.thread.clone()), statuses, limit: MAX_ACTIONS };
+    let filter = ActionFilter::of(&request.thread, &[Status::Pending], MAX_ACTIONS);
     Ok(store.actions(&filter).await?.iter().any(|record| record.scope.is_of_plan()))
 }
 
@@ -332,7 +331,7 @@ async fn status(
     is_asking: bool,
     memory: &Memory,
 ) -> Result<Reply, Error> {
-    let filter = ActionFilter { thread: Some(request.thread.clone()), statuses: Vec::new(), limit: MAX_ACTIONS };
+    let filter = ActionFilter::of(&request.thread, &[], MAX_ACTIONS);
     let records = store.actions(&filter).await?;
     let (open, ended): (Vec<_>, Vec<_>) = records.iter().partition(|record| is_open(record.status));
     let messages = store.dead_letters(MAX_DEAD_LETTERS).await?;
@@ -351,8 +350,8 @@ async fn status(
 }
 
 async fn cancel(store: &dyn Store, request: &ThreadCommandRequest, now: Timestamp) -> Result<Outcome, Error> {
-    let statuses = vec![Status::Pending, Status::Approved, Status::Intent];
-    let filter = ActionFilter { thread: Some(request.thread.clone()), statuses, limit: MAX_ACTIONS };
+    let statuses = [Status::Pending, Status::Approved, Status::Intent];
+    let filter = ActionFilter::of(&request.thread, &statuses, MAX_ACTIONS);
     let mut own = store.actions(&filter).await?;
     own.retain(|record| record.requested_by == request.by);
     let running = own.iter().any(|record| record.status != Status::Pending);

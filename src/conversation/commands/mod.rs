@@ -193,7 +193,7 @@ impl Commands {
         if !open.is_empty() {
             return Ok(open);
         }
-        let newest = ActionFilter { thread: Some(thread.clone()), statuses: Vec::new(), limit: 1 };
+        let newest = ActionFilter::of(thread, &[], 1);
         self.0.approvals.store.actions(&newest).await
     }
 
@@ -242,7 +242,7 @@ impl Commands {
             Some(Some((channel, _, root))) => {
                 let thread = ThreadId { team: command.team.clone(), channel, root };
                 let is_here = thread.channel == command.channel;
-                let filter = ActionFilter { thread: Some(thread.clone()), statuses: Vec::new(), limit: MAX_ACTIONS };
+                let filter = ActionFilter::of(&thread, &[], MAX_ACTIONS);
                 let asked = async || -> Result<bool, Error> {
                     Ok(self.0.approvals.store.actions(&filter).await?.iter().any(|record| record.is_under(&own)))
                 };
@@ -253,7 +253,7 @@ impl Commands {
             }
             Some(None) => return Ok(CommandAnswer::with(replies::no_link())),
             None => {
-                let own = self.0.approvals.store.actions_under(&own, &[], MAX_ACTIONS).await?;
+                let own = self.0.approvals.store.actions(&ActionFilter::under(&own, &[], MAX_ACTIONS)).await?;
                 let Some(last) = own.first() else { return Ok(CommandAnswer::with(replies::no_thread())) };
                 match own.iter().find(|record| record.thread.channel == command.channel) {
                     Some(record) => record.thread.clone(),

@@ -10,7 +10,7 @@ use countersign_core::{
 use countersign_graph::{
     action::{ActionRecord, Label, Status},
     engine::PolicyFor,
-    store::{DeadLetter, Error, Store},
+    store::{ActionFilter, DeadLetter, Error, Store},
 };
 
 use super::replies::{self, CardVisibility};
@@ -45,7 +45,8 @@ pub struct Records<'a> {
 impl Records<'_> {
     /// Lists the cards that wait for a decision and that the asker may see.
     pub async fn pending(&self, asker: &Asker) -> Result<Reply, Error> {
-        let found = self.store.actions_under(&asker.waiting(), &[Status::Pending], MAX_LISTED + 1).await?;
+        let found =
+            self.store.actions(&ActionFilter::under(&asker.waiting(), &[Status::Pending], MAX_LISTED + 1)).await?;
         let channels = BTreeSet::new(); // the cards of this channel are found by its label
         let named =
             NamedApprover { user: &asker.by, groups: &asker.groups, is_named: asker.is_named, channels: &channels };
@@ -67,14 +68,15 @@ impl Records<'_> {
 
     /// Lists the latest changes that the asker may see.
     pub async fn runs(&self, asker: &Asker) -> Result<Reply, Error> {
-        let found = self.store.actions_under(&asker.done(), &[], MAX_LISTED + 1).await?;
+        let found = self.store.actions(&ActionFilter::under(&asker.done(), &[], MAX_LISTED + 1)).await?;
         let lines = self.lines(&found, replies::run).await?;
         Ok(replies::runs(lines, found.len() > MAX_LISTED, self.now))
     }
 
     /// Lists a person's own requests.
     pub async fn mine(&self, by: &UserId) -> Result<Reply, Error> {
-        let found = self.store.actions_under(&[Label::AskedBy(by.clone())], &[], MAX_LISTED + 1).await?;
+        let found =
+            self.store.actions(&ActionFilter::under(&[Label::AskedBy(by.clone())], &[], MAX_LISTED + 1)).await?;
         let lines = self.lines(&found, replies::own).await?;
         Ok(replies::mine(lines, found.len() > MAX_LISTED, self.now))
     }

@@ -16,6 +16,7 @@ use countersign_core::{
     cause,
     clock::{Clock, Timestamp},
     ids::UserId,
+    recent::Recent,
     reply::{CardState, Part, Reply, Span, Text},
 };
 use countersign_graph::action::{ActionRecord, Approver};
@@ -43,7 +44,7 @@ struct Inner {
     slack: SlackClient,
     clock: Arc<dyn Clock>,
     groups: Mutex<Option<Cached<Handles>>>,
-    people: Mutex<HashMap<UserId, Cached<Option<String>>>>,
+    people: Recent<UserId, Cached<Option<String>>>,
 }
 
 /// The handle of each group by its id, with the `@`.
@@ -66,7 +67,7 @@ pub struct ResolvedNames {
 impl Names {
     /// Creates the lookup for this workspace.
     pub fn new(slack: SlackClient, clock: Arc<dyn Clock>) -> Self {
-        Self(Arc::new(Inner { slack, clock, groups: Mutex::default(), people: Mutex::default() }))
+        Self(Arc::new(Inner { slack, clock, groups: Mutex::default(), people: Recent::new(MAX_PEOPLE) }))
     }
 
     /// Returns the names of the user groups in the policies of these actions.
@@ -156,7 +157,7 @@ impl Names {
     /// any.
     async fn person(&self, user: &UserId) -> Option<String> {
         let now = self.0.clock.now();
-        let known = self.0.people.lock().expect("no holder panics").get(user).cloned();
+        let known = self.0.people.get(user);
         if let Some(known) = known.as_ref().filter(|known| now < known.until) {
             return known.value.clone();
         }
@@ -169,11 +170,7 @@ impl Names {
                 Cached { value: known.and_then(|known| known.value), until: now + RETRY_AFTER }
             }
         };
-        let mut people = self.0.people.lock().expect("no holder panics");
-        if people.len() >= MAX_PEOPLE {
-            people.clear();
-        }
-        people.insert(user.clone(), known.clone());
+        self.0.people.set(user.clone(), known.clone());
         known.value
     }
 }

@@ -58,7 +58,7 @@ impl Error {
 /// [`Error::Broken`], or [`Error::Store`] if the store isn't answering.
 pub async fn read_record(store: &dyn Store, thread: &ThreadId) -> Result<AuditTrail, Error> {
     let broken = |seq: u64, what: String| Error::Broken { thread: thread.clone(), seq, what };
-    let filter = ActionFilter { thread: Some(thread.clone()), statuses: Status::ALL.to_vec(), limit: MAX_ACTIONS };
+    let filter = ActionFilter::of(thread, &Status::ALL, MAX_ACTIONS);
     let mut found = None;
     for _ in 0..READS {
         let actions = store.actions(&filter).await?;

@@ -17,7 +17,9 @@ use countersign_core::{
 use countersign_graph::{
     action::{Status, Verdict},
     conversing::Memories,
-    store::{ActionChange, ActionFilter, AuditDraft, AuditEntry, AuditKind, Changes, Error, Forget, Store},
+    store::{
+        ActionChange, ActionFilter, AuditDraft, AuditEntry, AuditKind, Changes, Error, Forget, Store, ThreadFilter,
+    },
 };
 use serde_json::json;
 
@@ -58,8 +60,8 @@ impl Retention {
         let now = self.clock.now();
         let before = Timestamp(now.millis().saturating_sub(i64::try_from(keep.as_millis()).unwrap_or(i64::MAX)));
         let mut forgotten = 0;
-        for thread in self.store.finished(before, MAX_THREADS).await? {
-            forgotten += usize::from(self.forget(&thread, before, now).await?);
+        for finished in self.store.threads(ThreadFilter::FinishedBefore(before), MAX_THREADS).await? {
+            forgotten += usize::from(self.forget(&finished.thread, before, now).await?);
         }
         if forgotten > 0 {
             tracing::info!(threads = forgotten, "Deleted the content of finished threads");
@@ -102,8 +104,7 @@ impl Retention {
 
     /// Returns the rejected requests of a thread without their reasons.
     async fn without_reasons(&self, thread: &ThreadId) -> Result<Vec<ActionChange>, Error> {
-        let filter =
-            ActionFilter { thread: Some(thread.clone()), statuses: vec![Status::Rejected], limit: MAX_REJECTIONS };
+        let filter = ActionFilter::of(thread, &[Status::Rejected], MAX_REJECTIONS);
         let mut changes = Vec::new();
         for record in self.store.actions(&filter).await? {
             let Ok(mut hidden) = record.moved(Status::Rejected) else { continue };

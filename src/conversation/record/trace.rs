@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use countersign_core::ids::ThreadId;
-use countersign_graph::store::{ActionFilter, AuditEntry, AuditKind, Error, StepRecord, Store, Version};
+use countersign_graph::store::{ActionFilter, AuditEntry, AuditKind, Error, StepRecord, Store, ThreadFilter, Version};
 use countersign_planner::events::{self, StreamEvent};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ impl Traces {
     ///
     /// Fails if the store isn't answering.
     pub async fn threads(&self) -> Result<Value, Error> {
-        let threads = self.store.threads(MAX_THREADS).await?;
+        let threads = self.store.threads(ThreadFilter::All, MAX_THREADS).await?;
         let rows = threads.iter().map(|summary| {
             json!({
                 "thread": summary.thread.to_string(),
@@ -57,7 +57,7 @@ impl Traces {
         let Some(saved) = self.store.load(thread).await? else { return Ok(None) };
         let after = saved.version.saturating_sub(MAX_STEPS as Version);
         let steps = self.store.steps(thread, after, MAX_STEPS).await?;
-        let filter = ActionFilter { thread: Some(thread.clone()), statuses: Vec::new(), limit: MAX_THREADS };
+        let filter = ActionFilter::of(thread, &[], MAX_THREADS);
         let actions = self.store.actions(&filter).await?;
         let audit = self.store.audit(thread).await?;
         Ok(Some(json!({

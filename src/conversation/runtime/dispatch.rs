@@ -15,7 +15,7 @@ use countersign_core::{
 };
 use countersign_graph::{
     conversing::FILL_IN_FORM,
-    store::{ClaimedInteraction, Delivery, Destination, Ingested, Store, ThreadMessage},
+    store::{ClaimedInteraction, Delivery, Destination, Handling, Ingested, Store, ThreadMessage},
 };
 use countersign_slack::{
     Inbound,
@@ -78,7 +78,8 @@ impl Dispatch {
         if let Some(worker) = worker {
             return self.store_and_start(delivery, worker).await;
         }
-        let ingested = self.store.ingest(&delivery).await.map_err(|error| SinkError(Box::new(error)))?;
+        let stored = self.store.ingest(&delivery, Handling::Later).await;
+        let (ingested, _) = stored.map_err(|error| SinkError(Box::new(error)))?;
         match (ingested, delivery.to) {
             (Ingested::New(_), Destination::Mailbox { thread, .. }) => self.workers.wake(thread),
             (Ingested::New(seq), Destination::Inbox { partition, entry, claim: Some(_) }) => {
@@ -88,7 +89,7 @@ impl Dispatch {
             }
             (Ingested::New(_), Destination::Inbox { .. }) => {} // claimed as soon as a seat is free
             (Ingested::Duplicate, _) => metrics::counter!("countersign_duplicates_total").increment(1),
-            (Ingested::Parked(_), _) => {}
+            (Ingested::Parked(_) | Ingested::Handled, _) => {}
         }
         Ok(())
     }
@@ -98,7 +99,7 @@ impl Dispatch {
     async fn store_and_start(&self, delivery: Delivery, worker: Reservation) -> Result<(), SinkError> {
         let store = self.store.clone();
         let stored = self.workers.tasks().spawn(async move {
-            let (ingested, acquired) = store.ingest_and_acquire(&delivery, &worker.holder()).await?;
+            let (ingested, acquired) = store.ingest(&delivery, Handling::Lease(&worker.holder())).await?;
             if ingested == Ingested::Duplicate {
                 metrics::counter!("countersign_duplicates_total").increment(1);
             }

@@ -16,7 +16,7 @@ use countersign_core::{cause, clock::Clock, ids::ThreadId};
 use countersign_graph::{
     action::Status,
     engine::AwaitedEvent,
-    store::{ActionFilter, Error, External, Store},
+    store::{ActionFilter, ActionKey, Error, External, Handling, Store},
 };
 use tokio::{
     sync::broadcast::error::RecvError,
@@ -117,7 +117,10 @@ impl Events {
 
     /// Reads the events that the actions of one thread, or of all threads, wait for.
     async fn wanted(&self, of: Option<&ThreadId>) -> Result<HashMap<ThreadId, Vec<AwaitedEvent>>, Error> {
-        let filter = ActionFilter { thread: of.cloned(), statuses: vec![Status::Intent], limit: MAX_ACTIONS };
+        let filter = match of {
+            Some(thread) => ActionFilter::of(thread, &[Status::Intent], MAX_ACTIONS),
+            None => ActionFilter::all(&[Status::Intent], MAX_ACTIONS),
+        };
         let mut wanted: HashMap<_, Vec<_>> = HashMap::new();
         for record in self.store.actions(&filter).await? {
             if let Some(wait) = record.waits.filter(|wait| wait.end.is_none()) {
@@ -244,10 +247,10 @@ async fn follow(
     };
     loop {
         let stored = async {
-            let record = store.action(&wanted.thread, action).await?;
+            let record = store.action(ActionKey::Of(&wanted.thread, action)).await?;
             let waits = record.and_then(|record| record.waits);
             if waits.is_some_and(|wait| wait.end.is_none() && wait.key == *key) {
-                store.ingest(&event.clone().deliver_to(wanted.thread.clone(), clock.now())).await?;
+                store.ingest(&event.clone().deliver_to(wanted.thread.clone(), clock.now()), Handling::Later).await?;
                 workers.wake(wanted.thread.clone());
             }
             Ok::<_, Error>(())
@@ -323,7 +326,7 @@ mod tests {
         async fn advance(&self, acquired: Acquired) -> Result<Vec<AwaitedEvent>, Error> {
             let Acquired { lease, saved, .. } = acquired;
             let nothing = Changes::new(CommitId::fresh(), lease.thread.clone());
-            self.1.commit(&lease, saved.version, &nothing, Then::Release).await?;
+            self.1.commit(&lease, saved.version, &nothing, Then::Release, None).await?;
             let keys = self.0.lock().unwrap().remove(0);
             let event = |key: &str| AwaitedEvent {
                 action: "a".into(),

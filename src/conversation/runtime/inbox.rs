@@ -24,7 +24,7 @@ use std::{
 };
 
 use countersign_core::{cause, clock::Clock, ids::UserId};
-use countersign_graph::store::{ClaimedInteraction, Error, Store, why_unreadable};
+use countersign_graph::store::{ClaimedInteraction, Error, Settlement, Store, why_unreadable};
 use countersign_slack::{client::SlackClient, interaction as slack, interaction::View};
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -147,7 +147,7 @@ impl Inbox {
             inbox.process(&claimed).await;
             // What found no seat was stored unclaimed. The next sweep would find it too, but people wait for an answer.
             while inbox.1.behind.load(Ordering::SeqCst) {
-                let next = inbox.0.store.claim_interaction(inbox.0.workers.name(), inbox.claim(), 1).await;
+                let next = inbox.0.store.claim_interaction(inbox.claim(), 1).await;
                 match next.unwrap_or_default().pop() {
                     Some(next) => inbox.process(&next).await,
                     None => inbox.1.behind.store(false, Ordering::SeqCst),
@@ -162,7 +162,7 @@ impl Inbox {
         if seats.is_empty() {
             return Ok(());
         }
-        for claimed in self.0.store.claim_interaction(self.0.workers.name(), self.claim(), seats.len()).await? {
+        for claimed in self.0.store.claim_interaction(self.claim(), seats.len()).await? {
             let Some(seat) = seats.pop() else { break }; // a store never returns more than requested
             self.spawn(claimed, seat);
         }
@@ -185,7 +185,7 @@ impl Inbox {
         );
         // Soon at first, since most faults are short, and never more than a minute, since a person waits.
         let wait = Duration::from_secs(1).saturating_mul(1 << claimed.attempts.min(6)).min(MAX_WAIT);
-        if let Err(error) = self.0.store.retry_interaction(claimed, wait).await {
+        if let Err(error) = self.0.store.settle_interaction(claimed, Settlement::Retry(wait)).await {
             tracing::warn!(error = cause::chain(&error), "An interaction waits until its claim expires");
         }
     }
@@ -193,7 +193,9 @@ impl Inbox {
     /// Keeps an interaction as a dead letter, and notifies the person who waits for an answer.
     async fn give_up(&self, claimed: &ClaimedInteraction, why: &str) {
         tracing::error!(why, "An interaction is given up and kept as unhandled");
-        if let Err(error) = self.0.store.fail_interaction(claimed, why, self.0.clock.now()).await {
+        if let Err(error) =
+            self.0.store.settle_interaction(claimed, Settlement::Fail { reason: why, at: self.0.clock.now() }).await
+        {
             tracing::warn!(error = cause::chain(&error), "Cannot keep an interaction that was given up");
             return;
         }
@@ -216,7 +218,7 @@ impl Inbox {
             Ok(interaction) => interaction,
             // Another version may be able to read it, so it is kept apart instead of tried again.
             Err(error) => {
-                return deps.store.set_aside_interaction(claimed.partition, claimed.seq, &why_unreadable(&error)).await;
+                return deps.store.settle_interaction(claimed, Settlement::SetAside(&why_unreadable(&error))).await;
             }
         };
         let interaction = self.meaning_here(&interaction).await?.unwrap_or(interaction);
@@ -254,7 +256,7 @@ impl Inbox {
             InboxAnswer::Refused(_)
             | InboxAnswer::Redrawn { .. }
             | InboxAnswer::Unanswered { .. }
-            | InboxAnswer::NoAnswer => deps.store.finish_interaction(claimed.partition, claimed.seq).await,
+            | InboxAnswer::NoAnswer => deps.store.settle_interaction(claimed, Settlement::Done).await,
         }
     }
 

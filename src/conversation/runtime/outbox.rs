@@ -32,8 +32,7 @@ mod queue;
 pub mod refused;
 
 use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError, atomic::AtomicI64},
+    sync::{Arc, PoisonError, atomic::AtomicI64},
     time::Duration,
 };
 
@@ -41,12 +40,13 @@ use countersign_core::{
     cause,
     clock::Clock,
     ids::{ChannelId, CommitId, ThreadId, UserId, WorkerId},
+    recent::Recent,
     reply::CardState,
 };
 use countersign_graph::{
     action::Status,
     conversing::Memories,
-    store::{ActionFilter, Changes, Claimed, Holder, Outbound, Sent, Store},
+    store::{ActionFilter, ActionKey, Changes, Claimed, Holder, KnownCards, Outbound, Sent, Store},
 };
 use countersign_slack::client::SlackClient;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -73,6 +73,9 @@ const MAX_CLAIMED: usize = 64;
 /// The maximum number of a thread's superseded cards that are checked for a link to a new card.
 const MAX_OLDER_CARDS: usize = 20;
 
+/// The maximum number of direct conversations that are known.
+const MAX_DIRECT: usize = 10_000;
+
 /// The sender of outgoing messages.
 #[derive(Clone)]
 pub struct Sender(Arc<Inner>);
@@ -81,6 +84,8 @@ pub struct Sender(Arc<Inner>);
 pub struct SenderDeps {
     /// The store of the messages.
     pub store: Arc<dyn Store>,
+    /// The cards that this process knows.
+    pub cards: Arc<KnownCards>,
     /// The client that sends messages.
     pub slack: SlackClient,
     /// The channels other than Slack.
@@ -107,6 +112,7 @@ pub struct SenderDeps {
 
 struct Inner {
     store: Arc<dyn Store>,
+    cards: Arc<KnownCards>,
     slack: SlackClient,
     channels: Channels,
     thread_status: ThreadStatus,
@@ -124,7 +130,7 @@ struct Inner {
     links: Links,
     names: Names,
     /// The direct conversations with people, as far as they are known.
-    direct: Mutex<HashMap<UserId, ChannelId>>,
+    direct: Recent<UserId, ChannelId>,
 }
 
 impl Sender {
@@ -132,6 +138,7 @@ impl Sender {
     pub fn new(deps: SenderDeps) -> Self {
         let SenderDeps {
             store,
+            cards,
             slack,
             channels,
             thread_status,
@@ -144,11 +151,12 @@ impl Sender {
             rate_limits,
             tasks,
         } = deps;
-        let (seats, direct) = (Arc::new(Semaphore::new(seats)), Mutex::default());
+        let (seats, direct) = (Arc::new(Semaphore::new(seats)), Recent::new(MAX_DIRECT));
         let pacing = rate_limits.then(Pacing::default);
         let (queue, ahead) = (ThreadQueue::default(), AtomicI64::new(0));
         Self(Arc::new(Inner {
             store,
+            cards,
             slack,
             channels: Channels::new(channels),
             thread_status,
@@ -265,7 +273,7 @@ impl Sender {
             if let Sent::Delivered(Some(posted)) = &sent
                 && claim.term.holds(&*self.0.clock)
             {
-                self.0.store.note_posted(posted);
+                self.0.cards.on_posted(posted);
             }
             terms.push(claim.term);
             results.push((claim.message, sent));
@@ -273,7 +281,7 @@ impl Sender {
         let thread = results.first().map(|(claimed, _)| claimed.thread.clone())?;
         let (holder, term) = self.holder();
         *has_ended |= self.0.queue.looks(&thread);
-        match self.0.store.finish_all_and_claim(&results, &holder).await {
+        match self.0.store.finish_outbox(&results, Some(&holder)).await {
             Ok((ours, next)) => {
                 for ((is_ours, term), (claimed, sent)) in ours.into_iter().zip(terms).zip(&results) {
                     // Another sender may have sent it as well, or something newer, which this one has overwritten.
@@ -306,8 +314,8 @@ impl Sender {
     }
 
     async fn claim(&self, only: Option<&ThreadId>, limit: usize) -> Vec<Claim> {
-        let (Holder { worker, ttl, now }, term) = self.holder();
-        let claimed = self.0.store.claim_outbox(&worker, ttl, now, limit, only).await;
+        let (holder, term) = self.holder();
+        let claimed = self.0.store.claim_outbox(&holder, limit, only).await;
         let claimed = claimed.unwrap_or_else(|error| {
             tracing::warn!(error = cause::chain(&error), "Cannot claim outgoing messages");
             Vec::new()
@@ -342,7 +350,7 @@ impl Sender {
     /// change adds another message to the outbox.
     async fn draw(&self, claimed: &mut Claimed) -> Result<(), Sent> {
         let Outbound::Redraw { action } = &claimed.outgoing.body else { return Ok(()) };
-        match self.0.store.action(&claimed.thread, action).await {
+        match self.0.store.action(ActionKey::Of(&claimed.thread, action)).await {
             Ok(Some(record)) => {
                 claimed.outgoing.body = Outbound::Card { card: record.card.clone(), state: record.card_state() };
                 Ok(())
@@ -354,11 +362,7 @@ impl Sender {
 
     /// Redraws the cards that were replaced by the one just posted, since they can now link to it.
     async fn link_older_cards(&self, newer: &Claimed) {
-        let filter = ActionFilter {
-            thread: Some(newer.thread.clone()),
-            statuses: vec![Status::Superseded],
-            limit: MAX_OLDER_CARDS,
-        };
+        let filter = ActionFilter::of(&newer.thread, &[Status::Superseded], MAX_OLDER_CARDS);
         let older = self.0.store.actions(&filter).await.unwrap_or_default();
         let older = older.iter().filter(|record| {
             let replaced_by = record.replaced_by.as_ref().map(|newer| &newer.slot);
@@ -470,6 +474,7 @@ pub(super) mod tests {
             links: Links::new(store.clone(), None),
             names: Names::new(slack.clone(), clock.clone()),
             store,
+            cards: Arc::default(),
             slack,
             channels,
             memories: Memories::default(),

@@ -234,7 +234,7 @@ impl Workers {
             // Counted before the lease: after it the store no longer lists the thread as ready, and
             // its task has not started yet.
             let in_progress = self.0.tasks.token();
-            match self.0.store.acquire(&self.0.name, self.0.lease, self.0.clock.now(), None).await {
+            match self.0.store.acquire(&self.holder(), None).await {
                 Ok(Some(acquired)) => {
                     let workers = self.clone();
                     self.0.tasks.spawn(async move {
@@ -262,8 +262,13 @@ impl Workers {
         self.0.tasks.wait().await;
     }
 
+    /// Returns this worker as the holder of leases from now on.
+    fn holder(&self) -> Holder {
+        Holder::new(self.0.name.clone(), self.0.lease, self.0.clock.now())
+    }
+
     async fn lease_and_advance(&self, only: Option<&ThreadId>) {
-        match self.0.store.acquire(&self.0.name, self.0.lease, self.0.clock.now(), only).await {
+        match self.0.store.acquire(&self.holder(), only).await {
             Ok(Some(acquired)) => self.advance(acquired).await,
             Ok(None) => {}
             Err(error) => tracing::warn!(error = cause::chain(&error), "Cannot lease a thread"),
@@ -353,8 +358,7 @@ pub struct Reservation {
 impl Reservation {
     /// Returns who leases the thread, and for how long.
     pub fn holder(&self) -> Holder {
-        let Inner { name, lease, clock, .. } = &*self.workers.0;
-        Holder { worker: name.clone(), ttl: *lease, now: clock.now() }
+        self.workers.holder()
     }
 
     /// Begins the work on the thread. If it could not be leased in the same write, it is leased now.
@@ -402,7 +406,7 @@ pub(super) mod tests {
         clock::{ManualClock, Timestamp},
         ids::CommitId,
     };
-    use countersign_graph::store::{Changes, Delivery, Destination, Then, ThreadMessage};
+    use countersign_graph::store::{Changes, Delivery, Destination, Handling, Then, ThreadMessage};
     use countersign_store::sqlite::SqliteStore;
 
     /// The time-out of each wait.
@@ -448,7 +452,7 @@ pub(super) mod tests {
             let Acquired { lease, saved, messages, .. } = acquired;
             let mut changes = Changes::new(CommitId::fresh(), lease.thread.clone());
             changes.acks = messages.iter().map(|message| message.seq).collect();
-            self.store.commit(&lease, saved.version, &changes, Then::Release).await?;
+            self.store.commit(&lease, saved.version, &changes, Then::Release, None).await?;
             self.read.lock().unwrap().push((lease.thread, messages.len()));
             Ok(Vec::new())
         }
@@ -534,7 +538,7 @@ pub(super) mod tests {
             request: None,
         };
         let to = Destination::Mailbox { thread: thread.clone(), addressed: true, message, graph: graph.into() };
-        store.ingest(&Delivery { to, dedup: Vec::new(), at }).await.unwrap();
+        store.ingest(&Delivery { to, dedup: Vec::new(), at }, Handling::Later).await.unwrap();
         thread
     }
 
@@ -563,7 +567,8 @@ pub(super) mod tests {
         let store: Arc<dyn Store> = Arc::new(store);
         let thread = deliver(&store, "1.1", "chat", clock.now()).await;
         let name = WorkerId::new("w");
-        let acquired = store.acquire(&name, LEASE, clock.now(), Some(&thread)).await.unwrap().unwrap();
+        let acquired =
+            store.acquire(&Holder::new(name.clone(), LEASE, clock.now()), Some(&thread)).await.unwrap().unwrap();
         let workers = Workers::new(WorkersDeps {
             sender: sender_without_slack(store.clone(), clock.clone(), Vec::new()),
             store,
@@ -591,7 +596,7 @@ pub(super) mod tests {
         let worker = workers.reserve(&first).unwrap();
         assert!(workers.reserve(&second).is_none(), "there is one seat");
         let Holder { worker: name, ttl, now } = worker.holder();
-        worker.start(store.acquire(&name, ttl, now, Some(&first)).await.unwrap());
+        worker.start(store.acquire(&Holder::new(name.clone(), ttl, now), Some(&first)).await.unwrap());
         timeout(BOUND, workers.drain()).await.unwrap();
         assert_eq!(*chat.read.lock().unwrap(), [(first, 1)]);
 

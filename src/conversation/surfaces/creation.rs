@@ -18,7 +18,7 @@ use countersign_core::{
 };
 use countersign_graph::{
     action::{ActionKind, ActionRequest},
-    store::{Delivery, Destination, Error, ThreadMessage},
+    store::{Delivery, Destination, Error, Handling, ThreadMessage},
 };
 use countersign_slack::{
     blocks,
@@ -301,7 +301,7 @@ impl Creation {
         // The inbox entry is in the person's partition, not the thread's, so this is a separate write.
         let to = Destination::mailbox(thread.clone(), true, message);
         let dedup = vec![DedupKey::new(format!("wanted:{}", request.nonce.as_str()))];
-        self.approvals.store.ingest(&Delivery { to, dedup, at: self.approvals.clock.now() }).await?;
+        self.approvals.store.ingest(&Delivery { to, dedup, at: self.approvals.clock.now() }, Handling::Later).await?;
         Ok(Some(thread))
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use countersign_graph::action::Status;
+use countersign_graph::{action::Status, store::Handling};
 use countersign_mail::{MailError, Warning};
 
 use super::support::*;
@@ -168,7 +168,7 @@ async fn an_event_that_cannot_be_read_is_a_message_that_says_so() {
         graph: countersign_core::ids::GraphName::new(crate::MAIL),
     };
     let delivery = countersign_graph::store::Delivery { to, dedup: Vec::new(), at: world.now() };
-    world.store.store.ingest(&delivery).await.unwrap();
+    world.store.store.ingest(&delivery, Handling::Later).await.unwrap();
     world.work(&thread()).await;
     assert!(world.posted(&thread()).await[0].starts_with("I couldn't read this email"));
 }

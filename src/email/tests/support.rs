@@ -15,8 +15,8 @@ use countersign_graph::{
     engine::{Engine, EngineDeps, Settings},
     keyring::Keyring,
     store::{
-        ActionChange, ActionFilter, ActionFollowUp, Changes, Delivery, Destination, External, Outbound,
-        Sent as OutboxSent, StepRecord, Store, ThreadMessage,
+        ActionChange, ActionFilter, ActionFollowUp, Changes, Delivery, Destination, External, Handling, Holder, Keep,
+        Outbound, Sent as OutboxSent, StepRecord, Store, ThreadMessage,
     },
 };
 use countersign_mail::{Address, Mail, MailId, MailThreadId, RawMail};
@@ -241,7 +241,8 @@ impl World {
             })
             .await
             .unwrap();
-        let stored = self.store.store.put_file(&thread, &serde_json::to_vec(&mail).unwrap()).await.unwrap();
+        let stored =
+            self.store.store.put_blob(&serde_json::to_vec(&mail).unwrap(), Keep::WithThread(&thread)).await.unwrap();
         self.event(&thread, raw.id.as_str(), &Arrival::new(&mail, Some(stored), false)).await;
         thread
     }
@@ -300,14 +301,14 @@ impl World {
 
     async fn deliver(&self, thread: &ThreadId, message: ThreadMessage, dedup: Vec<countersign_core::ids::DedupKey>) {
         let to = Destination::Mailbox { thread: thread.clone(), addressed: true, message, graph: GraphName::new(MAIL) };
-        self.store.store.ingest(&Delivery { to, dedup, at: self.now() }).await.unwrap();
+        self.store.store.ingest(&Delivery { to, dedup, at: self.now() }, Handling::Later).await.unwrap();
     }
 
     /// Advances a thread until it waits, over waits of up to ten minutes.
     pub(crate) async fn work(&self, thread: &ThreadId) {
         for _ in 0..20 {
             let ttl = Duration::from_secs(30);
-            let acquired = self.store.store.acquire(&"w1".into(), ttl, self.now(), Some(thread)).await.unwrap();
+            let acquired = self.store.store.acquire(&Holder::new("w1", ttl, self.now()), Some(thread)).await.unwrap();
             let Some(acquired) = acquired else {
                 if self.store.store.backlog().await.unwrap().threads == 0 {
                     return;
@@ -330,7 +331,7 @@ impl World {
 
     /// Returns the actions of a thread, newest first.
     pub(crate) async fn cards(&self, thread: &ThreadId) -> Vec<ActionRecord> {
-        let filter = ActionFilter { thread: Some(thread.clone()), statuses: Vec::new(), limit: 20 };
+        let filter = ActionFilter::of(thread, &[], 20);
         self.store.store.actions(&filter).await.unwrap()
     }
 
@@ -387,7 +388,7 @@ impl World {
         let mut posted = Vec::new();
         let ttl = Duration::from_secs(30);
         while let Some(claimed) =
-            self.store.store.claim_outbox(&"w1".into(), ttl, self.now(), 1, Some(thread)).await.unwrap().pop()
+            self.store.store.claim_outbox(&Holder::new("w1", ttl, self.now()), 1, Some(thread)).await.unwrap().pop()
         {
             match &claimed.outgoing.body {
                 Outbound::Reply { reply } => posted.push(reply.words()),
@@ -395,7 +396,7 @@ impl World {
                 Outbound::Elsewhere { channel, body } => posted.push(format!("{channel}: {body}")),
                 _ => {}
             }
-            self.store.store.finish_outbox(&claimed, &OutboxSent::Dropped).await.unwrap();
+            self.store.store.finish_outbox(&[(claimed.clone(), OutboxSent::Dropped)], None).await.unwrap();
         }
         posted
     }

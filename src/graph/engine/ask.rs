@@ -169,7 +169,7 @@ impl<S: State> Engine<S> {
         if session.checkpoint.suspended.is_empty() || newer.scope.targets.is_empty() && replaces.is_none() {
             return Ok(superseded);
         }
-        let filter = ActionFilter { thread: Some(newer.thread.clone()), statuses: vec![Status::Pending], limit: 20 };
+        let filter = ActionFilter::of(&newer.thread, &[Status::Pending], 20);
         for open in self.store.actions(&filter).await? {
             // A suggestion takes the place of no request of a person.
             let is_kept = newer.is_suggested() && !open.is_suggested();
@@ -195,11 +195,8 @@ impl<S: State> Engine<S> {
         if labels.is_empty() {
             return Ok(None);
         }
-        let (statuses, most) = (&[Status::Pending], MAX_OTHER_REQUESTS);
-        let (open, register) = match self.standing.register() {
-            Some(key) => self.store.actions_and_register(&labels, statuses, most, key).await?,
-            None => (self.store.actions_under(&labels, statuses, most).await?, None),
-        };
+        let filter = ActionFilter::under(&labels, &[Status::Pending], MAX_OTHER_REQUESTS);
+        let (open, register) = self.store.actions_and_register(&filter, self.standing.register()).await?;
         let others = open.iter().filter(|other| other.thread != newer.thread);
         let (here, elsewhere): (Vec<_>, Vec<_>) =
             others.partition(|other| other.thread.channel == newer.thread.channel);

@@ -133,7 +133,8 @@ impl<S: State> Engine<S> {
         loop {
             tokio::time::sleep(permit.length() / 3).await;
             let moment = permit.moment();
-            match self.store.messages(&session.lease, session.newest_seq()).await {
+            let lease = &session.lease;
+            match self.store.messages(&lease.thread, session.newest_seq(), Some(lease)).await {
                 Ok(_) => permit.renew(moment),
                 Err(Error::Fenced(_)) => return,
                 Err(error) => tracing::warn!(
@@ -241,7 +242,8 @@ impl<S: State> Engine<S> {
     /// Returns the person who said “stop” since this thread was leased, if anyone did. The message is acknowledged when
     /// the action is closed, so that a process that takes over in between finds it as well.
     async fn stopped_by(&self, session: &mut Session<S>) -> Result<Option<UserId>, Error> {
-        session.add_messages(self.store.messages(&session.lease, session.newest_seq()).await?);
+        let lease = &session.lease;
+        session.add_messages(self.store.messages(&lease.thread, session.newest_seq(), Some(lease)).await?);
         Ok(session.stop_said())
     }
 }

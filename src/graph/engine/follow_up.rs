@@ -18,7 +18,7 @@ use crate::{
     checkpoint::ReplySlots,
     engine::Engine,
     node::State,
-    store::{ActionChange, ActionFollowUp, AuditKind, Changes, Error, Then},
+    store::{ActionChange, ActionFollowUp, ActionKey, AuditKind, Changes, Error, Then},
 };
 
 /// The name of the trace step for a follow-up.
@@ -35,7 +35,7 @@ impl<S: State> Engine<S> {
         follow_up: ActionFollowUp,
     ) -> Result<(), Error> {
         let began = self.clock.now();
-        let Some(record) = self.store.action(&session.lease.thread, id).await? else {
+        let Some(record) = self.store.action(ActionKey::Of(&session.lease.thread, id)).await? else {
             return self.save(session, session.changes(), Then::Keep).await;
         };
         let mut changes = session.changes();
@@ -119,7 +119,7 @@ impl<S: State> Engine<S> {
     ) -> Result<Option<(ActionRecord, ActionFollowUp)>, Error> {
         let probed = self.probed(&record).await;
         // Reading takes time, and a person may have given the action up in the meantime.
-        let record = self.store.action(&record.thread, &record.id).await?.unwrap_or(record);
+        let record = self.store.action(ActionKey::Of(&record.thread, &record.id)).await?.unwrap_or(record);
         if record.status != Status::Unknown {
             return Ok((follow_up == ActionFollowUp::SaidDone).then_some((record, ActionFollowUp::CameLate)));
         }

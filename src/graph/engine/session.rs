@@ -20,8 +20,8 @@ use crate::{
     indexed::Indexed,
     node::State,
     store::{
-        Acquired, AuditDraft, Changes, Error, Lease, Outbound, Outgoing, QueuedMessage, Seq, StepRecord, Then,
-        ThreadMessage, Usage, Version,
+        Acquired, ActionKey, AuditDraft, Changes, Error, Lease, Outbound, Outgoing, QueuedMessage, Seq, StepRecord,
+        Then, ThreadMessage, Usage, Version,
     },
 };
 
@@ -392,7 +392,7 @@ impl<S: State> Engine<S> {
     /// Returns the action with this id, which was decided.
     pub(super) async fn decided(&self, session: &mut Session<S>, id: &ActionId) -> Result<Option<ActionRecord>, Error> {
         if session.decided.as_ref().is_none_or(|record| record.id != *id) {
-            session.decided = self.store.action(&session.lease.thread, id).await?;
+            session.decided = self.store.action(ActionKey::Of(&session.lease.thread, id)).await?;
         }
         Ok(session.decided.clone())
     }

@@ -19,7 +19,7 @@ use crate::{
     digest::Digest,
     engine::{Engine, LeaseState},
     node::{Context, Next, NodeError, State, Step},
-    store::{ActionFilter, AuditDraft, AuditKind, Changes, Error, Outbound, Outgoing, Then, Usage},
+    store::{ActionFilter, AuditDraft, AuditKind, Changes, Error, Keep, Outbound, Outgoing, Then, Usage},
     unwind::caught,
 };
 
@@ -133,8 +133,7 @@ impl<S: State> Engine<S> {
         if session.checkpoint.suspended.is_empty() {
             return Ok(Vec::new());
         }
-        let thread = Some(session.lease.thread.clone());
-        self.store.actions(&ActionFilter { thread, statuses: vec![Status::Pending], limit: 20 }).await
+        self.store.actions(&ActionFilter::of(&session.lease.thread, &[Status::Pending], 20)).await
     }
 
     /// Saves the step that a node returned.
@@ -264,7 +263,7 @@ impl<S: State> Engine<S> {
             changes.outbox.push(outgoing(slot, now, Outbound::Reply { reply }));
         }
         for Attachment { name, title, alt, bytes } in files {
-            let hash = self.store.put_file(&session.lease.thread, &bytes).await?;
+            let hash = self.store.put_blob(&bytes, Keep::WithThread(&session.lease.thread)).await?;
             let detail = json!({ "name": name, "title": title, "hash": hash, "bytes": bytes.len() });
             changes.audit.push(AuditDraft::new(AuditKind::Attached, now, None, detail));
             let file = outgoing(session.checkpoint.reply_slots.slot(), now, Outbound::File { name, title, alt, hash });

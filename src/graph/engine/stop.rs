@@ -55,7 +55,8 @@ impl<S: State> Engine<S> {
         let listened_at = session.listened_at.get_or_insert(now);
         if now.since(*listened_at) >= LISTEN_EVERY {
             *listened_at = now;
-            session.add_messages(self.store.messages(&session.lease, session.newest_seq()).await?);
+            let lease = &session.lease;
+            session.add_messages(self.store.messages(&lease.thread, session.newest_seq(), Some(lease)).await?);
         }
         Ok(session.stop())
     }
@@ -64,7 +65,7 @@ impl<S: State> Engine<S> {
     pub(super) async fn messages_with_stop(&self, lease: Lease, heard: Seq) -> Vec<QueuedMessage> {
         loop {
             tokio::time::sleep(LISTEN_EVERY).await;
-            match self.store.messages(&lease, heard).await {
+            match self.store.messages(&lease.thread, heard, Some(&lease)).await {
                 Ok(messages)
                     if messages.iter().any(|message| matches!(message.message, ThreadMessage::Stop { .. })) =>
                 {

@@ -9,7 +9,7 @@ use countersign_core::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::Seq;
+use super::{Changes, Holder, Seq};
 use crate::action::{ActionRequest, Decision};
 
 /// Something that arrived, to be stored before it is acknowledged.
@@ -256,6 +256,18 @@ pub struct QueuedMessage {
     pub message: ThreadMessage,
 }
 
+/// What is done together with storing a delivery.
+#[derive(Clone, Copy, Debug)]
+pub enum Handling<'a> {
+    /// Nothing: it waits.
+    Later,
+    /// The thread of its mailbox is leased like by [`super::Store::acquire`].
+    Lease(&'a Holder),
+    /// These changes of the same partition, which handle the interaction completely, are written instead of it, and their
+    /// thread is leased if there is a holder. Nothing is written if the delivery is a repeat.
+    Apply(&'a Changes, Option<&'a Holder>),
+}
+
 /// The result of storing a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ingested {
@@ -266,6 +278,28 @@ pub enum Ingested {
     /// The delivery was stored at this position, but the thread is not one of the bot's and was not
     /// woken.
     Parked(Seq),
+    /// The changes that handle it were written ([`Handling::Apply`]).
+    Handled,
+}
+
+/// What becomes of a claimed interaction. Except for [`Self::Done`] and [`Self::SetAside`], nothing does if it has been
+/// claimed again in the meantime.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Settlement<'a> {
+    /// It is removed.
+    Done,
+    /// It may be claimed again after this time.
+    Retry(Duration),
+    /// It is moved to the dead letters ([`super::DeadLetter`]).
+    Fail {
+        /// The reason.
+        reason: &'a str,
+        /// The time at which it was given up.
+        at: Timestamp,
+    },
+    /// This process cannot read it, so it is moved out of the inbox and kept. The reason must not contain any of its
+    /// contents.
+    SetAside(&'a str),
 }
 
 /// An interaction that this worker has claimed to handle.
@@ -274,7 +308,7 @@ pub struct ClaimedInteraction {
     /// The partition that it is in.
     pub partition: Partition,
     /// The position, to be acknowledged in [`super::Changes::inbox_acks`] or with
-    /// [`super::Store::finish_interaction`].
+    /// [`super::Store::settle_interaction`].
     pub seq: Seq,
     /// The number of earlier claims that were not finished.
     pub attempts: u32,

@@ -35,6 +35,13 @@ pub struct Holder {
     pub now: Timestamp,
 }
 
+impl Holder {
+    /// Creates a holder.
+    pub fn new(worker: impl Into<WorkerId>, ttl: Duration, now: Timestamp) -> Self {
+        Self { worker: worker.into(), ttl, now }
+    }
+}
+
 /// A leased thread with everything that is needed to continue it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Acquired {

@@ -31,6 +31,7 @@ mod dead_letter;
 mod delivery;
 mod forget;
 mod head;
+mod known_cards;
 mod lease;
 mod outgoing;
 mod query;
@@ -42,9 +43,8 @@ use std::{fmt, time::Duration};
 use async_trait::async_trait;
 use countersign_core::{
     clock::Timestamp,
-    ids::{ActionId, ApprovalId, GraphName, Partition, Slot, ThreadId, WorkerId},
+    ids::{ActionId, GraphName, Slot, ThreadId},
 };
-use futures_util::future::join;
 use serde_json::Value;
 
 pub use self::{
@@ -52,18 +52,19 @@ pub use self::{
     changes::{ActionChange, Changes, StepRecord, TimerChange, Usage},
     dead_letter::{DeadLetter, Undelivered},
     delivery::{
-        ActionFollowUp, ClaimedInteraction, Delivery, Destination, External, Ingested, QueuedMessage, ThreadMessage,
-        TooLong, graph_of_new,
+        ActionFollowUp, ClaimedInteraction, Delivery, Destination, External, Handling, Ingested, QueuedMessage,
+        Settlement, ThreadMessage, TooLong, graph_of_new,
     },
     forget::{Forget, UNFINISHED},
     head::{AuditHead, AuditTrail, TrailFault},
+    known_cards::{KnownCard, KnownCards},
     lease::{Acquired, Holder, Lease, Saved, Then},
     outgoing::{Claimed, Outbound, Outgoing, Posted, Sent, ShownCard, TRIED_OFTEN, Waiting},
-    query::{ActionFilter, Backlog, Durability, KnownCard, ThreadSummary, Unwritable},
+    query::{ActionFilter, ActionKey, ActionsOf, Backlog, Durability, Keep, ThreadFilter, ThreadSummary, Unwritable},
     register::{Register, TypedRegister},
     unreadable::{Unreadable, Versioned, read_versioned, why_unreadable},
 };
-use super::action::{ActionRecord, Label, Status};
+use super::action::ActionRecord;
 
 /// A position in a mailbox, in an outbox, or in the inbox of a partition. Positions only increase.
 pub type Seq = u64;
@@ -133,33 +134,18 @@ pub enum Error {
 /// A store of threads.
 #[async_trait]
 pub trait Store: Send + Sync + fmt::Debug {
-    /// Stores a delivery, unless it is a repeat, and wakes its thread.
-    async fn ingest(&self, delivery: &Delivery) -> Result<Ingested, Error>;
+    /// Stores a delivery, unless it is a repeat, wakes its thread, and does what `handling` says, in one request where the
+    /// store is elsewhere. Returns the leased thread as well, if there is one: it is not leased if it is not ready, and
+    /// need not be if the delivery is not new.
+    ///
+    /// # Errors
+    ///
+    /// With [`Handling::Apply`], [`Error::ActionMoved`] if another write came first. Nothing was stored then.
+    async fn ingest(&self, delivery: &Delivery, handling: Handling<'_>) -> Result<(Ingested, Option<Acquired>), Error>;
 
     /// Leases a ready thread: the thread `only`, or else the one that has been ready longest. A
     /// thread whose lease has expired is ready again. Returns `None` if no thread is ready.
-    async fn acquire(
-        &self,
-        worker: &WorkerId,
-        ttl: Duration,
-        now: Timestamp,
-        only: Option<&ThreadId>,
-    ) -> Result<Option<Acquired>, Error>;
-
-    /// Stores a delivery like [`Self::ingest`] and leases the thread of its mailbox like [`Self::acquire`], in one
-    /// request where the store is elsewhere. The thread is not leased if it is not ready, and need not be if the delivery
-    /// is not new.
-    async fn ingest_and_acquire(
-        &self,
-        delivery: &Delivery,
-        holder: &Holder,
-    ) -> Result<(Ingested, Option<Acquired>), Error> {
-        let Destination::Mailbox { thread, .. } = &delivery.to else { return Ok((self.ingest(delivery).await?, None)) };
-        // A store that writes in order of the calls takes both together.
-        let acquired = self.acquire(&holder.worker, holder.ttl, holder.now, Some(thread));
-        let (ingested, acquired) = join(self.ingest(delivery), acquired).await;
-        Ok((ingested?, acquired.unwrap_or_default())) // without a lease, the delivery is stored all the same
-    }
+    async fn acquire(&self, holder: &Holder, only: Option<&ThreadId>) -> Result<Option<Acquired>, Error>;
 
     /// Extends a lease to `ttl` from now.
     ///
@@ -168,44 +154,35 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// [`Error::Fenced`] if the lease is no longer ours.
     async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<(), Error>;
 
-    /// Returns the messages after the position `after`, in order of arrival, for the holder of the
-    /// lease.
-    async fn messages(&self, lease: &Lease, after: Seq) -> Result<Vec<QueuedMessage>, Error>;
-
-    /// Returns the messages of a thread that no step has acknowledged yet, in order of arrival.
-    /// Needs no lease.
-    async fn unread(&self, thread: &ThreadId) -> Result<Vec<QueuedMessage>, Error>;
+    /// Returns the messages of a thread after the position `after` that no step has acknowledged yet, in order of arrival.
+    /// Unreadable ones are set aside if there is a lease, and left out if there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Fenced`] if the lease is no longer ours.
+    async fn messages(&self, thread: &ThreadId, after: Seq, lease: Option<&Lease>)
+    -> Result<Vec<QueuedMessage>, Error>;
 
     /// Writes the changes of one or several steps. Returns the new version: `expected` and the number
     /// of steps that the changes include. Repeating a commit id returns the same result as the first
     /// time.
     ///
+    /// With `claims`, messages of the thread are claimed like by [`Self::claim_outbox`], in one request where the store is
+    /// elsewhere: at most that number, which are sent one after another. Only the first may be one that was tried before
+    /// or that reports progress.
+    ///
     /// # Errors
     ///
     /// [`Error::Fenced`], [`Error::VersionConflict`] or [`Error::ActionMoved`]; nothing was
     /// written.
-    async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error>;
-
-    /// Writes changes like [`Self::commit`], and claims messages of the thread like [`Self::claim_outbox`], in one
-    /// request where the store is elsewhere. At most `most` messages are claimed, which are sent one after another. Only
-    /// the first may be one that was tried before or that reports progress.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::commit`].
-    async fn commit_and_claim(
+    async fn commit(
         &self,
         lease: &Lease,
         expected: Version,
         changes: &Changes,
         then: Then,
-        holder: &Holder,
-        most: usize,
-    ) -> Result<(Version, Vec<Claimed>), Error> {
-        let version = self.commit(lease, expected, changes, then).await?;
-        let claimed = self.claim_outbox(&holder.worker, holder.ttl, holder.now, most.min(1), Some(&lease.thread)).await;
-        Ok((version, claimed.unwrap_or_default())) // without a claim, the messages wait in the outbox
-    }
+        claims: Option<(&Holder, usize)>,
+    ) -> Result<(Version, Vec<Claimed>), Error>;
 
     /// Writes without a lease: decisions, and other changes caused by interactions.
     /// [`Changes::steps`] and [`Changes::snapshot`] must be empty.
@@ -215,97 +192,33 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// [`Error::ActionMoved`] if another write came first; nothing was written.
     async fn apply(&self, changes: &Changes) -> Result<(), Error>;
 
-    /// Stores an interaction that these changes of the same partition handle completely: writes them like
-    /// [`Self::apply`], in one write where that is possible, and leases their thread like [`Self::acquire`] if there is a
-    /// holder. Returns false, and writes nothing, if the delivery is a repeat.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::ActionMoved`] if another write came first. The interaction may be in the inbox then, or not be stored.
-    async fn ingest_and_apply(
-        &self,
-        delivery: &Delivery,
-        changes: &Changes,
-        holder: Option<&Holder>,
-    ) -> Result<(bool, Option<Acquired>), Error> {
-        let Ingested::New(seq) = self.ingest(delivery).await? else { return Ok((false, None)) };
-        let mut changes = changes.clone();
-        changes.inbox_acks.push(seq);
-        self.apply(&changes).await?;
-        let Some(Holder { worker, ttl, now }) = holder else { return Ok((true, None)) };
-        let acquired = self.acquire(worker, *ttl, *now, Some(&changes.thread)).await;
-        Ok((true, acquired.unwrap_or_default())) // without a lease, the changes are written all the same
-    }
+    /// Claims the oldest unclaimed interactions, at most `limit`. A claim that is not finished within `ttl` expires.
+    async fn claim_interaction(&self, ttl: Duration, limit: usize) -> Result<Vec<ClaimedInteraction>, Error>;
 
-    /// Claims the oldest unclaimed interactions, at most `limit`. A claim that is not finished
-    /// within `ttl` expires.
-    async fn claim_interaction(
-        &self,
-        worker: &WorkerId,
-        ttl: Duration,
-        limit: usize,
-    ) -> Result<Vec<ClaimedInteraction>, Error>;
-
-    /// Removes an interaction.
-    async fn finish_interaction(&self, partition: Partition, seq: Seq) -> Result<(), Error>;
-
-    /// Postpones a claimed interaction: it may be claimed again after `wait`. Does nothing if it
-    /// has been claimed again in the meantime.
-    async fn retry_interaction(&self, entry: &ClaimedInteraction, wait: Duration) -> Result<(), Error>;
-
-    /// Moves a claimed interaction to the dead letters ([`DeadLetter`]). Does nothing if it has
-    /// been claimed again in the meantime.
-    async fn fail_interaction(&self, entry: &ClaimedInteraction, reason: &str, at: Timestamp) -> Result<(), Error>;
+    /// Ends the claim of an interaction.
+    async fn settle_interaction(&self, entry: &ClaimedInteraction, settlement: Settlement<'_>) -> Result<(), Error>;
 
     /// Claims outgoing messages that may be sent now, at most one per thread: the oldest one that
     /// is not a progress message, or else the progress message. A message that was tried
     /// [`TRIED_OFTEN`] times is claimed only if nothing else in its thread may be sent, and holds
-    /// up only its own slot. A claim that is not finished within `ttl` expires, and the message
+    /// up only its own slot. A claim that is not finished in time expires, and the message
     /// counts as tried.
-    async fn claim_outbox(
-        &self,
-        worker: &WorkerId,
-        ttl: Duration,
-        now: Timestamp,
-        limit: usize,
-        only: Option<&ThreadId>,
-    ) -> Result<Vec<Claimed>, Error>;
+    async fn claim_outbox(&self, holder: &Holder, limit: usize, only: Option<&ThreadId>)
+    -> Result<Vec<Claimed>, Error>;
 
     /// Returns true if a claim is still valid: it has not expired, and the message has not been
     /// claimed again.
     async fn holds_outbox(&self, claimed: &Claimed) -> Result<bool, Error>;
 
-    /// Records the result of sending a claimed message. Returns false if the message has been
-    /// claimed again in the meantime or no longer exists. In that case only a delivery is recorded,
-    /// and only if the message is still to be sent.
-    async fn finish_outbox(&self, claimed: &Claimed, sent: &Sent) -> Result<bool, Error>;
-
-    /// Records the result like [`Self::finish_outbox`], and claims the next message of the same thread like
-    /// [`Self::claim_outbox`], in one write. Returns both answers.
-    async fn finish_and_claim(
-        &self,
-        claimed: &Claimed,
-        sent: &Sent,
-        ttl: Duration,
-        now: Timestamp,
-    ) -> Result<(bool, Option<Claimed>), Error>;
-
-    /// Records the results of messages that were claimed together like [`Self::finish_outbox`], in this order, and claims
-    /// the next message of their thread like [`Self::claim_outbox`], in one write. Returns all the answers.
-    async fn finish_all_and_claim(
+    /// Records the results of sending messages of one thread that were claimed together, in this order, and, with `next`,
+    /// claims the next message of the thread like [`Self::claim_outbox`], in one write. Returns for each result whether its
+    /// claim was still valid, and the next message. A claim is not valid if the message has been claimed again in the
+    /// meantime or no longer exists. In that case only a delivery is recorded, and only if the message is still to be sent.
+    async fn finish_outbox(
         &self,
         sent: &[(Claimed, Sent)],
-        holder: &Holder,
-    ) -> Result<(Vec<bool>, Option<Claimed>), Error> {
-        let Some(((last, result), earlier)) = sent.split_last() else { return Ok((Vec::new(), None)) };
-        let mut ours = Vec::with_capacity(sent.len());
-        for (claimed, result) in earlier {
-            ours.push(self.finish_outbox(claimed, result).await?);
-        }
-        let (is_ours, next) = self.finish_and_claim(last, result, holder.ttl, holder.now).await?;
-        ours.push(is_ours);
-        Ok((ours, next))
-    }
+        next: Option<&Holder>,
+    ) -> Result<(Vec<bool>, Option<Claimed>), Error>;
 
     /// Returns outgoing messages, except progress messages, that were due before `before` and have
     /// not been sent yet: those that have waited longest first, at most `limit`.
@@ -334,54 +247,24 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// entries that another process set aside and this one can read.
     async fn sweep(&self, now: Timestamp) -> Result<(), Error>;
 
-    /// Returns threads in which nothing has happened since `before` and nothing remains to be done,
-    /// sent or decided ([`UNFINISHED`]): the oldest first, at most `limit`. Threads whose steps
-    /// have been deleted since their last change are left out.
-    async fn finished(&self, before: Timestamp, limit: usize) -> Result<Vec<ThreadId>, Error>;
-
     /// Deletes the steps of a thread, and the other parts that [`Forget`] names. Returns false, and
     /// deletes nothing, if the thread is no longer finished or is at another version.
     async fn forget(&self, forget: &Forget) -> Result<bool, Error>;
 
-    /// Returns the action with this approval key, which its buttons carry.
-    async fn action_by_approval(&self, approval: &ApprovalId) -> Result<Option<ActionRecord>, Error>;
+    /// Returns an action.
+    async fn action(&self, key: ActionKey<'_>) -> Result<Option<ActionRecord>, Error>;
 
-    /// Notes where this process has posted a message under a claim that holds, before that is stored: the first press on a
-    /// card may arrive in the meantime.
-    fn note_posted(&self, _posted: &Posted) {}
-
-    /// Returns an open card that this process has written and posted, as it was then, without asking the store. It may
-    /// have changed since. If this process has written the card, but not posted it yet, this waits a moment.
-    async fn known_card(&self, _approval: &ApprovalId) -> Option<KnownCard> {
-        None
-    }
-
-    /// Returns an action of a thread.
-    async fn action(&self, thread: &ThreadId, id: &ActionId) -> Result<Option<ActionRecord>, Error>;
-
-    /// Returns the actions selected by a filter, newest first.
-    async fn actions(&self, filter: &ActionFilter) -> Result<Vec<ActionRecord>, Error>;
-
-    /// Returns the actions that have any of these labels and one of these statuses, newest first,
-    /// each once, at most `limit`. An empty list of statuses selects all.
-    async fn actions_under(
-        &self,
-        labels: &[Label],
-        statuses: &[Status],
-        limit: usize,
-    ) -> Result<Vec<ActionRecord>, Error>;
-
-    /// Returns the actions of [`Self::actions_under`] and a register, in one request where the store is elsewhere. Without
-    /// the register, if it cannot be read.
+    /// Returns the actions selected by a filter, newest first, and a register if its key is given, in one request where the
+    /// store is elsewhere. Without the register, if it cannot be read.
     async fn actions_and_register(
         &self,
-        labels: &[Label],
-        statuses: &[Status],
-        limit: usize,
-        key: &str,
-    ) -> Result<(Vec<ActionRecord>, Option<Register>), Error> {
-        let actions = self.actions_under(labels, statuses, limit).await?;
-        Ok((actions, self.register(key).await.ok()))
+        filter: &ActionFilter,
+        key: Option<&str>,
+    ) -> Result<(Vec<ActionRecord>, Option<Register>), Error>;
+
+    /// Returns the actions selected by a filter, newest first.
+    async fn actions(&self, filter: &ActionFilter) -> Result<Vec<ActionRecord>, Error> {
+        Ok(self.actions_and_register(filter, None).await?.0)
     }
 
     /// Returns the saved checkpoint of a thread; `None` if the bot has no such thread. Needs no
@@ -398,23 +281,17 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Returns the place of the message that was posted for a slot.
     async fn posted(&self, thread: &ThreadId, slot: &Slot) -> Result<Option<Posted>, Error>;
 
-    /// Returns threads, the most recently changed first, at most `limit`.
-    async fn threads(&self, limit: usize) -> Result<Vec<ThreadSummary>, Error>;
+    /// Returns the threads selected by a filter, at most `limit`.
+    async fn threads(&self, filter: ThreadFilter, limit: usize) -> Result<Vec<ThreadSummary>, Error>;
 
     /// Returns the amount of pending work, for operators and for callers that wait until there is
     /// none.
     async fn backlog(&self) -> Result<Backlog, Error>;
 
-    /// Stores bytes under their hash (SHA-256, in hexadecimal) and returns the hash. The bytes are
-    /// kept for at least `keep`, or permanently if it is `None`.
-    async fn put_blob(&self, bytes: &[u8], keep: Option<Duration>) -> Result<String, Error>;
+    /// Stores bytes under their hash (SHA-256, in hexadecimal) and returns the hash.
+    async fn put_blob(&self, bytes: &[u8], keep: Keep<'_>) -> Result<String, Error>;
 
-    /// Stores a file that a thread shows, under its hash as [`Self::put_blob`] does. It is kept as
-    /// long as it is shown by any thread whose files have not been deleted ([`Forget::files`]).
-    async fn put_file(&self, thread: &ThreadId, bytes: &[u8]) -> Result<String, Error>;
-
-    /// Returns the bytes stored under a hash by [`Self::put_blob`] or [`Self::put_file`]; `None` if
-    /// there are none.
+    /// Returns the bytes stored under a hash by [`Self::put_blob`]; `None` if there are none.
     async fn get_blob(&self, hash: &str) -> Result<Option<Vec<u8>>, Error>;
 
     /// Returns a register: a small value that belongs to no thread and that several processes may
@@ -429,10 +306,6 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// [`Error::Unavailable`] if the store did not answer: the register may have been set. Read it
     /// before repeating the call.
     async fn set_register(&self, key: &str, expected: u64, value: &Value) -> Result<bool, Error>;
-
-    /// Moves a claimed interaction that this process cannot read out of the inbox and keeps it.
-    /// `why` must not contain any of its contents.
-    async fn set_aside_interaction(&self, partition: Partition, seq: Seq, why: &str) -> Result<(), Error>;
 
     /// Returns the entries that this process or an earlier one could not read: the oldest first, at
     /// most `limit`.

@@ -1,33 +1,105 @@
 //! The queries of a store, and their results.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use countersign_core::{
     clock::Timestamp,
-    ids::{GraphName, Partition, ThreadId},
+    ids::{ActionId, ApprovalId, GraphName, Partition, ThreadId},
 };
 
-use super::{Posted, Version};
-use crate::action::{ActionRecord, Status};
+use super::Version;
+use crate::action::{ActionRecord, Label, Status};
 
-/// A selection of actions, newest first.
+/// The key of an action.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ActionKey<'a> {
+    /// The approval key, which its buttons carry.
+    ByApproval(&'a ApprovalId),
+    /// Its thread and its id.
+    Of(&'a ThreadId, &'a ActionId),
+}
+
+impl ActionKey<'_> {
+    /// Returns true if this is a key of the action.
+    pub fn is_of(&self, record: &ActionRecord) -> bool {
+        match *self {
+            Self::ByApproval(approval) => record.approval == *approval,
+            Self::Of(thread, id) => record.id == *id && record.thread == *thread,
+        }
+    }
+}
+
+/// A selection of actions, newest first, each once.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ActionFilter {
-    /// The thread; `None` for all.
-    pub thread: Option<ThreadId>,
+    /// Where to look for them.
+    pub of: ActionsOf,
     /// The statuses; empty for all.
     pub statuses: Vec<Status>,
     /// The maximum number of actions to return.
     pub limit: usize,
 }
 
-/// An open card, and the place of its message.
-#[derive(Clone, Debug, PartialEq)]
-pub struct KnownCard {
-    /// The record.
-    pub record: ActionRecord,
-    /// The place.
-    pub posted: Posted,
+/// The actions that a filter selects from.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum ActionsOf {
+    /// All actions.
+    #[default]
+    All,
+    /// Those of a thread.
+    Thread(ThreadId),
+    /// Those that have any of these labels.
+    Labels(Vec<Label>),
+}
+
+impl ActionFilter {
+    /// Selects from the actions of all threads.
+    pub fn all(statuses: &[Status], limit: usize) -> Self {
+        Self { of: ActionsOf::All, statuses: statuses.to_vec(), limit }
+    }
+
+    /// Selects from the actions of a thread.
+    pub fn of(thread: &ThreadId, statuses: &[Status], limit: usize) -> Self {
+        Self { of: ActionsOf::Thread(thread.clone()), statuses: statuses.to_vec(), limit }
+    }
+
+    /// Selects from the actions that have any of these labels; none, if there are no labels.
+    pub fn under(labels: &[Label], statuses: &[Status], limit: usize) -> Self {
+        Self { of: ActionsOf::Labels(labels.to_vec()), statuses: statuses.to_vec(), limit }
+    }
+
+    /// Returns true if the filter selects this action.
+    pub fn matches(&self, record: &ActionRecord) -> bool {
+        let is_among = match &self.of {
+            ActionsOf::All => true,
+            ActionsOf::Thread(thread) => record.thread == *thread,
+            ActionsOf::Labels(labels) => record.is_under(labels),
+        };
+        is_among && (self.statuses.is_empty() || self.statuses.contains(&record.status))
+    }
+}
+
+/// A selection of threads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ThreadFilter {
+    /// All threads, the most recently changed first.
+    All,
+    /// Those in which nothing has happened since this time and nothing remains to be done, sent or decided
+    /// ([`super::UNFINISHED`]), the oldest first. Threads whose steps have been deleted since their last change are left
+    /// out.
+    FinishedBefore(Timestamp),
+}
+
+/// How long stored bytes are kept.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Keep<'a> {
+    /// For at least this time.
+    For(Duration),
+    /// Permanently.
+    Permanently,
+    /// As long as they are shown by this or another thread whose files have not been deleted
+    /// ([`super::Forget::files`]).
+    WithThread(&'a ThreadId),
 }
 
 /// A thread in a list.

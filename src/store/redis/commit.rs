@@ -9,7 +9,10 @@
 //! after the last known head of the chain. If the head has changed in the meantime, the script
 //! writes nothing and returns the new head, and the entries are chained again.
 
-use countersign_core::ids::{ActionId, ApprovalId, ThreadId};
+use countersign_core::{
+    ids::{ActionId, ApprovalId, ThreadId},
+    recent::Recent,
+};
 use countersign_graph::{
     action::{Label, Status},
     store::{
@@ -26,7 +29,6 @@ use super::{
     json, keys,
     lease::{AcquiredAnswer, read_acquired},
     outbox::{self, StoredClaimed},
-    remembered::Remembered,
     scripts::Call,
 };
 
@@ -37,10 +39,10 @@ const CHAINING_ATTEMPTS: usize = 16;
 
 /// The head of the audit trail of each thread, as this process has seen it last. An outdated one only costs another round
 /// trip.
-pub(super) type AuditHeads = Remembered<ThreadId, AuditHead>;
+pub(super) type AuditHeads = Recent<ThreadId, AuditHead>;
 
 /// The action of each approval that this process has seen. It never changes.
-pub(super) type Approvals = Remembered<ApprovalId, (ThreadId, ActionId)>;
+pub(super) type Approvals = Recent<ApprovalId, (ThreadId, ActionId)>;
 
 /// What is done in the same script as a write.
 #[derive(Clone, Copy, Default)]
@@ -60,8 +62,7 @@ pub(super) struct Written {
     pub(super) acquired: Option<Acquired>,
 }
 
-/// Implements [`countersign_graph::store::Store::commit`] and
-/// [`countersign_graph::store::Store::commit_and_claim`].
+/// Implements [`countersign_graph::store::Store::commit`].
 pub(super) async fn commit(
     store: &RedisStore,
     lease: &Lease,
@@ -82,7 +83,7 @@ pub(super) async fn commit(
     Ok(written.map(|written| (written.version, written.claimed)).unwrap_or_default())
 }
 
-/// Implements [`countersign_graph::store::Store::apply`] and [`countersign_graph::store::Store::ingest_and_apply`].
+/// Implements [`countersign_graph::store::Store::apply`] and [`countersign_graph::store::Handling::Apply`].
 /// Returns `None` if the delivery is a repeat.
 pub(super) async fn apply(store: &RedisStore, changes: &Changes, joined: Joined<'_>) -> Result<Option<Written>, Error> {
     debug_assert!(changes.steps.is_empty() && changes.snapshot.is_none(), "a step needs a lease");
@@ -112,7 +113,6 @@ async fn write(
                 for change in &changes.actions {
                     let record = &change.record;
                     store.approvals.set(record.approval.clone(), (thread.clone(), record.id.clone()));
-                    store.cards.on_written(change);
                 }
                 let acquired = match (leased, joined.leases) {
                     // If a message cannot be set aside, the thread is leased all the same, until its lease ends.

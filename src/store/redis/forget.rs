@@ -55,13 +55,13 @@ impl Plan {
     }
 }
 
-/// Implements [`countersign_graph::store::Store::finished`].
-pub(super) async fn finished(store: &RedisStore, before: Timestamp, limit: usize) -> Result<Vec<ThreadId>, Error> {
+/// Returns the threads that are finished, with the times of their last changes in microseconds.
+pub(super) async fn finished(store: &RedisStore, before: Timestamp, limit: usize) -> Result<Vec<(String, f64)>, Error> {
     let mut pipeline = redis::pipe();
     for partition in Partition::all() {
         let recent = PartitionKey::Recent.of(partition);
         pipeline.scard(PartitionKey::LetGo.of(partition));
-        pipeline.zrangebyscore_limit(recent, "-inf", format!("({}", micros(before)), 0, MAX_CANDIDATES);
+        pipeline.zrangebyscore_limit_withscores(recent, "-inf", format!("({}", micros(before)), 0, MAX_CANDIDATES);
     }
     let mut answers = store.link.pipeline::<Vec<Value>>(&pipeline).await?.into_iter();
     let mut next = || answers.next().unwrap_or(Value::Nil);
@@ -70,13 +70,13 @@ pub(super) async fn finished(store: &RedisStore, before: Timestamp, limit: usize
         if json::answer::<u64>(next())? > 0 {
             files::let_go(store, partition).await?; // work that an earlier process left unfinished
         }
-        for name in json::answer::<Vec<String>>(next())? {
+        for (name, at) in json::answer::<Vec<(String, f64)>>(next())? {
             if found.len() >= limit {
                 return Ok(found);
             }
             let Ok(thread) = name.parse::<ThreadId>() else { continue };
             if call(store, &thread, &Plan::new(&thread, before), "").await? {
-                found.push(thread);
+                found.push((name, at));
             }
         }
     }

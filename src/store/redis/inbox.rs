@@ -9,7 +9,7 @@ use countersign_core::{
     clock::Timestamp,
     ids::{Partition, ThreadId},
 };
-use countersign_graph::store::{ClaimedInteraction, Error, Seq};
+use countersign_graph::store::{ClaimedInteraction, Error, Seq, Settlement};
 use redis::Value;
 
 use super::{
@@ -67,26 +67,21 @@ pub(super) async fn claim(store: &RedisStore, ttl: Duration, limit: usize) -> Re
     }
 }
 
-/// Implements [`countersign_graph::store::Store::finish_interaction`].
-pub(super) async fn finish(store: &RedisStore, partition: Partition, seq: Seq) -> Result<(), Error> {
-    store.link.script(&Call::on_partition(&store.scripts.finish_interaction, partition).arg(seq)).await
-}
-
-/// Implements [`countersign_graph::store::Store::retry_interaction`].
-pub(super) async fn retry(store: &RedisStore, entry: &ClaimedInteraction, wait: Duration) -> Result<(), Error> {
-    let call = Call::on_partition(&store.scripts.retry_interaction, entry.partition);
-    store.link.script(&call.arg(entry.seq).arg(entry.attempts).arg(json::micros(wait))).await
-}
-
-/// Implements [`countersign_graph::store::Store::fail_interaction`].
-pub(super) async fn fail(
+/// Implements [`countersign_graph::store::Store::settle_interaction`].
+pub(super) async fn settle(
     store: &RedisStore,
-    entry: &ClaimedInteraction,
-    reason: &str,
-    at: Timestamp,
+    ClaimedInteraction { partition, seq, attempts, .. }: &ClaimedInteraction,
+    settlement: Settlement<'_>,
 ) -> Result<(), Error> {
-    let call = Call::on_partition(&store.scripts.fail_interaction, entry.partition);
-    store.link.script(&call.arg(entry.seq).arg(entry.attempts).arg(reason).arg(at.millis())).await
+    let scripts = &store.scripts;
+    let call = |script| Call::on_partition(script, *partition).arg(*seq);
+    let call = match settlement {
+        Settlement::Done => call(&scripts.finish_interaction),
+        Settlement::Retry(wait) => call(&scripts.retry_interaction).arg(*attempts).arg(json::micros(wait)),
+        Settlement::Fail { reason, at } => call(&scripts.fail_interaction).arg(*attempts).arg(reason).arg(at.millis()),
+        Settlement::SetAside(why) => return aside::set(store, &StoredPlace::Inbox(*partition, *seq), why).await,
+    };
+    store.link.script(&call).await
 }
 
 /// Implements [`countersign_graph::store::Store::fire_timers`].

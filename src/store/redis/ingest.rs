@@ -1,22 +1,20 @@
 //! Stores deliveries: one script checks the deduplication keys, stores the delivery and wakes its
 //! thread.
 
-use countersign_core::ids::DedupKey;
+use countersign_core::{ids::DedupKey, recent::Recent};
 use countersign_graph::store::{Acquired, Delivery, Destination, Error, Holder, Ingested, Seq};
 
 use super::{
     RedisStore, json, keys,
     lease::{AcquiredAnswer, read_acquired},
-    remembered::Remembered,
     scripts::Call,
 };
 
 /// The deduplication keys of the deliveries that this process has stored, each with the number of the connection: another
 /// one may lead to another server. Slack often reports a message twice, as a message and as a mention.
-pub(super) type Deliveries = Remembered<DedupKey, u64>;
+pub(super) type Deliveries = Recent<DedupKey, u64>;
 
-/// Implements [`countersign_graph::store::Store::ingest`] and, with a holder,
-/// [`countersign_graph::store::Store::ingest_and_acquire`].
+/// Implements [`countersign_graph::store::Store::ingest`], and leases the thread if there is a holder.
 pub(super) async fn ingest(
     store: &RedisStore,
     delivery: &Delivery,

@@ -4,13 +4,10 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use countersign_core::{
-    clock::Timestamp,
-    ids::{GraphName, ThreadId, WorkerId},
-};
+use countersign_core::ids::{GraphName, ThreadId, WorkerId};
 use countersign_graph::{
     json::Json,
-    store::{Acquired, Error, Lease, QueuedMessage, Saved, Seq, Version},
+    store::{Acquired, Error, Holder, Lease, QueuedMessage, Saved, Seq, Version},
 };
 
 use super::{RedisStore, aside, commit::read_head, json, scripts::Call};
@@ -31,20 +28,18 @@ type AcquiredMeta = (Option<String>, Option<u64>, Option<String>);
 /// Implements [`countersign_graph::store::Store::acquire`].
 pub(super) async fn acquire(
     store: &RedisStore,
-    worker: &WorkerId,
-    ttl: Duration,
-    now: Timestamp,
+    Holder { worker, ttl, now }: &Holder,
     only: Option<&ThreadId>,
 ) -> Result<Option<Acquired>, Error> {
     let call = |thread: &ThreadId| {
         let call = Call::on_thread(&store.scripts.acquire, thread);
-        call.arg(thread.to_string()).arg(worker.as_str()).arg(json::micros(ttl)).arg(now.millis())
+        call.arg(thread.to_string()).arg(worker.as_str()).arg(json::micros(*ttl)).arg(now.millis())
     };
     if let Some(thread) = only {
         return acquire_by(store, worker, thread, call(thread)).await;
     }
     let (mut search, mut failed) = (store.finder.search(), BTreeMap::new());
-    while let Some(thread) = store.finder.next(&mut search, &store.link, now).await? {
+    while let Some(thread) = store.finder.next(&mut search, &store.link, *now).await? {
         if failed.contains_key(&thread) {
             break; // nothing else is ready
         }
@@ -70,7 +65,7 @@ pub(super) async fn renew(store: &RedisStore, lease: &Lease, ttl: Duration) -> R
     if held { Ok(()) } else { Err(Error::Fenced(lease.thread.clone())) }
 }
 
-/// Implements [`countersign_graph::store::Store::messages`].
+/// Implements [`countersign_graph::store::Store::messages`] with a lease.
 pub(super) async fn messages(store: &RedisStore, lease: &Lease, after: Seq) -> Result<Vec<QueuedMessage>, Error> {
     let call =
         Call::on_thread(&store.scripts.messages, &lease.thread).arg(lease.worker.as_str()).arg(lease.fence).arg(after);
@@ -79,9 +74,10 @@ pub(super) async fn messages(store: &RedisStore, lease: &Lease, after: Seq) -> R
     read_messages(store, &lease.thread, stored).await
 }
 
-/// Implements [`countersign_graph::store::Store::unread`].
-pub(super) async fn unread(store: &RedisStore, thread: &ThreadId) -> Result<Vec<QueuedMessage>, Error> {
-    let stored: StoredMessages = store.link.script(&Call::on_thread(&store.scripts.unread, thread)).await?;
+/// Implements [`countersign_graph::store::Store::messages`] without a lease.
+pub(super) async fn unread(store: &RedisStore, thread: &ThreadId, after: Seq) -> Result<Vec<QueuedMessage>, Error> {
+    let call = Call::on_thread(&store.scripts.unread, thread).arg(after);
+    let stored: StoredMessages = store.link.script(&call).await?;
     // Unreadable messages are reported when the thread is leased.
     Ok(stored
         .into_iter()

@@ -56,7 +56,6 @@ mod keys;
 mod lease;
 mod outbox;
 mod reading;
-mod remembered;
 mod rights;
 mod scripts;
 mod server;
@@ -68,14 +67,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use countersign_core::{
     clock::Timestamp,
-    ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
+    ids::{Slot, ThreadId},
 };
 use countersign_graph::{
-    action::{ActionRecord, Label, Status},
+    action::ActionRecord,
     store::{
-        Acquired, ActionFilter, AuditTrail, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
-        Durability, Error, Forget, Holder, Ingested, KnownCard, Lease, Posted, QueuedMessage, Register, Saved, Sent,
-        Seq, StepRecord, Store, Then, ThreadSummary, Unreadable, Unwritable, Version, Waiting,
+        Acquired, ActionFilter, ActionKey, AuditTrail, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter,
+        Delivery, Durability, Error, Forget, Handling, Holder, Ingested, Keep, Lease, Posted, QueuedMessage, Register,
+        Saved, Sent, Seq, Settlement, StepRecord, Store, Then, ThreadFilter, ThreadSummary, Unreadable, Unwritable,
+        Version, Waiting,
     },
 };
 use serde_json::Value;
@@ -90,10 +90,7 @@ use self::{
     ingest::Deliveries,
     scripts::Scripts,
 };
-use crate::{
-    aside::{StoredPlace, UnreadableEntries},
-    known_cards::KnownCards,
-};
+use crate::aside::UnreadableEntries;
 
 /// A store in Redis.
 #[derive(Debug)]
@@ -102,7 +99,6 @@ pub struct RedisStore {
     scripts: Scripts,
     audit_heads: AuditHeads,
     approvals: Approvals,
-    cards: KnownCards,
     deliveries: Deliveries,
     agenda: Agenda,
     finder: Finder,
@@ -114,6 +110,9 @@ pub struct RedisStore {
 /// could misread it. A new key or field that older programs may ignore keeps the version; any other change takes the next
 /// one, and the store gets it from the first process that writes.
 const LAYOUT_VERSION: u32 = 1;
+
+/// The maximum number of facts of a kind that this process remembers.
+const MAX_REMEMBERED: usize = 4096;
 
 impl RedisStore {
     /// Connects to the server at `url`, or to the cluster of the servers at several addresses with commas between them.
@@ -153,10 +152,9 @@ impl RedisStore {
         Self {
             link,
             scripts: Scripts::new(),
-            audit_heads: AuditHeads::default(),
-            approvals: Approvals::default(),
-            cards: KnownCards::default(),
-            deliveries: Deliveries::default(),
+            audit_heads: AuditHeads::new(MAX_REMEMBERED),
+            approvals: Approvals::new(MAX_REMEMBERED),
+            deliveries: Deliveries::new(MAX_REMEMBERED),
             agenda: Agenda::default(),
             finder: Finder::default(),
             unreadable: UnreadableEntries::default(),
@@ -178,54 +176,46 @@ async fn check_layout(link: &Link) -> Result<Option<u32>, OpenError> {
 
 #[async_trait]
 impl Store for RedisStore {
-    async fn ingest(&self, delivery: &Delivery) -> Result<Ingested, Error> {
-        Ok(ingest::ingest(self, delivery, None).await?.0)
+    async fn ingest(&self, delivery: &Delivery, handling: Handling<'_>) -> Result<(Ingested, Option<Acquired>), Error> {
+        match handling {
+            Handling::Later => ingest::ingest(self, delivery, None).await,
+            Handling::Lease(holder) => ingest::ingest(self, delivery, Some(holder)).await,
+            Handling::Apply(changes, holder) => {
+                let joined = Joined { delivery: Some(delivery), leases: holder, ..Joined::default() };
+                let written = commit::apply(self, changes, joined).await?;
+                Ok(written.map_or((Ingested::Duplicate, None), |written| (Ingested::Handled, written.acquired)))
+            }
+        }
     }
 
-    async fn ingest_and_acquire(
-        &self,
-        delivery: &Delivery,
-        holder: &Holder,
-    ) -> Result<(Ingested, Option<Acquired>), Error> {
-        ingest::ingest(self, delivery, Some(holder)).await
-    }
-
-    async fn acquire(
-        &self,
-        worker: &WorkerId,
-        ttl: Duration,
-        now: Timestamp,
-        only: Option<&ThreadId>,
-    ) -> Result<Option<Acquired>, Error> {
-        Box::pin(lease::acquire(self, worker, ttl, now, only)).await
+    async fn acquire(&self, holder: &Holder, only: Option<&ThreadId>) -> Result<Option<Acquired>, Error> {
+        Box::pin(lease::acquire(self, holder, only)).await
     }
 
     async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<(), Error> {
         lease::renew(self, lease, ttl).await
     }
 
-    async fn messages(&self, lease: &Lease, after: Seq) -> Result<Vec<QueuedMessage>, Error> {
-        lease::messages(self, lease, after).await
+    async fn messages(
+        &self,
+        thread: &ThreadId,
+        after: Seq,
+        lease: Option<&Lease>,
+    ) -> Result<Vec<QueuedMessage>, Error> {
+        match lease {
+            Some(lease) => lease::messages(self, lease, after).await,
+            None => lease::unread(self, thread, after).await,
+        }
     }
 
-    async fn unread(&self, thread: &ThreadId) -> Result<Vec<QueuedMessage>, Error> {
-        lease::unread(self, thread).await
-    }
-
-    async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error> {
-        Ok(commit::commit(self, lease, expected, changes, then, None).await?.0)
-    }
-
-    async fn commit_and_claim(
+    async fn commit(
         &self,
         lease: &Lease,
         expected: Version,
         changes: &Changes,
         then: Then,
-        holder: &Holder,
-        most: usize,
+        claims: Option<(&Holder, usize)>,
     ) -> Result<(Version, Vec<Claimed>), Error> {
-        let claims = Some((holder, most));
         commit::commit(self, lease, expected, changes, then, claims).await
     }
 
@@ -233,85 +223,39 @@ impl Store for RedisStore {
         commit::apply(self, changes, Joined::default()).await.map(drop)
     }
 
-    async fn ingest_and_apply(
-        &self,
-        delivery: &Delivery,
-        changes: &Changes,
-        holder: Option<&Holder>,
-    ) -> Result<(bool, Option<Acquired>), Error> {
-        let joined = Joined { delivery: Some(delivery), leases: holder, ..Joined::default() };
-        let written = commit::apply(self, changes, joined).await?;
-        Ok(written.map_or((false, None), |written| (true, written.acquired)))
-    }
-
-    async fn claim_interaction(
-        &self,
-        _worker: &WorkerId,
-        ttl: Duration,
-        limit: usize,
-    ) -> Result<Vec<ClaimedInteraction>, Error> {
+    async fn claim_interaction(&self, ttl: Duration, limit: usize) -> Result<Vec<ClaimedInteraction>, Error> {
         inbox::claim(self, ttl, limit).await
     }
 
-    async fn finish_interaction(&self, partition: Partition, seq: Seq) -> Result<(), Error> {
-        inbox::finish(self, partition, seq).await
-    }
-
-    async fn retry_interaction(&self, entry: &ClaimedInteraction, wait: Duration) -> Result<(), Error> {
-        inbox::retry(self, entry, wait).await
-    }
-
-    async fn fail_interaction(&self, entry: &ClaimedInteraction, reason: &str, at: Timestamp) -> Result<(), Error> {
-        inbox::fail(self, entry, reason, at).await
+    async fn settle_interaction(&self, entry: &ClaimedInteraction, settlement: Settlement<'_>) -> Result<(), Error> {
+        inbox::settle(self, entry, settlement).await
     }
 
     async fn claim_outbox(
         &self,
-        _worker: &WorkerId,
-        ttl: Duration,
-        now: Timestamp,
+        holder: &Holder,
         limit: usize,
         only: Option<&ThreadId>,
     ) -> Result<Vec<Claimed>, Error> {
-        outbox::claim(self, ttl, now, limit, only).await
+        outbox::claim(self, holder, limit, only).await
     }
 
     async fn holds_outbox(&self, claimed: &Claimed) -> Result<bool, Error> {
         outbox::holds(self, claimed).await
     }
 
-    async fn finish_outbox(&self, claimed: &Claimed, sent: &Sent) -> Result<bool, Error> {
-        outbox::finish(self, claimed, sent).await
-    }
-
-    async fn finish_and_claim(
-        &self,
-        claimed: &Claimed,
-        sent: &Sent,
-        ttl: Duration,
-        now: Timestamp,
-    ) -> Result<(bool, Option<Claimed>), Error> {
-        let holder = Holder { worker: WorkerId::new(""), ttl, now };
-        let (ours, next) = self.finish_all_and_claim(&[(claimed.clone(), sent.clone())], &holder).await?;
-        Ok((ours.contains(&true), next))
-    }
-
-    async fn finish_all_and_claim(
+    async fn finish_outbox(
         &self,
         sent: &[(Claimed, Sent)],
-        holder: &Holder,
+        next: Option<&Holder>,
     ) -> Result<(Vec<bool>, Option<Claimed>), Error> {
-        // The results are recorded in any case; the next message is sent only if the server loses nothing.
         let Some((Claimed { thread, .. }, _)) = sent.first() else { return Ok((Vec::new(), None)) };
         let partition = thread.partition();
-        if self.link.check_before(partition).await.is_err() {
-            let mut ours = Vec::with_capacity(sent.len());
-            for (claimed, sent) in sent {
-                ours.push(outbox::finish(self, claimed, sent).await?);
-            }
-            return Ok((ours, None));
+        // The results are recorded in any case; the next message is sent only if the server loses nothing.
+        if next.is_none() || self.link.check_before(partition).await.is_err() {
+            return outbox::finish(self, sent, None).await;
         }
-        let (ours, next) = outbox::finish_all_and_claim(self, sent, holder.ttl, holder.now).await?;
+        let (ours, next) = outbox::finish(self, sent, next).await?;
         let is_safe = self.link.check_after(partition).await.is_ok();
         Ok((ours, next.filter(|_| is_safe)))
     }
@@ -341,51 +285,23 @@ impl Store for RedisStore {
         inbox::sweep(self, now).await
     }
 
-    async fn finished(&self, before: Timestamp, limit: usize) -> Result<Vec<ThreadId>, Error> {
-        forget::finished(self, before, limit).await
-    }
-
     async fn forget(&self, forget: &Forget) -> Result<bool, Error> {
         forget::forget(self, forget).await
     }
 
-    async fn action_by_approval(&self, approval: &ApprovalId) -> Result<Option<ActionRecord>, Error> {
-        reading::action_by_approval(self, approval).await
-    }
-
-    fn note_posted(&self, posted: &Posted) {
-        self.cards.on_posted(posted);
-    }
-
-    async fn known_card(&self, approval: &ApprovalId) -> Option<KnownCard> {
-        self.cards.get(approval).await
-    }
-
-    async fn action(&self, thread: &ThreadId, id: &ActionId) -> Result<Option<ActionRecord>, Error> {
-        reading::action(self, thread, id).await
-    }
-
-    async fn actions(&self, filter: &ActionFilter) -> Result<Vec<ActionRecord>, Error> {
-        reading::actions(self, filter).await
-    }
-
-    async fn actions_under(
-        &self,
-        labels: &[Label],
-        statuses: &[Status],
-        limit: usize,
-    ) -> Result<Vec<ActionRecord>, Error> {
-        reading::actions_under(self, labels, statuses, limit).await
+    async fn action(&self, key: ActionKey<'_>) -> Result<Option<ActionRecord>, Error> {
+        match key {
+            ActionKey::ByApproval(approval) => reading::action_by_approval(self, approval).await,
+            ActionKey::Of(thread, id) => reading::action(self, thread, id).await,
+        }
     }
 
     async fn actions_and_register(
         &self,
-        labels: &[Label],
-        statuses: &[Status],
-        limit: usize,
-        key: &str,
+        filter: &ActionFilter,
+        key: Option<&str>,
     ) -> Result<(Vec<ActionRecord>, Option<Register>), Error> {
-        reading::actions_and_register(self, labels, statuses, limit, key).await
+        reading::actions(self, filter, key).await
     }
 
     async fn load(&self, thread: &ThreadId) -> Result<Option<Saved>, Error> {
@@ -409,24 +325,20 @@ impl Store for RedisStore {
         reading::posted(self, thread, slot).await
     }
 
-    async fn threads(&self, limit: usize) -> Result<Vec<ThreadSummary>, Error> {
-        reading::threads(self, limit).await
+    async fn threads(&self, filter: ThreadFilter, limit: usize) -> Result<Vec<ThreadSummary>, Error> {
+        reading::threads(self, filter, limit).await
     }
 
     async fn backlog(&self) -> Result<Backlog, Error> {
         reading::backlog(self).await
     }
 
-    async fn put_blob(&self, bytes: &[u8], keep: Option<Duration>) -> Result<String, Error> {
-        reading::put_blob(self, bytes, keep).await
-    }
-
-    async fn put_file(&self, thread: &ThreadId, bytes: &[u8]) -> Result<String, Error> {
-        files::put_file(self, thread, bytes).await
+    async fn put_blob(&self, bytes: &[u8], keep: Keep<'_>) -> Result<String, Error> {
+        files::put_blob(self, bytes, keep).await
     }
 
     async fn get_blob(&self, hash: &str) -> Result<Option<Vec<u8>>, Error> {
-        reading::get_blob(self, hash).await
+        files::get_blob(self, hash).await
     }
 
     async fn register(&self, key: &str) -> Result<Register, Error> {
@@ -435,10 +347,6 @@ impl Store for RedisStore {
 
     async fn set_register(&self, key: &str, expected: u64, value: &Value) -> Result<bool, Error> {
         reading::set_register(self, key, expected, value).await
-    }
-
-    async fn set_aside_interaction(&self, partition: Partition, seq: Seq, why: &str) -> Result<(), Error> {
-        aside::set(self, &StoredPlace::Inbox(partition, seq), why).await
     }
 
     async fn unreadable(&self, limit: usize) -> Result<Vec<Unreadable>, Error> {

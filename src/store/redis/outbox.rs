@@ -5,15 +5,14 @@
 //! message in flight, it is the end of the claim (server's clock). The rules for the order are in
 //! `common.lua`.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use countersign_core::{
     clock::Timestamp,
     ids::{Nonce, Partition, Slot, ThreadId},
 };
-use countersign_graph::store::{Claimed, Error, Outgoing, Sent, Seq, Waiting};
+use countersign_graph::store::{Claimed, Error, Holder, Outgoing, Sent, Seq, Waiting};
 use futures_util::future::join_all;
-use redis::Value;
 use serde::Deserialize;
 
 use super::{
@@ -31,21 +30,20 @@ const MAX_READ: usize = 500;
 /// Implements [`countersign_graph::store::Store::claim_outbox`].
 pub(super) async fn claim(
     store: &RedisStore,
-    ttl: Duration,
-    now: Timestamp,
+    Holder { ttl, now, .. }: &Holder,
     limit: usize,
     only: Option<&ThreadId>,
 ) -> Result<Vec<Claimed>, Error> {
     let threads = match only {
         Some(thread) => vec![thread.clone()],
-        None => due_threads(store, now, limit).await?,
+        None => due_threads(store, *now, limit).await?,
     };
     let mut claimed = Vec::new();
     let mut failed = None;
     // The calls share one connection, so together they take one round trip.
     let calls = threads.iter().take(limit).map(|thread| {
         let call = Call::on_thread(&store.scripts.claim_outbox, thread);
-        let call = call.arg(thread.to_string()).arg(json::micros(ttl)).arg(now.millis());
+        let call = call.arg(thread.to_string()).arg(json::micros(*ttl)).arg(now.millis());
         claim_by(store, thread, if only.is_some() { call } else { call.at_once() })
     });
     for answer in join_all(calls).await {
@@ -67,39 +65,21 @@ pub(super) async fn holds(store: &RedisStore, claimed: &Claimed) -> Result<bool,
     store.link.script(&call.arg(claimed.thread.to_string()).arg(claimed.seq).arg(claimed.attempts)).await
 }
 
-/// Implements [`countersign_graph::store::Store::finish_outbox`].
-pub(super) async fn finish(store: &RedisStore, claimed: &Claimed, sent: &Sent) -> Result<bool, Error> {
-    let call = Call::on_thread(&store.scripts.finish_outbox, &claimed.thread);
-    let call = with_result(call.arg(claimed.thread.to_string()).arg("").arg(""), claimed, sent);
-    let finished = store.link.script::<(Vec<bool>, Value)>(&call).await;
-    note_finished(store, &[sent], &finished);
-    Ok(finished?.0.contains(&true))
-}
-
-/// Implements [`countersign_graph::store::Store::finish_all_and_claim`]. All messages are of the same thread.
-pub(super) async fn finish_all_and_claim(
+/// Records the results of sending messages of one thread, and claims the next one if there is a holder.
+pub(super) async fn finish(
     store: &RedisStore,
     sent: &[(Claimed, Sent)],
-    ttl: Duration,
-    now: Timestamp,
+    next: Option<&Holder>,
 ) -> Result<(Vec<bool>, Option<Claimed>), Error> {
     let Some((Claimed { thread, .. }, _)) = sent.first() else { return Ok((Vec::new(), None)) };
-    let call = Call::on_thread(&store.scripts.finish_outbox, thread);
-    let call = call.arg(thread.to_string()).arg(json::micros(ttl)).arg(now.millis());
+    let call = Call::on_thread(&store.scripts.finish_outbox, thread).arg(thread.to_string());
+    let call = match next {
+        Some(Holder { ttl, now, .. }) => call.arg(json::micros(*ttl)).arg(now.millis()),
+        None => call.arg("").arg(""),
+    };
     let call = sent.iter().fold(call, |call, (claimed, sent)| with_result(call, claimed, sent));
-    let results: Vec<&Sent> = sent.iter().map(|(_, sent)| sent).collect();
-    let finished = store.link.script::<(Vec<bool>, Vec<StoredClaimed>)>(&call).await;
-    note_finished(store, &results, &finished);
-    let (ours, next) = finished?;
+    let (ours, next): (Vec<bool>, Vec<StoredClaimed>) = store.link.script(&call).await?;
     Ok((ours, read_all_claimed(store, thread, next).await.pop()))
-}
-
-/// Notes the results of sending messages, once the store has answered or failed.
-fn note_finished<T>(store: &RedisStore, sent: &[&Sent], finished: &Result<(Vec<bool>, T), Error>) {
-    let ours = finished.as_ref().map(|(ours, _)| ours.as_slice()).unwrap_or_default();
-    for (sent, is_ours) in sent.iter().zip(ours.iter().copied().chain(std::iter::repeat(false))) {
-        store.cards.on_finished(sent, is_ours);
-    }
 }
 
 /// Adds the claim and the result to a call of `finish_outbox`.

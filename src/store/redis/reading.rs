@@ -1,18 +1,17 @@
-//! Reads of actions, steps, audit trails and lists; also blobs and registers.
+//! Reads of actions, steps, audit trails and lists; also registers.
 
-use std::{fmt::Display, time::Duration};
+use std::fmt::Display;
 
 use countersign_core::{
     clock::Timestamp,
-    hash::sha256,
     ids::{ActionId, ApprovalId, GraphName, Partition, Slot, ThreadId},
 };
 use countersign_graph::{
     action::{ActionRecord, Label, Status},
     keyring::Proof,
     store::{
-        ActionFilter, AuditEntry, AuditTrail, Backlog, Error, Posted, Register, StepRecord, ThreadSummary, Version,
-        read_versioned,
+        ActionFilter, ActionsOf, AuditEntry, AuditTrail, Backlog, Error, Posted, Register, StepRecord, ThreadFilter,
+        ThreadSummary, Version, read_versioned,
     },
 };
 use redis::{Cmd, cmd};
@@ -21,7 +20,7 @@ use serde_json::Value;
 use super::{
     RedisStore, aside,
     commit::read_head,
-    json,
+    forget, json,
     keys::{self, PartitionKey, ThreadKey},
     scripts::Call,
 };
@@ -30,7 +29,7 @@ use crate::aside::{StoredPlace, reason_of};
 /// The placeholder for the hash of an unreadable audit entry whose successor cannot be read either.
 const UNKNOWN: &str = "unknown";
 
-/// Implements [`countersign_graph::store::Store::action_by_approval`].
+/// Returns the action with this approval key.
 pub(super) async fn action_by_approval(
     store: &RedisStore,
     approval: &ApprovalId,
@@ -50,7 +49,7 @@ pub(super) async fn action_by_approval(
     Ok(action(store, &thread, &id).await?.filter(|record| record.approval == *approval))
 }
 
-/// Implements [`countersign_graph::store::Store::action`].
+/// Returns an action of a thread.
 pub(super) async fn action(
     store: &RedisStore,
     thread: &ThreadId,
@@ -61,102 +60,83 @@ pub(super) async fn action(
     stored.map(|stored| json::read_record(&stored)).transpose()
 }
 
-/// Implements [`countersign_graph::store::Store::actions`].
-pub(super) async fn actions(store: &RedisStore, filter: &ActionFilter) -> Result<Vec<ActionRecord>, Error> {
-    if let Some(thread) = &filter.thread {
-        return actions_of(store, thread, filter).await;
-    }
-    let named = newest_actions(store, filter).await?;
-    newest_first(store, filter, named).await
-}
-
-/// Implements [`countersign_graph::store::Store::actions_under`].
-pub(super) async fn actions_under(
-    store: &RedisStore,
-    labels: &[Label],
-    statuses: &[Status],
-    limit: usize,
-) -> Result<Vec<ActionRecord>, Error> {
-    if labels.is_empty() || limit == 0 {
-        return Ok(Vec::new());
-    }
-    find_under(store, labels, statuses, limit, redis::pipe()).await.map(|(records, _)| records)
-}
-
 /// Implements [`countersign_graph::store::Store::actions_and_register`].
-pub(super) async fn actions_and_register(
+pub(super) async fn actions(
     store: &RedisStore,
-    labels: &[Label],
-    statuses: &[Status],
-    limit: usize,
-    key: &str,
+    filter: &ActionFilter,
+    key: Option<&str>,
 ) -> Result<(Vec<ActionRecord>, Option<Register>), Error> {
-    if store.link.is_one_server() {
-        let ranges = ranges(labels, statuses);
-        let mut call = Call::on_partition(&store.scripts.find_labels, Partition::of(key)).arg(limit_of(limit));
-        call = Partition::all().fold(call, |call, partition| call.key(PartitionKey::ActionLabels.of(partition)));
-        call = ranges.iter().fold(call.key(keys::register(key)), |call, words| call.arg(&words.end).arg(&words.first));
-        let (register, members): (redis::Value, Vec<String>) = store.link.script(&call).await?;
-        let names = members.iter().filter_map(|member| ranges.iter().find_map(|words| words.strip_from(member)));
-        let records = newest_named(store, names.map(str::to_owned).collect(), labels, statuses, limit).await?;
-        return Ok((records, readable_register(register)));
-    }
-    let mut pipeline = redis::pipe();
-    pipeline.add_command(get_register(key));
-    let (records, answers) = find_under(store, labels, statuses, limit, pipeline).await?;
-    Ok((records, answers.into_iter().next().and_then(readable_register)))
-}
-
-/// Returns the actions under these labels, and the answers to the commands that are sent before.
-async fn find_under(
-    store: &RedisStore,
-    labels: &[Label],
-    statuses: &[Status],
-    limit: usize,
-    mut pipeline: redis::Pipeline,
-) -> Result<(Vec<ActionRecord>, Vec<redis::Value>), Error> {
-    let before = pipeline.cmd_iter().count();
-    let ranges = ranges(labels, statuses); // the same in each partition
-    for partition in Partition::all() {
-        let key = PartitionKey::ActionLabels.of(partition);
-        ranges.iter().for_each(|words| newest_with(&mut pipeline, &key, words, limit));
-    }
-    let mut answers: Vec<redis::Value> = store.link.pipeline(&pipeline).await?;
-    let found =
-        answers.split_off(before).into_iter().map(json::answer::<Vec<String>>).collect::<Result<Vec<_>, _>>()?;
-    let mut named = Vec::new();
-    for (members, words) in found.iter().zip(ranges.iter().cycle()) {
-        named.extend(members.iter().filter_map(|member| words.strip_from(member).map(str::to_owned)));
-    }
-    Ok((newest_named(store, named, labels, statuses, limit).await?, answers))
-}
-
-/// Returns what members of the labels of actions begin with, for each label and status.
-fn ranges(labels: &[Label], statuses: &[Status]) -> Vec<Words> {
-    let of = |label| wanted(statuses).iter().map(move |status| Words::new(format!("{label} {status}")));
-    labels.iter().flat_map(of).collect()
-}
-
-/// Returns the statuses to look for. None stands for all.
-fn wanted(statuses: &[Status]) -> &[Status] {
-    if statuses.is_empty() { &Status::ALL } else { statuses }
-}
-
-/// Returns the newest of the actions with these names, if they are still under one of the labels.
-async fn newest_named(
-    store: &RedisStore,
-    mut named: Vec<String>,
-    labels: &[Label],
-    statuses: &[Status],
-    limit: usize,
-) -> Result<Vec<ActionRecord>, Error> {
+    let (mut named, register) = names(store, filter, key).await?;
     named.sort_unstable_by(|a, b| b.cmp(a));
     named.dedup();
-    named.truncate(limit);
+    if let ActionsOf::Thread(thread) = &filter.of {
+        named.retain(|name| keys::read_action(name).is_some_and(|(of, _)| of == *thread));
+    }
+    named.truncate(filter.limit);
     let mut records = records_of(store, &named).await?;
     // An action may have changed between the two reads.
-    records.retain(|record| wanted(statuses).contains(&record.status) && record.is_under(labels));
-    Ok(records)
+    records.retain(|record| match &filter.of {
+        ActionsOf::Labels(labels) if !record.is_under(labels) => false,
+        _ => filter.statuses.is_empty() || filter.statuses.contains(&record.status),
+    });
+    Ok((records, register))
+}
+
+/// Returns the names ([`keys::action`]) of the newest actions in each partition that the filter may select, and a register.
+async fn names(
+    store: &RedisStore,
+    filter: &ActionFilter,
+    key: Option<&str>,
+) -> Result<(Vec<String>, Option<Register>), Error> {
+    let statuses = if filter.statuses.is_empty() { &Status::ALL } else { filter.statuses.as_slice() };
+    let sets = |index: PartitionKey| Partition::all().map(|partition| index.of(partition)).collect::<Vec<_>>();
+    let under = |labels: &[Label]| -> Vec<Words> {
+        let of = |label| statuses.iter().map(move |status| Words::new(format!("{label} {status}")));
+        labels.iter().flat_map(of).collect()
+    };
+    let (sets, words, limit) = match &filter.of {
+        ActionsOf::All => (sets(PartitionKey::ActionIndex), statuses.iter().map(Words::new).collect(), filter.limit),
+        ActionsOf::Labels(labels) => (sets(PartitionKey::ActionLabels), under(labels), filter.limit),
+        // Any conversation has few open actions, which are found by their status, so older actions of the thread cost
+        // nothing.
+        ActionsOf::Thread(thread) if statuses.iter().all(|status| status.is_in_progress()) => {
+            let here = Label::Within(thread.team.clone(), thread.channel.clone());
+            (vec![PartitionKey::ActionLabels.of(thread.partition())], under(&[here]), usize::MAX)
+        }
+        ActionsOf::Thread(thread) => {
+            let register = match key {
+                Some(key) => register(store, key).await.ok(),
+                None => None,
+            };
+            return Ok((names_of(store, thread, filter).await?, register));
+        }
+    };
+    if let Some(key) = key
+        && store.link.is_one_server()
+    {
+        let call = Call::on_partition(&store.scripts.find_labels, Partition::of(key)).arg(limit_of(limit));
+        let call = sets.into_iter().fold(call, Call::key).key(keys::register(key));
+        let call = words.iter().fold(call, |call, words| call.arg(&words.end).arg(&words.first));
+        let (register, members): (redis::Value, Vec<String>) = store.link.script(&call).await?;
+        let names = members.iter().filter_map(|member| words.iter().find_map(|words| words.strip_from(member)));
+        return Ok((names.map(str::to_owned).collect(), readable_register(register)));
+    }
+    let mut pipeline = redis::pipe();
+    if let Some(key) = key {
+        pipeline.add_command(get_register(key));
+    }
+    sets.iter().for_each(|set| words.iter().for_each(|words| newest_with(&mut pipeline, set, words, limit)));
+    if pipeline.is_empty() {
+        return Ok((Vec::new(), None));
+    }
+    let mut answers = store.link.pipeline::<Vec<redis::Value>>(&pipeline).await?.into_iter();
+    let register = key.and_then(|_| answers.next()).and_then(readable_register);
+    let mut names = Vec::new();
+    for (members, words) in answers.zip(words.iter().cycle()) {
+        let members = json::answer::<Vec<String>>(members)?;
+        names.extend(members.iter().filter_map(|member| words.strip_from(member).map(str::to_owned)));
+    }
+    Ok((names, register))
 }
 
 /// Implements [`countersign_graph::store::Store::steps`].
@@ -242,30 +222,18 @@ pub(super) async fn backlog(store: &RedisStore) -> Result<Backlog, Error> {
 }
 
 /// Implements [`countersign_graph::store::Store::threads`].
-pub(super) async fn threads(store: &RedisStore, limit: usize) -> Result<Vec<ThreadSummary>, Error> {
-    if limit == 0 {
-        return Ok(Vec::new());
-    }
-    let newest = isize::try_from(limit).unwrap_or(isize::MAX) - 1;
-    let mut pipeline = redis::pipe();
-    for partition in Partition::all() {
-        pipeline.zrevrange_withscores(PartitionKey::Recent.of(partition), 0, newest);
-    }
-    let found: Vec<Vec<(String, f64)>> = store.link.pipeline(&pipeline).await?;
-    let mut recent: Vec<(String, f64)> = found.into_iter().flatten().collect();
-    recent.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    recent.truncate(limit);
-    if recent.is_empty() {
-        return Ok(Vec::new());
-    }
-
-    let (recent, threads): (Vec<_>, Vec<ThreadId>) = recent
-        .into_iter()
-        .filter_map(|recent| {
-            let thread = recent.0.parse().ok()?;
-            Some((recent, thread))
-        })
-        .unzip();
+pub(super) async fn threads(
+    store: &RedisStore,
+    filter: ThreadFilter,
+    limit: usize,
+) -> Result<Vec<ThreadSummary>, Error> {
+    let found = match filter {
+        _ if limit == 0 => return Ok(Vec::new()),
+        ThreadFilter::All => recent_threads(store, limit).await?,
+        ThreadFilter::FinishedBefore(before) => forget::finished(store, before, limit).await?,
+    };
+    let found = found.into_iter().filter_map(|(name, at)| Some((name.parse().ok()?, at)));
+    let (threads, times): (Vec<ThreadId>, Vec<f64>) = found.unzip();
     if threads.is_empty() {
         return Ok(Vec::new());
     }
@@ -276,8 +244,8 @@ pub(super) async fn threads(store: &RedisStore, limit: usize) -> Result<Vec<Thre
         pipeline.hget(ThreadKey::Meta.of(thread), "graph");
     }
     let details: Vec<Option<String>> = store.link.pipeline(&pipeline).await?;
-    let summaries = threads.into_iter().zip(recent).zip(details.chunks_exact(3));
-    let summary = summaries.map(|((thread, (_, at)), detail)| ThreadSummary {
+    let summaries = threads.into_iter().zip(times).zip(details.chunks_exact(3));
+    let summary = summaries.map(|((thread, at), detail)| ThreadSummary {
         thread,
         graph: detail[2].as_deref().map(GraphName::from).unwrap_or_default(),
         version: detail[0].as_deref().and_then(|version| version.parse().ok()).unwrap_or(0),
@@ -287,32 +255,18 @@ pub(super) async fn threads(store: &RedisStore, limit: usize) -> Result<Vec<Thre
     Ok(summary.collect())
 }
 
-/// Implements [`countersign_graph::store::Store::put_blob`].
-pub(super) async fn put_blob(store: &RedisStore, bytes: &[u8], keep: Option<Duration>) -> Result<String, Error> {
-    let hash = hex::encode(sha256(bytes));
-    let key = keys::blob(&hash);
-    let mut set = redis::pipe();
-    set.atomic();
-    match keep {
-        // The later expiry wins, and a permanent blob stays permanent.
-        Some(keep) => {
-            let keep = u64::try_from(keep.as_millis()).unwrap_or(u64::MAX).clamp(1, i64::MAX as u64 / 2);
-            set.cmd("SET").arg(&key).arg(bytes).arg("NX").arg("PX").arg(keep).ignore();
-            set.cmd("PEXPIRE").arg(&key).arg(keep).arg("GT").ignore();
-        }
-        None => {
-            set.cmd("SET").arg(&key).arg(bytes).ignore();
-        }
+/// Returns the threads that changed most recently, with the times in microseconds.
+async fn recent_threads(store: &RedisStore, limit: usize) -> Result<Vec<(String, f64)>, Error> {
+    let newest = isize::try_from(limit).unwrap_or(isize::MAX) - 1;
+    let mut pipeline = redis::pipe();
+    for partition in Partition::all() {
+        pipeline.zrevrange_withscores(PartitionKey::Recent.of(partition), 0, newest);
     }
-    store.link.write(&set).await?;
-    Ok(hash)
-}
-
-/// Implements [`countersign_graph::store::Store::get_blob`].
-pub(super) async fn get_blob(store: &RedisStore, hash: &str) -> Result<Option<Vec<u8>>, Error> {
-    let get = cmd("MGET").arg(keys::blob(hash)).arg(keys::file(hash)).to_owned();
-    let found: Vec<Option<Vec<u8>>> = store.link.command(&get).await?;
-    Ok(found.into_iter().flatten().next())
+    let found: Vec<Vec<(String, f64)>> = store.link.pipeline(&pipeline).await?;
+    let mut recent: Vec<(String, f64)> = found.into_iter().flatten().collect();
+    recent.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    recent.truncate(limit);
+    Ok(recent)
 }
 
 /// Implements [`countersign_graph::store::Store::register`].
@@ -342,27 +296,6 @@ pub(super) async fn set_register(store: &RedisStore, key: &str, expected: u64, v
     store.link.script(&call.key(keys::register(key)).arg(expected).arg(value.to_string())).await
 }
 
-/// Returns the actions of one thread. Any conversation has few open actions, which are found by
-/// their status, so older actions of the thread cost nothing.
-async fn actions_of(store: &RedisStore, thread: &ThreadId, filter: &ActionFilter) -> Result<Vec<ActionRecord>, Error> {
-    let all_in_progress = !filter.statuses.is_empty() && filter.statuses.iter().all(|status| status.is_in_progress());
-    let named = if all_in_progress {
-        let label = Label::Within(thread.team.clone(), thread.channel.clone());
-        let ranges: Vec<_> = filter.statuses.iter().map(|status| Words::new(format!("{label} {status}"))).collect();
-        let labels = PartitionKey::ActionLabels.of(thread.partition());
-        let mut pipeline = redis::pipe();
-        ranges.iter().for_each(|words| newest_with(&mut pipeline, &labels, words, usize::MAX));
-        let found: Vec<Vec<String>> = store.link.pipeline(&pipeline).await?;
-        let named = ranges.iter().zip(found).flat_map(|(words, members)| {
-            members.into_iter().filter_map(|member| words.strip_from(&member).map(str::to_owned))
-        });
-        named.filter(|name| keys::read_action(name).is_some_and(|(of, _)| of == *thread)).collect()
-    } else {
-        names_of(store, thread, filter).await?
-    };
-    newest_first(store, filter, named).await
-}
-
 /// Returns the names ([`keys::action`]) of a thread's actions that have the wanted statuses.
 async fn names_of(store: &RedisStore, thread: &ThreadId, filter: &ActionFilter) -> Result<Vec<String>, Error> {
     #[derive(serde::Deserialize)]
@@ -375,34 +308,6 @@ async fn names_of(store: &RedisStore, thread: &ThreadId, filter: &ActionFilter) 
     let wanted =
         |meta: &Meta| filter.statuses.is_empty() || filter.statuses.iter().any(|status| status.as_str() == meta.status);
     Ok(metas.filter(wanted).map(|meta| meta.index).collect())
-}
-
-/// Returns the newest of these actions.
-async fn newest_first(
-    store: &RedisStore,
-    filter: &ActionFilter,
-    mut named: Vec<String>,
-) -> Result<Vec<ActionRecord>, Error> {
-    named.sort_unstable_by(|a, b| b.cmp(a));
-    named.truncate(filter.limit);
-    let mut records = records_of(store, &named).await?;
-    // An action may have changed between the two reads.
-    records.retain(|record| matches_filter(filter, record));
-    Ok(records)
-}
-
-/// Returns the names ([`keys::action`]) of the newest actions of each partition and status.
-async fn newest_actions(store: &RedisStore, filter: &ActionFilter) -> Result<Vec<String>, Error> {
-    let statuses = if filter.statuses.is_empty() { Status::ALL.as_slice() } else { filter.statuses.as_slice() };
-    let mut pipeline = redis::pipe();
-    for partition in Partition::all() {
-        for status in statuses {
-            newest_with(&mut pipeline, &PartitionKey::ActionIndex.of(partition), &Words::new(status), filter.limit);
-        }
-    }
-    let found: Vec<Vec<String>> = store.link.pipeline(&pipeline).await?;
-    let names = found.into_iter().flatten();
-    Ok(names.filter_map(|member| member.split_once(' ').map(|(_, name)| name.to_owned())).collect())
 }
 
 /// The words that members of a sorted set begin with, as the bounds of their range.
@@ -461,10 +366,6 @@ async fn records_of(store: &RedisStore, named: &[String]) -> Result<Vec<ActionRe
         }
     }
     Ok(records)
-}
-
-fn matches_filter(filter: &ActionFilter, record: &ActionRecord) -> bool {
-    filter.statuses.is_empty() || filter.statuses.contains(&record.status)
 }
 
 fn read_action(name: &str) -> Result<(ThreadId, ActionId), Error> {

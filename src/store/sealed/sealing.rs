@@ -4,7 +4,9 @@ use countersign_core::ids::ThreadId;
 use countersign_graph::{
     action::ActionRecord,
     keyring::{Proof, RowSeal},
-    store::{Acquired, Changes, Delivery, Destination, Error, QueuedMessage, Register, ThreadMessage, TimerChange},
+    store::{
+        Acquired, ActionKey, Changes, Delivery, Destination, Error, QueuedMessage, Register, ThreadMessage, TimerChange,
+    },
 };
 use serde_json::{Value, json};
 
@@ -38,7 +40,8 @@ impl SealedStore {
 
     /// Returns a record that was read, with the result of verifying its seal and its digest.
     pub(super) fn verified(&self, mut record: ActionRecord) -> ActionRecord {
-        if let Some(known) = self.recent.find(&record) {
+        // The whole record is compared, not its id. The known one shares its parts with other copies.
+        if let Some(known) = self.recent.get(&record.id).filter(|known| *known == record) {
             return known;
         }
         let seal = record.seal.take(); // it covers everything else
@@ -47,22 +50,25 @@ impl SealedStore {
         if record.proof.holds() {
             record.proof = self.keys.digest_proof(&record);
         }
-        self.recent.add(record.clone());
+        self.note(record.clone());
         record
     }
 
-    /// Returns a record that was looked up by its id, verified. A record that does not match the id
+    /// Notes a record if its seal holds.
+    fn note(&self, record: ActionRecord) {
+        if record.proof.holds() {
+            self.recent.set(record.id.clone(), record);
+        }
+    }
+
+    /// Returns a record that was looked up by this key, verified. A record that does not have the key
     /// counts as altered, even if its seal is valid.
-    pub(super) fn verified_match(&self, record: ActionRecord, matches: impl Fn(&ActionRecord) -> bool) -> ActionRecord {
+    pub(super) fn verified_match(&self, record: ActionRecord, key: ActionKey<'_>) -> ActionRecord {
         let mut record = self.verified(record);
-        if !matches(&record) {
+        if !key.is_of(&record) {
             record.proof = Proof::Altered;
         }
         record
-    }
-
-    pub(super) fn all_verified(&self, records: Vec<ActionRecord>) -> Vec<ActionRecord> {
-        records.into_iter().map(|record| self.verified(record)).collect()
     }
 
     pub(super) fn sealed_changes(&self, changes: &Changes) -> Changes {
@@ -137,9 +143,17 @@ impl SealedStore {
         found
     }
 
-    /// Notes the records of a write, and verifies the record that an error contains, if any.
-    pub(super) fn after_write<T>(&self, sealed: Changes, result: Result<T, Error>) -> Result<T, Error> {
-        sealed.actions.into_iter().for_each(|change| self.recent.add(change.record));
+    /// Notes the records of a write, and its cards if it was made, and verifies the record that an error contains, if any.
+    pub(super) fn after_write<T>(
+        &self,
+        sealed: Changes,
+        result: Result<T, Error>,
+        was_made: impl FnOnce(&T) -> bool,
+    ) -> Result<T, Error> {
+        if result.as_ref().is_ok_and(was_made) {
+            sealed.actions.iter().for_each(|change| self.cards.on_written(change));
+        }
+        sealed.actions.into_iter().for_each(|change| self.note(change.record));
         result.map_err(|error| match error {
             Error::ActionMoved { id, current: Some(current) } => {
                 Error::ActionMoved { id, current: Some(Box::new(self.verified(*current))) }

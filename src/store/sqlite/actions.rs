@@ -3,7 +3,7 @@
 use countersign_core::ids::{ActionId, ApprovalId, ThreadId};
 use countersign_graph::{
     action::{ActionRecord, Label, Parts, Status},
-    store::{ActionChange, ActionFilter, Error},
+    store::{ActionChange, ActionFilter, ActionsOf, Error},
 };
 use rusqlite::{OptionalExtension as _, Row, ToSql, params};
 
@@ -208,7 +208,10 @@ pub(super) type Listed = (String, StoredRecord);
 /// Returns the actions selected by a filter, newest first, still serialized.
 pub(super) fn list(connection: &Connection<'_>, filter: &ActionFilter) -> Result<Vec<Listed>, Failure> {
     let mut values: Vec<Box<dyn ToSql>> = Vec::new();
-    if let Some(thread) = &filter.thread {
+    if let ActionsOf::Labels(labels) = &filter.of {
+        return list_under(connection, labels, &filter.statuses, filter.limit);
+    }
+    if let ActionsOf::Thread(thread) = &filter.of {
         let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(Vec::new()) };
         values.push(Box::new(row.id));
     }
@@ -226,10 +229,11 @@ const FROM_ACTIONS: &str = "SELECT (SELECT team || '/' || channel || '/' || root
 /// Returns the statement for a filter. Its parameters are the thread, the statuses and the limit,
 /// as far as the filter has them.
 fn list_sql(filter: &ActionFilter) -> String {
+    let of_thread = matches!(filter.of, ActionsOf::Thread(_));
     let mut sql = FROM_ACTIONS.to_owned();
     // These indexes avoid reading actions that have ended, however many there are. The sign keeps SQLite from reading the
     // actions of all threads in their order.
-    sql += match (filter.thread.is_some(), are_in_progress(&filter.statuses)) {
+    sql += match (of_thread, are_in_progress(&filter.statuses)) {
         (true, true) => " INDEXED BY actions_of_thread WHERE ended = 0 AND actions.thread = ?",
         (true, false) => " WHERE actions.thread = ?",
         (false, true) => " INDEXED BY actions_in_progress WHERE ended = 0",
@@ -238,7 +242,7 @@ fn list_sql(filter: &ActionFilter) -> String {
     if !filter.statuses.is_empty() {
         sql += &format!(" AND status IN ({})", question_marks(filter.statuses.len()));
     }
-    sql += if filter.thread.is_some() { " ORDER BY +requested_at DESC" } else { " ORDER BY requested_at DESC" };
+    sql += if of_thread { " ORDER BY +requested_at DESC" } else { " ORDER BY requested_at DESC" };
     sql + ", id DESC LIMIT ?"
 }
 
@@ -261,9 +265,9 @@ fn place(row: &Row<'_>, first: usize) -> rusqlite::Result<String> {
 /// Returns the actions with any of the labels, newest first, each once, still serialized.
 ///
 /// There are few actions in progress, so all of them are looked at; others are found by their labels.
-pub(super) fn list_under(
+fn list_under(
     connection: &Connection<'_>,
-    labels: &[String],
+    labels: &[Label],
     statuses: &[Status],
     limit: usize,
 ) -> Result<Vec<Listed>, Failure> {
@@ -287,11 +291,11 @@ pub(super) fn list_under(
     let limit_per_label = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut select = connection.prepare_cached(&sql)?;
     let mut found: Vec<(i64, i64, Listed)> = Vec::new();
-    for label in labels {
+    for label in labels.iter().map(Label::to_string) {
         let mut values: Vec<&dyn ToSql> = Vec::with_capacity(statuses.len() + 2);
         let words: Vec<&str> = statuses.iter().map(|status| status.as_str()).collect();
         values.extend(words.iter().map(|word| word as &dyn ToSql));
-        values.extend([label as &dyn ToSql, &limit_per_label]);
+        values.extend([&label as &dyn ToSql, &limit_per_label]);
         let rows = select.query_map(values.as_slice(), |row| {
             Ok((row.get(0)?, row.get(1)?, (place(row, 4)?, StoredRecord::of(row, 2)?)))
         })?;
@@ -345,7 +349,7 @@ mod tests {
             connection.execute(SQL, params![format!("a{n}"), status.as_str(), n, !status.is_in_progress()]).unwrap();
         };
         let thread = ThreadId { team: "T1".into(), channel: "C1".into(), root: "1.1".into() };
-        let filter = ActionFilter { thread: Some(thread), statuses: vec![Status::Pending], limit: 20 };
+        let filter = ActionFilter::of(&thread, &[Status::Pending], 20);
         let cost = || {
             let mut select = connection.prepare(&list_sql(&filter)).unwrap();
             let found = select.query_map(params![1, "pending", 20], |_| Ok(())).unwrap().count();

@@ -2,7 +2,7 @@
 
 use countersign_core::clock::Timestamp;
 use countersign_graph::store::Unreadable;
-use rusqlite::{OptionalExtension as _, params};
+use rusqlite::params;
 
 use super::{
     connection::Connection,
@@ -118,12 +118,4 @@ fn restore(connection: &Connection<'_>, place: &StoredPlace, clock: Timestamp) -
     connection.statement("DELETE FROM set_aside WHERE place = ?1")?.execute([text])?;
     tracing::info!(place = %place, "An entry that was unreadable before can be read now and is put back");
     Ok(())
-}
-
-/// Returns true if an entry of a thread was set aside.
-pub(super) fn any_of(connection: &Connection<'_>, row: &ThreadRow) -> Result<bool, Failure> {
-    const SQL: &str = "SELECT 1 FROM set_aside WHERE place LIKE 'letter ' || ?1 || ' %' OR place LIKE 'message ' || ?1 || ' %' LIMIT 1";
-    let mut select = connection.statement(SQL)?;
-    let found: Option<i64> = select.query_row([row.thread.to_string()], |row| row.get(0)).optional()?;
-    Ok(found.is_some())
 }

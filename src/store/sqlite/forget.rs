@@ -5,7 +5,6 @@ use countersign_graph::store::{Forget, UNFINISHED};
 use rusqlite::params;
 
 use super::{
-    aside,
     connection::Connection,
     dead_letters,
     failure::Failure,
@@ -16,34 +15,14 @@ use super::{
 use crate::packed::packed;
 
 /// The condition for a finished thread. ?1 is the time since which nothing may have happened, ?2
-/// the clock, ?3 the statuses of unfinished actions.
-const FINISHED: &str = "known = 1 AND updated_at < ?1 AND lease_until <= ?2 AND ready_at IS NULL AND send_at IS NULL \
+/// the clock, ?3 the statuses of unfinished actions. An entry that was set aside is kept for a program that can read it.
+pub(super) const FINISHED: &str = "known = 1 AND updated_at < ?1 AND lease_until <= ?2 AND ready_at IS NULL AND send_at IS NULL \
     AND EXISTS (SELECT 1 FROM steps WHERE id BETWEEN t.id << 32 AND (t.id << 32) + 4294967295) \
     AND NOT EXISTS (SELECT 1 FROM mailbox WHERE id BETWEEN t.id << 32 AND (t.id << 32) + 4294967295) \
     AND NOT EXISTS (SELECT 1 FROM outbox WHERE id BETWEEN t.id << 32 AND (t.id << 32) + 4294967295) \
-    AND NOT EXISTS (SELECT 1 FROM actions WHERE thread = t.id AND status IN (SELECT value FROM json_each(?3)))";
-
-/// Implements [`countersign_graph::store::Store::finished`].
-pub(super) fn finished(
-    connection: &Connection<'_>,
-    before: Timestamp,
-    clock: Timestamp,
-    limit: usize,
-) -> Result<Vec<ThreadId>, Failure> {
-    let sql = format!("SELECT id FROM threads AS t WHERE {FINISHED} ORDER BY updated_at LIMIT ?4");
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let mut select = connection.prepare_cached(&sql)?;
-    let ids = select.query_map(params![before.0, clock.0, json(&UNFINISHED), limit], |row| row.get(0))?;
-    let ids: Vec<i64> = ids.collect::<Result<_, _>>()?;
-    let mut finished = Vec::new();
-    for id in ids {
-        let row = ThreadRow::get(connection, id)?;
-        if !aside::any_of(connection, &row)? {
-            finished.push(row.thread);
-        }
-    }
-    Ok(finished)
-}
+    AND NOT EXISTS (SELECT 1 FROM actions WHERE thread = t.id AND status IN (SELECT value FROM json_each(?3))) \
+    AND NOT EXISTS (SELECT 1 FROM set_aside WHERE place LIKE 'letter ' || team || '/' || channel || '/' || root || ' %' \
+                                             OR place LIKE 'message ' || team || '/' || channel || '/' || root || ' %')";
 
 /// Implements [`countersign_graph::store::Store::forget`].
 pub(super) fn forget(connection: &Connection<'_>, forget: &Forget, clock: Timestamp) -> Result<bool, Failure> {
@@ -53,9 +32,6 @@ pub(super) fn forget(connection: &Connection<'_>, forget: &Forget, clock: Timest
     let still = params![forget.before.0, clock.0, json(&UNFINISHED), row.id];
     if row.version != forget.version || !select.query_row(still, |row| row.get::<_, bool>(0))? {
         return Ok(false);
-    }
-    if aside::any_of(connection, &row)? {
-        return Ok(false); // an unreadable entry is kept for a program that can read it
     }
     connection.statement("DELETE FROM steps WHERE id BETWEEN ?1 AND ?2")?.execute(row.keys())?;
     dead_letters::forget(connection, &forget.thread)?;

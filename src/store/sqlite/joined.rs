@@ -3,7 +3,7 @@
 //!
 //! If the second one fails, the first one counts all the same: what it would have claimed or leased is found later.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use countersign_core::clock::Timestamp;
 use countersign_graph::store::{
@@ -25,33 +25,29 @@ use super::{
     writer::Durable,
 };
 
-/// The time for which a message is claimed, and the caller's time.
-pub(super) type ClaimTerm = (Duration, Timestamp);
-
 impl SqliteStore {
-    /// Implements [`countersign_graph::store::Store::commit_and_claim`] and, without a holder,
-    /// [`countersign_graph::store::Store::commit`]. At most `most` messages are claimed.
+    /// Implements [`countersign_graph::store::Store::commit`].
     pub(super) async fn commit_then_claim(
         &self,
         lease: &Lease,
         expected: Version,
         changes: &Changes,
         then: Then,
-        holder: Option<&Holder>,
-        most: usize,
+        claims: Option<(&Holder, usize)>,
     ) -> Result<(Version, Vec<Claimed>), Error> {
         debug_assert_eq!(lease.thread, changes.thread, "a lease is only valid for its own thread");
         let (sync, stored, clock) = (changes::sync(changes), Arc::new(self.stored(changes)), self.clock.now());
-        let term = holder.map(|holder| (holder.ttl, holder.now));
+        let claims = claims.map(|(holder, most)| (holder.clone(), most));
         let (lease, written) = (lease.clone(), Arc::clone(&stored));
         let both = move |connection: &Connection<'_>| {
             let (version, mut row) = changes::commit(connection, &lease, expected, &written, then, clock)?;
-            let claimed = claim(connection, &mut row, term, clock, most)?;
+            let claims = claims.as_ref().map(|(holder, most)| (holder, *most));
+            let claimed = claim(connection, &mut row, claims, clock)?;
             row.save(connection, clock)?;
             Ok((version, claimed))
         };
         let (version, claimed) = self.writer.run_with(sync, both).await?;
-        self.note_written(changes);
+        changes.actions.iter().for_each(|change| self.written.note(change));
         let mut messages = Vec::with_capacity(claimed.len());
         for claimed in claimed {
             match stored.position_of(&claimed) {
@@ -62,8 +58,7 @@ impl SqliteStore {
         Ok((version, messages))
     }
 
-    /// Implements [`countersign_graph::store::Store::ingest_and_acquire`] and, without a holder,
-    /// [`countersign_graph::store::Store::ingest`].
+    /// Implements [`countersign_graph::store::Store::ingest`], and leases the thread if there is a holder.
     pub(super) async fn ingest_then_acquire(
         &self,
         delivery: &Delivery,
@@ -93,18 +88,17 @@ impl SqliteStore {
         Ok((ingested, self.read_leased(acquired).await))
     }
 
-    /// Implements [`countersign_graph::store::Store::finish_all_and_claim`] and, without a term,
-    /// [`countersign_graph::store::Store::finish_outbox`]. All messages are of one thread.
+    /// Implements [`countersign_graph::store::Store::finish_outbox`].
     pub(super) async fn finish_then_claim(
         &self,
-        sent: &[(&Claimed, &Sent)],
-        term: Option<ClaimTerm>,
+        sent: &[(Claimed, Sent)],
+        next: Option<&Holder>,
     ) -> Result<(Vec<bool>, Option<Claimed>), Error> {
         let Some((first, _)) = sent.first() else { return Ok((Vec::new(), None)) };
         let (thread, clock) = (first.thread.clone(), self.clock.now());
         debug_assert!(sent.iter().all(|(claimed, _)| claimed.thread == thread), "they were claimed together");
-        let written: Vec<_> =
-            sent.iter().map(|(claimed, sent)| (outbox::Claim::from(*claimed), (*sent).clone())).collect();
+        let written: Vec<_> = sent.iter().map(|(claimed, sent)| (outbox::Claim::from(claimed), sent.clone())).collect();
+        let holder = next.cloned();
         let both = move |connection: &Connection<'_>| {
             let Some(mut row) = ThreadRow::find(connection, &thread)? else {
                 return Ok((vec![false; written.len()], Vec::new()));
@@ -112,27 +106,23 @@ impl SqliteStore {
             let finish = |(claim, sent): &(_, _)| outbox::finish(connection, &mut row, claim, sent);
             let ours = written.iter().map(finish).collect::<Result<Vec<_>, _>>()?;
             outbox::schedule(connection, &mut row)?;
-            let next = claim(connection, &mut row, term, clock, 1)?;
+            let next = claim(connection, &mut row, holder.as_ref().map(|holder| (holder, 1)), clock)?;
             row.save(connection, clock)?;
             Ok((ours, next))
         };
-        let finished = self.writer.run_with(Durable::Later, both).await;
-        for (position, (_, sent)) in sent.iter().enumerate() {
-            self.cards.on_finished(sent, finished.as_ref().is_ok_and(|(ours, _)| ours[position]));
-        }
-        let (ours, next) = finished?;
+        let (ours, next) = self.writer.run_with(Durable::Later, both).await?;
         // If the next message cannot be set aside, these were recorded all the same.
         let next = self.read_claimed(next).await.unwrap_or_default();
         Ok((ours, next.into_iter().next()))
     }
 
-    /// Implements [`countersign_graph::store::Store::ingest_and_apply`].
+    /// Implements [`countersign_graph::store::Handling::Apply`].
     pub(super) async fn apply_instead_of(
         &self,
         delivery: &Delivery,
         changes: &Changes,
         holder: Option<&Holder>,
-    ) -> Result<(bool, Option<Acquired>), Error> {
+    ) -> Result<(Ingested, Option<Acquired>), Error> {
         let (stored, clock) = (self.stored(changes), self.clock.now());
         let (dedup, at, holder) = (delivery.dedup.clone(), delivery.at, holder.cloned());
         let all = move |connection: &Connection<'_>| {
@@ -144,9 +134,9 @@ impl SqliteStore {
             row.save(connection, clock)?;
             Ok(Some(acquired))
         };
-        let Some(acquired) = self.writer.run(all).await? else { return Ok((false, None)) };
-        self.note_written(changes);
-        Ok((true, self.read_leased(acquired).await))
+        let Some(acquired) = self.writer.run(all).await? else { return Ok((Ingested::Duplicate, None)) };
+        changes.actions.iter().for_each(|change| self.written.note(change));
+        Ok((Ingested::Handled, self.read_leased(acquired).await))
     }
 
     /// Parses a thread that was leased together with another operation, which counts even if there is no lease.
@@ -166,26 +156,17 @@ impl SqliteStore {
     pub(super) fn stored(&self, changes: &Changes) -> StoredChanges {
         StoredChanges::new(changes, &self.written)
     }
-
-    /// Notes the actions of a write that was made.
-    pub(super) fn note_written(&self, changes: &Changes) {
-        for change in &changes.actions {
-            self.cards.on_written(change);
-            self.written.note(change);
-        }
-    }
 }
 
-/// Claims the next messages of a thread, at most `most`, if there is a term for them.
+/// Claims the next messages of a thread, at most that number, if there is a holder.
 fn claim(
     connection: &Connection<'_>,
     row: &mut ThreadRow,
-    term: Option<ClaimTerm>,
+    claims: Option<(&Holder, usize)>,
     clock: Timestamp,
-    most: usize,
 ) -> Result<Vec<StoredClaimed>, Failure> {
-    let Some((ttl, now)) = term else { return Ok(Vec::new()) };
-    or_nothing(connection, outbox::claim_of_row(connection, row, clock + ttl, now, clock, most))
+    let Some((Holder { ttl, now, .. }, most)) = claims.filter(|(_, most)| *most > 0) else { return Ok(Vec::new()) };
+    or_nothing(connection, outbox::claim_of_row(connection, row, clock + *ttl, *now, clock, most))
 }
 
 /// Leases a thread for the holder, if there is one.
@@ -195,9 +176,8 @@ fn lease(
     holder: Option<&Holder>,
     clock: Timestamp,
 ) -> Result<Option<StoredAcquired>, Failure> {
-    let Some(Holder { worker, ttl, now }) = holder else { return Ok(None) };
-    let acquired = leases::acquire_row(connection, row, worker, clock + *ttl, *now, clock);
-    or_nothing(connection, acquired)
+    let Some(holder) = holder else { return Ok(None) };
+    or_nothing(connection, leases::acquire_row(connection, row, holder, clock))
 }
 
 /// Returns nothing instead of an error, unless SQLite has undone the whole transaction because of it, as for an error of

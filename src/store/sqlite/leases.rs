@@ -1,10 +1,7 @@
 //! Leases: the right to advance a thread.
 
-use countersign_core::{
-    clock::Timestamp,
-    ids::{ThreadId, WorkerId},
-};
-use countersign_graph::store::{Error, Lease, Then};
+use countersign_core::{clock::Timestamp, ids::ThreadId};
+use countersign_graph::store::{Error, Holder, Lease, Then};
 use rusqlite::OptionalExtension as _;
 
 use super::{connection::Connection, failure::Failure, lists, lists::StoredSaved, mailbox, thread_row::ThreadRow};
@@ -17,22 +14,20 @@ pub(super) struct StoredAcquired {
     pub(super) messages: Vec<mailbox::StoredMessage>,
 }
 
-/// Leases the thread that has been ready longest, or the thread `only`. `now` is the caller's time,
-/// `clock` the store's; a wait is over when either of them has reached its end.
+/// Leases the thread that has been ready longest, or the thread `only`. `clock` is the store's time; a wait is over when
+/// this or the holder's has reached its end.
 pub(super) fn acquire(
     connection: &Connection<'_>,
-    worker: &WorkerId,
-    until: Timestamp,
-    now: Timestamp,
+    holder: &Holder,
     clock: Timestamp,
     only: Option<&ThreadId>,
 ) -> Result<Option<StoredAcquired>, Failure> {
     let row = match only {
         Some(thread) => ThreadRow::find(connection, thread)?,
-        None => longest_ready(connection, now.max(clock), clock)?,
+        None => longest_ready(connection, holder.now.max(clock), clock)?,
     };
     let Some(mut row) = row else { return Ok(None) };
-    let acquired = acquire_row(connection, &mut row, worker, until, now, clock)?;
+    let acquired = acquire_row(connection, &mut row, holder, clock)?;
     if acquired.is_some() {
         row.save(connection, clock)?;
     }
@@ -43,18 +38,15 @@ pub(super) fn acquire(
 pub(super) fn acquire_row(
     connection: &Connection<'_>,
     row: &mut ThreadRow,
-    worker: &WorkerId,
-    until: Timestamp,
-    now: Timestamp,
+    Holder { worker, ttl, now }: &Holder,
     clock: Timestamp,
 ) -> Result<Option<StoredAcquired>, Failure> {
-    let now = now.max(clock);
-    if row.ready_at.is_none_or(|since| since > now) || row.leased(clock) {
+    if row.ready_at.is_none_or(|since| since > clock.max(*now)) || row.leased(clock) {
         return Ok(None);
     }
     let (saved, messages) = (lists::saved(connection, row)?, mailbox::messages(connection, row, 0)?);
     row.fence += 1;
-    row.lease_until = until;
+    row.lease_until = clock + *ttl;
     row.worker = Some(worker.as_str().to_owned());
     let lease =
         Lease { thread: row.thread.clone(), worker: worker.clone(), graph: row.graph.clone(), fence: row.fence };

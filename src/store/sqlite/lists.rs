@@ -6,14 +6,15 @@ use countersign_core::{
 };
 use countersign_graph::{
     json::Json,
-    store::{Backlog, Error, Saved, ThreadSummary, Version},
+    store::{Backlog, Error, Saved, ThreadFilter, ThreadSummary, UNFINISHED, Version},
 };
 use rusqlite::{OptionalExtension as _, params};
 
 use super::{
     connection::Connection,
     failure::Failure,
-    keys::{self, bytes, parse, uint},
+    forget::FINISHED,
+    keys::{self, bytes, json, parse, uint},
     steps::{self, StoredSteps},
     thread_row::ThreadRow,
 };
@@ -73,18 +74,24 @@ pub(super) fn backlog(connection: &Connection<'_>) -> Result<Backlog, Failure> {
     })?)
 }
 
-/// Returns the bot's threads, the most recently changed first.
+/// Returns the threads selected by a filter.
 pub(super) fn threads(
     connection: &Connection<'_>,
+    filter: ThreadFilter,
     limit: usize,
     clock: Timestamp,
 ) -> Result<Vec<ThreadSummary>, Failure> {
-    const SQL: &str = "SELECT team, channel, root, version, updated_at, \
-                       lease_until > ?1 OR coalesce(ready_at <= ?1, FALSE), graph \
-                       FROM threads WHERE known ORDER BY updated_at DESC, id DESC LIMIT ?2";
+    let (before, condition) = match filter {
+        ThreadFilter::All => (Timestamp(0), "known ORDER BY updated_at DESC, id DESC".to_owned()),
+        ThreadFilter::FinishedBefore(before) => (before, format!("{FINISHED} ORDER BY updated_at")),
+    };
+    let sql = format!(
+        "SELECT team, channel, root, version, updated_at, lease_until > ?2 OR coalesce(ready_at <= ?2, FALSE), graph \
+         FROM threads AS t WHERE {condition} LIMIT ?4"
+    );
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let mut select = connection.statement(SQL)?;
-    let rows = select.query_map([clock.0, limit], |row| {
+    let mut select = connection.prepare_cached(&sql)?;
+    let rows = select.query_map(params![before.0, clock.0, json(&UNFINISHED), limit], |row| {
         let thread = keys::thread(row)?;
         let (version, updated_at) = (uint(row.get(3)?), Timestamp(row.get(4)?));
         let graph = GraphName::new(row.get::<_, String>(6)?);

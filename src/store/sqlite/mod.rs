@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use countersign_core::clock::Clock;
 
-use crate::{aside::UnreadableEntries, known_cards::KnownCards};
+use crate::aside::UnreadableEntries;
 
 mod actions;
 mod aside;
@@ -77,7 +77,6 @@ pub struct SqliteStore {
     name: String,
     /// The entries that this process could not read.
     found: Arc<UnreadableEntries>,
-    cards: KnownCards,
     written: written::WrittenActions,
     /// The locks, which are only held; `None` if the store is read-only. This is the last field, so
     /// that the locks are released after the connections are closed.

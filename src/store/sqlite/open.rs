@@ -13,8 +13,6 @@ use std::{
 use countersign_core::clock::Clock;
 use rusqlite::{Connection, OpenFlags, config::DbConfig};
 
-use crate::known_cards::KnownCards;
-
 use super::{
     SqliteStore, create,
     files::{self, Files, companion_file},
@@ -181,7 +179,6 @@ impl SqliteStore {
             clock,
             name: format!("SQLite {} ({file})", rusqlite::version()),
             found: Arc::default(),
-            cards: KnownCards::default(),
             written: WrittenActions::default(),
             _locks: locks,
         })
@@ -297,7 +294,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_store_can_be_read_while_another_process_has_it() {
-        use countersign_graph::store::Store as _;
+        use countersign_graph::store::{Keep, Store as _};
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("countersign.sqlite");
         let to_read = || SqliteStore::open_to_read(&path, Arc::new(SystemClock));
@@ -305,10 +302,10 @@ mod tests {
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "nothing was created");
 
         let writing = open(&path).unwrap();
-        let hash = writing.put_blob(b"large", None).await.unwrap();
+        let hash = writing.put_blob(b"large", Keep::Permanently).await.unwrap();
         let reading = to_read().unwrap();
         assert_eq!(reading.get_blob(&hash).await.unwrap().as_deref(), Some(&b"large"[..]));
-        assert!(reading.put_blob(b"more", None).await.is_err(), "it only reads");
+        assert!(reading.put_blob(b"more", Keep::Permanently).await.is_err(), "it only reads");
         drop((reading, writing));
         assert!(to_read().unwrap().get_blob(&hash).await.unwrap().is_some(), "no process uses it");
         open(&path).unwrap();

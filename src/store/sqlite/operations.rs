@@ -7,15 +7,16 @@ use async_trait::async_trait;
 use countersign_core::{
     clock::Timestamp,
     hash::sha256,
-    ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
+    ids::{Slot, ThreadId},
 };
 use countersign_graph::{
-    action::{ActionRecord, Label, Status},
+    action::ActionRecord,
     keyring::Proof,
     store::{
-        Acquired, ActionFilter, AuditTrail, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
-        Durability, Error, Forget, Holder, Ingested, KnownCard, Lease, Posted, QueuedMessage, Register, Saved, Sent,
-        Seq, StepRecord, Store, Then, ThreadSummary, Unreadable, Unwritable, Version, Waiting,
+        Acquired, ActionFilter, ActionKey, ActionsOf, AuditTrail, Backlog, Changes, Claimed, ClaimedInteraction,
+        DeadLetter, Delivery, Durability, Error, Forget, Handling, Holder, Ingested, Keep, Lease, Posted,
+        QueuedMessage, Register, Saved, Sent, Seq, Settlement, StepRecord, Store, Then, ThreadFilter, ThreadSummary,
+        Unreadable, Unwritable, Version, Waiting,
     },
 };
 use serde_json::Value;
@@ -28,33 +29,18 @@ use crate::aside::{StoredPlace, reason_of};
 
 #[async_trait]
 impl Store for SqliteStore {
-    async fn ingest(&self, delivery: &Delivery) -> Result<Ingested, Error> {
-        Ok(self.ingest_then_acquire(delivery, None).await?.0)
+    async fn ingest(&self, delivery: &Delivery, handling: Handling<'_>) -> Result<(Ingested, Option<Acquired>), Error> {
+        match handling {
+            Handling::Later => self.ingest_then_acquire(delivery, None).await,
+            Handling::Lease(holder) => self.ingest_then_acquire(delivery, Some(holder)).await,
+            Handling::Apply(changes, holder) => self.apply_instead_of(delivery, changes, holder).await,
+        }
     }
 
-    async fn ingest_and_acquire(
-        &self,
-        delivery: &Delivery,
-        holder: &Holder,
-    ) -> Result<(Ingested, Option<Acquired>), Error> {
-        self.ingest_then_acquire(delivery, Some(holder)).await
-    }
-
-    async fn acquire(
-        &self,
-        worker: &WorkerId,
-        ttl: Duration,
-        now: Timestamp,
-        only: Option<&ThreadId>,
-    ) -> Result<Option<Acquired>, Error> {
-        let (worker, only, clock) = (worker.clone(), only.cloned(), self.clock.now());
-        let acquired = self
-            .writer
-            .run_with(Durable::Later, move |connection| {
-                leases::acquire(connection, &worker, clock + ttl, now, clock, only.as_ref())
-            })
-            .await?;
-        match acquired {
+    async fn acquire(&self, holder: &Holder, only: Option<&ThreadId>) -> Result<Option<Acquired>, Error> {
+        let (holder, only, clock) = (holder.clone(), only.cloned(), self.clock.now());
+        let acquire = move |connection: &Connection<'_>| leases::acquire(connection, &holder, clock, only.as_ref());
+        match self.writer.run_with(Durable::Later, acquire).await? {
             Some(acquired) => self.read_acquired(acquired).await.map(Some),
             None => Ok(None),
         }
@@ -65,38 +51,36 @@ impl Store for SqliteStore {
         self.writer.run_with(Durable::Later, move |connection| leases::renew(connection, &lease, until)).await
     }
 
-    async fn messages(&self, lease: &Lease, after: Seq) -> Result<Vec<QueuedMessage>, Error> {
-        let (lease, thread) = (lease.clone(), lease.thread.clone());
+    async fn messages(
+        &self,
+        thread: &ThreadId,
+        after: Seq,
+        lease: Option<&Lease>,
+    ) -> Result<Vec<QueuedMessage>, Error> {
+        let (id, lease) = (thread.clone(), lease.cloned());
+        let is_leased = lease.is_some();
         let messages = self.readers.run(move |connection| {
-            let row = leases::leased_row(connection, &lease)?;
-            mailbox::messages(connection, &row, after)
+            let row = match &lease {
+                Some(lease) => Some(leases::leased_row(connection, lease)?),
+                None => ThreadRow::find(connection, &id)?,
+            };
+            row.map_or(Ok(Vec::new()), |row| mailbox::messages(connection, &row, after))
         });
-        self.read_messages(&thread, messages.await?).await
+        match messages.await? {
+            messages if is_leased => self.read_messages(thread, messages).await,
+            messages => Ok(mailbox::read(messages, |_, _| ())), // unreadable ones are reported when the thread is leased
+        }
     }
 
-    async fn unread(&self, thread: &ThreadId) -> Result<Vec<QueuedMessage>, Error> {
-        let thread = thread.clone();
-        let messages = self.readers.run(move |connection| match ThreadRow::find(connection, &thread)? {
-            Some(row) => mailbox::messages(connection, &row, 0),
-            None => Ok(Vec::new()),
-        });
-        Ok(mailbox::read(messages.await?, |_, _| ())) // unreadable ones are reported when the thread is leased
-    }
-
-    async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error> {
-        Ok(self.commit_then_claim(lease, expected, changes, then, None, 0).await?.0)
-    }
-
-    async fn commit_and_claim(
+    async fn commit(
         &self,
         lease: &Lease,
         expected: Version,
         changes: &Changes,
         then: Then,
-        holder: &Holder,
-        most: usize,
+        claims: Option<(&Holder, usize)>,
     ) -> Result<(Version, Vec<Claimed>), Error> {
-        self.commit_then_claim(lease, expected, changes, then, Some(holder).filter(|_| most > 0), most).await
+        self.commit_then_claim(lease, expected, changes, then, claims).await
     }
 
     async fn apply(&self, changes: &Changes) -> Result<(), Error> {
@@ -105,33 +89,11 @@ impl Store for SqliteStore {
         let apply =
             move |connection: &Connection<'_>| changes::apply(connection, &stored, clock)?.save(connection, clock);
         self.writer.run_with(sync, apply).await?;
-        self.note_written(changes);
+        changes.actions.iter().for_each(|change| self.written.note(change));
         Ok(())
     }
 
-    async fn ingest_and_apply(
-        &self,
-        delivery: &Delivery,
-        changes: &Changes,
-        holder: Option<&Holder>,
-    ) -> Result<(bool, Option<Acquired>), Error> {
-        self.apply_instead_of(delivery, changes, holder).await
-    }
-
-    fn note_posted(&self, posted: &Posted) {
-        self.cards.on_posted(posted);
-    }
-
-    async fn known_card(&self, approval: &ApprovalId) -> Option<KnownCard> {
-        self.cards.get(approval).await
-    }
-
-    async fn claim_interaction(
-        &self,
-        _worker: &WorkerId,
-        ttl: Duration,
-        limit: usize,
-    ) -> Result<Vec<ClaimedInteraction>, Error> {
+    async fn claim_interaction(&self, ttl: Duration, limit: usize) -> Result<Vec<ClaimedInteraction>, Error> {
         let clock = self.clock.now();
         let claim = move |connection: &Connection<'_>| inbox::claim(connection, clock + ttl, clock, limit);
         let claimed = self.writer.run_with(Durable::Later, claim);
@@ -143,36 +105,35 @@ impl Store for SqliteStore {
         Ok(entries)
     }
 
-    async fn finish_interaction(&self, partition: Partition, seq: Seq) -> Result<(), Error> {
-        self.writer.run(move |connection| inbox::finish(connection, partition, seq)).await
-    }
-
-    async fn retry_interaction(&self, entry: &ClaimedInteraction, wait: Duration) -> Result<(), Error> {
-        let (seq, attempts, until) = (entry.seq, entry.attempts, self.clock.now() + wait);
-        self.writer.run(move |connection| inbox::retry(connection, seq, attempts, until)).await
-    }
-
-    async fn fail_interaction(&self, entry: &ClaimedInteraction, reason: &str, at: Timestamp) -> Result<(), Error> {
-        let (claim, reason) = ((entry.partition, entry.seq, entry.attempts), reason.to_owned());
-        self.writer.run(move |connection| inbox::fail(connection, claim, &reason, at)).await
+    async fn settle_interaction(&self, entry: &ClaimedInteraction, settlement: Settlement<'_>) -> Result<(), Error> {
+        let (partition, seq, attempts) = (entry.partition, entry.seq, entry.attempts);
+        match settlement {
+            Settlement::Done => self.writer.run(move |connection| inbox::finish(connection, partition, seq)).await,
+            Settlement::Retry(wait) => {
+                let until = self.clock.now() + wait;
+                self.writer.run(move |connection| inbox::retry(connection, seq, attempts, until)).await
+            }
+            Settlement::Fail { reason, at } => {
+                let (claim, reason) = ((partition, seq, attempts), reason.to_owned());
+                self.writer.run(move |connection| inbox::fail(connection, claim, &reason, at)).await
+            }
+            Settlement::SetAside(why) => {
+                self.set_aside(vec![(StoredPlace::Inbox(partition, seq), why.to_owned())]).await
+            }
+        }
     }
 
     async fn claim_outbox(
         &self,
-        _worker: &WorkerId,
-        ttl: Duration,
-        now: Timestamp,
+        holder: &Holder,
         limit: usize,
         only: Option<&ThreadId>,
     ) -> Result<Vec<Claimed>, Error> {
-        let (only, clock) = (only.cloned(), self.clock.now());
-        let claimed = self
-            .writer
-            .run_with(Durable::Later, move |connection| {
-                outbox::claim(connection, clock + ttl, now, clock, limit, only.as_ref())
-            })
-            .await?;
-        self.read_claimed(claimed).await
+        let (only, now, clock) = (only.cloned(), holder.now, self.clock.now());
+        let until = clock + holder.ttl;
+        let claim =
+            move |connection: &Connection<'_>| outbox::claim(connection, until, now, clock, limit, only.as_ref());
+        self.read_claimed(self.writer.run_with(Durable::Later, claim).await?).await
     }
 
     async fn holds_outbox(&self, claimed: &Claimed) -> Result<bool, Error> {
@@ -180,29 +141,12 @@ impl Store for SqliteStore {
         self.readers.run(move |connection| outbox::holds(connection, &claim, clock)).await
     }
 
-    async fn finish_outbox(&self, claimed: &Claimed, sent: &Sent) -> Result<bool, Error> {
-        let (ours, _) = self.finish_then_claim(&[(claimed, sent)], None).await?;
-        Ok(ours[0])
-    }
-
-    async fn finish_and_claim(
-        &self,
-        claimed: &Claimed,
-        sent: &Sent,
-        ttl: Duration,
-        now: Timestamp,
-    ) -> Result<(bool, Option<Claimed>), Error> {
-        let (ours, next) = self.finish_then_claim(&[(claimed, sent)], Some((ttl, now))).await?;
-        Ok((ours[0], next))
-    }
-
-    async fn finish_all_and_claim(
+    async fn finish_outbox(
         &self,
         sent: &[(Claimed, Sent)],
-        holder: &Holder,
+        next: Option<&Holder>,
     ) -> Result<(Vec<bool>, Option<Claimed>), Error> {
-        let sent: Vec<_> = sent.iter().map(|(claimed, sent)| (claimed, sent)).collect();
-        self.finish_then_claim(&sent, Some((holder.ttl, holder.now))).await
+        self.finish_then_claim(sent, next).await
     }
 
     async fn waiting(&self, before: Timestamp, limit: usize) -> Result<Vec<Waiting>, Error> {
@@ -230,53 +174,40 @@ impl Store for SqliteStore {
         self.writer.run(move |connection| aside::put_back(connection, &found, clock)).await
     }
 
-    async fn finished(&self, before: Timestamp, limit: usize) -> Result<Vec<ThreadId>, Error> {
-        let clock = self.clock.now();
-        self.readers.run(move |connection| forget::finished(connection, before, clock, limit)).await
-    }
-
     async fn forget(&self, forget: &Forget) -> Result<bool, Error> {
         let (forget, clock) = (forget.clone(), self.clock.now());
         self.writer.run(move |connection| forget::forget(connection, &forget, clock)).await
     }
 
-    async fn action_by_approval(&self, approval: &ApprovalId) -> Result<Option<ActionRecord>, Error> {
-        let approval = approval.clone();
-        let record = self.readers.run(move |connection| actions::find_by_approval(connection, &approval)).await?;
+    async fn action(&self, key: ActionKey<'_>) -> Result<Option<ActionRecord>, Error> {
+        let record = match key {
+            ActionKey::ByApproval(approval) => {
+                let approval = approval.clone();
+                self.readers.run(move |connection| actions::find_by_approval(connection, &approval)).await?
+            }
+            ActionKey::Of(thread, id) => {
+                let (thread, id) = (thread.clone(), id.clone());
+                self.readers.run(move |connection| actions::find(connection, &thread, &id)).await?
+            }
+        };
         record.map(|record| record.read()).transpose()
-    }
-
-    async fn action(&self, thread: &ThreadId, id: &ActionId) -> Result<Option<ActionRecord>, Error> {
-        let (thread, id) = (thread.clone(), id.clone());
-        let record = self.readers.run(move |connection| actions::find(connection, &thread, &id)).await?;
-        record.map(|record| record.read()).transpose()
-    }
-
-    async fn actions(&self, filter: &ActionFilter) -> Result<Vec<ActionRecord>, Error> {
-        let filter = filter.clone();
-        let records = self.readers.run(move |connection| actions::list(connection, &filter)).await?;
-        Ok(self.read_actions(records).await)
-    }
-
-    async fn actions_under(
-        &self,
-        labels: &[Label],
-        statuses: &[Status],
-        limit: usize,
-    ) -> Result<Vec<ActionRecord>, Error> {
-        Ok(self.find_under(labels, statuses, limit, |_| ()).await?.0)
     }
 
     async fn actions_and_register(
         &self,
-        labels: &[Label],
-        statuses: &[Status],
-        limit: usize,
-        key: &str,
+        filter: &ActionFilter,
+        key: Option<&str>,
     ) -> Result<(Vec<ActionRecord>, Option<Register>), Error> {
-        let key = key.to_owned();
-        let register = move |connection: &Connection<'_>| registers::get(connection, &key).ok();
-        let (records, register) = self.find_under(labels, statuses, limit, register).await?;
+        let (wanted, key) = (filter.clone(), key.map(str::to_owned));
+        let find = move |connection: &Connection<'_>| {
+            let register = key.and_then(|key| registers::get(connection, &key).ok());
+            Ok((actions::list(connection, &wanted)?, register))
+        };
+        let (records, register) = self.readers.run(find).await?;
+        let mut records = self.read_actions(records).await;
+        if let ActionsOf::Labels(labels) = &filter.of {
+            records.retain(|record| record.is_under(labels));
+        }
         Ok((records, register.and_then(|stored| registers::read(stored).ok())))
     }
 
@@ -324,26 +255,28 @@ impl Store for SqliteStore {
         posted.await
     }
 
-    async fn threads(&self, limit: usize) -> Result<Vec<ThreadSummary>, Error> {
+    async fn threads(&self, filter: ThreadFilter, limit: usize) -> Result<Vec<ThreadSummary>, Error> {
         let clock = self.clock.now();
-        self.readers.run(move |connection| lists::threads(connection, limit, clock)).await
+        self.readers.run(move |connection| lists::threads(connection, filter, limit, clock)).await
     }
 
     async fn backlog(&self) -> Result<Backlog, Error> {
         self.readers.run(lists::backlog).await
     }
 
-    async fn put_blob(&self, bytes: &[u8], keep: Option<Duration>) -> Result<String, Error> {
+    async fn put_blob(&self, bytes: &[u8], keep: Keep<'_>) -> Result<String, Error> {
         let (hash, bytes) = (hex::encode(sha256(bytes)), bytes.to_owned());
-        let (key, until) = (hash.clone(), keep.map(|keep| self.clock.now() + keep));
+        let key = hash.clone();
+        let until = match keep {
+            Keep::For(time) => Some(self.clock.now() + time),
+            Keep::Permanently => None,
+            Keep::WithThread(thread) => {
+                let thread = thread.clone();
+                self.writer.run(move |connection| lists::put_file(connection, &thread, &key, &bytes)).await?;
+                return Ok(hash);
+            }
+        };
         self.writer.run(move |connection| lists::put_blob(connection, &key, &bytes, until)).await?;
-        Ok(hash)
-    }
-
-    async fn put_file(&self, thread: &ThreadId, bytes: &[u8]) -> Result<String, Error> {
-        let (hash, bytes) = (hex::encode(sha256(bytes)), bytes.to_owned());
-        let (key, thread) = (hash.clone(), thread.clone());
-        self.writer.run(move |connection| lists::put_file(connection, &thread, &key, &bytes)).await?;
         Ok(hash)
     }
 
@@ -360,10 +293,6 @@ impl Store for SqliteStore {
     async fn set_register(&self, key: &str, expected: u64, value: &Value) -> Result<bool, Error> {
         let (key, value) = (key.to_owned(), json(value));
         self.writer.run(move |connection| registers::set(connection, &key, expected, &value)).await
-    }
-
-    async fn set_aside_interaction(&self, partition: Partition, seq: Seq, why: &str) -> Result<(), Error> {
-        self.set_aside(vec![(StoredPlace::Inbox(partition, seq), why.to_owned())]).await
     }
 
     async fn unreadable(&self, limit: usize) -> Result<Vec<Unreadable>, Error> {

@@ -2,7 +2,7 @@
 
 use countersign_core::ids::ThreadId;
 use countersign_graph::{
-    action::{ActionRecord, Label, Status},
+    action::ActionRecord,
     store::{Claimed, Error, QueuedMessage, Saved},
 };
 
@@ -54,25 +54,6 @@ impl SqliteStore {
         });
         self.note(unreadable).await;
         records
-    }
-
-    /// Returns the actions under any of these labels, and what `also` reads in the same transaction.
-    pub(super) async fn find_under<T: Send + 'static>(
-        &self,
-        labels: &[Label],
-        statuses: &[Status],
-        limit: usize,
-        also: impl FnOnce(&Connection<'_>) -> T + Send + 'static,
-    ) -> Result<(Vec<ActionRecord>, T), Error> {
-        let (label_texts, wanted): (Vec<_>, Vec<_>) =
-            (labels.iter().map(Label::to_string).collect(), statuses.to_vec());
-        let found = move |connection: &Connection<'_>| {
-            Ok((actions::list_under(connection, &label_texts, &wanted, limit)?, also(connection)))
-        };
-        let (records, other) = self.readers.run(found).await?;
-        let mut records = self.read_actions(records).await;
-        records.retain(|record| record.is_under(labels));
-        Ok((records, other))
     }
 
     /// Sets unreadable entries aside.

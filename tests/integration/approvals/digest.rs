@@ -7,7 +7,7 @@ use countersign::{
     graph::{
         action::{ActionRecord, Policy, Status},
         keyring::Keyring,
-        store::ActionFilter,
+        store::{ActionFilter, ActionKey},
     },
     ids::MessageTs,
 };
@@ -25,7 +25,7 @@ const BOUND_PARTS: [&str; 3] = ["/parameters", "/preconditions", "/policy"];
 
 /// The newest record.
 async fn newest(bot: &TestBot) -> ActionRecord {
-    let filter = ActionFilter { thread: None, statuses: Vec::new(), limit: 1 };
+    let filter = ActionFilter::all(&[], 1);
     bot.store().actions(&filter).await.unwrap().remove(0)
 }
 
@@ -149,7 +149,7 @@ async fn changed_behind_the_back(kept: Kept, approved_before: bool) {
             thread.clicks("bo", "Start experiment").await;
         }
         bot.settled().await;
-        let now = bot.store().action_by_approval(&record.approval).await.unwrap().unwrap();
+        let now = bot.store().action(ActionKey::ByApproval(&record.approval)).await.unwrap().unwrap();
         let (status, approvals, said) = match approved_before {
             true => (Status::Failed, 1, thread.heard()),
             false => (Status::Pending, 0, thread.told("bo")),
@@ -237,7 +237,7 @@ async fn a_button_that_was_edited_does_nothing_and_says_so() {
     assert!(thread.told("bo").starts_with("This is a copy of a card"), "the key of another card");
     assert_eq!(thread.heard(), "", "the thread is spared");
     for key in [&record.approval, &other.approval] {
-        let now = bot.store().action_by_approval(key).await.unwrap().unwrap();
+        let now = bot.store().action(ActionKey::ByApproval(key)).await.unwrap().unwrap();
         assert_eq!((now.status, now.decisions.len()), (Status::Pending, 0));
     }
     assert!(bot.upgrade.effects().is_empty());

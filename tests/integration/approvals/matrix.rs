@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use countersign::{
     config::Config,
+    graph::store::ActionKey,
     ids::{ApprovalId, ChannelId, MessageTs, UserId},
 };
 use countersign_sandbox::slack::world::Channel;
@@ -92,7 +93,7 @@ impl<'a> Table<'a> {
 
     async fn counted_of(&self, key: &ApprovalId, name: &str) -> usize {
         let by = Some(self.bot.slack.user(name));
-        let record = self.bot.store().action_by_approval(key).await.unwrap().unwrap();
+        let record = self.bot.store().action(ActionKey::ByApproval(key)).await.unwrap().unwrap();
         record.decisions.iter().filter(|decision| decision.by == by).count()
     }
 

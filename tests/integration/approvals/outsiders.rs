@@ -5,7 +5,7 @@ use std::time::Duration;
 use countersign::{
     graph::{
         action::Status,
-        store::{AuditKind, Backlog},
+        store::{ActionKey, AuditKind, Backlog},
     },
     ids::{ApprovalId, UserId},
 };
@@ -42,7 +42,7 @@ fn key(thread: &Thread<'_>) -> ApprovalId {
 
 /// Who was refused in the record of a thread, and why.
 async fn refused(bot: &TestBot, key: &ApprovalId, by: &UserId) -> Vec<String> {
-    let record = bot.store().action_by_approval(key).await.unwrap().unwrap();
+    let record = bot.store().action(ActionKey::ByApproval(key)).await.unwrap().unwrap();
     let audit = bot.store().audit(&record.thread).await.unwrap().entries;
     let theirs = audit.iter().filter(|entry| entry.event.by.as_ref() == Some(by));
     let theirs = theirs.filter(|entry| entry.event.kind == AuditKind::ClickRefused);
@@ -61,7 +61,7 @@ async fn only_full_members_decide_whichever_way() {
                 "yes" | "no" | "stop" => thread.says(name, &format!("@countersign {way}")).await,
                 label => thread.clicks(name, label).await,
             }
-            let record = bot.store().action_by_approval(&key).await.unwrap().unwrap();
+            let record = bot.store().action(ActionKey::ByApproval(&key)).await.unwrap().unwrap();
             assert_eq!((record.status, record.decisions.len()), (Status::Pending, 0), "{name}, {way}");
             let told = thread.told(name);
             assert!(told.contains("members of this workspace"), "{name}, {way}: {told}");
@@ -119,7 +119,7 @@ async fn the_settings_may_let_them() {
         let thread = bot.user("ana").says("start Math Hints").await;
         let key = key(&thread);
         thread.clicks(name, "Reject…").await;
-        let record = bot.store().action_by_approval(&key).await.unwrap().unwrap();
+        let record = bot.store().action(ActionKey::ByApproval(&key)).await.unwrap().unwrap();
         assert_eq!(record.status == Status::Rejected, may_decide, "{name}");
         let asked = !bot.user(name).says("list experiments").await.messages().is_empty();
         assert_eq!(asked, name == "hal", "{name}");
@@ -138,7 +138,7 @@ async fn who_stops_being_a_member_stops_counting() {
     let view = bot.slack.look(|world| world.stacks[&UserId::from("U2")].last().cloned()).expect("the form is open");
     bot.slack.submits("bo", &view, serde_json::json!({})).await.ok();
     bot.settled().await;
-    let record = bot.store().action_by_approval(&key).await.unwrap().unwrap();
+    let record = bot.store().action(ActionKey::ByApproval(&key)).await.unwrap().unwrap();
     assert_eq!((record.status, record.decisions.len()), (Status::Pending, 0), "the form saved nothing");
     assert!(bot.done_to_platform().is_empty());
 }
@@ -155,7 +155,7 @@ async fn who_cannot_be_looked_up_is_told_so_and_does_not_count() {
         let before = bot.slack.ephemerals("bo").len();
         thread.press("bo", "Start experiment").await;
         in_time(&bot, "a word to bo", || bot.slack.ephemerals("bo").len() > before).await;
-        let record = bot.store().action_by_approval(&key).await.unwrap().unwrap();
+        let record = bot.store().action(ActionKey::ByApproval(&key)).await.unwrap().unwrap();
         assert_eq!(record.status, Status::Pending, "{fault:?}");
         let told = thread.told("bo");
         assert!(told.contains("couldn't check your account"), "{fault:?}: {told}");
@@ -208,7 +208,7 @@ async fn payloads_of_another_app_or_workspace_are_refused() {
         bot.slack.uses_shortcut("bo", "new_experiment", None).await.unwrap();
         bot.settled().await;
         assert!(!bot.slack.ephemerals("bo").iter().any(|told| told.words().contains("Math Hints")), "{why}");
-        let record = bot.store().action_by_approval(&key).await.unwrap().unwrap();
+        let record = bot.store().action(ActionKey::ByApproval(&key)).await.unwrap().unwrap();
         assert_eq!((record.status, record.decisions.len()), (Status::Pending, 0), "{why}");
         assert_eq!(thread.heard(), "", "{why}");
         assert!(bot.slack.look(|world| world.stacks.get(&UserId::from("U2")).is_none_or(Vec::is_empty)), "{why}");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use countersign::{
     config::{Config, ContextRule, Envelope},
-    graph::store::AuditKind,
+    graph::store::{ActionKey, AuditKind},
 };
 use insta::{allow_duplicates, assert_snapshot};
 
@@ -169,7 +169,7 @@ async fn an_approval_of_a_person_who_has_left_no_longer_counts() {
         let told = bot.upgrade.effects().len();
         assert_eq!(told, usize::from(name == "di"), "two people who are here have to approve");
     }
-    let record = bot.store().action_by_approval(&card.key).await.unwrap().unwrap();
+    let record = bot.store().action(ActionKey::ByApproval(&card.key)).await.unwrap().unwrap();
     assert_eq!(record.lapses.len(), 1);
     assert_eq!(record.card.notes.last().unwrap().words(), "@U2’s approval no longer counts: deactivated account.");
     let audit = bot.store().audit(&record.thread).await.unwrap();
@@ -209,7 +209,7 @@ async fn who_answers_when_the_time_is_over_is_told_so_and_the_thread_goes_on() {
             "at home" => drop(bot.user("bo").presses_at_home("Delete permanently").await),
             button => thread.clicks("bo", button).await,
         }
-        let record = bot.store().action_by_approval(key).await.unwrap().unwrap();
+        let record = bot.store().action(ActionKey::ByApproval(key)).await.unwrap().unwrap();
         let mut private: Vec<_> = bot.slack.ephemerals("bo")[before..].iter().map(|told| told.words()).collect();
         if *answer == "at home" {
             private.extend(bot.user("bo").home().lines().take(2).map(str::to_owned));

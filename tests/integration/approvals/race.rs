@@ -6,7 +6,7 @@ use countersign::{
     clock::ManualClock,
     graph::{
         action::{ActionRecord, Status, Verdict},
-        store::{AuditKind, Store},
+        store::{ActionKey, AuditKind, Store},
     },
     store::{redis::RedisStore, sqlite::SqliteStore},
 };
@@ -23,7 +23,7 @@ const LIMIT: Duration = Duration::from_secs(180);
 
 /// What the card, the record and the two people say of a round.
 async fn judge(store: &dyn Store, round: u32, heard: &[Heard; 2]) -> Press {
-    let record = store.action_by_approval(&card(round).approval).await.unwrap().unwrap();
+    let record = store.action(ActionKey::ByApproval(&card(round).approval)).await.unwrap().unwrap();
     let [counted, told] = match heard {
         [Heard { told: None, .. }, Heard { told: Some(_), .. }] => [&heard[0], &heard[1]],
         [Heard { told: Some(_), .. }, Heard { told: None, .. }] => [&heard[1], &heard[0]],

@@ -105,7 +105,7 @@ fn keys() -> Arc<Keyring> {
 }
 
 /// A store as somebody with these keys has it.
-fn sealed(store: Arc<dyn Store>, keys: &Arc<Keyring>) -> Arc<dyn Store> {
+fn sealed(store: Arc<dyn Store>, keys: &Arc<Keyring>) -> Arc<SealedStore> {
     Arc::new(SealedStore::new(store, keys.clone(), SealScope { registers: &[], register_families: &[] }))
 }
 
@@ -138,6 +138,7 @@ pub(super) async fn approvals_under(
         people,
         names: Names::new(slack.clone(), clock.clone()),
         links: Links::new(store.clone(), None),
+        cards: store.cards(),
         store,
         clock,
         memories: Default::default(),

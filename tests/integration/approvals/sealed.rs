@@ -11,7 +11,7 @@ use countersign::{
     graph::{
         action::{ActionRecord, Decision, Status, Verdict},
         keyring::Keyring,
-        store::{ActionChange, ActionFilter, Changes, Delivery, Destination, ThreadMessage},
+        store::{ActionChange, ActionFilter, ActionKey, Changes, Delivery, Destination, Handling, ThreadMessage},
     },
     ids::CommitId,
 };
@@ -23,7 +23,7 @@ use crate::support::{bot::TestBot, redis::RedisServer, thread::Thread};
 
 /// The newest record.
 pub(super) async fn newest(bot: &TestBot) -> ActionRecord {
-    let filter = ActionFilter { thread: None, statuses: Vec::new(), limit: 1 };
+    let filter = ActionFilter::all(&[], 1);
     bot.store().actions(&filter).await.unwrap().remove(0)
 }
 
@@ -50,7 +50,7 @@ impl Shown {
         thread.told("bo");
         thread.clicks("bo", "Start experiment").await;
         bot.settled().await;
-        let now = bot.store().action_by_approval(&self.record.approval).await.unwrap().unwrap();
+        let now = bot.store().action(ActionKey::ByApproval(&self.record.approval)).await.unwrap().unwrap();
         (thread.told("bo"), now.status)
     }
 }
@@ -109,7 +109,7 @@ async fn a_decision_that_nobody_made_starts_nothing() {
         let (mut bot, card) = away_with_a_card(&kept).await;
         // As the inbox would write it, by somebody who has the file and no key.
         let raw = kept.open(&bot).await;
-        let record = raw.action_by_approval(&card.record.approval).await.unwrap().unwrap();
+        let record = raw.action(ActionKey::ByApproval(&card.record.approval)).await.unwrap().unwrap();
         let decision = Decision { by: Some("U2".into()), at: bot.clock.now(), verdict: Verdict::Approved };
         let mut approved = record.moved(Status::Approved).unwrap();
         approved.decisions.push(decision.clone());
@@ -124,7 +124,7 @@ async fn a_decision_that_nobody_made_starts_nothing() {
         drop(raw);
         bot.run().await;
         bot.settled().await;
-        let now = bot.store().action_by_approval(&record.approval).await.unwrap().unwrap();
+        let now = bot.store().action(ActionKey::ByApproval(&record.approval)).await.unwrap().unwrap();
         assert_eq!((now.status, now.sends), (Status::Failed, 0));
         let heard = Thread::new(&bot, "experiments", card.root.clone()).heard();
         assert!(heard.contains("The stored request differs from what the card shows, so nothing was done."), "{heard}");
@@ -140,11 +140,11 @@ async fn a_click_that_nobody_made_is_dropped() {
         let raw = kept.open(&bot).await;
         let entry = json!(Interaction::Click(Click { by: "U2".into(), ..racer::click(&card.record) }));
         let to = Destination::Inbox { partition: card.record.thread.partition(), entry, claim: None };
-        raw.ingest(&Delivery { to, dedup: Vec::new(), at: bot.clock.now() }).await.unwrap();
+        raw.ingest(&Delivery { to, dedup: Vec::new(), at: bot.clock.now() }, Handling::Later).await.unwrap();
         drop(raw);
         bot.run().await;
         bot.settled().await;
-        let now = bot.store().action_by_approval(&card.record.approval).await.unwrap().unwrap();
+        let now = bot.store().action(ActionKey::ByApproval(&card.record.approval)).await.unwrap().unwrap();
         assert_eq!((now.status, now.decisions.len()), (Status::Pending, 0));
         assert!(bot.upgrade.effects().is_empty(), "nothing was sent");
         bot.finish().await;
@@ -180,7 +180,7 @@ async fn a_new_key_above_the_old_one_voids_no_card() {
         assert_ne!(now.newest(), before.newest());
         let (told, status) = card.pressed(&mut bot).await;
         assert_eq!((told.as_str(), status), ("", Status::Done));
-        let done = bot.store().action_by_approval(&card.record.approval).await.unwrap().unwrap();
+        let done = bot.store().action(ActionKey::ByApproval(&card.record.approval)).await.unwrap().unwrap();
         assert_eq!(done.keyed.key, *before.newest(), "the record says which key its digest was made with");
         assert_eq!(done.seal.unwrap().by.key, *now.newest(), "and which sealed it last");
         bot.finish().await;

@@ -6,7 +6,7 @@ use countersign::{
     app::check,
     clock::Clock as _,
     conversation::runtime::interaction::Interaction,
-    graph::store::{Delivery, Destination, External},
+    graph::store::{Delivery, Destination, External, Handling},
     ids::ThreadId,
 };
 use serde_json::json;
@@ -31,11 +31,11 @@ async fn the_chat_notes_what_happens_elsewhere_and_goes_on() {
     let said = thread.messages().len();
 
     for _ in 0..2 {
-        bot.store().ingest(&event("job-1").deliver_to(id.clone(), bot.clock.now())).await.unwrap();
+        bot.store().ingest(&event("job-1").deliver_to(id.clone(), bot.clock.now()), Handling::Later).await.unwrap();
     }
     let overdue = Interaction::Overdue { thread: id.clone(), action: "nobody's".into(), until: bot.clock.now() };
     let to = Destination::Inbox { partition: id.partition(), entry: overdue.to_value(), claim: None };
-    bot.store().ingest(&Delivery { to, dedup: vec![], at: bot.clock.now() }).await.unwrap();
+    bot.store().ingest(&Delivery { to, dedup: vec![], at: bot.clock.now() }, Handling::Later).await.unwrap();
     bot.settled().await;
 
     assert_eq!(thread.messages().len(), said, "nothing is said about it");
@@ -53,7 +53,7 @@ async fn a_thread_of_an_unknown_graph_is_kept_and_told() {
     let mut delivery = event("job-1").deliver_to(id.clone(), bot.clock.now());
     let Destination::Mailbox { graph, .. } = &mut delivery.to else { unreachable!() };
     *graph = "letters".into();
-    bot.store().ingest(&delivery).await.unwrap();
+    bot.store().ingest(&delivery, Handling::Later).await.unwrap();
     bot.rests().await;
 
     let ts = bot.slack.says("ana", "experiments", "@countersign list experiments", None).unwrap();
@@ -63,7 +63,7 @@ async fn a_thread_of_an_unknown_graph_is_kept_and_told() {
     assert_eq!(thread.messages().len(), 1, "the chat goes on");
     bot.clock.advance(Duration::from_secs(61));
     bot.rests().await;
-    assert_eq!(bot.store().unread(&id).await.unwrap().len(), 1, "nothing of it is lost");
+    assert_eq!(bot.store().messages(&id, 0, None).await.unwrap().len(), 1, "nothing of it is lost");
     assert_eq!(bot.store().load(&id).await.unwrap().unwrap().version, 0, "and nothing was done");
     bot.stop().await;
 

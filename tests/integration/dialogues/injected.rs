@@ -189,7 +189,7 @@ async fn an_obedient_model_makes_nobody_ask_for_anything() {
             assert!(!posted, "{question}\n{order}\n{said}");
         }
     }
-    let all = bot.store().actions(&ActionFilter { thread: None, statuses: Vec::new(), limit: 1_000 }).await.unwrap();
+    let all = bot.store().actions(&ActionFilter::all(&[], 1_000)).await.unwrap();
     let suggested = all.iter().filter(|record| record.is_suggested()).count();
     let refused =
         model.requests().iter().filter(|request| request.body.to_string().contains("was not offered")).count();
@@ -206,7 +206,7 @@ async fn an_obedient_model_makes_nobody_ask_for_anything() {
 async fn check(bot: &TestBot, notes: &Notes, what: &str) {
     assert_eq!(bot.done_to_platform(), Vec::<String>::new(), "{what}");
     assert!(notes.server.calls().iter().all(|(tool, _)| tool == "list-notes"), "{what}");
-    let all = bot.store().actions(&ActionFilter { thread: None, statuses: Vec::new(), limit: 1_000 }).await.unwrap();
+    let all = bot.store().actions(&ActionFilter::all(&[], 1_000)).await.unwrap();
     for record in all {
         if record.name == "send_mail" {
             assert!(record.status != Status::Done, "{what}");

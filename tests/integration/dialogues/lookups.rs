@@ -1,5 +1,6 @@
 //! Questions: answered from what the platform says, and nobody has to press anything.
 
+use countersign::graph::store::ThreadFilter;
 use insta::assert_snapshot;
 
 use crate::support::bot::TestBot;
@@ -196,7 +197,7 @@ async fn a_long_answer_is_used_again_without_being_kept_in_the_thread() {
     assert_eq!(thread.heard(), first);
     assert_eq!(reads(&bot), before + 1);
 
-    let id = bot.store().threads(1).await.unwrap().remove(0).thread;
+    let id = bot.store().threads(ThreadFilter::All, 1).await.unwrap().remove(0).thread;
     let saved = bot.store().load(&id).await.unwrap().unwrap();
     let kept = format!("{:?} {:?}", saved.snapshot, saved.deltas).len();
     assert!(kept < 60_000, "the thread and all its steps are {kept} bytes");

@@ -102,8 +102,8 @@ fn dialogue() -> impl Strategy<Value = (Vec<Line>, Vec<Line>)> {
 async fn actions(bot: &TestBot, thread: &Thread<'_>) -> Vec<ActionRecord> {
     let (team, channel) =
         bot.slack.look(|world| (world.team.clone(), world.channel("experiments").unwrap().id.clone()));
-    let thread = Some(ThreadId { team, channel, root: thread.root.clone() });
-    bot.store().actions(&ActionFilter { thread, statuses: Vec::new(), limit: 50 }).await.unwrap()
+    let thread = ThreadId { team, channel, root: thread.root.clone() };
+    bot.store().actions(&ActionFilter::of(&thread, &[], 50)).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -133,7 +133,7 @@ async fn what_is_said_to_the_bot_is_heard() {
         let bot = TestBot::start().await;
         let thread = bot.user("ana").says("start Math Hints").await;
         thread.says(who, words).await;
-        let filter = countersign::graph::store::ActionFilter { thread: None, statuses: Vec::new(), limit: 9 };
+        let filter = countersign::graph::store::ActionFilter::all(&[], 9);
         let actions = bot.store().actions(&filter).await.unwrap();
         assert_eq!(actions[0].status, stands, "{who}: {words}");
         bot.finish().await;

@@ -125,7 +125,7 @@ async fn outside_an_envelope_two_others_have_to_approve() {
     assert_eq!(marked(&bot), 30);
 
     thread.says("ana", "change the weights of Math Hints to 70/30").await;
-    let filter = ActionFilter { thread: None, statuses: Vec::new(), limit: 1 };
+    let filter = ActionFilter::all(&[], 1);
     let newest = bot.store().actions(&filter).await.unwrap().remove(0);
     let because = "outside the envelope pilot: a weight of 70 %, at most 60 %";
     assert_eq!(newest.policy.because.as_deref(), Some(because));
@@ -171,7 +171,7 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     let newest = |bot: &TestBot| {
         let store = bot.store();
         async move {
-            let filter = ActionFilter { thread: None, statuses: Vec::new(), limit: 1 };
+            let filter = ActionFilter::all(&[], 1);
             store.actions(&filter).await.unwrap().remove(0)
         }
     };

@@ -62,7 +62,7 @@ pub(super) fn has_said(thread: &Thread<'_>, words: &str) -> bool {
 
 /// Ends a test: the bridge was told of a confirmation in calls of approved actions alone, by the person who approved them.
 pub(super) async fn finish(bot: TestBot, bridge: Bridge) {
-    let filter = ActionFilter { limit: 1_000, ..ActionFilter::default() };
+    let filter = ActionFilter::all(&[], 1_000);
     let actions = bot.store().actions(&filter).await.unwrap();
     for request in bridge.requests().iter().filter(|request| request.says_confirmed()) {
         let told = request.body.to_string();

@@ -84,7 +84,7 @@ async fn a_standing_approval_is_not_spent_on_what_nobody_asked_for() {
     assert!(!heard.contains("Asked by"), "{heard}");
     assert_eq!(bot.upgrade.effects().len(), before, "it waits for a person");
 
-    let open = bot.store().actions(&ActionFilter { thread: None, statuses: Vec::new(), limit: 50 }).await.unwrap();
+    let open = bot.store().actions(&ActionFilter::all(&[], 50)).await.unwrap();
     let suggested = open.iter().find(|record| record.is_suggested()).expect("the record says so");
     assert!(suggested.under.is_none() && !suggested.policy.typed);
 

@@ -6,6 +6,7 @@ use std::{fs, process::Command, sync::Arc, time::Duration};
 use countersign::{
     clock::SystemClock,
     conversation::record::notebook::{Notebook, Redaction, verify},
+    graph::store::ThreadFilter,
     store::packed,
 };
 use countersign_sandbox::slack::Error;
@@ -154,7 +155,7 @@ async fn a_notebook_tells_which_line_of_it_cannot_be_read() {
     let spoilt = file
         .execute("UPDATE audit SET event = CAST('nonsense' AS BLOB) WHERE id = (SELECT min(id) + 1 FROM audit)", []);
     assert_eq!(spoilt.unwrap(), 1);
-    let id = bot.store().threads(1).await.unwrap().remove(0).thread;
+    let id = bot.store().threads(ThreadFilter::All, 1).await.unwrap().remove(0).thread;
     let exported =
         Notebook::new(bot.store(), Arc::new(SystemClock), None, Redaction::default()).export(&id).await.unwrap();
     let page = String::from_utf8(exported.markdown.bytes).unwrap();

@@ -8,7 +8,7 @@ use countersign::{
     conversation::runtime::interaction::Interaction,
     graph::{
         action::Status,
-        store::{ActionFilter, Changes, Delivery, Destination, Outbound, Outgoing},
+        store::{ActionFilter, Changes, Delivery, Destination, Handling, Outbound, Outgoing},
     },
     ids::{CommitId, Nonce, Partition},
     reply::Reply,
@@ -206,7 +206,7 @@ async fn check_tells_what_is_late_and_since_when() {
     let bot = TestBot::start().await;
     let thread = bot.user("ana").says("start the Math Hints experiment").await;
     bot.slack.inject(Fault::Page { method: POST.into(), status: 403, calls: 1 });
-    let pending = ActionFilter { thread: None, statuses: vec![Status::Pending], limit: 1 };
+    let pending = ActionFilter::all(&[Status::Pending], 1);
     let record = bot.store().actions(&pending).await.unwrap().pop().unwrap();
     let an_hour_ago = Timestamp(bot.clock.now().millis() - 3_600_000); // check goes by the clock on the wall
     let mut late = Changes::new(CommitId::fresh(), record.thread);
@@ -354,7 +354,7 @@ async fn what_was_sent_while_its_claim_ran_out_is_parted() {
 async fn a_card_is_drawn_again_as_its_record_has_it_by_then() {
     let bot = TestBot::start().await;
     let thread = bot.user("ana").says("start the Math Hints experiment").await;
-    let filter = ActionFilter { thread: None, statuses: vec![Status::Pending], limit: 1 };
+    let filter = ActionFilter::all(&[Status::Pending], 1);
     let record = bot.store().actions(&filter).await.unwrap().pop().unwrap();
     let mut redraw = Changes::new(CommitId::fresh(), record.thread.clone());
     redraw.outbox.push(record.redraw_order(bot.clock.now())); // it is open, as far as is known here
@@ -385,7 +385,7 @@ async fn an_entry_that_fails_each_time_is_kept_and_not_tried_for_ever() {
     serde_json::from_value::<Interaction>(twins.clone()).unwrap();
     for entry in [twins, json!({ "kind": "nobody knows" })] {
         let to = Destination::Inbox { partition: Partition::of("p"), entry, claim: None };
-        bot.store().ingest(&Delivery { to, dedup: vec![], at: bot.clock.now() }).await.unwrap();
+        bot.store().ingest(&Delivery { to, dedup: vec![], at: bot.clock.now() }, Handling::Later).await.unwrap();
     }
     eventually("sixty tries", || {
         bot.clock.advance(Duration::from_secs(2));

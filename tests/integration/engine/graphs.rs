@@ -1,6 +1,6 @@
 //! Another graph beside the first, in one store: each engine goes on with its own threads, and leaves the others alone.
 
-use countersign::graph::store::{Acquired, Error, External, Outbound};
+use countersign::graph::store::{Acquired, Error, External, Handling, Holder, Outbound};
 
 use super::*;
 
@@ -79,11 +79,11 @@ impl Bench {
         let mut delivery = arrived.deliver_to(letters(), self.clock.now());
         let Destination::Mailbox { graph, .. } = &mut delivery.to else { unreachable!() };
         *graph = "letters".into();
-        self.store.ingest(&delivery).await.unwrap();
+        self.store.ingest(&delivery, Handling::Later).await.unwrap();
     }
 
     pub(super) async fn acquire(&self) -> Option<Acquired> {
-        self.store.acquire(&WorkerId::new("w"), Duration::from_secs(30), self.clock.now(), None).await.unwrap()
+        self.store.acquire(&Holder::new("w", Duration::from_secs(30), self.clock.now()), None).await.unwrap()
     }
 }
 
@@ -120,10 +120,18 @@ async fn a_thread_that_waits_for_its_engine_is_woken_by_mail() {
     let saved = bench.store.load(&letters()).await.unwrap().unwrap().restore().unwrap();
     assert_eq!(saved["state"]["read"], json!([1, 2]));
     let worker = WorkerId::new("s");
-    let said = bench.store.claim_outbox(&worker, Duration::from_secs(9), bench.clock.now(), 9, None).await.unwrap();
+    let said = bench
+        .store
+        .claim_outbox(&Holder::new(worker.clone(), Duration::from_secs(9), bench.clock.now()), 9, None)
+        .await
+        .unwrap();
     assert!(matches!(&said[..], [one] if matches!(one.outgoing.body, Outbound::Reply { .. })), "{said:?}");
-    bench.store.finish_outbox(&said[0], &Sent::Dropped).await.unwrap();
-    let said = bench.store.claim_outbox(&worker, Duration::from_secs(9), bench.clock.now(), 9, None).await.unwrap();
+    bench.store.finish_outbox(&[(said[0].clone(), Sent::Dropped)], None).await.unwrap();
+    let said = bench
+        .store
+        .claim_outbox(&Holder::new(worker.clone(), Duration::from_secs(9), bench.clock.now()), 9, None)
+        .await
+        .unwrap();
     let by_post = Outbound::Elsewhere { channel: "post".to_owned(), body: json!({ "answer": "I read 1." }) };
     assert_eq!(said.into_iter().map(|one| one.outgoing.body).collect::<Vec<_>>(), [by_post]);
 }
@@ -143,7 +151,7 @@ async fn what_nobody_waits_for_leaves_a_line_in_the_trace_and_nothing_else() {
     bench.hears("hello").await;
     let before = bench.saved().await;
     let arrived = External::new("post", "1", json!({ "secret": "words" })).unwrap();
-    bench.store.ingest(&arrived.deliver_to(thread(), bench.clock.now())).await.unwrap();
+    bench.store.ingest(&arrived.deliver_to(thread(), bench.clock.now()), Handling::Later).await.unwrap();
     assert!(bench.advances().await);
     assert_eq!(bench.saved().await, before);
     let steps = bench.store.steps(&thread(), 0, 10).await.unwrap();

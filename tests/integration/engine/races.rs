@@ -1,6 +1,6 @@
 //! Somebody is faster than the engine: a write that is refused, or never made, leaves everything as it was.
 
-use countersign::graph::store::Error;
+use countersign::graph::store::{ActionKey, Error, Handling, Holder};
 
 use super::*;
 
@@ -88,17 +88,19 @@ async fn a_card_that_was_never_stored_takes_no_place() {
         request: None,
     };
     let to = Destination::mailbox(thread(), true, message);
-    bench.store.ingest(&Delivery { to, dedup: Vec::new(), at: bench.clock.now() }).await.unwrap();
+    bench.store.ingest(&Delivery { to, dedup: Vec::new(), at: bench.clock.now() }, Handling::Later).await.unwrap();
     let worker = WorkerId::new("w");
     let now = bench.clock.now();
-    let acquired = bench.store.acquire(&worker, Duration::from_secs(30), now, None).await.unwrap().unwrap();
+    let acquired =
+        bench.store.acquire(&Holder::new(worker.clone(), Duration::from_secs(30), now), None).await.unwrap().unwrap();
     bench.engine.advance(acquired).await.unwrap_err();
-    let now = bench.store.action(&thread(), &older.id).await.unwrap().unwrap();
+    let now = bench.store.action(ActionKey::Of(&thread(), &older.id)).await.unwrap().unwrap();
     assert_eq!((now.status, now.replaced_by), (Status::Pending, None), "nothing took its place");
 
     bench.clock.advance(Duration::from_secs(31));
     assert!(bench.advances().await, "another worker takes over");
-    let (older, newer) = (bench.store.action(&thread(), &older.id).await.unwrap().unwrap(), bench.action().await);
+    let (older, newer) =
+        (bench.store.action(ActionKey::Of(&thread(), &older.id)).await.unwrap().unwrap(), bench.action().await);
     assert_eq!((older.status, newer.status), (Status::Superseded, Status::Pending));
     assert_eq!(older.replaced_by.unwrap().action, newer.id);
     let refused = refused.lock().unwrap().take();
@@ -118,7 +120,7 @@ async fn a_card_that_is_approved_while_another_takes_its_place_runs_and_neither_
     });
     bench.hears("instead y").await;
     while bench.advances().await {}
-    let older = bench.store.action(&thread(), &older.id).await.unwrap().unwrap();
+    let older = bench.store.action(ActionKey::Of(&thread(), &older.id)).await.unwrap().unwrap();
     assert_eq!((older.status, older.replaced_by), (Status::Done, None), "who was first counts");
     let newer = bench.action().await;
     assert_eq!(newer.status, Status::Pending);
@@ -142,7 +144,7 @@ async fn one_of_two_approvals_does_not_keep_a_card_from_giving_way() {
         store.apply(&changes).await
     });
     bench.hears("instead y").await;
-    let older = bench.store.action(&thread(), &older.id).await.unwrap().unwrap();
+    let older = bench.store.action(ActionKey::Of(&thread(), &older.id)).await.unwrap().unwrap();
     let newer = bench.action().await;
     assert_eq!((older.status, newer.status), (Status::Superseded, Status::Pending));
     assert_eq!(newer.card.notes.len(), 1, "it says so once: {:?}", newer.card.notes);

@@ -7,7 +7,7 @@ use countersign::{
     graph::{
         action::{ActionInfo, Awaited, Batch, Batches, Progress, Reader, WaitEnd},
         engine::AwaitedEvent,
-        store::{Error, External},
+        store::{Error, External, Handling, Holder},
     },
 };
 
@@ -138,13 +138,13 @@ impl Bench {
 
     async fn ends_there(&self) {
         let event = External::new("cluster", "job-1 ended", json!({ "rows": 3 })).unwrap();
-        self.store.ingest(&event.deliver_to(thread(), self.clock.now())).await.unwrap();
+        self.store.ingest(&event.deliver_to(thread(), self.clock.now()), Handling::Later).await.unwrap();
     }
 
     /// What the inbox does with timers that are due.
     async fn time_is_over(&self) -> usize {
         self.store.fire_timers(self.clock.now()).await.unwrap();
-        let claimed = self.store.claim_interaction(&WorkerId::new("d"), Duration::from_secs(9), 9).await.unwrap();
+        let claimed = self.store.claim_interaction(Duration::from_secs(9), 9).await.unwrap();
         for interaction in &claimed {
             let Interaction::Overdue { thread, action, until } =
                 serde_json::from_value(interaction.entry.clone()).unwrap()
@@ -198,7 +198,7 @@ async fn the_engine_tells_what_a_thread_waits_for() {
     let job = Arc::default();
     let bench = Bench::waiting(&job).await;
     let event = External::new("cluster", "job-2 ended", json!({})).unwrap();
-    bench.store.ingest(&event.deliver_to(thread(), bench.clock.now())).await.unwrap();
+    bench.store.ingest(&event.deliver_to(thread(), bench.clock.now()), Handling::Later).await.unwrap();
     let awaits = bench.engine.advance(bench.acquire().await.expect("something happened")).await.unwrap();
     let awaited =
         AwaitedEvent { action: bench.action().await.id, source: "cluster".to_owned(), key: "job-1 ended".to_owned() };
@@ -216,7 +216,9 @@ async fn an_event_that_comes_before_the_wait_is_saved_is_not_lost() {
     let event = External::new("cluster", "job-1 ended", json!({ "rows": 3 })).unwrap();
     let delivery = event.deliver_to(thread(), bench.clock.now());
     let waits = |changes: &Changes| changes.actions.iter().any(|change| change.record.waits.is_some());
-    bench.store.before_commit(waits, move |store| async move { store.ingest(&delivery).await.map(drop) });
+    bench
+        .store
+        .before_commit(waits, move |store| async move { store.ingest(&delivery, Handling::Later).await.map(drop) });
     bench.decides(Verdict::Approved, |_| ()).await;
     assert!(bench.store.is_spent());
     while bench.advances().await {}
@@ -260,11 +262,15 @@ async fn a_forged_event_ends_no_wait() {
     let job = Arc::default();
     let bench = Bench::waiting(&job).await;
     let event = || External::new("cluster", "job-1 ended", json!({ "rows": 3 })).unwrap();
-    bench.raw.ingest(&event().deliver_to(thread(), bench.clock.now())).await.unwrap();
+    bench.raw.ingest(&event().deliver_to(thread(), bench.clock.now()), Handling::Later).await.unwrap();
     let elsewhere = ThreadId { root: "9.9".into(), ..thread() };
-    bench.store.ingest(&event().deliver_to(elsewhere.clone(), bench.clock.now())).await.unwrap();
+    bench.store.ingest(&event().deliver_to(elsewhere.clone(), bench.clock.now()), Handling::Later).await.unwrap();
     let worker = WorkerId::new("w");
-    let moved = bench.raw.acquire(&worker, Duration::from_secs(30), bench.clock.now(), Some(&elsewhere)).await.unwrap();
+    let moved = bench
+        .raw
+        .acquire(&Holder::new(worker.clone(), Duration::from_secs(30), bench.clock.now()), Some(&elsewhere))
+        .await
+        .unwrap();
     let mut copied = Changes::new(CommitId::fresh(), thread());
     copied.messages = moved.unwrap().messages.into_iter().map(|message| message.message).collect();
     bench.raw.apply(&copied).await.unwrap();
@@ -334,7 +340,11 @@ async fn ends_before_write(n: usize, early: bool, overdue: bool) -> bool {
     let lives = async || {
         for _ in 0..20 {
             let worker = WorkerId::new("w");
-            let ready = bench.store.acquire(&worker, Duration::from_secs(30), bench.clock.now(), None).await.unwrap();
+            let ready = bench
+                .store
+                .acquire(&Holder::new(worker.clone(), Duration::from_secs(30), bench.clock.now()), None)
+                .await
+                .unwrap();
             match ready {
                 Some(acquired) => drop(bench.engine.advance(acquired).await),
                 None => bench.clock.advance(Duration::from_secs(8)), // leases end, and waits before a look
@@ -349,7 +359,7 @@ async fn ends_before_write(n: usize, early: bool, overdue: bool) -> bool {
         request: None,
     };
     let to = Destination::mailbox(thread(), true, message);
-    bench.store.ingest(&Delivery { to, dedup: Vec::new(), at: bench.clock.now() }).await.unwrap();
+    bench.store.ingest(&Delivery { to, dedup: Vec::new(), at: bench.clock.now() }, Handling::Later).await.unwrap();
     lives().await;
     let changes = decided(&bench.action().await, Verdict::Approved, bench.clock.now(), |_| ());
     bench.store.apply(&changes).await.unwrap();

@@ -6,7 +6,7 @@ use countersign::{
     clock::Timestamp,
     graph::{
         action::{ActionRecord, Approver, Decision, Label, Parts, Status, Undo, Verdict},
-        store::{ActionChange, ActionFilter, Changes, Error, Register, Store, Then, TimerChange},
+        store::{ActionChange, ActionFilter, ActionKey, Changes, Error, Register, Store, Then, TimerChange},
     },
 };
 use serde_json::json;
@@ -44,12 +44,12 @@ async fn assert_untouched(f: &impl Fixture, n: u32) {
 pub(crate) async fn an_action_is_found_by_each_of_its_names(f: impl Fixture) {
     let (one, other) = (pending(&f, 1, "a1").await, pending(&f, 2, "a2").await);
     let store = f.store();
-    assert_eq!(store.action(&thread(1), &"a1".into()).await.unwrap(), Some(one.clone()));
-    assert_eq!(store.action(&thread(2), &"a2".into()).await.unwrap(), Some(other));
-    assert_eq!(store.action(&thread(2), &"a1".into()).await.unwrap(), None, "it is another thread's");
-    assert_eq!(store.action(&thread(3), &"a1".into()).await.unwrap(), None);
-    assert_eq!(store.action_by_approval(&one.approval).await.unwrap(), Some(one));
-    assert_eq!(store.action_by_approval(&approval(&thread(1), "nobody's")).await.unwrap(), None);
+    assert_eq!(store.action(ActionKey::Of(&thread(1), &"a1".into())).await.unwrap(), Some(one.clone()));
+    assert_eq!(store.action(ActionKey::Of(&thread(2), &"a2".into())).await.unwrap(), Some(other));
+    assert_eq!(store.action(ActionKey::Of(&thread(2), &"a1".into())).await.unwrap(), None, "it is another thread's");
+    assert_eq!(store.action(ActionKey::Of(&thread(3), &"a1".into())).await.unwrap(), None);
+    assert_eq!(store.action(ActionKey::ByApproval(&one.approval)).await.unwrap(), Some(one));
+    assert_eq!(store.action(ActionKey::ByApproval(&approval(&thread(1), "nobody's"))).await.unwrap(), None);
 }
 
 pub(crate) async fn an_action_moves_one_way(f: impl Fixture) {
@@ -58,8 +58,8 @@ pub(crate) async fn an_action_moves_one_way(f: impl Fixture) {
         let change = moved(&record, to);
         record = change.record.clone();
         f.store().apply(&Changes { actions: vec![change], ..changes(&thread(1)) }).await.unwrap();
-        assert_eq!(f.store().action(&thread(1), &"a1".into()).await.unwrap(), Some(record.clone()));
-        assert_eq!(f.store().action_by_approval(&record.approval).await.unwrap(), Some(record.clone()));
+        assert_eq!(f.store().action(ActionKey::Of(&thread(1), &"a1".into())).await.unwrap(), Some(record.clone()));
+        assert_eq!(f.store().action(ActionKey::ByApproval(&record.approval)).await.unwrap(), Some(record.clone()));
     }
 }
 
@@ -69,7 +69,7 @@ pub(crate) async fn every_part_of_an_action_may_change(f: impl Fixture) {
         let change = ActionChange { expected: Some(expected), record: record.clone() };
         f.apply(&Changes { actions: vec![change], ..changes(&thread(1)) }).await
     };
-    let stored = async |f: &dyn Store| f.action(&thread(1), &"a1".into()).await.unwrap().unwrap();
+    let stored = async |f: &dyn Store| f.action(ActionKey::Of(&thread(1), &"a1".into())).await.unwrap().unwrap();
     let undo = Undo { name: "stop".to_owned(), parameters: json!({}), label: "Undo".to_owned() };
 
     let mut second = moved(&first, Status::Pending).record;
@@ -100,8 +100,8 @@ pub(crate) async fn every_part_of_an_action_may_change(f: impl Fixture) {
     last.preconditions = json!([1]).into();
     write(&**f.store(), &last, intent.revision).await.unwrap();
     assert_eq!(stored(&**f.store()).await, last);
-    assert_eq!(f.store().action_by_approval(&last.approval).await.unwrap(), Some(last.clone()));
-    let all = ActionFilter { thread: None, statuses: vec![Status::Intent], limit: 10 };
+    assert_eq!(f.store().action(ActionKey::ByApproval(&last.approval)).await.unwrap(), Some(last.clone()));
+    let all = ActionFilter::all(&[Status::Intent], 10);
     assert_eq!(f.store().actions(&all).await.unwrap(), [last]);
 }
 
@@ -159,11 +159,15 @@ pub(crate) async fn one_bad_action_stops_the_whole_commit(f: impl Fixture) {
         audit: vec![event("asked")],
         ..changes(&thread(1))
     };
-    let refused = f.store().commit(&acquired.lease, 0, &changed, Then::Release).await;
+    let refused = f.store().commit(&acquired.lease, 0, &changed, Then::Release, None).await;
     assert!(matches!(refused, Err(Error::ActionMoved { id, .. }) if id == decided.id));
-    assert_eq!(f.store().action(&thread(1), &"a2".into()).await.unwrap(), None);
+    assert_eq!(f.store().action(ActionKey::Of(&thread(1), &"a2".into())).await.unwrap(), None);
     assert_eq!(f.store().load(&thread(1)).await.unwrap().unwrap().version, 0);
-    assert_eq!(f.store().messages(&acquired.lease, 0).await.unwrap(), acquired.messages, "the lease is still held");
+    assert_eq!(
+        f.store().messages(&acquired.lease.thread, 0, Some(&acquired.lease)).await.unwrap(),
+        acquired.messages,
+        "the lease is still held"
+    );
     assert_eq!(f.claim(10).await, []);
     assert_eq!(f.store().audit(&thread(1)).await.unwrap().entries, []);
 }
@@ -188,7 +192,7 @@ pub(crate) async fn of_two_who_decide_one_wins(f: impl Fixture) {
         };
         let Error::ActionMoved { current: Some(current), .. } = loser else { panic!("round {round}: {loser:?}") };
         assert_eq!(current.status, winner, "the loser is told who won");
-        assert_eq!(f.store().action(&thread(1), &record.id).await.unwrap().unwrap().status, winner);
+        assert_eq!(f.store().action(ActionKey::Of(&thread(1), &record.id)).await.unwrap().unwrap().status, winner);
         let audit = f.store().audit(&thread(1)).await.unwrap().entries;
         assert_eq!(audit.len(), round + 1);
         assert_eq!(audit.last().unwrap().event, event(winner.as_str()));
@@ -211,7 +215,10 @@ pub(crate) async fn actions_are_listed_newest_first(f: impl Fixture) {
         f.store().apply(&changes_of(moved(&records[n], Status::Approved))).await.unwrap();
     }
     let list = |thread, statuses: &[Status], limit| {
-        let filter = ActionFilter { thread, statuses: statuses.to_vec(), limit };
+        let filter = match thread {
+            Some(thread) => ActionFilter::of(&thread, statuses, limit),
+            None => ActionFilter::all(statuses, limit),
+        };
         let store = Arc::clone(f.store());
         async move {
             let found = store.actions(&filter).await.unwrap();
@@ -249,7 +256,7 @@ pub(crate) async fn labelled(f: &impl Fixture) -> Vec<ActionRecord> {
 
 /// The names of what is found, newest first.
 pub(crate) async fn found_under(f: &impl Fixture, labels: &[Label], statuses: &[Status], limit: usize) -> Vec<String> {
-    let found = f.store().actions_under(labels, statuses, limit).await.unwrap();
+    let found = f.store().actions(&ActionFilter::under(labels, statuses, limit)).await.unwrap();
     found.into_iter().map(|record| record.id.to_string()).collect()
 }
 
@@ -271,11 +278,14 @@ pub(crate) async fn an_action_is_found_under_its_labels(f: impl Fixture) {
     assert_eq!(found_under(&f, &[c2.clone(), ana.clone()], &[], 10).await, ["a5", "a3", "a2", "a1", "a0"], "each once");
     assert_eq!(found_under(&f, &[], &[], 10).await, [""; 0]);
     assert!(f.store().set_register("numbers", 0, &json!([1, 2])).await.unwrap());
-    let (found, register) = f.store().actions_and_register(one(&ana), &[], 2, "numbers").await.unwrap();
+    let asked = ActionFilter::under(one(&ana), &[], 2);
+    let (found, register) = f.store().actions_and_register(&asked, Some("numbers")).await.unwrap();
     assert_eq!(found.iter().map(|record| record.id.as_str()).collect::<Vec<_>>(), ["a3", "a2"]);
     assert_eq!(register, Some(Register { revision: 1, value: json!([1, 2]) }));
-    let (found, register) = f.store().actions_and_register(&[], &[], 2, "nothing").await.unwrap();
-    assert_eq!((found.len(), register), (0, Some(Register::default())));
+    for none in [ActionFilter::under(&[], &[], 2), ActionFilter::of(&thread(9), &[], 2), ActionFilter::all(&[], 0)] {
+        let (found, register) = f.store().actions_and_register(&none, Some("nothing")).await.unwrap();
+        assert_eq!((found.len(), register), (0, Some(Register::default())), "{none:?}");
+    }
 
     let mut decided = moved(&records[1], Status::Rejected);
     let by = Some("cy".into());

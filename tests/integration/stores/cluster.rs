@@ -9,7 +9,9 @@ use std::{
 
 use countersign::{
     clock::{Clock as _, SystemClock, Timestamp},
-    graph::store::{ActionFilter, Changes, Delivery, Error, Ingested, Sent, Store, Then, TimerChange},
+    graph::store::{
+        ActionFilter, Changes, Delivery, Error, Handling, Ingested, Sent, Store, Then, ThreadFilter, TimerChange,
+    },
     ids::{Partition, ThreadId},
     store::redis::{RedisStore, durability::OpenError},
 };
@@ -143,9 +145,9 @@ async fn every_server_is_told_the_scripts_that_it_has_forgotten() {
         for n in 0..MASTERS {
             f.servers().command::<()>(n, &["SCRIPT", "FLUSH"]).await;
         }
-        assert_eq!(f.store().unread(&thread).await.unwrap().len(), 1, "a script that reads");
+        assert_eq!(f.store().messages(&thread, 0, None).await.unwrap().len(), 1, "a script that reads");
         f.hears(&thread, "still there?").await;
-        assert_eq!(words(&f.store().unread(&thread).await.unwrap()), ["hello", "still there?"]);
+        assert_eq!(words(&f.store().messages(&thread, 0, None).await.unwrap()), ["hello", "still there?"]);
     }
 }
 
@@ -162,9 +164,9 @@ async fn what_all_servers_have_is_put_together_in_order() {
         made.push(record);
     }
     made.reverse();
-    let all = ActionFilter { limit: 100, ..ActionFilter::default() };
+    let all = ActionFilter::all(&[], 100);
     assert_eq!(f.store().actions(&all).await.unwrap(), made, "newest first");
-    assert_eq!(f.store().threads(100).await.unwrap().len(), 40);
+    assert_eq!(f.store().threads(ThreadFilter::All, 100).await.unwrap().len(), 40);
     assert_eq!(f.store().backlog().await.unwrap().threads, 40);
     let mut leased = BTreeSet::new();
     while let Some(acquired) = f.acquire("w1").await {
@@ -172,7 +174,7 @@ async fn what_all_servers_have_is_put_together_in_order() {
     }
     assert_eq!(leased.len(), 40);
     assert_eq!(f.store().fire_timers(Timestamp(39)).await.unwrap(), 40);
-    assert_eq!(f.store().claim_interaction(&"clerk".into(), f.ttl(), 100).await.unwrap().len(), 40);
+    assert_eq!(f.store().claim_interaction(f.ttl(), 100).await.unwrap().len(), 40);
 }
 
 /// The number of partitions that were looked at, on all servers.
@@ -232,7 +234,7 @@ async fn a_lossy_server_of_a_cluster_is_named() {
 
     pass(Duration::from_secs(61)).await;
     let threads = threads_of(servers).await;
-    let hear = async |master: usize, key: &str| f.store().ingest(&hello(&threads[master], key)).await;
+    let hear = async |master: usize, key: &str| f.store().ingest(&hello(&threads[master], key), Handling::Later).await;
     let told: Vec<String> = f.store().probe().await.unwrap().iter().map(ToString::to_string).collect();
     assert_eq!(told.len(), 2, "the others are written: {told:?}");
     assert!(told.iter().all(|line| line.starts_with("partitions ") && line.contains("may lose what it acknowledges")));
@@ -255,7 +257,11 @@ async fn several_addresses_are_those_of_one_cluster() {
     let port = f.servers().servers[2].port();
     let store = RedisStore::open(&format!("redis://127.0.0.1:1,127.0.0.1:{port}"), &CHECKED).await.unwrap();
     f.hears(&thread(1), "hello").await;
-    assert_eq!(store.ingest(&hello(&thread(2), "hello")).await.unwrap(), Ingested::New(1), "found by its other server");
+    assert_eq!(
+        store.ingest(&hello(&thread(2), "hello"), Handling::Later).await.unwrap().0,
+        Ingested::New(1),
+        "found by its other server"
+    );
     let single = RedisServer::start().await;
     let both = RedisStore::open(&format!("{},127.0.0.1:{port}", single.url()), &CHECKED).await;
     let Err(refused @ OpenError::NotInCluster { .. }) = both else { panic!("two stores: {both:?}") };
@@ -282,15 +288,15 @@ async fn a_server_that_stands_still_holds_up_nothing_on_the_others() {
         assert_eq!(acquired.lease.thread, *thread);
         let acks = acquired.messages.iter().map(|message| message.seq).collect();
         let answers = Changes { steps: vec![step("one")], acks, outbox: vec![reply("", "hi")], ..changes(thread) };
-        f.store().commit(&acquired.lease, 0, &answers, Then::Release).await.unwrap();
+        f.commit(&acquired.lease, 0, &answers, Then::Release).await;
         let claimed = f.claim_one().await.expect("it is found among all");
-        f.store().finish_outbox(&claimed, &Sent::Delivered(None)).await.unwrap();
+        f.finish(&claimed, &Sent::Delivered(None)).await;
         f.store().is_anything_due(f.now()).await.unwrap();
         f.store().sweep(f.now()).await.expect_err("some is left");
         let told = f.store().probe().await.expect("another server answers");
         assert!(told.len() == 1 && told[0].to_string().contains("isn't answering"), "{told:?}");
         assert_eq!(told[0].partitions.len(), partitions_of_first, "those of the first server");
-        let everything = f.store().threads(10).await.expect_err("it would not be everything");
+        let everything = f.store().threads(ThreadFilter::All, 10).await.expect_err("it would not be everything");
         let named = countersign::cause::chain(&everything);
         assert!(named.contains(&f.servers().servers[0].port().to_string()), "{named}");
     }
@@ -307,13 +313,14 @@ async fn a_write_that_no_replica_has_does_not_count() {
     f.hears(&threads[0], "before").await;
     f.servers().stall(replica);
     let (one, other) = (hello(&threads[0], "one"), hello(&threads[1], "other"));
-    let (lost, heard) = tokio::join!(f.store().ingest(&one), f.store().ingest(&other));
+    let (lost, heard) =
+        tokio::join!(f.store().ingest(&one, Handling::Later), f.store().ingest(&other, Handling::Later));
     let Err(Error::Unavailable(why)) = lost else { panic!("nobody else has it: {lost:?}") };
     assert!(why.to_string().contains("no replica has confirmed it"), "{why}");
-    assert!(matches!(heard, Ok(Ingested::New(_))), "{heard:?}");
+    assert!(matches!(heard, Ok((Ingested::New(_), _))), "{heard:?}");
     f.servers().resume(replica);
-    let again = insist("the repeat", || f.store().ingest(&one)).await;
-    assert_eq!(again, Ingested::Duplicate, "it was stored, and has a replica now");
+    let again = insist("the repeat", || f.store().ingest(&one, Handling::Later)).await;
+    assert_eq!(again.0, Ingested::Duplicate, "it was stored, and has a replica now");
 }
 
 /// The names of everything that is stored on a server, with what a script would see of it.
@@ -336,26 +343,25 @@ async fn a_script_begins_only_where_it_can_end() {
     f.says(&t, [reply("turn:1", "one")]).await;
     let failed = f.claim_one().await.unwrap();
     let refused = Sent::Failed { reason: "invalid_blocks".into(), at: f.now() };
-    f.store().finish_outbox(&failed, &refused).await.unwrap();
+    f.finish(&failed, &refused).await;
     f.says(&t, [reply("turn:2", "two")]).await;
     let posted = Sent::Delivered(Some(countersign::graph::store::Posted::at("C1".into(), "1.1".into())));
-    f.store().finish_outbox(&f.claim_one().await.unwrap(), &posted).await.unwrap();
+    f.finish(&f.claim_one().await.unwrap(), &posted).await;
     f.says(&thread_beside(&t), [reply("", "beside")]).await;
     f.says(&t, [reply("turn:3", "three")]).await;
     let sender = f.holder("sender");
-    let claimed =
-        f.store().claim_outbox(&sender.worker, sender.ttl, sender.now, 1, Some(&t)).await.unwrap().pop().unwrap();
+    let claimed = f.store().claim_outbox(&sender, 1, Some(&t)).await.unwrap().pop().unwrap();
 
     let slot = f.servers().slot_of(t.partition()).await.to_string();
     f.servers().opens_slot(t.partition(), 0, 1).await;
     let before = contents(f.servers(), 0).await;
-    let refused = f.store().finish_outbox(&claimed, &Sent::Delivered(None)).await;
+    let refused = f.store().finish_outbox(&[(claimed.clone(), Sent::Delivered(None))], None).await;
     assert!(matches!(refused, Err(Error::Unavailable(_))), "{refused:?}");
     assert_eq!(contents(f.servers(), 0).await, before, "nothing of it was done");
     for n in [0, 1] {
         f.servers().command::<()>(n, &["CLUSTER", "SETSLOT", &slot, "STABLE"]).await;
     }
-    assert!(f.store().finish_outbox(&claimed, &Sent::Delivered(None)).await.unwrap());
+    assert!(f.finish(&claimed, &Sent::Delivered(None)).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -368,7 +374,7 @@ async fn a_move_that_stands_still_is_named_and_leaves_no_key_on_both_servers() {
     servers.command::<()>(0, &["SET", &confirmed, "1"]).await;
     servers.opens_slot(partition, 0, 1).await;
     // Every other key of the script is missing here, so it is sent to the other server, which refuses it.
-    let refused = f.store().ingest(&hello(&t, "one")).await;
+    let refused = f.store().ingest(&hello(&t, "one"), Handling::Later).await;
     assert!(matches!(refused, Err(Error::Unavailable(_))), "{refused:?}");
     assert_eq!(servers.command::<u64>(1, &["CLUSTER", "COUNTKEYSINSLOT", &slot]).await, 0, "nothing came into being");
 
@@ -395,7 +401,7 @@ async fn a_move_that_stands_still_is_named_and_leaves_no_key_on_both_servers() {
     servers.cli(0, &["fix", "--cluster-replace"]).await.unwrap();
     servers.agrees().await;
     assert_eq!(f.store().probe().await.unwrap(), []);
-    f.store().ingest(&hello(&t, "one")).await.unwrap();
+    f.store().ingest(&hello(&t, "one"), Handling::Later).await.unwrap();
 }
 
 /// Another thread of the same partition.

@@ -12,7 +12,7 @@ use std::{
 
 use countersign::{
     clock::{Clock as _, SystemClock},
-    graph::store::{Changes, Error, Ingested, Sent, Store, Then},
+    graph::store::{Changes, Error, Handling, Holder, Ingested, Sent, Store, Then},
     ids::{Nonce, Partition},
 };
 use tokio::task::JoinSet;
@@ -95,8 +95,9 @@ impl Load {
                 return;
             }
             let message = delivery(&thread(n), &k.to_string(), true, &[format!("{n}:{k}")], SystemClock.now());
-            let ingested = self.insist(|| self.store((n + k) as usize).ingest(&message)).await.unwrap();
-            assert!(matches!(ingested, Ingested::New(_) | Ingested::Duplicate), "{ingested:?}");
+            let ingested =
+                self.insist(|| self.store((n + k) as usize).ingest(&message, Handling::Later)).await.unwrap();
+            assert!(matches!(ingested.0, Ingested::New(_) | Ingested::Duplicate), "{ingested:?}");
             self.acknowledged[n as usize].store(k + 1, Ordering::Relaxed);
             while self.answered[n as usize].load(Ordering::Relaxed) + AHEAD < k + 1 {
                 tokio::time::sleep(PAUSE).await;
@@ -106,9 +107,9 @@ impl Load {
 
     /// Answers the messages of whichever thread is ready.
     async fn answers(self: Arc<Self>, n: usize) {
-        let worker = format!("worker {n}").as_str().into();
+        let worker = format!("worker {n}");
         while !self.over.load(Ordering::Relaxed) {
-            let acquired = self.store(n).acquire(&worker, TTL, SystemClock.now(), None).await;
+            let acquired = self.store(n).acquire(&Holder::new(worker.as_str(), TTL, SystemClock.now()), None).await;
             let Ok(Some(acquired)) = acquired else {
                 tokio::time::sleep(PAUSE).await;
                 continue;
@@ -122,7 +123,7 @@ impl Load {
                 ..changes(&acquired.lease.thread)
             };
             let (lease, version) = (&acquired.lease, acquired.saved.version);
-            match self.insist(|| self.store(n).commit(lease, version, &changes, Then::Release)).await {
+            match self.insist(|| self.store(n).commit(lease, version, &changes, Then::Release, None)).await {
                 Ok(_) | Err(Error::Fenced(_) | Error::VersionConflict { .. }) => {}
                 Err(error) => panic!("{error}"),
             }
@@ -131,10 +132,11 @@ impl Load {
 
     /// Posts the answers. One that may have been posted before is looked for first, as in Slack.
     async fn sends(self: Arc<Self>, n: usize) {
-        let worker = format!("sender {n}").as_str().into();
+        let worker = format!("sender {n}");
         while !self.over.load(Ordering::Relaxed) {
             let began = Instant::now();
-            let claimed = self.store(n).claim_outbox(&worker, TTL, SystemClock.now(), 4, None).await;
+            let claimed =
+                self.store(n).claim_outbox(&Holder::new(worker.as_str(), TTL, SystemClock.now()), 4, None).await;
             let claimed = claimed.unwrap_or_default();
             if claimed.is_empty() {
                 tokio::time::sleep(PAUSE).await;
@@ -149,7 +151,8 @@ impl Load {
                     let of = (0..THREADS).find(|n| thread(*n) == message.thread).expect("it is one of ours");
                     self.answered[of as usize].fetch_add(1, Ordering::Relaxed);
                 }
-                self.insist(|| self.store(n).finish_outbox(&message, &Sent::Delivered(None))).await.unwrap();
+                let sent = [(message, Sent::Delivered(None))];
+                self.insist(|| self.store(n).finish_outbox(&sent, None)).await.unwrap();
             }
         }
     }

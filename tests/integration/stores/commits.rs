@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use countersign::graph::{
     action::Status,
-    store::{Changes, Error, Saved, Sent, Store, Then},
+    store::{ActionKey, Changes, Error, Holder, Saved, Sent, Store, Then},
 };
 use serde_json::json;
 
@@ -16,7 +16,7 @@ pub(crate) async fn a_step_counts_the_version_up(f: impl Fixture) {
     for (version, what) in ["one", "two", "three"].into_iter().enumerate() {
         let version = version as u64;
         let changes = Changes { steps: vec![step(what)], ..changes(&thread(1)) };
-        assert_eq!(f.store().commit(&lease, version, &changes, Then::Keep).await.unwrap(), version + 1);
+        assert_eq!(f.commit(&lease, version, &changes, Then::Keep).await, version + 1);
     }
     let expected = Saved { version: 3, snapshot: None, deltas: vec![delta("one"), delta("two"), delta("three")] };
     assert_eq!(f.store().load(&thread(1)).await.unwrap(), Some(expected.clone()));
@@ -27,9 +27,9 @@ pub(crate) async fn a_step_counts_the_version_up(f: impl Fixture) {
 pub(crate) async fn a_write_without_a_step_leaves_the_version(f: impl Fixture) {
     let lease = f.awake(&thread(1)).await.lease;
     let with = Changes { steps: vec![step("one")], ..changes(&thread(1)) };
-    assert_eq!(f.store().commit(&lease, 0, &with, Then::Keep).await.unwrap(), 1);
+    assert_eq!(f.commit(&lease, 0, &with, Then::Keep).await, 1);
     let without = Changes { audit: vec![event("asked")], ..changes(&thread(1)) };
-    assert_eq!(f.store().commit(&lease, 1, &without, Then::Keep).await.unwrap(), 1);
+    assert_eq!(f.commit(&lease, 1, &without, Then::Keep).await, 1);
     assert_eq!(f.store().audit(&thread(1)).await.unwrap().entries.len(), 1);
 }
 
@@ -41,7 +41,7 @@ pub(crate) async fn a_snapshot_takes_the_place_of_the_differences(f: impl Fixtur
     let two = Changes { steps: vec![step("two")], snapshot: Some(whole.clone().into()), ..changes(&thread(1)) };
     let three = Changes { steps: vec![step("three")], ..changes(&thread(1)) };
     for (version, changes) in [one, two, three].iter().enumerate() {
-        store.commit(&lease, version as u64, changes, Then::Keep).await.unwrap();
+        store.commit(&lease, version as u64, changes, Then::Keep, None).await.unwrap();
     }
     let expected = Saved { version: 3, snapshot: Some(whole.into()), deltas: vec![delta("three")] };
     assert_eq!(store.load(&thread(1)).await.unwrap(), Some(expected));
@@ -49,7 +49,7 @@ pub(crate) async fn a_snapshot_takes_the_place_of_the_differences(f: impl Fixtur
 
     let whole = json!({ "state": { "log": [] } });
     let four = Changes { steps: vec![step("four")], snapshot: Some(whole.clone().into()), ..changes(&thread(1)) };
-    store.commit(&lease, 3, &four, Then::Release).await.unwrap();
+    store.commit(&lease, 3, &four, Then::Release, None).await.unwrap();
     let expected = Saved { version: 4, snapshot: Some(whole.into()), deltas: vec![] };
     assert_eq!(store.load(&thread(1)).await.unwrap(), Some(expected));
 }
@@ -57,7 +57,7 @@ pub(crate) async fn a_snapshot_takes_the_place_of_the_differences(f: impl Fixtur
 pub(crate) async fn a_wrong_version_writes_nothing(f: impl Fixture) {
     let acquired = f.awake(&thread(1)).await;
     let first = Changes { steps: vec![step("one")], ..changes(&thread(1)) };
-    f.store().commit(&acquired.lease, 0, &first, Then::Keep).await.unwrap();
+    f.commit(&acquired.lease, 0, &first, Then::Keep).await;
     let wrong = Changes {
         steps: vec![step("other")],
         acks: vec![acquired.messages[0].seq],
@@ -68,16 +68,20 @@ pub(crate) async fn a_wrong_version_writes_nothing(f: impl Fixture) {
         ..changes(&thread(1))
     };
     for expected in [0, 2] {
-        let refused = f.store().commit(&acquired.lease, expected, &wrong, Then::Release).await;
+        let refused = f.store().commit(&acquired.lease, expected, &wrong, Then::Release, None).await;
         let Err(Error::VersionConflict { thread: id, expected: e, found }) = refused else { panic!("{refused:?}") };
         assert_eq!((id, e, found), (thread(1), expected, 1));
     }
     assert_eq!(f.store().load(&thread(1)).await.unwrap().unwrap().deltas, [delta("one")]);
-    assert_eq!(f.store().messages(&acquired.lease, 0).await.unwrap(), acquired.messages, "and the lease is still held");
+    assert_eq!(
+        f.store().messages(&acquired.lease.thread, 0, Some(&acquired.lease)).await.unwrap(),
+        acquired.messages,
+        "and the lease is still held"
+    );
     assert_eq!(f.claim(10).await, []);
-    assert_eq!(f.store().action(&thread(1), &"a1".into()).await.unwrap(), None);
+    assert_eq!(f.store().action(ActionKey::Of(&thread(1), &"a1".into())).await.unwrap(), None);
     assert_eq!(f.store().audit(&thread(1)).await.unwrap().entries, []);
-    assert_eq!(f.store().commit(&acquired.lease, 1, &wrong, Then::Release).await.unwrap(), 2, "it was never recorded");
+    assert_eq!(f.commit(&acquired.lease, 1, &wrong, Then::Release).await, 2, "it was never recorded");
 }
 
 pub(crate) async fn a_repeated_commit_changes_nothing(f: impl Fixture) {
@@ -91,24 +95,24 @@ pub(crate) async fn a_repeated_commit_changes_nothing(f: impl Fixture) {
         ..changes(&thread(1))
     };
     let second = Changes { steps: vec![step("two")], ..changes(&thread(1)) };
-    assert_eq!(f.store().commit(&lease, 0, &first, Then::Keep).await.unwrap(), 1);
-    assert_eq!(f.store().commit(&lease, 0, &first, Then::Keep).await.unwrap(), 1);
-    assert_eq!(f.store().commit(&lease, 1, &second, Then::Keep).await.unwrap(), 2);
-    assert_eq!(f.store().commit(&lease, 0, &first, Then::Keep).await.unwrap(), 1, "as the first time");
+    assert_eq!(f.commit(&lease, 0, &first, Then::Keep).await, 1);
+    assert_eq!(f.commit(&lease, 0, &first, Then::Keep).await, 1);
+    assert_eq!(f.commit(&lease, 1, &second, Then::Keep).await, 2);
+    assert_eq!(f.commit(&lease, 0, &first, Then::Keep).await, 1, "as the first time");
 
     assert_eq!(f.store().load(&thread(1)).await.unwrap().unwrap().deltas, [delta("one"), delta("two")]);
     assert_eq!(f.store().audit(&thread(1)).await.unwrap().entries.len(), 1);
-    assert_eq!(words(&f.store().messages(&lease, 0).await.unwrap()), ["wake up", "to myself"]);
+    assert_eq!(words(&f.store().messages(&lease.thread, 0, Some(&lease)).await.unwrap()), ["wake up", "to myself"]);
     let said = f.claim_one().await.unwrap();
-    f.store().finish_outbox(&said, &Sent::Delivered(None)).await.unwrap();
+    f.finish(&said, &Sent::Delivered(None)).await;
     assert_eq!(f.claim_one().await, None);
 }
 
 pub(crate) async fn a_repeated_commit_is_recognised_after_the_lease_is_lost(f: impl Fixture) {
     let lease = f.awake(&thread(1)).await.lease;
     let last = Changes { steps: vec![step("one")], ..changes(&thread(1)) };
-    assert_eq!(f.store().commit(&lease, 0, &last, Then::Release).await.unwrap(), 1);
-    assert_eq!(f.store().commit(&lease, 0, &last, Then::Release).await.unwrap(), 1, "its answer may have been lost");
+    assert_eq!(f.commit(&lease, 0, &last, Then::Release).await, 1);
+    assert_eq!(f.commit(&lease, 0, &last, Then::Release).await, 1, "its answer may have been lost");
     assert_eq!(f.store().load(&thread(1)).await.unwrap().unwrap().version, 1);
 }
 
@@ -134,7 +138,7 @@ pub(crate) async fn mail_in_a_change_wakes_the_thread(f: impl Fixture) {
 
     let acks = vec![acquired.messages[0].seq];
     let to_itself = Changes { acks, messages: vec![said("one more"), said("and one")], ..changes(&thread(1)) };
-    f.store().commit(&acquired.lease, 0, &to_itself, Then::Release).await.unwrap();
+    f.commit(&acquired.lease, 0, &to_itself, Then::Release).await;
     assert_eq!(words(&f.acquire("w1").await.expect("it has message again").messages), ["one more", "and one"]);
 }
 
@@ -145,13 +149,13 @@ pub(crate) async fn acknowledged_messages_are_gone(f: impl Fixture) {
     let acquired = f.acquire("w1").await.unwrap();
     let acks = vec![acquired.messages[0].seq, acquired.messages[2].seq];
     let changes = Changes { acks, ..changes(&thread(1)) };
-    f.store().commit(&acquired.lease, 0, &changes, Then::Release).await.unwrap();
+    f.commit(&acquired.lease, 0, &changes, Then::Release).await;
     assert_eq!(words(&f.acquire("w1").await.unwrap().messages), ["two"]);
 }
 
 pub(crate) async fn threads_do_not_mix(f: impl Fixture) {
     let write = async |store: Arc<dyn Store>, n: u32, ttl, now| {
-        let acquired = store.acquire(&"w1".into(), ttl, now, Some(&thread(n))).await.unwrap().unwrap();
+        let acquired = store.acquire(&Holder::new("w1", ttl, now), Some(&thread(n))).await.unwrap().unwrap();
         let acks = acquired.messages.iter().map(|message| message.seq).collect();
         let changes = Changes {
             steps: vec![step(&format!("of {n}"))],
@@ -160,7 +164,7 @@ pub(crate) async fn threads_do_not_mix(f: impl Fixture) {
             audit: vec![event(&format!("in {n}"))],
             ..changes(&thread(n))
         };
-        store.commit(&acquired.lease, 0, &changes, Then::Release).await.unwrap();
+        store.commit(&acquired.lease, 0, &changes, Then::Release, None).await.unwrap();
     };
     for n in 0..20 {
         f.hears(&thread(n), &format!("to {n}")).await;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use countersign::{
     graph::store::{
-        Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery, Destination, Forget, Posted, Sent, ShownCard, Then,
-        TimerChange, Undelivered,
+        Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery, Destination, Forget, Handling, Posted, Sent,
+        Settlement, ShownCard, Then, TimerChange, Undelivered,
     },
     ids::Slot,
 };
@@ -19,16 +19,16 @@ async fn letters(f: &impl Fixture) -> Vec<DeadLetter> {
 
 async fn fails(f: &impl Fixture, claimed: &Claimed) {
     let sent = Sent::Failed { reason: "invalid_blocks".to_owned(), at: f.now() };
-    assert!(f.store().finish_outbox(claimed, &sent).await.unwrap());
+    assert!(f.finish(&claimed, &sent).await);
 }
 
 async fn claim_entry(f: &impl Fixture) -> Option<ClaimedInteraction> {
-    f.store().claim_interaction(&"clerk".into(), f.ttl(), 1).await.unwrap().pop()
+    f.store().claim_interaction(f.ttl(), 1).await.unwrap().pop()
 }
 
 async fn puts_in_inbox(f: &impl Fixture) {
     let to = Destination::Inbox { partition: thread(1).partition(), entry: json!({ "click": 1 }), claim: None };
-    f.store().ingest(&Delivery { to, dedup: vec![], at: f.now() }).await.unwrap();
+    f.store().ingest(&Delivery { to, dedup: vec![], at: f.now() }, Handling::Later).await.unwrap();
 }
 
 pub(crate) async fn a_failed_message_is_kept_and_can_be_sent_again(f: impl Fixture) {
@@ -45,7 +45,7 @@ pub(crate) async fn a_failed_message_is_kept_and_can_be_sent_again(f: impl Fixtu
         assert_eq!(letter.what, Undelivered::Message(Box::new(first.outgoing.clone())));
         let second = f.claim_one().await.unwrap();
         assert_eq!(spoken(&second), "two", "the next one does not wait for it");
-        f.store().finish_outbox(&second, &Sent::Delivered(None)).await.unwrap();
+        f.finish(&second, &Sent::Delivered(None)).await;
 
         assert!(f.store().send_again(&letter.id, f.now()).await.unwrap());
         assert!(!f.store().send_again(&letter.id, f.now()).await.unwrap(), "once");
@@ -53,7 +53,7 @@ pub(crate) async fn a_failed_message_is_kept_and_can_be_sent_again(f: impl Fixtu
         let again = f.claim_one().await.unwrap();
         assert_eq!((spoken(&again), again.attempts), ("one".to_owned(), 1), "it is looked for first");
         assert_eq!(again.outgoing.nonce, first.outgoing.nonce);
-        f.store().finish_outbox(&again, &Sent::Delivered(None)).await.unwrap();
+        f.finish(&again, &Sent::Delivered(None)).await;
     }
     assert!(!f.store().send_again("nonsense", f.now()).await.unwrap());
 }
@@ -82,19 +82,19 @@ pub(crate) async fn an_entry_that_fails_waits_and_is_kept_in_the_end(f: impl Fix
     puts_in_inbox(&f).await;
     let first = claim_entry(&f).await.unwrap();
     assert_eq!(first.attempts, 0);
-    f.store().retry_interaction(&first, Duration::ZERO).await.unwrap();
+    f.store().settle_interaction(&first, Settlement::Retry(Duration::ZERO)).await.unwrap();
     let second = claim_entry(&f).await.unwrap();
     assert_eq!(second.attempts, 1);
-    f.store().retry_interaction(&first, Duration::ZERO).await.unwrap();
-    f.store().fail_interaction(&first, "late", f.now()).await.unwrap();
+    f.store().settle_interaction(&first, Settlement::Retry(Duration::ZERO)).await.unwrap();
+    f.store().settle_interaction(&first, Settlement::Fail { reason: "late", at: f.now() }).await.unwrap();
     assert_eq!((claim_entry(&f).await, letters(&f).await), (None, vec![]), "somebody else has it");
-    f.store().retry_interaction(&second, Duration::from_secs(3600)).await.unwrap();
+    f.store().settle_interaction(&second, Settlement::Retry(Duration::from_secs(3600))).await.unwrap();
     f.run_out().await;
     assert_eq!(claim_entry(&f).await, None, "it waits for its time, not for its claim");
 
     puts_in_inbox(&f).await;
     let other = claim_entry(&f).await.unwrap();
-    f.store().fail_interaction(&other, "it cannot be read", f.now()).await.unwrap();
+    f.store().settle_interaction(&other, Settlement::Fail { reason: "it cannot be read", at: f.now() }).await.unwrap();
     let kept = letters(&f).await;
     let [letter] = kept.as_slice() else { panic!("one is kept: {kept:?}") };
     assert_eq!((letter.thread.clone(), letter.reason.as_str()), (None, "it cannot be read"));
@@ -107,7 +107,7 @@ pub(crate) async fn an_entry_that_fails_waits_and_is_kept_in_the_end(f: impl Fix
 pub(crate) async fn an_entry_that_arrives_claimed_counts_as_claimed(f: impl Fixture) {
     let claim = Some(("w1".into(), f.ttl()));
     let to = Destination::Inbox { partition: thread(1).partition(), entry: json!("mine"), claim };
-    f.store().ingest(&Delivery { to, dedup: vec![], at: f.now() }).await.unwrap();
+    f.store().ingest(&Delivery { to, dedup: vec![], at: f.now() }, Handling::Later).await.unwrap();
     f.run_out().await;
     assert_eq!(claim_entry(&f).await.unwrap().attempts, 1);
     let due = TimerChange::Set { key: "t".to_owned(), due: f.now(), entry: json!("due") };
@@ -125,7 +125,7 @@ pub(crate) async fn a_claim_holds_until_it_is_over(f: impl Fixture) {
     let second = f.claim_one().await.unwrap();
     assert!(!f.store().holds_outbox(&first).await.unwrap(), "somebody else has it");
     assert!(f.store().holds_outbox(&second).await.unwrap());
-    assert!(f.store().finish_outbox(&second, &Sent::Delivered(None)).await.unwrap());
+    assert!(f.finish(&second, &Sent::Delivered(None)).await);
     assert!(!f.store().holds_outbox(&second).await.unwrap());
 }
 
@@ -136,14 +136,14 @@ pub(crate) async fn whoever_lost_a_claim_changes_nothing_but_says_what_arrived(f
     let second = f.claim_one().await.unwrap();
     let failed = Sent::Failed { reason: "late".to_owned(), at: f.now() };
     for sent in [Sent::Retry(f.now()), Sent::Deferred(f.now()), Sent::Dropped, failed] {
-        assert!(!f.store().finish_outbox(&first, &sent).await.unwrap(), "{sent:?}");
+        assert!(!f.finish(&first, &sent).await, "{sent:?}");
         assert!(f.store().holds_outbox(&second).await.unwrap(), "{sent:?}");
     }
     let at = Posted::at("C1".into(), "1.1".into());
-    assert!(!f.store().finish_outbox(&first, &Sent::Delivered(Some(at.clone()))).await.unwrap());
+    assert!(!f.finish(&first, &Sent::Delivered(Some(at.clone()))).await);
     assert_eq!(f.store().posted(&thread(1), &Slot::from("turn:1")).await.unwrap(), Some(at));
     let late = Sent::Delivered(Some(Posted::at("C1".into(), "2.2".into())));
-    assert!(!f.store().finish_outbox(&second, &late).await.unwrap(), "it may be there twice");
+    assert!(!f.finish(&second, &late).await, "it may be there twice");
     assert_eq!(letters(&f).await, []);
 }
 
@@ -152,13 +152,13 @@ pub(crate) async fn a_slot_remembers_the_card_that_it_shows(f: impl Fixture) {
     let card = ShownCard { approval: approval(&thread(1), "a1"), digest: "01234567".to_owned(), since: "1.1".into() };
     let shows = Posted { card: Some(card), ..Posted::at("C1".into(), "1.1".into()) };
     let claimed = f.claim_one().await.unwrap();
-    f.store().finish_outbox(&claimed, &Sent::Delivered(Some(shows.clone()))).await.unwrap();
+    f.finish(&claimed, &Sent::Delivered(Some(shows.clone()))).await;
     assert_eq!(f.store().posted(&thread(1), &Slot::from("turn:1")).await.unwrap(), Some(shows.clone()));
     f.says(&thread(1), [reply("turn:1", "two")]).await;
     let edit = f.claim_one().await.unwrap();
     assert_eq!(edit.posted, Some(shows.clone()));
     let none = Posted { card: None, ..shows };
-    f.store().finish_outbox(&edit, &Sent::Delivered(Some(none.clone()))).await.unwrap();
+    f.finish(&edit, &Sent::Delivered(Some(none.clone()))).await;
     assert_eq!(f.store().posted(&thread(1), &Slot::from("turn:1")).await.unwrap(), Some(none));
 }
 
@@ -166,7 +166,7 @@ pub(crate) async fn dead_letters_go_with_their_thread_and_with_time(f: impl Fixt
     let acquired = f.awake(&thread(1)).await;
     let acks = acquired.messages.iter().map(|message| message.seq).collect();
     let step = Changes { steps: vec![step("one")], acks, ..changes(&thread(1)) };
-    f.store().commit(&acquired.lease, 0, &step, Then::Release).await.unwrap();
+    f.commit(&acquired.lease, 0, &step, Then::Release).await;
     for (n, slot) in [(1, "turn:1"), (2, "turn:1")] {
         f.says(&thread(n), [reply(slot, "one")]).await;
         let claimed = f.claim_one().await.unwrap();

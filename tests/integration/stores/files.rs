@@ -9,7 +9,7 @@ use std::{
 
 use countersign::{
     clock::SystemClock,
-    graph::store::{Error, Ingested, Store as _},
+    graph::store::{Error, Handling, Ingested, Store as _},
     store::sqlite::{OpenError, SqliteStore},
 };
 use tempfile::TempDir;
@@ -42,7 +42,10 @@ fn beside(path: &Path, what: &str) -> PathBuf {
 
 impl Given {
     async fn hears(&self, text: &str) -> Result<Ingested, Error> {
-        self.store.ingest(&delivery(&thread(1), text, true, &[text], Timestamp(1))).await
+        self.store
+            .ingest(&delivery(&thread(1), text, true, &[text], Timestamp(1)), Handling::Later)
+            .await
+            .map(|(ingested, _)| ingested)
     }
 
     async fn refuses(&self, what: &str) {

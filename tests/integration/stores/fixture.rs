@@ -9,8 +9,9 @@ use countersign::{
         json::Json,
         keyring::Keyring,
         store::{
-            Acquired, ActionChange, AuditDraft, AuditKind, Changes, Claimed, Delivery, Destination, Holder, Ingested,
-            Outbound, Outgoing, QueuedMessage, Seq, StepRecord, Store, ThreadMessage,
+            Acquired, ActionChange, AuditDraft, AuditKind, Changes, Claimed, Delivery, Destination, Handling, Holder,
+            Ingested, Lease, Outbound, Outgoing, QueuedMessage, Sent, Seq, StepRecord, Store, Then, ThreadFilter,
+            ThreadMessage, Version,
         },
     },
     ids::{ActionId, ApprovalId, CommitId, Nonce, Partition, ThreadId, WorkerId},
@@ -85,17 +86,17 @@ pub(crate) trait Shorthand: Fixture {
     async fn ingest(&self, thread: &ThreadId, text: &str, addressed: bool) -> Ingested {
         let keys = [format!("event:{thread}:{text}"), format!("message:{thread}:{text}")];
         let delivery = delivery(thread, text, addressed, &keys, self.now());
-        self.store().ingest(&delivery).await.unwrap()
+        self.store().ingest(&delivery, Handling::Later).await.unwrap().0
     }
 
     /// Leases whichever thread is ready.
     async fn acquire(&self, worker: &str) -> Option<Acquired> {
-        self.store().acquire(&worker.into(), self.ttl(), self.now(), None).await.unwrap()
+        self.store().acquire(&self.holder(worker), None).await.unwrap()
     }
 
     /// Leases one thread.
     async fn acquire_only(&self, worker: &str, thread: &ThreadId) -> Option<Acquired> {
-        self.store().acquire(&worker.into(), self.ttl(), self.now(), Some(thread)).await.unwrap()
+        self.store().acquire(&self.holder(worker), Some(thread)).await.unwrap()
     }
 
     /// A worker that takes a lease or a claim for [`Fixture::ttl`].
@@ -117,7 +118,7 @@ pub(crate) trait Shorthand: Fixture {
 
     /// Claims messages of any thread.
     async fn claim(&self, limit: usize) -> Vec<Claimed> {
-        self.store().claim_outbox(&sender(), self.ttl(), self.now(), limit, None).await.unwrap()
+        self.store().claim_outbox(&Holder::new(sender(), self.ttl(), self.now()), limit, None).await.unwrap()
     }
 
     /// Claims the next message of the only thread that has one.
@@ -125,6 +126,22 @@ pub(crate) trait Shorthand: Fixture {
         let mut claimed = self.claim(10).await;
         assert!(claimed.len() <= 1, "more than one thread speaks: {claimed:?}");
         claimed.pop()
+    }
+
+    /// Writes the changes of a step, and claims nothing. Returns the new version.
+    async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Version {
+        self.store().commit(lease, expected, changes, then, None).await.unwrap().0
+    }
+
+    /// Records the result of sending a message. Returns whether the claim was still valid.
+    async fn finish(&self, claimed: &Claimed, sent: &Sent) -> bool {
+        self.store().finish_outbox(&[(claimed.clone(), sent.clone())], None).await.unwrap().0[0]
+    }
+
+    /// Returns the threads in which nothing has happened since `before` and nothing remains to be done.
+    async fn finished(&self, before: Timestamp, limit: usize) -> Vec<ThreadId> {
+        let found = self.store().threads(ThreadFilter::FinishedBefore(before), limit).await.unwrap();
+        found.into_iter().map(|summary| summary.thread).collect()
     }
 }
 

@@ -6,7 +6,10 @@ use countersign::{
     clock::Timestamp,
     graph::{
         action::Status,
-        store::{Changes, ClaimedInteraction, Delivery, Destination, Error, Ingested, TimerChange},
+        store::{
+            ActionKey, Changes, ClaimedInteraction, Delivery, Destination, Error, Handling, Ingested, Settlement,
+            TimerChange,
+        },
     },
     ids::{Partition, WorkerId},
 };
@@ -20,11 +23,11 @@ async fn put(f: &impl Fixture, n: u32, entry: &str, claim: Option<(WorkerId, Dur
         dedup: vec![format!("click:{entry}").as_str().into()],
         at: f.now(),
     };
-    f.store().ingest(&delivery).await.unwrap()
+    f.store().ingest(&delivery, Handling::Later).await.unwrap().0
 }
 
 async fn claim(f: &impl Fixture, limit: usize) -> Vec<ClaimedInteraction> {
-    f.store().claim_interaction(&"clerk".into(), f.ttl(), limit).await.unwrap()
+    f.store().claim_interaction(f.ttl(), limit).await.unwrap()
 }
 
 fn entries(claimed: &[ClaimedInteraction]) -> Vec<Value> {
@@ -58,7 +61,7 @@ pub(crate) async fn a_claimed_entry_is_given_once(f: impl Fixture) {
     assert_eq!(claimed.len(), 10, "of every partition");
     assert_eq!(claim(&f, 100).await, []);
     for entry in &claimed {
-        f.store().finish_interaction(entry.partition, entry.seq).await.unwrap();
+        f.store().settle_interaction(entry, Settlement::Done).await.unwrap();
     }
     f.run_out().await;
     assert_eq!(claim(&f, 100).await, [], "finished is finished");
@@ -71,7 +74,7 @@ pub(crate) async fn an_entry_can_arrive_claimed(f: impl Fixture) {
     let again = claim(&f, 10).await;
     assert_eq!(entries(&again), [json!({ "click": "mine" })]);
     assert_eq!(again[0].seq, seq);
-    f.store().finish_interaction(thread(1).partition(), seq).await.unwrap();
+    f.store().settle_interaction(&again[0], Settlement::Done).await.unwrap();
     f.run_out().await;
     assert_eq!(claim(&f, 10).await, []);
 }
@@ -116,18 +119,27 @@ pub(crate) async fn an_entry_is_dealt_with_as_it_arrives(f: impl Fixture) {
         ..changes(&thread(1))
     };
     let (holder, approves) = (f.holder("w1"), decides(Status::Approved));
-    let (is_new, acquired) = f.store().ingest_and_apply(&press("one"), &approves, Some(&holder)).await.unwrap();
+    let (ingested, acquired) =
+        f.store().ingest(&press("one"), Handling::Apply(&approves, Some(&holder))).await.unwrap();
     let acquired = acquired.unwrap();
-    assert!(is_new);
+    assert_eq!(ingested, Ingested::Handled);
     assert_eq!((acquired.lease.worker.as_str(), words(&acquired.messages)), ("w1", vec!["it is decided".to_owned()]));
-    assert_eq!(f.store().action(&thread(1), &"a1".into()).await.unwrap().unwrap().status, Status::Approved);
+    assert_eq!(
+        f.store().action(ActionKey::Of(&thread(1), &"a1".into())).await.unwrap().unwrap().status,
+        Status::Approved
+    );
     assert_eq!((f.store().backlog().await.unwrap().inbox, claim(&f, 10).await), (0, Vec::new()));
 
-    let again = f.store().ingest_and_apply(&press("one"), &decides(Status::Rejected), Some(&holder)).await.unwrap();
-    assert_eq!(again, (false, None));
-    let late = f.store().ingest_and_apply(&press("two"), &decides(Status::Rejected), None).await;
+    let again =
+        f.store().ingest(&press("one"), Handling::Apply(&decides(Status::Rejected), Some(&holder))).await.unwrap();
+    assert_eq!(again, (Ingested::Duplicate, None));
+    let late = f.store().ingest(&press("two"), Handling::Apply(&decides(Status::Rejected), None)).await;
     assert!(matches!(late, Err(Error::ActionMoved { .. })), "{late:?}");
     assert_eq!(f.store().audit(&thread(1)).await.unwrap().entries.len(), 1, "nothing else was written");
+    assert!(
+        matches!(f.store().ingest(&press("two"), Handling::Later).await, Ok((Ingested::New(_), None))),
+        "it is stored then"
+    );
     assert_eq!(put(&f, 1, "one", None).await, Ingested::Duplicate);
 }
 

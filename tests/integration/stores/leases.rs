@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use countersign::{
     clock::Timestamp,
-    graph::store::{Acquired, Changes, Delivery, Destination, Error, Ingested, Then},
+    graph::store::{Acquired, Changes, Delivery, Destination, Error, Handling, Holder, Ingested, Then, ThreadFilter},
     ids::ThreadId,
 };
 
@@ -14,7 +14,7 @@ use super::fixture::*;
 async fn finish(f: &impl Fixture, acquired: &Acquired, then: Then) {
     let acks = acquired.messages.iter().map(|message| message.seq).collect();
     let changes = Changes { acks, ..changes(&acquired.lease.thread) };
-    f.store().commit(&acquired.lease, acquired.saved.version, &changes, then).await.unwrap();
+    f.commit(&acquired.lease, acquired.saved.version, &changes, then).await;
 }
 
 pub(crate) async fn one_worker_holds_a_thread(f: impl Fixture) {
@@ -29,7 +29,7 @@ pub(crate) async fn one_worker_holds_a_thread(f: impl Fixture) {
 pub(crate) async fn a_thread_is_leased_with_what_arrives(f: impl Fixture) {
     let arrives = async |text: &str, addressed: bool, worker: &str| {
         let delivery = delivery(&thread(1), text, addressed, &[format!("message:{text}")], f.now());
-        f.store().ingest_and_acquire(&delivery, &f.holder(worker)).await.unwrap()
+        f.store().ingest(&delivery, Handling::Lease(&f.holder(worker))).await.unwrap()
     };
     let (parked, nobody) = arrives("between people", false, "w1").await;
     assert!(matches!(parked, Ingested::Parked(_)) && nobody.is_none(), "{parked:?}");
@@ -74,7 +74,7 @@ pub(crate) async fn who_lost_the_thread_cannot_write(f: impl Fixture) {
     let held = f.acquire("w2").await.unwrap();
 
     let late = Changes { steps: vec![step("late")], audit: vec![event("late")], ..changes(&thread(1)) };
-    let refused = f.store().commit(&lost.lease, 0, &late, Then::Release).await;
+    let refused = f.store().commit(&lost.lease, 0, &late, Then::Release, None).await;
     assert!(matches!(refused, Err(Error::Fenced(id)) if id == thread(1)));
     let refused = f.store().renew(&lost.lease, f.ttl()).await;
     assert!(matches!(refused, Err(Error::Fenced(id)) if id == thread(1)));
@@ -89,7 +89,7 @@ pub(crate) async fn who_released_the_thread_cannot_write(f: impl Fixture) {
     let acquired = f.awake(&thread(1)).await;
     finish(&f, &acquired, Then::Release).await;
     let late = Changes { steps: vec![step("late")], ..changes(&thread(1)) };
-    let refused = f.store().commit(&acquired.lease, 0, &late, Then::Keep).await;
+    let refused = f.store().commit(&acquired.lease, 0, &late, Then::Keep, None).await;
     assert!(matches!(refused, Err(Error::Fenced(_))));
     assert!(matches!(f.store().renew(&acquired.lease, f.ttl()).await, Err(Error::Fenced(_))));
 }
@@ -136,7 +136,7 @@ pub(crate) async fn a_thread_waits_until_its_time(f: impl Fixture) {
     let then = f.now() + hour;
     finish(&f, &acquired, Then::ReleaseUntil(then)).await;
     assert!(f.acquire("w1").await.is_none());
-    let acquire = async |now| f.store().acquire(&"w1".into(), f.ttl(), now, None).await.unwrap();
+    let acquire = async |now| f.store().acquire(&Holder::new("w1", f.ttl(), now), None).await.unwrap();
     assert!(acquire(Timestamp(then.0 - 1)).await.is_none());
     let acquired = acquire(then).await.expect("its time has come");
     assert_eq!(acquired.messages, []);
@@ -148,7 +148,8 @@ pub(crate) async fn unread_mail_waits_with_its_thread(f: impl Fixture) {
     let then = f.now() + Duration::from_secs(3600);
     finish(&f, &acquired, Then::ReleaseUntil(then)).await;
     assert!(f.acquire("w1").await.is_none(), "the retry would come at once, again and again");
-    let acquired = f.store().acquire(&"w1".into(), f.ttl(), then, None).await.unwrap().expect("its time has come");
+    let acquired =
+        f.store().acquire(&Holder::new("w1", f.ttl(), then), None).await.unwrap().expect("its time has come");
     assert_eq!(words(&acquired.messages), ["meanwhile"]);
 }
 
@@ -182,8 +183,8 @@ pub(crate) async fn many_workers_share_the_threads(f: impl Fixture) {
         let store = Arc::clone(f.store());
         tokio::spawn(async move {
             let mut mine = Vec::new();
-            let worker = format!("w{n}").as_str().into();
-            while let Some(acquired) = store.acquire(&worker, ttl, now, None).await.unwrap() {
+            let worker = format!("w{n}");
+            while let Some(acquired) = store.acquire(&Holder::new(worker.as_str(), ttl, now), None).await.unwrap() {
                 mine.push(acquired.lease.thread);
             }
             mine
@@ -208,7 +209,7 @@ pub(crate) async fn a_thread_belongs_to_the_graph_it_began_with(f: impl Fixture)
     for delivery in
         [begins(2, true, "mail"), begins(3, true, "mail"), begins(1, true, "mail"), begins(2, true, "other")]
     {
-        f.store().ingest(&delivery).await.unwrap();
+        f.store().ingest(&delivery, Handling::Later).await.unwrap();
     }
     f.overhears(&thread(2), "more").await;
     let f = f.reopen().await;
@@ -219,7 +220,7 @@ pub(crate) async fn a_thread_belongs_to_the_graph_it_began_with(f: impl Fixture)
     }
     f.hears(&thread(2), "again").await;
     assert_eq!(f.acquire("w1").await.unwrap().lease.graph.as_str(), "mail", "whatever it hears later");
-    let mut listed = f.store().threads(10).await.unwrap();
+    let mut listed = f.store().threads(ThreadFilter::All, 10).await.unwrap();
     listed.sort_by(|a, b| a.thread.cmp(&b.thread));
     assert_eq!(listed.iter().map(|summary| summary.graph.as_str()).collect::<Vec<_>>(), ["chat", "mail", "mail"]);
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use countersign::{
     graph::{
         action::{Decision, Verdict},
-        store::{Changes, Error, External, Ingested, Then, ThreadMessage},
+        store::{Changes, Error, External, Handling, Ingested, Then, ThreadFilter, ThreadMessage},
     },
     ids::DedupKey,
 };
@@ -27,12 +27,19 @@ pub(crate) async fn a_message_wakes_its_thread(f: impl Fixture) {
 
 pub(crate) async fn a_repeat_is_recognised_by_any_of_its_keys(f: impl Fixture) {
     let keys = |keys: &[&str]| delivery(&thread(1), "hello", true, keys, f.now());
-    let first = f.store().ingest(&keys(&["event:1", "message:1"])).await.unwrap();
+    let first = f.store().ingest(&keys(&["event:1", "message:1"]), Handling::Later).await.unwrap().0;
     assert!(matches!(first, Ingested::New(_)));
     for repeat in [&["event:1", "message:1"][..], &["event:1"], &["event:2", "message:1"], &["event:1", "message:3"]] {
-        assert_eq!(f.store().ingest(&keys(repeat)).await.unwrap(), Ingested::Duplicate, "{repeat:?}");
+        assert_eq!(
+            f.store().ingest(&keys(repeat), Handling::Later).await.unwrap().0,
+            Ingested::Duplicate,
+            "{repeat:?}"
+        );
     }
-    assert!(matches!(f.store().ingest(&keys(&["event:9", "message:9"])).await.unwrap(), Ingested::New(_)));
+    assert!(matches!(
+        f.store().ingest(&keys(&["event:9", "message:9"]), Handling::Later).await.unwrap().0,
+        Ingested::New(_)
+    ));
     assert_eq!(f.acquire("w1").await.unwrap().messages.len(), 2);
 }
 
@@ -52,11 +59,11 @@ pub(crate) async fn messages_come_in_order_of_arrival(f: impl Fixture) {
 }
 
 pub(crate) async fn messages_can_be_looked_at_without_a_lease(f: impl Fixture) {
-    assert_eq!(f.store().unread(&thread(1)).await.unwrap(), []);
+    assert_eq!(f.store().messages(&thread(1), 0, None).await.unwrap(), []);
     f.hears(&thread(1), "one").await;
     f.hears(&thread(2), "elsewhere").await;
     f.hears(&thread(1), "two").await;
-    let unread = f.store().unread(&thread(1)).await.unwrap();
+    let unread = f.store().messages(&thread(1), 0, None).await.unwrap();
     assert_eq!(words(&unread), ["one", "two"]);
     assert_eq!(f.acquire_only("w1", &thread(1)).await.unwrap().messages, unread, "nothing was taken away");
 }
@@ -64,14 +71,20 @@ pub(crate) async fn messages_can_be_looked_at_without_a_lease(f: impl Fixture) {
 pub(crate) async fn messages_that_came_meanwhile_can_be_asked_for(f: impl Fixture) {
     let acquired = f.awake(&thread(1)).await;
     let seen = acquired.messages[0].seq;
-    assert_eq!(f.store().messages(&acquired.lease, seen).await.unwrap(), []);
+    assert_eq!(f.store().messages(&acquired.lease.thread, seen, Some(&acquired.lease)).await.unwrap(), []);
     f.hears(&thread(1), "and another thing").await;
-    assert_eq!(words(&f.store().messages(&acquired.lease, seen).await.unwrap()), ["and another thing"]);
-    assert_eq!(words(&f.store().messages(&acquired.lease, 0).await.unwrap()), ["wake up", "and another thing"]);
+    assert_eq!(
+        words(&f.store().messages(&acquired.lease.thread, seen, Some(&acquired.lease)).await.unwrap()),
+        ["and another thing"]
+    );
+    assert_eq!(
+        words(&f.store().messages(&acquired.lease.thread, 0, Some(&acquired.lease)).await.unwrap()),
+        ["wake up", "and another thing"]
+    );
 
     f.run_out().await;
     f.acquire_only("w2", &thread(1)).await.expect("the lease ran out");
-    let refused = f.store().messages(&acquired.lease, 0).await;
+    let refused = f.store().messages(&acquired.lease.thread, 0, Some(&acquired.lease)).await;
     assert!(matches!(refused, Err(Error::Fenced(id)) if id == thread(1)));
 }
 
@@ -81,7 +94,7 @@ pub(crate) async fn what_is_overheard_wakes_nobody(f: impl Fixture) {
     assert!(f.acquire("w1").await.is_none());
     assert!(f.acquire_only("w1", &thread(1)).await.is_none());
     assert_eq!(f.store().load(&thread(1)).await.unwrap(), None);
-    assert_eq!(f.store().threads(10).await.unwrap(), []);
+    assert_eq!(f.store().threads(ThreadFilter::All, 10).await.unwrap(), []);
 }
 
 pub(crate) async fn being_addressed_shows_what_was_overheard(f: impl Fixture) {
@@ -108,7 +121,7 @@ pub(crate) async fn what_was_overheard_is_forgotten_after_two_minutes(f: impl Fi
 pub(crate) async fn a_thread_of_ours_is_woken_by_anybody(f: impl Fixture) {
     let acquired = f.awake(&thread(1)).await;
     let changes = Changes { acks: vec![acquired.messages[0].seq], ..changes(&thread(1)) };
-    f.store().commit(&acquired.lease, 0, &changes, Then::Release).await.unwrap();
+    f.commit(&acquired.lease, 0, &changes, Then::Release).await;
     assert!(matches!(f.overhears(&thread(1), "I agree").await, Ingested::New(_)));
     f.store().sweep(f.now() + Duration::from_secs(180)).await.unwrap();
     assert_eq!(words(&f.acquire("w1").await.unwrap().messages), ["I agree"]);
@@ -135,6 +148,6 @@ pub(crate) async fn every_kind_of_mail_comes_back_as_it_was(f: impl Fixture) {
     let odd: Vec<DedupKey> = vec!["message:C1:1.0'; --".into()];
     let mut odd_delivery = delivery(&thread(2), "x", true, &[""; 0], f.now());
     odd_delivery.dedup = odd;
-    assert!(matches!(f.store().ingest(&odd_delivery).await.unwrap(), Ingested::New(_)));
-    assert_eq!(f.store().ingest(&odd_delivery).await.unwrap(), Ingested::Duplicate);
+    assert!(matches!(f.store().ingest(&odd_delivery, Handling::Later).await.unwrap().0, Ingested::New(_)));
+    assert_eq!(f.store().ingest(&odd_delivery, Handling::Later).await.unwrap().0, Ingested::Duplicate);
 }

@@ -5,11 +5,16 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use countersign::{
     clock::Timestamp,
     graph::{
-        action::ActionRecord,
-        store::{Changes, Claimed, KnownCard, Outbound, Outgoing, Posted, Sent, ShownCard, TRIED_OFTEN, Then, Waiting},
+        action::{ActionRecord, Status},
+        keyring::Keyring,
+        store::{
+            Changes, Claimed, Error, Holder, Outbound, Outgoing, Posted, Sent, ShownCard, Store as _, TRIED_OFTEN,
+            Then, Waiting,
+        },
     },
     ids::Slot,
     reply::{CardState, Reply},
+    store::sealed::{SealScope, SealedStore},
 };
 use serde_json::json;
 
@@ -21,7 +26,7 @@ fn posted(ts: &str) -> Posted {
 
 /// Reports a message as sent, posted where its slot is if it has one.
 async fn delivered(f: &impl Fixture, claimed: &Claimed, at: Option<&str>) {
-    f.store().finish_outbox(claimed, &Sent::Delivered(at.map(posted))).await.unwrap();
+    f.finish(claimed, &Sent::Delivered(at.map(posted))).await;
 }
 
 /// Sends all that can be sent and returns it.
@@ -65,7 +70,7 @@ async fn said_by_a_step(f: &impl Fixture, outbox: Vec<Outgoing>, most: usize) ->
     let acks = acquired.messages.iter().map(|message| message.seq).collect();
     let changes = Changes { acks, steps: vec![step("said")], outbox, ..changes(&thread(1)) };
     let (lease, version) = (&acquired.lease, acquired.saved.version);
-    let written = f.store().commit_and_claim(lease, version, &changes, Then::Release, &f.holder("sender"), most).await;
+    let written = f.store().commit(lease, version, &changes, Then::Release, Some((&f.holder("sender"), most))).await;
     let (after, claimed) = written.unwrap();
     assert_eq!(after, version + 1);
     claimed
@@ -82,7 +87,7 @@ pub(crate) async fn what_a_step_says_is_claimed_with_it(f: impl Fixture) {
         assert!(f.store().holds_outbox(claim).await.unwrap());
     }
     let sent: Vec<_> = claimed.into_iter().map(|claim| (claim, Sent::Delivered(None))).collect();
-    let (ours, next) = f.store().finish_all_and_claim(&sent, &f.holder("sender")).await.unwrap();
+    let (ours, next) = f.store().finish_outbox(&sent, Some(&f.holder("sender"))).await.unwrap();
     assert!(ours.iter().all(|is_ours| *is_ours) && ours.len() == sent.len());
     let next = next.unwrap();
     assert_eq!(spoken(&next), ["two", "three"][words.len() - 1]);
@@ -90,44 +95,59 @@ pub(crate) async fn what_a_step_says_is_claimed_with_it(f: impl Fixture) {
     assert!(drained(&f).await.ends_with(&["… working".to_owned()]));
 }
 
-/// Writes an open card with its message and claims the message. Returns the action, and the result of posting it.
-async fn card_that_is_posted(f: &impl Fixture, name: &str) -> (ActionRecord, Claimed, Posted) {
+/// Writes a card through a store that seals, and claims the message that shows it. Returns the place that it gets, too.
+async fn card_that_is_posted(f: &impl Fixture, name: &str) -> (SealedStore, ActionRecord, Claimed, Posted) {
+    let keys = Arc::new(Keyring::new(vec![vec![7; 32]]).unwrap());
+    let store = SealedStore::new(f.store().clone(), keys, SealScope { registers: &[], register_families: &[] });
     let record = action(&thread(1), name, f.now());
     let outbox = vec![reply(&format!("card:{name}"), "the card")];
-    f.store().apply(&Changes { actions: vec![created(&record)], outbox, ..changes(&thread(1)) }).await.unwrap();
+    store.apply(&Changes { actions: vec![created(&record)], outbox, ..changes(&thread(1)) }).await.unwrap();
     let shown = ShownCard { approval: record.approval.clone(), digest: "01234567".to_owned(), since: "1.1".into() };
     let posted = Posted { card: Some(shown), ..posted("1.1") };
-    (record, f.claim_one().await.unwrap(), posted)
+    (store, record, f.claim_one().await.unwrap(), posted)
 }
 
 pub(crate) async fn a_card_is_known_as_soon_as_it_is_posted(f: impl Fixture) {
-    let (record, claimed, posted) = card_that_is_posted(&f, "a1").await;
-    let expected = Some(KnownCard { record: record.clone(), posted: posted.clone() });
+    let (store, record, claimed, posted) = card_that_is_posted(&f, "a1").await;
+    let cards = store.cards();
+    let known = async || cards.get(&record.approval).await.map(|card| (card.record.id, card.posted));
+    let expected = Some((record.id.clone(), posted.clone()));
     // Looked for first: the place becomes known while this waits, before it is stored.
-    let posting = async { f.store().note_posted(&posted) };
-    let (known, ()) = tokio::join!(f.store().known_card(&record.approval), posting);
-    assert_eq!(known, expected);
-    let sent = [(claimed, Sent::Delivered(Some(posted)))];
-    let (ours, _) = f.store().finish_all_and_claim(&sent, &f.holder("sender")).await.unwrap();
+    let posting = async { cards.on_posted(&posted) };
+    let (at_once, ()) = tokio::join!(known(), posting);
+    assert_eq!(at_once, expected);
+    let sent = [(claimed, Sent::Delivered(Some(posted.clone())))];
+    let (ours, _) = store.finish_outbox(&sent, Some(&f.holder("sender"))).await.unwrap();
     assert_eq!(ours, [true]);
-    assert_eq!(f.store().known_card(&record.approval).await, expected);
+    assert_eq!(known().await, expected);
+
+    let unseen = action(&thread(2), "a2", f.now());
+    store.apply(&Changes { actions: vec![created(&unseen)], ..changes(&thread(2)) }).await.unwrap();
+    assert_eq!(cards.get(&unseen.approval).await, None, "nobody sees it yet");
+    let approves = Changes { actions: vec![moved(&record, Status::Approved)], ..changes(&thread(1)) };
+    f.store().apply(&approves).await.unwrap();
+    assert_eq!(known().await, expected, "it is outdated: another process has decided");
+    let refused =
+        store.apply(&Changes { actions: vec![moved(&record, Status::Approved)], ..changes(&thread(1)) }).await;
+    assert!(matches!(refused, Err(Error::ActionMoved { .. })), "{refused:?}");
 }
 
 pub(crate) async fn a_card_is_forgotten_if_the_claim_was_lost(f: impl Fixture) {
-    let (record, claimed, posted) = card_that_is_posted(&f, "a1").await;
-    f.store().note_posted(&posted);
+    let (store, record, claimed, posted) = card_that_is_posted(&f, "a1").await;
+    store.cards().on_posted(&posted);
     let lost = Claimed { attempts: claimed.attempts + 1, ..claimed };
-    assert!(!f.store().finish_outbox(&lost, &Sent::Delivered(Some(posted.clone()))).await.unwrap());
-    assert_eq!(f.store().known_card(&record.approval).await, None);
-    f.store().note_posted(&posted);
-    assert_eq!(f.store().known_card(&record.approval).await, None, "a place alone is not a card");
+    let sent = [(lost, Sent::Delivered(Some(posted.clone())))];
+    assert_eq!(store.finish_outbox(&sent, None).await.unwrap().0, [false]);
+    assert_eq!(store.cards().get(&record.approval).await, None);
+    store.cards().on_posted(&posted);
+    assert_eq!(store.cards().get(&record.approval).await, None, "a place alone is not a card");
 }
 
 pub(crate) async fn a_claim_that_is_given_back_was_not_tried(f: impl Fixture) {
     let claimed = said_by_a_step(&f, vec![reply("", "one"), reply("", "two")], 2).await;
     let results = [Sent::Retry(f.now()), Sent::Deferred(f.now())];
     let sent: Vec<_> = claimed.into_iter().zip(results).collect();
-    let (_, again) = f.store().finish_all_and_claim(&sent, &f.holder("sender")).await.unwrap();
+    let (_, again) = f.store().finish_outbox(&sent, Some(&f.holder("sender"))).await.unwrap();
     let again = again.unwrap();
     assert_eq!((spoken(&again).as_str(), again.attempts), ("one", 1));
     delivered(&f, &again, None).await;
@@ -168,7 +188,8 @@ pub(crate) async fn threads_speak_side_by_side(f: impl Fixture) {
 pub(crate) async fn only_the_named_thread_is_claimed(f: impl Fixture) {
     f.says(&thread(1), [reply("", "one")]).await;
     f.says(&thread(2), [reply("", "two")]).await;
-    let only = async |n| f.store().claim_outbox(&sender(), f.ttl(), f.now(), 10, Some(&thread(n))).await.unwrap();
+    let only =
+        async |n| f.store().claim_outbox(&Holder::new(sender(), f.ttl(), f.now()), 10, Some(&thread(n))).await.unwrap();
     assert_eq!(only(3).await, []);
     assert_eq!(only(2).await.iter().map(spoken).collect::<Vec<_>>(), ["two"]);
     assert_eq!(only(2).await, []);
@@ -179,7 +200,7 @@ pub(crate) async fn a_message_waits_for_its_time(f: impl Fixture) {
     let later = f.now() + Duration::from_secs(3600);
     f.says(&thread(1), [Outgoing { not_before: later, ..reply("", "one") }, reply("", "two")]).await;
     assert_eq!(f.claim(10).await, [], "the second does not overtake the first");
-    let claimed = f.store().claim_outbox(&sender(), f.ttl(), later, 10, None).await.unwrap();
+    let claimed = f.store().claim_outbox(&Holder::new(sender(), f.ttl(), later), 10, None).await.unwrap();
     assert_eq!(claimed.iter().map(spoken).collect::<Vec<_>>(), ["one"]);
 }
 
@@ -203,9 +224,9 @@ pub(crate) async fn a_retry_waits_and_counts(f: impl Fixture) {
     f.says(&thread(1), [reply("", "one"), reply("", "two")]).await;
     let first = f.claim_one().await.unwrap();
     let later = f.now() + Duration::from_secs(3600);
-    f.store().finish_outbox(&first, &Sent::Retry(later)).await.unwrap();
+    f.finish(&first, &Sent::Retry(later)).await;
     assert_eq!(f.claim(10).await, [], "it keeps its place");
-    let again = f.store().claim_outbox(&sender(), f.ttl(), later, 10, None).await.unwrap();
+    let again = f.store().claim_outbox(&Holder::new(sender(), f.ttl(), later), 10, None).await.unwrap();
     assert_eq!(
         again,
         [Claimed { attempts: 1, outgoing: Outgoing { not_before: later, ..first.outgoing.clone() }, ..first }]
@@ -217,12 +238,12 @@ async fn tried_often(f: &impl Fixture, later: Timestamp) -> Claimed {
     let first = f.claim_one().await.unwrap();
     let mut claimed = first.clone();
     for _ in 1..TRIED_OFTEN {
-        f.store().finish_outbox(&claimed, &Sent::Retry(f.now())).await.unwrap();
+        f.finish(&claimed, &Sent::Retry(f.now())).await;
         claimed = f.claim_one().await.unwrap();
         assert_eq!(claimed.outgoing.nonce, first.outgoing.nonce, "nothing goes before it so far");
     }
     assert_eq!(claimed.attempts, TRIED_OFTEN - 1);
-    f.store().finish_outbox(&claimed, &Sent::Retry(later)).await.unwrap();
+    f.finish(&claimed, &Sent::Retry(later)).await;
     claimed
 }
 
@@ -236,7 +257,7 @@ pub(crate) async fn what_was_tried_often_holds_up_its_own_slot_only(f: impl Fixt
     assert_eq!(drained(&f).await, ["… working"], "nothing else is waited for");
     f.says(&thread(1), [reply("", "four")]).await;
 
-    let at = async |now| f.store().claim_outbox(&sender(), f.ttl(), now, 10, None).await;
+    let at = async |now| f.store().claim_outbox(&Holder::new(sender(), f.ttl(), now), 10, None).await;
     let four = at(later).await.unwrap().pop().unwrap();
     assert_eq!(spoken(&four), "four", "what goes in order goes first");
     assert_eq!(at(later).await.unwrap(), [], "one is in flight");
@@ -259,7 +280,8 @@ pub(crate) async fn of_those_tried_often_the_one_that_waits_longest_goes(f: impl
     delivered(&f, &three, None).await;
     assert_eq!(f.claim(10).await, []);
     for (minutes, expected) in [(1, vec!["two"]), (2, vec!["one"])] {
-        let claimed = f.store().claim_outbox(&sender(), f.ttl(), now + minute * minutes, 10, None).await.unwrap();
+        let claimed =
+            f.store().claim_outbox(&Holder::new(sender(), f.ttl(), now + minute * minutes), 10, None).await.unwrap();
         assert_eq!(claimed.iter().map(spoken).collect::<Vec<_>>(), expected);
         delivered(&f, &claimed[0], None).await;
     }
@@ -269,13 +291,13 @@ pub(crate) async fn what_was_postponed_counts_as_tried_often(f: impl Fixture) {
     let later = f.now() + Duration::from_secs(300);
     f.says(&thread(1), [reply("card:a1", "Start?"), reply("", "two")]).await;
     let card = f.claim_one().await.unwrap();
-    assert!(f.store().finish_outbox(&card, &Sent::Postponed(later)).await.unwrap());
+    assert!(f.finish(&card, &Sent::Postponed(later)).await);
     f.says(&thread(1), [reply("card:a1", "started")]).await;
     assert_eq!(drained(&f).await, ["two"]);
-    let again = f.store().claim_outbox(&sender(), f.ttl(), later, 10, None).await.unwrap();
+    let again = f.store().claim_outbox(&Holder::new(sender(), f.ttl(), later), 10, None).await.unwrap();
     assert_eq!((spoken(&again[0]), again[0].attempts), ("Start?".to_owned(), TRIED_OFTEN));
-    f.store().finish_outbox(&again[0], &Sent::Postponed(later)).await.unwrap();
-    let again = f.store().claim_outbox(&sender(), f.ttl(), later, 10, None).await.unwrap();
+    f.finish(&again[0], &Sent::Postponed(later)).await;
+    let again = f.store().claim_outbox(&Holder::new(sender(), f.ttl(), later), 10, None).await.unwrap();
     assert_eq!(again[0].attempts, TRIED_OFTEN + 1, "it is never counted down");
 }
 
@@ -290,12 +312,13 @@ pub(crate) async fn what_waits_is_found_with_the_time_it_was_to_be_sent(f: impl 
     let waiting = |attempts| Waiting { thread: thread(1), slot: Some("card:a1".into()), since: now, attempts };
     assert_eq!(found(now).await, []);
     assert_eq!(found(now + minute).await, [waiting(1)], "also while it is on its way");
-    f.store().finish_outbox(&card, &Sent::Retry(now + minute * 30)).await.unwrap();
+    f.finish(&card, &Sent::Retry(now + minute * 30)).await;
     assert_eq!(found(now + minute).await, [waiting(1)], "since then, not until then");
     let both = found(now + minute * 6).await;
     assert_eq!(both.iter().map(|message| message.since).collect::<Vec<_>>(), [now, now + minute * 5]);
     assert_eq!(f.store().waiting(now + minute * 6, 1).await.unwrap(), [waiting(1)]);
-    let again = f.store().claim_outbox(&sender(), f.ttl(), now + minute * 30, 1, Some(&thread(1))).await.unwrap();
+    let again =
+        f.store().claim_outbox(&Holder::new(sender(), f.ttl(), now + minute * 30), 1, Some(&thread(1))).await.unwrap();
     delivered(&f, &again[0], Some("1.1")).await;
     assert_eq!(found(now + minute).await, []);
 }
@@ -304,11 +327,11 @@ pub(crate) async fn what_was_deferred_was_not_tried(f: impl Fixture) {
     f.says(&thread(1), [progress("turn:1", "working")]).await;
     let first = f.claim_one().await.unwrap();
     let later = f.now() + Duration::from_secs(3);
-    f.store().finish_outbox(&first, &Sent::Deferred(later)).await.unwrap();
+    f.finish(&first, &Sent::Deferred(later)).await;
     assert_eq!(f.claim(10).await, [], "it is not time yet");
-    let again = f.store().claim_outbox(&sender(), f.ttl(), later, 10, None).await.unwrap();
+    let again = f.store().claim_outbox(&Holder::new(sender(), f.ttl(), later), 10, None).await.unwrap();
     assert_eq!(again[0].attempts, 0, "{again:?}");
-    f.store().finish_outbox(&first, &Sent::Deferred(later)).await.unwrap();
+    f.finish(&first, &Sent::Deferred(later)).await;
     f.says(&thread(1), [reply("turn:1", "final")]).await;
     assert_eq!(drained(&f).await, ["final"], "progress gives way");
 }
@@ -317,7 +340,7 @@ pub(crate) async fn what_was_put_back_and_what_came_after_it_become_one(f: impl 
     f.says(&thread(1), [reply("turn:1", "one")]).await;
     let first = f.claim_one().await.unwrap();
     f.says(&thread(1), [reply("turn:1", "two")]).await;
-    f.store().finish_outbox(&first, &Sent::Deferred(f.now())).await.unwrap();
+    f.finish(&first, &Sent::Deferred(f.now())).await;
     f.says(&thread(1), [reply("turn:1", "three")]).await;
     assert_eq!(drained(&f).await, ["three"], "the newest is what is left to see, and it is said once");
 }
@@ -326,7 +349,7 @@ pub(crate) async fn progress_that_was_put_back_gives_way_to_what_came_after_it(f
     f.says(&thread(1), [progress("turn:1", "working")]).await;
     let first = f.claim_one().await.unwrap();
     f.says(&thread(1), [reply("turn:1", "final")]).await;
-    f.store().finish_outbox(&first, &Sent::Deferred(f.now())).await.unwrap();
+    f.finish(&first, &Sent::Deferred(f.now())).await;
     assert_eq!(drained(&f).await, ["final"], "it is not put over the answer");
 
     f.says(&thread(1), [progress("turn:2", "working")]).await;
@@ -334,14 +357,14 @@ pub(crate) async fn progress_that_was_put_back_gives_way_to_what_came_after_it(f
     f.run_out().await;
     let again = f.claim_one().await.unwrap();
     f.says(&thread(1), [reply("turn:2", "final")]).await;
-    f.store().finish_outbox(&again, &Sent::Deferred(f.now())).await.unwrap();
+    f.finish(&again, &Sent::Deferred(f.now())).await;
     assert_eq!(drained(&f).await, ["… working", "final"], "the first attempt may have arrived");
 }
 
 pub(crate) async fn a_dropped_message_is_gone(f: impl Fixture) {
     f.says(&thread(1), [reply("turn:1", "one"), reply("", "two")]).await;
     let first = f.claim_one().await.unwrap();
-    f.store().finish_outbox(&first, &Sent::Dropped).await.unwrap();
+    f.finish(&first, &Sent::Dropped).await;
     assert_eq!(at(&f, "turn:1").await, None);
     assert_eq!(drained(&f).await, ["two"]);
 }
@@ -390,7 +413,7 @@ pub(crate) async fn a_tried_message_keeps_its_words(f: impl Fixture) {
     let draft = f.claim_one().await.unwrap();
     f.says(&thread(1), [reply("turn:1", "better")]).await;
     f.says(&thread(1), [reply("turn:1", "final")]).await;
-    f.store().finish_outbox(&draft, &Sent::Retry(f.now())).await.unwrap();
+    f.finish(&draft, &Sent::Retry(f.now())).await;
     f.says(&thread(1), [reply("turn:1", "really final")]).await;
     let again = f.claim_one().await.unwrap();
     assert_eq!((spoken(&again), again.attempts), ("draft".to_owned(), 1));
@@ -404,7 +427,8 @@ pub(crate) async fn a_tried_message_keeps_its_words(f: impl Fixture) {
 pub(crate) async fn different_slots_do_not_replace_each_other(f: impl Fixture) {
     f.says(&thread(1), [reply("turn:1", "one"), reply("turn:2", "two"), reply("", "three"), reply("", "four")]).await;
     f.says(&thread(2), [reply("turn:1", "elsewhere")]).await;
-    let elsewhere = f.store().claim_outbox(&sender(), f.ttl(), f.now(), 1, Some(&thread(2))).await.unwrap();
+    let elsewhere =
+        f.store().claim_outbox(&Holder::new(sender(), f.ttl(), f.now()), 1, Some(&thread(2))).await.unwrap();
     assert_eq!(elsewhere.iter().map(spoken).collect::<Vec<_>>(), ["elsewhere"]);
     assert_eq!(drained(&f).await, ["one", "two", "three", "four"]);
 }
@@ -443,7 +467,7 @@ pub(crate) async fn tried_progress_goes_before_its_own_slot(f: impl Fixture) {
     f.says(&thread(1), [progress("turn:1", "working")]).await;
     let working = f.claim_one().await.unwrap();
     f.says(&thread(1), [reply("card:a1", "Start?"), reply("turn:1", "done")]).await;
-    f.store().finish_outbox(&working, &Sent::Retry(f.now())).await.unwrap();
+    f.finish(&working, &Sent::Retry(f.now())).await;
     assert_eq!(drained(&f).await, ["Start?", "… working", "done"], "or “working” would stand over the answer for ever");
 }
 
@@ -515,16 +539,16 @@ pub(crate) async fn many_workers_share_the_outbox(f: impl Fixture) {
     let workers = (0..6).map(|n| {
         let store = Arc::clone(f.store());
         tokio::spawn(async move {
-            let worker = format!("w{n}").as_str().into();
+            let worker = format!("w{n}");
             let mut sent = Vec::new();
             loop {
-                let claimed = store.claim_outbox(&worker, ttl, now, 4, None).await.unwrap();
+                let claimed = store.claim_outbox(&Holder::new(worker.as_str(), ttl, now), 4, None).await.unwrap();
                 if claimed.is_empty() {
                     return sent;
                 }
                 for message in claimed {
                     sent.push((message.thread.clone(), message.seq));
-                    store.finish_outbox(&message, &Sent::Delivered(None)).await.unwrap();
+                    store.finish_outbox(&[(message.clone(), Sent::Delivered(None))], None).await.unwrap();
                 }
             }
         })

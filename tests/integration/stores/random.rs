@@ -7,8 +7,9 @@ use countersign::{
     graph::{
         action::{ActionRecord, Status},
         store::{
-            Acquired, ActionChange, Changes, Claimed, ClaimedInteraction, Delivery, Destination, Error, Holder,
-            Ingested, Lease, Outgoing, Posted, QueuedMessage, Sent, Then, ThreadMessage, TimerChange, Version,
+            Acquired, ActionChange, ActionKey, Changes, Claimed, ClaimedInteraction, Delivery, Destination, Error,
+            Handling, Holder, Ingested, Lease, Outgoing, Posted, QueuedMessage, Sent, Settlement, Then, ThreadFilter,
+            ThreadMessage, TimerChange, Version,
         },
     },
     ids::{CommitId, ThreadId},
@@ -99,10 +100,9 @@ impl<'a, F: Fixture> World<'a, F> {
                 let (id, text) = (thread(n), self.name());
                 let keys = [format!("event:{n}:{event}"), format!("message:{n}:{message}")];
                 let delivery = delivery(&id, &text, addressed, &keys, self.now);
-                let (got, leased) = match leases {
-                    true => store.ingest_and_acquire(&delivery, &self.holder()).await.unwrap(),
-                    false => (store.ingest(&delivery).await.unwrap(), None),
-                };
+                let holder = self.holder();
+                let handling = if leases { Handling::Lease(&holder) } else { Handling::Later };
+                let (got, leased) = store.ingest(&delivery, handling).await.unwrap();
                 if !self.model.remember(&delivery.dedup) {
                     prop_assert_eq!(got, Ingested::Duplicate);
                 } else if self.model.deliver(&id, addressed, said(&text), self.now) {
@@ -120,7 +120,7 @@ impl<'a, F: Fixture> World<'a, F> {
                 let claim = claimed.then(|| ("w1".into(), self.f.ttl()));
                 let to = Destination::Inbox { partition: thread(n).partition(), entry: entry.clone(), claim };
                 let delivery = Delivery { to, dedup: vec![format!("inbox:{n}:{key}").as_str().into()], at: self.now };
-                let got = store.ingest(&delivery).await.unwrap();
+                let got = store.ingest(&delivery, Handling::Later).await.unwrap().0;
                 let new = self.model.remember(&delivery.dedup);
                 prop_assert_eq!(matches!(got, Ingested::New(_)), new);
                 if new {
@@ -137,7 +137,7 @@ impl<'a, F: Fixture> World<'a, F> {
                 let Some((lease, held)) = self.pick(&lease) else { return Ok(()) };
                 let seen = self.seen.get(&lease.thread).cloned().unwrap_or_default();
                 let after = if skip == 0 { 0 } else { seen.get(skip - 1).map_or(0, |message| message.seq) };
-                let got = store.messages(&lease, after).await;
+                let got = store.messages(&lease.thread, after, Some(&lease)).await;
                 if !held {
                     prop_assert_eq!(refused(got), Err(Refused::Fenced));
                     return Ok(());
@@ -171,10 +171,9 @@ impl<'a, F: Fixture> World<'a, F> {
                     1 | 2 => Then::Release,
                     _ => Then::ReleaseUntil(self.now + Duration::from_secs(60)),
                 };
-                let written = match claims {
-                    0 => store.commit(&lease, expected, &changes, then).await.map(|version| (version, Vec::new())),
-                    most => store.commit_and_claim(&lease, expected, &changes, then, &self.holder(), most).await,
-                };
+                let holder = self.holder();
+                let claiming = (claims > 0).then_some((&holder, claims));
+                let written = store.commit(&lease, expected, &changes, then, claiming).await;
                 let (version, claimed) = match refused(written) {
                     Ok((version, claimed)) => (Ok(version), claimed),
                     Err(refused) => (Err(refused), Vec::new()),
@@ -202,7 +201,8 @@ impl<'a, F: Fixture> World<'a, F> {
                     return Ok(());
                 }
                 let (expected, changes) = which.get(&of_thread);
-                let got = refused(store.commit(&lease, *expected, changes, Then::Release).await);
+                let got = store.commit(&lease, *expected, changes, Then::Release, None).await;
+                let got = refused(got.map(|(version, _)| version));
                 prop_assert_eq!(got, self.model.commit(held, *expected, changes, &[], Then::Release));
             }
             Op::Apply { thread: n, inbox_ack, writes } => {
@@ -225,7 +225,10 @@ impl<'a, F: Fixture> World<'a, F> {
             Op::ClaimOutbox { thread: only } => {
                 let only = only.map(thread);
                 let worker = sender();
-                let got = store.claim_outbox(&worker, self.f.ttl(), self.now, 100, only.as_ref()).await.unwrap();
+                let got = store
+                    .claim_outbox(&Holder::new(worker.clone(), self.f.ttl(), self.now), 100, only.as_ref())
+                    .await
+                    .unwrap();
                 prop_assert_eq!(told(&got), self.model.claim(self.now, only.as_ref()));
                 self.claimed.extend(got);
             }
@@ -243,12 +246,11 @@ impl<'a, F: Fixture> World<'a, F> {
                     8 => Sent::Failed { reason: "invalid_blocks".to_owned(), at: self.now },
                     _ => Sent::Delivered(Some(Posted::at("C1".into(), self.name().as_str().into()))),
                 };
-                let (counted, next) = match claims_next {
-                    true => store.finish_and_claim(&claimed, &sent, self.f.ttl(), self.now).await.unwrap(),
-                    false => (store.finish_outbox(&claimed, &sent).await.unwrap(), None),
-                };
+                let (holder, result) = (self.holder(), [(claimed.clone(), sent.clone())]);
+                let finished = store.finish_outbox(&result, claims_next.then_some(&holder)).await;
+                let (counted, next) = finished.unwrap();
                 let nonce = claimed.outgoing.nonce.as_str();
-                prop_assert_eq!(counted, self.model.thread(&claimed.thread).finish(nonce, claimed.attempts, &sent));
+                prop_assert_eq!(counted[0], self.model.thread(&claimed.thread).finish(nonce, claimed.attempts, &sent));
                 if claims_next {
                     let next = next.as_slice();
                     prop_assert_eq!(told(next), self.model.claim(self.now, Some(&claimed.thread)));
@@ -265,7 +267,7 @@ impl<'a, F: Fixture> World<'a, F> {
                     _ => Sent::Delivered(None),
                 };
                 let sent: Vec<_> = claimed.into_iter().enumerate().map(|(nth, claim)| (claim, results(nth))).collect();
-                let (ours, next) = store.finish_all_and_claim(&sent, &self.holder()).await.unwrap();
+                let (ours, next) = store.finish_outbox(&sent, Some(&self.holder())).await.unwrap();
                 let thread = sent[0].0.thread.clone();
                 let model = self.model.thread(&thread);
                 let finish =
@@ -275,7 +277,7 @@ impl<'a, F: Fixture> World<'a, F> {
                 self.claimed.extend(next);
             }
             Op::ClaimInteraction => {
-                let got = store.claim_interaction(&"clerk".into(), self.f.ttl(), 1000).await.unwrap();
+                let got = store.claim_interaction(self.f.ttl(), 1000).await.unwrap();
                 let mut expected = Vec::new();
                 for (id, entry, claim) in &mut self.model.inbox {
                     if *claim != Claim::Held {
@@ -291,7 +293,7 @@ impl<'a, F: Fixture> World<'a, F> {
             }
             Op::FinishInteraction { which } if !self.entries.is_empty() => {
                 let entry = which.get(&self.entries).clone();
-                store.finish_interaction(entry.partition, entry.seq).await.unwrap();
+                store.settle_interaction(&entry, Settlement::Done).await.unwrap();
                 self.model.inbox.retain(|(_, stored, _)| *stored != entry.entry);
             }
             Op::FireTimers => {
@@ -316,7 +318,7 @@ impl<'a, F: Fixture> World<'a, F> {
 
     async fn acquire(&mut self, only: Option<ThreadId>) -> Result<(), TestCaseError> {
         let store = self.f.store();
-        let got = store.acquire(&"w1".into(), self.f.ttl(), self.now, only.as_ref()).await.unwrap();
+        let got = store.acquire(&Holder::new("w1", self.f.ttl(), self.now), only.as_ref()).await.unwrap();
         self.is_leased(got, only)
     }
 
@@ -424,8 +426,8 @@ impl<'a, F: Fixture> World<'a, F> {
             prop_assert_eq!(record.iter().map(|entry| entry.event.clone()).collect::<Vec<_>>(), model.audit.clone());
             for name in ["a0", "a1"] {
                 let expected = model.actions.get(&name.into()).cloned();
-                prop_assert_eq!(store.action(&id, &name.into()).await.unwrap(), expected.clone());
-                prop_assert_eq!(store.action_by_approval(&approval(&id, name)).await.unwrap(), expected);
+                prop_assert_eq!(store.action(ActionKey::Of(&id, &name.into())).await.unwrap(), expected.clone());
+                prop_assert_eq!(store.action(ActionKey::ByApproval(&approval(&id, name))).await.unwrap(), expected);
             }
             for slot in ["turn:1", "turn:2"] {
                 let expected = model.slots.get(&slot.into()).cloned();
@@ -435,8 +437,13 @@ impl<'a, F: Fixture> World<'a, F> {
                 ours.push((id, model.version));
             }
         }
-        let mut listed: Vec<_> =
-            store.threads(100).await.unwrap().into_iter().map(|summary| (summary.thread, summary.version)).collect();
+        let mut listed: Vec<_> = store
+            .threads(ThreadFilter::All, 100)
+            .await
+            .unwrap()
+            .into_iter()
+            .map(|summary| (summary.thread, summary.version))
+            .collect();
         listed.sort();
         prop_assert_eq!(listed, ours);
         Ok(())

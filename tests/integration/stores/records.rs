@@ -12,8 +12,8 @@ use countersign::{
         action::{ActionRecord, Lapse, Scope, Status},
         standing::{Entitled, Spent, StandingApprovals as _},
         store::{
-            Acquired, ActionChange, ActionFilter, AuditEntry, Changes, Error, Forget, Register, Saved, StepRecord,
-            Then, TypedRegister, Usage,
+            Acquired, ActionChange, ActionFilter, ActionKey, AuditEntry, Changes, Error, Forget, Keep, Register, Saved,
+            StepRecord, Then, ThreadFilter, TypedRegister, Usage,
         },
     },
     ids::{ThreadId, UserId},
@@ -46,7 +46,7 @@ pub(crate) async fn steps_are_listed_in_order(f: impl Fixture) {
     for (first, end) in [(0, 1), (1, 4), (4, 5), (5, 7)] {
         let snapshot = (first == 4).then(|| json!({ "n": first }).into());
         let changes = Changes { steps: (first..end).map(numbered).collect(), snapshot, ..changes(&thread(1)) };
-        f.store().commit(&lease, first, &changes, Then::Keep).await.unwrap();
+        f.commit(&lease, first, &changes, Then::Keep).await;
     }
     let saved: Vec<_> = (0..7).map(|n| (n + 1, numbered(n))).collect();
     assert_eq!(f.store().steps(&thread(1), 0, 100).await.unwrap(), saved);
@@ -58,10 +58,10 @@ pub(crate) async fn steps_are_listed_in_order(f: impl Fixture) {
 pub(crate) async fn the_record_is_chained(f: impl Fixture) {
     let lease = f.awake(&thread(1)).await.lease;
     let of = |audit: &[&str]| Changes { audit: audit.iter().map(|why| event(why)).collect(), ..changes(&thread(1)) };
-    f.store().commit(&lease, 0, &of(&["asked", "shown"]), Then::Keep).await.unwrap();
+    f.commit(&lease, 0, &of(&["asked", "shown"]), Then::Keep).await;
     f.store().apply(&of(&["decided"])).await.unwrap();
     f.store().apply(&Changes { audit: vec![event("elsewhere")], ..changes(&thread(2)) }).await.unwrap();
-    f.store().commit(&lease, 0, &of(&["executed", "outcome"]), Then::Release).await.unwrap();
+    f.commit(&lease, 0, &of(&["executed", "outcome"]), Then::Release).await;
 
     let record = f.store().audit(&thread(1)).await.unwrap().entries;
     let events: Vec<_> = record.iter().map(|entry| entry.event.clone()).collect();
@@ -103,32 +103,36 @@ pub(crate) async fn threads_are_listed_newest_change_first(f: impl Fixture) {
     let acquired = f.acquire_only("w1", &thread(2)).await.unwrap();
     let acks = acquired.messages.iter().map(|message| message.seq).collect();
     let changes = Changes { steps: vec![step("one")], acks, ..changes(&thread(2)) };
-    f.store().commit(&acquired.lease, 0, &changes, Then::Release).await.unwrap();
+    f.commit(&acquired.lease, 0, &changes, Then::Release).await;
 
-    let listed = f.store().threads(3).await.unwrap();
+    let listed = f.store().threads(ThreadFilter::All, 3).await.unwrap();
     let names: Vec<_> = listed.iter().map(|summary| summary.thread.clone()).collect();
     assert_eq!(names, [2, 4, 3].map(thread));
     assert_eq!(listed.iter().map(|summary| summary.version).collect::<Vec<_>>(), [1, 0, 0]);
     assert_eq!(listed.iter().map(|summary| summary.busy).collect::<Vec<_>>(), [false, true, true]);
     assert!(listed.is_sorted_by(|a, b| a.updated_at >= b.updated_at));
-    assert_eq!(f.store().threads(10).await.unwrap().len(), 4, "what is only overheard is not listed");
+    assert_eq!(
+        f.store().threads(ThreadFilter::All, 10).await.unwrap().len(),
+        4,
+        "what is only overheard is not listed"
+    );
 }
 
 pub(crate) async fn bytes_are_kept_under_their_hash(f: impl Fixture) {
     let bytes: Vec<u8> = (0..100_000_u32).map(|n| n.to_le_bytes()[1]).collect();
-    let hash = f.store().put_blob(&bytes, None).await.unwrap();
-    assert_eq!(f.store().put_blob(&bytes, None).await.unwrap(), hash, "twice is once");
+    let hash = f.store().put_blob(&bytes, Keep::Permanently).await.unwrap();
+    assert_eq!(f.store().put_blob(&bytes, Keep::Permanently).await.unwrap(), hash, "twice is once");
     assert_eq!(f.store().get_blob(&hash).await.unwrap(), Some(bytes));
-    let of_nothing = f.store().put_blob(b"", None).await.unwrap();
+    let of_nothing = f.store().put_blob(b"", Keep::Permanently).await.unwrap();
     assert_eq!(of_nothing, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
     assert_eq!(f.store().get_blob(&of_nothing).await.unwrap(), Some(Vec::new()));
     assert_eq!(f.store().get_blob("feed").await.unwrap(), None);
 }
 
 pub(crate) async fn bytes_may_be_kept_for_a_time_only(f: impl Fixture) {
-    let (day, moment) = (Some(Duration::from_secs(24 * 3600)), Some(f.ttl()));
+    let (day, moment) = (Keep::For(Duration::from_secs(24 * 3600)), Keep::For(f.ttl()));
     let long = f.store().put_blob(b"long", day).await.unwrap();
-    let good = f.store().put_blob(b"for good", None).await.unwrap();
+    let good = f.store().put_blob(b"for good", Keep::Permanently).await.unwrap();
     let still_good = f.store().put_blob(b"for good", moment).await.unwrap();
     let short = f.store().put_blob(b"short", moment).await.unwrap();
     assert_eq!(f.store().get_blob(&short).await.unwrap(), Some(b"short".to_vec()));
@@ -141,9 +145,9 @@ pub(crate) async fn bytes_may_be_kept_for_a_time_only(f: impl Fixture) {
 }
 
 pub(crate) async fn bytes_put_again_are_kept_for_longer(f: impl Fixture) {
-    let hash = f.store().put_blob(b"again", Some(f.ttl())).await.unwrap();
-    f.store().put_blob(b"again", Some(Duration::from_secs(24 * 3600))).await.unwrap();
-    f.store().put_blob(b"again", Some(f.ttl())).await.unwrap();
+    let hash = f.store().put_blob(b"again", Keep::For(f.ttl())).await.unwrap();
+    f.store().put_blob(b"again", Keep::For(Duration::from_secs(24 * 3600))).await.unwrap();
+    f.store().put_blob(b"again", Keep::For(f.ttl())).await.unwrap();
     f.run_out().await;
     f.store().sweep(f.now()).await.unwrap();
     assert!(f.store().get_blob(&hash).await.unwrap().is_some(), "the longer time counts");
@@ -299,9 +303,9 @@ async fn finished(f: &impl Fixture, n: u32) {
     let Acquired { lease, messages, .. } = f.awake(&thread(n)).await;
     let acks = messages.iter().map(|message| message.seq).collect();
     let first = Changes { steps: vec![step("one")], acks, audit: vec![event("asked")], ..changes(&thread(n)) };
-    f.store().commit(&lease, 0, &first, Then::Keep).await.unwrap();
+    f.commit(&lease, 0, &first, Then::Keep).await;
     let second = Changes { steps: vec![step("two")], audit: vec![event("said")], ..changes(&thread(n)) };
-    f.store().commit(&lease, 1, &second, Then::Release).await.unwrap();
+    f.commit(&lease, 1, &second, Then::Release).await;
 }
 
 /// A moment after everything that happened so far.
@@ -321,11 +325,11 @@ pub(crate) async fn finished_threads_are_found_oldest_first(f: impl Fixture) {
     }
     f.hears(&thread(4), "hello").await;
     f.overhears(&thread(5), "lunch?").await;
-    let mut found = f.store().finished(later(&f), 10).await.unwrap();
+    let mut found = f.finished(later(&f), 10).await;
     found.sort();
     assert_eq!(found, [1, 2, 3].map(thread));
-    assert_eq!(f.store().finished(later(&f), 2).await.unwrap().len(), 2);
-    assert_eq!(f.store().finished(Timestamp(1_000), 10).await.unwrap(), [], "nothing is so old");
+    assert_eq!(f.finished(later(&f), 2).await.len(), 2);
+    assert_eq!(f.finished(Timestamp(1_000), 10).await, [], "nothing is so old");
 }
 
 pub(crate) async fn a_thread_that_somebody_has_to_do_with_is_not_finished(f: impl Fixture) {
@@ -339,7 +343,7 @@ pub(crate) async fn a_thread_that_somebody_has_to_do_with_is_not_finished(f: imp
     f.store().apply(&Changes { actions: vec![change], ..changes(&thread(3)) }).await.unwrap();
     f.hears(&thread(4), "again").await;
     f.acquire_only("w1", &thread(4)).await.unwrap();
-    assert_eq!(f.store().finished(later(&f), 10).await.unwrap(), [thread(5)]);
+    assert_eq!(f.finished(later(&f), 10).await, [thread(5)]);
     for n in 1..=4 {
         assert!(!f.store().forget(&forgetting(&f, n)).await.unwrap(), "thread {n}");
         assert_eq!(f.store().steps(&thread(n), 0, 10).await.unwrap().len(), 2, "thread {n}");
@@ -356,7 +360,7 @@ pub(crate) async fn a_forgotten_thread_goes_on_from_what_stays(f: impl Fixture) 
     let record = f.store().audit(&thread(1)).await.unwrap().entries;
     assert!(f.store().forget(&forgetting(&f, 1)).await.unwrap());
     assert!(!f.store().forget(&forgetting(&f, 1)).await.unwrap(), "once");
-    assert_eq!(f.store().finished(later(&f), 10).await.unwrap(), []);
+    assert_eq!(f.finished(later(&f), 10).await, []);
     assert_eq!(f.store().steps(&thread(1), 0, 10).await.unwrap(), []);
     assert_eq!(f.store().audit(&thread(1)).await.unwrap().entries, record, "the record is not touched");
     let saved = f.store().load(&thread(1)).await.unwrap().unwrap();
@@ -365,7 +369,7 @@ pub(crate) async fn a_forgotten_thread_goes_on_from_what_stays(f: impl Fixture) 
     f.hears(&thread(1), "one more thing").await;
     let Acquired { lease, .. } = f.acquire_only("w1", &thread(1)).await.unwrap();
     let third = Changes { steps: vec![step("three")], audit: vec![event("more")], ..changes(&thread(1)) };
-    assert_eq!(f.store().commit(&lease, 2, &third, Then::Keep).await.unwrap(), 3);
+    assert_eq!(f.commit(&lease, 2, &third, Then::Keep).await, 3);
     assert_eq!(f.store().steps(&thread(1), 0, 10).await.unwrap(), [(3, step("three"))]);
     let saved = f.store().load(&thread(1)).await.unwrap().unwrap();
     assert_eq!(saved.deltas, [delta("three")]);
@@ -397,9 +401,10 @@ pub(crate) async fn a_whole_thread_can_be_dropped(f: impl Fixture) {
     assert!(f.store().forget(&Forget { checkpoint: None, ..forgetting(&f, 1) }).await.unwrap());
     assert_eq!(f.store().load(&thread(1)).await.unwrap(), None);
     assert_eq!(f.store().audit(&thread(1)).await.unwrap().entries, []);
-    assert_eq!(f.store().action_by_approval(&approval).await.unwrap(), None);
-    assert_eq!(f.store().actions(&ActionFilter { limit: 10, ..ActionFilter::default() }).await.unwrap(), []);
-    let listed: Vec<_> = f.store().threads(10).await.unwrap().into_iter().map(|summary| summary.thread).collect();
+    assert_eq!(f.store().action(ActionKey::ByApproval(&approval)).await.unwrap(), None);
+    assert_eq!(f.store().actions(&ActionFilter::all(&[], 10)).await.unwrap(), []);
+    let listed: Vec<_> =
+        f.store().threads(ThreadFilter::All, 10).await.unwrap().into_iter().map(|summary| summary.thread).collect();
     assert_eq!(listed, [thread(2)], "others stay");
     f.hears(&thread(1), "one more thing").await;
     let Acquired { saved, .. } = f.acquire_only("w1", &thread(1)).await.unwrap();
@@ -410,14 +415,14 @@ pub(crate) async fn a_file_goes_with_the_last_thread_that_shows_it(f: impl Fixtu
     for n in 1..=4 {
         finished(&f, n).await;
     }
-    let shared = f.store().put_file(&thread(1), b"shared").await.unwrap();
+    let shared = f.store().put_blob(b"shared", Keep::WithThread(&thread(1))).await.unwrap();
     for n in [1, 2, 4] {
-        assert_eq!(f.store().put_file(&thread(n), b"shared").await.unwrap(), shared, "twice is once");
+        assert_eq!(f.store().put_blob(b"shared", Keep::WithThread(&thread(n))).await.unwrap(), shared, "twice is once");
     }
-    let own = f.store().put_file(&thread(1), b"own").await.unwrap();
-    let other = f.store().put_file(&thread(3), b"other").await.unwrap();
-    let kept = f.store().put_file(&thread(3), b"kept").await.unwrap();
-    assert_eq!(f.store().put_blob(b"kept", Some(Duration::from_secs(24 * 3600))).await.unwrap(), kept);
+    let own = f.store().put_blob(b"own", Keep::WithThread(&thread(1))).await.unwrap();
+    let other = f.store().put_blob(b"other", Keep::WithThread(&thread(3))).await.unwrap();
+    let kept = f.store().put_blob(b"kept", Keep::WithThread(&thread(3))).await.unwrap();
+    assert_eq!(f.store().put_blob(b"kept", Keep::For(Duration::from_secs(24 * 3600))).await.unwrap(), kept);
     let is_there = async |hash: &str| f.store().get_blob(hash).await.unwrap().is_some();
     let drops = |n: u32| Forget { files: true, ..forgetting(&f, n) };
 
@@ -434,16 +439,16 @@ pub(crate) async fn a_file_goes_with_the_last_thread_that_shows_it(f: impl Fixtu
     assert!(!is_there(&other).await);
     assert!(is_there(&kept).await, "it is kept for a time as well");
 
-    f.store().put_file(&thread(1), b"own").await.unwrap();
-    f.store().finished(later(&f), 10).await.unwrap();
+    f.store().put_blob(b"own", Keep::WithThread(&thread(1))).await.unwrap();
+    f.finished(later(&f), 10).await;
     assert!(is_there(&own).await, "it is shown anew");
 }
 
 pub(crate) async fn a_file_of_whole_threads_is_dropped_with_them(f: impl Fixture) {
     finished(&f, 1).await;
     finished(&f, 2).await;
-    let hash = f.store().put_file(&thread(1), b"shared").await.unwrap();
-    f.store().put_file(&thread(2), b"shared").await.unwrap();
+    let hash = f.store().put_blob(b"shared", Keep::WithThread(&thread(1))).await.unwrap();
+    f.store().put_blob(b"shared", Keep::WithThread(&thread(2))).await.unwrap();
     for (n, stays) in [(1, true), (2, false)] {
         assert!(f.store().forget(&Forget { checkpoint: None, ..forgetting(&f, n) }).await.unwrap());
         assert_eq!(f.store().get_blob(&hash).await.unwrap().is_some(), stays, "thread {n}");

@@ -14,8 +14,7 @@ use countersign::{
     graph::{
         action::{ActionRecord, Label, Status},
         store::{
-            ActionFilter, Changes, Delivery, Destination, Error, Ingested, KnownCard, Posted, Saved, Sent, ShownCard,
-            Store, Then,
+            ActionFilter, Changes, Error, Handling, Holder, Ingested, Keep, Saved, Sent, Store, Then, ThreadFilter,
         },
     },
     ids::ThreadId,
@@ -151,37 +150,6 @@ pub(super) async fn insist<T, F: Future<Output = Result<T, Error>>>(what: &str, 
 }
 
 #[tokio::test]
-async fn an_open_card_is_known_to_the_process_that_posted_it() {
-    let f = Redis::fresh().await;
-    let record = action(&thread(1), "a1", f.now());
-    let outbox = vec![reply("card:a1", "the card")];
-    f.store().apply(&Changes { actions: vec![created(&record)], outbox, ..changes(&thread(1)) }).await.unwrap();
-    let unseen = action(&thread(2), "a2", f.now());
-    f.store().apply(&Changes { actions: vec![created(&unseen)], ..changes(&thread(2)) }).await.unwrap();
-    assert_eq!(f.store().known_card(&unseen.approval).await, None, "nobody sees it yet");
-    let card = ShownCard { approval: record.approval.clone(), digest: "01234567".to_owned(), since: "1.1".into() };
-    let posted = Posted { card: Some(card), ..Posted::at("C1".into(), "1.1".into()) };
-    let sent = [(f.claim_one().await.unwrap(), Sent::Delivered(Some(posted.clone())))];
-    f.store().finish_all_and_claim(&sent, &f.holder("sender")).await.unwrap();
-    assert_eq!(f.store().known_card(&record.approval).await, Some(KnownCard { record: record.clone(), posted }));
-
-    let other = open(&f.server.url()).await;
-    assert_eq!(other.known_card(&record.approval).await, None);
-    let press = Delivery {
-        to: Destination::Inbox { partition: thread(1).partition(), entry: serde_json::json!("a press"), claim: None },
-        dedup: vec!["press:1".into()],
-        at: f.now(),
-    };
-    let approves = Changes { actions: vec![moved(&record, Status::Approved)], ..changes(&thread(1)) };
-    other.apply(&approves).await.unwrap();
-    assert!(f.store().known_card(&record.approval).await.is_some(), "it is outdated");
-    let late = Changes { actions: vec![moved(&record, Status::Approved)], ..changes(&thread(1)) };
-    let late = f.store().ingest_and_apply(&press, &late, None).await;
-    assert!(matches!(late, Err(Error::ActionMoved { .. })), "{late:?}");
-    assert!(matches!(f.store().ingest(&press).await.unwrap(), Ingested::New(_)), "the press is stored then");
-}
-
-#[tokio::test]
 async fn what_this_process_stored_is_a_repeat_without_a_request() {
     let mut f = Redis::fresh().await;
     f.hears(&thread(1), "hello").await;
@@ -195,9 +163,9 @@ async fn a_lease_runs_out_by_the_clock_of_the_server() {
     f.hears(&thread(1), "hello").await;
     let short = Duration::from_millis(50);
     let began = Instant::now();
-    let first = f.store().acquire(&"w1".into(), short, Timestamp(0), None).await.unwrap().unwrap();
+    let first = f.store().acquire(&Holder::new("w1", short, Timestamp(0)), None).await.unwrap().unwrap();
     let second = loop {
-        match f.store().acquire(&"w2".into(), f.ttl(), Timestamp(0), None).await.unwrap() {
+        match f.store().acquire(&Holder::new("w2", f.ttl(), Timestamp(0)), None).await.unwrap() {
             Some(second) => break second,
             None => assert!(began.elapsed() < Duration::from_secs(10), "the lease never ends"),
         }
@@ -223,8 +191,8 @@ async fn two_processes_advance_every_thread_once() {
             let key = [format!("{n}:{message}")];
             let delivery = delivery(&thread(n), &text, true, &key, SystemClock.now());
             // Slack delivers to both; one of them is late.
-            let first = stores[(n % 2) as usize].ingest(&delivery).await.unwrap();
-            let second = stores[((n + 1) % 2) as usize].ingest(&delivery).await.unwrap();
+            let first = stores[(n % 2) as usize].ingest(&delivery, Handling::Later).await.unwrap().0;
+            let second = stores[((n + 1) % 2) as usize].ingest(&delivery, Handling::Later).await.unwrap().0;
             assert!(matches!((first, second), (Ingested::New(_), Ingested::Duplicate)));
         }
     }
@@ -251,8 +219,9 @@ async fn advance(store: Arc<dyn Store>, worker: String, total: u32) {
     loop {
         let now = SystemClock.now();
         let ttl = Duration::from_secs(60);
-        let Some(acquired) = store.acquire(&worker.as_str().into(), ttl, now, None).await.unwrap() else {
-            let done: u64 = store.threads(1000).await.unwrap().iter().map(|summary| summary.version).sum();
+        let Some(acquired) = store.acquire(&Holder::new(worker.as_str(), ttl, now), None).await.unwrap() else {
+            let done: u64 =
+                store.threads(ThreadFilter::All, 1000).await.unwrap().iter().map(|summary| summary.version).sum();
             if done == u64::from(total) {
                 return;
             }
@@ -269,7 +238,7 @@ async fn advance(store: Arc<dyn Store>, worker: String, total: u32) {
             audit: vec![event(&what)],
             ..changes(&thread)
         };
-        store.commit(&acquired.lease, acquired.saved.version, &step, Then::Release).await.unwrap();
+        store.commit(&acquired.lease, acquired.saved.version, &step, Then::Release, None).await.unwrap();
     }
 }
 
@@ -278,8 +247,8 @@ async fn what_was_answered_survives_a_killed_server() {
     let mut server = RedisServer::start().await;
     let store = open(&server.url()).await;
     let (ttl, ours) = (Duration::from_secs(600), thread(1));
-    store.ingest(&delivery(&thread(1), "go", true, &["k"], SystemClock.now())).await.unwrap();
-    let acquired = store.acquire(&"w1".into(), ttl, SystemClock.now(), None).await.unwrap().unwrap();
+    store.ingest(&delivery(&thread(1), "go", true, &["k"], SystemClock.now()), Handling::Later).await.unwrap();
+    let acquired = store.acquire(&Holder::new("w1", ttl, SystemClock.now()), None).await.unwrap().unwrap();
 
     // Steps are saved one after the other while the server is killed under them, and started again.
     let saving = tokio::spawn({
@@ -292,8 +261,8 @@ async fn what_was_answered_survives_a_killed_server() {
                     outbox: vec![reply("", &version.to_string())],
                     ..changes(&lease.thread)
                 };
-                let saved = insist("a step", || store.commit(&lease, version, &step, Then::Keep)).await;
-                assert_eq!(saved, version + 1);
+                let saved = insist("a step", || store.commit(&lease, version, &step, Then::Keep, None)).await;
+                assert_eq!(saved.0, version + 1);
             }
         }
     });
@@ -327,11 +296,13 @@ async fn until(store: &Arc<dyn Store>, version: u64) {
 async fn drain(store: &Arc<dyn Store>) -> Vec<String> {
     let mut said = Vec::new();
     loop {
-        let claimed =
-            store.claim_outbox(&sender(), Duration::from_secs(60), SystemClock.now(), 10, None).await.unwrap();
+        let claimed = store
+            .claim_outbox(&Holder::new(sender(), Duration::from_secs(60), SystemClock.now()), 10, None)
+            .await
+            .unwrap();
         let [message] = claimed.as_slice() else { return said };
         said.push(spoken(message));
-        store.finish_outbox(message, &Sent::Delivered(None)).await.unwrap();
+        store.finish_outbox(&[(message.clone(), Sent::Delivered(None))], None).await.unwrap();
     }
 }
 
@@ -370,9 +341,8 @@ async fn a_write_whose_answer_was_cut_off_can_be_repeated() {
     };
     tokio::join!(writing, cutting);
     let written = done.into_inner();
-    let worker = "w1".into();
-    let acquired =
-        insist("acquire", || store.acquire(&worker, Duration::from_secs(60), SystemClock.now(), Some(&ours)));
+    let holder = Holder::new("w1", Duration::from_secs(60), SystemClock.now());
+    let acquired = insist("acquire", || store.acquire(&holder, Some(&ours)));
     let messages = acquired.await.expect("it has message").messages;
     assert_eq!(words(&messages), (0..written).map(|n| n.to_string()).collect::<Vec<_>>(), "each once, in order");
     assert_eq!(store.audit(&thread(1)).await.unwrap().entries.len(), written as usize);
@@ -393,8 +363,8 @@ async fn a_write_that_happened_without_an_answer_is_recognised() {
     let proxy = Proxy::before(server.port()).await;
     let (far, near) = (open(&format!("redis://127.0.0.1:{}", proxy.port())).await, open(&server.url()).await);
     let (ttl, now) = (Duration::from_secs(600), SystemClock.now());
-    near.ingest(&delivery(&thread(1), "go", true, &["k"], now)).await.unwrap();
-    let acquired = far.acquire(&"w1".into(), ttl, now, None).await.unwrap().unwrap();
+    near.ingest(&delivery(&thread(1), "go", true, &["k"], now), Handling::Later).await.unwrap();
+    let acquired = far.acquire(&Holder::new("w1", ttl, now), None).await.unwrap().unwrap();
     let record = action(&thread(1), "a1", now);
     let write = Changes {
         steps: vec![step("one")],
@@ -407,12 +377,13 @@ async fn a_write_that_happened_without_an_answer_is_recognised() {
 
     near.apply(&changes(&thread(2))).await.unwrap(); // now the server knows the script, and does not have to ask for it
     proxy.lose_answers();
-    let lost = far.commit(&acquired.lease, 0, &write, Then::Release).await;
+    let lost = far.commit(&acquired.lease, 0, &write, Then::Release, None).await;
     assert!(matches!(lost, Err(Error::Unavailable(_))), "{lost:?}");
     assert_eq!(near.load(&thread(1)).await.unwrap().unwrap().version, 1, "it did happen");
     proxy.restore();
     let ours = &acquired.lease;
-    assert_eq!(insist("again", || far.commit(ours, 0, &write, Then::Release)).await, 1, "as the first time");
+    let again = insist("again", || far.commit(ours, 0, &write, Then::Release, None)).await;
+    assert_eq!(again.0, 1, "as the first time");
     assert_eq!(near.audit(&thread(1)).await.unwrap().entries.len(), 1);
     assert_eq!(drain(&near).await, ["done"]);
 }
@@ -426,10 +397,10 @@ async fn a_lease_and_claims_without_an_answer_end_by_themselves() {
     f.store().apply(&changes(&thread(2))).await.unwrap();
     let (hello, holder) = (delivery(&thread(1), "hello", true, &["k"], f.now()), f.holder("w1"));
     proxy.lose_answers();
-    let lost = far.ingest_and_acquire(&hello, &holder).await;
+    let lost = far.ingest(&hello, Handling::Lease(&holder)).await;
     assert!(matches!(lost, Err(Error::Unavailable(_))), "{lost:?}");
     proxy.restore();
-    let again = insist("again", || far.ingest_and_acquire(&hello, &holder)).await;
+    let again = insist("again", || far.ingest(&hello, Handling::Lease(&holder))).await;
     assert_eq!(again, (Ingested::Duplicate, None));
     assert!(f.acquire_only("w2", &thread(1)).await.is_none(), "nobody knows that it is leased");
     f.run_out().await;
@@ -441,10 +412,10 @@ async fn a_lease_and_claims_without_an_answer_end_by_themselves() {
     let write = Changes { steps: vec![step("one")], acks, outbox, ..changes(&thread(1)) };
     let (lease, sender) = (&acquired.lease, f.holder("sender"));
     proxy.lose_answers();
-    let lost = far.commit_and_claim(lease, 0, &write, Then::Release, &sender, 2).await;
+    let lost = far.commit(lease, 0, &write, Then::Release, Some((&sender, 2))).await;
     assert!(matches!(lost, Err(Error::Unavailable(_))), "{lost:?}");
     proxy.restore();
-    let again = insist("again", || far.commit_and_claim(lease, 0, &write, Then::Release, &sender, 2)).await;
+    let again = insist("again", || far.commit(lease, 0, &write, Then::Release, Some((&sender, 2)))).await;
     assert_eq!(again, (1, Vec::new()), "as the first time; nobody knows that the messages are claimed");
     assert_eq!(f.claim(10).await, []);
     f.run_out().await;
@@ -457,15 +428,15 @@ async fn a_cut_wire_is_told_at_once_and_a_mended_one_used_at_once() {
     let server = RedisServer::start().await;
     let proxy = Proxy::before(server.port()).await;
     let store = open(&format!("redis://127.0.0.1:{}", proxy.port())).await;
-    store.put_blob(b"before", None).await.unwrap();
+    store.put_blob(b"before", Keep::Permanently).await.unwrap();
     proxy.cut();
     for _ in 0..3 {
         let began = Instant::now();
-        assert!(matches!(store.put_blob(b"cut", None).await, Err(Error::Unavailable(_))));
+        assert!(matches!(store.put_blob(b"cut", Keep::Permanently).await, Err(Error::Unavailable(_))));
         assert!(began.elapsed() < Duration::from_secs(3));
     }
     proxy.restore();
-    insist("a mended wire", || store.put_blob(b"after", None)).await;
+    insist("a mended wire", || store.put_blob(b"after", Keep::Permanently)).await;
 }
 
 #[tokio::test]
@@ -473,13 +444,16 @@ async fn a_wire_that_says_nothing_is_given_up() {
     let server = RedisServer::start().await;
     let proxy = Proxy::before(server.port()).await;
     let store = open(&format!("redis://127.0.0.1:{}", proxy.port())).await;
-    store.put_blob(b"before", None).await.unwrap();
+    store.put_blob(b"before", Keep::Permanently).await.unwrap();
     proxy.stall();
     let began = Instant::now();
-    assert!(matches!(store.put_blob(b"stalled", None).await, Err(Error::Unavailable(_))));
+    assert!(matches!(store.put_blob(b"stalled", Keep::Permanently).await, Err(Error::Unavailable(_))));
     assert!(began.elapsed() < Duration::from_secs(10), "every call is bounded");
     proxy.restore();
-    store.put_blob(b"after", None).await.expect("a new connection is made; the old one would stall for ever");
+    store
+        .put_blob(b"after", Keep::Permanently)
+        .await
+        .expect("a new connection is made; the old one would stall for ever");
 }
 
 #[tokio::test]
@@ -557,7 +531,7 @@ async fn everything_of_a_thread_shares_its_slot() {
             audit: vec![event("asked")],
             ..changes(&thread(n))
         };
-        f.store().commit(&acquired.lease, 0, &everything, Then::Release).await.unwrap();
+        f.commit(&acquired.lease, 0, &everything, Then::Release).await;
     }
     let keys: Vec<String> = redis::cmd("KEYS").arg("*").query_async(&mut f.server.connection().await).await.unwrap();
     let mut of_thread: BTreeMap<ThreadId, usize> = BTreeMap::new();
@@ -598,7 +572,7 @@ async fn a_server_that_is_weakened_while_it_runs_is_not_relied_upon() {
     let f = Redis::fresh().await;
     let hear = async |text: &str| {
         let delivery = delivery(&thread(1), text, true, &[text], f.now());
-        f.store().ingest(&delivery).await
+        f.store().ingest(&delivery, Handling::Later).await
     };
     hear("one").await.unwrap();
     for (n, (name, weak, right)) in WEAKER.into_iter().enumerate() {
@@ -608,7 +582,7 @@ async fn a_server_that_is_weakened_while_it_runs_is_not_relied_upon() {
         assert!(matches!(refused, Err(Error::Unavailable(_))), "{name}: {refused:?}");
         set(&f.server, name, right).await;
         pass(Duration::from_secs(61)).await;
-        assert!(matches!(hear(&format!("weak {n}")).await, Ok(Ingested::New(_))), "{name} is right again");
+        assert!(matches!(hear(&format!("weak {n}")).await, Ok((Ingested::New(_), _))), "{name} is right again");
     }
 }
 
@@ -621,19 +595,19 @@ async fn a_server_that_returns_weaker_is_not_relied_upon() {
     f.server.restart().await;
     let again = delivery(&thread(1), "two", true, &["two"], f.now());
     for _ in 0..3 {
-        assert!(matches!(f.store().ingest(&again).await, Err(Error::Unavailable(_))));
+        assert!(matches!(f.store().ingest(&again, Handling::Later).await, Err(Error::Unavailable(_))));
     }
     f.server.kill();
     f.server.set_extra(&[]);
     f.server.restart().await;
     pass(Duration::from_secs(2)).await;
-    insist("the delivery", || f.store().ingest(&again)).await;
+    insist("the delivery", || f.store().ingest(&again, Handling::Later)).await;
 }
 
 #[tokio::test]
 async fn a_thread_with_many_old_actions_costs_no_more() {
     let f = Redis::fresh().await;
-    let open = ActionFilter { thread: Some(thread(1)), statuses: vec![Status::Pending], limit: 20 };
+    let open = ActionFilter::of(&thread(1), &[Status::Pending], 20);
     let now = f.now();
     let put = async |record: &ActionRecord| {
         f.store().apply(&Changes { actions: vec![created(record)], ..changes(&thread(1)) }).await.unwrap();
@@ -675,7 +649,7 @@ async fn a_store_gets_its_layout_only_from_a_process_that_writes() {
         layouts
     };
     let to_read = RedisStore::open_to_read(&server.url(), &CHECKED).await.unwrap();
-    assert_eq!(to_read.threads(10).await.unwrap(), []);
+    assert_eq!(to_read.threads(ThreadFilter::All, 10).await.unwrap(), []);
     assert_eq!(layouts().await, [0; 0]);
     drop(open(&server.url()).await);
     assert_eq!(layouts().await, [1]);
@@ -691,7 +665,8 @@ async fn a_register_that_cannot_be_read_does_not_keep_actions_from_being_found()
     assert_eq!(keys.len(), 1);
     redis::cmd("SET").arg(&keys[0]).arg("of another kind").query_async::<()>(&mut connection).await.unwrap();
     let label = Label::AskedBy("ana".into());
-    let (found, register) = store.actions_and_register(&[label], &[], 2, "numbers").await.unwrap();
+    let filter = ActionFilter::under(&[label], &[], 2);
+    let (found, register) = store.actions_and_register(&filter, Some("numbers")).await.unwrap();
     assert_eq!((found, register), (Vec::new(), None));
 }
 

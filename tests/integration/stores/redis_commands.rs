@@ -7,7 +7,7 @@ use std::{
 
 use countersign::{
     clock::{Clock as _, SystemClock},
-    graph::store::{Changes, Store, Then, TimerChange},
+    graph::store::{ActionKey, Changes, Handling, Holder, Store, Then, TimerChange},
     store::redis::RedisStore,
 };
 use serde_json::json;
@@ -91,10 +91,10 @@ async fn work_from_another_process_is_heard_of() {
     let calls = becomes_due(&*another, &f.server).await;
     assert_eq!(calls.get("exists"), Some(&1), "one partition was looked at: {calls:?}");
 
-    let acquired = another.acquire(&"w2".into(), f.ttl(), f.now(), None).await.unwrap().unwrap();
+    let acquired = another.acquire(&Holder::new("w2", f.ttl(), f.now()), None).await.unwrap().unwrap();
     let acks = acquired.messages.iter().map(|message| message.seq).collect();
     let done = Changes { acks, outbox: vec![reply("", "hello")], ..changes(&thread(1)) };
-    another.commit(&acquired.lease, 0, &done, Then::Release).await.unwrap();
+    another.commit(&acquired.lease, 0, &done, Then::Release, None).await.unwrap();
     becomes_due(&**f.store(), &f.server).await;
     assert!(f.claim_one().await.is_some(), "the message to send");
     is_idle(&*another, &f.server).await;
@@ -109,11 +109,11 @@ async fn what_is_set_for_later_is_due_then() {
     f.store().apply(&Changes { timers: vec![timer], ..changes(&thread(1)) }).await.unwrap();
     is_idle(&**f.store(), &f.server).await;
     let acquired = f.awake(&thread(2)).await;
-    f.store().commit(&acquired.lease, 0, &changes(&thread(2)), Then::ReleaseUntil(later)).await.unwrap();
+    f.commit(&acquired.lease, 0, &changes(&thread(2)), Then::ReleaseUntil(later)).await;
     is_idle(&**f.store(), &f.server).await;
     assert!(f.store().is_anything_due(later).await.unwrap());
     assert_eq!(f.store().fire_timers(later).await.unwrap(), 1);
-    assert!(f.store().acquire(&"w1".into(), f.ttl(), later, None).await.unwrap().is_some());
+    assert!(f.store().acquire(&Holder::new("w1", f.ttl(), later), None).await.unwrap().is_some());
 }
 
 #[tokio::test]
@@ -151,9 +151,9 @@ async fn a_server_that_forbids_to_publish_loses_nothing() {
     let url = format!("redis://ana:sesame@127.0.0.1:{}", server.port());
     let store = RedisStore::open(&url, &CHECKED).await.unwrap();
     assert!(!is_anything_due(&store).await);
-    store.ingest(&delivery(&thread(1), "hello", true, &["k"], SystemClock.now())).await.unwrap();
+    store.ingest(&delivery(&thread(1), "hello", true, &["k"], SystemClock.now()), Handling::Later).await.unwrap();
     assert!(is_anything_due(&store).await);
-    let acquired = store.acquire(&"w1".into(), LOOK, SystemClock.now(), None).await.unwrap().unwrap();
+    let acquired = store.acquire(&Holder::new("w1", LOOK, SystemClock.now()), None).await.unwrap().unwrap();
     assert_eq!(words(&acquired.messages), ["hello"]);
 }
 
@@ -165,7 +165,7 @@ async fn what_a_process_knows_is_not_asked_for_again() {
     let asked = Changes { actions: vec![created(&record)], audit: vec![event("asked")], ..changes(&thread(1)) };
     f.store().apply(&asked).await.unwrap();
     let look_up = async |store: &dyn Store| {
-        let (found, calls) = calls_of(&f.server, store.action_by_approval(&record.approval)).await;
+        let (found, calls) = calls_of(&f.server, store.action(ActionKey::ByApproval(&record.approval))).await;
         assert_eq!(found.unwrap().as_ref(), Some(&record));
         calls["hget"]
     };
@@ -175,9 +175,9 @@ async fn what_a_process_knows_is_not_asked_for_again() {
     f.awake(&thread(2)).await; // now the server knows the scripts
     f.hears(&thread(1), "hello").await;
     let goes_on = async {
-        let acquired = another.acquire(&"w2".into(), f.ttl(), f.now(), None).await.unwrap().unwrap();
+        let acquired = another.acquire(&Holder::new("w2", f.ttl(), f.now()), None).await.unwrap().unwrap();
         let decided = Changes { audit: vec![event("decided")], ..changes(&thread(1)) };
-        another.commit(&acquired.lease, 0, &decided, Then::Release).await.unwrap();
+        another.commit(&acquired.lease, 0, &decided, Then::Release, None).await.unwrap();
     };
     let calls = calls_of(&f.server, goes_on).await.1;
     assert_eq!(calls.get("evalsha"), Some(&2), "the chain goes on from its end at once: {calls:?}");

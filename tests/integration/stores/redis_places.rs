@@ -6,7 +6,7 @@ use std::{path::Path, process::Command, sync::Arc, time::Duration};
 use countersign::{
     cause,
     clock::{Clock as _, SystemClock},
-    graph::store::{Delivery, Ingested, Store},
+    graph::store::{Delivery, Handling, Ingested, Store},
     store::redis::{RedisStore, address::Access, durability::Trust},
     wire::tls::{self, Authorities, Identity},
 };
@@ -36,8 +36,11 @@ fn hello(n: u32, key: &str) -> Delivery {
 /// A store in which something can be stored and found again.
 async fn works(url: &str, access: &Access) {
     let store = RedisStore::open(url, access).await.unwrap();
-    assert!(matches!(store.ingest(&hello(1, "hello")).await.unwrap(), Ingested::New(_) | Ingested::Duplicate));
-    assert_eq!(words(&store.unread(&thread(1)).await.unwrap()), ["hello"]);
+    assert!(matches!(
+        store.ingest(&hello(1, "hello"), Handling::Later).await.unwrap().0,
+        Ingested::New(_) | Ingested::Duplicate
+    ));
+    assert_eq!(words(&store.messages(&thread(1), 0, None).await.unwrap()), ["hello"]);
     assert_eq!(store.probe().await.unwrap(), []);
 }
 
@@ -109,8 +112,8 @@ async fn an_encrypted_cluster_is_a_store() {
     let (url, access) = (format!("rediss://127.0.0.1:{}", ports[0]), with_certificates(folder.path(), true));
     let store = RedisStore::open(&url, &access).await.unwrap();
     for n in 0..12 {
-        assert_eq!(store.ingest(&hello(n, "hello")).await.unwrap(), Ingested::New(1));
-        assert_eq!(words(&store.unread(&thread(n)).await.unwrap()), ["hello"]);
+        assert_eq!(store.ingest(&hello(n, "hello"), Handling::Later).await.unwrap().0, Ingested::New(1));
+        assert_eq!(words(&store.messages(&thread(n), 0, None).await.unwrap()), ["hello"]);
     }
     assert_eq!(store.probe().await.unwrap(), []);
 }
@@ -293,7 +296,7 @@ async fn a_sentinel_is_told_from_a_server_and_one_of_three_is_not_believed() {
 async fn hears(store: &dyn Store, from: u32, to: u32) {
     for n in from..to {
         let message = hello(1, &n.to_string());
-        insist("the message", || store.ingest(&message)).await;
+        insist("the message", || store.ingest(&message, Handling::Later)).await;
     }
 }
 
@@ -312,7 +315,7 @@ async fn a_failover_by_sentinels_is_followed_and_loses_nothing() {
     hears(&store, 20, 30).await;
     watched.until_replica(0).await;
     let ours = thread(1);
-    let heard = words(&insist("what was heard", || store.unread(&ours)).await);
+    let heard = words(&insist("what was heard", || store.messages(&ours, 0, None)).await);
     let expected: Vec<_> = (0..30).map(|n: u32| n.to_string()).collect();
     assert_eq!(heard, expected, "each message once, in order");
 }

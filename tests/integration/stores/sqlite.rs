@@ -163,7 +163,7 @@ async fn what_was_not_synced_is_done_again_after_a_power_failure() {
     // None of this is synced: a lease, a step that only reads, and the claim of a message that is then sent.
     f.acquire_only("w1", &thread(1)).await.expect("it is ready");
     let read = Changes { steps: vec![step("read")], ..changes(&thread(2)) };
-    f.store().commit(&acquired.lease, acquired.saved.version, &read, Then::Keep).await.unwrap();
+    f.commit(&acquired.lease, acquired.saved.version, &read, Then::Keep).await;
     assert_eq!(f.claim_one().await.unwrap().attempts, 0);
 
     let after = Sqlite::open(copy, f.clock.clone());

@@ -15,7 +15,7 @@ use countersign::{
     capabilities::Capability,
     clock::ManualClock,
     config::{Config, SlackMode, StoreKind},
-    graph::store::{Backlog, Store},
+    graph::store::{Backlog, Store, ThreadFilter},
     ids::MessageTs,
 };
 use countersign_sandbox::{
@@ -282,7 +282,7 @@ impl TestBot {
     /// The number of tasks in hand, and then the versions of all threads, which grow with each commit.
     async fn progress(&self) -> (usize, u64) {
         let in_hand = self.running.as_ref().expect("it runs").in_hand.count();
-        let threads = self.store().threads(usize::MAX).await.unwrap();
+        let threads = self.store().threads(ThreadFilter::All, usize::MAX).await.unwrap();
         (in_hand, threads.iter().map(|thread| thread.version).sum())
     }
 
@@ -315,7 +315,8 @@ impl TestBot {
         let store = self.store();
         let deadline = tokio::time::Instant::now() + BOUND;
         loop {
-            let (threads, backlog) = (store.threads(100).await.unwrap(), store.backlog().await.unwrap());
+            let (threads, backlog) =
+                (store.threads(ThreadFilter::All, 100).await.unwrap(), store.backlog().await.unwrap());
             if threads.iter().all(|thread| !thread.busy) && (backlog.inbox, backlog.outbox) == (0, 0) {
                 return;
             }

@@ -6,15 +6,15 @@ use async_trait::async_trait;
 use countersign::{
     clock::Timestamp,
     graph::{
-        action::{ActionRecord, Label, Status},
+        action::ActionRecord,
         store::{
-            Acquired, ActionFilter, AuditTrail, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
-            Destination, Durability, Error, Forget, Holder, Ingested, KnownCard, Lease, Posted, QueuedMessage,
-            Register, Saved, Sent, Seq, StepRecord, Store, Then, ThreadSummary, Unreadable, Unwritable, Version,
-            Waiting,
+            Acquired, ActionFilter, ActionKey, AuditTrail, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter,
+            Delivery, Destination, Durability, Error, Forget, Handling, Holder, Ingested, Keep, Lease, Posted,
+            QueuedMessage, Register, Saved, Sent, Seq, Settlement, StepRecord, Store, Then, ThreadFilter,
+            ThreadSummary, Unreadable, Unwritable, Version, Waiting,
         },
     },
-    ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
+    ids::{Slot, ThreadId},
 };
 use serde_json::Value;
 
@@ -73,108 +73,81 @@ impl<W: Watch> WatchedStore<W> {
 
 #[async_trait]
 impl<W: Watch> Store for WatchedStore<W> {
-    async fn ingest(&self, delivery: &Delivery) -> Result<Ingested, Error> {
-        let new = |ingested: &Ingested| *ingested != Ingested::Duplicate;
-        self.claim("ingest", new, self.inner.ingest(delivery)).await
-    }
-
-    async fn acquire(
-        &self,
-        worker: &WorkerId,
-        ttl: Duration,
-        now: Timestamp,
-        only: Option<&ThreadId>,
-    ) -> Result<Option<Acquired>, Error> {
-        self.claim("acquire", Option::is_some, self.inner.acquire(worker, ttl, now, only)).await
-    }
-
-    async fn ingest_and_acquire(
-        &self,
-        delivery: &Delivery,
-        holder: &Holder,
-    ) -> Result<(Ingested, Option<Acquired>), Error> {
-        if let (false, Destination::Mailbox { thread, .. }) = (self.inner.is_shared(), &delivery.to) {
-            let ingested = self.ingest(delivery).await?; // two writes there
-            let acquired = self.acquire(&holder.worker, holder.ttl, holder.now, Some(thread)).await;
-            return Ok((ingested, acquired.unwrap_or_default()));
-        }
+    async fn ingest(&self, delivery: &Delivery, handling: Handling<'_>) -> Result<(Ingested, Option<Acquired>), Error> {
         let new = |(ingested, _): &(Ingested, _)| *ingested != Ingested::Duplicate;
-        self.claim("ingest", new, self.inner.ingest_and_acquire(delivery, holder)).await
+        let later = match (handling, &delivery.to) {
+            (Handling::Lease(holder), Destination::Mailbox { thread, .. }) if !self.inner.is_shared() => {
+                Some((holder, thread)) // two writes there
+            }
+            _ => None,
+        };
+        let name = if matches!(handling, Handling::Apply(..)) { "apply" } else { "ingest" };
+        let handling = if later.is_some() { Handling::Later } else { handling };
+        let (ingested, acquired) = self.claim(name, new, self.inner.ingest(delivery, handling)).await?;
+        let Some((holder, thread)) = later else { return Ok((ingested, acquired)) };
+        let acquired = self.acquire(holder, Some(thread)).await;
+        Ok((ingested, acquired.unwrap_or_default()))
+    }
+
+    async fn acquire(&self, holder: &Holder, only: Option<&ThreadId>) -> Result<Option<Acquired>, Error> {
+        self.claim("acquire", Option::is_some, self.inner.acquire(holder, only)).await
     }
 
     async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<(), Error> {
         self.inner.renew(lease, ttl).await
     }
 
-    async fn messages(&self, lease: &Lease, after: Seq) -> Result<Vec<QueuedMessage>, Error> {
-        self.inner.messages(lease, after).await
+    async fn messages(
+        &self,
+        thread: &ThreadId,
+        after: Seq,
+        lease: Option<&Lease>,
+    ) -> Result<Vec<QueuedMessage>, Error> {
+        self.inner.messages(thread, after, lease).await
     }
 
-    async fn unread(&self, thread: &ThreadId) -> Result<Vec<QueuedMessage>, Error> {
-        self.inner.unread(thread).await
-    }
-
-    async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error> {
-        self.watch.commits(changes).await?;
-        self.certain("commit", self.inner.commit(lease, expected, changes, then)).await
-    }
-
-    async fn commit_and_claim(
+    async fn commit(
         &self,
         lease: &Lease,
         expected: Version,
         changes: &Changes,
         then: Then,
-        holder: &Holder,
-        most: usize,
+        claims: Option<(&Holder, usize)>,
     ) -> Result<(Version, Vec<Claimed>), Error> {
-        if !self.inner.is_shared() {
-            let version = self.commit(lease, expected, changes, then).await?; // two writes there
-            let (worker, thread) = (&holder.worker, Some(&lease.thread));
-            let claimed = self.claim_outbox(worker, holder.ttl, holder.now, most.min(1), thread).await;
-            return Ok((version, claimed.unwrap_or_default()));
-        }
         self.watch.commits(changes).await?;
-        let commit = self.inner.commit_and_claim(lease, expected, changes, then, holder, most);
-        self.certain("commit", commit).await
+        let later = claims.filter(|_| !self.inner.is_shared()); // two writes there
+        let claims = if later.is_some() { None } else { claims };
+        let commit = self.inner.commit(lease, expected, changes, then, claims);
+        let (version, claimed) = self.certain("commit", commit).await?;
+        let Some((holder, most)) = later else { return Ok((version, claimed)) };
+        let claimed = self.claim_outbox(holder, most.min(1), Some(&lease.thread)).await;
+        Ok((version, claimed.unwrap_or_default()))
     }
 
     async fn apply(&self, changes: &Changes) -> Result<(), Error> {
         self.certain("apply", self.inner.apply(changes)).await
     }
 
-    async fn ingest_and_apply(
-        &self,
-        delivery: &Delivery,
-        changes: &Changes,
-        holder: Option<&Holder>,
-    ) -> Result<(bool, Option<Acquired>), Error> {
-        self.claim("apply", |(is_new, _)| *is_new, self.inner.ingest_and_apply(delivery, changes, holder)).await
+    async fn claim_interaction(&self, ttl: Duration, limit: usize) -> Result<Vec<ClaimedInteraction>, Error> {
+        self.claim("claim_interaction", |found| !found.is_empty(), self.inner.claim_interaction(ttl, limit)).await
     }
 
-    async fn claim_interaction(
-        &self,
-        worker: &WorkerId,
-        ttl: Duration,
-        limit: usize,
-    ) -> Result<Vec<ClaimedInteraction>, Error> {
-        self.claim("claim_interaction", |found| !found.is_empty(), self.inner.claim_interaction(worker, ttl, limit))
-            .await
-    }
-
-    async fn finish_interaction(&self, partition: Partition, seq: Seq) -> Result<(), Error> {
-        self.certain("finish_interaction", self.inner.finish_interaction(partition, seq)).await
+    async fn settle_interaction(&self, entry: &ClaimedInteraction, settlement: Settlement<'_>) -> Result<(), Error> {
+        let settle = self.inner.settle_interaction(entry, settlement);
+        match settlement {
+            Settlement::Done => self.certain("finish_interaction", settle).await,
+            Settlement::Fail { .. } => self.certain("fail_interaction", settle).await,
+            Settlement::Retry(_) | Settlement::SetAside(_) => settle.await,
+        }
     }
 
     async fn claim_outbox(
         &self,
-        worker: &WorkerId,
-        ttl: Duration,
-        now: Timestamp,
+        holder: &Holder,
         limit: usize,
         only: Option<&ThreadId>,
     ) -> Result<Vec<Claimed>, Error> {
-        let claim = self.inner.claim_outbox(worker, ttl, now, limit, only);
+        let claim = self.inner.claim_outbox(holder, limit, only);
         self.claim("claim_outbox", |found| !found.is_empty(), claim).await
     }
 
@@ -182,34 +155,12 @@ impl<W: Watch> Store for WatchedStore<W> {
         self.inner.holds_outbox(claimed).await
     }
 
-    async fn finish_outbox(&self, claimed: &Claimed, sent: &Sent) -> Result<bool, Error> {
-        self.certain("finish_outbox", self.inner.finish_outbox(claimed, sent)).await
-    }
-
-    async fn finish_and_claim(
-        &self,
-        claimed: &Claimed,
-        sent: &Sent,
-        ttl: Duration,
-        now: Timestamp,
-    ) -> Result<(bool, Option<Claimed>), Error> {
-        self.certain("finish_outbox", self.inner.finish_and_claim(claimed, sent, ttl, now)).await
-    }
-
-    async fn finish_all_and_claim(
+    async fn finish_outbox(
         &self,
         sent: &[(Claimed, Sent)],
-        holder: &Holder,
+        next: Option<&Holder>,
     ) -> Result<(Vec<bool>, Option<Claimed>), Error> {
-        self.certain("finish_outbox", self.inner.finish_all_and_claim(sent, holder)).await
-    }
-
-    async fn retry_interaction(&self, entry: &ClaimedInteraction, wait: Duration) -> Result<(), Error> {
-        self.inner.retry_interaction(entry, wait).await
-    }
-
-    async fn fail_interaction(&self, entry: &ClaimedInteraction, reason: &str, at: Timestamp) -> Result<(), Error> {
-        self.certain("fail_interaction", self.inner.fail_interaction(entry, reason, at)).await
+        self.certain("finish_outbox", self.inner.finish_outbox(sent, next)).await
     }
 
     async fn waiting(&self, before: Timestamp, limit: usize) -> Result<Vec<Waiting>, Error> {
@@ -236,43 +187,16 @@ impl<W: Watch> Store for WatchedStore<W> {
         self.inner.sweep(now).await
     }
 
-    async fn action_by_approval(&self, approval: &ApprovalId) -> Result<Option<ActionRecord>, Error> {
-        self.inner.action_by_approval(approval).await
-    }
-
-    fn note_posted(&self, posted: &Posted) {
-        self.inner.note_posted(posted);
-    }
-
-    async fn known_card(&self, approval: &ApprovalId) -> Option<KnownCard> {
-        self.inner.known_card(approval).await
-    }
-
-    async fn action(&self, thread: &ThreadId, id: &ActionId) -> Result<Option<ActionRecord>, Error> {
-        self.inner.action(thread, id).await
-    }
-
-    async fn actions(&self, filter: &ActionFilter) -> Result<Vec<ActionRecord>, Error> {
-        self.inner.actions(filter).await
-    }
-
-    async fn actions_under(
-        &self,
-        labels: &[Label],
-        statuses: &[Status],
-        limit: usize,
-    ) -> Result<Vec<ActionRecord>, Error> {
-        self.inner.actions_under(labels, statuses, limit).await
+    async fn action(&self, key: ActionKey<'_>) -> Result<Option<ActionRecord>, Error> {
+        self.inner.action(key).await
     }
 
     async fn actions_and_register(
         &self,
-        labels: &[Label],
-        statuses: &[Status],
-        limit: usize,
-        key: &str,
+        filter: &ActionFilter,
+        key: Option<&str>,
     ) -> Result<(Vec<ActionRecord>, Option<Register>), Error> {
-        self.inner.actions_and_register(labels, statuses, limit, key).await
+        self.inner.actions_and_register(filter, key).await
     }
 
     async fn load(&self, thread: &ThreadId) -> Result<Option<Saved>, Error> {
@@ -296,28 +220,21 @@ impl<W: Watch> Store for WatchedStore<W> {
         self.inner.posted(thread, slot).await
     }
 
-    async fn finished(&self, before: Timestamp, limit: usize) -> Result<Vec<ThreadId>, Error> {
-        self.inner.finished(before, limit).await
-    }
-
     async fn forget(&self, forget: &Forget) -> Result<bool, Error> {
         self.certain("forget", self.inner.forget(forget)).await
     }
 
-    async fn threads(&self, limit: usize) -> Result<Vec<ThreadSummary>, Error> {
-        self.inner.threads(limit).await
+    async fn threads(&self, filter: ThreadFilter, limit: usize) -> Result<Vec<ThreadSummary>, Error> {
+        self.inner.threads(filter, limit).await
     }
 
     async fn backlog(&self) -> Result<Backlog, Error> {
         self.inner.backlog().await
     }
 
-    async fn put_blob(&self, bytes: &[u8], keep: Option<Duration>) -> Result<String, Error> {
-        self.certain("put_blob", self.inner.put_blob(bytes, keep)).await
-    }
-
-    async fn put_file(&self, thread: &ThreadId, bytes: &[u8]) -> Result<String, Error> {
-        self.certain("put_file", self.inner.put_file(thread, bytes)).await
+    async fn put_blob(&self, bytes: &[u8], keep: Keep<'_>) -> Result<String, Error> {
+        let name = if matches!(keep, Keep::WithThread(_)) { "put_file" } else { "put_blob" };
+        self.certain(name, self.inner.put_blob(bytes, keep)).await
     }
 
     async fn get_blob(&self, hash: &str) -> Result<Option<Vec<u8>>, Error> {
@@ -332,10 +249,6 @@ impl<W: Watch> Store for WatchedStore<W> {
         let family = key.rsplit_once('/').map_or("", |(family, _)| family);
         let name = format!("set_register {family}");
         self.certain(&name, self.inner.set_register(key, expected, value)).await
-    }
-
-    async fn set_aside_interaction(&self, partition: Partition, seq: Seq, why: &str) -> Result<(), Error> {
-        self.inner.set_aside_interaction(partition, seq, why).await
     }
 
     async fn unreadable(&self, limit: usize) -> Result<Vec<Unreadable>, Error> {

@@ -9,7 +9,7 @@ use countersign_core::{
 };
 use countersign_graph::{
     action::Reader,
-    store::{Outbound, Posted, Sent, Store},
+    store::{Holder, Outbound, Posted, Sent, Store},
 };
 use countersign_store::sqlite::SqliteStore;
 use serde_json::json;
@@ -105,7 +105,7 @@ impl World {
         let now = self.clock.now();
         let worker = WorkerId::from("sender");
         loop {
-            let claimed = self.store.claim_outbox(&worker, MINUTE, now, 10, None).await.unwrap();
+            let claimed = self.store.claim_outbox(&Holder::new(worker.clone(), MINUTE, now), 10, None).await.unwrap();
             if claimed.is_empty() {
                 return;
             }
@@ -114,7 +114,8 @@ impl World {
                 assert!(one.posted.is_none(), "a message is not replaced by another one");
                 self.told.push((now, reply.words()));
                 let posted = Posted::at(thread().channel, "1700000001.000100".into());
-                assert!(self.store.finish_outbox(&one, &Sent::Delivered(Some(posted))).await.unwrap());
+                let sent = [(one, Sent::Delivered(Some(posted)))];
+                assert_eq!(self.store.finish_outbox(&sent, None).await.unwrap().0, [true]);
             }
         }
     }

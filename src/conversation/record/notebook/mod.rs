@@ -43,7 +43,9 @@ use countersign_core::{
     ids::{CommitId, Nonce, ThreadId, UserId},
     reply::{Attachment, Reply},
 };
-use countersign_graph::store::{AuditDraft, AuditEntry, AuditKind, AuditTrail, Changes, Outbound, Outgoing, Store};
+use countersign_graph::store::{
+    AuditDraft, AuditEntry, AuditKind, AuditTrail, Changes, Keep, Outbound, Outgoing, Store,
+};
 use countersign_slack::client::SlackClient;
 use serde_json::json;
 
@@ -138,7 +140,7 @@ impl Notebook {
         let mut changes = Changes::new(CommitId::fresh(), thread.clone());
         let mut files = Vec::new();
         for file in [&exported.markdown, &exported.jsonl] {
-            let hash = self.store.put_blob(&file.bytes, Some(FILE_TTL)).await?;
+            let hash = self.store.put_blob(&file.bytes, Keep::For(FILE_TTL)).await?;
             files.push(json!({ "name": file.name, "hash": hash }));
             let body =
                 Outbound::File { name: file.name.clone(), title: file.title.clone(), alt: file.alt.clone(), hash };

@@ -3,7 +3,7 @@
 //! Button presses and typed answers are not included; they are checked together with their card.
 
 use countersign_core::{ids::UserId, reply::Reply};
-use countersign_graph::store::{AuditDraft, AuditKind, ClaimedInteraction, Error};
+use countersign_graph::store::{AuditDraft, AuditKind, ClaimedInteraction, Error, Settlement};
 use serde_json::json;
 
 use super::{IDENTIFICATION_ATTEMPTS, Inbox, replies::log_failure, retry_later};
@@ -95,7 +95,7 @@ impl Inbox {
                 changes.audit.push(AuditDraft::new(AuditKind::ClickRefused, at, Some(by.clone()), detail));
                 deps.store.apply(&changes).await?;
             }
-            _ => deps.store.finish_interaction(claimed.partition, claimed.seq).await?,
+            _ => deps.store.settle_interaction(claimed, Settlement::Done).await?,
         }
         Ok(true)
     }

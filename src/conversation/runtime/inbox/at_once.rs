@@ -3,7 +3,7 @@
 use countersign_core::cause;
 use countersign_graph::{
     action::ActionRecord,
-    store::{Acquired, Changes, Delivery, Error},
+    store::{Acquired, Changes, Delivery, Error, Handling, Ingested},
 };
 
 use super::Inbox;
@@ -38,8 +38,8 @@ impl Inbox {
         let thread = &changes.thread;
         let worker = if changes.messages.is_empty() { None } else { deps.workers.reserve(thread) };
         let holder = worker.as_ref().map(Reservation::holder);
-        let (is_new, acquired) = deps.store.ingest_and_apply(delivery, &changes, holder.as_ref()).await?;
-        if !is_new {
+        let (ingested, acquired) = deps.store.ingest(delivery, Handling::Apply(&changes, holder.as_ref())).await?;
+        if ingested == Ingested::Duplicate {
             metrics::counter!("countersign_duplicates_total").increment(1);
             return Ok(());
         }

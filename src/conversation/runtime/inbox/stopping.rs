@@ -156,10 +156,10 @@ impl Inbox {
         let Some(saved) = self.0.store.load(thread).await? else { return Ok(None) };
         let memory = self.0.approvals.memories.read(Some(saved)).unwrap_or_default();
         let open = open_cards(&*self.0.store, thread).await?;
-        let filter = ActionFilter { thread: Some(thread.clone()), statuses: vec![Status::Intent], limit: MAX_ACTIONS };
+        let filter = ActionFilter::of(thread, &[Status::Intent], MAX_ACTIONS);
         let begun = self.0.store.actions(&filter).await?;
         let has_job = begun.iter().any(|record| record.progress.is_some() || record.waits.is_some());
-        let unread = self.0.store.unread(thread).await?;
+        let unread = self.0.store.messages(thread, 0, None).await?;
         // A message that no worker has read yet is work as well.
         let is_idle = memory.cursor == Cursor::Idle && unread.is_empty();
         let is_stopping = unread.iter().any(|unread| matches!(unread.message, ThreadMessage::Stop { .. }));

@@ -175,14 +175,11 @@ impl Sender {
         let Outbound::Direct { to, .. } = &claimed.outgoing.body else {
             return Ok((claimed.thread.channel.clone(), Some(&claimed.thread.root)));
         };
-        let known = self.0.direct.lock().ok().and_then(|known| known.get(to).cloned());
-        let channel = match known {
+        let channel = match self.0.direct.get(to) {
             Some(channel) => channel,
             None => self.0.slack.open_direct(to).await?,
         };
-        if let Ok(mut known) = self.0.direct.lock() {
-            known.insert(to.clone(), channel.clone());
-        }
+        self.0.direct.set(to.clone(), channel.clone());
         Ok((channel, None))
     }
 

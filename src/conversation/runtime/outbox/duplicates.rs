@@ -64,7 +64,7 @@ impl Sender {
             self.schedule_duplicate_search(claimed).await;
         }
         let Outbound::Card { .. } = &claimed.outgoing.body else { return };
-        let filter = ActionFilter { thread: Some(claimed.thread.clone()), statuses: Vec::new(), limit: MAX_ACTIONS };
+        let filter = ActionFilter::of(&claimed.thread, &[], MAX_ACTIONS);
         let actions = self.0.store.actions(&filter).await.unwrap_or_default();
         let Some(record) = actions.iter().find(|record| Some(&record.slot) == claimed.outgoing.slot.as_ref()) else {
             return;

@@ -26,12 +26,12 @@ impl Outlet for Sender {
         // If another task sends for this thread, it will find these messages, and a second sender would break their
         // order.
         let Some(turn) = (most > 0).then(|| self.reserve(&lease.thread)).flatten() else {
-            return self.0.store.commit(lease, expected, changes, then).await;
+            return Ok(self.0.store.commit(lease, expected, changes, then, None).await?.0);
         };
         let (store, lease, changes) = (self.0.store.clone(), lease.clone(), Arc::clone(changes));
         // A task of its own: if the work on the thread ends meanwhile, what was claimed is sent all the same.
         let written = self.0.tasks.spawn(async move {
-            let (version, claimed) = store.commit_and_claim(&lease, expected, &changes, then, &holder, most).await?;
+            let (version, claimed) = store.commit(&lease, expected, &changes, then, Some((&holder, most))).await?;
             turn.start(claimed.into_iter().map(|message| Claim { message, term }).collect());
             Ok(version)
         });
@@ -114,7 +114,6 @@ mod tests {
         },
         workers::tests::{deliver, open_store},
     };
-    use countersign_graph::store::Holder;
 
     #[tokio::test]
     async fn what_was_claimed_is_sent_if_the_work_on_the_thread_ends_during_the_write() {
@@ -122,8 +121,8 @@ mod tests {
         let thread = deliver(&store, "1.1", "chat", Timestamp(0)).await;
         let road = Arc::new(RecordingChannel("road", Mutex::default()));
         let sender = sender_without_slack(store.clone(), Arc::new(clock), vec![road.clone()]);
-        let (Holder { worker, ttl, now }, _) = sender.holder();
-        let lease = store.acquire(&worker, ttl, now, Some(&thread)).await.unwrap().unwrap().lease;
+        let (holder, _) = sender.holder();
+        let lease = store.acquire(&holder, Some(&thread)).await.unwrap().unwrap().lease;
         let mut changes = Changes::new(CommitId::fresh(), thread);
         changes.outbox = vec![message("road", "one")];
         let changes = Arc::new(changes);

@@ -107,7 +107,7 @@ impl Sender {
     /// are those who requested and approved the card, or else the person for whom the thread last worked.
     async fn people_to_notify(&self, claimed: &Claimed) -> (Vec<UserId>, Slot) {
         let thread = &claimed.thread;
-        let filter = ActionFilter { thread: Some(thread.clone()), statuses: Vec::new(), limit: MAX_ACTIONS };
+        let filter = ActionFilter::of(thread, &[], MAX_ACTIONS);
         let actions = self.0.store.actions(&filter).await.unwrap_or_default();
         let of_card = |record: &&ActionRecord| Some(&record.slot) == claimed.outgoing.slot.as_ref();
         if let Some(record) = actions.iter().find(of_card) {

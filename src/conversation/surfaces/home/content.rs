@@ -130,7 +130,7 @@ pub async fn channels_with_cards(
     groups: &Groups,
     user: &UserId,
 ) -> Result<BTreeSet<ChannelId>, Error> {
-    let open = ActionFilter { thread: None, statuses: vec![Status::Pending], limit: MAX_ACTIONS };
+    let open = ActionFilter::all(&[Status::Pending], MAX_ACTIONS);
     let mut channels = Vec::new();
     for record in store.actions(&open).await? {
         let channel = record.thread.channel;
@@ -173,17 +173,18 @@ impl Reader<'_> {
         let about_me = [own.clone(), Label::DecidedBy(self.user.clone())];
         let mut labels = approver_labels(self.user, &self.groups);
         labels.push(own.clone());
-        let mut waiting = self.store.actions_under(&labels, &[Status::Pending], MAX_ACTIONS).await?;
+        let mut waiting = self.store.actions(&ActionFilter::under(&labels, &[Status::Pending], MAX_ACTIONS)).await?;
         waiting =
             self.with_current_policies(self.approver().with_current_cards(self.store, self.policy_for, waiting).await?);
         // A label only says that the person was named once; the rules of today decide.
         waiting.retain(|record| self.may_decide(record) && self.now < record.expires_at);
-        let mut asked =
-            self.with_current_policies(self.store.actions_under(&[own], &[Status::Pending], MAX_ACTIONS).await?);
+        let mut asked = self.with_current_policies(
+            self.store.actions(&ActionFilter::under(&[own], &[Status::Pending], MAX_ACTIONS)).await?,
+        );
         let under_way = [Status::Approved, Status::Intent];
-        let mut running = self.store.actions_under(&about_me, &under_way, MAX_ACTIONS).await?;
+        let mut running = self.store.actions(&ActionFilter::under(&about_me, &under_way, MAX_ACTIONS)).await?;
         let many = (usize::from(pages.lately) + 1).saturating_mul(LINES_PER_PAGE) + 1;
-        let mut lately = self.store.actions_under(&about_me, &CLOSED, many.max(MAX_ACTIONS)).await?;
+        let mut lately = self.store.actions(&ActionFilter::under(&about_me, &CLOSED, many.max(MAX_ACTIONS))).await?;
         // The store sorts by the time of the request, the tab by that of the decision.
         lately.sort_by_key(|record| std::cmp::Reverse(decided_at(record)));
         // An action that changed between these reads is shown once, in its newest state.
@@ -207,7 +208,7 @@ impl Reader<'_> {
     /// active.
     async fn elsewhere(&self, about_me: &[Label]) -> Result<BTreeMap<ChannelId, Vec<Item>>, Error> {
         let mut places = Vec::new();
-        for record in self.store.actions_under(about_me, &[], MAX_ACTIONS / 4).await? {
+        for record in self.store.actions(&ActionFilter::under(about_me, &[], MAX_ACTIONS / 4)).await? {
             let place = Label::Within(record.thread.team.clone(), record.thread.channel.clone());
             if !record.thread.channel.is_direct() && !places.contains(&place) {
                 places.push(place);
@@ -215,7 +216,10 @@ impl Reader<'_> {
         }
         places.truncate(MAX_CHANNELS);
         let mut found = BTreeMap::<_, Vec<Item>>::new();
-        let open = self.store.actions_under(&places, &[Status::Pending], LINES_PER_PAGE * MAX_CHANNELS).await?;
+        let open = self
+            .store
+            .actions(&ActionFilter::under(&places, &[Status::Pending], LINES_PER_PAGE * MAX_CHANNELS))
+            .await?;
         for record in self.with_current_policies(open) {
             let policy = &record.policy;
             let mut lists = std::iter::once(&policy.approvers).chain(&policy.also);

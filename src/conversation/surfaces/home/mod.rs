@@ -33,7 +33,10 @@ use countersign_core::{
     ids::{ActionId, ApprovalId, UserId},
     reply::Reply,
 };
-use countersign_graph::{action::Status, store::Error};
+use countersign_graph::{
+    action::Status,
+    store::{ActionKey, Error},
+};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
@@ -201,7 +204,7 @@ impl Home {
             Said::Reply(reply) => return Ok(is_recent.then_some(reply)),
             Said::Decided { approval, is_running } => (approval, is_running),
         };
-        let record = self.0.deps.approvals.store.action_by_approval(&approval).await?;
+        let record = self.0.deps.approvals.store.action(ActionKey::ByApproval(&approval)).await?;
         if was_running {
             self.note_state(user, &approval, record.as_ref().is_some_and(|record| is_running(record.status)), now);
         }

@@ -1,2 +1,2 @@
--- Reads the mailbox without a lease.
-return messages_after(0)
+-- Reads the mailbox without a lease. ARGV: position after which to read.
+return messages_after(tonumber(ARGV[1]))

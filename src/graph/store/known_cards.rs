@@ -4,11 +4,10 @@
 use std::{collections::HashMap, pin::pin, sync::Mutex, time::Duration};
 
 use countersign_core::ids::ApprovalId;
-use countersign_graph::{
-    action::{ActionRecord, Status},
-    store::{ActionChange, KnownCard, Posted, Sent},
-};
 use tokio::{sync::Notify, time::timeout};
+
+use super::{ActionChange, Posted, Sent};
+use crate::action::{ActionRecord, Status};
 
 /// The maximum number of cards.
 const MAX_CARDS: usize = 256;
@@ -17,9 +16,18 @@ const MAX_CARDS: usize = 256;
 /// within moments.
 const BEING_POSTED: Duration = Duration::from_millis(50);
 
+/// An open card, and the place of its message.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KnownCard {
+    /// The record.
+    pub record: ActionRecord,
+    /// The place.
+    pub posted: Posted,
+}
+
 /// The cards that this process knows.
 #[derive(Debug, Default)]
-pub(crate) struct KnownCards {
+pub struct KnownCards {
     /// Each card, with the place of its message once it is posted.
     cards: Mutex<HashMap<ApprovalId, (ActionRecord, Option<Posted>)>>,
     /// Notified when a place becomes known.
@@ -27,9 +35,9 @@ pub(crate) struct KnownCards {
 }
 
 impl KnownCards {
-    /// Returns a card that is posted. If it is known, but its place is not, this waits a moment for it, and forgets the card
-    /// if that is in vain: another process has posted it, or nobody.
-    pub(crate) async fn get(&self, approval: &ApprovalId) -> Option<KnownCard> {
+    /// Returns a card that is posted, as this process has written it. If the place of a known card is not known, this waits a
+    /// moment for it, and forgets the card if that is in vain: another process has posted it, or nobody.
+    pub async fn get(&self, approval: &ApprovalId) -> Option<KnownCard> {
         if let Some(card) = self.find(approval)? {
             return Some(card);
         }
@@ -58,9 +66,9 @@ impl KnownCards {
     }
 
     /// Notes a record as it was written: a new card, or a change of a known one.
-    pub(crate) fn on_written(&self, ActionChange { expected, record }: &ActionChange) {
+    pub fn on_written(&self, ActionChange { expected, record }: &ActionChange) {
         let Ok(mut known) = self.cards.lock() else { return };
-        if record.status != Status::Pending {
+        if record.status != Status::Pending || !record.proof.holds() {
             known.remove(&record.approval);
         } else if let Some((known, _)) = known.get_mut(&record.approval) {
             known.clone_from(record);
@@ -72,8 +80,9 @@ impl KnownCards {
         }
     }
 
-    /// Notes the place of a message.
-    pub(crate) fn on_posted(&self, posted: &Posted) {
+    /// Notes where a message was posted, also under a claim that holds before that is stored: the first press on a card may
+    /// arrive in the meantime.
+    pub fn on_posted(&self, posted: &Posted) {
         if let (Some(shown), Ok(mut known)) = (&posted.card, self.cards.lock())
             && let Some((_, place)) = known.get_mut(&shown.approval)
         {
@@ -84,7 +93,7 @@ impl KnownCards {
 
     /// Notes the result of sending a message. If it was not stored under the claim of its sender, another one may have
     /// posted the card elsewhere, and the card is forgotten.
-    pub(crate) fn on_finished(&self, sent: &Sent, is_ours: bool) {
+    pub fn on_finished(&self, sent: &Sent, is_ours: bool) {
         let Sent::Delivered(Some(posted)) = sent else { return };
         if is_ours {
             self.on_posted(posted);
