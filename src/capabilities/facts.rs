@@ -17,6 +17,7 @@ use countersign_core::{
 use countersign_graph::action::{ErrorKind, Reader};
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
+use tracing::Instrument as _;
 
 use super::{Registry, Service, ToolError};
 
@@ -166,12 +167,13 @@ impl Facts {
         };
         let Some(kind) = self.registry.tools.get(tool).cloned() else { return Err(timed_out(service)) };
         let facts = self.clone();
-        let asked = tokio::spawn(async move {
+        let ask = async move {
             let answer = kind.call(&arguments, None).await?;
             let at = facts.clock.now();
             facts.cache.insert(key, answer.clone(), at);
             Ok::<_, ToolError>(Fact { answer, at, fresh: true })
-        });
+        };
+        let asked = tokio::spawn(ask.in_current_span());
         let failed = match timeout_at(until, asked).await {
             Ok(Ok(Ok(fact))) => return Ok(fact),
             Ok(Ok(Err(error))) if error.kind != ErrorKind::Network => return Err(error.reply),

@@ -13,6 +13,7 @@ pub mod permit;
 pub mod private_file;
 pub mod recent;
 pub mod reply;
+pub mod spans;
 pub mod status_line;
 pub mod units;
 

@@ -29,6 +29,7 @@ use countersign_core::{
 };
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument as _, Span, debug_span, field::Empty};
 
 use self::{
     paused::Paused,
@@ -103,6 +104,9 @@ const OTHER_PROGRAM_DELAY: Duration = Duration::from_secs(60);
 
 /// The wait before another attempt if the admission of a message could not be decided.
 const ADMISSION_DELAY: Duration = Duration::from_secs(2);
+
+/// The name of the step that carries out an action.
+const EXECUTE: &str = "execute";
 
 /// The name of the trace step for a message between people.
 const OVERHEARD: &str = "overheard";
@@ -260,9 +264,15 @@ impl<S: State> Engine<S> {
                 },
                 Cursor::At { node, attempt, ended } => match self.stop_between(&mut session, ended.as_ref()).await? {
                     Some(by) => self.end_stopped(&mut session, &node, self.clock.now(), by).await?,
-                    None => Box::pin(self.run_node(&mut session, &node, attempt, ended)).await?,
+                    None => {
+                        let span = step_span(&node);
+                        Box::pin(self.run_node(&mut session, &node, attempt, ended).instrument(span)).await?
+                    }
                 },
-                Cursor::Performing { action, node } => Box::pin(self.carry_out(&mut session, &action, &node)).await?,
+                Cursor::Performing { action, node } => {
+                    let span = step_span(EXECUTE);
+                    Box::pin(self.carry_out(&mut session, &action, &node).instrument(span)).await?
+                }
             };
             if lease == LeaseState::Released {
                 let awaited = session.checkpoint.awaited_events();
@@ -418,6 +428,11 @@ impl<S: State> Engine<S> {
         }
         self.save(session, session.changes(), Then::Release).await
     }
+}
+
+/// Creates the span of a step.
+fn step_span(node: &str) -> Span {
+    debug_span!("step", otel.name = format!("step {node}"), node.name = node, action.name = Empty)
 }
 
 /// Releases a thread that this program cannot continue, with its messages, for a program that can.

@@ -3,9 +3,10 @@
 //! An attempt ends with an answer or with a [`Failure`], which is either temporary or lasting. The description of a
 //! failure never contains the request or the key.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use backon::{ExponentialBuilder, Retryable as _};
+use countersign_core::spans;
 use countersign_wire::{this_machine, tls};
 use reqwest::{
     Client, Response, StatusCode,
@@ -188,23 +189,27 @@ impl Caller {
         R: Future<Output = Result<T, Failure>>,
     {
         let answer = async {
-            let sent = self
+            let mut sent = self
                 .client
                 .post(call.url)
                 .headers(self.headers.clone())
                 .header(header::CONTENT_TYPE, "application/json")
                 .header(header::ACCEPT, call.accept)
                 .body(call.body.to_vec());
+            if let Some(parent) = spans::parent() {
+                sent = sent.header("traceparent", parent);
+            }
             let response = sent.send().await.map_err(Failure::of_connection)?;
             if !response.status().is_success() {
                 return Err(refusal(response, call.fault).await);
             }
             read(response).await
         };
-        match timeout(longest, answer).await {
-            Ok(outcome) => outcome,
-            Err(_) => Err(Failure::temporary(format!("no complete answer in {longest:.1?}"))),
-        }
+        let in_time = async {
+            let late = |_| Err(Failure::temporary(format!("no complete answer in {longest:.1?}")));
+            timeout(longest, answer).await.unwrap_or_else(late)
+        };
+        spans::call("model", "POST", in_time, status_of).await
     }
 
     /// Returns the waits between attempts. The first is half a second, or shorter if the time limit of a call is short.
@@ -219,6 +224,18 @@ impl Caller {
             .with_jitter()
             .with_jitter_seed(rand::random())
     }
+}
+
+/// Returns the end of an attempt for its span and metric.
+fn status_of<T>(outcome: &Result<T, Failure>) -> Cow<'static, str> {
+    match outcome {
+        Ok(_) => "ok",
+        Err(Failure::Passing { .. } | Failure::Lasting(Error::Unavailable { .. })) => "unavailable",
+        Err(Failure::Lasting(Error::Auth)) => "not_signed_in",
+        Err(Failure::Lasting(Error::Refused { .. })) => "refused",
+        Err(Failure::Lasting(Error::Decode { .. })) => "unreadable",
+    }
+    .into()
 }
 
 /// Converts an answer with an error status to a failure.

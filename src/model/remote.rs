@@ -21,7 +21,7 @@ use url::Url;
 
 pub use crate::call::{Fault, Remedy};
 use crate::{
-    Error, Model, Request, Response,
+    Error, Model, Request, Response, Usage,
     call::{Call, Caller, Failure},
     learnt::{Change, Learnt},
 };
@@ -185,7 +185,22 @@ impl<A: Api> Remote<A> {
         let call = Call { url: &self.endpoint, accept: "text/event-stream", body: body.as_bytes(), fault: A::fault };
         let max_silence = self.caller.max_silence();
         let read = move |response| read::<A::Answer>(response, max_silence);
-        self.caller.call(call, read).instrument(span).await
+        let answer = self.caller.call(call, read).instrument(span).await;
+        self.count(answer.as_ref().ok());
+        answer
+    }
+
+    /// Counts a call and, if it was answered, its tokens.
+    fn count(&self, answer: Option<&Response>) {
+        let model = || self.settings.model.clone();
+        let result = if answer.is_some() { "ok" } else { "failed" };
+        metrics::counter!("countersign_model_calls_total", "model" => model(), "result" => result).increment(1);
+        let Some(Usage { input_tokens, cached_tokens, output_tokens, .. }) = answer.map(|answer| &answer.usage) else {
+            return;
+        };
+        for (kind, tokens) in [("input", input_tokens), ("cached", cached_tokens), ("output", output_tokens)] {
+            metrics::counter!("countersign_model_tokens_total", "model" => model(), "kind" => kind).increment(*tokens);
+        }
     }
 }
 

@@ -12,7 +12,7 @@
 
 use std::{fmt, io, sync::Arc, time::Duration};
 
-use countersign_core::permit::Permit;
+use countersign_core::{permit::Permit, spans};
 use countersign_wire::{
     BoxError,
     capped::TooLong,
@@ -32,11 +32,12 @@ use url::Url;
 
 use super::{
     connector::{Connection, Connector, Io, to_wire},
-    http::{Answer, Lost, describe, note, request_id, retry_after},
+    http::{Answer, Lost, describe, note, request_id, retry_after, status_of, with_trace},
 };
 
 /// A sender of changes to one service.
 pub struct Changes {
+    system: &'static str,
     connector: Connector,
     timeout: Duration,
     longest: usize,
@@ -100,18 +101,18 @@ impl Drop for Driver {
 }
 
 impl Changes {
-    /// Creates a sender for the service at `base`, with limits on the time of a call and the bytes of an answer.
+    /// Creates a sender for the system of this name, which is at `base`, with limits on the time of a call and the bytes of an answer.
     ///
     /// # Errors
     ///
     /// Fails if the service needs TLS and the TLS library finds no trusted certificates.
-    pub fn to(base: &Url, timeout: Duration, longest: usize) -> io::Result<Self> {
-        Ok(Self { connector: Connector::to(base, timeout)?, timeout, longest })
+    pub fn to(system: &'static str, base: &Url, timeout: Duration, longest: usize) -> io::Result<Self> {
+        Ok(Self { system, connector: Connector::to(base, timeout)?, timeout, longest })
     }
 
     #[cfg(test)]
     fn through(proxies: Option<Matcher>, base: &Url, timeout: Duration, longest: usize) -> io::Result<Self> {
-        Ok(Self { connector: Connector::through(proxies, base, timeout)?, timeout, longest })
+        Ok(Self { system: "it", connector: Connector::through(proxies, base, timeout)?, timeout, longest })
     }
 
     /// Sets the limit on the bytes of an answer.
@@ -132,7 +133,7 @@ impl Changes {
     pub async fn send(&self, request: RequestBuilder, permit: &Permit) -> Result<Answer, Lost> {
         let request = request.build().map_err(|error| Lost::NotSent { reason: describe(&error.without_url()) })?;
         let (method, path) = (request.method().clone(), request.url().path().to_owned());
-        let answer = self.send_unnoted(request, permit).await;
+        let answer = spans::call(self.system, method.as_str(), self.send_unnoted(request, permit), status_of).await;
         note(&method, &path, &answer);
         answer
     }
@@ -169,6 +170,15 @@ impl Changes {
     /// Dropping the future, or the answer, closes the connection; unsent bytes are never sent.
     pub async fn open(&self, request: RequestBuilder, permit: &Permit) -> Result<Opened, Lost> {
         let request = request.build().map_err(|error| Lost::NotSent { reason: describe(&error.without_url()) })?;
+        let method = request.method().clone();
+        let status = |opened: &Result<Opened, Lost>| match opened {
+            Ok(opened) => opened.head.status.as_str().to_owned().into(),
+            Err(lost) => lost.status(),
+        };
+        spans::call(self.system, method.as_str(), self.open_unmeasured(request, permit), status).await
+    }
+
+    async fn open_unmeasured(&self, request: reqwest::Request, permit: &Permit) -> Result<Opened, Lost> {
         let Prepared { io, request, sending } = self.prepare(request, permit).await?;
         let before = sending.bytes();
         let begun = async {
@@ -199,7 +209,7 @@ impl Changes {
             Ok(Err(error)) => return Err(not_sent(&sending, describe(&*error))),
             Err(_) => return Err(not_sent(&sending, "no connection in time".to_owned())),
         };
-        Ok(Prepared { io, request: to_wire(request, &uri, through.as_ref()), sending })
+        Ok(Prepared { io, request: to_wire(with_trace(request), &uri, through.as_ref()), sending })
     }
 
     /// Sends one request and reads its answer, on a connection that is closed afterwards.

@@ -248,7 +248,7 @@ impl TokenSource {
         let client = http::client(self.grant.endpoint(), self.timeout);
         let client = client.map_err(|error| self.unreachable(&error.to_string()))?;
         let request = self.grant.request(&client).ok_or_else(|| self.unreachable("the assertion cannot be signed"))?;
-        match http::send_unrecorded(request, MAX_ANSWER_BYTES).await {
+        match http::send_unrecorded("google", request, MAX_ANSWER_BYTES).await {
             Ok(answer) => self.token_in(&answer),
             Err(Lost::NotSent { reason } | Lost::NoAnswer { reason, .. }) => Err(self.unreachable(&reason)),
             Err(Lost::TooLong { .. }) => Err(self.unreachable("its answer is too long")),

@@ -8,17 +8,17 @@
 //!
 //! Retrying inside the HTTP client was rejected as a design, since it cannot know which requests change something.
 
-use std::{io, time::Duration};
+use std::{borrow::Cow, io, time::Duration};
 
 use backon::ExponentialBuilder;
-use countersign_core::http_log;
+use countersign_core::{http_log, spans};
 use countersign_wire::{
     capped::{TooLong, size},
     this_machine, tls,
 };
 use reqwest::{
     Client, Method, RequestBuilder, StatusCode,
-    header::{self, HeaderMap},
+    header::{self, HeaderMap, HeaderValue},
     redirect, retry,
 };
 use url::Url;
@@ -61,6 +61,19 @@ pub enum Lost {
     RunOut,
 }
 
+impl Lost {
+    /// Returns the reason in one word, for spans and metrics.
+    pub(super) fn status(&self) -> Cow<'static, str> {
+        match self {
+            Self::NotSent { .. } => "not_sent",
+            Self::NoAnswer { .. } => "no_answer",
+            Self::TooLong { .. } => "too_long",
+            Self::RunOut => "run_out",
+        }
+        .into()
+    }
+}
+
 impl From<TooLong> for Lost {
     fn from(TooLong { most }: TooLong) -> Self {
         Self::TooLong { reason: format!("its answer is longer than the limit of {}", size(most)) }
@@ -100,24 +113,43 @@ pub fn waits() -> ExponentialBuilder {
         .with_max_times(MAX_RETRIES)
 }
 
-/// Sends one request that changes nothing, and reads the whole answer, up to `longest` bytes.
+/// Sends one request that changes nothing to the system of this name, and reads the whole answer, up to `longest` bytes.
 ///
 /// # Errors
 ///
 /// [`Lost`] if there is no complete answer.
-pub async fn send(request: RequestBuilder, longest: usize) -> Result<Answer, Lost> {
+pub async fn send(system: &'static str, request: RequestBuilder, longest: usize) -> Result<Answer, Lost> {
     let (client, request) = request.build_split();
     let request = request.map_err(lost)?;
     let (method, path) = (request.method().clone(), request.url().path().to_owned());
-    let answer = execute(&client, request, longest).await;
+    let answer = spans::call(system, method.as_str(), execute(&client, request, longest), status_of).await;
     note(&method, &path, &answer);
     answer
 }
 
 /// Sends a request like [`send`], but does not record it in the [`http_log`], for requests such as signing in.
-pub(super) async fn send_unrecorded(request: RequestBuilder, longest: usize) -> Result<Answer, Lost> {
+pub(super) async fn send_unrecorded(
+    system: &'static str,
+    request: RequestBuilder,
+    longest: usize,
+) -> Result<Answer, Lost> {
     let (client, request) = request.build_split();
-    execute(&client, request.map_err(lost)?, longest).await
+    let request = request.map_err(lost)?;
+    let method = request.method().clone();
+    spans::call(system, method.as_str(), execute(&client, request, longest), status_of).await
+}
+
+/// Adds the place of the current span in its trace to the headers of a request.
+pub(super) fn with_trace(mut request: reqwest::Request) -> reqwest::Request {
+    if let Some(parent) = spans::parent().and_then(|parent| HeaderValue::try_from(parent).ok()) {
+        request.headers_mut().insert("traceparent", parent);
+    }
+    request
+}
+
+/// Returns the end of a call for its span and metric: the HTTP status, or why there is none.
+pub(super) fn status_of(answer: &Result<Answer, Lost>) -> Cow<'static, str> {
+    answer.as_ref().map_or_else(Lost::status, |answer| answer.status.as_str().to_owned().into())
 }
 
 /// Records a request and the status of its answer in the [`http_log`].
@@ -140,7 +172,7 @@ pub(super) fn request_id(headers: &HeaderMap) -> Option<String> {
 }
 
 async fn execute(client: &Client, request: reqwest::Request, longest: usize) -> Result<Answer, Lost> {
-    let mut response = client.execute(request).await.map_err(lost)?;
+    let mut response = client.execute(with_trace(request)).await.map_err(lost)?;
     let status = response.status();
     let (request_id, retry_after) = (request_id(response.headers()), retry_after(response.headers()));
     let announced = response.content_length().is_some_and(|length| length > longest as u64);
@@ -192,7 +224,7 @@ mod tests {
 
     async fn ask(base: &str, timeout: Duration) -> Result<Answer, Lost> {
         let base: Url = base.parse().unwrap();
-        send(client(&base, timeout).unwrap().get(base), MAX_ANSWER_BYTES).await
+        send("it", client(&base, timeout).unwrap().get(base), MAX_ANSWER_BYTES).await
     }
 
     #[tokio::test]

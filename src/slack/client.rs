@@ -20,6 +20,7 @@ use std::{
 use countersign_core::{
     clock::Timestamp,
     ids::{ChannelId, MessageTs, Nonce, TeamId, UserId},
+    spans,
 };
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
@@ -241,7 +242,8 @@ impl SlackClient {
             Respond::DeleteOriginal => json!({ "delete_original": true }),
         };
         let connector = &self.library.http_api.connector;
-        self.with_timeout(connector.http_post_uri::<_, Value>(url, &body, without_token())).await.map(drop)
+        let answered = self.with_timeout(connector.http_post_uri::<_, Value>(url, &body, without_token()));
+        spans::call("slack", "response_url", answered, |result| status_of(result).into()).await.map(drop)
     }
 
     /// Returns the message with this nonce that was posted at `since` or later, if there is one.
@@ -406,21 +408,15 @@ impl SlackClient {
             tracing_span: no_span(),
             is_sensitive_url: false,
         };
-        let result = self.with_timeout(make(context)).await.and_then(successful);
+        let answered = async { self.with_timeout(make(context)).await.and_then(successful) };
+        let result = spans::call("slack", method, answered, |result| status_of(result).into()).await;
         match &result {
             Ok(_) => self.health.accepted(method, Instant::now()),
             Err(Error::Auth { code }) => self.health.refused(code, method, Instant::now()),
             Err(Error::MissingScope { needed }) => self.missing.note(needed, method),
             Err(_) => {}
         }
-        let ended = match &result {
-            Ok(_) => "ok",
-            Err(Error::RateLimited { .. }) => "rate_limited",
-            Err(Error::NoAnswer(_) | Error::Decode) => "no_answer",
-            Err(Error::NotSent) => "not_sent",
-            Err(_) => "refused",
-        };
-        metrics::counter!("countersign_slack_calls_total", "method" => method, "result" => ended).increment(1);
+        metrics::counter!("countersign_slack_calls_total", "method" => method, "result" => status_of(&result)).increment(1);
         result
     }
 
@@ -430,6 +426,17 @@ impl SlackClient {
             Ok(result) => result.map_err(Error::from),
             Err(_) => Err(Error::NoAnswer("timeout")),
         }
+    }
+}
+
+/// Returns the end of a call, for metrics.
+fn status_of(result: &Result<Value, Error>) -> &'static str {
+    match result {
+        Ok(_) => "ok",
+        Err(Error::RateLimited { .. }) => "rate_limited",
+        Err(Error::NoAnswer(_) | Error::Decode) => "no_answer",
+        Err(Error::NotSent) => "not_sent",
+        Err(_) => "refused",
     }
 }
 

@@ -10,6 +10,7 @@ use countersign_mcp_client::{Answer, Answered, Asks, Call, Error, McpClient, Pro
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 /// The number of calls above which ended ones are dropped. They are kept because an outcome that could not be saved is
 /// looked up here again.
@@ -76,10 +77,11 @@ impl Calls {
             longest: new.longest,
             stop: stop.clone(),
         };
-        tokio::spawn(async move {
+        let work = async move {
             let answer = new.client.call(&new.tool, &new.arguments, call).await;
             changes.send_replace(State::Ended(answer));
-        });
+        };
+        tokio::spawn(work.in_current_span());
         self.0.tidy(MAX_KEPT, Running::is_over);
         self.0.add(action, Running { state, answers, stop })
     }

@@ -11,6 +11,7 @@ use countersign_capabilities::CallsInProgress;
 use countersign_core::{ids::ActionId, permit};
 use countersign_graph::action::Outcome;
 use tokio::{sync::watch, task::AbortHandle};
+use tracing::Instrument as _;
 
 /// The prefix of the key of the event that an analysis has ended; the id of the action follows.
 const KEY: &str = "analysis:";
@@ -48,12 +49,13 @@ impl Analyses {
         let (result, outcome) = watch::channel(None);
         let permit = permit::current();
         let work = async move { result.send_replace(Some(call.await)) };
-        let task = tokio::spawn(async move {
+        let work = async move {
             match permit {
                 Some(permit) => permit.during(work).await,
                 None => work.await, // without a permit, no request is sent
             }
-        });
+        };
+        let task = tokio::spawn(work.in_current_span());
         self.0.add(action, Running { outcome, task: task.abort_handle() });
     }
 

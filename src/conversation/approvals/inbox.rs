@@ -10,6 +10,7 @@ use countersign_core::{
     clock::Clock,
     ids::{ApprovalId, CommitId, ThreadId, UserId},
     reply::Reply,
+    spans,
 };
 use countersign_graph::{
     action::{ActionKind, ActionRecord, Decision, Lapse, Status, Verdict},
@@ -444,6 +445,7 @@ impl Approvals {
         how: Option<DecisionMethod<'_>>,
         seq: Option<Seq>,
     ) -> Result<Result<ActionRecord, ActionRecord>, Error> {
+        spans::link(record.span.as_deref());
         let (decided, changes) = decide(record, decision, how, seq)
             .map_err(|error| Error::Corrupt { what: format!("action {}: {error}", record.id) })?;
         match self.store.apply(&changes).await {

@@ -135,5 +135,6 @@ fn step_json(version: Version, step: &StepRecord) -> Value {
         "changes": step.delta,
         "usage": step.usage,
         "error": step.error,
+        "trace": step.trace,
     })
 }

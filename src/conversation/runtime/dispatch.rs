@@ -12,6 +12,7 @@ use countersign_assistant::{declines, stop_request};
 use countersign_core::{
     clock::{Clock, Timestamp},
     ids::{ApprovalId, DedupKey, MessageTs, ThreadId},
+    spans,
 };
 use countersign_graph::{
     conversing::FILL_IN_FORM,
@@ -24,6 +25,7 @@ use countersign_slack::{
     interaction::{self as slack, Action, Kind, View},
     sink::{Received, Sink, SinkAnswer, SinkError},
 };
+use tracing::{Instrument as _, Span, debug_span, field::Empty};
 
 use super::{
     choice::{AnsweredQuestion, Choice},
@@ -78,7 +80,7 @@ impl Dispatch {
         if let Some(worker) = worker {
             return self.store_and_start(delivery, worker).await;
         }
-        let stored = self.store.ingest(&delivery, Handling::Later).await;
+        let stored = self.store.ingest(&delivery, Handling::Later).instrument(debug_span!("ingest")).await;
         let (ingested, _) = stored.map_err(|error| SinkError(Box::new(error)))?;
         match (ingested, delivery.to) {
             (Ingested::New(_), Destination::Mailbox { thread, .. }) => self.workers.wake(thread),
@@ -98,8 +100,10 @@ impl Dispatch {
     /// if the store answers too late for an acknowledgement, the worker begins all the same.
     async fn store_and_start(&self, delivery: Delivery, worker: Reservation) -> Result<(), SinkError> {
         let store = self.store.clone();
-        let stored = self.workers.tasks().spawn(async move {
-            let (ingested, acquired) = store.ingest(&delivery, Handling::Lease(&worker.holder())).await?;
+        let work = async move {
+            let holder = worker.holder();
+            let stored = store.ingest(&delivery, Handling::Lease(&holder)).instrument(debug_span!("ingest"));
+            let (ingested, acquired) = stored.await?;
             if ingested == Ingested::Duplicate {
                 metrics::counter!("countersign_duplicates_total").increment(1);
             }
@@ -108,8 +112,8 @@ impl Dispatch {
                 worker.start(acquired);
             }
             Ok::<_, countersign_graph::store::Error>(())
-        });
-        match stored.await {
+        };
+        match self.workers.tasks().spawn(work.in_current_span()).await {
             Ok(stored) => stored.map_err(|error| SinkError(Box::new(error))),
             Err(ended) => Err(SinkError(Box::new(ended))),
         }
@@ -124,7 +128,7 @@ impl Dispatch {
 
     async fn on_message(&self, message: Message) -> Result<(), SinkError> {
         let thread = message.thread();
-        let addressed = message.mentions_us || message.channel_kind == ChannelKind::Direct;
+        let addressed = is_addressed(&message);
         let in_thread = message.thread_ts.is_some();
         if !addressed && !in_thread {
             return Ok(()); // a channel message that is not for the bot
@@ -365,7 +369,24 @@ impl Press<'_> {
 #[async_trait]
 impl Sink for Dispatch {
     async fn receive(&self, received: Received) -> Result<SinkAnswer, SinkError> {
-        match received.inbound {
+        let span = match &received.inbound {
+            Inbound::Message(message) if message.thread_ts.is_none() && !is_addressed(message) => Span::none(),
+            Inbound::Message(_) => spans::begun(debug_span!("turn", trace.id = Empty)),
+            Inbound::Interaction(_) => spans::begun(debug_span!("click", trace.id = Empty)),
+            other => spans::begun(debug_span!("delivery", kind = other.kind(), trace.id = Empty)),
+        };
+        self.receive_in_span(received.inbound).instrument(span).await
+    }
+}
+
+/// Returns true if a message is certainly for the bot.
+fn is_addressed(message: &Message) -> bool {
+    message.mentions_us || message.channel_kind == ChannelKind::Direct
+}
+
+impl Dispatch {
+    async fn receive_in_span(&self, inbound: Inbound) -> Result<SinkAnswer, SinkError> {
+        match inbound {
             Inbound::Message(message) => self.on_message(message).await?,
             Inbound::MessageChanged(changed) => self.on_message_changed(changed).await?,
             Inbound::Interaction(interaction) => return self.on_interaction(interaction).await,

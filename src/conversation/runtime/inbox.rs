@@ -23,12 +23,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use countersign_core::{cause, clock::Clock, ids::UserId};
+use countersign_core::{cause, clock::Clock, ids::UserId, spans};
 use countersign_graph::store::{ClaimedInteraction, Error, Settlement, Store, why_unreadable};
 use countersign_slack::{client::SlackClient, interaction as slack, interaction::View};
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
+use tracing::{Instrument as _, Span, debug_span, field::Empty};
 
 use super::{interaction::Interaction, outbox::Sender, workers::Workers};
 use crate::{
@@ -141,10 +142,11 @@ impl Inbox {
     /// Starts a task that handles a claimed interaction, and then those that waited for a seat.
     pub fn spawn(&self, claimed: ClaimedInteraction, seat: Seat) {
         let inbox = self.clone();
+        let origin = Span::current();
         // On the heap, since the future is large, and Tokio moves it several times.
         self.0.tasks.spawn(Box::pin(async move {
             let Seat(_permit) = seat;
-            inbox.process(&claimed).await;
+            inbox.process(&claimed).instrument(origin).await;
             // What found no seat was stored unclaimed. The next sweep would find it too, but people wait for an answer.
             while inbox.1.behind.load(Ordering::SeqCst) {
                 let next = inbox.0.store.claim_interaction(inbox.claim(), 1).await;
@@ -174,7 +176,8 @@ impl Inbox {
         if claimed.attempts >= MAX_ATTEMPTS {
             return self.give_up(claimed, "its handling never ended").await; // no attempt ended, even with an error
         }
-        let Err(error) = self.handle(claimed).await else { return };
+        let decide = spans::begun(debug_span!("decide", attempts = claimed.attempts, trace.id = Empty));
+        let Err(error) = self.handle(claimed).instrument(decide).await else { return };
         if claimed.attempts + 1 >= MAX_ATTEMPTS {
             return self.give_up(claimed, &error.to_string()).await;
         }

@@ -42,6 +42,7 @@ use countersign_core::{
     ids::{ChannelId, CommitId, ThreadId, UserId, WorkerId},
     recent::Recent,
     reply::CardState,
+    spans,
 };
 use countersign_graph::{
     action::Status,
@@ -51,6 +52,7 @@ use countersign_graph::{
 use countersign_slack::client::SlackClient;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
+use tracing::{Instrument as _, debug_span, field::Empty};
 
 use self::{
     channel::{Channel, Channels, Claim, ClaimTerm},
@@ -61,7 +63,10 @@ use super::{
     pacing::{Candidate, Clearance, Method, Pacing},
     thread_status::ThreadStatus,
 };
-use crate::presentation::{links::Links, names::Names};
+use crate::{
+    presentation::{links::Links, names::Names},
+    record::undelivered,
+};
 
 /// The duration of a claim, as a multiple of the time-out of a call. Afterwards another process may
 /// send the message.
@@ -197,8 +202,8 @@ impl Sender {
 
     async fn serve_queue(self, mut seat: OwnedSemaphorePermit) {
         loop {
-            while let Some(thread) = self.0.queue.pop() {
-                self.send_all(&thread, Vec::new()).await;
+            while let Some((thread, origin)) = self.0.queue.pop() {
+                self.send_all(&thread, Vec::new()).instrument(origin).await;
             }
             drop(seat);
             // A thread may have been queued between the last `pop` and the release of the seat, when
@@ -325,6 +330,12 @@ impl Sender {
 
     /// Sends a claimed message, and returns the result.
     async fn send(&self, claim: &mut Claim) -> Sent {
+        let kind = undelivered::kind(&claim.message.outgoing.body);
+        let post = spans::begun(debug_span!("post", kind, attempts = claim.message.attempts, trace.id = Empty));
+        self.send_in_span(claim).instrument(post).await
+    }
+
+    async fn send_in_span(&self, claim: &mut Claim) -> Sent {
         let drawn = self.draw(&mut claim.message).await;
         let claimed = &claim.message;
         let sent = match (drawn, self.clearance(claimed)) {

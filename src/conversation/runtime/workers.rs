@@ -25,6 +25,7 @@ use countersign_core::{
     cause,
     clock::Clock,
     ids::{GraphName, ThreadId, WorkerId},
+    spans,
 };
 use countersign_graph::{
     engine::{AwaitedEvent, Engine, release_to_another},
@@ -37,7 +38,7 @@ use tokio_util::{
     sync::CancellationToken,
     task::{AbortOnDropHandle, TaskTracker, task_tracker::TaskTrackerToken},
 };
-use tracing::Instrument;
+use tracing::{Instrument, Span, field::Empty};
 
 use super::outbox::Sender;
 
@@ -206,18 +207,21 @@ impl Workers {
     /// Works on a thread, which is leased already if `leased` is given, with the seat of its worker.
     fn spawn(&self, thread: ThreadId, mut leased: Option<(Acquired, OwnedSemaphorePermit)>) {
         let workers = self.clone();
+        let mut origin = Span::current();
         self.0.tasks.spawn(async move {
             let _busy = BusyGuard { workers: &workers, thread: &thread };
             loop {
+                // What the thread is woken for later has another origin.
+                let origin = std::mem::replace(&mut origin, Span::none());
                 if let Some((acquired, _seat)) = leased.take() {
-                    workers.advance(acquired).await;
+                    workers.advance(acquired).instrument(origin).await;
                 } else {
                     // The seat comes before the lease, whose time is for working.
                     let Ok(_seat) = workers.0.seats.acquire().await else { return };
                     if workers.0.stop.is_cancelled() {
                         return;
                     }
-                    workers.lease_and_advance(Some(&thread)).await;
+                    workers.lease_and_advance(Some(&thread)).instrument(origin).await;
                 }
                 if workers.end(&thread) {
                     return;
@@ -278,8 +282,10 @@ impl Workers {
     async fn advance(&self, acquired: Acquired) {
         let lease = acquired.lease.clone();
         let thread = lease.thread.clone();
-        let span = tracing::info_span!("advance", thread.id = %thread, fence = lease.fence);
-        let work = caught(self.advance_in_its_graph(acquired));
+        let span = tracing::info_span!("advance", thread.id = %thread, fence = lease.fence, trace.id = Empty);
+        let span = spans::begun(span);
+        let around_work = if spans::are_exported() { span.clone() } else { Span::none() };
+        let work = caught(self.advance_in_its_graph(acquired)).instrument(around_work);
         // A task of its own: a step that computes for long, such as one that draws a picture, keeps its lease.
         let keeper = tokio::spawn(self.clone().keep_lease(lease.clone()));
         let result = tokio::select! {

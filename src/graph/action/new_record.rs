@@ -4,6 +4,7 @@ use countersign_core::{
     clock::Timestamp,
     ids::{ActionId, ApprovalId, RunId, Slot, ThreadId, UserId},
     reply::Card,
+    spans,
 };
 use serde_json::Value;
 
@@ -120,6 +121,7 @@ impl NewRecord {
             lapses: Vec::new(),
             buttons_only: false,
             evidence: evidence.into(),
+            span: spans::parent(),
         };
         keys.sign(&mut record);
         record

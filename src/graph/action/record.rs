@@ -143,6 +143,9 @@ pub struct ActionRecord {
     /// The words of a person that ask for the change. Copies share it.
     #[serde(default, skip_serializing_if = "has_no_words")]
     pub evidence: Arc<Evidence>,
+    /// The span that made the record, as in `traceparent`, if it was exported. Those of its decision are linked to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub span: Option<String>,
 }
 
 fn is_empty(scope: &Arc<Scope>) -> bool {

@@ -66,6 +66,7 @@ impl<S: State> Engine<S> {
         let Some(record) = self.decided(session, id).await? else {
             return Err(Error::Corrupt { what: format!("action {id} is to be carried out but is not stored") });
         };
+        tracing::Span::current().record("action.name", record.name.as_str());
         let began = self.clock.now();
         let Some(kind) = self.actions.get(record.name.as_str()).cloned() else {
             let summary = Text::from("This kind of change is no longer offered, so nothing was done.");

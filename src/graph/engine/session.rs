@@ -6,6 +6,7 @@ use countersign_core::{
     cause,
     clock::Timestamp,
     ids::{ActionId, CommitId, Nonce, RunId, Slot, UserId},
+    spans,
 };
 use serde_json::Value;
 use tokio::time::Instant;
@@ -36,7 +37,7 @@ const STORE_ATTEMPTS: u32 = 4;
 /// formats ends; a call of a model or of a slow platform takes longer.
 const HOLD: Duration = Duration::from_millis(50);
 
-/// The length of the id of a run, which is that of a trace id (W3C Trace Context).
+/// The length of the id of a run.
 const RUN_ID_CHARS: usize = 32;
 
 /// The wait before each repetition.
@@ -260,6 +261,7 @@ impl<S: State> Session<S> {
         let delta = delta::between(&self.saved.text, &now.text);
         let mut changes = self.changes();
         let version = self.version + self.held_steps() + 1;
+        metrics::histogram!("countersign_step_seconds", "node" => step.node.to_owned()).record(step.took.as_secs_f64());
         changes.steps.push(StepRecord {
             format: StepRecord::FORMAT,
             run: self.checkpoint.run.clone().unwrap_or_else(|| "none".into()),
@@ -271,6 +273,7 @@ impl<S: State> Session<S> {
             duration_ms: u64::try_from(step.took.as_millis()).unwrap_or(u64::MAX),
             usage: step.usage,
             error: step.error,
+            trace: spans::trace_id(),
         });
         if step.pause || self.whole || version - self.snapshot_version >= SNAPSHOT_EVERY {
             changes.snapshot = Some(now.text.json().clone());

@@ -18,7 +18,7 @@ use crate::{action::ActionRecord, json::Json, keyring::Keyring};
 pub struct StepRecord {
     /// The version of this shape.
     pub format: u32,
-    /// The run that it belongs to, which is also the trace id.
+    /// The run that it belongs to.
     pub run: RunId,
     /// The node that ran.
     pub node: String,
@@ -39,6 +39,9 @@ pub struct StepRecord {
     /// The cause of the failure, if the step failed and is retried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// The id of the trace in which it ran, if that was exported. A run that waited goes on in another trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
 }
 
 impl StepRecord {
@@ -62,12 +65,14 @@ impl StepRecord {
             usage: Option<&'a Usage>,
             #[serde(skip_serializing_if = "Option::is_none")]
             error: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            trace: Option<&'a str>,
             delta: (),
         }
-        let Self { format, run, node, input, delta: _, next, at, duration_ms, usage, error } = self;
+        let Self { format, run, node, input, delta: _, next, at, duration_ms, usage, error, trace } = self;
         let (format, at, duration_ms, delta) = (*format, *at, *duration_ms, ());
-        let (input, usage, error) = (input.as_ref(), usage.as_ref(), error.as_deref());
-        let record = Record { format, run, node, input, next, at, duration_ms, usage, error, delta };
+        let (input, usage, error, trace) = (input.as_ref(), usage.as_ref(), error.as_deref(), trace.as_deref());
+        let record = Record { format, run, node, input, next, at, duration_ms, usage, error, trace, delta };
         serde_json::to_string(&record).expect("a step is plain data with text keys")
     }
 

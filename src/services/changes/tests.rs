@@ -70,7 +70,7 @@ async fn read_request(socket: &mut TcpStream) -> String {
 }
 
 fn changes(to: &Url) -> Changes {
-    Changes::to(to, TIMEOUT, 1000).unwrap()
+    Changes::to("it", to, TIMEOUT, 1000).unwrap()
 }
 
 #[tokio::test]
@@ -143,7 +143,7 @@ async fn a_connection_lost_after_sending_has_no_answer() {
 async fn silence_has_no_answer() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url: Url = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
-    let hasty = Changes::to(&url, Duration::from_millis(300), 1000).unwrap();
+    let hasty = Changes::to("it", &url, Duration::from_millis(300), 1000).unwrap();
     let lost = hasty.send(post(&url), &permit()).await.unwrap_err();
     assert_eq!(lost, Lost::NoAnswer { reason: "no answer in time".into(), timed_out: true });
 }

@@ -120,7 +120,7 @@ impl Service {
         waits: Waits,
     ) -> Result<Self, ContextError> {
         let client = http::client(base, timeout).map_err(|error| ContextError::unavailable(what, error.to_string()))?;
-        let changes = Changes::to(base, timeout, MAX_ANSWER_BYTES)
+        let changes = Changes::to(what, base, timeout, MAX_ANSWER_BYTES)
             .map_err(|error| ContextError::unavailable(what, error.to_string()))?;
         let base = base.as_str().trim_end_matches('/').to_owned();
         Ok(Self { what, base, client, changes, timeout, credentials, waits })
@@ -145,14 +145,14 @@ impl Service {
     /// Makes one attempt of a read. A token that is refused early is replaced once.
     async fn attempt<T: DeserializeOwned>(&self, call: Call<'_>) -> Result<T, ContextError> {
         let token = self.token().await?;
-        let answer = http::send(self.request(call, &token), MAX_ANSWER_BYTES).await;
+        let answer = http::send(self.what, self.request(call, &token), MAX_ANSWER_BYTES).await;
         if !matches!(&answer, Ok(answer) if answer.status == StatusCode::UNAUTHORIZED) {
             return self.understand(Kind::Read, answer);
         }
         match self.credentials.replacement_for(&token).await.map_err(|error| self.not_signed_in(error))? {
             None => self.understand(Kind::Read, answer),
             Some(token) => {
-                let answer = http::send(self.request(call, &token), MAX_ANSWER_BYTES).await;
+                let answer = http::send(self.what, self.request(call, &token), MAX_ANSWER_BYTES).await;
                 self.understand(Kind::Read, answer)
             }
         }

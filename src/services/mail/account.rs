@@ -230,6 +230,19 @@ impl From<RunOut> for MailError {
     }
 }
 
+impl MailError {
+    /// Returns the reason in one word, for spans and metrics.
+    pub(crate) fn status(&self) -> &'static str {
+        match self {
+            Self::Unavailable { .. } => "unavailable",
+            Self::SignIn { .. } => "not_signed_in",
+            Self::Refused { .. } => "refused",
+            Self::Decode { .. } => "unreadable",
+            Self::RunOut => "run_out",
+        }
+    }
+}
+
 /// The reason why an answer was not sent, or may not have been.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {

@@ -16,7 +16,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use countersign_core::{cause::chain, permit};
+use countersign_core::{cause::chain, permit, spans};
 use secrecy::SecretString;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tracing::warn;
@@ -118,10 +118,16 @@ impl ImapAccount {
         let limit = self.settings.timeout * factor;
         let call = Box::pin(call);
         async move {
-            timeout(limit, call).await.unwrap_or_else(|_| {
+            let late = |_| {
                 let reason = format!("{} did not answer within {} s", self.settings.imap.host, limit.as_secs());
                 Err(MailError::Unavailable { reason, retry_after: None })
+            };
+            let answered = async { timeout(limit, call).await.unwrap_or_else(late) };
+            spans::call("imap", "session", answered, |result| match result {
+                Ok(_) => "ok".into(),
+                Err(error) => error.status().into(),
             })
+            .await
         }
     }
 
@@ -209,7 +215,13 @@ impl MailAccount for ImapAccount {
 
     async fn send(&self, out: &Outgoing, _prepared: &Prepared) -> Result<Sent, SendError> {
         let permit = permit::current().ok_or(SendError::NotSent(MailError::RunOut))?;
-        Box::pin(smtp::send(&self.settings, out, &permit)).await?;
+        let sent = Box::pin(smtp::send(&self.settings, out, &permit));
+        spans::call("smtp", "send", sent, |sent| match sent {
+            Ok(()) => "ok".into(),
+            Err(SendError::NotSent(error) | SendError::Refused(error)) => error.status().into(),
+            Err(SendError::Unknown { .. }) => "no_answer".into(),
+        })
+        .await?;
         // The answer is sent, with or without a copy.
         if let Err(error) = self.store_copy(out).await {
             warn!(error = chain(&error), "cannot store the copy of a sent email");

@@ -23,6 +23,7 @@ use rmcp::{
 };
 use secrecy::{ExposeSecret as _, SecretString};
 use sse_stream::{Sse, SseStream};
+use tracing::{Instrument as _, Span};
 use url::Url;
 
 use crate::{handler::TooLong, sign_in::SignIn, tasks_only::TasksOnly};
@@ -283,7 +284,12 @@ impl StreamableHttpClient for Http {
         };
         let request = self.requests.post(&*uri).header(ACCEPT, format!("{JSON}, {EVENTS}")).json(&message);
         let request = Self::with_headers(request, session_id.as_deref(), custom_headers);
-        let opened = self.open(request, permit).await?;
+        // The library sends messages in a task of its own.
+        let span = match &message {
+            JsonRpcMessage::Request(request) => request.request.extensions().get::<Span>().cloned(),
+            _ => None,
+        };
+        let opened = self.open(request, permit).instrument(span.unwrap_or_else(Span::none)).await?;
         let status = opened.head.status;
         if !status.is_success() {
             return Err(self.refusal(opened, session_id.is_some()).await);

@@ -212,6 +212,7 @@ pub(crate) fn step(what: &str) -> StepRecord {
         duration_ms: 3,
         usage: None,
         error: None,
+        trace: None,
     }
 }
 

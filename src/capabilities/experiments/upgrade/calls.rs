@@ -127,7 +127,7 @@ impl UpgradeClient {
             request = request.json(body);
         }
         let answer = match kind {
-            Kind::Read => http::send(request, self.longest).await,
+            Kind::Read => http::send("upgrade", request, self.longest).await,
             Kind::Write => {
                 // Outside of an action no other process takes over, so the permit is for this call.
                 let for_one_call = || Permit::new(Arc::new(SystemClock), self.timeout());

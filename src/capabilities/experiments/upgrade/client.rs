@@ -69,7 +69,7 @@ impl UpgradeClient {
         let UpgradeConfig { base_url, sign_in, timeout } = config;
         let client =
             http::client(&base_url, timeout).map_err(|error| Error::Unavailable { reason: error.to_string() })?;
-        let changes = Changes::to(&base_url, timeout, http::MAX_ANSWER_BYTES)
+        let changes = Changes::to("upgrade", &base_url, timeout, http::MAX_ANSWER_BYTES)
             .map_err(|error| Error::Unavailable { reason: error.to_string() })?;
         let mut base = base_url;
         base.set_path(&format!("{}/", base.path().trim_end_matches('/')));

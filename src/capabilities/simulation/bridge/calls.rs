@@ -95,7 +95,7 @@ impl BridgeClient {
             Some(body) => request.json(body),
             None => request,
         };
-        let result = match http::send(request, self.longest).await {
+        let result = match http::send("bridge", request, self.longest).await {
             Ok(answer) => understand(Kind::Read, answer),
             Err(lost) => Err(unanswered(Kind::Read, lost)),
         };

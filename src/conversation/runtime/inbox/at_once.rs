@@ -1,10 +1,11 @@
 //! Handles a press in the write that would store it, if it is an approval of which everything is known here.
 
-use countersign_core::cause;
+use countersign_core::{cause, spans};
 use countersign_graph::{
     action::ActionRecord,
     store::{Acquired, Changes, Delivery, Error, Handling, Ingested},
 };
+use tracing::{Instrument as _, debug_span};
 
 use super::Inbox;
 use crate::{
@@ -19,9 +20,12 @@ impl Inbox {
         let Some((record, changes)) = self.0.approvals.approval_at_once(click).await else { return false };
         let (inbox, delivery) = (self.clone(), delivery.clone());
         // A task of its own: if the store answers too late for an acknowledgement, the thread goes on all the same.
-        let written =
-            self.0.workers.tasks().spawn(async move { inbox.write_approval(&delivery, record, changes).await });
-        match written.await {
+        let decide = debug_span!("decide", action.name = record.name);
+        let work = async move {
+            spans::link(record.span.as_deref());
+            inbox.write_approval(&delivery, record, changes).await
+        };
+        match self.0.workers.tasks().spawn(work.instrument(decide)).await {
             Ok(Ok(())) => true,
             Ok(Err(Error::ActionMoved { .. })) => false, // another decision came first
             Ok(Err(error)) => {

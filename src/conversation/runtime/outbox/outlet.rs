@@ -9,6 +9,7 @@ use countersign_graph::{
     store::{Changes, Error, Lease, Outbound, Outgoing, Then, Version},
 };
 use tokio::sync::OwnedSemaphorePermit;
+use tracing::{Instrument as _, Span};
 
 use super::{Sender, channel::Claim};
 
@@ -30,12 +31,12 @@ impl Outlet for Sender {
         };
         let (store, lease, changes) = (self.0.store.clone(), lease.clone(), Arc::clone(changes));
         // A task of its own: if the work on the thread ends meanwhile, what was claimed is sent all the same.
-        let written = self.0.tasks.spawn(async move {
+        let work = async move {
             let (version, claimed) = store.commit(&lease, expected, &changes, then, Some((&holder, most))).await?;
             turn.start(claimed.into_iter().map(|message| Claim { message, term }).collect());
             Ok(version)
-        });
-        match written.await {
+        };
+        match self.0.tasks.spawn(work.in_current_span()).await {
             Ok(written) => written,
             Err(panicked) if panicked.is_panic() => std::panic::resume_unwind(panicked.into_panic()),
             Err(ended) => Err(Error::Unavailable(Box::new(ended))),
@@ -66,8 +67,9 @@ impl Turn {
             return;
         }
         let (sender, thread, seat) = (self.sender.clone(), self.thread.clone(), self.seat.take());
+        let origin = Span::current();
         self.sender.0.tasks.spawn(async move {
-            sender.send_all(&thread, claimed).await;
+            sender.send_all(&thread, claimed).instrument(origin).await;
             if let Some(seat) = seat {
                 sender.serve_queue(seat).await;
             }

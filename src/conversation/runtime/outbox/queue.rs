@@ -6,6 +6,7 @@ use std::{
 };
 
 use countersign_core::ids::ThreadId;
+use tracing::Span;
 
 /// The maximum number of threads in the queue. Further ones are found by a sweep.
 const MAX_THREADS: usize = 4096;
@@ -17,8 +18,8 @@ pub(super) struct ThreadQueue(Mutex<Inner>);
 #[derive(Debug, Default)]
 struct Inner {
     order: VecDeque<ThreadId>,
-    /// True if the work in the thread has ended.
-    ended: HashMap<ThreadId, bool>,
+    /// True if the work in the thread has ended, with the span that queued it.
+    ended: HashMap<ThreadId, (bool, Span)>,
     /// The threads for which a task of this process sends.
     sending: HashMap<ThreadId, Sending>,
 }
@@ -40,25 +41,25 @@ impl ThreadQueue {
         if let Some(sending) = inner.sending.get_mut(&thread) {
             sending.again = true;
             sending.ended |= ended;
-        } else if let Some(known) = inner.ended.get_mut(&thread) {
+        } else if let Some((known, _)) = inner.ended.get_mut(&thread) {
             *known |= ended;
         } else if inner.order.len() < MAX_THREADS {
             inner.order.push_back(thread.clone());
-            inner.ended.insert(thread, ended);
+            inner.ended.insert(thread, (ended, Span::current()));
         }
     }
 
-    /// Takes the first thread, for a task that begins to send its messages.
-    pub(super) fn pop(&self) -> Option<ThreadId> {
+    /// Takes the first thread, for a task that begins to send its messages, and the span that queued it.
+    pub(super) fn pop(&self) -> Option<(ThreadId, Span)> {
         let mut inner = self.inner();
         while let Some(thread) = inner.order.pop_front() {
-            let ended = inner.ended.remove(&thread).unwrap_or_default();
+            let (ended, origin) = inner.ended.remove(&thread).unwrap_or_else(|| (false, Span::none()));
             if let Some(sending) = inner.sending.get_mut(&thread) {
                 sending.again = true;
                 sending.ended |= ended;
             } else {
                 inner.sending.insert(thread.clone(), Sending { again: false, ended });
-                return Some(thread);
+                return Some((thread, origin));
             }
         }
         None
@@ -120,11 +121,12 @@ mod tests {
     #[test]
     fn each_thread_is_queued_once() {
         let queue = ThreadQueue::default();
+        let pop = || queue.pop().map(|(thread, _)| thread);
         queue.push(thread(1), false);
         queue.push(thread(2), false);
         queue.push(thread(1), true);
-        assert_eq!((queue.pop(), queue.pop()), (Some(thread(1)), Some(thread(2))));
-        assert_eq!((queue.pop(), queue.is_empty()), (None, true));
+        assert_eq!((pop(), pop()), (Some(thread(1)), Some(thread(2))));
+        assert_eq!((pop(), queue.is_empty()), (None, true));
         assert_eq!((queue.looks(&thread(1)), queue.looks(&thread(2))), (true, false));
         assert!(queue.end(&thread(1)) && queue.end(&thread(2)));
     }
@@ -147,7 +149,7 @@ mod tests {
         assert!(queue.begin(&thread(1)));
         queue.push(thread(1), true);
         queue.give_back(&thread(1));
-        assert_eq!(queue.pop(), Some(thread(1)));
+        assert_eq!(queue.pop().map(|(thread, _)| thread), Some(thread(1)));
         assert!(queue.looks(&thread(1)) && queue.end(&thread(1)));
     }
 

@@ -27,6 +27,8 @@ use super::{
     wire::ErrorAnswer,
 };
 
+/// The name of the API in spans and metrics.
+const SYSTEM: &str = "gmail";
 /// The maximum number of reads at a time.
 const MAX_READS: usize = 10;
 /// The maximum length of a reason that is passed on, in characters.
@@ -133,7 +135,7 @@ impl Calls {
         Ok(Self {
             base: format!("{}{path}", api.as_str().trim_end_matches('/')),
             client: http::client(api, timeout)?,
-            changes: Changes::to(api, timeout, MAX_ANSWER_BYTES)?,
+            changes: Changes::to(SYSTEM, api, timeout, MAX_ANSWER_BYTES)?,
             tokens: settings.tokens.clone(),
             timeout,
             retry: settings.retry,
@@ -275,7 +277,7 @@ impl Calls {
         token: &SecretString,
         longest: usize,
     ) -> Result<Option<T>, MailError> {
-        match http::send(self.request(request, token), longest).await {
+        match http::send(SYSTEM, self.request(request, token), longest).await {
             Ok(answer) if answer.status.is_success() => {
                 self.tokens.note_accepted();
                 parsed(&answer).map(Some)
