@@ -19,6 +19,7 @@ use countersign::{
         mail::report,
         notebook,
         program::{self, EXIT_SETTINGS, settings_are_wrong, signalled},
+        spans::Export,
         stdout::write_line,
         telemetry,
     },
@@ -165,7 +166,16 @@ async fn run(arguments: Arguments) -> ExitCode {
 }
 
 async fn serve(config: Config, counting: JoinHandle<()>) -> anyhow::Result<()> {
-    telemetry::log(&config.server.log, config.server.log_format);
+    let export = Export::start(&config.telemetry)?;
+    telemetry::log(&config.server.log, config.server.log_format, export.as_ref());
+    let ended = run_bot(config, counting).await;
+    if let Some(export) = export {
+        export.finish().await;
+    }
+    ended
+}
+
+async fn run_bot(config: Config, counting: JoinHandle<()>) -> anyhow::Result<()> {
     let stop = signalled();
     end_at_last(stop.clone(), config.workers.drain + LAST_MOMENTS);
     let bot = tokio::select! {

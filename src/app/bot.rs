@@ -48,7 +48,7 @@ use super::{
     server::{self, limits::Limits},
     services::Services,
     supervision::{Supervision, Task, task},
-    watches,
+    telemetry, watches,
 };
 
 /// A bot that is set up and listening. [`Bot::run`] runs it.
@@ -215,6 +215,7 @@ impl Bot {
             task("http", move |stop| server::serve(listener, router, limits, stop)),
             task("sweeper", |stop| sweeper.run(stop)),
             task("events", |stop| events.run(stop)),
+            task("metrics", telemetry::keep_up),
             task("watches", move |stop| watcher.run(every * watches::SWEEPS_A_TICK, stop)),
         ];
         if let Some(mail) = mail {

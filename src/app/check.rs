@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::{
-    check_approvers, check_mail, check_messages, check_scopes, check_store, dependencies, installed, keys, mail,
+    check_approvers, check_mail, check_messages, check_scopes, check_store, dependencies, installed, keys, mail, spans,
     stdout::describe_error,
 };
 
@@ -48,6 +48,8 @@ pub async fn run(config: &Config) -> Vec<CheckLine> {
     lines.extend(services(config).await);
     let mail = check_mail::run(config).await.into_iter();
     lines.extend(mail.map(|(what, result)| CheckLine { what, result }));
+    let traces = spans::check(&config.telemetry).await.into_iter();
+    lines.extend(traces.map(|result| CheckLine { what: "traces", result }));
     lines.push(CheckLine { what: "actions", result: actions(config) });
     lines.push(CheckLine { what: "approvers", result: check_approvers::run(config).await });
     if check_scopes::names_any(config) {

@@ -54,8 +54,37 @@ pub(super) struct HttpDeps {
     pub mail: Option<MailProbe>,
 }
 
+/// What makes the bot ready, or why it is not.
+struct Seen {
+    store: Result<Working, String>,
+    slack: Result<String, String>,
+    tasks: Result<String, String>,
+}
+
+impl Seen {
+    fn is_ready(&self) -> bool {
+        self.store.is_ok() && self.slack.is_ok() && self.tasks.is_ok()
+    }
+}
+
+impl HttpDeps {
+    async fn seen(&self) -> Seen {
+        let store = self.store.check().await;
+        let wrong = self.tasks.wrong().or_else(|| self.rounds.fault());
+        let tasks = wrong.map_or_else(|| Ok("running".to_owned()), Err);
+        let slack = match (token(&self.client), self.slack.as_ref().map(|health| health.borrow().clone())) {
+            (Err(refused), _) => Err(refused),
+            (Ok(()), None) => Ok("events arrive over HTTP".to_owned()),
+            (Ok(()), Some(SocketHealth::Connected)) => Ok("connected".to_owned()),
+            (Ok(()), Some(other)) => Err(other.to_string()),
+        };
+        Seen { store, slack, tasks }
+    }
+}
+
 async fn metrics(State(deps): State<HttpDeps>) -> String {
-    let _ = deps.store.check().await; // sets the gauges of the store
+    let is_ready = deps.seen().await.is_ready(); // sets the gauges of the store
+    metrics::gauge!("countersign_ready").set(f64::from(u8::from(is_ready)));
     if let Some(mail) = &deps.mail {
         mail.refresh_metrics().await;
     }
@@ -63,17 +92,10 @@ async fn metrics(State(deps): State<HttpDeps>) -> String {
 }
 
 async fn ready(State(deps): State<HttpDeps>) -> (StatusCode, Json<Value>) {
-    let HttpDeps { store, slack, services, client, tasks, rounds, mail } = deps;
-    let store = store.check().await;
-    let tasks = tasks.wrong().or_else(|| rounds.fault()).map_or_else(|| Ok("running".to_owned()), Err);
-    let slack = match (token(&client), slack.map(|health| health.borrow().clone())) {
-        (Err(refused), _) => Err(refused),
-        (Ok(()), None) => Ok("events arrive over HTTP".to_owned()),
-        (Ok(()), Some(SocketHealth::Connected)) => Ok("connected".to_owned()),
-        (Ok(()), Some(other)) => Err(other.to_string()),
-    };
-    let status =
-        if store.is_ok() && slack.is_ok() && tasks.is_ok() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let seen = deps.seen().await;
+    let HttpDeps { services, client, mail, .. } = deps;
+    let status = if seen.is_ready() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let Seen { store, slack, tasks } = seen;
     let report = |result: Result<String, String>| match result {
         Ok(what) => json!({ "ok": true, "what": what }),
         Err(what) => json!({ "ok": false, "what": what }),

@@ -5,17 +5,28 @@ use std::{
     io::{self, IsTerminal},
     panic,
     sync::OnceLock,
+    time::Duration,
 };
 
 use countersign_config::{self as config, LogFormat};
+use countersign_core::spans::TRACE_ID;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use tokio_util::sync::CancellationToken;
 use tracing::{Level, Metadata, Subscriber};
 use tracing_subscriber::{
-    EnvFilter, Layer, Registry, filter::filter_fn, fmt::MakeWriter, layer::SubscriberExt as _,
+    EnvFilter, Layer, Registry,
+    filter::{FilterExt, LevelFilter, filter_fn},
+    fmt::MakeWriter,
+    layer::SubscriberExt as _,
     util::SubscriberInitExt as _,
 };
 
+use super::spans::Export;
+
 static METRICS: OnceLock<PrometheusHandle> = OnceLock::new();
+
+/// The interval at which distributions are summed up.
+const UPKEEP_EVERY: Duration = Duration::from_secs(10);
 
 /// The prefix of the program's own crates. Log lines of all other crates come from libraries.
 const OWN_PREFIX: &str = "countersign";
@@ -25,8 +36,9 @@ const SILENCED_LIBRARY: &str = "slack_morphism";
 
 /// Starts logging to standard error, and logging and counting all panics. `levels` is a filter such as
 /// `info,countersign::slack=debug`; an invalid one, which the settings normally refuse, is replaced by `info`.
-pub fn log(levels: &str, format: LogFormat) {
-    subscriber(levels, format, io::stderr().is_terminal(), io::stderr).try_init().ok();
+/// Spans go to `export`, if there is one.
+pub fn log(levels: &str, format: LogFormat, export: Option<&Export>) {
+    subscriber(levels, format, io::stderr().is_terminal(), io::stderr, export).try_init().ok();
     panic::set_hook(Box::new(|info| {
         let place = info.location().map(ToString::to_string).unwrap_or_default();
         let cause = public_part(info.payload());
@@ -36,22 +48,48 @@ pub fn log(levels: &str, format: LogFormat) {
     }));
 }
 
-/// Returns a subscriber that writes log lines of these levels.
+/// Returns a subscriber that writes log lines of these levels, and hands spans over to `export`, whatever the levels.
 ///
 /// Regardless of the levels, lines of the Slack library are never written, nor are lines of any library below `info`,
 /// since they contain payloads, tokens and tickets.
-pub fn subscriber<W>(levels: &str, format: LogFormat, ansi: bool, writer: W) -> impl Subscriber + Send + Sync
+pub fn subscriber<W>(
+    levels: &str,
+    format: LogFormat,
+    ansi: bool,
+    writer: W,
+    export: Option<&Export>,
+) -> impl Subscriber + Send + Sync + use<W>
 where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
 {
     let levels = EnvFilter::try_new(config::log_directives(levels)).unwrap_or_else(|_| EnvFilter::new("info"));
+    // A line of a turn says in which trace it is.
+    let levels = match export {
+        Some(_) => levels.or(filter_fn(is_first_span).with_max_level_hint(LevelFilter::DEBUG)).boxed(),
+        None => FilterExt::boxed(levels),
+    };
+    let may_be_written = filter_fn(may_be_written).with_max_level_hint(LevelFilter::TRACE);
+    let spans = filter_fn(|of| of.is_span() && is_own(of)).with_max_level_hint(LevelFilter::DEBUG);
     // A line that cannot be written, because the reader is gone, is dropped: reporting the error would panic.
     let lines = tracing_subscriber::fmt::layer::<Registry>().with_writer(writer).log_internal_errors(false);
     let lines = match format {
         LogFormat::Text => lines.with_ansi(ansi).boxed(),
         LogFormat::Json => lines.json().boxed(),
     };
-    Registry::default().with(lines.with_filter(filter_fn(may_be_written))).with(levels)
+    Registry::default()
+        .with(lines.with_filter(may_be_written.and(levels)))
+        .with(export.map(|export| export.layer().with_filter(spans)))
+}
+
+/// Returns true for a span that may be the first of a trace.
+fn is_first_span(of: &Metadata<'_>) -> bool {
+    of.is_span() && of.fields().field(TRACE_ID).is_some()
+}
+
+/// Returns true if a line or span is one of the program's own.
+fn is_own(of: &Metadata<'_>) -> bool {
+    let first = of.target().split("::").next().unwrap_or_default();
+    first.strip_prefix(OWN_PREFIX).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
 }
 
 /// Returns true if a line may be written, regardless of the levels.
@@ -59,9 +97,7 @@ fn may_be_written(line: &Metadata<'_>) -> bool {
     let of = |target: &str, name: &str| target.split("::").next() == Some(name);
     let silent =
         of(line.target(), SILENCED_LIBRARY) || line.module_path().is_some_and(|path| of(path, SILENCED_LIBRARY));
-    let first = line.target().split("::").next().unwrap_or_default();
-    let ours = first.strip_prefix(OWN_PREFIX).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'));
-    !silent && (ours || *line.level() <= Level::INFO)
+    !silent && (is_own(line) || *line.level() <= Level::INFO)
 }
 
 /// Returns the part of a panic message before the first interpolated value, which cannot contain text of a user.
@@ -76,8 +112,18 @@ pub fn public_part(panic: &(dyn Any + Send)) -> &str {
 /// Starts recording metrics. It takes up to 0.2 s, since the library first compares the clocks of the machine; until then,
 /// nothing is counted. A second call in the same process has no effect.
 pub fn count() {
-    if let Ok(handle) = PrometheusBuilder::new().install_recorder() {
+    if let Ok(handle) = super::metrics::builder().and_then(PrometheusBuilder::install_recorder) {
+        super::metrics::describe();
         METRICS.set(handle).ok();
+    }
+}
+
+/// Keeps the memory for distributions small until `stop`, even if nobody asks for the metrics.
+pub(super) async fn keep_up(stop: CancellationToken) {
+    while stop.run_until_cancelled(tokio::time::sleep(UPKEEP_EVERY)).await.is_some() {
+        if let Some(handle) = METRICS.get() {
+            handle.run_upkeep();
+        }
     }
 }
 
@@ -110,7 +156,7 @@ mod tests {
     fn written(levels: &str, format: LogFormat) -> String {
         let lines = Lines::default();
         let writer = lines.clone();
-        tracing::subscriber::with_default(subscriber(levels, format, false, move || writer.clone()), || {
+        tracing::subscriber::with_default(subscriber(levels, format, false, move || writer.clone(), None), || {
             tracing::error!(target: "slack_morphism::socket_mode", "xapp-1 wss://slack?ticket=t");
             tracing::trace!(target: "slack_morphism", "the words of a message");
             tracing::debug!(target: "hyper::proto", "authorization xoxb-1");

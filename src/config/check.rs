@@ -107,6 +107,7 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
     envelopes(&config.approvals, &mut expect);
     found.extend(config.model.problems());
     found.extend(email::problems(&config.email));
+    found.extend(config.telemetry.problems());
     found.extend(config.sections.0.values().flat_map(|section| section.problems()));
     found
 }

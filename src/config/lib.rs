@@ -25,6 +25,7 @@ mod section;
 mod server;
 mod slack;
 mod store;
+mod telemetry;
 mod variables;
 mod workers;
 
@@ -46,6 +47,7 @@ pub use self::{
     server::{LogFormat, Server},
     slack::{Slack, SlackMode},
     store::{Store, StoreDurability, StoreKind},
+    telemetry::Telemetry,
     variables::OPTIONAL,
     workers::Workers,
 };
@@ -71,6 +73,8 @@ pub struct Config {
     pub model: Model,
     /// `[email]`: the mail account.
     pub email: Email,
+    /// `[telemetry]`: the export of traces.
+    pub telemetry: Telemetry,
     /// The sections of the capabilities.
     pub sections: Sections,
 }

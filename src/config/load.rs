@@ -37,6 +37,8 @@ const USUAL_NAMES: &[(&str, &str)] = &[
     ("HUBSPOT_API_URL", "email.hubspot_api_url"),
     ("IMAP_HOST", "email.imap_host"),
     ("SMTP_HOST", "email.smtp_host"),
+    ("OTEL_EXPORTER_OTLP_ENDPOINT", "telemetry.otlp_endpoint"),
+    ("OTEL_SERVICE_NAME", "telemetry.service_name"),
 ];
 
 /// The keys of the settings that are lists, in any section.
@@ -47,7 +49,8 @@ const LISTS: [&str; 8] =
 const ENVIRONMENT: &str = "the environment";
 
 /// The sections that exist independently of the capabilities.
-const SECTIONS: [&str; 9] = ["slack", "server", "store", "workers", "approvals", "plans", "record", "model", "email"];
+const SECTIONS: [&str; 10] =
+    ["slack", "server", "store", "workers", "approvals", "plans", "record", "model", "email", "telemetry"];
 
 /// Reads the environment of the process. Variables that are not valid Unicode are left out.
 pub fn environment() -> HashMap<String, String> {
@@ -114,6 +117,7 @@ impl Config {
                 record: read.section("record")?,
                 model: read.section("model")?,
                 email: read.section("email")?,
+                telemetry: read.section("telemetry")?,
                 sections: {
                     let all = added.sections.iter().map(|spec| Some((spec.name, read.values(spec.name, spec.read)?)));
                     Sections(all.collect::<Option<_>>()?)
@@ -154,6 +158,7 @@ impl Config {
         self.email.imap_password = secret("email.imap_password");
         self.email.database_url = secret("email.database_url");
         self.email.hubspot_token = secret("email.hubspot_token");
+        self.telemetry.otlp_headers = secret("telemetry.otlp_headers");
     }
 
     /// Returns the mode in which events arrive. If it is not set, it is Socket Mode if there is an app token, else

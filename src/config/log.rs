@@ -29,6 +29,7 @@ pub const MODULES: &[&str] = &[
     "reply",
     "services",
     "slack",
+    "spans",
     "status_line",
     "store",
     "this_machine",
@@ -49,6 +50,7 @@ const CORE_MODULES: &[&str] = &[
     "permit",
     "private_file",
     "reply",
+    "spans",
     "status_line",
     "units",
 ];

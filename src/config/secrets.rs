@@ -24,6 +24,7 @@ pub(super) const SECRETS: &[(&str, &str)] = &[
     ("email.imap_password", "IMAP_PASSWORD"),
     ("email.database_url", "DATABASE_URL"),
     ("email.hubspot_token", "HUBSPOT_TOKEN"),
+    ("telemetry.otlp_headers", "OTEL_EXPORTER_OTLP_HEADERS"),
 ];
 
 /// The prefixes of secrets, the kind of each, and the only variable that may contain it; empty if there is none.
@@ -47,8 +48,8 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("-----BEGIN", "a certificate or key file, not a key", ""),
 ];
 
-/// The secret that people choose, which may look like anything.
-const PASSWORD: &str = "IMAP_PASSWORD";
+/// The secrets that may look like anything: a password that people choose, and headers.
+const ANYTHING: [&str; 2] = ["IMAP_PASSWORD", "OTEL_EXPORTER_OTLP_HEADERS"];
 
 /// Returns all secrets, including those of the capabilities, as pairs of the full key and the variable.
 pub(super) fn all(added: &Additions) -> Vec<(String, &'static str)> {
@@ -113,6 +114,7 @@ fn wrong(name: &str, value: &str) -> Option<String> {
         "GOOGLE_REFRESH_TOKEN" => "a refresh token of the mail account for that OAuth client",
         "DATABASE_URL" => "an address such as postgresql://user:password@host:5432/database",
         "IMAP_PASSWORD" => "the password of the mail account",
+        "OTEL_EXPORTER_OTLP_HEADERS" => "headers such as authorization=Bearer%20…, with commas between several",
         _ => "a token of the platform",
     };
     let kind = KINDS.iter().find(|(begins, ..)| value.starts_with(begins));
@@ -127,7 +129,7 @@ fn wrong(name: &str, value: &str) -> Option<String> {
     if value.starts_with(['"', '\'']) || value.ends_with(['"', '\'']) {
         return Some("it is in quotation marks; expected the same without them".to_owned());
     }
-    if name == PASSWORD {
+    if ANYTHING.contains(&name) {
         return value
             .contains(char::is_control)
             .then(|| "it has a line break or a control character in it; expected one line".to_owned());

@@ -40,6 +40,7 @@ pub const OPTIONAL: &[&str] = &[
     "email.ca_file",
     "email.user",
     "email.context_path",
+    "telemetry.otlp_endpoint",
 ];
 
 /// Returns a problem for each variable with our prefix from which no setting is read.

@@ -13,6 +13,7 @@ use countersign::{
     app::{
         installed::SETTINGS,
         program::{self, settings_are_wrong, signalled},
+        spans::Export,
         stdout::write_line,
         telemetry,
     },
@@ -85,25 +86,33 @@ fn with_the_program_of(wrong: clap::Error) -> clap::Error {
 
 async fn run(arguments: Arguments) -> ExitCode {
     match arguments.command {
-        None => {
-            telemetry::log("warn", LogFormat::Text);
-            match arguments.settings.load() {
-                Ok(config) => program::finish(NAME, workspace::run(arguments.page, config, signalled()).await),
-                Err(wrong) => wrong,
-            }
-        }
+        None => match arguments.settings.load() {
+            Ok(config) => program::finish(NAME, show(arguments.page, config).await),
+            Err(wrong) => wrong,
+        },
         Some(Command::Sandbox(options)) => {
-            telemetry::log("warn", LogFormat::Text);
+            telemetry::log("warn", LogFormat::Text, None);
             program::finish(NAME, sandbox::run(options, signalled()).await)
         }
         Some(Command::Evaluate { cases, settings }) => {
-            telemetry::log("error", LogFormat::Text);
+            telemetry::log("error", LogFormat::Text, None);
             match settings.load() {
                 Ok(config) => program::finish(NAME, score(&config, cases.as_deref()).await),
                 Err(wrong) => wrong,
             }
         }
     }
+}
+
+/// Opens the workspace in the browser.
+async fn show(page: workspace::Options, config: Config) -> anyhow::Result<()> {
+    let export = Export::start(&config.telemetry)?;
+    telemetry::log("warn", LogFormat::Text, export.as_ref());
+    let ended = workspace::run(page, config, signalled()).await;
+    if let Some(export) = export {
+        export.finish().await;
+    }
+    ended
 }
 
 impl Settings {

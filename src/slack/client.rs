@@ -416,7 +416,8 @@ impl SlackClient {
             Err(Error::MissingScope { needed }) => self.missing.note(needed, method),
             Err(_) => {}
         }
-        metrics::counter!("countersign_slack_calls_total", "method" => method, "result" => status_of(&result)).increment(1);
+        metrics::counter!("countersign_slack_calls_total", "method" => method, "result" => status_of(&result))
+            .increment(1);
         result
     }
 

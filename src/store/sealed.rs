@@ -9,6 +9,7 @@
 //! *Architecture Invariant:* a record that was read with an invalid seal is never sealed again. It
 //! is written with the seal that it has, so an altered record remains recognisable as altered.
 
+mod counts;
 mod sealing;
 
 use std::{fmt, sync::Arc, time::Duration};

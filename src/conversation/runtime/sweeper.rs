@@ -14,8 +14,14 @@ use std::{
     time::Duration,
 };
 
-use countersign_core::{cause, clock::Clock};
-use countersign_graph::store::{Store, Waiting};
+use countersign_core::{
+    cause,
+    clock::{Clock, Timestamp},
+};
+use countersign_graph::{
+    action::Status,
+    store::{ActionFilter, Backlog, Store, Waiting},
+};
 use futures_util::FutureExt as _;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
@@ -96,6 +102,7 @@ impl Sweeper {
         let mut ticks = interval(self.every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut round = 0u32;
+        let mut busy_since = None;
         while stop.run_until_cancelled(ticks.tick()).await.is_some() {
             let mut broken = self.sweep_all().await;
             if round.is_multiple_of(HOUSEKEEPING_ROUNDS) {
@@ -105,6 +112,8 @@ impl Sweeper {
             if round.is_multiple_of(COUNTING_ROUNDS) {
                 broken.extend(guarded("dead letters", self.count_dead_letters()).await.err());
                 broken.extend(guarded("late messages", self.count_late_messages()).await.err());
+                broken.extend(guarded("open cards", self.count_open_cards()).await.err());
+                broken.extend(guarded("the inbox", self.measure_inbox(&mut busy_since)).await.err());
             }
             self.rounds.record(broken);
             round = round.wrapping_add(1);
@@ -135,11 +144,40 @@ impl Sweeper {
     }
 
     async fn count_late_messages(&self) {
-        match self.store.waiting(Waiting::late_before(self.clock.now()), MAX_COUNTED).await {
-            Ok(waiting) => metrics::gauge!("countersign_messages_late").set(waiting.len() as f64),
+        let now = self.clock.now();
+        match self.store.waiting(now, MAX_COUNTED).await {
+            Ok(waiting) => {
+                let late = waiting.iter().filter(|message| message.since < Waiting::late_before(now)).count();
+                metrics::gauge!("countersign_messages_late").set(late as f64);
+                let oldest = waiting.iter().map(|message| now.since(message.since)).max().unwrap_or_default();
+                metrics::gauge!("countersign_outbox_oldest_seconds").set(oldest.as_secs_f64());
+            }
             Err(error) => {
                 tracing::warn!(error = cause::chain(&error), "Cannot count late messages")
             }
+        }
+    }
+
+    async fn count_open_cards(&self) {
+        let open = ActionFilter { thread: None, statuses: vec![Status::Pending], limit: MAX_COUNTED };
+        match self.store.actions(&open).await {
+            Ok(open) => metrics::gauge!("countersign_cards_open").set(open.len() as f64),
+            Err(error) => tracing::warn!(error = cause::chain(&error), "Cannot count open cards"),
+        }
+    }
+
+    /// Measures the inbox. Its entries have no time, so the time since it was last seen empty stands for their age.
+    async fn measure_inbox(&self, busy_since: &mut Option<Timestamp>) {
+        match self.store.backlog().await {
+            Ok(Backlog { inbox, .. }) => {
+                let now = self.clock.now();
+                let since = (inbox > 0).then(|| *busy_since.get_or_insert(now));
+                *busy_since = since;
+                metrics::gauge!("countersign_inbox_entries").set(inbox as f64);
+                let busy = since.map(|since| now.since(since)).unwrap_or_default();
+                metrics::gauge!("countersign_inbox_busy_seconds").set(busy.as_secs_f64());
+            }
+            Err(error) => tracing::warn!(error = cause::chain(&error), "Cannot measure the inbox"),
         }
     }
 

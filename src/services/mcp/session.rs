@@ -90,7 +90,8 @@ impl Session {
     ) -> Result<Self, Error> {
         let no_client = |error: &dyn std::error::Error| Error::NotSent { reason: error.to_string() };
         let url = &remote.url;
-        let changes = Changes::to("mcp", url, settings.timeout, settings.most_read()).map_err(|error| no_client(&error))?;
+        let changes =
+            Changes::to("mcp", url, settings.timeout, settings.most_read()).map_err(|error| no_client(&error))?;
         let requests = http::client(url, settings.timeout).map_err(|error| no_client(&error))?;
         let handler = Handler::default();
         let client = Http {

@@ -10,7 +10,7 @@ use countersign_graph::{
 };
 use serde_json::{Value, json};
 
-use super::SealedStore;
+use super::{SealedStore, counts};
 
 /// The purpose of the seals of action records. The seal of a register has its key as the purpose.
 const ACTION: &str = "action";
@@ -151,6 +151,7 @@ impl SealedStore {
         was_made: impl FnOnce(&T) -> bool,
     ) -> Result<T, Error> {
         if result.as_ref().is_ok_and(was_made) {
+            counts::count(&sealed);
             sealed.actions.iter().for_each(|change| self.cards.on_written(change));
         }
         sealed.actions.into_iter().for_each(|change| self.note(change.record));

@@ -56,7 +56,7 @@ async fn the_bot_that_crashes() {
     let config = Config::load(None, &environment, &countersign::app::installed::SETTINGS).unwrap();
     let crash = Arc::new(Crash::at(point, Path::new(names)));
     let levels = format!("{},countersign::graph=debug", config.server.log); // what is held back is told there
-    let log = telemetry::subscriber(&levels, config.server.log_format, false, std::io::stderr);
+    let log = telemetry::subscriber(&levels, config.server.log_format, false, std::io::stderr, None);
     log.with(Holding(crash.clone())).init();
     let synced = environment.get(SYNCED).map(|folder| Synced::of(&config.store.path, Path::new(folder)));
     let clock = Arc::new(SystemClock);

@@ -119,7 +119,8 @@ impl BridgeClient {
         let BridgeConfig { url, access, timeout, longest } = config;
         let unavailable = |reason: String| Error::Unavailable { reason };
         let client = http::client(&url, timeout).map_err(|error| unavailable(error.to_string()))?;
-        let changes = |timeout| Changes::to("bridge", &url, timeout, longest).map_err(|error| unavailable(error.to_string()));
+        let changes =
+            |timeout| Changes::to("bridge", &url, timeout, longest).map_err(|error| unavailable(error.to_string()));
         let (changes, long_changes) = (changes(timeout)?, changes(LONG)?);
         let streams = Streams::of(&url, timeout).map_err(|error| unavailable(error.to_string()))?;
         let base = url.as_str().trim_end_matches('/').to_owned();
