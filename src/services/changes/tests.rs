@@ -187,3 +187,27 @@ async fn a_proxy_is_asked_for_a_tunnel_to_a_service_with_tls() {
     let received = served.await.unwrap().remove(0);
     assert!(received.starts_with("CONNECT upgrade.example:443 HTTP/1.1\r\n"), "{received}");
 }
+
+#[tokio::test]
+async fn requests_say_where_in_a_trace_they_belong() {
+    const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    thread_local! {
+        static IS_HERE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+    }
+    let parent = |_: &tracing::Span| IS_HERE.get().then(|| PARENT.to_owned());
+    spans::export_with(spans::Exporter { parent, link: |_, _| () });
+    for is_traced in [false, true] {
+        IS_HERE.set(is_traced);
+        let (url, served) = server(OK).await;
+        changes(&url).send(post(&url), &permit()).await.unwrap();
+        let mut received = served.await.unwrap();
+        let (url, served) = server(OK).await;
+        changes(&url).open(post(&url), &permit()).await.unwrap();
+        received.extend(served.await.unwrap());
+        let (url, served) = server(OK).await;
+        crate::http::send("it", post(&url), 1000).await.unwrap();
+        received.extend(served.await.unwrap());
+        let line = format!("traceparent: {PARENT}\r\n");
+        assert!(received.iter().all(|request| request.contains(&line) == is_traced), "{received:#?}");
+    }
+}

@@ -20,6 +20,7 @@ mod lease_loss;
 mod mail_operators;
 mod mail_servers;
 mod many_mails;
+mod observability;
 mod operators;
 mod platform_away;
 mod power;

@@ -172,7 +172,7 @@ impl Page {
         self.does("post", act).await["ts"].as_str().unwrap().to_owned()
     }
 
-    async fn thread(&self, root: &str) -> Value {
+    pub(super) async fn thread(&self, root: &str) -> Value {
         let url = format!("{}/workspace/thread?as=ana&channel=experiments&ts={root}", self.slack);
         let (_, text) = self.get(&url).await.unwrap();
         serde_json::from_str::<Value>(&text).unwrap()["messages"].take()
@@ -199,7 +199,7 @@ impl Page {
         sent.json::<Value>().await.unwrap()["ok"] == true
     }
 
-    async fn presses(&self, name: &str, message: &Value, action_id: &str) {
+    pub(super) async fn presses(&self, name: &str, message: &Value, action_id: &str) {
         let ts = &message["ts"];
         let act = json!({ "as": name, "channel": "experiments", "message_ts": ts, "action_id": action_id });
         self.does("action", act).await;

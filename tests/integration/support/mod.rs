@@ -2,6 +2,7 @@
 
 pub(crate) mod bot;
 pub(crate) mod certificates;
+pub(crate) mod collector;
 pub(crate) mod dovecot;
 pub(crate) mod ports;
 pub(crate) mod postgres;
