@@ -184,8 +184,10 @@
 //! `replies.rs`, operators the chain of causes, logged once. **HTTP** uses [hyper] on both sides: [`app::server`]
 //! serves each connection with it, each change is sent on its own connection ([`services::changes`]), and the Slack
 //! library and `reqwest`, which is for reads only, are built on it. **Logs** contain ids and sizes, never people's
-//! words. **Every call to the outside has a time-out, and its answer a maximum length**; the same holds for every
-//! client that calls us ([`app::server`]). **Tasks** that always run are supervised ([`app::supervision`]); a panic in
+//! words; so do **spans** ([`spans`]), which are disabled unless [`app::spans`] exports them, and follow a turn from
+//! task to task. **Metrics** are all listed in [`app::metrics`]. **Every call to the outside has a time-out, and its
+//! answer a maximum length**; the same holds for every client that calls us ([`app::server`]). **Tasks** that always
+//! run are supervised ([`app::supervision`]); a panic in
 //! a node or an action is a failed attempt ([`graph::unwind`]).
 
 pub mod app;
