@@ -9,7 +9,7 @@ use countersign_graph::{
 pub(super) fn count(changes: &Changes) {
     for event in &changes.audit {
         let is_of = |record: &&ActionRecord| event.action.as_ref() == Some(&record.id);
-        let Some(record) = changes.actions.iter().map(|change| &change.record).filter(is_of).next_back() else {
+        let Some(record) = changes.actions.iter().map(|change| &change.record).rfind(is_of) else {
             continue;
         };
         let action = || record.name.clone();
