@@ -124,6 +124,7 @@
 //! | which answers to mails need a person, and which tools a class of mail may use | [`email::rules`]; what an automatic answer may use up, in [`email::automatic`] |
 //! | the card about an answer, and what is sent | `email/card.rs` and [`email::send`]; what a mail's thread says, in `email/replies.rs`, and its first message in `email/heading.rs` |
 //! | the instructions for a model about mail | `email/prompts`; the phrases that need no model, in `email/talk.rs`, the classes by keywords in `email/keywords.rs`, the templates in `email/template.rs` |
+//! | what a backup has, and what `restore` checks | `app/backup.rs`, the copy itself in `store/sqlite/backup.rs`; how an older copy is noticed, in `app/seen.rs` |
 //! | a new domain | “The next capability”, below |
 //!
 //! # The next capability

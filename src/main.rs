@@ -14,7 +14,7 @@ use clap::{
 };
 use countersign::{
     app::{
-        self, Bot, check,
+        self, Bot, backup, check,
         installed::SETTINGS,
         mail::report,
         notebook,
@@ -24,7 +24,7 @@ use countersign::{
         telemetry,
     },
     clock::SystemClock,
-    config::{Config, Problems, SlackMode, environment},
+    config::{Config, Problems, SlackMode, StoreKind, environment},
     conversation::record::trace::Traces,
     ids::ThreadId,
 };
@@ -68,7 +68,30 @@ enum Command {
     /// Runs the bot in a real workspace.
     Serve,
     /// Checks Slack, the store, the model and the platform once, and reports their status.
-    Check,
+    Check {
+        /// Check only the settings, the store, the keys and the clock, without the network.
+        #[arg(long)]
+        offline: bool,
+        /// Report as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Copies the SQLite store to a new file, also while the bot runs. The digest key is not in it.
+    Backup {
+        /// The file to write.
+        file: PathBuf,
+    },
+    /// Checks a backup, and puts it in the place of the store.
+    Restore {
+        /// The backup.
+        file: PathBuf,
+        /// Only check it.
+        #[arg(long, conflicts_with = "replace")]
+        verify: bool,
+        /// Keep a store that is there beside the restored one, under a name with the time.
+        #[arg(long)]
+        replace: bool,
+    },
     /// Shows the tools that the tool servers in the settings offer, and what changed since they were accepted.
     Accept {
         /// Accept the tools as they are now, effective at the next start.
@@ -138,15 +161,18 @@ async fn run(arguments: Arguments) -> ExitCode {
     let counting = std::thread::spawn(telemetry::count);
     if let Command::Audit { what: notebook::Audit::Verify { file, last, key } } = command {
         let verified = notebook::verify(&file, last.as_deref(), key.as_deref());
-        return finish(verified.and_then(|lines| Ok(write_line(lines.join("\n"))?)));
+        return finish(say(verified));
     }
     let config = match Config::read(config.as_deref(), &environment(), &SETTINGS) {
         (Some(config), problems) if problems.0.is_empty() => config,
         (config, Problems(problems)) => {
             let mut wrong: Vec<_> = problems.iter().map(ToString::to_string).collect();
-            if let (Some(config), Command::Serve | Command::Check) = (&config, &command) {
+            if let (Some(config), Command::Serve | Command::Check { .. }) = (&config, &command) {
                 let told = |line: &String| problems.iter().any(|problem| line.contains(&problem.key));
                 wrong.extend(check::settings(config).into_iter().filter(|line| !told(line)));
+            }
+            if let Command::Check { json: true, .. } = command {
+                return report(&[check::of_settings(&wrong)], true);
             }
             return settings_are_wrong(&wrong.join("\n"));
         }
@@ -156,8 +182,17 @@ async fn run(arguments: Arguments) -> ExitCode {
             wrong if wrong.is_empty() => finish(serve(config, counting).await),
             wrong => settings_are_wrong(&wrong.join("\n")),
         },
-        Command::Check => report(&check::run(&config).await),
-        Command::Accept { keep } => report(&check::accept(&config, keep, &|line| eprintln!("{line}")).await),
+        Command::Check { offline: true, json } => report(&check::offline(&config).await, json),
+        Command::Check { offline: false, json } => report(&check::run(&config).await, json),
+        Command::Accept { keep } => report(&check::accept(&config, keep, &|line| eprintln!("{line}")).await, false),
+        Command::Backup { .. } | Command::Restore { .. } if config.store_kind() == StoreKind::Redis => {
+            eprintln!("{}", backup::WITH_REDIS);
+            ExitCode::from(EXIT_SETTINGS)
+        }
+        Command::Backup { file } => finish(say(backup::back_up(&config, &file))),
+        Command::Restore { file, verify, replace } => {
+            finish(say(backup::restore(&config, &file, verify, replace).await))
+        }
         Command::Trace { thread } => finish(trace(&config, thread).await),
         Command::Mail { what: report::Command::Report } => finish(mail_report(&config).await),
         Command::Notebook { thread, out } => finish(export(&config, &thread, &out).await),
@@ -208,8 +243,7 @@ async fn mail_report(config: &Config) -> anyhow::Result<()> {
 }
 
 async fn export(config: &Config, thread: &ThreadId, folder: &Path) -> anyhow::Result<()> {
-    let written = notebook::export(config, thread, folder).await?;
-    Ok(write_line(written.join("\n"))?)
+    say(notebook::export(config, thread, folder).await)
 }
 
 async fn trace(config: &Config, thread: Option<ThreadId>) -> anyhow::Result<()> {
@@ -223,17 +257,20 @@ async fn trace(config: &Config, thread: Option<ThreadId>) -> anyhow::Result<()> 
     Ok(write_line(format_args!("{told:#}"))?)
 }
 
-fn report(lines: &[check::CheckLine]) -> ExitCode {
-    for check::CheckLine { what, result } in lines {
-        let said = match result {
-            Ok(how) => write_line(format_args!("ok    {what:<8} {how}")),
-            Err(wrong) => write_line(format_args!("wrong {what:<8} {wrong}")),
-        };
-        if let Err(error) = said {
-            return program::fail(NAME, &format!("cannot determine its status: {error}"));
-        }
+fn report(lines: &[check::CheckLine], json: bool) -> ExitCode {
+    let said = match json {
+        true => write_line(format_args!("{:#}", check::report(lines))),
+        false => lines.iter().try_for_each(write_line),
+    };
+    if let Err(error) = said {
+        return program::fail(NAME, &format!("cannot determine its status: {error}"));
     }
     if lines.iter().all(|line| line.result.is_ok()) { ExitCode::SUCCESS } else { ExitCode::from(EXIT_SETTINGS) }
+}
+
+/// Writes lines to standard output.
+fn say(lines: anyhow::Result<Vec<String>>) -> anyhow::Result<()> {
+    Ok(write_line(lines?.join("\n"))?)
 }
 
 fn finish(result: anyhow::Result<()>) -> ExitCode {

@@ -45,6 +45,7 @@ use super::{
     dependencies, http, installed, keys,
     mail::{self, Mail, ReadyMail},
     readiness::Readiness,
+    seen::Seen,
     server::{self, limits::Limits},
     services::Services,
     supervision::{Supervision, Task, task},
@@ -61,6 +62,8 @@ pub struct Bot {
     tasks: Vec<Task>,
     running: Supervision,
     workers: Workers,
+    /// Notes in the end how far the store is.
+    seen: Option<Seen>,
     /// The button clicks that are handled, and the messages that are sent.
     in_progress: TaskTracker,
     drain: Duration,
@@ -207,7 +210,7 @@ impl Bot {
             inbox,
             home,
             sender,
-            retention: Retention::new(store.clone(), clock, approvals.memories.clone(), &config.record),
+            retention: Retention::new(store.clone(), clock.clone(), approvals.memories.clone(), &config.record),
             every,
             rounds,
         };
@@ -218,13 +221,16 @@ impl Bot {
             task("metrics", telemetry::keep_up),
             task("watches", move |stop| watcher.run(every * watches::SWEEPS_A_TICK, stop)),
         ];
+        let seen = || Seen::of(config, &store, clock.clone());
+        tasks.extend(seen().map(|seen| task("seen", |stop| seen.run(stop))));
+        let seen = seen();
         if let Some(mail) = mail {
             let (names, waking) = (approvals.names.clone(), workers.clone());
             let wake = Arc::new(move |thread| waking.wake(thread));
             tasks.extend(mail.tasks(config, mail::TaskDeps { team: account.team, slack, names, holder: name, wake })?);
         }
         let (in_progress, drain) = (shared.tasks, config.workers.drain);
-        Ok(Self { store, registry, address, ingress, tasks, running, workers, in_progress, drain })
+        Ok(Self { store, registry, address, ingress, tasks, running, workers, seen, in_progress, drain })
     }
 
     /// Returns the address of the HTTP server for health, metrics and, without Socket Mode, Slack's requests.
@@ -260,7 +266,7 @@ impl Bot {
     /// Fails if Slack refuses the bot permanently, or if a task ended before `stop`.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
         let in_hand = self.in_hand();
-        let Self { registry, ingress, tasks, running, workers, in_progress, drain, .. } = self;
+        let Self { registry, ingress, tasks, running, workers, seen, in_progress, drain, .. } = self;
         let begin = |(name, task): Task| running.start(name, task(stop.clone()), &stop);
         let started: Vec<JoinHandle<Option<()>>> = tasks.into_iter().map(begin).collect();
         // Last, so that nothing arrives before everything that handles it runs.
@@ -283,6 +289,9 @@ impl Bot {
             aborts.iter().for_each(AbortHandle::abort);
         }
         registry.close().await;
+        if let Some(mut seen) = seen {
+            seen.note().await;
+        }
         match (received, running.ended()) {
             (Ok(Ok(Some(Err(refusal)))), _) => Err(refusal.into()),
             (_, Some(ended)) => Err(ended.into()),

@@ -1,10 +1,11 @@
 //! `countersign check`: checks every outside system once and reports each in one line.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc, time::Duration};
 
 use countersign_capabilities::{ChangingOffer, Tell, changing};
-use countersign_config::{ChosenModel, Config, ModelPurpose, Provider, SlackMode};
-use countersign_core::clock::SystemClock;
+use countersign_config::{ChosenModel, Config, ModelPurpose, Provider, SlackMode, StoreKind};
+use countersign_core::clock::{Clock as _, SystemClock};
+use countersign_graph::store::Store;
 use countersign_model::{Error, Model, Purpose, Request, ToolChoice, ToolSpec};
 use countersign_services::http;
 use countersign_slack::{client::SlackClient, refusal::Refusal};
@@ -22,6 +23,9 @@ use super::{
 /// The manifest of the app. The one for HTTP differs only in the delivery of events.
 const MANIFEST: &str = include_str!("../../deploy/slack-manifest.socket.json");
 
+/// By how much the last change in the store may be after the time here: the clocks of several processes differ.
+const CLOCK_TOLERANCE: Duration = Duration::from_secs(6);
+
 /// One line of the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckLine {
@@ -29,6 +33,54 @@ pub struct CheckLine {
     pub what: &'static str,
     /// The state of the subject, or the problem and its remedy.
     pub result: Result<String, String>,
+    /// What would make it better, although it works.
+    pub advice: Option<String>,
+}
+
+impl CheckLine {
+    /// Creates a line without advice.
+    pub fn new(what: &'static str, result: Result<String, String>) -> Self {
+        Self { what, result, advice: None }
+    }
+
+    /// Returns the line as JSON. A problem and its remedy are separated by the first semicolon.
+    fn to_json(&self) -> Value {
+        let (status, what, remedy) = match (&self.result, &self.advice) {
+            (Ok(how), None) => ("ok", how.as_str(), None),
+            (Ok(how), Some(advice)) => ("warning", how.as_str(), Some(advice.as_str())),
+            (Err(wrong), _) => match wrong.split_once("; ") {
+                Some((what, remedy)) => ("failed", what, Some(remedy)),
+                None => ("failed", wrong.as_str(), None),
+            },
+        };
+        json!({ "name": self.what, "status": status, "what": what, "remedy": remedy })
+    }
+}
+
+impl fmt::Display for CheckLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, result, advice } = self;
+        match (result, advice) {
+            (Ok(how), None) => write!(f, "ok    {what:<8} {how}"),
+            (Ok(how), Some(advice)) => write!(f, "ok    {what:<8} {how}; {advice}"),
+            (Err(wrong), _) => write!(f, "wrong {what:<8} {wrong}"),
+        }
+    }
+}
+
+/// Returns the report as one JSON object.
+pub fn report(lines: &[CheckLine]) -> Value {
+    let checks: Vec<Value> = lines.iter().map(CheckLine::to_json).collect();
+    json!({ "ok": lines.iter().all(|line| line.result.is_ok()), "checks": checks })
+}
+
+/// Returns the line about the settings.
+pub fn of_settings(wrong: &[String]) -> CheckLine {
+    let result = match wrong {
+        [] => Ok("all valid, and the files that they name can be read".to_owned()),
+        wrong => Err(wrong.join("; ")),
+    };
+    CheckLine::new("settings", result)
 }
 
 /// Checks everything that the settings name.
@@ -37,25 +89,60 @@ pub async fn run(config: &Config) -> Vec<CheckLine> {
     let key = keys::check(config, opened.as_deref()).await;
     drop(opened);
     let mut lines = vec![
-        CheckLine { what: "slack", result: slack(config).await },
-        CheckLine { what: "scopes", result: scopes(config).await },
-        CheckLine { what: "events", result: events(config).await },
-        CheckLine { what: "store", result: store },
-        CheckLine { what: "digest key", result: key },
-        CheckLine { what: "messages", result: check_messages::run(config).await },
+        CheckLine::new("slack", slack(config).await),
+        CheckLine::new("scopes", scopes(config).await),
+        CheckLine::new("events", events(config).await),
+        store,
+        CheckLine::new("digest key", key),
+        CheckLine::new("messages", check_messages::run(config).await),
     ];
     lines.extend(models(config).await);
     lines.extend(services(config).await);
     let mail = check_mail::run(config).await.into_iter();
-    lines.extend(mail.map(|(what, result)| CheckLine { what, result }));
+    lines.extend(mail.map(|(what, result)| CheckLine::new(what, result)));
     let traces = spans::check(&config.telemetry).await.into_iter();
-    lines.extend(traces.map(|result| CheckLine { what: "traces", result }));
-    lines.push(CheckLine { what: "actions", result: actions(config) });
-    lines.push(CheckLine { what: "approvers", result: check_approvers::run(config).await });
+    lines.extend(traces.map(|result| CheckLine::new("traces", result)));
+    lines.push(CheckLine::new("actions", actions(config)));
+    lines.push(CheckLine::new("approvers", check_approvers::run(config).await));
     if check_scopes::names_any(config) {
-        lines.push(CheckLine { what: "contexts", result: check_scopes::run(config).await });
+        lines.push(CheckLine::new("contexts", check_scopes::run(config).await));
     }
     lines
+}
+
+/// Checks what needs no network: the settings, the store if it is a file, the digest keys, and the clock.
+pub async fn offline(config: &Config) -> Vec<CheckLine> {
+    let mut lines = vec![of_settings(&settings(config))];
+    let opened = match config.store_kind() {
+        StoreKind::Sqlite => {
+            let (store, opened) = check_store::run(config).await;
+            lines.extend([store, CheckLine::new("messages", check_messages::run(config).await)]);
+            opened
+        }
+        StoreKind::Redis => {
+            lines.push(CheckLine::new("store", Ok("Redis, which is not asked without the network".to_owned())));
+            None
+        }
+    };
+    lines.push(CheckLine::new("digest key", keys::check(config, opened.as_deref()).await));
+    lines.push(CheckLine::new("clock", clock(opened.as_deref()).await));
+    lines.push(CheckLine::new("actions", actions(config)));
+    lines
+}
+
+/// Compares the clock with the last change in the store.
+async fn clock(store: Option<&dyn Store>) -> Result<String, String> {
+    let now = SystemClock.now();
+    let latest = match store {
+        Some(store) => store.threads(1).await.map_err(|error| error.to_string())?,
+        None => Vec::new(),
+    };
+    match latest.first().map(|thread| thread.updated_at) {
+        Some(changed) if changed > now + CLOCK_TOLERANCE => Err(format!(
+            "it is {now} here, before the last change in the store, of {changed}; set the clock, and run an NTP client"
+        )),
+        _ => Ok(format!("{now}")),
+    }
 }
 
 /// Returns every problem with the settings that can be found without contacting other systems.
@@ -141,7 +228,7 @@ async fn socket_mode(config: &Config, app_token: &SecretString) -> Result<String
 pub async fn models(config: &Config) -> Vec<CheckLine> {
     let models = match dependencies::models(config, Arc::default()) {
         Ok((models, _)) => models,
-        Err(error) => return vec![CheckLine { what: "model", result: Err(describe_error(&error)) }],
+        Err(error) => return vec![CheckLine::new("model", Err(describe_error(&error)))],
     };
     let general = async {
         match config.model.general() {
@@ -152,16 +239,16 @@ pub async fn models(config: &Config) -> Vec<CheckLine> {
             }
         }
     };
-    let mut lines = vec![CheckLine { what: "model", result: general.await }];
+    let mut lines = vec![CheckLine::new("model", general.await)];
     let others = ModelPurpose::ALL.into_iter().filter_map(|setting| Some((setting, config.model.of(setting)?)));
     let models = &models;
     let others = others.map(|(setting, chosen)| async move {
         let purpose = dependencies::purpose_of(setting);
         let asked = model(models.model_for(purpose).as_ref(), purpose, &chosen);
-        CheckLine { what: setting.key(), result: asked.await }
+        CheckLine::new(setting.key(), asked.await)
     });
     lines.extend(join_all(others).await);
-    lines.extend(embeddings(config).await.map(|result| CheckLine { what: "embeddings", result }));
+    lines.extend(embeddings(config).await.map(|result| CheckLine::new("embeddings", result)));
     lines
 }
 
@@ -225,12 +312,12 @@ async fn services(config: &Config) -> Vec<CheckLine> {
         Err(error) => {
             let wrong = describe_error(&error);
             let of = installed::SETTINGS.sections.iter().find(|section| wrong.starts_with(section.name));
-            return vec![CheckLine { what: of.map_or("capabilities", |section| section.name), result: Err(wrong) }];
+            return vec![CheckLine::new(of.map_or("capabilities", |section| section.name), Err(wrong))];
         }
     };
     let lines = join_all(all.iter().map(|capability| capability.check())).await;
     join_all(changing(&all).map(ChangingOffer::close)).await;
-    lines.into_iter().flatten().map(|(what, result)| CheckLine { what, result }).collect()
+    lines.into_iter().flatten().map(|(what, result)| CheckLine::new(what, result)).collect()
 }
 
 /// Shows what the outside systems offer that must be accepted, such as tools, and accepts it if `keep` is true. `tell`
@@ -238,13 +325,13 @@ async fn services(config: &Config) -> Vec<CheckLine> {
 pub async fn accept(config: &Config, keep: bool, tell: &Tell<'_>) -> Vec<CheckLine> {
     let all = match installed::capabilities(config, Arc::new(SystemClock)) {
         Ok(all) => all,
-        Err(error) => return vec![CheckLine { what: "capabilities", result: Err(describe_error(&error)) }],
+        Err(error) => return vec![CheckLine::new("capabilities", Err(describe_error(&error)))],
     };
     let shown = join_all(changing(&all).map(|offer| offer.accept(keep, tell))).await;
     join_all(changing(&all).map(ChangingOffer::close)).await;
     let lines = shown.into_iter().flatten().flat_map(|(what, result)| match result {
-        Ok(lines) => lines.into_iter().map(|line| CheckLine { what, result: Ok(line) }).collect(),
-        Err(wrong) => vec![CheckLine { what, result: Err(wrong) }],
+        Ok(lines) => lines.into_iter().map(|line| CheckLine::new(what, Ok(line))).collect(),
+        Err(wrong) => vec![CheckLine::new(what, Err(wrong))],
     });
     lines.collect()
 }

@@ -11,11 +11,11 @@ use std::{
 
 use countersign_config::{Config, StoreKind};
 use countersign_conversation::record::integrity;
-use countersign_core::clock::SystemClock;
+use countersign_core::clock::{SystemClock, Timestamp};
 use countersign_graph::store::{Durability, Store, ThreadFilter, Unreadable};
 use countersign_store::sqlite::{self, OpenError};
 
-use super::{dependencies, keys, stdout::describe_error};
+use super::{check::CheckLine, dependencies, keys, seen, stdout::describe_error};
 
 /// The maximum number of unreadable entries that are listed.
 const MAX_LISTED: usize = 20;
@@ -26,11 +26,25 @@ const MAX_THREADS: usize = 5_000;
 /// The maximum number of threads, the latest first, whose records are checked.
 const MAX_RECORDS: usize = 500;
 
+/// Returns the line about the store, and the store itself if it can be read.
+pub(super) async fn run(config: &Config) -> (CheckLine, Option<Arc<dyn Store>>) {
+    let (result, store) = state(config).await;
+    let (result, advice) = match result {
+        Ok((how, advice)) => (Ok(how), advice),
+        Err(wrong) => (Err(wrong), None),
+    };
+    (CheckLine { what: "store", result, advice }, store)
+}
+
+/// The state of the store and what would make it better, or what is wrong.
+type State = Result<(String, Option<String>), String>;
+
 /// Returns the state of the store, and the store itself if it can be read.
-pub(super) async fn run(config: &Config) -> (Result<String, String>, Option<Arc<dyn Store>>) {
+async fn state(config: &Config) -> (State, Option<Arc<dyn Store>>) {
     let is_file = config.store_kind() == StoreKind::Sqlite;
     if is_file && !config.store.path.exists() {
-        return (traces(&config.store.path).map_or_else(|| can_be_made(&config.store.path), Err), None);
+        let how = traces(&config.store.path).map_or_else(|| can_be_made(&config.store.path), Err);
+        return (how.map(|how| (how, None)), None);
     }
     // Opening the file for writing would correct its rights, and the problem would not be reported.
     let open_to_others = if is_file { exposure(&config.store.path) } else { None };
@@ -57,7 +71,7 @@ pub(super) async fn run(config: &Config) -> (Result<String, String>, Option<Arc<
     let how = if in_use {
         all_readable(&*store)
             .await
-            .map(|()| format!("{} is in use by a running Countersign", config.store.path.display()))
+            .map(|()| (format!("{} is in use by a running Countersign", config.store.path.display()), None))
     } else if open_to_others.is_none() {
         reliable(&*store).await
     } else {
@@ -68,11 +82,16 @@ pub(super) async fn run(config: &Config) -> (Result<String, String>, Option<Arc<
         (Ok(how), Ok(Some(sealed))) => intact_records(&*sealed).await.map(|()| how),
         (how, _) => how, // wrong keys have a line of their own
     };
+    let how = match seen::check(config, &store).await {
+        Ok(None) => how,
+        Ok(Some(behind)) => Err(how.err().into_iter().chain([behind]).collect::<Vec<_>>().join("; ")),
+        Err(error) => Err(describe_error(&error)),
+    };
     (how, Some(store))
 }
 
 /// Checks that the store works, that all of it can be read, and that it keeps what it acknowledges.
-async fn reliable(store: &dyn Store) -> Result<String, String> {
+async fn reliable(store: &dyn Store) -> State {
     let unwritable = store.probe().await.map_err(|error| describe_error(&error.into()))?;
     if unwritable.is_empty() {
         all_readable(store).await?;
@@ -87,11 +106,11 @@ async fn reliable(store: &dyn Store) -> Result<String, String> {
         Some(vouched) => format!("{name}, {vouched}"),
         None => format!("{name}, writes are durable"),
     };
-    Ok([durable].into_iter().chain(advice).collect::<Vec<_>>().join("; "))
+    Ok((durable, (!advice.is_empty()).then(|| advice.join("; "))))
 }
 
 /// Returns an error that lists the unreadable entries, if there are any. Such entries are kept and block nothing.
-async fn all_readable(store: &dyn Store) -> Result<(), String> {
+pub(super) async fn all_readable(store: &dyn Store) -> Result<(), String> {
     let unreadable = store.unreadable(MAX_LISTED + 1).await.map_err(|error| error.to_string())?;
     if unreadable.is_empty() {
         return all_of_our_graphs(store).await;
@@ -124,24 +143,47 @@ async fn all_of_our_graphs(store: &dyn Store) -> Result<(), String> {
 
 /// Returns an error that lists the threads whose records are not those that were written, if there are any.
 async fn intact_records(store: &dyn Store) -> Result<(), String> {
-    let mut broken = Vec::new();
-    for summary in store.threads(ThreadFilter::All, MAX_RECORDS).await.map_err(|error| describe_error(&error.into()))? {
-        match integrity::read_record(store, &summary.thread).await {
-            Ok(trail) if trail.is_empty() || trail.proof.holds() => {}
-            Ok(_) => broken.push(format!(
-                "the record of thread {} has no seal: the seal was removed, or another program wrote it",
-                summary.thread
-            )),
-            Err(error @ integrity::Error::Broken { .. }) => broken.push(error.to_string()),
-            Err(error) => return Err(describe_error(&error.into())),
-        }
-    }
+    let mut broken = records(store, MAX_RECORDS).await?.broken;
     let more = broken.len().saturating_sub(MAX_LISTED);
     broken.truncate(MAX_LISTED);
     if more > 0 {
         broken.push(format!("and {more} more"));
     }
     if broken.is_empty() { Ok(()) } else { Err(broken.join("; ")) }
+}
+
+/// The records of the latest threads.
+#[derive(Debug, Default)]
+pub(super) struct Records {
+    /// The number of threads.
+    pub(super) threads: usize,
+    /// The number of their entries.
+    pub(super) entries: usize,
+    /// The time of the newest entry.
+    pub(super) newest: Option<Timestamp>,
+    /// A line for each record that is not the one that was written.
+    pub(super) broken: Vec<String>,
+}
+
+/// Reads and checks the records of at most `limit` threads, the latest first.
+pub(super) async fn records(store: &dyn Store, limit: usize) -> Result<Records, String> {
+    let mut records = Records::default();
+    for summary in store.threads(limit).await.map_err(|error| describe_error(&error.into()))? {
+        records.threads += 1;
+        match integrity::read_record(store, &summary.thread).await {
+            Ok(trail) if trail.is_empty() || trail.proof.holds() => {
+                records.entries += trail.len();
+                records.newest = records.newest.max(trail.iter().map(|entry| entry.event.at).max());
+            }
+            Ok(_) => records.broken.push(format!(
+                "the record of thread {} has no seal: the seal was removed, or another program wrote it",
+                summary.thread
+            )),
+            Err(error @ integrity::Error::Broken { .. }) => records.broken.push(error.to_string()),
+            Err(error) => return Err(describe_error(&error.into())),
+        }
+    }
+    Ok(records)
 }
 
 /// Describes the rights of the store at `path` if others on this machine can read or write it. Its log and index get

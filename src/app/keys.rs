@@ -250,7 +250,7 @@ pub async fn check(config: &Config, store: Option<&dyn Store>) -> Result<String,
 }
 
 /// Returns the keys, if there are any. No file is created.
-fn existing_keys(config: &Config) -> anyhow::Result<Option<Keyring>> {
+pub(super) fn existing_keys(config: &Config) -> anyhow::Result<Option<Keyring>> {
     if let Some(keys) = from_settings(config)? {
         return Ok(Some((*keys.ring).clone()));
     }

@@ -3,6 +3,7 @@
 //! [`Bot`] is the production bot. `serve`, the playground and the tests all run it; they differ only in addresses and
 //! the clock.
 
+pub mod backup;
 pub mod bot;
 pub mod check;
 mod check_approvers;
@@ -19,6 +20,7 @@ pub mod metrics;
 pub mod notebook;
 pub mod program;
 mod readiness;
+mod seen;
 pub mod server;
 mod services;
 pub mod spans;

@@ -27,6 +27,7 @@ use crate::aside::UnreadableEntries;
 
 mod actions;
 mod aside;
+pub mod backup;
 mod cache;
 mod changes;
 mod connection;

@@ -7,7 +7,7 @@
 use rusqlite::{Connection, OptionalExtension as _};
 
 /// The register of the machine's last start.
-const MACHINE_START: &str = "sqlite:machine-start";
+pub(super) const MACHINE_START: &str = "sqlite:machine-start";
 
 /// Counts the waiting messages as tried if the machine was restarted since the file was last opened.
 pub(super) fn after_restart(connection: &Connection) -> rusqlite::Result<()> {

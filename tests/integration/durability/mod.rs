@@ -1,5 +1,6 @@
 //! What survives what: killed processes, a network that misbehaves, stores that go away.
 
+mod backups;
 mod batches;
 mod beside;
 mod bridge_restarts;
