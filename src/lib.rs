@@ -125,6 +125,7 @@
 //! | the card about an answer, and what is sent | `email/card.rs` and [`email::send`]; what a mail's thread says, in `email/replies.rs`, and its first message in `email/heading.rs` |
 //! | the instructions for a model about mail | `email/prompts`; the phrases that need no model, in `email/talk.rs`, the classes by keywords in `email/keywords.rs`, the templates in `email/template.rs` |
 //! | what a backup has, and what `restore` checks | `app/backup.rs`, the copy itself in `store/sqlite/backup.rs`; how an older copy is noticed, in `app/seen.rs` |
+//! | the lines of the audit stream | [`conversation::record::stream`]; where they go, in `app/audit_stream.rs` |
 //! | a new domain | “The next capability”, below |
 //!
 //! # The next capability

@@ -42,7 +42,7 @@ use self::{
     shared::{Models, Shared},
 };
 use super::{
-    dependencies, http, installed, keys,
+    audit_stream, dependencies, http, installed, keys,
     mail::{self, Mail, ReadyMail},
     readiness::Readiness,
     seen::Seen,
@@ -221,6 +221,8 @@ impl Bot {
             task("metrics", telemetry::keep_up),
             task("watches", move |stop| watcher.run(every * watches::SWEEPS_A_TICK, stop)),
         ];
+        let stream = audit_stream::of(&config.record, &store, &clock, &name)?;
+        tasks.extend(stream.map(|stream| task("audit stream", |stop| audit_stream::run(stream, stop))));
         let seen = || Seen::of(config, &store, clock.clone());
         tasks.extend(seen().map(|seen| task("seen", |stop| seen.run(stop))));
         let seen = seen();

@@ -4,7 +4,9 @@ use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use secrecy::ExposeSecret as _;
 
-use super::{Approvals, Config, Problem, Rule, digest_key, email, log, nearest::nearest, secrets::wrong_address};
+use super::{
+    Approvals, Config, Problem, Rule, Stream, digest_key, email, log, nearest::nearest, secrets::wrong_address,
+};
 
 /// The kinds of accounts that can be admitted in addition to full members of the workspace.
 const OUTSIDERS: [&str; 4] = ["guests", "external", "bots", "deactivated"];
@@ -65,6 +67,7 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
         ("workers.status_after", workers.status_after, 0, 3600),
         ("workers.drain", workers.drain, 1, 600),
         ("plans.run_time", config.plans.run_time, 1, 86_400),
+        ("record.stream_timeout", config.record.stream_timeout, 1, 60),
         ("approvals.expires_after", config.approvals.expires_after, 1, 30 * 24 * 3600),
         ("approvals.remind_before", config.approvals.remind_before, 0, 30 * 24 * 3600),
         ("approvals.escalate_after", config.approvals.escalate_after, 1, 30 * 24 * 3600),
@@ -101,6 +104,9 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
         if let Some(near) = nearest(name, RECORDED.into_iter()) {
             expect(false, "record.redact", format!("found `{name}`; did you mean `{near}`?"));
         }
+    }
+    if let Some(wrong) = config.record.stream.as_ref().and_then(Stream::problem) {
+        expect(false, "record.stream", wrong);
     }
     digest_keys(config, &mut expect);
     approvals(config, &mut expect);

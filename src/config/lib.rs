@@ -41,7 +41,7 @@ pub use self::{
     model::{ChosenModel, Model, ModelPurpose, OtherModel, Provider},
     nearest::{most_similar, nearest},
     problem::{Problem, Problems},
-    record::{Kept, Record},
+    record::{Kept, Record, Stream},
     secrets::wrong_address,
     section::{Additions, Section, SectionSpec, Sections},
     server::{LogFormat, Server},

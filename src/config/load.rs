@@ -152,6 +152,7 @@ impl Config {
         self.model.openai_api_key = secret("model.openai_api_key");
         self.model.gemini_api_key = secret("model.gemini_api_key");
         self.approvals.digest_keys = secret("approvals.digest_keys");
+        self.record.stream_token = secret("record.stream_token");
         self.email.google_client_id = secret("email.google_client_id");
         self.email.google_client_secret = secret("email.google_client_secret");
         self.email.google_refresh_token = secret("email.google_refresh_token");

@@ -18,6 +18,7 @@ pub(super) const SECRETS: &[(&str, &str)] = &[
     ("model.openai_api_key", "OPENAI_API_KEY"),
     ("model.gemini_api_key", "GEMINI_API_KEY"),
     ("approvals.digest_keys", "COUNTERSIGN_DIGEST_KEYS"),
+    ("record.stream_token", "RECORD_STREAM_TOKEN"),
     ("email.google_client_id", "GOOGLE_CLIENT_ID"),
     ("email.google_client_secret", "GOOGLE_CLIENT_SECRET"),
     ("email.google_refresh_token", "GOOGLE_REFRESH_TOKEN"),

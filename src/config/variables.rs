@@ -15,6 +15,7 @@ pub const OPTIONAL: &[&str] = &[
     "store.cert_file",
     "store.key_file",
     "record.keep",
+    "record.stream",
     "model.provider",
     "model.name",
     "model.base_url",

@@ -50,6 +50,12 @@ impl Timestamp {
         self.0
     }
 
+    /// Returns the time this much earlier.
+    #[must_use]
+    pub fn minus(self, duration: Duration) -> Self {
+        Self(self.0.saturating_sub(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
+    }
+
     /// Returns the whole seconds since 1970-01-01 00:00 UTC, as needed for Slack's `<!date^…>`.
     pub fn seconds(self) -> i64 {
         self.0.div_euclid(1000)

@@ -72,6 +72,14 @@ impl Lost {
         }
         .into()
     }
+
+    /// Returns the observed failure, in words.
+    pub fn reason(&self) -> &str {
+        match self {
+            Self::NotSent { reason } | Self::NoAnswer { reason, .. } | Self::TooLong { reason } => reason,
+            Self::RunOut => "the permit ran out",
+        }
+    }
 }
 
 impl From<TooLong> for Lost {

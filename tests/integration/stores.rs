@@ -28,6 +28,7 @@ mod redis_places;
 mod restart;
 mod shapes;
 mod sqlite;
+mod stream;
 mod unreadable;
 
 /// Runs every behaviour against one kind of store.
@@ -191,6 +192,11 @@ macro_rules! store_suite {
                     an_unreadable_line_of_the_record_hides_no_other,
                     an_unreadable_checkpoint_keeps_no_thread_from_being_leased,
                     an_unreadable_step_hides_no_other,
+                ],
+                stream: [
+                    a_stream_loses_nothing_whoever_dies,
+                    one_process_at_a_time_sends,
+                    a_clock_that_is_set_back_hides_no_entry,
                 ],
                 restart: [
                     everything_outlives_the_process,

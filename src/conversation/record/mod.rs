@@ -3,6 +3,7 @@
 //! | module | purpose |
 //! | --- | --- |
 //! | [`notebook`] | exports a thread's record, so that it can be read and checked elsewhere |
+//! | [`stream`] | sends each entry of the record to another system |
 //! | [`trace`] | lists a thread's steps |
 //! | [`retention`] | deletes the content of finished threads after a configured time |
 //! | [`rating`] | stores people's ratings of answers |
@@ -18,5 +19,6 @@ pub mod notebook;
 pub mod rating;
 pub mod retention;
 pub mod sight;
+pub mod stream;
 pub mod trace;
 pub mod undelivered;

@@ -23,7 +23,7 @@ use countersign_graph::{
 };
 use serde_json::json;
 
-use super::notebook::redact::placeholder;
+use super::{notebook::redact::placeholder, stream::Cursor};
 
 /// The maximum number of threads that are cleared in one round.
 const MAX_THREADS: usize = 50;
@@ -42,12 +42,15 @@ pub struct Retention {
     memories: Memories,
     keep: Option<Duration>,
     kept: Kept,
+    /// True if records are sent elsewhere, which comes first.
+    streamed: bool,
 }
 
 impl Retention {
     /// Creates the service from the settings.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, memories: Memories, settings: &Record) -> Self {
-        Self { store, clock, memories, keep: settings.keep, kept: settings.kept }
+        let streamed = settings.stream.is_some();
+        Self { store, clock, memories, keep: settings.keep, kept: settings.kept, streamed }
     }
 
     /// Runs one round. Returns the number of threads that were cleared.
@@ -58,7 +61,10 @@ impl Retention {
     pub async fn sweep(&self) -> Result<usize, Error> {
         let Some(keep) = self.keep else { return Ok(0) };
         let now = self.clock.now();
-        let before = Timestamp(now.millis().saturating_sub(i64::try_from(keep.as_millis()).unwrap_or(i64::MAX)));
+        let mut before = now.minus(keep);
+        if self.streamed {
+            before = before.min(Cursor::all_before(&self.store).await?);
+        }
         let mut forgotten = 0;
         for finished in self.store.threads(ThreadFilter::FinishedBefore(before), MAX_THREADS).await? {
             forgotten += usize::from(self.forget(&finished.thread, before, now).await?);

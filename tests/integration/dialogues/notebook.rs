@@ -2,12 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
+use async_trait::async_trait;
 use countersign::{
     app::dependencies::memories,
-    config::Kept,
+    config::{self, Kept},
     conversation::record::{
         notebook::{Notebook, Redaction, verify::verify},
         retention::Retention,
+        stream::{Round, Sink, Stream},
     },
     graph::store::AuditKind,
     ids::ThreadId,
@@ -245,4 +247,35 @@ async fn a_forgotten_thread_may_leave_nothing() {
     assert_eq!(bot.store().load(&id).await.unwrap(), None);
     assert_eq!(bot.store().audit(&id).await.unwrap().entries, []);
     assert_eq!(bot.store().get_blob(&file).await.unwrap(), None, "its file went with it");
+}
+
+/// Another system, which takes everything.
+struct Elsewhere;
+
+#[async_trait]
+impl Sink for Elsewhere {
+    async fn send(&mut self, lines: Vec<u8>) -> Result<(), String> {
+        assert!(String::from_utf8(lines).unwrap().contains("list experiments as raw JSON"));
+        Ok(())
+    }
+
+    fn timeout(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thread_is_forgotten_only_after_its_record_was_sent() {
+    let mut bot = TestBot::start().await;
+    (bot.config.record.keep, bot.config.record.kept) = (Some(Duration::from_secs(24 * 3600)), Kept::Nothing);
+    bot.config.record.stream = Some(config::Stream::Stdout);
+    bot.user("ana").says("list experiments as raw JSON").await;
+    bot.clock.advance(Duration::from_secs(49 * 3600));
+    let clock = Arc::new(bot.clock.clone());
+    let retention = Retention::new(bot.store(), clock.clone(), memories(), &bot.config.record);
+    assert_eq!(retention.sweep().await.unwrap(), 0, "nothing was sent yet");
+    let mut stream = Stream::new(bot.store(), clock, Redaction::default(), Elsewhere, "process".to_owned());
+    assert!(matches!(stream.round().await.unwrap(), Round::Sent(1..)));
+    assert_eq!(retention.sweep().await.unwrap(), 1);
+    drop((stream, retention));
 }

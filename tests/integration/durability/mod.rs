@@ -33,5 +33,6 @@ mod script;
 mod slow_clients;
 mod standing_still;
 mod store_lost;
+mod streams;
 mod synced;
 mod undelivered;

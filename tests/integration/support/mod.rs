@@ -12,5 +12,6 @@ pub(crate) mod redis;
 pub(crate) mod redis_cluster;
 pub(crate) mod sentinel;
 pub(crate) mod short;
+pub(crate) mod stream;
 pub(crate) mod thread;
 pub(crate) mod watched_store;

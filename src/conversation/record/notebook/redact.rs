@@ -30,6 +30,15 @@ impl Redaction {
         self.pseudonyms
     }
 
+    /// Returns the record of a thread with its secret values hidden. People have numbers in it if they are hidden.
+    pub async fn applied(&self, record: Vec<AuditEntry>) -> Vec<AuditEntry> {
+        if *self == Self::default() {
+            return record;
+        }
+        let people = People::of(&record, self.pseudonyms, None).await;
+        record.into_iter().map(|entry| self.apply(entry, &people)).collect()
+    }
+
     /// Returns the entry with its secret values hidden.
     pub(super) fn apply(&self, entry: AuditEntry, people: &People) -> AuditEntry {
         entry.hide(|place, value, commitment| {

@@ -25,6 +25,8 @@ pub(crate) enum Kind {
     FalseFailure,
     /// A line to the bot, or a press, got no answer.
     SilentDrop,
+    /// The audit stream lacks an entry, has one out of order, or repeats one without saying so.
+    Stream,
 }
 
 /// One violation.

@@ -18,7 +18,7 @@ mod weather;
 mod wire;
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -33,6 +33,7 @@ use countersign_sandbox::{
     upgrade::{self, SandboxUpgrade},
 };
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
+use serde_json::Value;
 use tempfile::TempDir;
 use tokio::{
     sync::{Mutex, mpsc},
@@ -49,7 +50,7 @@ use self::{
     weather::Weather,
     wire::Wire,
 };
-use crate::support::redis::RedisServer;
+use crate::support::{redis::RedisServer, stream::arrived};
 
 pub(crate) use self::report::Report;
 
@@ -63,6 +64,9 @@ const LAST: Duration = Duration::from_secs(120);
 const WAITING: usize = 600;
 /// How many calls and deliveries the workspace remembers, for timelines.
 const REMEMBERED: usize = 15_000;
+
+/// The file with the audit stream.
+const STREAM: &str = "audit.jsonl";
 
 /// Where the bot keeps its threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +115,7 @@ pub(crate) async fn run(options: &Options, stop: CancellationToken) -> anyhow::R
     std::fs::create_dir_all(&options.out).with_context(|| format!("cannot make {}", options.out.display()))?;
     let began = Instant::now();
     let mut dice = StdRng::seed_from_u64(options.seed);
-    let Setting { folder: _folder, fleet, sky, driver } = Setting::new(options, &mut dice).await?;
+    let Setting { folder, fleet, sky, driver } = Setting::new(options, &mut dice).await?;
     ensure!(fleet.ready(Duration::from_secs(60)).await, "the bot does not start:\n{}", log_of(&fleet));
 
     let over = driver.over.clone();
@@ -165,6 +169,10 @@ pub(crate) async fn run(options: &Options, stop: CancellationToken) -> anyhow::R
         }
     }
     people.abort_all();
+    if let Err(wrong) = whole_stream(folder.path(), options, report.approvals).await {
+        *report.violations.entry(judge::Kind::Stream).or_default() += 1;
+        report.examples.push(format!("{:?}: {wrong}", judge::Kind::Stream));
+    }
     report.took = began.elapsed();
     report.operations = driver.tally.lock().expect("nobody panics with the lock").clone();
     report.faults = sky.weather.counts();
@@ -269,6 +277,8 @@ fn settings(options: &Options, slot: &Slot, wires: &[Wire], folder: &Path) -> Ha
         ("COUNTERSIGN__WORKERS__SWEEP_EVERY", "100ms".to_owned()),
         ("COUNTERSIGN__WORKERS__STATUS_AFTER", "60s".to_owned()),
         ("COUNTERSIGN__APPROVALS__APPROVERS", "U1,U2".to_owned()),
+        ("COUNTERSIGN__RECORD__STREAM", format!("file:{}", folder.join(STREAM).display())),
+        ("COUNTERSIGN__RECORD__STREAM_TIMEOUT", "1s".to_owned()),
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into();
@@ -358,6 +368,29 @@ fn judge(driver: &Driver, case: &Shared, report: &mut Report, around: &Around<'_
         driver.upgrade.forgets(&id);
     }
     driver.slack.forgets(CHANNEL, &known.root);
+}
+
+/// Waits until the stream has the outcome of as many approvals as were seen, and checks its lines. A process that was frozen
+/// as it wrote may repeat some without saying so.
+async fn whole_stream(folder: &Path, options: &Options, approvals: u64) -> Result<(), String> {
+    let began = Instant::now();
+    loop {
+        let lines = std::fs::read_to_string(folder.join(STREAM)).unwrap_or_default();
+        arrived(&lines, options.processes > 1)?;
+        let outcomes: HashSet<(String, u64)> = lines
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+            .filter(|line| line["entry"]["event"]["kind"] == "outcome")
+            .map(|line| (line["thread"].to_string(), line["position"].as_u64().unwrap_or_default()))
+            .collect();
+        if outcomes.len() as u64 >= approvals {
+            return Ok(());
+        }
+        if began.elapsed() > LAST {
+            return Err(format!("it has {} outcomes, and {approvals} were seen", outcomes.len()));
+        }
+        sleep(Duration::from_secs(1)).await;
+    }
 }
 
 fn log_of(fleet: &Fleet) -> String {
