@@ -144,10 +144,14 @@ fn behind(inside: Note, file: &Path, path: &Path) -> anyhow::Result<Option<Strin
     if outside.store != path || outside.note <= inside {
         return Ok(None);
     }
-    let found = if inside == Note::default() { "from before any note".to_owned() } else { format!("of {}", inside.at) };
+    let found = if inside == Note::default() {
+        "there is no note in it".into()
+    } else {
+        format!("its last note is of {}", inside.at)
+    };
     Ok(Some(format!(
-        "the store is older than it was: it was seen as of {}, and this one is {found}, as after the restore of a backup. What \
-         was decided and done since then is not in it; read “After a restore” in docs/operating.md, then remove {}",
+        "the store is older than it was: it was seen as of {}, and {found}, as after the restore of a backup. What was decided \
+         and done since then is not in it; read “After a restore” in docs/operating.md, then remove {}",
         outside.note.at,
         file.display()
     )))
