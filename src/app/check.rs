@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use countersign_capabilities::{ChangingOffer, Tell, changing};
 use countersign_config::{ChosenModel, Config, ModelPurpose, Provider, SlackMode, StoreKind};
 use countersign_core::clock::{Clock as _, SystemClock};
-use countersign_graph::store::Store;
+use countersign_graph::store::{Store, ThreadFilter};
 use countersign_model::{Error, Model, Purpose, Request, ToolChoice, ToolSpec};
 use countersign_services::http;
 use countersign_slack::{client::SlackClient, refusal::Refusal};
@@ -134,7 +134,7 @@ pub async fn offline(config: &Config) -> Vec<CheckLine> {
 async fn clock(store: Option<&dyn Store>) -> Result<String, String> {
     let now = SystemClock.now();
     let latest = match store {
-        Some(store) => store.threads(1).await.map_err(|error| error.to_string())?,
+        Some(store) => store.threads(ThreadFilter::All, 1).await.map_err(|error| error.to_string())?,
         None => Vec::new(),
     };
     match latest.first().map(|thread| thread.updated_at) {

@@ -168,7 +168,7 @@ pub(super) struct Records {
 /// Reads and checks the records of at most `limit` threads, the latest first.
 pub(super) async fn records(store: &dyn Store, limit: usize) -> Result<Records, String> {
     let mut records = Records::default();
-    for summary in store.threads(limit).await.map_err(|error| describe_error(&error.into()))? {
+    for summary in store.threads(ThreadFilter::All, limit).await.map_err(|error| describe_error(&error.into()))? {
         records.threads += 1;
         match integrity::read_record(store, &summary.thread).await {
             Ok(trail) if trail.is_empty() || trail.proof.holds() => {

@@ -20,7 +20,7 @@ use countersign_core::{
     clock::{Clock, SystemClock, Timestamp},
     private_file,
 };
-use countersign_graph::store::{Store, TypedRegister};
+use countersign_graph::store::{Store, ThreadFilter, TypedRegister};
 use countersign_store::sqlite;
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
@@ -95,7 +95,7 @@ impl Seen {
     }
 
     async fn try_to_note(&mut self) -> anyhow::Result<()> {
-        let latest = self.store.threads(1).await?;
+        let latest = self.store.threads(ThreadFilter::All, 1).await?;
         let changed = Some(latest.first().map(|thread| thread.updated_at).unwrap_or_default());
         if self.changed == changed {
             return Ok(());

@@ -23,7 +23,9 @@ use countersign_core::{
     clock::{Clock, Timestamp},
     ids::ThreadId,
 };
-use countersign_graph::store::{AuditEntry, AuditKind, AuditTrail, Error, Store, ThreadSummary, TypedRegister};
+use countersign_graph::store::{
+    AuditEntry, AuditKind, AuditTrail, Error, Store, ThreadFilter, ThreadSummary, TypedRegister,
+};
 use serde::{Deserialize, Serialize};
 
 use super::notebook::Redaction;
@@ -284,7 +286,7 @@ impl<S: Sink> Stream<S> {
         let since = through.min(now).minus(OVERLAP + back);
         let mut limit = FIRST_THREADS;
         let mut found = loop {
-            let found = self.store.threads(limit).await?;
+            let found = self.store.threads(ThreadFilter::All, limit).await?;
             if found.len() < limit || found.last().is_none_or(|last| last.updated_at < since) {
                 break found;
             }
