@@ -65,7 +65,7 @@
 //!
 //! **Beyond Slack.** An event elsewhere, such as the end of a job or an e-mail, is a message of a thread like any other
 //! ([`graph::store::External`]): it is stored once, by its key. An action can wait for it
-//! ([`graph::action::Batch::Waits`]) and holds no lease, seat or connection meanwhile; the thread handles its other
+//! ([`graph::action::Batch::Waits`]) and holds no lease, permit or connection meanwhile; the thread handles its other
 //! messages, and a timer ends the wait. A capability that can follow such events returns a
 //! [`capabilities::EventSource`], and [`conversation::runtime::events`] follows each event as long as an action waits
 //! for it, also after a restart. The event can be a person's answer to a question in the middle of a change
@@ -83,7 +83,7 @@
 //! and `playground/platform_stand_in.rs`, which starts the stand-ins; `tidy` checks this. [`standing`] has no platform;
 //! `app/dependencies.rs` adds it. If two domains understand the same words, the topic of the thread decides
 //! ([`understanding::situation::Topic`]); if the words name something, the person is asked once which of them is meant
-//! ([`understanding::book`]).
+//! ([`understanding::phrase_book`]).
 //!
 //! The files below are those of the largest folder in [`capabilities`]; a smaller one, such as [`standing`], has
 //! fewer. Paths are relative to `src/`, except `deploy/` and `tests/`.

@@ -117,7 +117,7 @@ impl Sink for Destination {
                     Some(token) => request.bearer_auth(token.expose_secret()),
                     None => request,
                 };
-                match http::send(request, http::MAX_ANSWER_BYTES).await {
+                match http::send("audit_stream", request, http::MAX_ANSWER_BYTES).await {
                     Ok(answer) if answer.status.is_success() => Ok(()),
                     Ok(answer) => Err(format!("record.stream answers {}", answer.status)),
                     Err(lost) => Err(format!("record.stream: {}", lost.reason())),

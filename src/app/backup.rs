@@ -211,7 +211,7 @@ async fn verify(config: &Config, copy: &Path) -> anyhow::Result<Vec<String>> {
     if !faults.is_empty() {
         bail!("{}", faults.join("; "));
     }
-    let open = ActionFilter { thread: None, statuses: vec![Status::Pending], limit: usize::MAX };
+    let open = ActionFilter::all(&[Status::Pending], usize::MAX);
     let open = sealed.actions(&open).await?.len();
     let made: Option<Timestamp> = serde_json::from_value(about["at"].clone()).ok();
     let of = match made {

@@ -159,17 +159,17 @@ impl Bot {
         let name = WorkerId::new(format!("{}-{}", std::process::id(), uuid::Uuid::new_v4().simple()));
         let channels = mail.iter().flat_map(|mail| mail.channels(&slack, &approvals.names)).collect();
         let sender = shared.sender(&name, channels);
-        let outlet = Arc::new(sender.clone());
+        let step_commit = Arc::new(sender.clone());
         let blobs = Arc::new(dependencies::StoreBlobCache(store.clone()));
         let graph = chat_graph(models.chat, models.rules, registry.clone(), blobs, PlanSettings::from(&config.plans))
             .context("the chat graph is invalid")?;
         let settle_within = registry.services().map(|service| service.settle_within).max().unwrap_or_default();
         let chat = shared.engine(graph, registry.actions.clone(), register, settle_within, &stop);
-        let mut engines: Vec<Arc<dyn Advance>> = vec![Arc::new(chat.with_outlet(outlet.clone()))];
+        let mut engines: Vec<Arc<dyn Advance>> = vec![Arc::new(chat.with_outlet(step_commit.clone()))];
         if let Some(mail) = &mail {
             let settle_within = mail::settle_within(&config.email);
             let email = shared.engine(mail.graph()?, mail_actions, mail.automatic(), settle_within, &stop);
-            engines.push(Arc::new(email.with_outlet(outlet)));
+            engines.push(Arc::new(email.with_outlet(step_commit)));
         }
         let workers = Workers::new(workers::WorkersDeps {
             store: store.clone(),

@@ -44,8 +44,8 @@ use countersign_store::{
     redis::{RedisStore, address::Access, durability::Trust},
     sqlite::SqliteStore,
 };
-use countersign_understanding::{RulesModel, book::Book as Phrases};
-use countersign_watches::{self as watches, Watches, book::WatchBook};
+use countersign_understanding::{RulesModel, phrase_book::PhraseBook as Phrases};
+use countersign_watches::{self as watches, Watches, register::WatchRegister};
 use countersign_wire::tls::{self, Authorities, Identity};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
@@ -175,7 +175,7 @@ pub fn with_standing_approvals(
     all.iter().for_each(|capability| capability.remember_by(records.clone()));
     all.push(Arc::new(Memory(Arc::new(Notes::new(store.clone(), clock.clone())))));
     all.push(Arc::new(Plans::new(Registry::build(all.clone())?)));
-    all.push(Arc::new(Watches::new(WatchBook::new(store.clone(), clock.clone()), watches::observers(&all))));
+    all.push(Arc::new(Watches::new(WatchRegister::new(store.clone(), clock.clone()), watches::observers(&all))));
     let allowances = Allowances::new(all.iter().flat_map(|capability| capability.info().allowances));
     let book = Arc::new(GrantRegister::new(store, clock.clone(), entitled, allowances));
     all.push(Arc::new(StandingApprovals::new(book.clone(), all.clone(), clock)));

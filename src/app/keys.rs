@@ -46,8 +46,10 @@ const MAX_CARDS: usize = 10_000;
 const KEY_BYTES: usize = 32;
 
 /// The scope of the seals, beyond the records of actions.
-const SCOPE: SealScope =
-    SealScope { registers: &[register::KEY], register_families: &[notes::KEYS, countersign_email::book::REGISTERS] };
+const SCOPE: SealScope = SealScope {
+    registers: &[register::KEY],
+    register_families: &[notes::KEYS, countersign_email::register::REGISTERS],
+};
 
 /// The keys and their origin.
 #[derive(Debug)]

@@ -9,13 +9,13 @@
 
 pub mod account;
 pub mod announcer;
-mod book;
 mod channels;
 pub mod context;
 mod lookup;
 pub(super) mod probe;
 pub mod report;
 mod retention;
+mod shown_mails;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -31,9 +31,9 @@ use countersign_core::{
 };
 use countersign_email::{
     automatic::AutomaticAnswers,
-    book::Book,
     deps::Deps,
     graph::{actions, mail_graph},
+    register::MailRegister,
     rules::{AutomaticSettings, Class},
     state::MailState,
     sync::{MailSync, SyncControl, SyncDeps},
@@ -50,13 +50,13 @@ use jiff::{civil::Time, tz::TimeZone};
 
 use self::{
     announcer::{ChannelAnnouncer, ChannelRoots},
-    book::ShownBook,
     channels::{Carries, OrderChannel},
     context::Sources,
     lookup::ContextLookup,
     probe::MailProbe,
     report::MailMetrics,
     retention::MailRetention,
+    shown_mails::ShownMails,
 };
 use super::supervision::{Task, task};
 
@@ -76,7 +76,7 @@ pub fn settle_within(settings: &Email) -> Duration {
 pub struct Mail {
     account: Arc<dyn MailAccount>,
     sources: Sources,
-    shown: Arc<ShownBook>,
+    shown: Arc<ShownMails>,
     zone: TimeZone,
 }
 
@@ -149,9 +149,9 @@ impl Mail {
         let address = account.address().address.clone();
         let sources = context::open(config, tokens.as_ref(), &address)?;
         let zone = TimeZone::get(&settings.time_zone).context("email.time_zone is not known on this machine")?;
-        let book = Book::new(store.clone(), address.clone());
+        let book = MailRegister::new(store.clone(), address.clone());
         let automatic = automatic(settings);
-        let shown = ShownBook {
+        let shown = ShownMails {
             control: SyncControl::new(book.clone()),
             account: address,
             channel: ChannelId::from(channel),

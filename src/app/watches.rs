@@ -9,8 +9,8 @@ use countersign_conversation::approvals::people::{People, Right};
 use countersign_core::{clock::Clock, ids::UserId};
 use countersign_graph::store::Store;
 use countersign_watches::{
-    book::WatchBook,
     observers,
+    register::WatchRegister,
     settings::WatchSettings,
     watcher::{Readers, Watcher},
 };
@@ -26,7 +26,7 @@ pub(super) fn watcher(
     clock: &Arc<dyn Clock>,
     people: People,
 ) -> Watcher {
-    let book = WatchBook::new(store.clone(), clock.clone());
+    let book = WatchRegister::new(store.clone(), clock.clone());
     let settings: &WatchSettings = config.sections.get();
     Watcher::new(book, observers(&registry.capabilities), Arc::new(Askers(people)), settings.clone())
 }

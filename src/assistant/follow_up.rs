@@ -18,7 +18,7 @@ use countersign_planner::{
     routing::{self, Next},
 };
 use countersign_understanding::{
-    book::Book,
+    phrase_book::PhraseBook,
     situation::{RejectedChange, Situation},
 };
 
@@ -27,7 +27,7 @@ use super::{outcomes, replies, state::AgentState};
 /// The reaction of the chat graph to events for which no node runs.
 pub(super) struct ChatListener {
     /// The phrases that are understood.
-    pub(super) book: Arc<Book>,
+    pub(super) book: Arc<PhraseBook>,
     /// The action that shows a plan on a card.
     pub(super) plan_action: Option<&'static str>,
     /// The limits of plans.
@@ -86,7 +86,7 @@ impl Listener<AgentState> for ChatListener {
 
 /// Adds the follow-up to the state, and returns the reply to it.
 fn record_follow_up(
-    book: &Book,
+    book: &PhraseBook,
     state: &mut AgentState,
     record: &ActionRecord,
     follow_up: ActionFollowUp,
@@ -123,7 +123,12 @@ fn record_refused_plan(state: &mut AgentState, record: &ActionRecord, next: &Nex
 
 /// Returns the reply that gives the reason for a rejection. If the reason says what to do instead, a button asks for
 /// that. For a card with a form, the reply to the rejection has already said what else can be done.
-fn explanation_reply(book: &Book, record: &ActionRecord, by: &UserId, turned_down: Option<&RejectedChange>) -> Reply {
+fn explanation_reply(
+    book: &PhraseBook,
+    record: &ActionRecord,
+    by: &UserId,
+    turned_down: Option<&RejectedChange>,
+) -> Reply {
     let reason = outcomes::reason_of(record).unwrap_or_default();
     let text = Text::new().person(record.requested_by.clone()).plain(", ").person(by.clone());
     let reply = Reply::text(text.plain(" explains why this was rejected: ").bold(record.act()))

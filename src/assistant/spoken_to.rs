@@ -8,7 +8,7 @@
 
 use countersign_core::ids::UserId;
 use countersign_graph::action::ActionRecord;
-use countersign_understanding::{self as understanding, Meaning, book::Book, situation::DraftQuestion};
+use countersign_understanding::{self as understanding, Meaning, phrase_book::PhraseBook, situation::DraftQuestion};
 
 use super::{conditions, offered, state::AgentState, view};
 
@@ -248,7 +248,7 @@ impl AgentState {
 
     /// Returns true if a message that does not mention the bot is meant for it. `open` are the open cards of the
     /// thread.
-    pub(super) fn is_spoken_to(&self, book: &Book, by: &UserId, text: &str, open: &[ActionRecord]) -> bool {
+    pub(super) fn is_spoken_to(&self, book: &PhraseBook, by: &UserId, text: &str, open: &[ActionRecord]) -> bool {
         let words = lowercase_words(text);
         if words.is_empty() {
             return false;
@@ -311,7 +311,7 @@ impl AgentState {
     }
 
     /// Returns true if these words answer the last question.
-    fn is_answer(&self, book: &Book, text: &str, words: &[String]) -> bool {
+    fn is_answer(&self, book: &PhraseBook, text: &str, words: &[String]) -> bool {
         if text.trim_end().ends_with('?') {
             return false;
         }
@@ -451,7 +451,7 @@ mod tests {
     use countersign_core::reply::Choice;
     use countersign_understanding::situation::Draft;
 
-    fn book() -> Arc<Book> {
+    fn book() -> Arc<PhraseBook> {
         harness::book()
     }
 

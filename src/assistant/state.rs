@@ -27,7 +27,7 @@
 
 use std::collections::BTreeMap;
 
-use countersign_capabilities::{Registry, moment};
+use countersign_capabilities::{Registry, dates};
 use countersign_core::{
     clock::Timestamp,
     ids::UserId,
@@ -202,7 +202,7 @@ impl State for AgentState {
             it: self.last_subject.clone(),
             is_picked,
             // “At 9:00 ET, until Monday 18:00”: the zone holds for the whole message.
-            zone: moment::zone_named_in(&said.text).or_else(|| said.zone.clone()),
+            zone: dates::zone_named_in(&said.text).or_else(|| said.zone.clone()),
             declines_offer,
             ..Turn::default()
         };
@@ -272,10 +272,10 @@ impl AgentState {
     /// Makes the moments in the draft independent of the message that they are from, before another one follows.
     fn pin_draft(&mut self) {
         let Some(draft) = self.draft.as_mut().filter(|_| self.turn.number == self.draft_turn) else { return };
-        let zone = moment::time_zone(self.turn.zone.as_deref());
-        for (_, value) in draft.params.iter_mut().filter(|(key, _)| moment::PARAMETERS.contains(&key.as_str())) {
+        let zone = dates::time_zone(self.turn.zone.as_deref());
+        for (_, value) in draft.params.iter_mut().filter(|(key, _)| dates::PARAMETERS.contains(&key.as_str())) {
             if let Value::String(given) = value {
-                *given = moment::pinned(given, self.turn.at, &zone);
+                *given = dates::pinned(given, self.turn.at, &zone);
             }
         }
     }

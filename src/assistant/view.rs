@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use countersign_capabilities::{Registry, moment};
+use countersign_capabilities::{Registry, dates};
 use countersign_core::{clock::Timestamp, ids::UserId, reply::Fact};
 use countersign_graph::{action::ActionRecord, node::Context};
 use countersign_model::{Purpose, Request, ToolChoice, ToolSpec};
@@ -82,7 +82,7 @@ pub(super) fn situation(state: &AgentState, context: &Context) -> Situation {
 
 /// Returns the date in a time zone, such as `2026-12-03`.
 fn today(at: Timestamp, zone: Option<&str>) -> String {
-    moment::day_in(at, &moment::time_zone(zone)).to_string()
+    dates::day_in(at, &dates::time_zone(zone)).to_string()
 }
 
 /// Returns the situation that there would be with this text as the next message.
@@ -116,7 +116,7 @@ fn on_card(state: &AgentState, open: &[ActionRecord]) -> Option<Draft> {
         return Some(Draft { params: edited.clone(), ..change });
     }
     for (key, value) in &mut change.params {
-        if moment::PARAMETERS.contains(&key.as_str())
+        if dates::PARAMETERS.contains(&key.as_str())
             && let Some(shown) = open.parameters[key.as_str()].as_str()
         {
             *value = shown.into();

@@ -9,11 +9,11 @@
 mod allowance;
 mod calls_in_progress;
 mod command;
+pub mod dates;
 mod events;
 pub mod facts;
 mod family;
 mod history;
-pub mod moment;
 mod observed;
 pub mod parameters;
 pub mod picture;

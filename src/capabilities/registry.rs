@@ -10,8 +10,8 @@ use countersign_core::clock::Timestamp;
 use countersign_graph::action::ActionKind;
 use countersign_understanding::{
     Hint,
-    book::Book,
     lexicon::Mention,
+    phrase_book::PhraseBook,
     situation::{Situation, Topic},
     user_request::UserRequest,
 };
@@ -41,7 +41,7 @@ pub struct Registry {
     /// The families, in the order in which they are listed to a model.
     pub families: Vec<Family>,
     /// The phrases of all capabilities.
-    pub book: Arc<Book>,
+    pub book: Arc<PhraseBook>,
     /// The index in `capabilities` of each tool's and each action's capability.
     owners: BTreeMap<&'static str, usize>,
     /// The schemas of the tools and actions that were used.
@@ -208,8 +208,8 @@ impl Registry {
     }
 
     /// Collects the phrases of all capabilities and checks that each leads to a tool or action.
-    fn phrases(&self) -> Result<Book, RegistryError> {
-        let mut book = Book::default();
+    fn phrases(&self) -> Result<PhraseBook, RegistryError> {
+        let mut book = PhraseBook::default();
         for capability in &self.capabilities {
             if let Some(phrases) = capability.info().phrases {
                 let wrong = |reason| RegistryError::Phrase { capability: capability.name(), reason };

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{
-    book::{Book, MailStatus},
+    register::{MailRegister, MailStatus},
     rules::{AutomaticSettings, Class, Used},
     send::{self, SendParameters},
     why::Why,
@@ -48,7 +48,7 @@ struct Spending {
 /// The automatic answers of an account.
 #[derive(Debug)]
 pub struct AutomaticAnswers {
-    book: Book,
+    book: MailRegister,
     clock: Arc<dyn Clock>,
     settings: AutomaticSettings,
     time_zone: TimeZone,
@@ -61,7 +61,7 @@ pub(super) fn marked(scope: Scope, class: Class, confidence: f64) -> Scope {
 
 impl AutomaticAnswers {
     /// Creates the count of automatic answers. A day begins at midnight in `time_zone`.
-    pub fn new(book: Book, clock: Arc<dyn Clock>, settings: AutomaticSettings, time_zone: TimeZone) -> Self {
+    pub fn new(book: MailRegister, clock: Arc<dyn Clock>, settings: AutomaticSettings, time_zone: TimeZone) -> Self {
         Self { book, clock, settings, time_zone }
     }
 
@@ -183,7 +183,7 @@ mod tests {
     use crate::tests::support::{TestStore, send_record};
 
     fn answers(store: &TestStore, settings: AutomaticSettings) -> AutomaticAnswers {
-        let book = Book::new(store.store.clone(), "us@example.com");
+        let book = MailRegister::new(store.store.clone(), "us@example.com");
         AutomaticAnswers::new(book, Arc::new(ManualClock::default()), settings, TimeZone::UTC)
     }
 

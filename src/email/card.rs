@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{
-    book::Entry,
+    register::Entry,
     replies,
     rules::{Band, Class, Source, cut},
     send::SendParameters,

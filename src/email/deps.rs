@@ -12,8 +12,8 @@ use jiff::tz::TimeZone;
 
 use super::{
     automatic::AutomaticAnswers,
-    book::Book,
     lookup::MailLookup,
+    register::MailRegister,
     rules::{AutomaticSettings, RUN_LIMIT},
 };
 
@@ -33,7 +33,7 @@ pub struct Deps {
     /// The automatic answers that were sent.
     pub automatic: Arc<AutomaticAnswers>,
     /// The list of mails.
-    pub book: Book,
+    pub book: MailRegister,
     /// The time zone in which times are offered.
     pub time_zone: TimeZone,
     /// The clock.

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fmt};
 use serde_json::Value;
 
 use super::{
-    book::{Entry, MailStatus},
+    register::{Entry, MailStatus},
     state::StepEntry,
 };
 

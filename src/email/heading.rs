@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    book::{Book, Entry},
     card::MAX_NAME_CHARS,
+    register::{Entry, MailRegister},
     rules::cut,
 };
 
@@ -46,7 +46,7 @@ impl HeadingOrder {
 ///
 /// Fails if the store isn't answering.
 pub async fn heading(
-    book: &Book,
+    book: &MailRegister,
     entry: &Entry,
     link: &(dyn Fn(&ThreadId) -> Option<String> + Send + Sync),
 ) -> Result<Reply, Error> {
@@ -113,7 +113,7 @@ fn subject_of(entry: &Entry) -> String {
 ///
 /// Fails if the store isn't answering.
 pub async fn ordered(
-    book: &Book,
+    book: &MailRegister,
     body: &Value,
     link: &(dyn Fn(&ThreadId) -> Option<String> + Send + Sync),
 ) -> Result<Option<(MessageTs, Reply)>, Error> {
@@ -140,7 +140,7 @@ mod tests {
     #[tokio::test]
     async fn the_first_message_says_the_class_and_what_became_of_the_mail() {
         let store = TestStore::open();
-        let book = Book::new(store.store.clone(), "us@example.com");
+        let book = MailRegister::new(store.store.clone(), "us@example.com");
         let mut entry = Entry::new(&Mail { subject: "Re: RE: Prices".into(), ..mail() }, Timestamp(1));
         let said = async |entry: &Entry| heading(&book, entry, &|_| None).await.unwrap().words();
         assert_eq!(said(&entry).await, "Email from Dana Fields: Prices");
@@ -161,7 +161,7 @@ mod tests {
     #[tokio::test]
     async fn the_mail_before_in_the_conversation_is_linked() {
         let store = TestStore::open();
-        let book = Book::new(store.store.clone(), "us@example.com");
+        let book = MailRegister::new(store.store.clone(), "us@example.com");
         let first = Entry { thread: Some(thread()), ..Entry::new(&mail(), Timestamp(1)) };
         book.add(first).await.unwrap();
         let next = Mail {

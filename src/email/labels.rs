@@ -8,7 +8,7 @@ use countersign_mail::{Handled, MailAccount, MailError, MailId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::book::Book;
+use super::register::MailRegister;
 
 /// The name of the channel that carries labels to the account.
 pub const CHANNEL: &str = "mail-labels";
@@ -41,7 +41,7 @@ pub enum Delivered {
 }
 
 /// Sets the label of a message for [`CHANNEL`].
-pub async fn deliver(account: &dyn MailAccount, book: &Book, body: &Value) -> Delivered {
+pub async fn deliver(account: &dyn MailAccount, book: &MailRegister, body: &Value) -> Delivered {
     let Ok(LabelOrder { mail, handled }) = LabelOrder::deserialize(body) else {
         return Delivered::Never("not_a_label");
     };

@@ -24,7 +24,6 @@
 
 pub mod ask_model;
 pub mod automatic;
-pub mod book;
 pub mod card;
 pub mod deps;
 pub mod drafts;
@@ -37,6 +36,7 @@ pub mod labels;
 mod listener;
 pub mod lookup;
 mod nodes;
+pub mod register;
 mod replies;
 pub mod rules;
 pub mod send;

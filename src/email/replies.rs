@@ -7,8 +7,8 @@ use countersign_core::{
 use countersign_mail::{Address, AnswerByHand, Mail, MailError, NoReply, shown_subject};
 
 use super::{
-    book::{EarlierAnswer, Entry},
     card::{attachments, class_line, name_of, shown_text},
+    register::{EarlierAnswer, Entry},
     rules::{Class, MAX_DRAFT_CHARS, Source},
 };
 

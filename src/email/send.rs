@@ -34,8 +34,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    book::{Book, Entry},
     card::{self, About},
+    register::{Entry, MailRegister},
     replies,
     rules::{MAX_DRAFT_CHARS, recipients},
 };
@@ -52,7 +52,7 @@ pub struct SendAnswer {
     /// The mail account.
     pub account: Arc<dyn MailAccount>,
     /// The list of mails, whose store has the other answers to the same mail.
-    pub book: Book,
+    pub book: MailRegister,
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// The time after sending during which a request may still arrive. Half of it is for making the draft and sending

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    book::{Book, MailStatus},
     card::{exactly, title_of},
+    register::{MailRegister, MailStatus},
     replies,
     send::{refused, target, unread},
 };
@@ -29,7 +29,7 @@ pub struct MarkAsSpam {
     /// The mail account.
     pub account: Arc<dyn MailAccount>,
     /// The list of mails.
-    pub book: Book,
+    pub book: MailRegister,
 }
 
 /// The parameters.

@@ -38,8 +38,8 @@ use self::answers::Rotation;
 pub use self::control::{SyncControl, SyncState};
 use super::{
     MAIL, SOURCE,
-    book::{Book, Entry, MailStatus, OpenMail},
     heading::heading,
+    register::{Entry, MailRegister, MailStatus, OpenMail},
     replies,
     rules::needs_no_answer,
     state::Arrival,
@@ -91,7 +91,7 @@ pub struct SyncDeps {
     /// The mail account.
     pub account: Arc<dyn MailAccount>,
     /// The list of mails.
-    pub book: Book,
+    pub book: MailRegister,
     /// The control, shared with the commands.
     pub control: SyncControl,
     /// The messages that begin threads.

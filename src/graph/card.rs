@@ -229,16 +229,16 @@ impl ActionRecord {
 impl ActionRecord {
     /// Names those who may decide, as the subject of a sentence: “anyone in this channel”.
     pub fn deciders(&self) -> Text {
-        self.deciders_of(if self.thread.channel.is_direct() { ReaderPlace::Directly } else { ReaderPlace::Here })
+        self.deciders_of(if self.thread.channel.is_direct() { AskedIn::Directly } else { AskedIn::Here })
     }
 
     /// Names the people who may decide, for a reader outside the channel of the request: “anyone in
     /// #research”.
     pub fn deciders_elsewhere(&self) -> Text {
-        self.deciders_of(ReaderPlace::Elsewhere(&self.thread.channel))
+        self.deciders_of(AskedIn::Elsewhere(&self.thread.channel))
     }
 
-    fn deciders_of(&self, place: ReaderPlace<'_>) -> Text {
+    fn deciders_of(&self, place: AskedIn<'_>) -> Text {
         let Policy { approvers, also, own_request, apart, .. } = &*self.policy;
         let usual = ApproverLists { approvers: approvers.iter().collect(), also, apart: apart.as_deref() };
         let more: Vec<_> = match also.as_slice() {
@@ -269,7 +269,7 @@ impl ActionRecord {
     /// Names the added people, as the subject of a sentence.
     pub fn newcomers_in_words(&self) -> Text {
         let new = ApproverLists { approvers: self.newcomers(), also: &[], apart: None };
-        approvers_text(new, Vec::new(), "", ReaderPlace::Here, |_| false)
+        approvers_text(new, Vec::new(), "", AskedIn::Here, |_| false)
     }
 
     /// Returns true if the approver may not decide because it is their own request.
@@ -292,7 +292,7 @@ impl Policy {
             also: &self.also,
             apart: self.apart.as_deref(),
         };
-        approvers_text(listed, Vec::new(), but, ReaderPlace::Here, |approver| {
+        approvers_text(listed, Vec::new(), but, AskedIn::Here, |approver| {
             *approver == Approver::Requester && !self.own_request
         })
     }
@@ -302,13 +302,13 @@ impl Escalation {
     /// Names the additional people who may decide, as the subject of a sentence.
     pub fn deciders(&self) -> Text {
         let listed = ApproverLists { approvers: self.approvers.iter().collect(), also: &[], apart: None };
-        approvers_text(listed, Vec::new(), "", ReaderPlace::Here, |_| false)
+        approvers_text(listed, Vec::new(), "", AskedIn::Here, |_| false)
     }
 }
 
 /// The place where a sentence is read.
 #[derive(Clone, Copy)]
-enum ReaderPlace<'a> {
+enum AskedIn<'a> {
     /// In the channel of the request.
     Here,
     /// In the direct message of the request.
@@ -331,7 +331,7 @@ fn approvers_text(
     usual: ApproverLists<'_>,
     more: Vec<&Approver>,
     but: &str,
-    place: ReaderPlace<'_>,
+    place: AskedIn<'_>,
     is_excluded: impl Fn(&Approver) -> bool,
 ) -> Text {
     let ApproverLists { approvers, also, apart } = usual;
@@ -384,15 +384,15 @@ fn nobody_may_decide(apart: Option<&[String]>) -> Text {
 
 /// Joins the names of approvers, as in `a member of S1, @bo or anyone in this channel`. `within`
 /// precedes the channel.
-fn join_approvers(who: Text, approvers: &[Approver], place: ReaderPlace<'_>, within: &str) -> Text {
+fn join_approvers(who: Text, approvers: &[Approver], place: AskedIn<'_>, within: &str) -> Text {
     let named = |approver: &Approver| match approver {
         Approver::Channel => match place {
-            ReaderPlace::Here => Text::from(format!("{within}this channel")),
-            ReaderPlace::Directly => Text::from(format!("{within}this conversation")),
-            ReaderPlace::Elsewhere(channel) if channel.is_direct() => {
+            AskedIn::Here => Text::from(format!("{within}this channel")),
+            AskedIn::Directly => Text::from(format!("{within}this conversation")),
+            AskedIn::Elsewhere(channel) if channel.is_direct() => {
                 Text::from(format!("{within}the conversation of the request"))
             }
-            ReaderPlace::Elsewhere(channel) => Text::from(within).channel(channel.clone()),
+            AskedIn::Elsewhere(channel) => Text::from(within).channel(channel.clone()),
         },
         Approver::Requester => Text::from("the requester"),
         Approver::User(user) => Text::new().person(user.clone()),

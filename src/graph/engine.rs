@@ -42,10 +42,10 @@ use super::{
     definition::Graph,
     keyring::Keyring,
     node::{Said, State},
-    outlet::{Outbox, Outlet},
     request::OutsideTimes,
     retry::RetryPolicy,
     standing::{Entitled, StandingApprovals},
+    step_commit::{Outbox, StepCommit},
     store::{Acquired, AuditDraft, AuditKind, Changes, Error, Outbound, QueuedMessage, Store, Then, ThreadMessage},
 };
 
@@ -136,7 +136,7 @@ pub struct Engine<S: State> {
     graph: Graph<S>,
     actions: BTreeMap<&'static str, Arc<dyn ActionKind>>,
     store: Arc<dyn Store>,
-    outlet: Arc<dyn Outlet>,
+    step_commit: Arc<dyn StepCommit>,
     clock: Arc<dyn Clock>,
     policy_for: PolicyFor,
     standing: Arc<dyn StandingApprovals>,
@@ -197,13 +197,13 @@ impl<S: State> Engine<S> {
             settings,
             stopping,
         } = deps;
-        let outlet = Arc::new(Outbox(store.clone()));
+        let step_commit = Arc::new(Outbox(store.clone()));
         let paused = Paused::default();
         Self {
             graph,
             actions,
             store,
-            outlet,
+            step_commit,
             clock,
             policy_for,
             standing,
@@ -216,10 +216,10 @@ impl<S: State> Engine<S> {
         }
     }
 
-    /// Has the messages of steps sent through this outlet. By default they are left in the outbox.
+    /// Has the messages of steps sent through this step_commit. By default they are left in the outbox.
     #[must_use]
-    pub fn with_outlet(self, outlet: Arc<dyn Outlet>) -> Self {
-        Self { outlet, ..self }
+    pub fn with_outlet(self, step_commit: Arc<dyn StepCommit>) -> Self {
+        Self { step_commit, ..self }
     }
 
     /// Returns the name of the graph.

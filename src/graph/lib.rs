@@ -4,7 +4,7 @@
 //! It does not depend on Slack, on language models or on any platform. Start reading at [`engine`],
 //! which drives one thread through its graph. [`node`] is the unit of work in a graph; [`action`]
 //! is a change in the outside world, with its legal status transitions; [`store`] is the trait of
-//! the store that the engine needs, and [`outlet`] is the way of its messages to their sender. There may be several graphs, each with its own engine; a thread
+//! the store that the engine needs, and [`step_commit`] is the way of its messages to their sender. There may be several graphs, each with its own engine; a thread
 //! belongs to one of them. [`conversing`] reads a thread's memory without running its graph.
 //!
 //! *Architecture Invariant:* a node is never re-entered after a pause. An interrupt is a value that
@@ -29,12 +29,12 @@ mod indexed;
 pub mod json;
 pub mod keyring;
 pub mod node;
-pub mod outlet;
 mod pointer;
 pub mod request;
 pub mod retry;
 pub mod seal;
 pub mod shared;
 pub mod standing;
+pub mod step_commit;
 pub mod store;
 pub mod unwind;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use countersign_core::clock::Timestamp;
-use countersign_email::book::Book;
+use countersign_email::register::MailRegister;
 use countersign_mail::{Address, Mail, MailId, RawMail};
 use countersign_sandbox::gmail::{Letter, SandboxGmail, SentMail, StoredMail};
 
@@ -74,12 +74,12 @@ const CUSTOMERS: &[MadeUp] = &[
 /// The mails between made-up customers and the team.
 pub(super) struct SandboxCustomers {
     gmail: Arc<SandboxGmail>,
-    book: Book,
+    book: MailRegister,
 }
 
 impl SandboxCustomers {
     /// Creates the inbox of the account that this stand-in keeps, whose mails are listed in `book`.
-    pub(super) fn new(gmail: Arc<SandboxGmail>, book: Book) -> Self {
+    pub(super) fn new(gmail: Arc<SandboxGmail>, book: MailRegister) -> Self {
         Self { gmail, book }
     }
 

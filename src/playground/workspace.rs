@@ -18,7 +18,7 @@ use countersign_core::{
     clock::SystemClock,
     ids::{TeamId, ThreadId},
 };
-use countersign_email::book::Book;
+use countersign_email::register::MailRegister;
 use countersign_store::sqlite;
 use secrecy::SecretString;
 use serde_json::Value;
@@ -89,7 +89,7 @@ pub async fn run(options: Options, mut config: Config, stop: CancellationToken) 
     let everywhere = invitations.map(|(why, text)| Suggestion { why, text, channel: None });
     let suggestions: Vec<_> = everywhere.chain(customers::SUGGESTIONS.iter().copied()).collect();
     let customers = world.mail.as_ref().map(|mail| -> Arc<dyn CustomerMail> {
-        let book = Book::new(bot.store(), MailStandIn::ADDRESS);
+        let book = MailRegister::new(bot.store(), MailStandIn::ADDRESS);
         Arc::new(SandboxCustomers::new(mail.gmail.clone(), book))
     });
     let page = page::router(world.slack.router(), Arc::new(traces), &suggestions, customers);

@@ -10,9 +10,9 @@ use std::{collections::HashMap, ops::Range, sync::LazyLock};
 use serde_json::{Map, Value};
 
 use super::{
-    book::Book,
     lexicon::{Mention, Name, Names, Token, tokenize},
     lines::{Call, CallKind},
+    phrase_book::PhraseBook,
     words::is_one_of,
 };
 
@@ -260,7 +260,7 @@ impl<'a> AskedWords<'a> {
     }
 }
 
-impl Book {
+impl PhraseBook {
     /// Returns the verbs of the rows of an action whose fixed values `is_same` accepts, and true if it has rows.
     fn verbs_of(&self, action: &str, is_same: impl Fn(&Map<String, Value>) -> bool) -> (Vec<String>, bool) {
         let is_it = |call: &Call| call.kind == CallKind::Change && call.name == action;

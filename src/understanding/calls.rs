@@ -4,7 +4,7 @@ use countersign_model::{Block, KnownBlock, Purpose, Request, Response, Usage};
 use serde_json::{Map, Value, json};
 
 use super::{
-    book::{Book, MENTION_CONFIDENCE},
+    phrase_book::{MENTION_CONFIDENCE, PhraseBook},
     situation::{IntentType, Situation},
     steps, talk,
     user_request::{Interpretation, UserRequest},
@@ -25,7 +25,7 @@ pub enum Hint {
 }
 
 /// Returns the tools and actions that the message seems to need.
-pub(super) fn hint(book: &Book, situation: &Situation) -> Hint {
+pub(super) fn hint(book: &PhraseBook, situation: &Situation) -> Hint {
     let steps = steps::steps(book, situation);
     if !steps.is_empty() {
         let of_step =
@@ -55,7 +55,7 @@ fn hint_of(user_request: &UserRequest) -> Hint {
 }
 
 /// Returns the response to a model request.
-pub(super) fn answer(book: &Book, request: &Request, situation: &Situation) -> Response {
+pub(super) fn answer(book: &PhraseBook, request: &Request, situation: &Situation) -> Response {
     let interpretation = understand(book, situation);
     let mut content = Vec::new();
     match request.purpose {
@@ -78,7 +78,7 @@ pub(super) fn answer(book: &Book, request: &Request, situation: &Situation) -> R
 
 /// Returns the interpretation of a message. If it is not understood as a whole, but many of its parts are, the others are
 /// named.
-fn understand(book: &Book, situation: &Situation) -> Interpretation {
+fn understand(book: &PhraseBook, situation: &Situation) -> Interpretation {
     let found = book.understand(situation);
     let is_unclear = match &found.user_request {
         UserRequest::Unclear { question, options } => question.is_empty() && options.is_empty(),
@@ -102,7 +102,7 @@ fn understand(book: &Book, situation: &Situation) -> Interpretation {
 }
 
 /// Returns true if the message is a single request and `request` offers the tool for it.
-fn is_clear(book: &Book, request: &Request, interpretation: &Interpretation, situation: &Situation) -> bool {
+fn is_clear(book: &PhraseBook, request: &Request, interpretation: &Interpretation, situation: &Situation) -> bool {
     let offered = |name: &str| request.tools.iter().any(|tool| tool.name == name);
     let serves = match &interpretation.user_request {
         UserRequest::Read { tool, .. } => offered(tool),
@@ -122,7 +122,7 @@ fn proposal(action: &str) -> String {
 }
 
 /// Adds the analysis of the message, and the reply if it is talk.
-fn analyze(book: &Book, content: &mut Vec<Block>, interpretation: &Interpretation, situation: &Situation) {
+fn analyze(book: &PhraseBook, content: &mut Vec<Block>, interpretation: &Interpretation, situation: &Situation) {
     let mut analysis = analysis(book, interpretation, situation);
     let (answer, next) = match &interpretation.user_request {
         UserRequest::Talk(talk) => talk::reply_to(book, *talk, situation),
@@ -154,7 +154,7 @@ fn call(content: &mut Vec<Block>, name: &str, input: Value) {
     content.push(KnownBlock::ToolUse { id, name: name.to_owned(), input }.into());
 }
 
-fn analysis(book: &Book, interpretation: &Interpretation, situation: &Situation) -> Value {
+fn analysis(book: &PhraseBook, interpretation: &Interpretation, situation: &Situation) -> Value {
     let intent = match &interpretation.user_request {
         UserRequest::Talk(_) | UserRequest::Term { .. } | UserRequest::Unclear { .. } | UserRequest::Unsupported => {
             IntentType::DirectAnswer
@@ -214,7 +214,7 @@ fn update(content: &mut Vec<Block>, params: Map<String, Value>) {
     }
 }
 
-fn respond(book: &Book, content: &mut Vec<Block>, user_request: UserRequest, situation: &Situation) {
+fn respond(book: &PhraseBook, content: &mut Vec<Block>, user_request: UserRequest, situation: &Situation) {
     let (words, steps) = match user_request {
         UserRequest::Talk(talk) => talk::reply_to(book, talk, situation),
         UserRequest::Term { meaning, .. } => (meaning.to_owned(), Vec::new()),

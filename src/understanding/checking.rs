@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{
-    book::Book,
+    phrase_book::PhraseBook,
     situation::Situation,
     user_request::{Interpretation, UserRequest},
 };
@@ -27,7 +27,7 @@ fn line(interpretation: &Interpretation) -> String {
 /// Checks each row of a table. Panics with a list of the rows whose meaning is not the expected
 /// one.
 #[track_caller]
-pub fn check(book: &Book, situation: &Situation, table: &[(&str, &str)]) {
+pub fn check(book: &PhraseBook, situation: &Situation, table: &[(&str, &str)]) {
     let mut wrong = Vec::new();
     for (said, expected) in table {
         let found = line(&book.understand(&Situation { said: (*said).to_owned(), ..situation.clone() }));

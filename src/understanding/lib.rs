@@ -32,7 +32,6 @@
 
 mod answers;
 pub mod asked;
-pub mod book;
 mod calls;
 #[cfg(any(test, feature = "checking"))]
 pub mod checking;
@@ -41,6 +40,7 @@ mod leftovers;
 mod memory;
 mod names;
 mod order;
+pub mod phrase_book;
 pub mod phrases;
 mod requests;
 pub mod situation;
@@ -69,10 +69,10 @@ pub use self::{
 };
 use self::{
     answers::{follow_ups, refusals, stop_words},
-    book::{Book, MENTION_CONFIDENCE},
     leftovers::{either, languages, quotations},
     lexicon::Mention,
     names::references,
+    phrase_book::{MENTION_CONFIDENCE, PhraseBook},
     phrases::{Stage, Utterance},
     requests::{doubts, in_place, own_terms, talk},
     situation::Situation,
@@ -81,9 +81,9 @@ use self::{
     words::strip_politeness,
 };
 
-/// A [`Model`] that answers from the phrases of a [`Book`].
+/// A [`Model`] that answers from the phrases of a [`PhraseBook`].
 #[derive(Clone, Debug, Default)]
-pub struct RulesModel(pub Arc<Book>);
+pub struct RulesModel(pub Arc<PhraseBook>);
 
 #[async_trait]
 impl Model for RulesModel {
@@ -124,7 +124,7 @@ pub enum Meaning {
 }
 
 /// The queries of the rest of the program.
-impl Book {
+impl PhraseBook {
     /// Returns the tools and actions that the message seems to need, as a guess before a model is
     /// asked.
     pub fn hint(&self, situation: &Situation) -> Hint {

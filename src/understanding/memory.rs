@@ -10,7 +10,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use super::{book::Book, situation::Situation, user_request::Interpretation};
+use super::{phrase_book::PhraseBook, situation::Situation, user_request::Interpretation};
 
 /// The maximum number of messages that are kept; about those of the turns that are in progress.
 const MAX_KEPT: usize = 64;
@@ -73,7 +73,7 @@ impl Memory {
     }
 }
 
-impl Book {
+impl PhraseBook {
     /// Returns a fact about a message, which is read unless it is known.
     pub(super) fn recall<T: Clone>(
         &self,

@@ -8,13 +8,13 @@
 use serde_json::{Map, Value};
 
 use super::{
-    book::{Book, CapabilityPhrases, MAX_WORDS},
     corrections::Correction,
     dates, doubts, follow_ups,
     intents::{self, Reading, declined},
     languages,
     leftovers::left_out::left_out,
     own_terms,
+    phrase_book::{CapabilityPhrases, MAX_WORDS, PhraseBook},
     phrases::{Division, Phrases, Stage, Utterance},
     refusals,
     situation::Situation,
@@ -24,7 +24,7 @@ use super::{
 };
 
 /// A rule: it reads the words, or leaves them to the next one.
-type Rule = fn(&Book, Utterance<'_>) -> Option<Interpretation>;
+type Rule = fn(&PhraseBook, Utterance<'_>) -> Option<Interpretation>;
 
 /// What takes precedence over requests.
 const BEFORE_REQUESTS: &[Rule] = &[
@@ -37,43 +37,43 @@ const BEFORE_REQUESTS: &[Rule] = &[
     doubts::considered_subject,                // should I start it?
     doubts::remark,                            // we stopped it last week
     |_, said| refusals::postponement(said),    // no, not yet
-    Book::correction,                          // no, at 9:00
+    PhraseBook::correction,                    // no, at 9:00
     |book, said| book.match_lines(said, true), // a line about something whose name is known
-    Book::unsupported,                         // send an email
-    Book::suggested_steps,                     // start it for class 5B only
+    PhraseBook::unsupported,                   // send an email
+    PhraseBook::suggested_steps,               // start it for class 5B only
 ];
 
 /// What is read by the place of the words, if none of [`BEFORE_REQUESTS`] matches.
 const BY_POSITION: &[Rule] = &[
     follow_ups::follow_up,                         // the same for Math Hints
     |book, said| book.read_at(Stage::First, said), // words that only look like a request
-    Book::whole_request,
-    Book::answer,                                 // control and variant
-    Book::with_corrected_verb,                    // satrt it
-    Book::after_objection,                        // actually, start it
+    PhraseBook::whole_request,
+    PhraseBook::answer,                           // control and variant
+    PhraseBook::with_corrected_verb,              // satrt it
+    PhraseBook::after_objection,                  // actually, start it
     |_, said| refusals::about_card(said),         // does that delete the data too?
     |_, said| refusals::unclear_correction(said), // no, make it shinier
     |_, said| (said.situation.said.trim() == "?").then(|| UserRequest::Talk(Talk::Help).into()),
 ];
 
-/// Whole requests. While a question is open, some talk is none ([`Book::whole_request`]).
+/// Whole requests. While a question is open, some talk is none ([`PhraseBook::whole_request`]).
 const WHOLE_REQUESTS: &[Rule] = &[
     |_, said| talk::talk(said.typed).or_else(|| talk::talk(said.words)).map(Interpretation::from), // hello
     |book, said| book.read_at(Stage::Question, said),
     |_, said| refusals::undo_or_retry(said), // undo that
-    Book::change,
+    PhraseBook::change,
     |_, said| own_terms::own_term(said.words).map(|(name, meaning)| UserRequest::Term { name, meaning }.into()),
 ];
 
 /// Returns the result of the first rule that reads the words.
-fn first_of(rules: &[Rule], book: &Book, utterance: Utterance<'_>) -> Option<Interpretation> {
+fn first_of(rules: &[Rule], book: &PhraseBook, utterance: Utterance<'_>) -> Option<Interpretation> {
     rules.iter().find_map(|rule| rule(book, utterance))
 }
 
 /// Verbs that refer to a change from an earlier message, whose words are not all in this one.
 const REPEAT_VERBS: &str = "undo|revert|take back|put back|roll back|rollback|try|retry|repeat|ask again|ask";
 
-impl Book {
+impl PhraseBook {
     /// Returns the request of a message without references.
     pub(super) fn read(&self, situation: &Situation) -> Interpretation {
         let typed = self.words(&situation.said, &[]);
@@ -398,7 +398,7 @@ mod tests {
 
     #[test]
     fn only_steps_that_read_back_as_changes_are_offered() {
-        let book = Book::default().with("documents", &InSteps).unwrap();
+        let book = PhraseBook::default().with("documents", &InSteps).unwrap();
         let options = |said: &str| match book
             .understand(&Situation { said: said.to_owned(), ..Situation::default() })
             .user_request

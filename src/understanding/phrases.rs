@@ -58,7 +58,7 @@ impl<'h> Utterance<'h> {
     }
 }
 
-/// A point in the reading of a message at which a capability reads the words itself. [`super::book`] has their order.
+/// A point in the reading of a message at which a capability reads the words itself. [`super::phrase_book`] has their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// A correction of the draft, or of the change on a card.

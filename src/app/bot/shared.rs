@@ -100,7 +100,7 @@ impl Shared<'_> {
             memories: approvals.memories.clone(),
             clock: approvals.clock.clone(),
             name: name.clone(),
-            seats: self.config.workers.senders,
+            permits: self.config.workers.senders,
             rate_limits: slack.rate_limits,
             tasks: self.tasks.clone(),
         })

@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use countersign_conversation::runtime::outbox::channel::{Channel, Claim};
 use countersign_core::{cause, clock::Clock};
 use countersign_email::{
-    book::Book,
     drafts, heading,
     labels::{self, Delivered},
+    register::MailRegister,
     sync::Roots as _,
 };
 use countersign_graph::store::{Outbound, Sent, Store};
@@ -45,7 +45,7 @@ pub(in super::super) struct OrderChannel {
     /// The mail account.
     pub(in super::super) account: Arc<dyn MailAccount>,
     /// The list of mails.
-    pub(in super::super) book: Book,
+    pub(in super::super) book: MailRegister,
     /// The store of the outbox.
     pub(in super::super) store: Arc<dyn Store>,
     /// The clock.

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use countersign_core::clock::{Clock, Timestamp};
-use countersign_team_inbox::book::{MailBook, Overview};
+use countersign_team_inbox::mail_list::{MailList, Overview};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -15,7 +15,7 @@ const LIMIT: Duration = Duration::from_secs(2);
 /// The state of mail. Like that of the platforms, it never makes the bot unready.
 #[derive(Clone)]
 pub(crate) struct MailProbe {
-    book: Arc<dyn MailBook>,
+    book: Arc<dyn MailList>,
     metrics: MailMetrics,
     clock: Arc<dyn Clock>,
     sync_every: Duration,
@@ -24,7 +24,7 @@ pub(crate) struct MailProbe {
 impl MailProbe {
     /// Creates a probe of the mails in this book, which are fetched every `sync_every`.
     pub(crate) fn new(
-        book: Arc<dyn MailBook>,
+        book: Arc<dyn MailList>,
         metrics: MailMetrics,
         clock: Arc<dyn Clock>,
         sync_every: Duration,
@@ -72,7 +72,7 @@ fn shown(overview: &Overview, now: Timestamp, sync_every: Duration) -> Value {
 #[cfg(test)]
 mod tests {
     use countersign_core::ids::UserId;
-    use countersign_team_inbox::book::Pause;
+    use countersign_team_inbox::mail_list::Pause;
 
     use super::*;
 

@@ -9,8 +9,8 @@ use countersign_core::{
     clock::{Clock, SystemClock},
 };
 use countersign_email::{
-    book::{Book, MailStatus},
     figures::{Figures, HandledMail, Latency, SPAM, UNCLASSIFIED},
+    register::{MailRegister, MailStatus},
     rules::Class,
 };
 use tokio::{
@@ -45,10 +45,10 @@ pub async fn report(config: &Config) -> anyhow::Result<String> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let account = super::account::address(config, &clock).await?;
     let store = keys::sealed_to_read(dependencies::store_to_read(config, clock).await?, config)?;
-    Ok(figures(&Book::new(store, account)).await?.to_string())
+    Ok(figures(&MailRegister::new(store, account)).await?.to_string())
 }
 
-async fn figures(book: &Book) -> anyhow::Result<Figures> {
+async fn figures(book: &MailRegister) -> anyhow::Result<Figures> {
     let entries = book.newest(MAX_COUNTED).await.context("cannot read the list of emails")?;
     Ok(Figures::of(&entries.iter().map(HandledMail::of).collect::<Vec<_>>()))
 }
@@ -56,13 +56,13 @@ async fn figures(book: &Book) -> anyhow::Result<Figures> {
 /// Publishes the figures as metrics, computed at most once per [`GOOD_FOR`].
 #[derive(Clone, Debug)]
 pub struct MailMetrics {
-    book: Book,
+    book: MailRegister,
     last: Arc<Mutex<Option<Instant>>>,
 }
 
 impl MailMetrics {
     /// Creates the metrics of the mails in this list.
-    pub fn new(book: Book) -> Self {
+    pub fn new(book: MailRegister) -> Self {
         Self { book, last: Arc::default() }
     }
 

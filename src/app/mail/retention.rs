@@ -12,7 +12,7 @@ use countersign_core::{
     cause,
     clock::{Clock, Timestamp},
 };
-use countersign_email::book::{Book, Entry, MailStatus};
+use countersign_email::register::{Entry, MailRegister, MailStatus};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
@@ -24,7 +24,7 @@ const MAX_READ: usize = 100_000;
 
 /// The deletion of what is known about old mails.
 pub(super) struct MailRetention {
-    book: Book,
+    book: MailRegister,
     context: Arc<Context>,
     clock: Arc<dyn Clock>,
     keep: Option<Duration>,
@@ -33,7 +33,7 @@ pub(super) struct MailRetention {
 
 impl MailRetention {
     /// Creates it from the settings.
-    pub(super) fn new(book: Book, context: Arc<Context>, clock: Arc<dyn Clock>, settings: &Record) -> Self {
+    pub(super) fn new(book: MailRegister, context: Arc<Context>, clock: Arc<dyn Clock>, settings: &Record) -> Self {
         Self { book, context, clock, keep: settings.keep, kept: settings.kept }
     }
 
@@ -91,7 +91,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let clock = Arc::new(ManualClock::default());
         let store = Arc::new(SqliteStore::open(folder.path().join("threads.sqlite"), clock.clone()).unwrap());
-        let book = Book::new(store, "support@example.com");
+        let book = MailRegister::new(store, "support@example.com");
         let texts = Arc::new(SqliteContext::open(&folder.path().join("context.sqlite")).unwrap());
         let contacts = Arc::new(StoredContacts::new(texts.clone(), "support@example.com"));
         let context = Arc::new(Context::new("support@example.com", texts, contacts));

@@ -55,7 +55,7 @@ fn descriptors() -> usize {
 
 /// Returns how many of the `limit` descriptors incoming connections may use.
 ///
-/// Each seat of a worker and of a sender is assumed to need two outgoing connections, one in use and one idle in a
+/// Each permit of a worker and of a sender is assumed to need two outgoing connections, one in use and one idle in a
 /// pool. These are reserved, but at least a quarter of the descriptors is left for incoming connections.
 fn for_connections(limit: usize, workers: &config::Workers) -> usize {
     let outgoing = workers.threads.saturating_add(workers.senders).saturating_mul(2);

@@ -10,8 +10,8 @@ use countersign_graph::node::{Context, Node, NodeError, Step};
 use countersign_model::{Purpose, Response, ToolChoice, ToolSpec};
 use countersign_understanding::{
     Hint,
-    book::Book,
     lexicon::Mention,
+    phrase_book::PhraseBook,
     situation::{Analysis, IntentType, Situation},
 };
 
@@ -154,7 +154,7 @@ fn asks_for_plan_first(said: &str) -> Option<String> {
 }
 
 /// Returns the text of a response as a direct answer, unless the message contains a known request.
-fn direct_answer(book: &Book, response: &Response, situation: &Situation) -> Option<Analysis> {
+fn direct_answer(book: &PhraseBook, response: &Response, situation: &Situation) -> Option<Analysis> {
     let answer = response.text().trim().to_owned();
     let is_talk = !answer.is_empty() && !matches!(book.hint(situation), Hint::Calls(_));
     is_talk.then(|| Analysis {

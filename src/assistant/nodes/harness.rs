@@ -31,7 +31,7 @@ use countersign_graph::{
     store,
 };
 use countersign_model::{Block, Error, KnownBlock, Model, Request, Response, Usage};
-use countersign_understanding::{RulesModel, book::Book};
+use countersign_understanding::{RulesModel, phrase_book::PhraseBook};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -203,8 +203,8 @@ pub(crate) fn experiments() -> Registry {
 }
 
 /// Returns the phrases of the largest capability. Its registry takes a while to build, so there is one for all tests.
-pub(crate) fn book() -> Arc<Book> {
-    static BOOK: LazyLock<Arc<Book>> = LazyLock::new(|| experiments().book);
+pub(crate) fn book() -> Arc<PhraseBook> {
+    static BOOK: LazyLock<Arc<PhraseBook>> = LazyLock::new(|| experiments().book);
     BOOK.clone()
 }
 

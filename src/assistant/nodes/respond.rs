@@ -11,7 +11,7 @@ use countersign_graph::{
 };
 use countersign_model::{Purpose, ToolChoice, ToolSpec};
 use countersign_planner::{events::EndsEarly, plan::Plan};
-use countersign_understanding::{book::Book, situation::Situation};
+use countersign_understanding::{phrase_book::PhraseBook, situation::Situation};
 use serde_json::{Value, json};
 
 use super::{
@@ -162,7 +162,7 @@ fn read_back(
 }
 
 /// Returns true if the only read was the one documented for this question, so that no model has to word the answer.
-pub(super) fn is_documented(book: &Book, state: &AgentState, situation: &Situation) -> bool {
+pub(super) fn is_documented(book: &PhraseBook, state: &AgentState, situation: &Situation) -> bool {
     let [read] = state.turn.reads.as_slice() else { return false };
     read.failed.is_none() && book.documented_read(situation).is_some_and(|(tool, _)| read.tool == tool)
 }

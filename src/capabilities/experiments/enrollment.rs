@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use countersign_capabilities::{Tool, ToolError, ToolInfo, moment, rows::Read};
+use countersign_capabilities::{Tool, ToolError, ToolInfo, dates, rows::Read};
 use countersign_core::clock::Timestamp;
 use jiff::civil::Date;
 use schemars::JsonSchema;
@@ -80,7 +80,7 @@ async fn course(Deps { client, clock }: &Deps, asked: &str, zone: Option<&str>) 
     let view = access::experiment(client, asked, request_with).await?.view;
     // The number of minutes to add to the time in the zone to get UTC.
     let now = jiff::Timestamp::from_millisecond(clock.now().millis()).unwrap_or_default();
-    let offset = i64::from(-moment::time_zone(zone).to_offset(now).seconds() / 60);
+    let offset = i64::from(-dates::time_zone(zone).to_offset(now).seconds() / 60);
     let (days, enrolled, tests) = tokio::join!(
         client.enrollment_by_day(view.id, offset),
         client.enrollment_detail(&view),

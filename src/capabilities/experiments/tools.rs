@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use countersign_capabilities::{
-    ShownList, Tool, ToolError, ToolInfo, moment,
+    ShownList, Tool, ToolError, ToolInfo, dates,
     rows::{Nothing, Read},
 };
 use schemars::JsonSchema;
@@ -107,7 +107,7 @@ pub(super) fn list(deps: Deps) -> Arc<dyn Tool> {
 }
 
 async fn matching(Deps { client, clock }: &Deps, which: ListArguments) -> Result<Value, ToolError> {
-    let today = moment::day(clock.now());
+    let today = dates::day(clock.now());
     let filter = which.parse_filter(today).map_err(access::invalid)?;
     let all = client.all().await?;
     let found = filter.of(&all);

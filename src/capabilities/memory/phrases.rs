@@ -57,12 +57,12 @@ fn is_state(words: &[Word]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::OfMemory;
-    use countersign_understanding::{book::Book, checking::check, situation::Situation};
+    use countersign_understanding::{checking::check, phrase_book::PhraseBook, situation::Situation};
 
     #[test]
     fn notes_are_written_listed_and_deleted() {
         check(
-            &Book::default().with("memory", &OfMemory).unwrap(),
+            &PhraseBook::default().with("memory", &OfMemory).unwrap(),
             &Situation::default(),
             &[
                 ("remember that I work in mathstream", r#"remember {"note":"I work in mathstream"}"#),

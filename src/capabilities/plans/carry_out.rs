@@ -168,7 +168,7 @@ async fn prepare(others: &Registry, asked: PlanParameters, reader: Option<&Reade
 mod tests {
     use countersign_capabilities::{Capability, CapabilityInfo, Tool};
     use countersign_core::{ids::ThreadId, reply::Card};
-    use countersign_understanding::phrases::{Phrases, Vocabulary};
+    use countersign_understanding::phrases::Vocabulary;
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use countersign_capabilities::{ToolError, moment::day};
+use countersign_capabilities::{ToolError, dates::day};
 use countersign_core::{
     reply::Reply,
     units::{Fit, fit},

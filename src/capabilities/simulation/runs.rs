@@ -1,7 +1,7 @@
 //! The finished runs of a simulation, from the records of the approved actions, and the earlier run that a person
 //! means.
 
-use countersign_capabilities::moment::day;
+use countersign_capabilities::dates::day;
 use countersign_core::clock::{Timestamp, WEEKDAYS};
 use countersign_graph::action::{ActionRecord, Outcome, Status};
 use jiff::{ToSpan as _, civil::Date};

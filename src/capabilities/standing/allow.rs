@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use countersign_capabilities::{
-    Allowance, AllowancePlace, Capability, Things, moment,
+    Allowance, AllowancePlace, Capability, Things, dates,
     parameters::{missing, non_blank, refused},
     rows::Change,
 };
@@ -77,7 +77,7 @@ pub(super) fn action(deps: Deps) -> Arc<dyn ActionKind> {
 async fn prepare(deps: &Deps, asked: GrantParameters, reader: Option<&Reader>) -> Result<Proposal, PrepareError> {
     let refuse = |reply| refused(ErrorKind::Validation, reply);
     let now = deps.clock.now();
-    let zone = moment::time_zone(reader.and_then(|reader| reader.zone.as_deref()));
+    let zone = dates::time_zone(reader.and_then(|reader| reader.zone.as_deref()));
     let until = non_blank(asked.until.as_ref()).map(|until| parse_end(until, now, &zone)).transpose()?;
     if until.is_some_and(|until| until.since(now) > Duration::from_secs(MAX_DAYS.unsigned_abs() * 24 * 3600)) {
         return Err(refuse(replies::too_long(MAX_DAYS)));
@@ -169,7 +169,7 @@ impl Deps {
 
 /// Parses the end of a standing approval; a day without a time means 23:59.
 fn parse_end(words: &str, now: Timestamp, zone: &TimeZone) -> Result<Timestamp, PrepareError> {
-    let moment = moment::end_of(words, now, zone)?;
+    let moment = dates::end_of(words, now, zone)?;
     let moment: Option<jiff::Timestamp> = moment.parse().ok();
     let unreadable = || refused(ErrorKind::Validation, replies::unavailable());
     moment.map(|moment| Timestamp(moment.as_millisecond())).ok_or_else(unreadable)

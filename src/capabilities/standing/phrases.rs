@@ -29,14 +29,14 @@ impl Phrases for StandingApprovalPhrases {
 #[cfg(test)]
 mod tests {
     use super::StandingApprovalPhrases;
-    use countersign_understanding::{book::Book, checking::check, situation::Situation};
+    use countersign_understanding::{checking::check, phrase_book::PhraseBook, situation::Situation};
 
     #[test]
     fn standing_approvals_are_granted_listed_and_revoked() {
         let simulate =
             r#"grant_standing_approval {"limit":200,"until":"Friday","what":"simulate","within":"Math Hints"}"#;
         check(
-            &Book::default().with("standing approvals", &StandingApprovalPhrases).unwrap(),
+            &PhraseBook::default().with("standing approvals", &StandingApprovalPhrases).unwrap(),
             &Situation::default(),
             &[
                 ("allow up to 200 simulated users in Math Hints until Friday", simulate),

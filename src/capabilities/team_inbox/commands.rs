@@ -5,7 +5,7 @@ use countersign_core::{clock::Timestamp, reply::Reply};
 use countersign_graph::action::Reader;
 
 use super::{
-    book::{BookError, MailBook, may_read},
+    mail_list::{MailList, MailListError, may_read},
     replies,
 };
 
@@ -31,7 +31,7 @@ pub(super) const COMMAND: Command = Command {
 
 /// Answers one word of the command. Words that show mails, or change whether they are fetched, are answered in the
 /// channel of mails only.
-pub(super) async fn answer(book: &dyn MailBook, word: &str, rest: &str, reader: &Reader, now: Timestamp) -> Reply {
+pub(super) async fn answer(book: &dyn MailList, word: &str, rest: &str, reader: &Reader, now: Timestamp) -> Reply {
     let answered = match word {
         "status" => book.overview().await.map(|overview| replies::status(&overview, now)),
         _ if !may_read(book, reader) => Ok(replies::elsewhere(book.channel())),
@@ -47,7 +47,7 @@ pub(super) async fn answer(book: &dyn MailBook, word: &str, rest: &str, reader: 
     })
 }
 
-async fn waiting(book: &dyn MailBook, now: Timestamp) -> Result<Reply, BookError> {
+async fn waiting(book: &dyn MailList, now: Timestamp) -> Result<Reply, MailListError> {
     let mut found = book.waiting(MAX_LISTED + 1).await?;
     let more = found.len() > MAX_LISTED;
     found.truncate(MAX_LISTED);
@@ -55,14 +55,14 @@ async fn waiting(book: &dyn MailBook, now: Timestamp) -> Result<Reply, BookError
 }
 
 /// Returns the reply to a search for a mail, for the members of their channel.
-pub(super) async fn show(book: &dyn MailBook, words: &str, now: Timestamp) -> Result<Reply, BookError> {
+pub(super) async fn show(book: &dyn MailList, words: &str, now: Timestamp) -> Result<Reply, MailListError> {
     let mut found = book.find(words, MAX_LISTED + 1).await?;
     let more = found.len() > MAX_LISTED;
     found.truncate(MAX_LISTED);
     Ok(replies::found(words, &found, more, now))
 }
 
-async fn sync(book: &dyn MailBook) -> Result<Reply, BookError> {
+async fn sync(book: &dyn MailList) -> Result<Reply, MailListError> {
     let overview = book.overview().await?;
     if overview.paused.is_none() {
         book.sync_soon().await?;
@@ -70,7 +70,7 @@ async fn sync(book: &dyn MailBook) -> Result<Reply, BookError> {
     Ok(replies::sync_requested(&overview))
 }
 
-async fn set_paused(book: &dyn MailBook, is_paused: bool, reader: &Reader) -> Result<Reply, BookError> {
+async fn set_paused(book: &dyn MailList, is_paused: bool, reader: &Reader) -> Result<Reply, MailListError> {
     let Some(by) = &reader.by else { return Ok(replies::unknown_person()) };
     let changed = book.set_paused(is_paused, by).await?;
     if changed && !is_paused {
@@ -83,18 +83,18 @@ async fn set_paused(book: &dyn MailBook, is_paused: bool, reader: &Reader) -> Re
 mod tests {
     use super::*;
     use crate::{
-        book::MailStatus,
-        testing::{FixedBook, RECEIVED, ana_in, entry},
+        mail_list::MailStatus,
+        testing::{FixedMailList, RECEIVED, ana_in, entry},
     };
 
-    async fn said(book: &FixedBook, line: &str, channel: &str) -> String {
+    async fn said(book: &FixedMailList, line: &str, channel: &str) -> String {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         answer(book, word, rest, &ana_in(channel), RECEIVED).await.words()
     }
 
     #[tokio::test]
     async fn mails_are_shown_in_their_channel_only() {
-        let book = FixedBook::new(vec![entry("m1", MailStatus::NeedsReview)]);
+        let book = FixedMailList::new(vec![entry("m1", MailStatus::NeedsReview)]);
         assert!(said(&book, "waiting", "C5").await.contains("Ada: Prices for 20 seats"));
         assert!(said(&book, "show prices", "C5").await.contains("From: Ada <ada@customer.example>"));
         for line in ["waiting", "show prices", "sync", "pause", "resume"] {
@@ -105,7 +105,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_pause_is_set_once_and_going_on_fetches_at_once() {
-        let book = FixedBook::new(Vec::new());
+        let book = FixedMailList::new(Vec::new());
         assert!(said(&book, "sync", "C5").await.starts_with("Fetching email now."));
         assert!(said(&book, "pause", "C5").await.starts_with("Paused."));
         assert!(said(&book, "pause", "C5").await.starts_with("Email is already paused."));
@@ -118,7 +118,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_store_that_does_not_answer_is_admitted() {
-        let book = FixedBook { is_broken: true, ..FixedBook::new(Vec::new()) };
+        let book = FixedMailList { is_broken: true, ..FixedMailList::new(Vec::new()) };
         for line in ["status", "waiting", "show prices", "sync", "pause", "resume"] {
             assert!(said(&book, line, "C5").await.starts_with("I can't read the team's email right now."), "{line}");
         }

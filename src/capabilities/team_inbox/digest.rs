@@ -24,8 +24,8 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    book::{BookError, MailBook},
     figures::Figures,
+    mail_list::{MailList, MailListError},
     replies,
 };
 
@@ -77,7 +77,7 @@ pub enum DigestError {
     Store(#[from] countersign_graph::store::Error),
     /// The mails cannot be read.
     #[error(transparent)]
-    Book(#[from] BookError),
+    Mails(#[from] MailListError),
     /// The register cannot be read.
     #[error("the last digest cannot be read: {0}")]
     Register(String),
@@ -90,7 +90,7 @@ pub enum DigestError {
 #[derive(Debug)]
 pub struct Digest {
     /// The mails.
-    pub book: Arc<dyn MailBook>,
+    pub book: Arc<dyn MailList>,
     /// The store with the register.
     pub store: Arc<dyn Store>,
     /// The clock.
@@ -210,7 +210,7 @@ impl Digest {
         is_free.then(|| LastDigest { last_claim: Some(now), ..last.clone() })
     }
 
-    async fn compose(&self, claimed: &LastDigest, now: Timestamp) -> Result<Reply, BookError> {
+    async fn compose(&self, claimed: &LastDigest, now: Timestamp) -> Result<Reply, MailListError> {
         let from = claimed.from.unwrap_or(claimed.until);
         let recent = self.book.since(from, MAX_COUNTED).await?;
         let waiting = self.book.waiting(MAX_LISTED).await?;
@@ -234,8 +234,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        book::MailStatus,
-        testing::{FixedBook, answered, entry},
+        mail_list::MailStatus,
+        testing::{FixedMailList, answered, entry},
     };
 
     /// A channel that keeps what is posted, and loses the next answers.
@@ -286,11 +286,11 @@ mod tests {
         let soon = jiff::Timestamp::from_millisecond((clock.now() + HOUR).millis()).unwrap();
         let at = soon.to_zoned(TimeZone::UTC).time();
         let now = clock.now();
-        let waiting = crate::book::Entry { received_at: now, ..entry("m1", MailStatus::NeedsReview) };
+        let waiting = crate::mail_list::Entry { received_at: now, ..entry("m1", MailStatus::NeedsReview) };
         let sent = answered("m2", HOUR, true);
-        let sent = crate::book::Entry { received_at: now, settled_at: Some(now), ..sent };
+        let sent = crate::mail_list::Entry { received_at: now, settled_at: Some(now), ..sent };
         let digest = Digest {
-            book: Arc::new(FixedBook::new(vec![waiting, sent])),
+            book: Arc::new(FixedMailList::new(vec![waiting, sent])),
             store: Arc::new(store),
             clock: clock.clone(),
             announcer: channel.clone(),

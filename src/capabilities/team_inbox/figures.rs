@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::book::{Entry, MailStatus};
+use super::mail_list::{Entry, MailStatus};
 
 /// The bands of the times until an answer: the label, and the time below which a band ends.
 const BANDS: [(&str, Duration); 5] = [

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use countersign_core::{clock::Timestamp, ids::ChannelId, reply::Reply};
 
 use super::{
-    book::MailBook,
+    mail_list::MailList,
     replies::{self, HomeReader},
 };
 
@@ -17,8 +17,9 @@ const MAX_LISTED: usize = 5;
 /// The tab shows the cards themselves, with their buttons, to people who are named as approvers; everyone else decides
 /// in the channel, to which the links lead. Senders and subjects are shown to people who are known to be members of that
 /// channel, which is to be among `channels`.
-pub(super) async fn section(book: &dyn MailBook, channels: &BTreeSet<ChannelId>, now: Timestamp) -> Option<Reply> {
-    let read = async { Ok::<_, super::book::BookError>((book.overview().await?, book.waiting(MAX_LISTED).await?)) };
+pub(super) async fn section(book: &dyn MailList, channels: &BTreeSet<ChannelId>, now: Timestamp) -> Option<Reply> {
+    let read =
+        async { Ok::<_, super::mail_list::MailListError>((book.overview().await?, book.waiting(MAX_LISTED).await?)) };
     match read.await {
         Ok((overview, waiting)) => {
             let is_member = channels.contains(book.channel());

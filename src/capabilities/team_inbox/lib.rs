@@ -1,7 +1,7 @@
 //! The team's inbox: `/mail`, the section of the Home tab, figures with pictures, and a daily digest.
 //!
 //! The mail graph classifies and answers mails; this capability only shows what it has done, and can pause it. It reads
-//! the mails through [`MailBook`], so it knows neither the graph nor the mail account.
+//! the mails through [`MailList`], so it knows neither the graph nor the mail account.
 //!
 //! | module | purpose |
 //! | --- | --- |
@@ -14,12 +14,12 @@
 //! *Architecture Invariant:* senders and subjects are shown only in the channel of mails, and in the Home tab of people who
 //! are known to be its members. Everywhere else there are numbers and links, which work only for those members.
 
-pub mod book;
 mod chart;
 mod commands;
 pub mod digest;
 pub mod figures;
 mod home;
+pub mod mail_list;
 mod phrases;
 pub mod replies;
 #[cfg(test)]
@@ -37,7 +37,7 @@ use countersign_core::{
 };
 use countersign_graph::action::{ActionKind, Reader};
 
-use self::{book::MailBook, tools::Deps};
+use self::{mail_list::MailList, tools::Deps};
 
 /// The capability for the team's inbox.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub struct TeamInbox(Deps);
 
 impl TeamInbox {
     /// Creates the capability for the mails in this book.
-    pub fn new(book: Arc<dyn MailBook>, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(book: Arc<dyn MailList>, clock: Arc<dyn Clock>) -> Self {
         Self(Deps { book, clock })
     }
 }

@@ -19,12 +19,12 @@ pub(super) const OF_MAIL: Vocabulary = Vocabulary {
 #[cfg(test)]
 mod tests {
     use super::OF_MAIL;
-    use countersign_understanding::{book::Book, checking::check, situation::Situation};
+    use countersign_understanding::{checking::check, phrase_book::PhraseBook, situation::Situation};
 
     #[test]
     fn questions_about_mail_are_understood() {
         check(
-            &Book::default().with("mail", &OF_MAIL).unwrap(),
+            &PhraseBook::default().with("mail", &OF_MAIL).unwrap(),
             &Situation::default(),
             &[
                 ("mail status", "read mail_status"),

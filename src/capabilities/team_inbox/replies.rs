@@ -13,9 +13,9 @@ use countersign_core::{
 use countersign_mail::shown_subject;
 
 use super::{
-    book::{BookError, Entry, Overview, Pause},
     chart,
     figures::Figures,
+    mail_list::{Entry, MailListError, Overview, Pause},
 };
 
 /// The maximum number of characters of a subject in a list.
@@ -60,8 +60,8 @@ pub fn mails(count: usize) -> String {
 }
 
 /// Returns the reply about mails that cannot be read.
-pub fn unavailable(error: &BookError) -> Reply {
-    let BookError::Unavailable(_) = error;
+pub fn unavailable(error: &MailListError) -> Reply {
+    let MailListError::Unavailable(_) = error;
     Reply::text("I can't read the team's email right now. Nothing was changed.").hint("Try again in a minute.")
 }
 
@@ -382,8 +382,8 @@ fn shortened(text: &str, most: usize) -> String {
 mod tests {
     use super::*;
     use crate::{
-        book::{MailBook as _, MailStatus},
-        testing::{FixedBook, RECEIVED, answered, entry},
+        mail_list::{MailList as _, MailStatus},
+        testing::{FixedMailList, RECEIVED, answered, entry},
     };
 
     fn later(hours: u64) -> Timestamp {
@@ -392,7 +392,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_status_says_what_runs_and_what_waits() {
-        let book = FixedBook::new(vec![entry("m1", MailStatus::NeedsReview)]);
+        let book = FixedMailList::new(vec![entry("m1", MailStatus::NeedsReview)]);
         let mut overview = book.overview().await.unwrap();
         let said = status(&overview, later(5)).words();
         assert!(said.starts_with("Email is running.\n"), "{said}");
@@ -466,7 +466,7 @@ mod tests {
     #[tokio::test]
     async fn the_home_tab_names_the_sender_to_members_of_the_channel_only() {
         let entries = vec![entry("m1", MailStatus::NeedsReview)];
-        let book = FixedBook::new(entries.clone());
+        let book = FixedMailList::new(entries.clone());
         let overview = book.overview().await.unwrap();
         let said = |reader| home(&overview, &entries, book.channel(), reader, later(5)).words();
         let member = said(HomeReader::Member);

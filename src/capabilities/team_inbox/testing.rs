@@ -9,7 +9,7 @@ use countersign_core::{
 };
 use countersign_graph::action::Reader;
 
-use super::book::{BookError, Entry, MailBook, MailStatus, Overview, Pause};
+use super::mail_list::{Entry, MailList, MailListError, MailStatus, Overview, Pause};
 
 /// The time at which all mails of the tests were received.
 pub(crate) const RECEIVED: Timestamp = Timestamp(1_800_000_000_000);
@@ -42,7 +42,7 @@ pub(crate) fn answered(id: &str, after: Duration, is_automatic: bool) -> Entry {
 
 /// A book with these mails.
 #[derive(Debug)]
-pub(crate) struct FixedBook {
+pub(crate) struct FixedMailList {
     pub(crate) channel: ChannelId,
     pub(crate) entries: Vec<Entry>,
     pub(crate) overview: Mutex<Overview>,
@@ -50,7 +50,7 @@ pub(crate) struct FixedBook {
     pub(crate) is_broken: bool,
 }
 
-impl FixedBook {
+impl FixedMailList {
     pub(crate) fn new(entries: Vec<Entry>) -> Self {
         let waiting = entries.iter().filter(|entry| entry.status.waits());
         let overview = Overview {
@@ -68,30 +68,30 @@ impl FixedBook {
         Self { channel: "C5".into(), entries, overview: Mutex::new(overview), syncs: Mutex::new(0), is_broken: false }
     }
 
-    fn all(&self) -> Result<Vec<Entry>, BookError> {
+    fn all(&self) -> Result<Vec<Entry>, MailListError> {
         match self.is_broken {
-            true => Err(BookError::Unavailable("the store isn't answering".to_owned())),
+            true => Err(MailListError::Unavailable("the store isn't answering".to_owned())),
             false => Ok(self.entries.clone()),
         }
     }
 }
 
 #[async_trait]
-impl MailBook for FixedBook {
+impl MailList for FixedMailList {
     fn channel(&self) -> &ChannelId {
         &self.channel
     }
 
-    async fn overview(&self) -> Result<Overview, BookError> {
+    async fn overview(&self) -> Result<Overview, MailListError> {
         self.all()?;
         Ok(self.overview.lock().unwrap().clone())
     }
 
-    async fn waiting(&self, limit: usize) -> Result<Vec<Entry>, BookError> {
+    async fn waiting(&self, limit: usize) -> Result<Vec<Entry>, MailListError> {
         Ok(self.all()?.into_iter().filter(|entry| entry.status.waits()).take(limit).collect())
     }
 
-    async fn find(&self, words: &str, limit: usize) -> Result<Vec<Entry>, BookError> {
+    async fn find(&self, words: &str, limit: usize) -> Result<Vec<Entry>, MailListError> {
         let words = words.to_lowercase();
         let fits = |entry: &Entry| {
             entry.id == words || format!("{} {}", entry.from(), entry.subject).to_lowercase().contains(&words)
@@ -99,18 +99,18 @@ impl MailBook for FixedBook {
         Ok(self.all()?.into_iter().filter(fits).take(limit).collect())
     }
 
-    async fn since(&self, since: Timestamp, limit: usize) -> Result<Vec<Entry>, BookError> {
+    async fn since(&self, since: Timestamp, limit: usize) -> Result<Vec<Entry>, MailListError> {
         let is_recent = |entry: &Entry| entry.received_at.max(entry.settled_at.unwrap_or_default()) >= since;
         Ok(self.all()?.into_iter().filter(is_recent).take(limit).collect())
     }
 
-    async fn sync_soon(&self) -> Result<(), BookError> {
+    async fn sync_soon(&self) -> Result<(), MailListError> {
         self.all()?;
         *self.syncs.lock().unwrap() += 1;
         Ok(())
     }
 
-    async fn set_paused(&self, is_paused: bool, by: &UserId) -> Result<bool, BookError> {
+    async fn set_paused(&self, is_paused: bool, by: &UserId) -> Result<bool, MailListError> {
         self.all()?;
         let mut overview = self.overview.lock().unwrap();
         if overview.paused.is_some() == is_paused {

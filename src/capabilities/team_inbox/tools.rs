@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use super::{
-    book::{BookError, MailBook, may_read},
     commands::{self, MAX_LISTED},
     figures::Figures,
+    mail_list::{MailList, MailListError, may_read},
     replies::{self, Chart},
 };
 
@@ -41,7 +41,7 @@ const MAX_COUNTED: usize = 5_000;
 /// The dependencies of the tools.
 #[derive(Clone, Debug)]
 pub(super) struct Deps {
-    pub(super) book: Arc<dyn MailBook>,
+    pub(super) book: Arc<dyn MailList>,
     pub(super) clock: Arc<dyn Clock>,
 }
 
@@ -50,9 +50,9 @@ pub(super) fn all(deps: &Deps) -> Vec<Arc<dyn Tool>> {
     vec![status(deps), waiting(deps), find(deps), figures(deps)]
 }
 
-impl From<BookError> for ToolError {
+impl From<MailListError> for ToolError {
     /// The mails cannot be read.
-    fn from(error: BookError) -> Self {
+    fn from(error: MailListError) -> Self {
         tracing::warn!(error = countersign_core::cause::chain(&error), "The mails cannot be read");
         Self { kind: ErrorKind::Network, reply: replies::unavailable(&error), transient: true }
     }
@@ -201,15 +201,15 @@ mod tests {
     use countersign_core::clock::ManualClock;
 
     use super::*;
-    use crate::testing::{FixedBook, ana_in, answered, entry};
+    use crate::testing::{FixedMailList, ana_in, answered, entry};
 
-    fn deps(book: FixedBook) -> Deps {
+    fn deps(book: FixedMailList) -> Deps {
         Deps { book: Arc::new(book), clock: Arc::new(ManualClock::default()) }
     }
 
     #[tokio::test]
     async fn waiting_mails_are_listed_in_their_channel_only() {
-        let tool = waiting(&deps(FixedBook::new(vec![entry("m1", crate::book::MailStatus::NeedsReview)])));
+        let tool = waiting(&deps(FixedMailList::new(vec![entry("m1", crate::mail_list::MailStatus::NeedsReview)])));
         let mut said = Vec::new();
         for channel in ["C5", "C1"] {
             let answer = tool.call(&json!({}), Some(&ana_in(channel))).await.unwrap();
@@ -221,7 +221,7 @@ mod tests {
 
     #[tokio::test]
     async fn mails_are_found_in_their_channel_only() {
-        let tool = find(&deps(FixedBook::new(vec![entry("m1", crate::book::MailStatus::NeedsReview)])));
+        let tool = find(&deps(FixedMailList::new(vec![entry("m1", crate::mail_list::MailStatus::NeedsReview)])));
         let arguments = json!({ "words": "ada" });
         let mut said = Vec::new();
         for channel in ["C5", "C1"] {
@@ -234,7 +234,7 @@ mod tests {
 
     #[tokio::test]
     async fn figures_have_a_picture_and_name_nobody() {
-        let tool = figures(&deps(FixedBook::new(vec![answered("m1", Duration::from_secs(60), false)])));
+        let tool = figures(&deps(FixedMailList::new(vec![answered("m1", Duration::from_secs(60), false)])));
         let arguments = json!({ "about": "classes", "days": 100_000 });
         let answer = tool.call(&arguments, None).await.unwrap();
         assert!(!answer.to_string().contains("Ada"), "{answer}");
@@ -247,7 +247,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_store_that_does_not_answer_may_be_asked_again() {
-        let tool = status(&deps(FixedBook { is_broken: true, ..FixedBook::new(Vec::new()) }));
+        let tool = status(&deps(FixedMailList { is_broken: true, ..FixedMailList::new(Vec::new()) }));
         let error = tool.call(&json!({}), None).await.unwrap_err();
         assert!(error.transient, "{error:?}");
     }

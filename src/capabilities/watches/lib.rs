@@ -20,9 +20,9 @@
 //! *Architecture Invariant:* a thing is read once for each look, however many watches it has, and every message is put into
 //! the outbox under a key of its own before its watch is removed, so none is lost and none is sent twice.
 
-pub mod book;
 pub mod news;
 mod phrases;
+pub mod register;
 mod replies;
 pub mod schedule;
 pub mod settings;
@@ -39,7 +39,7 @@ use std::sync::Arc;
 use countersign_capabilities::{Capability, CapabilityInfo, Family, Tool};
 use countersign_graph::action::ActionKind;
 
-use self::{book::WatchBook, tools::Deps, watcher::Observers};
+use self::{register::WatchRegister, tools::Deps, watcher::Observers};
 
 /// The capability of watches and digests.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub struct Watches(Deps);
 
 impl Watches {
     /// Creates the capability for this register and the things of these capabilities.
-    pub fn new(book: WatchBook, observers: Observers) -> Self {
+    pub fn new(book: WatchRegister, observers: Observers) -> Self {
         Self(Deps { book, observers })
     }
 }

@@ -10,7 +10,7 @@ use countersign_core::{
 };
 
 use super::{
-    book::Contents,
+    register::Contents,
     replies,
     watch::{Event, Followed, Split},
 };

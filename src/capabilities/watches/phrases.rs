@@ -62,10 +62,10 @@ fn time_of_day(words: &[Word]) -> Vec<Candidate> {
 #[cfg(test)]
 mod tests {
     use super::OfWatches;
-    use countersign_understanding::{book::Book, checking::check, situation::Situation};
+    use countersign_understanding::{checking::check, phrase_book::PhraseBook, situation::Situation};
 
-    fn book() -> Book {
-        Book::default().with("watches", &OfWatches).unwrap()
+    fn book() -> PhraseBook {
+        PhraseBook::default().with("watches", &OfWatches).unwrap()
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The tool that ends watches and digests: which of them the words mean, and the question if that is not clear.
 
-use countersign_capabilities::{ToolError, moment};
+use countersign_capabilities::{ToolError, dates};
 use countersign_graph::action::Reader;
 use countersign_understanding::lexicon::fold;
 use schemars::JsonSchema;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    book::Contents,
+    register::Contents,
     replies,
     tools::{Deps, answer, is_visible, nobody, unavailable},
     watch::{Digest, Watch},
@@ -35,7 +35,7 @@ impl StopArguments {
     /// Returns the digests that these arguments mean among those that the reader may stop. Without days, a digest of the
     /// thread itself is meant before others.
     fn digests<'d>(&self, all: &'d [Digest], reader: &Reader) -> Vec<&'d Digest> {
-        let at = self.time.as_deref().and_then(moment::time_of_day);
+        let at = self.time.as_deref().and_then(dates::time_of_day);
         let is_meant = |digest: &&Digest| {
             is_visible(&digest.by, &digest.thread, reader)
                 && self.days.as_deref().is_none_or(|days| digest.schedule.is_called(days))

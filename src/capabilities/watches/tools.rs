@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use countersign_capabilities::{
-    Observed, Observer, Tool, ToolError, ToolInfo, moment,
+    Observed, Observer, Tool, ToolError, ToolInfo, dates,
     rows::{Call, Nothing, Read},
 };
 use countersign_core::{
@@ -19,7 +19,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    book::{Contents, WatchBook},
+    register::{Contents, WatchRegister},
     replies,
     schedule::{self, Schedule},
     stopping::stop_watching,
@@ -50,7 +50,7 @@ const REPEATED_WITHIN: Duration = Duration::from_secs(60);
 #[derive(Clone)]
 pub(super) struct Deps {
     /// The register.
-    pub(super) book: WatchBook,
+    pub(super) book: WatchRegister,
     /// The capabilities whose things can be followed.
     pub(super) observers: Observers,
 }
@@ -282,8 +282,8 @@ async fn schedule_digest(deps: &Deps, asked: DigestArguments, reader: Option<&Re
     let unreadable = |found: &str| refused(ErrorKind::Validation, replies::which_times(found));
     let days = schedule::days(&asked.days).ok_or_else(|| unreadable(&asked.days))?;
     let time = asked.time.as_deref().unwrap_or("9:00");
-    let at = moment::time_of_day(time).ok_or_else(|| unreadable(time))?;
-    let zone = moment::time_zone(reader.zone.as_deref());
+    let at = dates::time_of_day(time).ok_or_else(|| unreadable(time))?;
+    let zone = dates::time_zone(reader.zone.as_deref());
     let zone = zone.iana_name().unwrap_or("UTC").to_owned();
     let schedule = Schedule { days, at, zone };
     let next = schedule.next_after(deps.book.now()).ok_or_else(|| unreadable(&asked.days))?;

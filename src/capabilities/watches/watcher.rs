@@ -24,8 +24,8 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    book::{Contents, WatchBook},
     news::{Look, News},
+    register::{Contents, WatchRegister},
     replies,
     settings::WatchSettings,
     watch::{Counted, Digest},
@@ -52,7 +52,7 @@ pub trait Readers: Send + Sync + fmt::Debug {
 
 /// The task that looks at things and posts digests.
 pub struct Watcher {
-    book: WatchBook,
+    book: WatchRegister,
     observers: Observers,
     readers: Arc<dyn Readers>,
     settings: WatchSettings,
@@ -66,7 +66,7 @@ impl fmt::Debug for Watcher {
 
 impl Watcher {
     /// Creates the task for this register.
-    pub fn new(book: WatchBook, observers: Observers, readers: Arc<dyn Readers>, settings: WatchSettings) -> Self {
+    pub fn new(book: WatchRegister, observers: Observers, readers: Arc<dyn Readers>, settings: WatchSettings) -> Self {
         Self { book, observers, readers, settings }
     }
 

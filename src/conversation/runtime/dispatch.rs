@@ -29,7 +29,7 @@ use tracing::{Instrument as _, Span, debug_span, field::Empty};
 
 use super::{
     choice::{AnsweredQuestion, Choice},
-    inbox::{Inbox, Seat},
+    inbox::{Inbox, Permit},
     interaction::{Interaction, MessageWithFiles, SendAgain, Stop, StopWords},
     workers::{Reservation, Workers},
 };
@@ -69,8 +69,8 @@ impl Dispatch {
         self.store_with(to, dedup, None).await
     }
 
-    /// Stores a delivery. If it is claimed, it is handled immediately in `seat`.
-    async fn store_with(&self, to: Destination, dedup: Vec<DedupKey>, seat: Option<Seat>) -> Result<(), SinkError> {
+    /// Stores a delivery. If it is claimed, it is handled immediately in `permit`.
+    async fn store_with(&self, to: Destination, dedup: Vec<DedupKey>, permit: Option<Permit>) -> Result<(), SinkError> {
         let delivery = Delivery { to, dedup, at: self.clock.now() };
         // Whoever stores a message usually works on it, so one write does both.
         let worker = match &delivery.to {
@@ -85,11 +85,11 @@ impl Dispatch {
         match (ingested, delivery.to) {
             (Ingested::New(_), Destination::Mailbox { thread, .. }) => self.workers.wake(thread),
             (Ingested::New(seq), Destination::Inbox { partition, entry, claim: Some(_) }) => {
-                if let Some(seat) = seat {
-                    self.inbox.spawn(ClaimedInteraction { partition, seq, attempts: 0, entry }, seat);
+                if let Some(permit) = permit {
+                    self.inbox.spawn(ClaimedInteraction { partition, seq, attempts: 0, entry }, permit);
                 }
             }
-            (Ingested::New(_), Destination::Inbox { .. }) => {} // claimed as soon as a seat is free
+            (Ingested::New(_), Destination::Inbox { .. }) => {} // claimed as soon as a permit is free
             (Ingested::Duplicate, _) => metrics::counter!("countersign_duplicates_total").increment(1),
             (Ingested::Parked(_) | Ingested::Handled, _) => {}
         }
@@ -120,10 +120,10 @@ impl Dispatch {
     }
 
     async fn put_in_inbox(&self, entry: &Interaction, dedup: Vec<DedupKey>) -> Result<(), SinkError> {
-        let seat = self.inbox.seat(); // taken first, since a claim's time is for handling only
-        let claim = seat.is_some().then(|| (self.workers.name().clone(), self.inbox.claim()));
+        let permit = self.inbox.permit(); // taken first, since a claim's time is for handling only
+        let claim = permit.is_some().then(|| (self.workers.name().clone(), self.inbox.claim()));
         let to = Destination::Inbox { partition: entry.partition(), entry: entry.to_value(), claim };
-        self.store_with(to, dedup, seat).await
+        self.store_with(to, dedup, permit).await
     }
 
     async fn on_message(&self, message: Message) -> Result<(), SinkError> {

@@ -4,7 +4,7 @@
 //! removed after its answer was sent. A crash in between can therefore repeat an answer to one
 //! person, but never a decision.
 //!
-//! The number of interactions that are handled at the same time is limited by seats, and a seat is
+//! The number of interactions that are handled at the same time is limited by permits, and a permit is
 //! taken before a claim. A failed interaction is handled again after increasing waits. If it fails
 //! each time, it is kept as a dead letter.
 
@@ -74,12 +74,12 @@ pub struct Inbox(Arc<InboxDeps>, Arc<Seats>);
 
 /// The permission to handle one interaction at a time.
 #[derive(Debug)]
-pub struct Seat(OwnedSemaphorePermit);
+pub struct Permit(OwnedSemaphorePermit);
 
-/// The seats of an inbox.
+/// The permits of an inbox.
 struct Seats {
     free: Arc<Semaphore>,
-    /// True if a caller found no seat, so that interactions wait to be claimed.
+    /// True if a caller found no permit, so that interactions wait to be claimed.
     behind: AtomicBool,
 }
 
@@ -120,8 +120,8 @@ pub struct InboxDeps {
 impl Inbox {
     /// Creates an inbox from its dependencies.
     pub fn new(deps: InboxDeps) -> Self {
-        let seats = Seats { free: Arc::new(Semaphore::new(MAX_CONCURRENT)), behind: AtomicBool::new(false) };
-        Self(Arc::new(deps), Arc::new(seats))
+        let permits = Seats { free: Arc::new(Semaphore::new(MAX_CONCURRENT)), behind: AtomicBool::new(false) };
+        Self(Arc::new(deps), Arc::new(permits))
     }
 
     /// Returns the time for which an interaction is claimed. Afterwards any process may handle it.
@@ -129,25 +129,25 @@ impl Inbox {
         self.0.slack.timeout() * CLAIM_IN_TIMEOUTS
     }
 
-    /// Returns a seat, if one is free. A caller without a seat leaves the interaction unclaimed; it
-    /// is handled once a seat is free.
-    pub fn seat(&self) -> Option<Seat> {
-        let seat = self.1.free.clone().try_acquire_owned().ok().map(Seat);
-        if seat.is_none() {
+    /// Returns a permit, if one is free. A caller without a permit leaves the interaction unclaimed; it
+    /// is handled once a permit is free.
+    pub fn permit(&self) -> Option<Permit> {
+        let permit = self.1.free.clone().try_acquire_owned().ok().map(Permit);
+        if permit.is_none() {
             self.1.behind.store(true, Ordering::SeqCst);
         }
-        seat
+        permit
     }
 
-    /// Starts a task that handles a claimed interaction, and then those that waited for a seat.
-    pub fn spawn(&self, claimed: ClaimedInteraction, seat: Seat) {
+    /// Starts a task that handles a claimed interaction, and then those that waited for a permit.
+    pub fn spawn(&self, claimed: ClaimedInteraction, permit: Permit) {
         let inbox = self.clone();
         let origin = Span::current();
         // On the heap, since the future is large, and Tokio moves it several times.
         self.0.tasks.spawn(Box::pin(async move {
-            let Seat(_permit) = seat;
+            let Permit(_permit) = permit;
             inbox.process(&claimed).instrument(origin).await;
-            // What found no seat was stored unclaimed. The next sweep would find it too, but people wait for an answer.
+            // What found no permit was stored unclaimed. The next sweep would find it too, but people wait for an answer.
             while inbox.1.behind.load(Ordering::SeqCst) {
                 let next = inbox.0.store.claim_interaction(inbox.claim(), 1).await;
                 match next.unwrap_or_default().pop() {
@@ -158,15 +158,15 @@ impl Inbox {
         }));
     }
 
-    /// Handles interactions that no process has claimed, as long as there are seats.
+    /// Handles interactions that no process has claimed, as long as there are permits.
     pub async fn sweep(&self) -> Result<(), Error> {
-        let mut seats: Vec<Seat> = std::iter::from_fn(|| self.seat()).take(MAX_CLAIMED).collect();
-        if seats.is_empty() {
+        let mut permits: Vec<Permit> = std::iter::from_fn(|| self.permit()).take(MAX_CLAIMED).collect();
+        if permits.is_empty() {
             return Ok(());
         }
-        for claimed in self.0.store.claim_interaction(self.claim(), seats.len()).await? {
-            let Some(seat) = seats.pop() else { break }; // a store never returns more than requested
-            self.spawn(claimed, seat);
+        for claimed in self.0.store.claim_interaction(self.claim(), permits.len()).await? {
+            let Some(permit) = permits.pop() else { break }; // a store never returns more than requested
+            self.spawn(claimed, permit);
         }
         Ok(())
     }

@@ -17,19 +17,19 @@
 //! A message is sent by a [`Channel`], which is Slack for all but [`Outbound::Elsewhere`]. If this
 //! program does not have its channel, the message stays in the outbox.
 //!
-//! The messages of a step are usually claimed in the write that saves the step ([`mod@outlet`]). The results of messages
+//! The messages of a step are usually claimed in the write that saves the step ([`mod@step_commit`]). The results of messages
 //! that were claimed together are stored together.
 //!
-//! The number of tasks is limited by seats. If no seat is free, the thread is put into a queue
+//! The number of tasks is limited by permits. If no permit is free, the thread is put into a queue
 //! ([`mod@queue`]) of limited length. Threads that do not fit are found by the next sweep.
 
 mod attempt;
 pub mod channel;
 mod delayed;
 pub mod duplicates;
-mod outlet;
 mod queue;
 pub mod refused;
+mod step_commit;
 
 use std::{
     sync::{Arc, PoisonError, atomic::AtomicI64},
@@ -108,7 +108,7 @@ pub struct SenderDeps {
     /// The name of this process in claims.
     pub name: WorkerId,
     /// The maximum number of messages that are sent at the same time.
-    pub seats: usize,
+    pub permits: usize,
     /// True if Slack's rate limits are observed.
     pub rate_limits: bool,
     /// The tasks in progress, for draining.
@@ -125,7 +125,7 @@ struct Inner {
     clock: Arc<dyn Clock>,
     name: WorkerId,
     pacing: Option<Pacing>,
-    seats: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     queue: ThreadQueue,
     tasks: TaskTracker,
     /// The number of milliseconds by which Slack's clock is ahead of ours, according to its last
@@ -152,11 +152,11 @@ impl Sender {
             memories,
             clock,
             name,
-            seats,
+            permits,
             rate_limits,
             tasks,
         } = deps;
-        let (seats, direct) = (Arc::new(Semaphore::new(seats)), Recent::new(MAX_DIRECT));
+        let (permits, direct) = (Arc::new(Semaphore::new(permits)), Recent::new(MAX_DIRECT));
         let pacing = rate_limits.then(Pacing::default);
         let (queue, ahead) = (ThreadQueue::default(), AtomicI64::new(0));
         Self(Arc::new(Inner {
@@ -169,7 +169,7 @@ impl Sender {
             clock,
             name,
             pacing,
-            seats,
+            permits,
             queue,
             tasks,
             ahead,
@@ -193,45 +193,45 @@ impl Sender {
         self.start_task();
     }
 
-    /// Starts a task for the queued threads, if there is a seat. The seat is taken before messages
+    /// Starts a task for the queued threads, if there is a permit. The permit is taken before messages
     /// are claimed, since the time of a claim is for sending.
     fn start_task(&self) {
-        let Ok(seat) = self.0.seats.clone().try_acquire_owned() else { return };
-        self.0.tasks.spawn(self.clone().serve_queue(seat));
+        let Ok(permit) = self.0.permits.clone().try_acquire_owned() else { return };
+        self.0.tasks.spawn(self.clone().serve_queue(permit));
     }
 
-    async fn serve_queue(self, mut seat: OwnedSemaphorePermit) {
+    async fn serve_queue(self, mut permit: OwnedSemaphorePermit) {
         loop {
             while let Some((thread, origin)) = self.0.queue.pop() {
                 self.send_all(&thread, Vec::new()).instrument(origin).await;
             }
-            drop(seat);
-            // A thread may have been queued between the last `pop` and the release of the seat, when
-            // no seat was free.
+            drop(permit);
+            // A thread may have been queued between the last `pop` and the release of the permit, when
+            // no permit was free.
             if self.0.queue.is_empty() {
                 return;
             }
-            match self.0.seats.clone().try_acquire_owned() {
-                Ok(again) => seat = again,
+            match self.0.permits.clone().try_acquire_owned() {
+                Ok(again) => permit = again,
                 Err(_) => return,
             }
         }
     }
 
-    /// Sends due messages of all threads, as long as there are seats.
+    /// Sends due messages of all threads, as long as there are permits.
     pub async fn sweep(&self) {
-        let free = self.0.seats.available_permits().min(MAX_CLAIMED);
+        let free = self.0.permits.available_permits().min(MAX_CLAIMED);
         let count = u32::try_from(free).unwrap_or(0);
-        let Ok(mut seats) = self.0.seats.clone().try_acquire_many_owned(count) else { return };
+        let Ok(mut permits) = self.0.permits.clone().try_acquire_many_owned(count) else { return };
         for claimed in self.claim(None, free).await {
-            let Some(seat) = seats.split(1) else { return };
+            let Some(permit) = permits.split(1) else { return };
             let sender = self.clone();
             self.0.tasks.spawn(async move {
                 sender.send_from(vec![claimed], &mut false).await;
-                sender.serve_queue(seat).await;
+                sender.serve_queue(permit).await;
             });
         }
-        drop(seats);
+        drop(permits);
         self.start_task();
     }
 
@@ -491,7 +491,7 @@ pub(super) mod tests {
             memories: Memories::default(),
             clock,
             name: WorkerId::new("w"),
-            seats: 1,
+            permits: 1,
             rate_limits: false,
             tasks: TaskTracker::new(),
         })

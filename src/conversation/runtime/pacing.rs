@@ -10,7 +10,7 @@
 //! If Slack still asks to wait, no call of that method is made in that channel until then.
 //!
 //! Sleeping until a message may be sent was rejected as a design: a sleeping sender would hold a
-//! seat and a claim that others need, and progress would be out of date afterwards.
+//! permit and a claim that others need, and progress would be out of date afterwards.
 
 use std::{
     collections::{HashMap, VecDeque},

@@ -159,7 +159,7 @@ impl Sweeper {
     }
 
     async fn count_open_cards(&self) {
-        let open = ActionFilter { thread: None, statuses: vec![Status::Pending], limit: MAX_COUNTED };
+        let open = ActionFilter::all(&[Status::Pending], MAX_COUNTED);
         match self.store.actions(&open).await {
             Ok(open) => metrics::gauge!("countersign_cards_open").set(open.len() as f64),
             Err(error) => tracing::warn!(error = cause::chain(&error), "Cannot count open cards"),

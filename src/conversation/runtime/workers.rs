@@ -95,7 +95,7 @@ struct Inner {
     clock: Arc<dyn Clock>,
     name: WorkerId,
     lease: Duration,
-    seats: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     tasks: TaskTracker,
     stop: CancellationToken,
     /// The threads that this process is working on; true if another hint arrived in the meantime.
@@ -136,7 +136,7 @@ impl Workers {
             clock,
             name,
             lease,
-            seats: Arc::new(Semaphore::new(threads)),
+            permits: Arc::new(Semaphore::new(threads)),
             tasks: TaskTracker::new(),
             stop,
             busy: Mutex::default(),
@@ -168,14 +168,19 @@ impl Workers {
         if self.0.stop.is_cancelled() {
             return None;
         }
-        let seat = self.0.seats.clone().try_acquire_owned().ok()?;
+        let permit = self.0.permits.clone().try_acquire_owned().ok()?;
         let mut busy = self.0.busy.lock().expect("no holder panics");
         if busy.contains_key(thread) {
             return None; // this is no hint yet: what is about to be written may be a repeat
         }
         busy.insert(thread.clone(), false);
         let in_progress = self.0.tasks.token(); // counted before the lease, as in a sweep
-        Some(Reservation { workers: self.clone(), thread: thread.clone(), seat: Some(seat), _in_progress: in_progress })
+        Some(Reservation {
+            workers: self.clone(),
+            thread: thread.clone(),
+            permit: Some(permit),
+            _in_progress: in_progress,
+        })
     }
 
     /// Notes that this process works on a thread. Returns false if it already does, and notes the hint.
@@ -204,7 +209,7 @@ impl Workers {
         }
     }
 
-    /// Works on a thread, which is leased already if `leased` is given, with the seat of its worker.
+    /// Works on a thread, which is leased already if `leased` is given, with the permit of its worker.
     fn spawn(&self, thread: ThreadId, mut leased: Option<(Acquired, OwnedSemaphorePermit)>) {
         let workers = self.clone();
         let mut origin = Span::current();
@@ -213,11 +218,11 @@ impl Workers {
             loop {
                 // What the thread is woken for later has another origin.
                 let origin = std::mem::replace(&mut origin, Span::none());
-                if let Some((acquired, _seat)) = leased.take() {
+                if let Some((acquired, _permit)) = leased.take() {
                     workers.advance(acquired).instrument(origin).await;
                 } else {
-                    // The seat comes before the lease, whose time is for working.
-                    let Ok(_seat) = workers.0.seats.acquire().await else { return };
+                    // The permit comes before the lease, whose time is for working.
+                    let Ok(_permit) = workers.0.permits.acquire().await else { return };
                     if workers.0.stop.is_cancelled() {
                         return;
                     }
@@ -231,10 +236,10 @@ impl Workers {
     }
 
     /// Leases and advances ready threads without a hint. Returns when no thread is ready or all
-    /// seats are taken.
+    /// permits are taken.
     pub async fn sweep(&self) {
         while !self.0.stop.is_cancelled() {
-            let Ok(seat) = self.0.seats.clone().try_acquire_owned() else { return };
+            let Ok(permit) = self.0.permits.clone().try_acquire_owned() else { return };
             // Counted before the lease: after it the store no longer lists the thread as ready, and
             // its task has not started yet.
             let in_progress = self.0.tasks.token();
@@ -243,7 +248,7 @@ impl Workers {
                     let workers = self.clone();
                     self.0.tasks.spawn(async move {
                         workers.advance(acquired).await;
-                        drop((seat, in_progress));
+                        drop((permit, in_progress));
                     });
                 }
                 Ok(None) => return,
@@ -357,7 +362,7 @@ impl Workers {
 pub struct Reservation {
     workers: Workers,
     thread: ThreadId,
-    seat: Option<OwnedSemaphorePermit>,
+    permit: Option<OwnedSemaphorePermit>,
     _in_progress: TaskTrackerToken,
 }
 
@@ -369,7 +374,7 @@ impl Reservation {
 
     /// Begins the work on the thread. If it could not be leased in the same write, it is leased now.
     pub fn start(mut self, acquired: Option<Acquired>) {
-        let leased = acquired.zip(self.seat.take());
+        let leased = acquired.zip(self.permit.take());
         self.workers.spawn(self.thread.clone(), leased);
     }
 }
@@ -377,7 +382,7 @@ impl Reservation {
 impl Drop for Reservation {
     fn drop(&mut self) {
         // Otherwise the work has begun, or is begun for a hint that arrived in the meantime.
-        if self.seat.take().is_some() && !self.workers.end(&self.thread) {
+        if self.permit.take().is_some() && !self.workers.end(&self.thread) {
             self.workers.spawn(self.thread.clone(), None);
         }
     }
@@ -600,7 +605,7 @@ pub(super) mod tests {
         let second = deliver(&store, "2.1", "chat", clock.now()).await;
 
         let worker = workers.reserve(&first).unwrap();
-        assert!(workers.reserve(&second).is_none(), "there is one seat");
+        assert!(workers.reserve(&second).is_none(), "there is one permit");
         let Holder { worker: name, ttl, now } = worker.holder();
         worker.start(store.acquire(&Holder::new(name.clone(), ttl, now), Some(&first)).await.unwrap());
         timeout(BOUND, workers.drain()).await.unwrap();

@@ -13,10 +13,10 @@ use serde_json::json;
 
 use super::{
     super::{
-        book::{Entry, MailStatus},
         deps::Deps,
         heading::{self, HeadingOrder},
         labels::{self, LabelOrder},
+        register::{Entry, MailStatus},
         replies,
         state::{Cause, MailState},
     },

@@ -18,11 +18,11 @@ use serde_json::json;
 
 use super::{
     super::{
-        book::{EarlierAnswer, MailStatus},
         deps::Deps,
         drafts::{self, DiscardOrder},
         heading::{self, HeadingOrder},
         labels::{self, LabelOrder},
+        register::{EarlierAnswer, MailStatus},
         replies, spam,
         state::{Cause, MailState},
     },

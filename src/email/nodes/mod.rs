@@ -23,8 +23,8 @@ use serde_json::{Value, json};
 
 use self::{generate::Generate, review::Review};
 use super::{
-    book::{Entry, MailStatus},
     deps::Deps,
+    register::{Entry, MailStatus},
     rules::{Class, MAX_MODEL_CHARS, Source, cut},
     state::{Cause, MailState, StepEntry},
 };

@@ -21,11 +21,11 @@ use serde_json::{Value, json};
 use super::{
     super::{
         automatic::marked,
-        book::{Entry, MailStatus},
         card::{About, digest_of, name_of},
         deps::Deps,
         heading::{self, HeadingOrder},
         lookup::FreeSlot,
+        register::{Entry, MailStatus},
         replies,
         rules::{Facts, Source, Tool, Used, cut, reasons},
         send::{self, SendParameters},

@@ -12,10 +12,10 @@ use countersign_mail::{Mail, MailId};
 
 use super::{
     super::{
-        book::MailStatus,
         card::shown_text,
         deps::Deps,
         heading::{self, HeadingOrder},
+        register::MailStatus,
         replies,
         rules::needs_no_answer,
         send,

@@ -20,10 +20,10 @@ use serde_json::{Value, json};
 use super::{
     super::{
         ask_model::{Question, ask},
-        book::{EarlierAnswer, Entry, MailStatus},
         card::shown_text,
         deps::Deps,
         heading::{self, HeadingOrder},
+        register::{EarlierAnswer, Entry, MailStatus},
         replies::{self, Possible},
         rules::{Class, cut},
         send, spam,

@@ -12,7 +12,7 @@ use futures_util::{StreamExt as _, stream};
 
 use super::{AT_ONCE, MailSync, unreadable};
 use crate::{
-    book::{Entry, OpenMail},
+    register::{Entry, OpenMail},
     state::Arrival,
 };
 

@@ -8,7 +8,7 @@ use countersign_mail::SyncPoint;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
-use super::super::book::Book;
+use super::super::register::MailRegister;
 
 /// The state of the rounds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -44,13 +44,13 @@ pub struct SyncState {
 /// The control of the rounds, for commands.
 #[derive(Clone, Debug)]
 pub struct SyncControl {
-    book: Book,
+    book: MailRegister,
     pub(super) wanted: Arc<Notify>,
 }
 
 impl SyncControl {
     /// Creates the control for the account of this list.
-    pub fn new(book: Book) -> Self {
+    pub fn new(book: MailRegister) -> Self {
         Self { book, wanted: Arc::default() }
     }
 

@@ -4,7 +4,7 @@ use countersign_graph::store::Error;
 use countersign_mail::{Mail, MailId};
 
 use super::{Brought, MailSync, store_problem, unreadable};
-use crate::{book::Entry, state::Arrival};
+use crate::{register::Entry, state::Arrival};
 
 impl MailSync {
     /// Tells the threads of other mails about those that were brought in. Each is told once, however often it is tried.

@@ -7,8 +7,8 @@ use countersign_mail::{MailError, Warning};
 
 use super::support::*;
 use crate::{
-    book::MailStatus,
     lookup::{Found, LookupError},
+    register::MailStatus,
     rules::Source,
     state::Arrival,
 };
@@ -119,7 +119,7 @@ async fn a_run_without_a_result_is_reviewed_by_a_person() {
     let world = World::automatic(Vec::new());
     let mail = mail();
     world.account.inbox.lock().unwrap().push(raw("m1", "Prices", "How much is the small plan?"));
-    let entry = world.book.add(crate::book::Entry::new(&mail, world.now())).await.unwrap();
+    let entry = world.book.add(crate::register::Entry::new(&mail, world.now())).await.unwrap();
     world.book.update(&entry.mail, |entry| entry.move_to(MailStatus::Processing, entry.updated_at)).await.unwrap();
     world.event(&thread(), "m1#1", &Arrival::new(&mail, None, true)).await;
     assert_eq!(world.card(&thread()).await.status, Status::Pending);

@@ -9,8 +9,8 @@ use countersign_mail::Handled;
 
 use super::support::*;
 use crate::{
-    book::MailStatus,
     lookup::{Found, FreeSlot, KnownContact},
+    register::MailStatus,
     rules::AutomaticSettings,
 };
 

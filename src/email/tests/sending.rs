@@ -8,7 +8,7 @@ use countersign_mail::{Address, AnswerByHand};
 use serde_json::json;
 
 use super::support::*;
-use crate::{book::MailStatus, drafts, labels::Delivered, send::SendAnswer, state::Arrival};
+use crate::{drafts, labels::Delivered, register::MailStatus, send::SendAnswer, state::Arrival};
 
 const DRAFT: &str = "Hello Dana,\n\nThe small plan costs 5 a month.\n\nSupport";
 

@@ -32,9 +32,9 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     MAIL, SOURCE,
     automatic::AutomaticAnswers,
-    book::{Book, Entry, REGISTERS},
     deps::Deps,
     graph::{actions, mail_graph},
+    register::{Entry, MailRegister, REGISTERS},
     rules::AutomaticSettings,
     send::{self, SendParameters},
     state::{Arrival, MailState},
@@ -150,7 +150,7 @@ pub(crate) struct World {
     pub(crate) account: Arc<FakeAccount>,
     pub(crate) lookup: Arc<FakeLookup>,
     pub(crate) model: Option<Arc<Script>>,
-    pub(crate) book: Book,
+    pub(crate) book: MailRegister,
     engine: Engine<MailState>,
     said: Mutex<u32>,
 }
@@ -192,7 +192,7 @@ impl World {
         let model = answers
             .map(|answers| Arc::new(Script { answers: Mutex::new(answers.into()), asked: Mutex::default(), takes }));
         let (account, lookup) = (Arc::new(FakeAccount::default()), Arc::new(FakeLookup::default()));
-        let book = Book::new(store.store.clone(), "us@example.com");
+        let book = MailRegister::new(store.store.clone(), "us@example.com");
         let standing = Arc::new(AutomaticAnswers::new(book.clone(), clock.clone(), settings.clone(), TimeZone::UTC));
         let remote = model.clone().map(|model| model as Arc<dyn Model>);
         let deps = Arc::new(Deps {

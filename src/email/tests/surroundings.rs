@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{support::*, syncing::syncing};
 use crate::{
-    book::MailStatus,
+    register::MailStatus,
     rules::{AutomaticSettings, Class},
     send::SendAnswer,
     sync::Round,

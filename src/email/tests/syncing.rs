@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::support::*;
 use crate::{
-    book::MailStatus,
+    register::MailStatus,
     sync::{MailSync, PostError, Round, SyncControl, SyncDeps},
 };
 
@@ -224,7 +224,7 @@ async fn a_stuck_mail_is_found_behind_any_number_of_newer_ones() {
     world.book.update(&mail, |entry| entry.move_to(MailStatus::Processing, entry.updated_at)).await.unwrap();
     for nth in 0..450 {
         let newer = countersign_mail::Mail { id: countersign_mail::MailId::new(format!("n{nth}")), ..mail_of_book() };
-        world.book.add(crate::book::Entry::new(&newer, world.now())).await.unwrap();
+        world.book.add(crate::register::Entry::new(&newer, world.now())).await.unwrap();
     }
     world.store.clock.advance(Duration::from_secs(601));
     let mut rounds = 0;

@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::support::*;
 use crate::{
-    book::MailStatus,
     lookup::{KnownContact, LookupError},
+    register::MailStatus,
     rules::{AutomaticSettings, Class},
 };
 

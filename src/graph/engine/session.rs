@@ -361,7 +361,7 @@ impl<S: State> Engine<S> {
         });
         let mut attempt = 0;
         let version = loop {
-            match self.outlet.commit(&session.lease, session.version, &changes, then).await {
+            match self.step_commit.commit(&session.lease, session.version, &changes, then).await {
                 Ok(version) => break version,
                 Err(Error::Unavailable(error)) if attempt < STORE_ATTEMPTS => {
                     attempt += 1;

@@ -6,8 +6,8 @@
 use serde_json::{Map, Value};
 
 use crate::{
-    book::{Book, CapabilityPhrases},
     dates::number_word,
+    phrase_book::{CapabilityPhrases, PhraseBook},
     phrases::{Utterance, Vocabulary},
     situation::Topic,
     user_request::Interpretation,
@@ -18,7 +18,7 @@ use crate::{
 const USERS: &str = "users";
 
 /// Reads a request that continues the one before.
-pub(crate) fn follow_up(book: &Book, utterance: Utterance<'_>) -> Option<Interpretation> {
+pub(crate) fn follow_up(book: &PhraseBook, utterance: Utterance<'_>) -> Option<Interpretation> {
     let is_asked = utterance.situation.draft.as_ref().is_some_and(|draft| draft.asked.is_some());
     let topic = utterance.situation.topic.as_ref().filter(|_| !is_asked)?;
     let capability = book.capabilities.iter().find(|one| one.owner == topic.capability)?;
@@ -67,7 +67,7 @@ fn with_thing(vocabulary: &Vocabulary, topic: &Topic, name: String) -> Option<Ma
 
 /// Reads the last request again, also with another number of users: “again with 100 more”, “another 100 users”.
 fn again(
-    book: &Book,
+    book: &PhraseBook,
     capability: &CapabilityPhrases,
     topic: &Topic,
     utterance: Utterance<'_>,
@@ -134,7 +134,7 @@ mod tests {
         let shelf =
             crate::lexicon::Mention { kind: "shelf".to_owned(), said: "attic".to_owned(), ..Default::default() };
         let situation = Situation { topic: Some(topic), names: vec![shelf], ..Situation::default() };
-        check(&Book::default().with("documents", &OF_DOCUMENTS).unwrap(), &situation, rows);
+        check(&PhraseBook::default().with("documents", &OF_DOCUMENTS).unwrap(), &situation, rows);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Words about any pending change: “never mind”, an offered answer, “undo”, “try again”.
 
 use crate::{
-    book::Book,
     corrections::Correction,
+    phrase_book::PhraseBook,
     phrase_list::PhraseList,
     phrases::{Stage, Utterance},
     situation::{Draft, RecentChange, Situation},
@@ -304,7 +304,10 @@ pub(crate) fn about_card(Utterance { words, situation, .. }: Utterance<'_>) -> O
 }
 
 /// Reads one of the answers that were offered.
-pub(crate) fn offered_answer(book: &Book, Utterance { words, situation, .. }: Utterance<'_>) -> Option<Interpretation> {
+pub(crate) fn offered_answer(
+    book: &PhraseBook,
+    Utterance { words, situation, .. }: Utterance<'_>,
+) -> Option<Interpretation> {
     let asked = situation.draft.as_ref()?.asked.as_ref()?;
     let said = text(words).to_lowercase();
     let chosen = asked.options.iter().find(|option| option.to_lowercase() == said)?;

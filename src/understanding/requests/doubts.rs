@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::{
-    book::{Book, MENTION_CONFIDENCE},
     leftovers::left_out::left_out_of_question,
+    phrase_book::{MENTION_CONFIDENCE, PhraseBook},
     phrases::Utterance,
     situation::Situation,
     user_request::{Interpretation, Talk, UserRequest},
@@ -25,7 +25,7 @@ fn refused<'a>(words: &'a [Word], openings: &str) -> Option<&'a [Word]> {
 
 /// Reads “don't pause X, stop it” and “don't change the dose, just run it”: what is refused asks for nothing, and the rest
 /// is a request. A refusal with a limit (“don't start it until Friday, then …”) is none of these.
-pub(crate) fn request_beside_refusal(book: &Book, utterance: Utterance<'_>) -> Option<Interpretation> {
+pub(crate) fn request_beside_refusal(book: &PhraseBook, utterance: Utterance<'_>) -> Option<Interpretation> {
     const LIMITS: &[&str] = &[
         "until", "till", "unless", "before", "after", "if", "when", "while", "except", "without", "yet", "once", "only",
     ];
@@ -57,14 +57,14 @@ pub(crate) fn request_beside_refusal(book: &Book, utterance: Utterance<'_>) -> O
 }
 
 /// Reads “remember to stop X on Friday” as a request to stop it: a note would not do so.
-pub(crate) fn reminder(book: &Book, utterance: Utterance<'_>) -> Option<Interpretation> {
+pub(crate) fn reminder(book: &PhraseBook, utterance: Utterance<'_>) -> Option<Interpretation> {
     let rest = after(utterance.words, "remember to|don't let me forget to|dont let me forget to")?;
     let found = book.understand(&Situation { said: as_typed(rest), ..utterance.situation.clone() });
     matches!(found.user_request, UserRequest::Change { .. }).then_some(found)
 }
 
 /// Reads “don't start X”. A draft of that change is dropped; without one, there is nothing to do.
-pub(crate) fn refusal(book: &Book, utterance: Utterance<'_>) -> Option<Interpretation> {
+pub(crate) fn refusal(book: &PhraseBook, utterance: Utterance<'_>) -> Option<Interpretation> {
     let rest = refused(utterance.words, REFUSES)?;
     let found = book.change(Utterance { words: rest, ..utterance })?;
     let (action, done) = match &found.user_request {
@@ -80,14 +80,14 @@ pub(crate) fn refusal(book: &Book, utterance: Utterance<'_>) -> Option<Interpret
 }
 
 /// Reads “should I start X?” as a request to show X, because the bot gives no advice.
-pub(crate) fn considered_subject(book: &Book, utterance: Utterance<'_>) -> Option<Interpretation> {
+pub(crate) fn considered_subject(book: &PhraseBook, utterance: Utterance<'_>) -> Option<Interpretation> {
     let UserRequest::Change { params, .. } = considered_change(book, utterance)? else { return None };
     let shows = book.phrases().map(|phrases| phrases.vocabulary()).find(|vocabulary| vocabulary.shows.is_some())?;
     Some(shows.shows?.request(shows.about(&params)).into())
 }
 
 /// Returns a request for the change that is only considered, if there is one.
-pub(crate) fn considered_request(book: &Book, utterance: Utterance<'_>) -> Option<String> {
+pub(crate) fn considered_request(book: &PhraseBook, utterance: Utterance<'_>) -> Option<String> {
     let UserRequest::Change { action, params } = considered_change(book, utterance)? else { return None };
     book.worded(&action, &params)
         .and_then(|words| words.request)
@@ -95,7 +95,7 @@ pub(crate) fn considered_request(book: &Book, utterance: Utterance<'_>) -> Optio
 }
 
 /// Returns the request for what a message merely mentions, unless that ignores a number or the like. Then it is offered.
-pub(crate) fn of_mention(book: &Book, user_request: UserRequest, utterance: Utterance<'_>) -> Interpretation {
+pub(crate) fn of_mention(book: &PhraseBook, user_request: UserRequest, utterance: Utterance<'_>) -> Interpretation {
     let left = match &user_request {
         UserRequest::Read { tool, arguments } => {
             let holds = format!("{tool} {}", Value::Object(arguments.clone())).replace('_', " ");
@@ -113,7 +113,7 @@ pub(crate) fn of_mention(book: &Book, user_request: UserRequest, utterance: Utte
 }
 
 /// Reads a statement that asks for nothing: “we stopped X last week”, “haha, the name X is confusing”.
-pub(crate) fn remark(book: &Book, utterance: Utterance<'_>) -> Option<Interpretation> {
+pub(crate) fn remark(book: &PhraseBook, utterance: Utterance<'_>) -> Option<Interpretation> {
     const PEOPLE: &str = "we|i|they|we all|we already|i already|they already";
     const DONE: &str = "stopped started paused resumed created deleted archived cancelled canceled ran launched \
         finished changed renamed discussed talked looked saw liked tried tested";
@@ -139,7 +139,7 @@ const ASKING: &str = "should i|should we|shall i|shall we|should you|is it safe 
     i wonder whether to|i wonder if i should|i wonder if we should";
 
 /// Returns the change that is only considered.
-fn considered_change(book: &Book, utterance: Utterance<'_>) -> Option<UserRequest> {
+fn considered_change(book: &PhraseBook, utterance: Utterance<'_>) -> Option<UserRequest> {
     let rest = after(utterance.words, ASKING)?;
     Some(book.change(Utterance { words: rest, ..utterance })?.user_request)
 }

@@ -1,8 +1,8 @@
 //! Whole requests in place of another one: “start Running Test instead”, “instead of that, start Running Test”.
 
 use crate::{
-    book::Book,
     corrections::Correction,
+    phrase_book::PhraseBook,
     situation::{OpenCard, Situation},
     user_request::{Interpretation, UserRequest},
     words::{Word, after, are, as_typed, lower, strip_politeness, without_last, words_with},
@@ -10,7 +10,7 @@ use crate::{
 
 /// Returns the change that the message asks for in place of another one, if it was not understood as a change. `found` is
 /// its interpretation so far.
-pub(crate) fn resolve(book: &Book, found: Interpretation, situation: &Situation) -> Interpretation {
+pub(crate) fn resolve(book: &PhraseBook, found: Interpretation, situation: &Situation) -> Interpretation {
     if !matches!(found.user_request, UserRequest::Unclear { .. } | UserRequest::Read { .. }) {
         return found;
     }

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use serde_json::Map;
 
 use crate::{
-    book::Book,
     lines::Lines,
+    phrase_book::PhraseBook,
     phrases::{Phrases, Utterance, Vocabulary},
     situation::{OpenCard, Situation},
     user_request::{Talk, UserRequest},
@@ -59,7 +59,7 @@ pub(crate) fn talk(words: &[Word]) -> Option<UserRequest> {
 pub(crate) const EXECUTION_LOG: &str = "get_execution_log";
 
 /// Returns buttons for first requests.
-pub(crate) fn first_steps(book: &Book) -> Steps {
+pub(crate) fn first_steps(book: &PhraseBook) -> Steps {
     let of = |phrases: &'static dyn Phrases| {
         phrases.vocabulary().first_steps.split_last().map_or(&[][..], |(_, first)| first)
     };
@@ -69,7 +69,7 @@ pub(crate) fn first_steps(book: &Book) -> Steps {
 const WHAT_CAN_YOU_DO: (&str, &str) = ("What can you do?", "what can you do?");
 
 /// Returns the reply to talk, and the buttons below it.
-pub(crate) fn reply_to(book: &Book, talk: Talk, situation: &Situation) -> (String, Steps) {
+pub(crate) fn reply_to(book: &PhraseBook, talk: Talk, situation: &Situation) -> (String, Steps) {
     let steps = || book.phrases().flat_map(|phrases| phrases.vocabulary().first_steps.iter().copied());
     match talk {
         Talk::Greeting => {
@@ -109,7 +109,7 @@ pub(crate) fn reply_to(book: &Book, talk: Talk, situation: &Situation) -> (Strin
 }
 
 /// Returns the list of possible questions and changes.
-fn help(book: &Book) -> String {
+fn help(book: &PhraseBook) -> String {
     let parts: Vec<&str> =
         book.phrases().map(|phrases| phrases.vocabulary().help).filter(|help| !help.is_empty()).collect();
     let on = match book.services() {
@@ -139,7 +139,7 @@ pub(crate) fn is_postponement(plain: &str) -> bool {
 }
 
 /// Returns the reply to words that match no phrase.
-pub(crate) fn lost(book: &Book) -> String {
+pub(crate) fn lost(book: &PhraseBook) -> String {
     let simple =
         book.phrases().map(|phrases| phrases.vocabulary().simplest_requests).filter(|simple| !simple.is_empty());
     let simple: Vec<&str> = simple.chain(["*what can you do?*"]).collect();

@@ -5,7 +5,7 @@
 //! the correction.
 
 use crate::{
-    book::{Book, MENTION_CONFIDENCE},
+    phrase_book::{MENTION_CONFIDENCE, PhraseBook},
     situation::Situation,
     slots::LIMITING,
     steps::{self, Segment, segments},
@@ -29,7 +29,7 @@ const TAKES_BACK: &str = "|don't|dont|do not|never mind|nevermind|forget it|leav
 const MAX_ASIDE: usize = 5;
 
 /// Returns the message without its asides, if it has any.
-pub(crate) fn without(book: &Book, situation: &Situation) -> Option<String> {
+pub(crate) fn without(book: &PhraseBook, situation: &Situation) -> Option<String> {
     let asked = situation.draft.as_ref().and_then(|draft| draft.asked.as_ref());
     if asked.is_some_and(|asked| matches!(asked.parameter.as_str(), "name" | "description")) {
         return None; // the answer may be any text
@@ -39,7 +39,7 @@ pub(crate) fn without(book: &Book, situation: &Situation) -> Option<String> {
 }
 
 /// Returns the message after a first sentence that is small talk, or that is for another person.
-fn without_small_talk<'a>(book: &Book, said: &'a str, situation: &Situation) -> Option<&'a str> {
+fn without_small_talk<'a>(book: &PhraseBook, said: &'a str, situation: &Situation) -> Option<&'a str> {
     let said = said.trim();
     let segments = segments(said, &situation.names);
     let ends = |pair: &&[Segment]| pair[1].clearly && said[pair[0].end..pair[1].start].contains(['.', '!', '\n']);
@@ -60,7 +60,7 @@ fn without_small_talk<'a>(book: &Book, said: &'a str, situation: &Situation) -> 
 }
 
 /// Returns the message with a correction in place of the request that it corrects, which is the one before it.
-fn corrected(book: &Book, said: &str, situation: &Situation) -> Option<String> {
+fn corrected(book: &PhraseBook, said: &str, situation: &Situation) -> Option<String> {
     let said = said.trim();
     let typed = said.to_lowercase();
     if !CORRECTS.split('|').chain(OBJECTS.split('|')).any(|word| typed.contains(word)) {
@@ -76,7 +76,7 @@ fn corrected(book: &Book, said: &str, situation: &Situation) -> Option<String> {
 }
 
 /// Returns the message with what begins at this segment in place of the request before it, if it corrects it.
-fn correction_at(book: &Book, said: &str, segment: Segment, situation: &Situation) -> Option<String> {
+fn correction_at(book: &PhraseBook, said: &str, segment: Segment, situation: &Situation) -> Option<String> {
     let typed = words_with(&said[segment.start..], &situation.names);
     let correction = after_objection(&typed)?;
     let with = |said: String| Situation { said, ..situation.clone() };
@@ -204,7 +204,7 @@ mod tests {
             ("stop B. start A", None),
             ("thanks @bo!", None),
         ] {
-            assert_eq!(without_small_talk(&Book::default(), said, &Situation::default()), request, "{said}");
+            assert_eq!(without_small_talk(&PhraseBook::default(), said, &Situation::default()), request, "{said}");
         }
     }
 }

@@ -6,9 +6,9 @@
 //! part must begin in lower case: `show Stop and Go` contains one name.
 
 use crate::{
-    book::{Book, MAX_WORDS, MENTION_CONFIDENCE},
     conditions,
     lexicon::Mention,
+    phrase_book::{MAX_WORDS, MENTION_CONFIDENCE, PhraseBook},
     phrases::Utterance,
     situation::{Situation, Topic},
     slots::{Slot, sentence_parts},
@@ -30,13 +30,13 @@ pub(crate) struct Segment {
 }
 
 /// Returns the requests in a message, in order, if there are several; otherwise nothing.
-pub(crate) fn steps(book: &Book, situation: &Situation) -> Vec<String> {
+pub(crate) fn steps(book: &PhraseBook, situation: &Situation) -> Vec<String> {
     let read = || book.resolved(situation).map_or_else(|_| Vec::new(), |resolved| steps_of(book, &resolved));
     book.recall(situation, |known| &mut known.steps, read)
 }
 
 /// Returns the requests in a message without references.
-fn steps_of(book: &Book, situation: &Situation) -> Vec<String> {
+fn steps_of(book: &PhraseBook, situation: &Situation) -> Vec<String> {
     let said = situation.said.trim();
     let typed = book.words(said, &situation.names);
     if typed.len() > MAX_WORDS {
@@ -65,7 +65,7 @@ fn steps_of(book: &Book, situation: &Situation) -> Vec<String> {
 
 /// Returns the parts that are not understood of a message in which at least as many others are requests. The parts are
 /// those between unambiguous dividers, and conditions with their requests.
-pub(crate) fn not_understood(book: &Book, situation: &Situation) -> Vec<String> {
+pub(crate) fn not_understood(book: &PhraseBook, situation: &Situation) -> Vec<String> {
     let said = situation.said.trim();
     if words(said).len() > MAX_WORDS {
         return Vec::new();
@@ -96,14 +96,14 @@ pub(crate) fn not_understood(book: &Book, situation: &Situation) -> Vec<String> 
 }
 
 /// Returns the requests that a part of a message combines in one sentence.
-fn combined(book: &Book, part: &str, situation: &Situation) -> Option<Vec<String>> {
+fn combined(book: &PhraseBook, part: &str, situation: &Situation) -> Option<Vec<String>> {
     let typed = book.words(part, &situation.names);
     let is_question = part.trim_end().ends_with('?');
     book.combined_requests(Utterance { is_question, ..Utterance::whole(&typed, situation) })
 }
 
 /// Reads `show A and B` as one request for each name.
-fn several(book: &Book, utterance: Utterance<'_>) -> Option<Vec<String>> {
+fn several(book: &PhraseBook, utterance: Utterance<'_>) -> Option<Vec<String>> {
     const SHOW: &str = "show me|show us|show|tell me about|display|describe|details of";
     let words = after(utterance.words, SHOW)?;
     let parts = book.phrases().next().map(|phrases| sentence_parts(Utterance { words, ..utterance }, phrases, ""))?;
@@ -117,7 +117,7 @@ fn several(book: &Book, utterance: Utterance<'_>) -> Option<Vec<String>> {
 }
 
 /// Returns the division with the largest number of parts that are all requests.
-fn divide(book: &Book, said: &str, segments: &[Segment], situation: &Situation) -> Option<Vec<String>> {
+fn divide(book: &PhraseBook, said: &str, segments: &[Segment], situation: &Situation) -> Option<Vec<String>> {
     let count = segments.len();
     let mut best: Vec<Option<Vec<String>>> = vec![None; count + 1];
     best[count] = Some(Vec::new());
@@ -141,7 +141,14 @@ fn divide(book: &Book, said: &str, segments: &[Segment], situation: &Situation) 
 }
 
 /// Returns true if this part, which begins at the segment `from`, is a request on its own.
-fn is_request(book: &Book, part: &str, from: usize, said: &str, segments: &[Segment], situation: &Situation) -> bool {
+fn is_request(
+    book: &PhraseBook,
+    part: &str,
+    from: usize,
+    said: &str,
+    segments: &[Segment],
+    situation: &Situation,
+) -> bool {
     let segment = segments[from];
     let typed = words(part);
     let clearly = from == 0 || segment.clearly;
@@ -180,7 +187,7 @@ fn is_request(book: &Book, part: &str, from: usize, said: &str, segments: &[Segm
 
 /// Returns the request of a part. Later parts may refer back with “it”, and do not answer an open
 /// question.
-fn interpret(book: &Book, part: &str, situation: &Situation, first: bool) -> Interpretation {
+fn interpret(book: &PhraseBook, part: &str, situation: &Situation, first: bool) -> Interpretation {
     let said = if first { part } else { conditions::split(part).request }.to_owned();
     let topic = situation.topic.as_ref();
     book.understand(&match first {
@@ -211,7 +218,7 @@ fn is_pair(part: &[Word], before: &str) -> bool {
 }
 
 /// Returns true if this part is more likely the next item of a list, or the end of a description.
-fn is_listed(book: &Book, part: &[Word], before: &str, situation: &Situation) -> bool {
+fn is_listed(book: &PhraseBook, part: &[Word], before: &str, situation: &Situation) -> bool {
     let before = words(before);
     let of_text = before.iter().any(|word| word.any(&["description", "described"]));
     let of_list = before.iter().any(|word| book.phrases().any(|phrases| word.any(phrases.vocabulary().lists)))

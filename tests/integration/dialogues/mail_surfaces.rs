@@ -13,7 +13,7 @@ use countersign::{
     ids::{ChannelId, UserId},
     team_inbox::{
         TeamInbox,
-        book::{BookError, Entry, MailBook, MailStatus, Overview, Pause},
+        mail_list::{Entry, MailList, MailListError, MailStatus, Overview, Pause},
     },
 };
 
@@ -30,34 +30,34 @@ struct Mails {
 }
 
 #[async_trait]
-impl MailBook for Mails {
+impl MailList for Mails {
     fn channel(&self) -> &ChannelId {
         &self.channel
     }
 
-    async fn overview(&self) -> Result<Overview, BookError> {
+    async fn overview(&self) -> Result<Overview, MailListError> {
         Ok(self.overview.lock().unwrap().clone())
     }
 
-    async fn waiting(&self, limit: usize) -> Result<Vec<Entry>, BookError> {
+    async fn waiting(&self, limit: usize) -> Result<Vec<Entry>, MailListError> {
         Ok(self.entries.iter().filter(|entry| entry.status.waits()).take(limit).cloned().collect())
     }
 
-    async fn find(&self, words: &str, limit: usize) -> Result<Vec<Entry>, BookError> {
+    async fn find(&self, words: &str, limit: usize) -> Result<Vec<Entry>, MailListError> {
         let fits = |entry: &&Entry| entry.subject.to_lowercase().contains(&words.to_lowercase());
         Ok(self.entries.iter().filter(fits).take(limit).cloned().collect())
     }
 
-    async fn since(&self, _: Timestamp, limit: usize) -> Result<Vec<Entry>, BookError> {
+    async fn since(&self, _: Timestamp, limit: usize) -> Result<Vec<Entry>, MailListError> {
         Ok(self.entries.iter().take(limit).cloned().collect())
     }
 
-    async fn sync_soon(&self) -> Result<(), BookError> {
+    async fn sync_soon(&self) -> Result<(), MailListError> {
         self.overview.lock().unwrap().last_sync = Some(self.clock.now());
         Ok(())
     }
 
-    async fn set_paused(&self, is_paused: bool, by: &UserId) -> Result<bool, BookError> {
+    async fn set_paused(&self, is_paused: bool, by: &UserId) -> Result<bool, MailListError> {
         let mut overview = self.overview.lock().unwrap();
         let changed = overview.paused.is_some() != is_paused;
         overview.paused = is_paused.then(|| Pause { by: by.clone(), at: Some(self.clock.now()) });

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use countersign::{
-    capabilities::moment,
+    capabilities::dates,
     clock::{Clock as _, MONTHS, WEEKDAYS},
     understanding::lexicon::fold,
 };
@@ -93,7 +93,7 @@ type Restriction = (&'static str, Vec<Vec<String>>);
 
 /// The restrictions, with the days as they are today.
 fn restrictions(bot: &TestBot) -> Vec<Restriction> {
-    let today = moment::day(bot.clock.now());
+    let today = dates::day(bot.clock.now());
     let mark = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     // A day as people and the platform write it.
     let day = |date: jiff::civil::Date, said: &str| {

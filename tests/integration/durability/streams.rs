@@ -2,7 +2,11 @@
 
 use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 
-use countersign::{clock::SystemClock, graph::store::Store as _, store::sqlite::SqliteStore};
+use countersign::{
+    clock::SystemClock,
+    graph::store::{Store as _, ThreadFilter},
+    store::sqlite::SqliteStore,
+};
 
 use super::{
     process::{Process, serve},
@@ -14,7 +18,7 @@ use crate::support::stream::arrived;
 async fn stored(store: &Path) -> BTreeMap<String, u64> {
     let store = SqliteStore::open_to_read(store, Arc::new(SystemClock)).unwrap();
     let mut all = BTreeMap::new();
-    for summary in store.threads(1_000).await.unwrap() {
+    for summary in store.threads(ThreadFilter::All, 1_000).await.unwrap() {
         all.insert(summary.thread.to_string(), store.audit(&summary.thread).await.unwrap().len() as u64);
     }
     all

@@ -9,7 +9,7 @@ use countersign::{
     assistant::state::AgentState,
     clock::Timestamp,
     conversation::runtime::interaction::Interaction,
-    email::book::Entry,
+    email::register::Entry,
     graph::{
         action::{ActionRecord, Status},
         checkpoint::Checkpoint,

@@ -7,7 +7,7 @@ use countersign_core::reply::Fact;
 use countersign_graph::action::{ActionRecord, difference, differences};
 use serde_json::{Map, Value, json};
 
-use super::{fields::Field, moment, surroundings::SURROUNDINGS};
+use super::{dates, fields::Field, surroundings::SURROUNDINGS};
 use crate::upgrade::status::Status;
 
 /// Returns one line for each difference. The status comes first, the time of the last change last.
@@ -92,7 +92,7 @@ fn status(stored: &Value) -> String {
 }
 
 fn time(stored: &Value) -> String {
-    stored.as_str().map_or_else(|| "nothing".to_owned(), moment::moment_in_words)
+    stored.as_str().map_or_else(|| "nothing".to_owned(), dates::moment_in_words)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use countersign_graph::action::PrepareError;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use super::{design, moment};
+use super::{dates, design};
 use crate::{
     access,
     replies::refusals,
@@ -28,7 +28,7 @@ pub(super) fn resolve(
     (to, start_on): (Status, Option<&str>),
     (now, zone): (Timestamp, &TimeZone),
 ) -> Result<Option<String>, PrepareError> {
-    let end_on = given.map(|given| moment::end_of(given, now, zone)).transpose()?;
+    let end_on = given.map(|given| dates::end_of(given, now, zone)).transpose()?;
     if end_on.is_some() && !to.is_start() {
         return Err(access::invalid(refusals::only_a_start_has_an_end()));
     }

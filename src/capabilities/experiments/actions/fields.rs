@@ -9,11 +9,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{
-    choices,
+    choices, dates,
     design::{self, PlannedCondition, PlannedPoint},
     lists,
     lists::Members,
-    moment,
 };
 use crate::{
     inputs::PayloadInput,
@@ -262,7 +261,7 @@ impl Field {
                 design::payload_words(&own)
             }
             Self::Ending => choices::ending_words(serde_json::from_value(value.clone()).unwrap_or_default()),
-            Self::EndOn => moment::moment_in_words(text),
+            Self::EndOn => dates::moment_in_words(text),
             Self::Inclusion | Self::Exclusion => {
                 lists::words(&serde_json::from_value(value.clone()).unwrap_or_default())
             }

@@ -38,7 +38,7 @@ pub(crate) mod surroundings;
 use std::time::Duration;
 
 pub(crate) use countersign_capabilities::{
-    moment,
+    dates,
     parameters::{missing, non_blank},
 };
 use countersign_core::reply::Text;
@@ -66,7 +66,7 @@ pub(crate) fn compact(parameters: impl Serialize) -> Value {
 
 /// Returns the time zone of the person who asks.
 fn zone(reader: Option<&Reader>) -> TimeZone {
-    moment::time_zone(reader.and_then(|reader| reader.zone.as_deref()))
+    dates::time_zone(reader.and_then(|reader| reader.zone.as_deref()))
 }
 
 /// Reads an experiment again, and what its card says: the values of `state`, and the other experiments at its points.

@@ -11,13 +11,13 @@ use uuid::Uuid;
 use super::{
     choices,
     copy::Copied,
+    dates,
     design::{self, PlannedCondition, PlannedPoint},
     expects::Expects,
     factorial::{self, PlannedFactor},
     fields::{self, Field},
     lists,
     lists::Members,
-    moment,
     stratified::STRATIFIED,
     surroundings::{Claims, Surroundings},
 };
@@ -321,7 +321,7 @@ impl Plan {
         add("Inclusion list", some(Side::Inclusion));
         add("Exclusion list", some(Side::Exclusion));
         for (label, at) in [("Starts", &self.start_on), ("Ends", &self.end_on)] {
-            facts.extend(at.as_deref().map(|at| Fact::new(label, moment::moment_text(at))));
+            facts.extend(at.as_deref().map(|at| Fact::new(label, dates::moment_text(at))));
         }
         facts.extend((!self.tags.is_empty()).then(|| Fact::new("Tags", self.tags.join(", "))));
         facts.extend(self.copied.iter().flat_map(Copied::facts));
@@ -344,7 +344,7 @@ impl Plan {
             warnings.push(Text::from(format!("{} lists no conditions, so these couldn't be checked.", self.context)));
         }
         let begins = match &self.start_on {
-            Some(moment) => format!("It starts automatically on {}.", moment::moment_in_zone(moment, zone)),
+            Some(moment) => format!("It starts automatically on {}.", dates::moment_in_zone(moment, zone)),
             None => "It stays inactive until someone starts it.".to_owned(),
         };
         let mut notes = Vec::from_iter(split::note(&design));

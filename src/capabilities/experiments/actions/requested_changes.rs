@@ -8,14 +8,14 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::{
-    choices,
+    choices, dates,
     design::{self, PlannedCondition, PlannedPoint, ResolvedPoint},
     end_date,
     expects::Expects,
     fields::{self, Changes},
     lists,
     lists::Members,
-    moment, non_blank, stratified,
+    non_blank, stratified,
 };
 use crate::{
     access,
@@ -231,7 +231,7 @@ fn end_on(
     experiment: &View,
     (now, zone): (Timestamp, &TimeZone),
 ) -> Result<Option<String>, PrepareError> {
-    let end = non_blank(asked.end_on.as_ref()).map(|given| moment::end_of(given, now, zone)).transpose()?;
+    let end = non_blank(asked.end_on.as_ref()).map(|given| dates::end_of(given, now, zone)).transpose()?;
     let start = experiment.start_on.as_deref().filter(|_| experiment.state == Status::Scheduled);
     end_date::check_order(start, end.as_deref())?;
     Ok(end)

@@ -9,11 +9,11 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::{
-    choices,
+    choices, dates,
     design::{self, PlannedCondition, PlannedPoint, ResolvedPoint},
     end_date, factorial,
     lists::{self, Members},
-    missing, moment, non_blank,
+    missing, non_blank,
     plan::Plan,
 };
 use crate::{
@@ -212,8 +212,8 @@ pub(super) fn resolve_plan(
     let places: Vec<_> = points.iter().map(|point| format!("{} / {}", point.site, point.target)).collect();
     let payloads = asked.payloads.as_ref().map(PayloadsInput::all).unwrap_or_default();
     let ending = choices::ending(Ending::default(), asked.ends_after_users, asked.ends_after_groups);
-    let start_on = non_blank(asked.start_on.as_ref()).map(|given| moment::moment(given, now, zone)).transpose()?;
-    let end_on = non_blank(asked.end_on.as_ref()).map(|given| moment::end_of(given, now, zone)).transpose()?;
+    let start_on = non_blank(asked.start_on.as_ref()).map(|given| dates::moment(given, now, zone)).transpose()?;
+    let end_on = non_blank(asked.end_on.as_ref()).map(|given| dates::end_of(given, now, zone)).transpose()?;
     end_date::check_order(start_on.as_deref(), end_on.as_deref())?;
     let mut or_default = |value: Option<String>, default: &str, line: &str| {
         value.unwrap_or_else(|| {

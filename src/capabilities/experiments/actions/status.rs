@@ -16,9 +16,9 @@ use serde_json::{Value, json};
 use super::{
     SendWindow, cannot_read_back,
     card_differences::differences_in_words,
-    end_date,
+    dates, end_date,
     expects::Expects,
-    missing, moment, non_blank,
+    missing, non_blank,
     one::{self, OneExperiment, propose},
     read_failed,
     several::{self, BulkStatusChange, ExperimentFilter, ExperimentInput},
@@ -121,7 +121,7 @@ impl OneExperiment for StatusChange {
             }
             // Its end date is set first.
             Some(end) if now.end_on.as_ref() == Some(end) => {
-                Probed::Unfinished { evidence: outcomes::only_the_end_date(name, moment::moment_text(end), status) }
+                Probed::Unfinished { evidence: outcomes::only_the_end_date(name, dates::moment_text(end), status) }
             }
             _ => Probed::DidNotHappen,
         }
@@ -249,7 +249,7 @@ async fn prepare(
         access::refused(ErrorKind::Execution, reply)
     })?;
     let start_on = match (to, non_blank(asked.start_on.as_ref())) {
-        (Status::Scheduled, Some(moment)) => Some(moment::moment(moment, now, zone)?),
+        (Status::Scheduled, Some(moment)) => Some(dates::moment(moment, now, zone)?),
         (Status::Scheduled, None) => {
             let question =
                 format!("When should “{}” start? For example Friday 9:00, or 2027-01-15 09:00.", experiment.name);
@@ -269,10 +269,10 @@ async fn prepare(
     let warnings = if to.is_start() { reach.start_warnings(client, &experiment).await? } else { Vec::new() };
     let mut card = card(&experiment, to, start_on.as_deref().map(|start| (start, zone)), warnings);
     if let Some(end) = &end_on {
-        card.done = format!("{} It ends on {}.", card.done, moment::moment_in_zone(end, zone));
+        card.done = format!("{} It ends on {}.", card.done, dates::moment_in_zone(end, zone));
         card.facts.push(match &experiment.end_on {
-            Some(before) => Fact::change("Ends", moment::moment_text(before), moment::moment_text(end)),
-            None => Fact::new("Ends", moment::moment_text(end)),
+            Some(before) => Fact::change("Ends", dates::moment_text(before), dates::moment_text(end)),
+            None => Fact::new("Ends", dates::moment_text(end)),
         });
     }
     let (id, undo) = (experiment.id, undo(&experiment, to));
@@ -308,7 +308,7 @@ fn undo(experiment: &View, to: Status) -> Option<Undo> {
 fn card(experiment: &View, to: Status, starts: Option<(&str, &TimeZone)>, mut warnings: Vec<Text>) -> Card {
     let name = &experiment.name;
     let start_on = starts.map(|(start, _)| start);
-    let start = starts.map(|(start, zone)| moment::moment_in_zone(start, zone)).unwrap_or_default();
+    let start = starts.map(|(start, zone)| dates::moment_in_zone(start, zone)).unwrap_or_default();
     let then = match (experiment.state, to) {
         (Status::EnrollmentComplete, Status::Enrolling) => "it is running again",
         (_, Status::Enrolling) => "it is running now",
@@ -345,8 +345,8 @@ fn card(experiment: &View, to: Status, starts: Option<(&str, &TimeZone)>, mut wa
             if let Some(moment) = start_on {
                 let before = experiment.start_on.as_deref().filter(|_| experiment.state == Status::Scheduled);
                 facts.push(match before {
-                    Some(before) => Fact::change("Starts", moment::moment_text(before), moment::moment_text(moment)),
-                    None => Fact::new("Starts", moment::moment_text(moment)),
+                    Some(before) => Fact::change("Starts", dates::moment_text(before), dates::moment_text(moment)),
+                    None => Fact::new("Starts", dates::moment_text(moment)),
                 });
                 notes.push(Text::from("UpGrade starts it automatically if its scheduler is enabled."));
             }

@@ -20,11 +20,11 @@ use serde_json::{Map, Value, json};
 use super::{
     SendWindow,
     apply_changes::{apply, lost_payloads},
-    design,
+    dates, design,
     expects::Expects,
     failed,
     fields::{Changes, Field, same},
-    lists, moment, not_sent,
+    lists, not_sent,
     one::{self, OneExperiment, on_one, propose},
     read_back,
     requested_changes::{self, UpdateExperimentParameters},
@@ -397,7 +397,7 @@ fn card(changes: &Changes, experiment: &View, warnings: Vec<Text>) -> Card {
     let facts = changes.fields().filter_map(|field| {
         let after = field.after(changes)?;
         let text = |value: &Value| match (field, value.as_str()) {
-            (Field::EndOn, Some(moment)) => moment::moment_text(moment),
+            (Field::EndOn, Some(moment)) => dates::moment_text(moment),
             _ => Text::from(field.words(value)),
         };
         Some(Fact::change(field.label(), text(&field.read(experiment)), text(&after)))

@@ -197,8 +197,8 @@ fn verb(status: &str) -> Option<&'static Verb> {
 
 /// Returns a book with these phrases and the families of their tools and actions.
 #[cfg(test)]
-pub(crate) fn book() -> countersign_understanding::book::Book {
-    let mut book = countersign_understanding::book::Book::default()
+pub(crate) fn book() -> countersign_understanding::phrase_book::PhraseBook {
+    let mut book = countersign_understanding::phrase_book::PhraseBook::default()
         .with("experiments", &ExperimentPhrases)
         .expect("the lines can be parsed");
     for family in super::families::all() {

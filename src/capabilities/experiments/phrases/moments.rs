@@ -1,7 +1,7 @@
 //! Corrections of the time in the present draft or card: `no, at 9:00`, `Tuesday 9:00 instead`,
 //! `make it 10:00`, `Saturday`.
 
-use countersign_capabilities::moment::{PARAMETERS, moment_in_zone, time_zone};
+use countersign_capabilities::dates::{PARAMETERS, moment_in_zone, time_zone};
 use countersign_understanding::{
     corrections::Correction,
     dates::{Moment, time},

@@ -3,15 +3,15 @@
 use std::sync::LazyLock;
 
 use countersign_understanding::{
-    book::Book,
     lexicon::{Name, Names},
+    phrase_book::PhraseBook,
 };
 use proptest::{prelude::*, sample::select};
 use serde_json::Value;
 
 use super::{book, situation::Situation, user_request::UserRequest};
 
-static BOOK: LazyLock<Book> = LazyLock::new(book);
+static BOOK: LazyLock<PhraseBook> = LazyLock::new(book);
 
 /// The utterances of the test fixtures.
 fn utterances() -> Vec<String> {

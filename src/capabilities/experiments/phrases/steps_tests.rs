@@ -1,6 +1,6 @@
 //! Tests of several requests in one message.
 
-use countersign_understanding::book::Book;
+use countersign_understanding::phrase_book::PhraseBook;
 
 use super::{
     book,
@@ -8,7 +8,7 @@ use super::{
 };
 
 fn steps(situation: &Situation) -> Vec<String> {
-    Book::steps(&book(), situation)
+    PhraseBook::steps(&book(), situation)
 }
 
 #[track_caller]

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
 use countersign_core::clock::SystemClock;
 use countersign_mcp_client::ToolDefinition;
 use countersign_understanding::{
-    book::Book,
+    phrase_book::PhraseBook,
     situation::{Draft, DraftQuestion, Situation},
 };
 use serde_json::json;
@@ -60,7 +60,7 @@ fn tool(name: &str, reads: bool) -> ToolDefinition {
 }
 
 /// Returns a book with a server whose tools are accepted, behind the other capability.
-fn book(name: &str) -> Book {
+fn book(name: &str) -> PhraseBook {
     let folder = std::env::temp_dir().join(format!("countersign-phrases-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path: PathBuf = folder.join("notes.json");
@@ -75,11 +75,11 @@ fn book(name: &str) -> Book {
     };
     let server = Server::new("notes", &settings, Arc::new(SystemClock), &mut BTreeSet::new()).unwrap();
     let phrases: &'static ServerPhrases = Box::leak(Box::new(ServerPhrases::new(Arc::new(server))));
-    Book::default().with("greedy", &Greedy).unwrap().with("mcp:notes", phrases).unwrap()
+    PhraseBook::default().with("greedy", &Greedy).unwrap().with("mcp:notes", phrases).unwrap()
 }
 
 /// Returns the request of an answer to the question about an argument of `add-note`.
-fn answered(book: &Book, parameter: &str, said: &str) -> UserRequest {
+fn answered(book: &PhraseBook, parameter: &str, said: &str) -> UserRequest {
     let asked = DraftQuestion { parameter: parameter.to_owned(), ..DraftQuestion::default() };
     let draft = Draft { asked: Some(asked), ..Draft::begun("notes_add_note", Map::new()) };
     book.understand(&Situation { said: said.to_owned(), draft: Some(draft), ..Situation::default() }).user_request

@@ -2,9 +2,9 @@
 
 use countersign_understanding::{
     Hint,
-    book::Book,
     checking::check,
     lexicon::Mention,
+    phrase_book::PhraseBook,
     situation::{Draft, Situation, Topic},
     user_request::UserRequest,
 };
@@ -12,8 +12,8 @@ use serde_json::Map;
 
 use super::OfSimulations;
 
-pub(super) fn book() -> Book {
-    let mut book = Book::default().with("simulation", &OfSimulations).expect("they can be read");
+pub(super) fn book() -> PhraseBook {
+    let mut book = PhraseBook::default().with("simulation", &OfSimulations).expect("they can be read");
     for family in crate::families::all() {
         book.note_family(family.within, &family.tools, &family.actions);
     }

@@ -86,7 +86,7 @@ impl World {
 
     /// Calls a tool as a person in the thread; returns the words of the reply.
     async fn asks(&self, person: &str, tool: &str, arguments: serde_json::Value) -> String {
-        let book = WatchBook::new(self.store.clone(), Arc::new(self.clock.clone()));
+        let book = WatchRegister::new(self.store.clone(), Arc::new(self.clock.clone()));
         let tools = Watches::new(book, self.observers()).tools();
         let tool = tools.iter().find(|known| known.name() == tool).unwrap();
         match tool.call(&arguments, Some(&reader(person))).await {
@@ -138,7 +138,7 @@ impl World {
 }
 
 fn watcher(store: &Arc<dyn Store>, clock: &ManualClock, platform: &Arc<Platform>, people: &Arc<People>) -> Watcher {
-    let book = WatchBook::new(store.clone(), Arc::new(clock.clone()));
+    let book = WatchRegister::new(store.clone(), Arc::new(clock.clone()));
     let observers = [("things".to_owned(), platform.clone() as Arc<dyn Observer>)].into();
     Watcher::new(book, observers, people.clone(), settings())
 }
@@ -203,7 +203,7 @@ async fn a_process_that_dies_after_it_queued_a_message_does_not_queue_it_twice()
     let mut world = World::start();
     world.asks("U1", "watch", reaching(500)).await;
     world.platform.enrols(512);
-    let book = WatchBook::new(world.store.clone(), Arc::new(world.clock.clone()));
+    let book = WatchRegister::new(world.store.clone(), Arc::new(world.clock.clone()));
     let (_, before) = book.register().load().await.unwrap();
     world.look().await;
     assert_eq!(world.told.len(), 1);

@@ -1,4 +1,4 @@
-//! The queue of threads whose messages wait for a free seat, and the threads whose messages are being sent.
+//! The queue of threads whose messages wait for a free permit, and the threads whose messages are being sent.
 
 use std::{
     collections::{HashMap, VecDeque},

@@ -78,13 +78,13 @@ impl Member {
     /// Returns a connection for a write.
     async fn reserve(self: &Arc<Self>) -> Result<Reserved<'_>, Stop> {
         self.check_presence().map_err(Stop::Unreached)?;
-        let seat = self.writes.acquire().await.expect("it is never closed");
+        let permit = self.writes.acquire().await.expect("it is never closed");
         let idle = self.idle.lock().ok().and_then(|mut idle| idle.pop());
         let connection = match idle {
             Some(connection) => connection,
             None => self.noted(self.server.connect().await).map_err(Stop::Unreached)?,
         };
-        Ok(Reserved { member: self, connection, _seat: seat })
+        Ok(Reserved { member: self, connection, _permit: permit })
     }
 }
 
@@ -92,7 +92,7 @@ impl Member {
 struct Reserved<'a> {
     member: &'a Member,
     connection: MultiplexedConnection,
-    _seat: SemaphorePermit<'a>,
+    _permit: SemaphorePermit<'a>,
 }
 
 impl Reserved<'_> {

@@ -30,7 +30,7 @@ pub(super) const MAX_WORDS: usize = 250;
 
 /// The phrases of all capabilities.
 #[derive(Default)]
-pub struct Book {
+pub struct PhraseBook {
     pub(super) capabilities: Vec<CapabilityPhrases>,
     /// The family of each tool and action. A family is offered to language models as a whole.
     families: HashMap<String, String>,
@@ -52,13 +52,13 @@ pub(super) struct CapabilityPhrases {
     pub(super) lines: Lines,
 }
 
-impl fmt::Debug for Book {
+impl fmt::Debug for PhraseBook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.capabilities.iter().map(|capability| capability.owner)).finish()
     }
 }
 
-impl Book {
+impl PhraseBook {
     /// Adds the phrases of a capability.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use countersign_core::{clock::Timestamp, ids::ThreadId};
 use countersign_graph::{
-    outlet::Outlet,
+    step_commit::StepCommit,
     store::{Changes, Error, Lease, Outbound, Outgoing, Then, Version},
 };
 use tokio::sync::OwnedSemaphorePermit;
@@ -14,7 +14,7 @@ use tracing::{Instrument as _, Span};
 use super::{Sender, channel::Claim};
 
 #[async_trait]
-impl Outlet for Sender {
+impl StepCommit for Sender {
     async fn commit(
         &self,
         lease: &Lease,
@@ -45,33 +45,33 @@ impl Outlet for Sender {
 }
 
 impl Sender {
-    /// Reserves a seat for the messages of a thread. `None` if there is none, or a task sends its messages already.
+    /// Reserves a permit for the messages of a thread. `None` if there is none, or a task sends its messages already.
     fn reserve(&self, thread: &ThreadId) -> Option<Turn> {
-        let seat = self.0.seats.clone().try_acquire_owned().ok()?;
+        let permit = self.0.permits.clone().try_acquire_owned().ok()?;
         let is_free = self.0.queue.begin(thread);
-        is_free.then(|| Turn { sender: self.clone(), thread: thread.clone(), seat: Some(seat) })
+        is_free.then(|| Turn { sender: self.clone(), thread: thread.clone(), permit: Some(permit) })
     }
 }
 
-/// A seat that is reserved for the messages of a thread.
+/// A permit that is reserved for the messages of a thread.
 struct Turn {
     sender: Sender,
     thread: ThreadId,
-    seat: Option<OwnedSemaphorePermit>,
+    permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Turn {
-    /// Starts a task that sends these messages and those after them. Without any, the seat is given back.
+    /// Starts a task that sends these messages and those after them. Without any, the permit is given back.
     fn start(mut self, claimed: Vec<Claim>) {
         if claimed.is_empty() {
             return;
         }
-        let (sender, thread, seat) = (self.sender.clone(), self.thread.clone(), self.seat.take());
+        let (sender, thread, permit) = (self.sender.clone(), self.thread.clone(), self.permit.take());
         let origin = Span::current();
         self.sender.0.tasks.spawn(async move {
             sender.send_all(&thread, claimed).instrument(origin).await;
-            if let Some(seat) = seat {
-                sender.serve_queue(seat).await;
+            if let Some(permit) = permit {
+                sender.serve_queue(permit).await;
             }
         });
     }
@@ -79,7 +79,7 @@ impl Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        if self.seat.take().is_some() {
+        if self.permit.take().is_some() {
             self.sender.0.queue.give_back(&self.thread);
             if !self.sender.0.queue.is_empty() {
                 self.sender.start_task();

@@ -11,7 +11,7 @@ use super::store::{Changes, Error, Lease, Store, Then, Version};
 
 /// Saves steps and has their messages sent.
 #[async_trait]
-pub trait Outlet: Send + Sync {
+pub trait StepCommit: Send + Sync {
     /// Writes the changes of steps like [`Store::commit`]. Their messages may be claimed in the same write, and are then
     /// sent; otherwise they wait in the outbox.
     ///
@@ -27,11 +27,11 @@ pub trait Outlet: Send + Sync {
     ) -> Result<Version, Error>;
 }
 
-/// The outlet that leaves messages in the outbox of this store.
+/// The step_commit that leaves messages in the outbox of this store.
 pub(super) struct Outbox(pub(super) Arc<dyn Store>);
 
 #[async_trait]
-impl Outlet for Outbox {
+impl StepCommit for Outbox {
     async fn commit(
         &self,
         lease: &Lease,

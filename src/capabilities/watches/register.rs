@@ -49,18 +49,18 @@ impl Followed {
 
 /// The register in the store.
 #[derive(Clone)]
-pub struct WatchBook {
+pub struct WatchRegister {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
 }
 
-impl fmt::Debug for WatchBook {
+impl fmt::Debug for WatchRegister {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("WatchBook")
+        f.write_str("WatchRegister")
     }
 }
 
-impl WatchBook {
+impl WatchRegister {
     /// Opens the register in this store.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
         Self { store, clock }

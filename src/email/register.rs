@@ -1,7 +1,7 @@
 //! The list of mails: one register of the store for each mail, and lists of their ids.
 //!
 //! A mail's entry is a small register that is changed by compare-and-set. The ids are in pages of [`PAGE`] entries, so a
-//! new mail rewrites at most one page, however many mails there are. [`Book::open`] has the mails that are not settled. The
+//! new mail rewrites at most one page, however many mails there are. [`MailRegister::open`] has the mails that are not settled. The
 //! entry says what people see in lists; the thread's own memory, its actions and its record stay the truth about the mail.
 
 mod conversation;
@@ -206,7 +206,7 @@ impl Entry {
         self.quiet.is_some() && self.status == MailStatus::Rejected && !self.is_spam
     }
 
-    /// Returns true if what was known of the mail is deleted ([`Book::forget`]).
+    /// Returns true if what was known of the mail is deleted ([`MailRegister::forget`]).
     pub fn is_forgotten(&self) -> bool {
         self.sender.is_none() && self.subject.is_empty() && self.message_id.is_none() && self.status.is_settled()
     }
@@ -243,12 +243,12 @@ pub struct EarlierAnswer {
 
 /// The list of mails.
 #[derive(Clone, Debug)]
-pub struct Book {
+pub struct MailRegister {
     store: Arc<dyn Store>,
     account: String,
 }
 
-impl Book {
+impl MailRegister {
     /// Opens the list of the mails of this account.
     pub fn new(store: Arc<dyn Store>, account: impl Into<String>) -> Self {
         Self { store, account: account.into() }
@@ -504,7 +504,7 @@ mod tests {
     #[tokio::test]
     async fn a_mail_is_listed_once() {
         let store = TestStore::open();
-        let book = Book::new(store.store.clone(), "us@example.com");
+        let book = MailRegister::new(store.store.clone(), "us@example.com");
         let first = book.add(Entry::new(&mail(), Timestamp(1))).await.unwrap();
         let again = book.add(Entry::new(&mail(), Timestamp(2))).await.unwrap();
         assert_eq!(first, again);
@@ -514,7 +514,7 @@ mod tests {
     #[tokio::test]
     async fn the_newest_mails_are_listed_first_over_several_pages() {
         let store = TestStore::open();
-        let book = Book::new(store.store.clone(), "us@example.com");
+        let book = MailRegister::new(store.store.clone(), "us@example.com");
         for nth in 0..230 {
             let mail = Mail { id: MailId::new(format!("m{nth}")), ..mail() };
             book.add(Entry::new(&mail, Timestamp(nth))).await.unwrap();
@@ -528,7 +528,7 @@ mod tests {
     #[tokio::test]
     async fn only_legal_changes_are_written() {
         let store = TestStore::open();
-        let book = Book::new(store.store.clone(), "us@example.com");
+        let book = MailRegister::new(store.store.clone(), "us@example.com");
         let entry = book.add(Entry::new(&mail(), Timestamp(1))).await.unwrap();
         let moved = |to| {
             let (book, mail) = (book.clone(), entry.mail.clone());
@@ -546,7 +546,7 @@ mod tests {
     #[tokio::test]
     async fn earlier_answers_are_found_by_address() {
         let store = TestStore::open();
-        let book = Book::new(store.store.clone(), "us@example.com");
+        let book = MailRegister::new(store.store.clone(), "us@example.com");
         for nth in 0..7 {
             let answer = EarlierAnswer {
                 mail: MailId::new(format!("m{nth}")),

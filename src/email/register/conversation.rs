@@ -8,7 +8,7 @@ use countersign_graph::{
 use countersign_mail::{Mail, MailId, topic};
 use serde_json::json;
 
-use super::{Book, Entry};
+use super::{Entry, MailRegister};
 
 /// The maximum number of mails of a conversation that are kept, the newest.
 const MAX_MAILS: usize = 20;
@@ -34,7 +34,7 @@ impl Entry {
     }
 }
 
-impl Book {
+impl MailRegister {
     /// Notes that a mail belongs to a conversation.
     pub(super) async fn join(&self, conversation: &str, mail: &MailId) -> Result<(), Error> {
         let register = self.conversation(conversation);

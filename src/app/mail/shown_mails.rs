@@ -11,21 +11,21 @@ use countersign_core::{
 };
 use countersign_email::{
     automatic::AutomaticAnswers,
-    book::{self, Book},
+    register::{self, MailRegister},
     rules::AutomaticSettings,
     sync::{SyncControl, SyncState},
 };
 use countersign_graph::store;
 use countersign_mail::MailId;
-use countersign_team_inbox::book::{BookError, Entry, MailBook, MailStatus, Overview, Pause};
+use countersign_team_inbox::mail_list::{Entry, MailList, MailListError, MailStatus, Overview, Pause};
 
 /// The number of newest mails among which those of a question are looked for.
 const MAX_READ: usize = 10_000;
 
 /// The mails of the account, for the surfaces.
-pub(super) struct ShownBook {
+pub(super) struct ShownMails {
     /// The graph's list.
-    pub(super) book: Book,
+    pub(super) book: MailRegister,
     /// The control of the synchronization.
     pub(super) control: SyncControl,
     /// The address of the account.
@@ -42,22 +42,22 @@ pub(super) struct ShownBook {
     pub(super) clock: Arc<dyn Clock>,
 }
 
-impl fmt::Debug for ShownBook {
+impl fmt::Debug for ShownMails {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ShownBook").field("channel", &self.channel).finish_non_exhaustive()
+        f.debug_struct("ShownMails").field("channel", &self.channel).finish_non_exhaustive()
     }
 }
 
-impl ShownBook {
-    async fn newest(&self, limit: usize) -> Result<Vec<book::Entry>, BookError> {
+impl ShownMails {
+    async fn newest(&self, limit: usize) -> Result<Vec<register::Entry>, MailListError> {
         self.book.newest(limit).await.map_err(|error| unavailable(&error))
     }
 
-    async fn state(&self) -> Result<SyncState, BookError> {
+    async fn state(&self) -> Result<SyncState, MailListError> {
         self.control.state().await.map_err(|error| unavailable(&error))
     }
 
-    fn shown(&self, entry: book::Entry) -> Entry {
+    fn shown(&self, entry: register::Entry) -> Entry {
         let (status, is_put_away) = (entry.status, entry.is_put_away());
         let thread = entry.thread.as_ref();
         Entry {
@@ -81,12 +81,12 @@ impl ShownBook {
 }
 
 #[async_trait]
-impl MailBook for ShownBook {
+impl MailList for ShownMails {
     fn channel(&self) -> &ChannelId {
         &self.channel
     }
 
-    async fn overview(&self) -> Result<Overview, BookError> {
+    async fn overview(&self) -> Result<Overview, MailListError> {
         let now = self.clock.now();
         let state = self.state().await?;
         let open = self.book.open().await.map_err(|error| unavailable(&error))?;
@@ -106,18 +106,18 @@ impl MailBook for ShownBook {
         })
     }
 
-    async fn waiting(&self, limit: usize) -> Result<Vec<Entry>, BookError> {
+    async fn waiting(&self, limit: usize) -> Result<Vec<Entry>, MailListError> {
         let waiting = self.book.waiting(limit).await.map_err(|error| unavailable(&error))?;
         Ok(waiting.into_iter().map(|entry| self.shown(entry)).collect())
     }
 
-    async fn find(&self, words: &str, limit: usize) -> Result<Vec<Entry>, BookError> {
+    async fn find(&self, words: &str, limit: usize) -> Result<Vec<Entry>, MailListError> {
         let by_id = self.book.entry(&MailId::new(words.trim())).await.map_err(|error| unavailable(&error))?;
         if let Some(entry) = by_id {
             return Ok(vec![self.shown(entry)]);
         }
         let words: Vec<String> = words.split_whitespace().map(str::to_lowercase).collect();
-        let fits = |entry: &book::Entry| {
+        let fits = |entry: &register::Entry| {
             let (name, address) = (entry.sender_name.as_deref(), entry.sender.as_deref());
             let sender = format!("{} {}", name.unwrap_or_default(), address.unwrap_or_default());
             let text = format!("{sender} {}", entry.subject).to_lowercase();
@@ -127,18 +127,18 @@ impl MailBook for ShownBook {
         Ok(found.take(limit).map(|entry| self.shown(entry)).collect())
     }
 
-    async fn since(&self, since: Timestamp, limit: usize) -> Result<Vec<Entry>, BookError> {
+    async fn since(&self, since: Timestamp, limit: usize) -> Result<Vec<Entry>, MailListError> {
         let shown = self.newest(MAX_READ).await?.into_iter().map(|entry| self.shown(entry));
         let is_new = |entry: &Entry| entry.received_at >= since || entry.settled_at.is_some_and(|at| at >= since);
         Ok(shown.filter(is_new).take(limit).collect())
     }
 
-    async fn sync_soon(&self) -> Result<(), BookError> {
+    async fn sync_soon(&self) -> Result<(), MailListError> {
         self.control.sync_now();
         Ok(())
     }
 
-    async fn set_paused(&self, is_paused: bool, by: &UserId) -> Result<bool, BookError> {
+    async fn set_paused(&self, is_paused: bool, by: &UserId) -> Result<bool, MailListError> {
         if self.state().await?.paused_by.is_some() == is_paused {
             return Ok(false);
         }
@@ -148,6 +148,6 @@ impl MailBook for ShownBook {
     }
 }
 
-fn unavailable(error: &store::Error) -> BookError {
-    BookError::Unavailable(cause::chain(error))
+fn unavailable(error: &store::Error) -> MailListError {
+    MailListError::Unavailable(cause::chain(error))
 }

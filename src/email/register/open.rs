@@ -11,7 +11,7 @@ use countersign_mail::{MailId, MailStatus};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 
-use super::{Book, Entry, READ_AT_ONCE};
+use super::{Entry, MailRegister, READ_AT_ONCE};
 
 /// The number of registers of the index. A change rewrites one of them.
 const SHARDS: u8 = 32;
@@ -28,7 +28,7 @@ pub struct OpenMail {
 /// A part of the index.
 type Shard = BTreeMap<MailId, OpenMail>;
 
-impl Book {
+impl MailRegister {
     /// Returns all mails that are neither answered nor rejected.
     ///
     /// # Errors
@@ -88,7 +88,7 @@ mod tests {
     #[tokio::test]
     async fn all_open_mails_are_known_however_many_came_after_them() {
         let store = TestStore::open();
-        let book = Book::new(store.store.clone(), "us@example.com");
+        let book = MailRegister::new(store.store.clone(), "us@example.com");
         for nth in 0..150_i64 {
             let mail = Mail { id: MailId::new(format!("m{nth}")), received_at: Timestamp(nth), ..mail() };
             book.add(Entry::new(&mail, Timestamp(nth))).await.unwrap();
@@ -110,7 +110,7 @@ mod tests {
     #[tokio::test]
     async fn a_write_that_was_lost_is_made_up_for() {
         let store = TestStore::open();
-        let book = Book::new(store.store.clone(), "us@example.com");
+        let book = MailRegister::new(store.store.clone(), "us@example.com");
         let entry = book.add(Entry::new(&mail(), Timestamp(1))).await.unwrap();
         let processing = |entry: &mut Entry| entry.move_to(MailStatus::Processing, Timestamp(2));
         // The process is killed after the first of two writes.

@@ -1,6 +1,6 @@
 //! The mails as the surfaces see them: who wrote, what became of each, and the state of the synchronization.
 //!
-//! The mail graph keeps the mails; this crate only reads them, through [`MailBook`].
+//! The mail graph keeps the mails; this crate only reads them, through [`MailList`].
 
 use std::fmt;
 
@@ -103,7 +103,7 @@ pub struct Overview {
 
 /// The reasons why the mails cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BookError {
+pub enum MailListError {
     /// The store did not answer, or its data cannot be read.
     #[error("the emails cannot be read: {0}")]
     Unavailable(String),
@@ -111,7 +111,7 @@ pub enum BookError {
 
 /// The mails of one account.
 #[async_trait]
-pub trait MailBook: Send + Sync + fmt::Debug {
+pub trait MailList: Send + Sync + fmt::Debug {
     /// Returns the channel in which each mail has a thread.
     fn channel(&self) -> &ChannelId;
 
@@ -120,14 +120,14 @@ pub trait MailBook: Send + Sync + fmt::Debug {
     /// # Errors
     ///
     /// Fails if the mails cannot be read.
-    async fn overview(&self) -> Result<Overview, BookError>;
+    async fn overview(&self) -> Result<Overview, MailListError>;
 
     /// Returns the mails that wait for a person, the oldest first, at most `limit`.
     ///
     /// # Errors
     ///
     /// Fails if the mails cannot be read.
-    async fn waiting(&self, limit: usize) -> Result<Vec<Entry>, BookError>;
+    async fn waiting(&self, limit: usize) -> Result<Vec<Entry>, MailListError>;
 
     /// Returns the mails with this id, or whose sender or subject contains all these words: the newest first, at most
     /// `limit`.
@@ -135,32 +135,32 @@ pub trait MailBook: Send + Sync + fmt::Debug {
     /// # Errors
     ///
     /// Fails if the mails cannot be read.
-    async fn find(&self, words: &str, limit: usize) -> Result<Vec<Entry>, BookError>;
+    async fn find(&self, words: &str, limit: usize) -> Result<Vec<Entry>, MailListError>;
 
     /// Returns the mails that were received, answered or rejected at `since` or later, at most `limit`.
     ///
     /// # Errors
     ///
     /// Fails if the mails cannot be read.
-    async fn since(&self, since: Timestamp, limit: usize) -> Result<Vec<Entry>, BookError>;
+    async fn since(&self, since: Timestamp, limit: usize) -> Result<Vec<Entry>, MailListError>;
 
     /// Starts a synchronization soon, even if it is not due.
     ///
     /// # Errors
     ///
     /// Fails if the request cannot be stored.
-    async fn sync_soon(&self) -> Result<(), BookError>;
+    async fn sync_soon(&self) -> Result<(), MailListError>;
 
     /// Pauses or resumes the synchronization. Returns false if it was already in that state.
     ///
     /// # Errors
     ///
     /// Fails if the state cannot be stored.
-    async fn set_paused(&self, is_paused: bool, by: &UserId) -> Result<bool, BookError>;
+    async fn set_paused(&self, is_paused: bool, by: &UserId) -> Result<bool, MailListError>;
 }
 
 /// Returns true if a reader may see senders and subjects: only the members of the channel of mails can read there.
 /// Membership is not looked up, as for the lists of cards (`conversation::record::sight`).
-pub fn may_read(book: &dyn MailBook, reader: &Reader) -> bool {
+pub fn may_read(book: &dyn MailList, reader: &Reader) -> bool {
     reader.channel == *book.channel()
 }
