@@ -166,6 +166,27 @@ async fn a_backup_that_is_damaged_or_altered_or_of_another_key_is_not_restored()
     assert_eq!(files(&folder.path().join("new")), ["threads.sqlite.lock"], "nothing was put in place");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn earlier_mails_and_contacts_are_in_a_file_beside_the_backup() {
+    let bot = TestBot::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let mails = bot.config.email.context_file(&bot.config.store.path);
+    let open = |path: &Path| Connection::open(path).unwrap();
+    let used = open(&mails); // its last write is in the log
+    used.execute_batch("PRAGMA journal_mode = wal; CREATE TABLE mails (n); INSERT INTO mails VALUES (7)").unwrap();
+    let file = folder.path().join("backup");
+    backup::back_up(&bot.config, &file).unwrap();
+    assert_eq!(files(folder.path()), ["backup", "backup.mail-context"]);
+    let there = elsewhere(&bot.config, &folder.path().join("new"));
+    restored(&there, &file, false).await.unwrap();
+    let sum = |path: &Path| open(path).query_row("SELECT sum(n) FROM mails", [], |row| row.get::<_, i64>(0)).unwrap();
+    assert_eq!(sum(&there.email.context_file(&there.store.path)), 7);
+    let refused = restored(&there, &file, false).await.unwrap_err();
+    assert!(refused.contains(" already; with --replace "), "{refused}");
+    restored(&there, &file, true).await.unwrap();
+    assert_eq!(files(&folder.path().join("new")).len(), 5, "both old files are kept, and there is a lock");
+}
+
 fn countersign(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new(COUNTERSIGN);
     command.args(arguments).env_clear().env("COUNTERSIGN__STORE__PATH", folder.join("threads.sqlite"));
