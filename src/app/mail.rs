@@ -2,7 +2,7 @@
 //!
 //! The parts know nothing of each other: the graph ([`countersign_email`]) looks things up through a trait that
 //! [`lookup`] joins with the context ([`countersign_context`]), and what people see ([`countersign_team_inbox`]) reads
-//! the mails through one that [`book`] joins with the graph's list. [`account`] and [`context`] create the clients.
+//! the mails through one that [`shown_mails`] joins with the graph's list. [`account`] and [`context`] create the clients.
 //!
 //! Start at [`Mail::open`], which is called before the registry of capabilities is complete, then [`Mail::ready`], which
 //! needs the rest of the bot.

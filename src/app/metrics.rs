@@ -28,6 +28,13 @@ use Kind::{Counter, Gauge, Histogram};
 pub const METRICS: &[Metric] = &[
     ("countersign_actions_total", Counter, Count, "Changes that ended, by action and outcome."),
     ("countersign_asked_to_wait_total", Counter, Count, "Messages that Slack asked to send later."),
+    ("countersign_audit_stream_entries_total", Counter, Count, "Entries of records that were sent to another system."),
+    (
+        "countersign_audit_stream_lag_seconds",
+        Gauge,
+        Seconds,
+        "Age of the oldest entry that waits to be sent; 0 if there is none.",
+    ),
     ("countersign_cards_open", Gauge, Count, "Cards that wait for a decision, up to 1000."),
     ("countersign_cards_total", Counter, Count, "Cards by action and event: opened, or how they were decided."),
     ("countersign_claims_lost_total", Counter, Count, "Messages that another process took over while they were sent."),

@@ -14,7 +14,7 @@
 //!
 //! Start reading at [`graph::mail_graph`], then [`state::MailState`] and [`rules`], which hold every decision that needs
 //! no model. Each node is one file in [`nodes`]; the action that sends is [`send`], and the operator's decision that an
-//! answer may be sent without a person is [`automatic`]. [`sync`] brings mails into threads, and [`book`] lists them.
+//! answer may be sent without a person is [`automatic`]. [`sync`] brings mails into threads, and [`register`] lists them.
 //!
 //! *Architecture Invariant:* nothing here sends a mail but [`send::SendAnswer`], which the engine carries out after a
 //! decision. *Architecture Invariant:* an answer goes to the sender of its mail, or to the address in its `Reply-To` if

@@ -15,7 +15,7 @@
 //! mentioned. Then [`slots`] extracts moments, weights, numbers and users and drops politeness, and
 //! [`intents`] matches the rest of the sentence with the rows of each capability: verbs, nouns, and
 //! the slots that they take. Phrases with a fixed order, and questions, are [`lines`] of text. A
-//! capability provides both ([`phrases::Phrases`]), and [`book`] has those of all capabilities. If two
+//! capability provides both ([`phrases::Phrases`]), and [`phrase_book`] has those of all capabilities. If two
 //! match equally well, the person is asked.
 //!
 //! **No word is dropped.** Each word of a request for a change belongs to a value, to the phrase or

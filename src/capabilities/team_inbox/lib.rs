@@ -5,7 +5,7 @@
 //!
 //! | module | purpose |
 //! | --- | --- |
-//! | [`book`] | the mails as they are shown, and the trait of their source |
+//! | [`mail_list`] | the mails as they are shown, and the trait of their source |
 //! | [`figures`] | numbers of mails, and the times until an answer |
 //! | [`tools`] | questions in a conversation |
 //! | [`digest`] | the daily digest, posted once |

@@ -9,7 +9,7 @@
 //! | [`watcher`] | the task that looks at things and posts digests |
 //! | [`news`] | the messages that follow from a look |
 //! | [`watch`] | a watch, a digest, and a thing that is looked at, as they are stored |
-//! | [`book`] | the register with all of them |
+//! | [`register`] | the register with all of them |
 //! | [`schedule`] | the times of a digest in a person's time zone |
 //! | [`split`] | the sequential test of a split |
 //! | [`replies`] | the sentences |
