@@ -1,4 +1,4 @@
-//! Where the entries of the record go, and the task that sends them ([`stream`]).
+//! Where the entries of the record go, and the task that sends them ([`countersign_conversation::record::stream`]).
 
 use std::{
     fs::{self, File},
