@@ -126,21 +126,25 @@
 //! | the instructions for a model about mail | `email/prompts`; the phrases that need no model, in `email/talk.rs`, the classes by keywords in `email/keywords.rs`, the templates in `email/template.rs` |
 //! | what a backup has, and what `restore` checks | `app/backup.rs`, the copy itself in `store/sqlite/backup.rs`; how an older copy is noticed, in `app/seen.rs` |
 //! | the lines of the audit stream | [`conversation::record::stream`]; where they go, in `app/audit_stream.rs` |
+//! | what a status is called, and the verbs that ask for it | `NAMES` in the capability's `upgrade/status.rs`; the sentences around them in its `phrases/lines.txt`, what it means in `glossary/core.rs` |
+//! | a new action or tool of a capability | a row ([`capabilities::rows`]) in its `actions/` or `tools.rs`; CONTRIBUTING.md lists what else it has |
 //! | a new domain | “The next capability”, below |
 //!
 //! # The next capability
 //!
-//! 1. `src/capabilities/<name>` with a `Cargo.toml` like the one of `memory`, and a `lib.rs` with one
+//! 1. `src/capabilities/<name>` with a `Cargo.toml` like the one of `memory` (of `simulation`, if it has a platform), and a `lib.rs` with one
 //!    [`capabilities::Capability`], whose tools and actions are rows ([`capabilities::rows`]); the smallest example is
 //!    `tests/integration/dialogues/toy.rs`.
 //! 2. In the top `Cargo.toml`: a member, a dependency of the workspace, and a dependency of `countersign`.
 //! 3. On this page: a row in the table of crates, above the crates that it uses, and a `pub use`.
-//! 4. In [`app::installed`]: one line in `capabilities`.
+//! 4. In [`app::installed`]: an entry in `capabilities`.
 //! 5. If it has settings: `settings.rs` with a [`config::SectionSpec`] and `default.toml` beside it, listed in
-//!    [`app::installed::SETTINGS`] and added at the end of the page for operators.
-//! 6. If it has a platform: a client built on [`services`], and a stand-in in `sandbox`, started in
-//!    `playground/platform_stand_in.rs`.
-//! 7. Its dialogues in `tests/integration/dialogues`; a row in `FOLDERS` of `tests/integration/tidy.rs` keeps its words
+//!    [`app::installed::SETTINGS`] and added at the end of the page for operators, `config/default.toml`.
+//! 6. If it has a platform: a client built on [`services`], and a stand-in in `sandbox`, an implementation of
+//!    `sandbox::call::Service` (`sandbox/hubspot` is a small one), started in `playground/platform_stand_in.rs`.
+//! 7. A parameter that is a moment is called `start_on`, `end_on` or `until`: only these keep their date while a request
+//!    is completed or corrected the next day ([`capabilities::dates::PARAMETERS`]).
+//! 8. Its dialogues in `tests/integration/dialogues`; a row in `FOLDERS` of `tests/integration/tidy.rs` keeps its words
 //!    in its folder.
 //!
 //! # Promises, and where they are kept

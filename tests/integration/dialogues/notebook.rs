@@ -219,7 +219,7 @@ async fn words_that_decided_are_forgotten_with_all_others() {
     drop(retention);
     for id in &ids {
         let audit = serde_json::to_string(&bot.store().audit(id).await.unwrap().entries).unwrap();
-        let filter = countersign::graph::store::ActionFilter::of(&id, &[], 9);
+        let filter = countersign::graph::store::ActionFilter::of(id, &[], 9);
         let actions = serde_json::to_string(&bot.store().actions(&filter).await.unwrap()).unwrap();
         for words in ["Go ahead", "teachers asked"] {
             assert!(!audit.contains(words) && !actions.contains(words), "{words}: {audit}\n{actions}");

@@ -19,7 +19,7 @@ async fn letters(f: &impl Fixture) -> Vec<DeadLetter> {
 
 async fn fails(f: &impl Fixture, claimed: &Claimed) {
     let sent = Sent::Failed { reason: "invalid_blocks".to_owned(), at: f.now() };
-    assert!(f.finish(&claimed, &sent).await);
+    assert!(f.finish(claimed, &sent).await);
 }
 
 async fn claim_entry(f: &impl Fixture) -> Option<ClaimedInteraction> {

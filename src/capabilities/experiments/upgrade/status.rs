@@ -29,7 +29,8 @@ pub enum Status {
     Other,
 }
 
-/// The names of a status, and the verbs that ask for it. No other table has words for statuses.
+/// The names of a status, and the verbs that ask for it. All tables of words read these; the sentences in
+/// `phrases/lines.txt` have the verbs' other forms, and the glossary says what a status means.
 struct Names {
     /// The stored name; every version accepts it.
     stored: &'static str,
