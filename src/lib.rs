@@ -126,13 +126,13 @@
 //! | the instructions for a model about mail | `email/prompts`; the phrases that need no model, in `email/talk.rs`, the classes by keywords in `email/keywords.rs`, the templates in `email/template.rs` |
 //! | what a backup has, and what `restore` checks | `app/backup.rs`, the copy itself in `store/sqlite/backup.rs`; how an older copy is noticed, in `app/seen.rs` |
 //! | the lines of the audit stream | [`conversation::record::stream`]; where they go, in `app/audit_stream.rs` |
-//! | what a status is called, and the verbs that ask for it | `NAMES` in the capability's `upgrade/status.rs`; the sentences around them in its `phrases/lines.txt`, what it means in `glossary/core.rs` |
+//! | what a status is called, and the verbs that ask for it | `NAMES` in the capability's `status.rs`; the sentences around them in its `phrases/lines.txt`, what it means in `glossary/core.rs` |
 //! | a new action or tool of a capability | a row ([`capabilities::rows`]) in its `actions/` or `tools.rs`; CONTRIBUTING.md lists what else it has |
 //! | a new domain | “The next capability”, below |
 //!
 //! # The next capability
 //!
-//! 1. `src/capabilities/<name>` with a `Cargo.toml` like the one of `memory` (of `simulation`, if it has a platform), and a `lib.rs` with one
+//! 1. `src/capabilities/<name>` with a `Cargo.toml` like the one of a capability of its kind, with or without a platform, and a `lib.rs` with one
 //!    [`capabilities::Capability`], whose tools and actions are rows ([`capabilities::rows`]); the smallest example is
 //!    `tests/integration/dialogues/toy.rs`.
 //! 2. In the top `Cargo.toml`: a member, a dependency of the workspace, and a dependency of `countersign`.

@@ -16,8 +16,14 @@ done
 cargo metadata --locked --no-deps --format-version 1 --manifest-path "$folder/Cargo.toml" >/dev/null
 missing=0
 # Beside each library that was built stands a list of its files: lines of the form `FILE:`.
-for library in target/debug/deps/libcountersign*.rlib; do
-  [ -f "$library" ] || { echo "No library was built yet; the test command builds them first." >&2; exit 1; }
+# Of each, the newest counts: earlier builds may have had files that are gone.
+declare -A seen=()
+mapfile -t libraries < <(ls -t target/debug/deps/libcountersign*.rlib 2>/dev/null)
+[ ${#libraries[@]} -gt 0 ] || { echo "No library was built yet; the test command builds them first." >&2; exit 1; }
+for library in "${libraries[@]}"; do
+  name=${library%-*}
+  [ -z "${seen[$name]:-}" ] || continue
+  seen[$name]=yes
   list=$(basename "${library%.rlib}.d")
   while read -r file; do
     [ -e "$folder/$file" ] || { echo "deploy/Dockerfile does not copy $file, which the program is built from." >&2; missing=1; }

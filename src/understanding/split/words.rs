@@ -159,11 +159,11 @@ pub fn quoted(first: char, text: &str) -> Option<(&str, &str)> {
 }
 
 fn push_plain(found: &mut Vec<Word>, typed: &str) {
-    let short = [("w/", "with"), ("w/o", "without")].into_iter().find(|(short, _)| *short == typed);
-    if let Some((_, lower)) = short {
-        return found.push(Word { lower: lower.to_owned(), ..Word::new(typed, false) });
-    }
-    let typed = typed.trim_start_matches(['(', '[', '*', '_']);
+    let typed = match typed {
+        "w/" => "with",
+        "w/o" => "without",
+        typed => typed.trim_start_matches(['(', '[', '*', '_']),
+    };
     let word = typed.trim_end_matches(['.', '!', '?', ';', ':', ')', ']', '*', '…']);
     let tail = typed[word.len()..].to_owned();
     let lower = word.to_lowercase().replace('’', "'");

@@ -47,6 +47,9 @@ fn consistency_rules_and_names_of_users() {
             ("generate test users", "read generate_test_users"),
             ("generate 1,000 test users", r#"read generate_test_users {"users":1000}"#),
             ("generate 1.5 test users", "unclear"),
+            // What asks for a change is not answered with a list.
+            ("set all running experiments to inactive", "unclear"),
+            ("make all running experiments paused", "unclear"),
             (
                 "test the balance of Math Hints with 1,000 users",
                 r#"test_condition_balance {"experiment":"Math Hints","users":1000}"#,

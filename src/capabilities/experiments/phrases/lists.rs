@@ -39,6 +39,9 @@ const OPENING: &str = "with by that which are is was have has status state in on
     who sorted ordered";
 const NOT: &str = "haven't been|have not been|hasn't been|has not been|not been|never been|never|haven't|not|except for|except|excluding|without|other than|apart from|aren't|isn't|nor";
 
+/// Verbs that ask for another state of what follows.
+const SETTING: &str = "set|make|mark|move|switch|turn|put|change|convert";
+
 /// Returns true for a word for a status.
 pub(super) fn is_status(word: &Word) -> bool {
     status(word).is_some()
@@ -95,6 +98,9 @@ pub(super) fn list(words: &[Word]) -> Option<Interpretation> {
     let words = about_all(words).unwrap_or(words);
     if words.iter().any(|word| word.quoted && word.kind.is_some()) {
         return None; // about a single thing
+    }
+    if after(words, SETTING).is_some() && words.last().is_some_and(is_status) {
+        return None; // “set all running experiments to inactive” asks for more than a list
     }
     let plain = lower(words);
     let is_question = after(words, SHOWING).is_some()
