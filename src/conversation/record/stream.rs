@@ -48,9 +48,6 @@ const MAX_LINES: usize = 500;
 /// The size in bytes from which on lines are sent.
 const ENOUGH_BYTES: usize = 512 * 1024;
 
-/// The gauge of the age of the oldest change that is not sent, in seconds.
-const LAG: &str = "countersign_audit_stream_lag_seconds";
-
 /// The number of threads that the first search of a round asks for.
 const FIRST_THREADS: usize = 32;
 
@@ -219,7 +216,8 @@ impl<S: Sink> Stream<S> {
             let (sealed, last, name) = (trail.proof.holds(), trail.len() as u64, thread.to_string());
             let may_be_repeated = self.unsure || may_be_known;
             if last > from {
-                metrics::gauge!(LAG).set(self.clock.now().since(updated_at).as_secs_f64());
+                metrics::gauge!("countersign_audit_stream_lag_seconds")
+                    .set(self.clock.now().since(updated_at).as_secs_f64());
                 for (position, entry) in (1..).zip(self.redaction.applied(trail.entries).await).skip(from as usize) {
                     let repeated = may_be_repeated.then_some("maybe");
                     batch.add(&Line { thread: &name, position, sealed, entry, repeated });
@@ -238,7 +236,7 @@ impl<S: Sink> Stream<S> {
             }
         }
         sent += self.flush(batch).await?;
-        metrics::gauge!(LAG).set(0.0);
+        metrics::gauge!("countersign_audit_stream_lag_seconds").set(0.0);
         if let Some((_, cursor)) = &mut self.ours {
             cursor.through = now;
             if sent > 0 || self.unsure || cursor.until < now + self.sink.timeout() * 3 {
