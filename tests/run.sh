@@ -81,7 +81,7 @@ step "formatting"
 cargo fmt --all --check
 # One build makes the tests, lints the code and writes the documentation.
 build() {
-  RUSTC_WORKSPACE_WRAPPER="$PWD/tests/rustc.sh" cargo test --locked --workspace --no-run --message-format=json-render-diagnostics "$@" >"$built"
+  RUSTC_WORKSPACE_WRAPPER="$PWD/tests/rustc.sh" cargo test --locked --no-run --message-format=json-render-diagnostics "$@" >"$built"
 }
 built=$(mktemp) report=$(mktemp)
 trap 'rm -f "$built" "$report"' EXIT
@@ -91,7 +91,13 @@ export RUST_TEST_THREADS="${RUST_TEST_THREADS:-$(nproc)}"
 export PROPTEST_RNG_SEED="${PROPTEST_RNG_SEED:-1}" CRASHES_SEED="${CRASHES_SEED:-1}"
 if [ ${#filters[@]} -gt 0 ]; then
   step "build with lints"
-  targets=(--lib --bins --test integration)
+  # The own tests of the crates that changed; what uses them is tried from outside.
+  targets=(--lib --bins --test integration --package countersign --package countersign-playground)
+  while read -r file; do
+    folder=$(dirname "$file")
+    while [ "$folder" != . ] && [ ! -f "$folder/Cargo.toml" ]; do folder=$(dirname "$folder"); done
+    [ "$folder" = . ] || targets+=(--package "$(sed -n 's/^name = "\(.*\)"/\1/p' "$folder/Cargo.toml" | head -1)")
+  done < <(grep '^src/' <<<"$changed" || true)
   [ -z "$playground" ] || targets+=(--test playground) filters+=(playground)
   DOCUMENTATION=no build --quiet "${targets[@]}"
   step "tests of what changed: ${filters[*]}"
@@ -100,7 +106,7 @@ if [ ${#filters[@]} -gt 0 ]; then
   exit
 fi
 step "build with lints and documentation"
-build --quiet --all-targets
+build --quiet --workspace --all-targets
 step "container"
 tests/image.sh
 step "tests, the chart, the alerts and the dependencies"

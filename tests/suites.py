@@ -85,4 +85,4 @@ for worker in workers:
 if suites:
     times_file.write_text(json.dumps(times, indent=1, sort_keys=True))
 print(f"\n{totals['passed']} passed, {totals['failed']} failed, {totals['ignored']} skipped")
-sys.exit(totals["failed"] > 0)
+sys.exit(totals["failed"] > 0 or not suites)
