@@ -45,7 +45,7 @@ const MAX_POSITIONS: usize = 1_000;
 /// The maximum number of lines that are sent together.
 const MAX_LINES: usize = 500;
 
-/// The size in bytes from which on lines are sent.
+/// The size, in bytes, from which on lines are sent.
 const ENOUGH_BYTES: usize = 512 * 1024;
 
 /// The number of threads that the first search of a round asks for.
