@@ -95,7 +95,7 @@ async fn a_turn_and_a_click_are_whole_traces_and_belong_together() {
     let has = |trace: &str, name: &str| spans.iter().any(|span| span.trace == trace && span.name.starts_with(name));
     let turn = &first("turn").expect("the message").trace;
     println!("{}", tree(&spans, turn));
-    for name in ["ingest", "advance", "step analyze", "upgrade GET", "post", "slack chat."] {
+    for name in ["ingest", "advance", "step analyze", "upgrade GET", "post", "slack chat.postMessage"] {
         assert!(has(turn, name), "no {name} in\n{}", tree(&spans, turn));
     }
     let click = &first("click").expect("the press").trace;
