@@ -216,7 +216,7 @@ impl<S: State> Engine<S> {
         }
     }
 
-    /// Has the messages of steps sent through this step_commit. By default they are left in the outbox.
+    /// Has the messages of steps sent by this. By default they are left in the outbox.
     #[must_use]
     pub fn with_outlet(self, step_commit: Arc<dyn StepCommit>) -> Self {
         Self { step_commit, ..self }

@@ -27,7 +27,7 @@ pub trait StepCommit: Send + Sync {
     ) -> Result<Version, Error>;
 }
 
-/// The step_commit that leaves messages in the outbox of this store.
+/// Saves steps and leaves their messages in the outbox of this store.
 pub(super) struct Outbox(pub(super) Arc<dyn Store>);
 
 #[async_trait]
