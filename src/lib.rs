@@ -52,7 +52,7 @@
 //! | [`slack`] | the connection to Slack: requests are verified and parsed, messages escaped and sent | [`slack::sink`] |
 //! | [`config`] | settings: one struct for each component; all wrong values are reported at once | [`config::Config`] |
 //! | [`wire`] | connections that respect a permit and a maximum length of answers; [`this_machine`] for requests from this machine only | [`wire`] |
-//! | `core` | the leaves: [`ids`], [`clock`], [`cause`] (the chain of causes of an error), [`addresses`] (several servers in one address), [`reply`] (a message before it is rendered), [`spans`] of a turn, [`status_line`], [`http_log`], [`permit`] (the time limit for sending a change), [`private_file`], [`units`] of quantities | [`permit::Permit`] |
+//! | `core` | the leaves: [`ids`], [`clock`], [`cause`] (the chain of causes of an error), [`addresses`] (several servers in one address), [`reply`] (a message before it is rendered), [`spans`] of a turn, [`status_line`], [`http_log`], [`send_permit`] (the time limit for sending a change), [`private_file`], [`units`] of quantities | [`send_permit::SendPermit`] |
 //!
 //! The compiler enforces this table: a crate can only use the crates in its manifest, and `tests/integration/tidy.rs`
 //! compares the manifests with the order above. `conversation` joins the engine with `slack`, and its rooms only import
@@ -204,7 +204,7 @@ pub use countersign_config as config;
 pub use countersign_context as context;
 pub use countersign_conversation as conversation;
 pub use countersign_core::{
-    addresses, cause, clock, http_log, ids, permit, private_file, reply, spans, status_line, units,
+    addresses, cause, clock, http_log, ids, private_file, reply, send_permit, spans, status_line, units,
 };
 pub use countersign_email as email;
 pub use countersign_experiments as experiments;

@@ -2,7 +2,7 @@
 //!
 //! A pooled connection may have been closed by the other side, or be an hour old because the process was suspended, and
 //! a request may wait in a queue for one. So nothing is pooled here: [`Changes::send`] connects, sends one request
-//! under a [`Permit`], reads the answer, and closes the connection. The result is more precise than with a pooled
+//! under a [`SendPermit`], reads the answer, and closes the connection. The result is more precise than with a pooled
 //! client: if no byte of the request was sent, it certainly had no effect, however the connection ended.
 //!
 //! Everything happens in the caller's task. Dropping the future closes the connection, and nothing is sent after that.
@@ -12,7 +12,7 @@
 
 use std::{fmt, io, sync::Arc, time::Duration};
 
-use countersign_core::{permit::Permit, spans};
+use countersign_core::{send_permit::SendPermit, spans};
 use countersign_wire::{
     BoxError,
     capped::TooLong,
@@ -130,7 +130,7 @@ impl Changes {
     /// # Cancel safety
     ///
     /// Dropping the future closes the connection; unsent bytes are never sent.
-    pub async fn send(&self, request: RequestBuilder, permit: &Permit) -> Result<Answer, Lost> {
+    pub async fn send(&self, request: RequestBuilder, permit: &SendPermit) -> Result<Answer, Lost> {
         let request = request.build().map_err(|error| Lost::NotSent { reason: describe(&error.without_url()) })?;
         let (method, path) = (request.method().clone(), request.url().path().to_owned());
         let answer = spans::call(self.system, method.as_str(), self.send_unnoted(request, permit), status_of).await;
@@ -138,7 +138,7 @@ impl Changes {
         answer
     }
 
-    async fn send_unnoted(&self, request: reqwest::Request, permit: &Permit) -> Result<Answer, Lost> {
+    async fn send_unnoted(&self, request: reqwest::Request, permit: &SendPermit) -> Result<Answer, Lost> {
         let begun = Instant::now();
         let Prepared { io, request, sending } = self.prepare(request, permit).await?;
         let before = sending.bytes();
@@ -168,7 +168,7 @@ impl Changes {
     /// # Cancel safety
     ///
     /// Dropping the future, or the answer, closes the connection; unsent bytes are never sent.
-    pub async fn open(&self, request: RequestBuilder, permit: &Permit) -> Result<Opened, Lost> {
+    pub async fn open(&self, request: RequestBuilder, permit: &SendPermit) -> Result<Opened, Lost> {
         let request = request.build().map_err(|error| Lost::NotSent { reason: describe(&error.without_url()) })?;
         let method = request.method().clone();
         let status = |opened: &Result<Opened, Lost>| match opened {
@@ -178,7 +178,7 @@ impl Changes {
         spans::call(self.system, method.as_str(), self.open_unmeasured(request, permit), status).await
     }
 
-    async fn open_unmeasured(&self, request: reqwest::Request, permit: &Permit) -> Result<Opened, Lost> {
+    async fn open_unmeasured(&self, request: reqwest::Request, permit: &SendPermit) -> Result<Opened, Lost> {
         let Prepared { io, request, sending } = self.prepare(request, permit).await?;
         let before = sending.bytes();
         let begun = async {
@@ -199,7 +199,7 @@ impl Changes {
     }
 
     /// Connects for a request under a permit, without sending any byte of the request.
-    async fn prepare(&self, request: reqwest::Request, permit: &Permit) -> Result<Prepared, Lost> {
+    async fn prepare(&self, request: reqwest::Request, permit: &SendPermit) -> Result<Prepared, Lost> {
         let sending = Sending::under(permit.clone());
         permit.check().map_err(|_| Lost::RunOut)?;
         let uri: Uri = request.url().as_str().parse().map_err(|_| not_sent(&sending, "no address".to_owned()))?;

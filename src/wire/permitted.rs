@@ -14,7 +14,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-use countersign_core::permit::Permit;
+use countersign_core::send_permit::SendPermit;
 use hyper::Uri;
 use hyper_util::{
     client::legacy::connect::{Connected, Connection},
@@ -28,14 +28,14 @@ use super::{BoxError, Connecting};
 /// A permit, and the number of bytes sent under it on one connection.
 #[derive(Debug)]
 pub struct Sending {
-    permit: Permit,
+    permit: SendPermit,
     sent: AtomicU64,
     refused: AtomicBool,
 }
 
 impl Sending {
     /// Creates the record of a connection on which nothing has been sent yet.
-    pub fn under(permit: Permit) -> Arc<Self> {
+    pub fn under(permit: SendPermit) -> Arc<Self> {
         Arc::new(Self { permit, sent: AtomicU64::new(0), refused: AtomicBool::new(false) })
     }
 
@@ -159,12 +159,12 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
 
     use super::*;
-    use countersign_core::{clock::ManualClock, permit::RunOut};
+    use countersign_core::{clock::ManualClock, send_permit::RunOut};
 
     #[tokio::test]
     async fn a_permit_that_ran_out_stops_the_next_write() {
         let clock = ManualClock::default();
-        let sending = Sending::under(Permit::new(Arc::new(clock.clone()), Duration::from_secs(60)));
+        let sending = Sending::under(SendPermit::new(Arc::new(clock.clone()), Duration::from_secs(60)));
         let (inner, mut theirs) = duplex(1024);
         let mut ours = Permitted { inner, sending: sending.clone() };
         ours.write_all(b"in time").await.unwrap();

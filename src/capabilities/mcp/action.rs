@@ -11,8 +11,8 @@ use async_trait::async_trait;
 use countersign_capabilities::parameters::refused;
 use countersign_core::{
     ids::UserId,
-    permit::{self, Permit},
     reply::{Card, Fact, Reply, Text},
+    send_permit::{self, SendPermit},
 };
 use countersign_graph::action::{
     ActionInfo, ActionKind, ActionRecord, Batch, Batches, ErrorKind, Form, Outcome, PrepareError, Probed, Progress,
@@ -233,7 +233,8 @@ impl CallTool {
 
     /// Begins the call, with the permit of this batch. A second call needs the permit of a later batch.
     fn begin(&self, record: &ActionRecord) -> Arc<Running> {
-        let permit = permit::current().unwrap_or_else(|| Permit::new(self.server.clock.clone(), Duration::ZERO));
+        let permit =
+            send_permit::current().unwrap_or_else(|| SendPermit::new(self.server.clock.clone(), Duration::ZERO));
         let call = NewCall {
             client: self.server.client.clone(),
             tool: self.tool.clone(),

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use countersign_capabilities::CallsInProgress;
-use countersign_core::{ids::ActionId, permit::Permit};
+use countersign_core::{ids::ActionId, send_permit::SendPermit};
 use countersign_mcp_client::{Answer, Answered, Asks, Call, Error, McpClient, Progress, Question};
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, watch};
@@ -44,7 +44,7 @@ pub(crate) struct NewCall {
     pub(crate) client: Arc<McpClient>,
     pub(crate) tool: String,
     pub(crate) arguments: Map<String, Value>,
-    pub(crate) permit: Permit,
+    pub(crate) permit: SendPermit,
     pub(crate) longest: Duration,
 }
 

@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use countersign_capabilities::CallsInProgress;
-use countersign_core::{ids::ActionId, permit};
+use countersign_core::{ids::ActionId, send_permit};
 use countersign_graph::action::Outcome;
 use tokio::{sync::watch, task::AbortHandle};
 use tracing::Instrument as _;
@@ -47,7 +47,7 @@ impl Analyses {
     /// Begins the call of an action, under the current permit.
     pub fn begin(&self, action: &ActionId, call: impl Future<Output = Outcome> + Send + 'static) {
         let (result, outcome) = watch::channel(None);
-        let permit = permit::current();
+        let permit = send_permit::current();
         let work = async move { result.send_replace(Some(call.await)) };
         let work = async move {
             match permit {

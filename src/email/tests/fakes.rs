@@ -189,7 +189,7 @@ impl MailAccount for FakeAccount {
     }
 
     async fn prepare(&self, out: &Outgoing) -> Result<Prepared, MailError> {
-        assert!(countersign_core::permit::current().is_some(), "a change needs a permit");
+        assert!(countersign_core::send_permit::current().is_some(), "a change needs a permit");
         let mut drafts = self.drafts.lock().unwrap();
         if !drafts.iter().any(|draft| draft.key == out.key) {
             drafts.push(out.clone());
@@ -198,7 +198,7 @@ impl MailAccount for FakeAccount {
     }
 
     async fn send(&self, out: &Outgoing, prepared: &Prepared) -> Result<Sent, SendError> {
-        assert!(countersign_core::permit::current().is_some(), "a change needs a permit");
+        assert!(countersign_core::send_permit::current().is_some(), "a change needs a permit");
         let next = self.sends.lock().unwrap().pop_front();
         let key = prepared.draft.as_ref().unwrap();
         let lost = || SendError::Unknown { detail: "no answer in time".into() };

@@ -9,13 +9,13 @@
 //! thread released; the action continues here when the event arrives, at its deadline, or to be
 //! stopped.
 //!
-//! The requests of a batch are sent under a [`Permit`], which is renewed as long as the store
+//! The requests of a batch are sent under a [`SendPermit`], which is renewed as long as the store
 //! confirms that the thread is still ours. A process that takes the thread over waits for the time
 //! in flight from then on, and the permit ends before that.
 
 use std::{ops::Range, time::Duration};
 
-use countersign_core::{cause, clock::Timestamp, http_log::HttpLog, ids::UserId, permit::Permit};
+use countersign_core::{cause, clock::Timestamp, http_log::HttpLog, ids::UserId, send_permit::SendPermit};
 
 use super::{
     perform::{Attempt, illegal, note_requests, so_far, unknown},
@@ -53,7 +53,7 @@ impl<S: State> Engine<S> {
         loop {
             // The permit begins before the store is asked whether the thread is still ours, which the check for a stop
             // does.
-            let permit = Permit::new(self.clock.clone(), batches.in_flight() / 2);
+            let permit = SendPermit::new(self.clock.clone(), batches.in_flight() / 2);
             stop = stop.or(self.stopped_by(session).await?);
             // The result of an interrupted batch is looked up first, since the reported outcome must be true.
             let late = record.intent_at.is_some_and(|began| self.clock.now() > began + batches.longest());
@@ -129,7 +129,7 @@ impl<S: State> Engine<S> {
     }
 
     /// Renews a permit as long as the thread is ours. Returns when it no longer is.
-    async fn keep_permit(&self, session: &Session<S>, permit: &Permit) {
+    async fn keep_permit(&self, session: &Session<S>, permit: &SendPermit) {
         loop {
             tokio::time::sleep(permit.length() / 3).await;
             let moment = permit.moment();

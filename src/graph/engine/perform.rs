@@ -6,7 +6,7 @@
 //! [`Recovery`], never by sending blindly.
 //!
 //! The harder case is a process that was suspended and then resumes, since another worker may have
-//! looked the change up and sent it in the meantime. Each request therefore carries a [`Permit`]
+//! looked the change up and sent it in the meantime. Each request therefore carries a [`SendPermit`]
 //! that begins before the intent is written and ends before any other worker may look
 //! ([`send_window`]).
 
@@ -16,8 +16,8 @@ use countersign_core::{
     clock::Timestamp,
     http_log::HttpLog,
     ids::ActionId,
-    permit::Permit,
     reply::{Fact, Text},
+    send_permit::SendPermit,
 };
 use futures_util::FutureExt as _;
 use serde_json::{Value, json};
@@ -163,7 +163,7 @@ impl<S: State> Engine<S> {
         attempt: Attempt<'_>,
     ) -> Result<LeaseState, Error> {
         // The permit begins before the intent is written, because other workers count from the time of the intent.
-        let permit = Permit::new(self.clock.clone(), send_window(kind.recovery()));
+        let permit = SendPermit::new(self.clock.clone(), send_window(kind.recovery()));
         let now = self.clock.now();
         let mut intent = record.moved(Status::Intent).map_err(illegal)?;
         intent.intent_at = Some(now);

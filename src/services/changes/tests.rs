@@ -32,8 +32,8 @@ impl Clock for PausingClock {
     }
 }
 
-fn permit() -> Permit {
-    Permit::new(Arc::new(SystemClock), TIMEOUT)
+fn permit() -> SendPermit {
+    SendPermit::new(Arc::new(SystemClock), TIMEOUT)
 }
 
 fn post(to: &Url) -> RequestBuilder {
@@ -92,7 +92,7 @@ async fn a_change_arrives_whole_and_its_answer_is_read() {
 async fn a_process_that_stood_still_after_its_check_sends_no_byte() {
     let (url, served) = server(OK).await;
     // The clock is read when the permit is created and when the call begins. Then it jumps, before the first write.
-    let permit = Permit::new(PausingClock::after(2), TIMEOUT);
+    let permit = SendPermit::new(PausingClock::after(2), TIMEOUT);
     assert_eq!(changes(&url).send(post(&url), &permit).await.unwrap_err(), Lost::RunOut);
     assert_eq!(served.await.unwrap(), [""], "a connection was made, and nothing was sent on it");
 }
@@ -100,7 +100,7 @@ async fn a_process_that_stood_still_after_its_check_sends_no_byte() {
 #[tokio::test]
 async fn a_permit_that_ran_out_before_makes_no_connection() {
     let nobody: Url = "http://127.0.0.1:1/".parse().unwrap();
-    let permit = Permit::new(PausingClock::after(1), TIMEOUT);
+    let permit = SendPermit::new(PausingClock::after(1), TIMEOUT);
     assert_eq!(changes(&nobody).send(post(&nobody), &permit).await.unwrap_err(), Lost::RunOut);
 }
 
@@ -117,7 +117,7 @@ async fn a_process_that_stands_still_in_the_middle_sends_no_more() {
     // More than a socket accepts at once, so that there are several writes. The third is not permitted.
     let large = 64 * 1024 * 1024;
     let request = post(&url).body(vec![b'x'; large]);
-    let permit = Permit::new(PausingClock::after(4), TIMEOUT);
+    let permit = SendPermit::new(PausingClock::after(4), TIMEOUT);
     let lost = changes(&url).send(request, &permit).await.unwrap_err();
     assert!(matches!(&lost, Lost::NoAnswer { timed_out: false, .. }), "a part was sent: {lost:?}");
     assert!(served.await.unwrap() < large);

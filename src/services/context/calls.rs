@@ -1,13 +1,13 @@
 //! Calls of a service that answers in JSON: signing in, retries of reads, and the meaning of the answers.
 //!
 //! A read is tried three times. A change is sent once, on its own connection and under the permit of the action that it
-//! belongs to ([`countersign_core::permit`]). Error messages of services are not passed on, since they may repeat
+//! belongs to ([`countersign_core::send_permit`]). Error messages of services are not passed on, since they may repeat
 //! addresses; their error codes are.
 
 use std::{sync::Arc, time::Duration};
 
 use backon::{ExponentialBuilder, Retryable as _};
-use countersign_core::permit;
+use countersign_core::send_permit;
 use countersign_services::{
     changes::Changes,
     google::{self, TokenSource},
@@ -164,7 +164,7 @@ impl Service {
     ///
     /// [`ContextError::RunOut`] if there is no valid permit; [`ContextError::NoAnswer`] if the outcome is not known.
     pub(crate) async fn change<T: DeserializeOwned>(&self, call: Call<'_>) -> Result<T, ContextError> {
-        let permit = permit::current().ok_or(ContextError::RunOut)?;
+        let permit = send_permit::current().ok_or(ContextError::RunOut)?;
         let token = self.token().await?;
         let answer = self.changes.send(self.request(call, &token), &permit).await;
         if matches!(&answer, Ok(answer) if answer.status == StatusCode::UNAUTHORIZED) {

@@ -3,7 +3,7 @@
 use std::{fmt, time::Duration};
 
 use async_trait::async_trait;
-use countersign_core::permit::RunOut;
+use countersign_core::send_permit::RunOut;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -51,7 +51,7 @@ pub trait MailAccount: Send + Sync + fmt::Debug {
     /// [`MailError`] if it is not certain that there is a draft. Nothing was sent.
     async fn prepare(&self, out: &Outgoing) -> Result<Prepared, MailError>;
 
-    /// Sends the answer under the current permit ([`countersign_core::permit::current`]).
+    /// Sends the answer under the current permit ([`countersign_core::send_permit::current`]).
     ///
     /// # Errors
     ///

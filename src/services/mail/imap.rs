@@ -16,7 +16,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use countersign_core::{cause::chain, permit, spans};
+use countersign_core::{cause::chain, send_permit, spans};
 use secrecy::SecretString;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tracing::warn;
@@ -214,7 +214,7 @@ impl MailAccount for ImapAccount {
     }
 
     async fn send(&self, out: &Outgoing, _prepared: &Prepared) -> Result<Sent, SendError> {
-        let permit = permit::current().ok_or(SendError::NotSent(MailError::RunOut))?;
+        let permit = send_permit::current().ok_or(SendError::NotSent(MailError::RunOut))?;
         let sent = Box::pin(smtp::send(&self.settings, out, &permit));
         spans::call("smtp", "send", sent, |sent| match sent {
             Ok(()) => "ok".into(),

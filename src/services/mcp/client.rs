@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use countersign_core::{clock::Clock, http_log, permit::Permit};
+use countersign_core::{clock::Clock, http_log, send_permit::SendPermit};
 use hyper::header::{HeaderName, HeaderValue};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, ElicitResult, ElicitationAction, InputRequest,
@@ -121,7 +121,7 @@ impl Settings {
 #[derive(Clone, Default)]
 pub struct Call {
     /// The permit under which the call is sent; `None` for a call that only reads.
-    pub permit: Option<Permit>,
+    pub permit: Option<SendPermit>,
     /// Answers the server's questions. Without it, questions are cancelled.
     pub asks: Option<Arc<dyn Asks>>,
     /// Receives the progress of the call.
@@ -332,7 +332,7 @@ impl McpClient {
     async fn send(
         &self,
         request: ClientRequest,
-        permit: Option<Permit>,
+        permit: Option<SendPermit>,
         listeners: Listeners,
         wait: &Wait,
     ) -> Result<ServerResult, Error> {

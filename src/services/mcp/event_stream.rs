@@ -3,7 +3,7 @@
 
 use std::{fmt, time::Duration};
 
-use countersign_core::permit::Permit;
+use countersign_core::send_permit::SendPermit;
 use futures_util::{StreamExt as _, stream::BoxStream};
 use hyper::header::ACCEPT;
 use rmcp::{
@@ -73,7 +73,7 @@ impl Transport<RoleClient> for EventStream {
         let (http, endpoint) = (self.http.clone(), self.endpoint.clone());
         async move {
             let permit = match &message {
-                JsonRpcMessage::Request(request) => request.request.extensions().get::<Permit>().cloned(),
+                JsonRpcMessage::Request(request) => request.request.extensions().get::<SendPermit>().cloned(),
                 _ => None,
             };
             let opened = http.open(http.requests.post(endpoint).json(&message), permit).await?;

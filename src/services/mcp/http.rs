@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
-use countersign_core::{clock::Clock, permit::Permit};
+use countersign_core::{clock::Clock, send_permit::SendPermit};
 use countersign_services::{
     changes::{Changes, Opened},
     http::Lost,
@@ -108,7 +108,7 @@ impl Http {
     /// Sends a request under its permit. A request that only reads gets a permit for the duration of its time-out.
     ///
     /// With a sign-in, a request that is refused for its token is sent again with a new one: the server did nothing.
-    pub(crate) async fn open(&self, request: RequestBuilder, permit: Option<Permit>) -> Result<Opened, HttpError> {
+    pub(crate) async fn open(&self, request: RequestBuilder, permit: Option<SendPermit>) -> Result<Opened, HttpError> {
         let again = request.try_clone();
         let token = match &self.sign_in {
             Some(sign_in) => Some(sign_in.token().await?),
@@ -129,10 +129,10 @@ impl Http {
     async fn open_with(
         &self,
         request: RequestBuilder,
-        permit: Option<Permit>,
+        permit: Option<SendPermit>,
         token: Option<SecretString>,
     ) -> Result<Opened, HttpError> {
-        let permit = permit.unwrap_or_else(|| Permit::new(self.clock.clone(), self.timeout));
+        let permit = permit.unwrap_or_else(|| SendPermit::new(self.clock.clone(), self.timeout));
         let headers = self.headers.iter();
         let mut request = headers.fold(request, |request, (name, value)| request.header(name, value.expose_secret()));
         if let Some(token) = &token {
@@ -275,7 +275,7 @@ impl StreamableHttpClient for Http {
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, Refused> {
         let permit = match &message {
-            JsonRpcMessage::Request(request) => request.request.extensions().get::<Permit>().cloned(),
+            JsonRpcMessage::Request(request) => request.request.extensions().get::<SendPermit>().cloned(),
             _ => None,
         };
         let id = match &message {

@@ -2,7 +2,7 @@
 //!
 //! [`McpClient`] connects to one server, over HTTP (the streamable one, or the older one with a stream of events) or over
 //! the pipes of a process that it starts and ends. It connects lazily, and reconnects after the connection is lost. A read is repeated once if the session was lost; a
-//! change is sent only once, over HTTP under a [`Permit`](countersign_core::permit::Permit), and [`Error`] says whether
+//! change is sent only once, over HTTP under a [`SendPermit`](countersign_core::send_permit::SendPermit), and [`Error`] says whether
 //! it can have arrived. The duration of every call and the size of every answer are limited.
 //!
 //! A server may ask a question during a call ([`Asks`]), and report progress ([`Watch`]).

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use countersign_core::{clock::Clock, permit::Permit};
+use countersign_core::{clock::Clock, send_permit::SendPermit};
 use countersign_services::{changes::Changes, http};
 use rmcp::{
     ClientLifecycleMode, ClientServiceExt as _,
@@ -203,7 +203,7 @@ impl Session {
     pub(crate) async fn send(
         &self,
         mut request: ClientRequest,
-        permit: Option<Permit>,
+        permit: Option<SendPermit>,
         listeners: Listeners,
         wait: &Wait,
     ) -> Result<ServerResult, Error> {

@@ -11,7 +11,7 @@ use countersign::{
             google::{GoogleCalendar, GoogleCalendarSettings, Waits},
         },
     },
-    permit::Permit,
+    send_permit::SendPermit,
     services::google::{RefreshToken, TokenSource},
 };
 use countersign_sandbox::{
@@ -58,7 +58,7 @@ impl World {
 
     /// Creates an event under a permit.
     async fn create(&self, event: &NewEvent) -> Result<String, ContextError> {
-        let permit = Permit::new(Arc::new(SystemClock), Duration::from_secs(30));
+        let permit = SendPermit::new(Arc::new(SystemClock), Duration::from_secs(30));
         Ok(permit.during(self.client.create(event)).await?.id)
     }
 
@@ -155,7 +155,7 @@ async fn a_lost_answer_is_told_from_a_lost_request() {
 async fn nothing_is_created_without_a_permit() {
     let world = World::start().await;
     assert_eq!(world.client.create(&new_event()).await.unwrap_err(), ContextError::RunOut);
-    let over = Permit::new(Arc::new(SystemClock), Duration::ZERO);
+    let over = SendPermit::new(Arc::new(SystemClock), Duration::ZERO);
     assert_eq!(over.during(world.client.create(&new_event())).await.unwrap_err(), ContextError::RunOut);
     assert_eq!(world.calls(), 0);
 }

@@ -12,7 +12,7 @@ use countersign::{
     mail::{
         Address, GmailAccount, GmailSettings, Mail, MailAccount as _, MailError, MailId, Outgoing, PushSettings, Retry,
     },
-    permit::Permit,
+    send_permit::SendPermit,
     services::google::{RefreshToken, TokenSource},
 };
 use countersign_sandbox::{
@@ -99,7 +99,7 @@ fn with_push(gmail: &SandboxGmail, settings: GmailSettings) -> GmailSettings {
 
 /// Runs work under a permit that is valid for a while.
 async fn permitted<F: Future>(work: F) -> F::Output {
-    Permit::new(Arc::new(SystemClock), TIMEOUT).during(work).await
+    SendPermit::new(Arc::new(SystemClock), TIMEOUT).during(work).await
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use countersign::{
         hubspot::{HubSpotContacts, HubSpotSettings, Waits},
         sqlite::SqliteContext,
     },
-    permit::Permit,
+    send_permit::SendPermit,
 };
 use countersign_sandbox::{
     faults::Fault,
@@ -50,7 +50,7 @@ impl World {
 
     /// Updates a contact under a permit.
     async fn update(&self, address: &str, fields: &Update) -> Result<Contact, ContextError> {
-        let permit = Permit::new(Arc::new(SystemClock), Duration::from_secs(30));
+        let permit = SendPermit::new(Arc::new(SystemClock), Duration::from_secs(30));
         permit.during(self.client.update(address, fields, Timestamp(5))).await
     }
 }

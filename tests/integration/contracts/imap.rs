@@ -8,7 +8,7 @@ use countersign::{
         Address, Authorities, Found, Handled, ImapAccount, ImapSettings, Incoming, Mail, MailAccount as _, MailError,
         MailId, Outgoing, Prepared, Security, SendError, Server,
     },
-    permit::Permit,
+    send_permit::SendPermit,
 };
 use countersign_sandbox::smtp::{self, Fault, SandboxSmtp};
 
@@ -88,8 +88,8 @@ impl Office {
     }
 }
 
-fn permit() -> Permit {
-    Permit::new(Arc::new(SystemClock), Duration::from_secs(60))
+fn permit() -> SendPermit {
+    SendPermit::new(Arc::new(SystemClock), Duration::from_secs(60))
 }
 
 #[tokio::test]
@@ -297,7 +297,7 @@ async fn nothing_is_sent_without_a_permit() {
     let failed = office.account.send(&out, &Prepared::default()).await.unwrap_err();
     assert_eq!(failed, SendError::NotSent(MailError::RunOut));
     let clock = ManualClock::default();
-    let expired = Permit::new(Arc::new(clock.clone()), Duration::from_secs(5));
+    let expired = SendPermit::new(Arc::new(clock.clone()), Duration::from_secs(5));
     clock.advance(Duration::from_secs(5));
     let failed = expired.during(office.account.send(&out, &Prepared::default())).await.unwrap_err();
     assert_eq!(failed, SendError::NotSent(MailError::RunOut));

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use countersign::{
     clock::SystemClock,
     mcp_client::{Answered, Asks, Call, Error, McpClient, OAuth, Program, Question, Remote, Settings, Way},
-    permit::Permit,
+    send_permit::SendPermit,
 };
 use countersign_sandbox::mcp::{Fault, Options, SandboxMcp, SessionLost};
 use serde_json::{Map, Value, json};
@@ -37,7 +37,7 @@ fn client_with(server: &SandboxMcp, token: Option<&str>, timeout: Duration, long
 
 /// A call that changes something.
 fn change() -> Call {
-    Call { permit: Some(Permit::new(Arc::new(SystemClock), Duration::from_secs(5))), ..Call::default() }
+    Call { permit: Some(SendPermit::new(Arc::new(SystemClock), Duration::from_secs(5))), ..Call::default() }
 }
 
 /// The messages in a body of events, without what differs from run to run.
@@ -287,7 +287,7 @@ async fn nothing_leaves_once_the_permit_has_run_out() {
     let server = SandboxMcp::start(Options::default()).await.unwrap();
     let client = client_of(&server);
     client.tools().await.unwrap();
-    let over = Permit::new(Arc::new(SystemClock), Duration::ZERO);
+    let over = SendPermit::new(Arc::new(SystemClock), Duration::ZERO);
     let note = arguments(json!({ "text": "x", "color": "blue" }));
     let call = Call { permit: Some(over), ..Call::default() };
     assert_eq!(client.call("add-note", &note, call).await.unwrap_err(), Error::RunOut);

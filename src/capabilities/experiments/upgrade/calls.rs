@@ -5,7 +5,7 @@ use std::sync::Arc;
 use backon::Retryable as _;
 use countersign_core::{
     clock::SystemClock,
-    permit::{self, Permit},
+    send_permit::{self, SendPermit},
     status_line,
 };
 use countersign_services::http::{self, Lost};
@@ -130,8 +130,8 @@ impl UpgradeClient {
             Kind::Read => http::send("upgrade", request, self.longest).await,
             Kind::Write => {
                 // Outside of an action no other process takes over, so the permit is for this call.
-                let for_one_call = || Permit::new(Arc::new(SystemClock), self.timeout());
-                self.changes.send(request, &permit::current().unwrap_or_else(for_one_call)).await
+                let for_one_call = || SendPermit::new(Arc::new(SystemClock), self.timeout());
+                self.changes.send(request, &send_permit::current().unwrap_or_else(for_one_call)).await
             }
         };
         let result = match answer {

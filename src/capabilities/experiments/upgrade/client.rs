@@ -2,7 +2,7 @@
 //!
 //! Reads are retried a few times if the platform cannot be reached. A change is sent only once, on
 //! its own connection and under the permit of the action that it belongs to
-//! ([`countersign_core::permit`]). The platform has neither conditional requests nor idempotency keys.
+//! ([`countersign_core::send_permit`]). The platform has neither conditional requests nor idempotency keys.
 //! The nearest equivalent is the id that the client chooses for a new experiment, but sending it
 //! twice duplicates the contents of the experiment. The answer to a change counts only if it
 //! describes that change. An answer about something else, or one that cannot be read, is

@@ -1,7 +1,7 @@
 //! The calls to the bridge. All are signed; reads are repeated, and changes carry a confirmation.
 
 use backon::Retryable as _;
-use countersign_core::{permit, status_line};
+use countersign_core::{send_permit, status_line};
 use countersign_services::{
     changes::Changes,
     event_stream::Stream,
@@ -119,7 +119,7 @@ impl BridgeClient {
         mut body: Value,
         confirmed: &Confirmed,
     ) -> Result<Value, Error> {
-        let Some(permit) = permit::current() else { return Err(unanswered(Kind::Write, Lost::RunOut)) };
+        let Some(permit) = send_permit::current() else { return Err(unanswered(Kind::Write, Lost::RunOut)) };
         let request = self.request(Method::POST, path, Role::Operator(confirmed.by()))?;
         let request = confirmed.claim(request, &mut body).json(&body);
         match sender.send(request, &permit).await {

@@ -8,7 +8,7 @@ use std::{fmt, io, sync::Arc, time::Duration};
 use backon::{ExponentialBuilder, Retryable as _};
 use countersign_core::{
     clock::Clock,
-    permit::{self, Permit},
+    send_permit::{self, SendPermit},
 };
 use countersign_services::{
     changes::Changes,
@@ -215,20 +215,20 @@ impl Calls {
         method: Method,
         path: &str,
         body: &(impl Serialize + Sync),
-        permit: &Permit,
+        permit: &SendPermit,
     ) -> Result<T, SendError> {
         self.change_by(Request { method: &method, path, query: &[], body: Some(body) }, permit).await
     }
 
     /// Deletes something, once, under a permit.
-    pub(super) async fn delete<T: DeserializeOwned>(&self, path: &str, permit: &Permit) -> Result<T, SendError> {
+    pub(super) async fn delete<T: DeserializeOwned>(&self, path: &str, permit: &SendPermit) -> Result<T, SendError> {
         self.change_by(Request { method: &Method::DELETE, path, query: &[], body: None::<&()> }, permit).await
     }
 
     async fn change_by<T: DeserializeOwned, B: Serialize + Sync>(
         &self,
         request: Request<'_, B>,
-        permit: &Permit,
+        permit: &SendPermit,
     ) -> Result<T, SendError> {
         let token = self.tokens.token().await.map_err(|error| SendError::NotSent(no_token(error)))?;
         let answer = match self.changes.send(self.request(request, &token), permit).await {
@@ -251,8 +251,8 @@ impl Calls {
     }
 
     /// Returns the permit of the current work, or one for a single call. Only for changes that may be made twice.
-    pub(super) fn any_permit(&self) -> Permit {
-        permit::current().unwrap_or_else(|| Permit::new(self.clock.clone(), self.timeout))
+    pub(super) fn any_permit(&self) -> SendPermit {
+        send_permit::current().unwrap_or_else(|| SendPermit::new(self.clock.clone(), self.timeout))
     }
 
     async fn read_once<T: DeserializeOwned, B: Serialize + Sync>(

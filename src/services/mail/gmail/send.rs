@@ -12,7 +12,7 @@ use std::time::Duration;
 use base64::{Engine as _, prelude::BASE64_URL_SAFE};
 use countersign_core::{
     clock::Timestamp,
-    permit::{self, Permit},
+    send_permit::{self, SendPermit},
 };
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use reqwest::Method;
@@ -108,12 +108,12 @@ impl From<MailError> for Unprepared {
 /// Finds the draft of an answer, or makes it under the current permit. Each attempt looks for the draft first, since the
 /// attempt before may have made it.
 pub(super) async fn prepare(calls: &Calls, out: &Outgoing) -> Result<Prepared, MailError> {
-    let permit = permit::current().ok_or(MailError::RunOut)?;
+    let permit = send_permit::current().ok_or(MailError::RunOut)?;
     let prepared = calls.repeat(|| prepare_once(calls, out, &permit), Unprepared::of_change).await;
     prepared.map_err(Unprepared::into_error)
 }
 
-async fn prepare_once(calls: &Calls, out: &Outgoing, permit: &Permit) -> Result<Prepared, Unprepared> {
+async fn prepare_once(calls: &Calls, out: &Outgoing, permit: &SendPermit) -> Result<Prepared, Unprepared> {
     let traces = traces(calls, out).await?;
     if traces.sent.is_some() {
         return Err(MailError::Refused { status: None, reason: "this reply was already sent".to_owned() }.into());
@@ -141,7 +141,7 @@ async fn prepare_once(calls: &Calls, out: &Outgoing, permit: &Permit) -> Result<
     Ok(Prepared { draft: Some(draft.id) })
 }
 
-async fn replace(calls: &Calls, path: &str, body: &NewDraft<'_>, permit: &Permit) -> Result<Draft, MailError> {
+async fn replace(calls: &Calls, path: &str, body: &NewDraft<'_>, permit: &SendPermit) -> Result<Draft, MailError> {
     match calls.change(Method::PUT, path, body, permit).await.map_err(either_way) {
         Err(MailError::Refused { status: Some(404), .. }) => Err(just_changed()),
         draft => draft,
@@ -162,7 +162,7 @@ fn unsent(error: &SendError) -> Option<&MailError> {
 }
 
 async fn send_once(calls: &Calls, prepared: &Prepared) -> Result<Sent, SendError> {
-    let Some(permit) = permit::current() else { return Err(SendError::NotSent(MailError::RunOut)) };
+    let Some(permit) = send_permit::current() else { return Err(SendError::NotSent(MailError::RunOut)) };
     let Some(id) = &prepared.draft else {
         let reason = "there is no draft to send".to_owned();
         return Err(SendError::NotSent(MailError::Refused { status: None, reason }));

@@ -6,7 +6,7 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use countersign_core::permit::Permit;
+use countersign_core::send_permit::SendPermit;
 use countersign_wire::permitted::{Permitted, Sending};
 use lettre::{
     Address as Mailbox,
@@ -41,7 +41,7 @@ impl AsyncTokioStream for Limited {
 }
 
 /// Sends a message under a permit.
-pub(super) async fn send(settings: &ImapSettings, out: &Outgoing, permit: &Permit) -> Result<(), SendError> {
+pub(super) async fn send(settings: &ImapSettings, out: &Outgoing, permit: &SendPermit) -> Result<(), SendError> {
     permit.check().map_err(|run_out| SendError::NotSent(run_out.into()))?;
     let sending = Sending::under(permit.clone());
     let mut connection = match timeout(settings.timeout, begin(settings, out, &sending)).await {

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use countersign::{
     clock::{Clock as _, SystemClock},
     mail::{Found, Incoming, Mail, MailAccount as _, MailError, MailId, Outgoing, Prepared, SendError, Sent},
-    permit::Permit,
+    send_permit::SendPermit,
 };
 use countersign_sandbox::{
     faults::Fault,
@@ -239,7 +239,7 @@ async fn nothing_is_sent_without_a_valid_permit() {
     let (_mail, out) = world.answer().await;
     assert_eq!(world.account.prepare(&out).await, Err(MailError::RunOut));
     let prepared = world.prepare(&out).await.unwrap();
-    let run_out = Permit::new(Arc::new(SystemClock), Duration::ZERO);
+    let run_out = SendPermit::new(Arc::new(SystemClock), Duration::ZERO);
     let error = run_out.during(world.account.send(&out, &prepared)).await.unwrap_err();
     assert_eq!(error, SendError::NotSent(MailError::RunOut));
     assert_eq!(world.requests(SEND), 0);

@@ -2,10 +2,10 @@
 //!
 //! A process can be paused at any moment (`SIGSTOP`, a frozen machine), and its earlier checks may no longer hold when
 //! it resumes: in the meantime another process may have taken over its work, checked that a change was not made, and
-//! made it. An earlier check therefore does not justify sending a change. Instead, a [`Permit`] is checked immediately
+//! made it. An earlier check therefore does not justify sending a change. Instead, a [`SendPermit`] is checked immediately
 //! before each write to the platform.
 //!
-//! The engine issues permits ([`Permit::during`]). Each expires before another process may check whether the change was
+//! The engine issues permits ([`SendPermit::during`]). Each expires before another process may check whether the change was
 //! made. The platform's client gets its permit with [`current`]. A permit is task-local, like the
 //! [`crate::http_log`], so that no action can forget to pass it on.
 //!
@@ -31,7 +31,7 @@ pub struct RunOut;
 
 /// Permission to send changes until it expires. Clones share their state.
 #[derive(Clone, Debug)]
-pub struct Permit(Arc<Inner>);
+pub struct SendPermit(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -48,15 +48,15 @@ pub struct Moment {
 }
 
 tokio::task_local! {
-    static CURRENT: Permit;
+    static CURRENT: SendPermit;
 }
 
 /// Returns the permit of the current work, if it has one.
-pub fn current() -> Option<Permit> {
-    CURRENT.try_with(Permit::clone).ok()
+pub fn current() -> Option<SendPermit> {
+    CURRENT.try_with(SendPermit::clone).ok()
 }
 
-impl Permit {
+impl SendPermit {
     /// Creates a permit that is valid from now for `length`.
     pub fn new(clock: Arc<dyn Clock>, length: Duration) -> Self {
         let since = Mutex::new(Moment { wall: clock.now(), monotonic: Instant::now() });
@@ -122,9 +122,9 @@ mod tests {
 
     const LENGTH: Duration = Duration::from_secs(6);
 
-    fn permit() -> (Arc<Wall>, Permit) {
+    fn permit() -> (Arc<Wall>, SendPermit) {
         let wall = Arc::new(Wall(AtomicI64::new(1_000_000)));
-        (wall.clone(), Permit::new(wall, LENGTH))
+        (wall.clone(), SendPermit::new(wall, LENGTH))
     }
 
     #[tokio::test(start_paused = true)]
