@@ -265,13 +265,19 @@ impl TestBot {
     /// Waits until nothing is left to do and nothing is being done: what is taken out of the store is still in hand, and
     /// so are private answers and windows, which are in no store.
     pub(crate) async fn settled(&self) {
+        self.settled_but_for(0).await;
+    }
+
+    /// Waits until nothing is being done, and nothing is left to do but the messages of so many threads, which wait.
+    pub(crate) async fn settled_but_for(&self, outbox: u64) {
+        let expected = Backlog { outbox, ..Backlog::default() };
         let deadline = tokio::time::Instant::now() + BOUND;
         loop {
             // Compared before and after: what is in hand becomes backlog, and the other way round. Both could happen
             // between two looks, but not without a commit.
             let before = self.progress().await;
             let backlog = self.store().backlog().await.unwrap();
-            if before.0 == 0 && backlog == Backlog::default() && self.progress().await == before {
+            if before.0 == 0 && backlog == expected && self.progress().await == before {
                 return;
             }
             assert!(tokio::time::Instant::now() < deadline, "it does not settle: {} in hand, {backlog:?}", before.0);
