@@ -146,6 +146,23 @@ const WHY: &[&str] = &[
     "why do we have to review this",
 ];
 
+/// The words of other questions about this reason.
+const WAITING: &[&str] = &[
+    "we",
+    "i",
+    "wait",
+    "waits",
+    "waiting",
+    "review",
+    "look",
+    "check",
+    "approve",
+    "approval",
+    "person",
+    "sent",
+    "automatic",
+];
+
 /// The messages that say the mail is spam.
 const SPAM: &[&str] =
     &["spam", "this is spam", "it's spam", "its spam", "that's spam", "mark as spam", "mark it as spam"];
@@ -190,7 +207,9 @@ pub(super) fn parse(said: &str) -> Option<Wish> {
     if is(CLASS) {
         return Some(Wish::Class);
     }
-    if is(WHY) {
+    // In the thread of a mail that waits, what is asked about is that it does.
+    let asks_why = plain.starts_with("why ") && WAITING.iter().any(|word| plain.split(' ').any(|said| said == *word));
+    if is(WHY) || asks_why {
         return Some(Wish::Why);
     }
     if is(NOT_SPAM) && !said.ends_with('?') {
@@ -229,6 +248,7 @@ mod tests {
             ("Is it spam?", Wish::Class),
             ("This isn’t spam.", Wish::NotSpam),
             ("Could you please tell me who wrote this?", Wish::Who),
+            ("why do we need to look at this one?", Wish::Why),
             ("help", Wish::Help),
         ] {
             assert_eq!(parse(said), Some(wish), "{said}");

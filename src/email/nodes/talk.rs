@@ -195,7 +195,7 @@ impl Talk {
         let is_asked = context.open.iter().any(|record| record.name == spam::NAME);
         if !is_marked && !is_asked && state.class() != Class::Spam {
             let reply = replies::classified(state.class(), state.confidence, state.classified_by, false);
-            return Step::end(state).say(reply);
+            return Step::end(state).say(reply.hint("It isn't marked as spam."));
         }
         let next = not_spam(&self.0, &mut state, context.now).await;
         match state.is_answered {
