@@ -106,10 +106,11 @@
 //! | the figures about email | `email/figures.rs` for the command line and `/metrics`, `capabilities/team_inbox/figures.rs` for people |
 //! | what `check` and `/readyz` report about a platform | [`capabilities::Capability::check`]; its JSON, and how often it is called, in `app/services.rs`, the rest of `/readyz` in `app/http.rs` |
 //! | a phrase that is understood without a model | a line in the capability's `phrases/lines.txt` ([`understanding::lines`]), with `~` if its parts may come in any order; freer phrases, such as the description of something new, in the files beside it that `phrases/mod.rs` lists |
+//! | a request that is suggested for words that nothing reads | an `offer` in the capability's lines, with other ways to say it; those about the bot itself in `understanding/requests/talk.txt`; how near words are, in `understanding/leftovers/suggestions.rs` |
 //! | greetings, “thanks” and “help” | the phrases in `understanding/requests/talk.txt`, the answers in `understanding/requests/talk.rs`; with a language model, `assistant/prompts/respond.md` |
 //! | the words for “no” | the lists in `understanding/answers/refusals.rs`; what a “no” leaves open, in [`conversation::approvals::withdraw`] |
 //! | the words for “stop” | the lists in `understanding/answers/stop_words.rs`; what they end, in `conversation/runtime/inbox/stopping.rs` |
-//! | the words around a correction, such as “no, make it …”, and what continues the last request, such as “the same for …” | `understanding/answers/corrections.rs` and `understanding/answers/follow_ups.rs`, for all capabilities; the types of the values are theirs |
+//! | the words around a correction, such as “no, make it …”, and what continues the last request, such as “the same for …” and “make it 50” | `understanding/answers/corrections.rs` and `understanding/answers/follow_ups.rs`, for all capabilities; the types of the values are theirs |
 //! | the order in which a message is read | the tables in `understanding/order.rs`; its folders are in the same order |
 //! | the meaning of a word | `core.rs` and `assignment.rs` in the capability's `glossary`; two words together in its `pairs.rs` |
 //! | the instructions for a model | about a domain: its `instructions.md`, `families.rs`, each `info` and `schema`; about everything: `assistant/prompts` |

@@ -87,6 +87,11 @@ pub fn ask_which(question: &str, options: &[String]) -> Reply {
     buttons(Reply::text(question), options)
 }
 
+/// Says as which request a message was read that only resembles it.
+pub fn taken_as(reply: Reply, request: &str) -> Reply {
+    reply.hint(format!("I took this as “{request}”."))
+}
+
 /// Returns true if a button can show these words whole.
 pub fn fits_button(words: &str) -> bool {
     words.chars().count() <= MAX_LABEL_LENGTH

@@ -43,7 +43,7 @@ use countersign_understanding::{
     situation::{Draft, DraftQuestion, Listed, RejectedChange, Topic},
 };
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 pub use super::turn::{Heard, MAX_MESSAGE_LENGTH, Phase, Problem, ToolRead, Turn};
 use super::{
@@ -136,6 +136,9 @@ pub struct AgentState {
     /// The tool or action that was used last, and its capability.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topic: Option<Topic>,
+    /// The last call, if it came after that of the topic and its capability has no things to talk about, such as a watch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aside: Option<Topic>,
     /// The words of people behind the open question or the newest card that a language model made of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub heard: Vec<Heard>,
@@ -324,16 +327,23 @@ impl AgentState {
     /// Makes the last read of the turn that succeeded the topic of the thread.
     pub(super) fn note_topic(&mut self, registry: &Registry) {
         let read = self.turn.reads.iter().rev().find(|read| read.failed.is_none());
-        let topic = match read {
-            Some(ToolRead { tool, arguments: Value::Object(arguments), .. }) => registry.topic_of(tool, arguments),
-            _ => None,
-        };
-        self.topic = topic.or_else(|| self.topic.take());
+        if let Some(ToolRead { tool, arguments: Value::Object(arguments), .. }) = read {
+            let (tool, arguments) = (tool.clone(), arguments.clone());
+            self.note_call(registry, &tool, &arguments);
+        }
     }
 
     /// Makes a change the topic of the thread.
     pub(super) fn note_topic_of_change(&mut self, registry: &Registry, change: &Draft) {
-        self.topic = registry.topic_of(&change.action, &change.params).or_else(|| self.topic.take());
+        self.note_call(registry, &change.action, &change.params);
+    }
+
+    fn note_call(&mut self, registry: &Registry, call: &str, parameters: &Map<String, Value>) {
+        match registry.topic_of(call, parameters) {
+            Some((topic, true)) => (self.topic, self.aside) = (Some(topic), None),
+            Some((aside, false)) => self.aside = Some(aside),
+            None => {}
+        }
     }
 
     /// Returns true if a change that was refused leaves no draft: the message was misread as a correction of an open

@@ -250,16 +250,14 @@ impl Registry {
         self.owners.get(name).map(|at| &*self.capabilities[*at])
     }
 
-    /// Returns the topic that a thread has after this call; `None` if its capability has no things to talk about.
-    pub fn topic_of(&self, call: &str, parameters: &Map<String, Value>) -> Option<Topic> {
+    /// Returns this call as the topic of a thread, with false if its capability has no things to talk about; `None` if no
+    /// capability has this call.
+    pub fn topic_of(&self, call: &str, parameters: &Map<String, Value>) -> Option<(Topic, bool)> {
         let owner = self.owner_of(call)?;
-        owner.info().phrases.filter(|phrases| !phrases.vocabulary().greeting.is_empty())?;
+        let has_things = owner.info().phrases.is_some_and(|phrases| !phrases.vocabulary().greeting.is_empty());
         let is_short = serde_json::to_string(parameters).is_ok_and(|text| text.len() <= MAX_TOPIC_LENGTH);
-        Some(Topic {
-            capability: owner.name().to_owned(),
-            call: call.to_owned(),
-            parameters: if is_short { parameters.clone() } else { Map::new() },
-        })
+        let parameters = if is_short { parameters.clone() } else { Map::new() };
+        Some((Topic { capability: owner.name().to_owned(), call: call.to_owned(), parameters }, has_things))
     }
 
     /// Returns the families whose own or wider name this is.

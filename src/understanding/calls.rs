@@ -6,7 +6,9 @@ use serde_json::{Map, Value, json};
 use super::{
     phrase_book::{MENTION_CONFIDENCE, PhraseBook},
     situation::{IntentType, Situation},
-    steps, talk,
+    steps,
+    suggestions::{self, Suggestion},
+    talk,
     user_request::{Interpretation, UserRequest},
 };
 
@@ -84,13 +86,28 @@ fn understand(book: &PhraseBook, situation: &Situation) -> Interpretation {
         UserRequest::Unclear { question, options } => question.is_empty() && options.is_empty(),
         _ => found.confidence <= MENTION_CONFIDENCE, // it only shows what is mentioned
     };
-    if !is_unclear || !steps::steps(book, situation).is_empty() {
+    if !steps::steps(book, situation).is_empty() {
         return found;
+    }
+    let is_mention = !matches!(found.user_request, UserRequest::Unclear { .. });
+    let is_no_name = may_be_no_name(book, situation, &found);
+    if !is_unclear && !is_no_name {
+        return found;
+    }
+    if is_mention {
+        let named = match &found.user_request {
+            UserRequest::Read { arguments, .. } => book.about(arguments),
+            _ => None,
+        };
+        let suggestion = suggestions::suggested(book, situation, &found);
+        // An answer about the thing that the message names is only replaced by one about the same thing.
+        let is_nearer = |nearer: &Suggestion| is_no_name || named.iter().all(|name| nearer.names(name));
+        return suggestion.filter(is_nearer).map_or(found, Suggestion::interpretation);
     }
     let unread = steps::not_understood(book, situation);
     let unread: Vec<String> = unread.iter().take(3).map(|part| format!("“{part}”")).collect();
     match unread.is_empty() {
-        true => found,
+        true => suggestions::suggested(book, situation, &found).map_or(found, Suggestion::interpretation),
         false => Interpretation::unclear(
             format!(
                 "I couldn't make sense of {}, so nothing was started. What should that step do?",
@@ -98,6 +115,28 @@ fn understand(book: &PhraseBook, situation: &Situation) -> Interpretation {
             ),
             Vec::new(),
         ),
+    }
+}
+
+/// Returns true if a question is about a name that nothing has, and the words are hardly a name: “can I change the split?” asks
+/// for no experiment called “split”. The name of a thing is written in quotes, or begins with a capital.
+fn may_be_no_name(book: &PhraseBook, situation: &Situation, found: &Interpretation) -> bool {
+    let UserRequest::Read { .. } = found.user_request else { return false };
+    let Some(name) = book.unknown_name(&found.user_request, situation) else { return false };
+    let words = book.words(&situation.said, &[]);
+    let is_quoted = words.iter().any(|word| word.quoted && word.text == name);
+    !is_quoted && name.chars().all(|letter| letter.is_lowercase() || letter == ' ')
+}
+
+/// Returns the request as which a message is read, if no rule reads it as it is.
+pub(super) fn taken_as(book: &PhraseBook, situation: &Situation) -> Option<String> {
+    let found = book.understand(situation);
+    if understand(book, situation) == found {
+        return None;
+    }
+    match suggestions::suggested(book, situation, &found)? {
+        Suggestion::Clear(request, _) => Some(request),
+        Suggestion::Asked(_) => None,
     }
 }
 

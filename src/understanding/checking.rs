@@ -3,8 +3,10 @@
 use serde_json::json;
 
 use super::{
+    lexicon::Mention,
     phrase_book::PhraseBook,
-    situation::Situation,
+    situation::{OpenCard, Situation},
+    suggestions,
     user_request::{Interpretation, UserRequest},
 };
 
@@ -36,4 +38,32 @@ pub fn check(book: &PhraseBook, situation: &Situation, table: &[(&str, &str)]) {
         }
     }
     assert!(wrong.is_empty(), "{} of {} rows:\n{}", wrong.len(), table.len(), wrong.join("\n"));
+}
+
+/// Checks that the rules read each request that may be suggested, with values for what it leaves open. Panics with a list of
+/// those that they do not.
+#[track_caller]
+pub fn check_offers(book: &PhraseBook, situation: &Situation) {
+    const NAME: &str = "Math Hints";
+    let mut unread = Vec::new();
+    for (owner, request) in book.offers().requests(book) {
+        let values =
+            [("<thing>", NAME), ("<number>", "3"), ("<weights>", "70/30"), ("<when>", "on Friday"), ("<text>", "tea")];
+        let said = values.iter().fold(request.to_owned(), |said, (open, value)| said.replace(open, value));
+        let thing = Mention {
+            kind: owner.to_owned(),
+            name: NAME.to_owned(),
+            said: NAME.to_owned(),
+            owner: owner.to_owned(),
+            subject: true,
+            unsure: false,
+        };
+        let open_cards =
+            vec![OpenCard { title: "Start “Math Hints”?".to_owned(), typed: true, ..OpenCard::default() }];
+        let found = book.understand(&Situation { said, names: vec![thing], open_cards, ..situation.clone() });
+        if !suggestions::is_read(&found.user_request, true) {
+            unread.push(format!("{request:?} is {}", line(&found)));
+        }
+    }
+    assert!(unread.is_empty(), "{} offers:\n{}", unread.len(), unread.join("\n"));
 }

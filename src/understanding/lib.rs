@@ -3,8 +3,8 @@
 //!
 //! It answers a message with the same tool calls that a language model would make, so the graph
 //! treats both alike. It serves the playground, the tests that need no script, and every outage. It
-//! never guesses: words that match no phrase get a low confidence, and a reply with a few examples
-//! of phrases that work.
+//! never guesses a change: for words that match no phrase, the nearest requests are suggested as buttons, which send a request
+//! that the phrases read (`leftovers/suggestions.rs`).
 //!
 //! **The order.** A message is read from one folder to the next: `split` divides it into requests and words, `names` finds
 //! the names of existing things in it, `requests` reads whole requests, `answers` what only has a meaning in its place, and
@@ -69,7 +69,7 @@ pub use self::{
 };
 use self::{
     answers::{follow_ups, refusals, stop_words},
-    leftovers::{either, languages, quotations},
+    leftovers::{either, languages, quotations, suggestions},
     lexicon::Mention,
     names::references,
     phrase_book::{MENTION_CONFIDENCE, PhraseBook},
@@ -139,6 +139,11 @@ impl PhraseBook {
         }
     }
 
+    /// Returns the request as which the message is read, if no rule reads it as it is and the rules answered it nevertheless.
+    pub fn taken_as(&self, situation: &Situation) -> Option<String> {
+        calls::taken_as(self, situation)
+    }
+
     /// Returns the tool that answers the message and its arguments, if the message is a documented
     /// question. The result of the tool can then be shown as it is, without a model to word the
     /// reply.
@@ -173,20 +178,24 @@ impl PhraseBook {
             return false;
         }
         let interpretation = self.understand(situation);
-        let is_known = |name: &str| {
-            let names_it = |known: &Mention| known.subject && (known.name == name || known.said == name);
-            situation.names.iter().any(names_it) || situation.last_subject.as_deref() == Some(name)
-        };
+        let names_nothing = |situation: &Situation| !situation.names.iter().any(|name| name.subject);
         match &interpretation.user_request {
-            UserRequest::Change { action, params } if !self.makes_new(action) => {
-                self.about(params).is_some_and(|name| !is_known(&name))
-            }
-            UserRequest::Read { arguments, .. } if interpretation.confidence > MENTION_CONFIDENCE => {
-                self.about(arguments).is_some_and(|name| !is_known(&name))
-            }
-            UserRequest::Read { .. } | UserRequest::Unclear { .. } => !situation.names.iter().any(|name| name.subject),
-            _ => false,
+            UserRequest::Unclear { .. } => names_nothing(situation),
+            UserRequest::Read { .. } if interpretation.confidence <= MENTION_CONFIDENCE => names_nothing(situation),
+            user_request => self.unknown_name(user_request, situation).is_some(),
         }
+    }
+
+    /// Returns the name of the thing that a request is about, if nothing is known by this name. It may be new, or no name.
+    pub(crate) fn unknown_name(&self, user_request: &UserRequest, situation: &Situation) -> Option<String> {
+        let name = match user_request {
+            UserRequest::Change { action, params } if !self.makes_new(action) => self.about(params),
+            UserRequest::Read { arguments, .. } => self.about(arguments),
+            _ => None,
+        }?;
+        let names_it = |known: &Mention| known.subject && (known.name == name || known.said == name);
+        let is_known = situation.names.iter().any(names_it) || situation.last_subject.as_deref() == Some(&*name);
+        (!is_known).then_some(name)
     }
 
     /// Returns the name of the thing that a request with these parameters is about.

@@ -38,6 +38,7 @@ const BEFORE_REQUESTS: &[Rule] = &[
     doubts::remark,                            // we stopped it last week
     |_, said| refusals::postponement(said),    // no, not yet
     PhraseBook::correction,                    // no, at 9:00
+    follow_ups::other_value,                   // make it 50
     |book, said| book.match_lines(said, true), // a line about something whose name is known
     PhraseBook::unsupported,                   // send an email
     PhraseBook::suggested_steps,               // start it for class 5B only
@@ -49,7 +50,7 @@ const BY_POSITION: &[Rule] = &[
     |book, said| book.read_at(Stage::First, said), // words that only look like a request
     PhraseBook::whole_request,
     PhraseBook::answer,                           // control and variant
-    PhraseBook::with_corrected_verb,              // satrt it
+    PhraseBook::with_corrected_words,             // satrt it, load the demo modell
     PhraseBook::after_objection,                  // actually, start it
     |_, said| refusals::about_card(said),         // does that delete the data too?
     |_, said| refusals::unclear_correction(said), // no, make it shinier
@@ -64,6 +65,13 @@ const WHOLE_REQUESTS: &[Rule] = &[
     PhraseBook::change,
     |_, said| own_terms::own_term(said.words).map(|(name, meaning)| UserRequest::Term { name, meaning }.into()),
 ];
+
+/// The verbs with which most requests begin.
+const FIRST_VERBS: &str = "create delete update change rename remove list show explain describe simulate initialize find \
+    what which test enroll schedule archive cancel start stop";
+
+/// The minimum length of a word in which a typing mistake is corrected, in letters.
+const MIN_TYPO_LENGTH: usize = 4;
 
 /// Returns the result of the first rule that reads the words.
 fn first_of(rules: &[Rule], book: &PhraseBook, utterance: Utterance<'_>) -> Option<Interpretation> {
@@ -326,22 +334,44 @@ impl PhraseBook {
         (has_object && !about).then(|| Interpretation { confidence: 0.9, ..UserRequest::Unsupported.into() })
     }
 
-    /// Corrects the first word, if it is one typing mistake away from a verb, and reads the words
-    /// with it.
-    fn with_corrected_verb(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
-        const FIRST: &str = "create delete update change rename remove list show explain describe simulate initialize find \
-            what which test enroll schedule archive cancel start stop";
-        let (first, rest) = utterance.words.split_first()?;
-        if first.quoted || first.lower.len() < 4 || rest.is_empty() {
+    /// Corrects the words that are one typing mistake away from a word of the lines, and reads the words with them. A word
+    /// whose correction is not clear stays.
+    fn with_corrected_words(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
+        let mut corrected_words = utterance.words.to_vec();
+        let mut has_corrected = false;
+        for (at, word) in corrected_words.iter_mut().enumerate() {
+            if word.quoted || word.lower.len() < MIN_TYPO_LENGTH {
+                continue;
+            }
+            // A request begins with a verb.
+            let is_verb = |verb: &&str| at == 0 && strsim::damerau_levenshtein(verb, &word.lower) == 1;
+            let verb = FIRST_VERBS.split(' ').find(is_verb);
+            if let Some(corrected) = verb.or_else(|| self.corrected(&word.lower)) {
+                corrected.clone_into(&mut word.lower);
+                has_corrected = true;
+            }
+        }
+        if !has_corrected {
             return None;
         }
-        let corrected = FIRST.split(' ').find(|corrected| strsim::damerau_levenshtein(corrected, &first.lower) == 1)?;
-        let mut corrected_words = utterance.words.to_vec();
-        corrected.clone_into(&mut corrected_words[0].lower);
         let utterance = Utterance { words: &corrected_words, typed: &corrected_words, ..utterance };
         let found = self.match_lines(utterance, true).or_else(|| self.read_at(Stage::First, utterance));
         let found = found.or_else(|| self.whole_request(utterance))?;
         Some(Interpretation { confidence: found.confidence.min(0.8), ..found })
+    }
+
+    /// Returns the one word of the lines that differs from this one, which is none of them, by one typing mistake.
+    fn corrected(&self, typed: &str) -> Option<&str> {
+        if typed.contains(|letter: char| !letter.is_alphabetic()) || self.line_words().contains(typed) {
+            return None;
+        }
+        let is_near = |known: &&String| {
+            known.chars().next() == typed.chars().next()
+                && known.len().abs_diff(typed.len()) <= 1
+                && strsim::damerau_levenshtein(known, typed) == 1
+        };
+        let mut near = self.line_words().iter().filter(is_near);
+        near.next().filter(|_| near.next().is_none()).map(String::as_str)
     }
 
     /// Reads a whole request. While a question is open, a bare name is more likely its answer than a request to see

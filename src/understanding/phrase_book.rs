@@ -4,6 +4,7 @@ use std::{
     borrow::Cow,
     collections::{HashMap, HashSet},
     fmt,
+    sync::OnceLock,
 };
 
 use serde_json::{Map, Value};
@@ -13,11 +14,11 @@ use super::{
     lexicon::Mention,
     lines::{CallKind, Lines},
     memory::Memory,
-    phrases::{Division, Phrases, Shows, Utterance, Wording},
+    phrases::{Division, Phrases, Shows, Utterance, Vocabulary, Wording},
     quotations,
     references::{self, Resolution},
     situation::Situation,
-    talk,
+    suggestions, talk,
     user_request::{Interpretation, Talk, UserRequest},
     words::{Word, respell, strip_objection, strip_politeness, words_with},
 };
@@ -42,6 +43,10 @@ pub struct PhraseBook {
     services: Vec<&'static str>,
     /// What is known of the newest messages.
     pub(super) memory: Memory,
+    /// The requests that may be suggested, indexed when the first is.
+    offers: OnceLock<suggestions::Index>,
+    /// All words of lines.
+    line_words: OnceLock<HashSet<String>>,
 }
 
 /// The phrases of one capability.
@@ -67,7 +72,7 @@ impl PhraseBook {
     pub fn with(mut self, owner: &'static str, phrases: &'static dyn Phrases) -> Result<Self, String> {
         let lines = Lines::read(phrases.vocabulary().lines)?;
         self.capabilities.push(CapabilityPhrases { owner, phrases, lines });
-        self.memory = Memory::default();
+        (self.memory, self.offers, self.line_words) = Default::default();
         Ok(self)
     }
 
@@ -116,6 +121,15 @@ impl PhraseBook {
         let first = strip_politeness(strip_objection(strip_politeness(&words))).first();
         let begins = |first: &Word| self.capabilities.iter().any(|one| one.lines.begin_change_with(&first.lower));
         first.is_some_and(|first| !first.quoted && begins(first))
+    }
+
+    /// Returns true if requests for a change begin with this word.
+    pub(super) fn begins_a_change(&self, word: &str) -> bool {
+        let begin = |one: &CapabilityPhrases| {
+            let verbs = one.lines.intents().iter().flat_map(|intent| intent.verbs());
+            one.lines.begin_change_with(word) || verbs.flat_map(|verb| verb.split('/')).any(|verb| verb == word)
+        };
+        self.capabilities.iter().any(begin)
     }
 
     /// Returns the phrases of all capabilities, that of the pending change first, with true: an answer is most likely for it.
@@ -170,6 +184,22 @@ impl PhraseBook {
             UserRequest::Unsupported => Some("unsupported"),
             UserRequest::Talk(_) | UserRequest::Unclear { .. } => None,
         }
+    }
+
+    /// Returns the requests that may be suggested.
+    pub(super) fn offers(&self) -> &suggestions::Index {
+        self.offers.get_or_init(|| suggestions::Index::of(&self.capabilities))
+    }
+
+    /// Returns the words of all lines, and the nouns.
+    pub(super) fn line_words(&self) -> &HashSet<String> {
+        let nouns = |vocabulary: Vocabulary| {
+            let all = [vocabulary.things, vocabulary.groups, vocabulary.lists, vocabulary.kinds];
+            all.concat().into_iter().map(str::to_owned)
+        };
+        let of_one =
+            |one: &CapabilityPhrases| one.lines.words().chain(nouns(one.phrases.vocabulary())).collect::<Vec<_>>();
+        self.line_words.get_or_init(|| self.capabilities.iter().flat_map(of_one).collect())
     }
 
     /// Returns the words of a message. Each of these names is one word.

@@ -59,6 +59,9 @@ pub struct Situation {
     /// The topic of the thread; `None` before its first request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topic: Option<Topic>,
+    /// The last call, if it came after that of the topic and its capability has no things to talk about, such as a watch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aside: Option<Topic>,
     /// The cards that are waiting for a decision.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub open_cards: Vec<OpenCard>,

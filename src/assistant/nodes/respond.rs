@@ -230,7 +230,13 @@ fn fixed_reply(registry: &Registry, state: &AgentState, has_language_model: bool
             })
         }
         _ if has_language_model => None,
-        _ => replies::results(registry, &state.turn, &state.log),
+        _ => {
+            let reply = replies::results(registry, &state.turn, &state.log)?;
+            Some(match registry.book.taken_as(&situation) {
+                Some(request) => replies::taken_as(reply, &request),
+                None => reply,
+            })
+        }
     }
 }
 

@@ -27,8 +27,29 @@ impl ServerPhrases {
         let name = server.name;
         let help = format!("*Tools of {name}*\n• “what can {name} do?”, “call … on {name} with …=…”");
         let actions = server.listed.iter().filter(|(tool, _)| !server.readers.contains(*tool));
-        let lines: String = actions.map(|(_, registered)| format!("change {registered}\n")).collect();
+        let actions: String = actions.map(|(_, registered)| format!("change {registered}\n")).collect();
+        let lines = actions + &Self::offers(&server);
         Self { server, help: leaked(help), lines: leaked(lines) }
+    }
+
+    /// Returns the requests that may be suggested, as lines: a call of each tool, also with the text after a colon as its first
+    /// argument. What the server says of a tool is only compared with messages.
+    fn offers(server: &Server) -> String {
+        let name = server.name;
+        let mut lines = format!(
+            "offer what can {name} do?\n    what can the {name} server do\n    which tools does {name} have\n    what is on {name}\n"
+        );
+        for tool in server.offered().values().map(|tool| &tool.definition) {
+            let described = tool.description.split_whitespace().collect::<Vec<_>>().join(" ");
+            let samples = format!("    {}\n    {described}\n", tool.name.replace(['-', '_'], " "));
+            let call = format!("offer call {} on {name}", tool.name);
+            let first = schema::arguments(tool).into_iter().find(|argument| argument.required);
+            if let Some(first) = first.filter(|first| matches!(first.shape.kind, Kind::Text { .. })) {
+                lines.push_str(&format!("{call} with {}=\"<text>\"\n{samples}", first.name));
+            }
+            lines.push_str(&format!("{call}\n{samples}"));
+        }
+        lines
     }
 
     /// Reads `call TOOL on SERVER with …`.
@@ -103,7 +124,9 @@ impl ServerPhrases {
         let (first, rest) = utterance.words.split_first()?;
         let names_it = rest.iter().any(|word| word.lower == self.server.name);
         let plain = |word: &Word| {
-            word.any(SMALL) || word.any(&["tools", "tool", "offer", "offers", "with"]) || word.lower == self.server.name
+            word.any(SMALL)
+                || word.any(&["tools", "tool", "server", "offer", "offers", "with"])
+                || word.lower == self.server.name
         };
         let is_one = first.any(OPENS) && names_it && rest.iter().all(plain);
         let request = UserRequest::read(self.server.lists, []);

@@ -57,7 +57,16 @@ fn is_state(words: &[Word]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::OfMemory;
-    use countersign_understanding::{checking::check, phrase_book::PhraseBook, situation::Situation};
+    use countersign_understanding::{
+        checking::{check, check_offers},
+        phrase_book::PhraseBook,
+        situation::Situation,
+    };
+
+    #[test]
+    fn each_suggestion_is_read() {
+        check_offers(&PhraseBook::default().with("memory", &OfMemory).unwrap(), &Situation::default());
+    }
 
     #[test]
     fn notes_are_written_listed_and_deleted() {

@@ -29,7 +29,19 @@ impl Phrases for StandingApprovalPhrases {
 #[cfg(test)]
 mod tests {
     use super::StandingApprovalPhrases;
-    use countersign_understanding::{checking::check, phrase_book::PhraseBook, situation::Situation};
+    use countersign_understanding::{
+        checking::{check, check_offers},
+        phrase_book::PhraseBook,
+        situation::Situation,
+    };
+
+    #[test]
+    fn each_suggestion_is_read() {
+        check_offers(
+            &PhraseBook::default().with("standing approvals", &StandingApprovalPhrases).unwrap(),
+            &Situation::default(),
+        );
+    }
 
     #[test]
     fn standing_approvals_are_granted_listed_and_revoked() {

@@ -19,7 +19,16 @@ pub(super) const OF_MAIL: Vocabulary = Vocabulary {
 #[cfg(test)]
 mod tests {
     use super::OF_MAIL;
-    use countersign_understanding::{checking::check, phrase_book::PhraseBook, situation::Situation};
+    use countersign_understanding::{
+        checking::{check, check_offers},
+        phrase_book::PhraseBook,
+        situation::Situation,
+    };
+
+    #[test]
+    fn each_suggestion_is_read() {
+        check_offers(&PhraseBook::default().with("mail", &OF_MAIL).unwrap(), &Situation::default());
+    }
 
     #[test]
     fn questions_about_mail_are_understood() {

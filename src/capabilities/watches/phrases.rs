@@ -28,6 +28,7 @@ impl Phrases for OfWatches {
             // A thread is about the things that are watched.
             greeting: "",
             about_others: true,
+            subjects: &["thing"],
             ..Vocabulary::new(&["watch", "watches"])
         }
     }
@@ -62,10 +63,36 @@ fn time_of_day(words: &[Word]) -> Vec<Candidate> {
 #[cfg(test)]
 mod tests {
     use super::OfWatches;
-    use countersign_understanding::{checking::check, phrase_book::PhraseBook, situation::Situation};
+    use countersign_understanding::{
+        checking::{check, check_offers},
+        phrase_book::PhraseBook,
+        situation::{Situation, Topic},
+    };
 
     fn book() -> PhraseBook {
         PhraseBook::default().with("watches", &OfWatches).unwrap()
+    }
+
+    #[test]
+    fn each_suggestion_is_read() {
+        check_offers(&book(), &Situation::default());
+    }
+
+    #[test]
+    fn the_time_of_a_digest_is_changed_alone() {
+        let parameters = [("days", "every Tuesday"), ("time", "9am")];
+        let parameters = parameters.map(|(key, value)| (key.to_owned(), value.into()));
+        let call = "schedule_digest".to_owned();
+        let topic = Topic { capability: "watches".to_owned(), call, parameters: parameters.into_iter().collect() };
+        check(
+            &book(),
+            &Situation { aside: Some(topic), ..Situation::default() },
+            &[
+                ("make it 10", r#"read schedule_digest {"days":"every Tuesday","time":"10"}"#),
+                ("make that 10am", r#"read schedule_digest {"days":"every Tuesday","time":"10am"}"#),
+                ("and every Friday?", r#"read schedule_digest {"days":"every friday","time":"9am"}"#),
+            ],
+        );
     }
 
     #[test]

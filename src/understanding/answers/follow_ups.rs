@@ -1,4 +1,5 @@
-//! Requests that continue the one before with one other part: “the same for Letters”, “and Letters?”, “again with 100 more”.
+//! Requests that continue the one before with one other part: “the same for Letters”, “and Letters?”, “again with 100 more”,
+//! “make it 50”.
 //!
 //! The part is told by its type: the name of a thing, a name of another kind, or a number of users. The tool or action has
 //! to take a parameter of this type. It is used again with all its other parameters.
@@ -10,7 +11,7 @@ use crate::{
     phrase_book::{CapabilityPhrases, PhraseBook},
     phrases::{Utterance, Vocabulary},
     situation::Topic,
-    user_request::Interpretation,
+    user_request::{Interpretation, UserRequest},
     words::{Word, after, are, skip, text, without_last},
 };
 
@@ -20,13 +21,63 @@ const USERS: &str = "users";
 /// Reads a request that continues the one before.
 pub(crate) fn follow_up(book: &PhraseBook, utterance: Utterance<'_>) -> Option<Interpretation> {
     let is_asked = utterance.situation.draft.as_ref().is_some_and(|draft| draft.asked.is_some());
-    let topic = utterance.situation.topic.as_ref().filter(|_| !is_asked)?;
-    let capability = book.capabilities.iter().find(|one| one.owner == topic.capability)?;
-    if let Some(parameters) = same_for(capability, topic, utterance) {
-        return Some(book.call(&topic.call, parameters).into());
+    let situation = utterance.situation;
+    let of = |topic: &Topic| book.capabilities.iter().find(|one| one.owner == topic.capability);
+    for last in [&situation.aside, &situation.topic].into_iter().flatten().filter(|_| !is_asked) {
+        if let Some(parameters) = of(last).and_then(|capability| same_for(capability, last, utterance)) {
+            return Some(book.call(&last.call, parameters).into());
+        }
     }
+    let topic = situation.topic.as_ref().filter(|_| !is_asked)?;
+    let capability = of(topic)?;
     let parameters = again(book, capability, topic, utterance)?;
     Some(Interpretation::whole(book.call(&topic.call, parameters)))
+}
+
+/// Reads the last request, or the change on the card, with another value: “now with 400”, “make it 9:00”, “and the weight?”.
+/// Of its parameters, the one is meant whose type the value has; if two have it, none is.
+pub(crate) fn other_value(book: &PhraseBook, utterance: Utterance<'_>) -> Option<Interpretation> {
+    const ASKS: &str = "and what about|what about|how about|and for|and";
+    const LEADS: &str = "now with|and now with|and with|with|now for|and for|now at|and at|at|and|now|try|try it with|try with|\
+        try it at|what about|how about|what if it was|make it|make that|make this|set it to|set that to|change it to|\
+        change that to|let us make it|let us say|better|better make it|no , make it|no , make that|no|actually|rather";
+    let Utterance { words, typed, situation, .. } = utterance;
+    if situation.draft.as_ref().is_some_and(|draft| draft.asked.is_some()) {
+        return None;
+    }
+    let has_number = words.iter().any(|word| word.text.contains(|letter: char| letter.is_ascii_digit()));
+    // “And” alone counts as politeness.
+    let lead = if has_number { LEADS } else { ASKS };
+    let words = skip(after(words, lead).or_else(|| after(typed, lead))?, "the|its|their");
+    let words = without_last(words, &["instead", "then", "please", "rather", "too", "now"]);
+    if words.is_empty() || words.iter().any(|word| word.quoted) {
+        return None; // things are read by `same_for`
+    }
+    let at: Vec<Word> = [Word::new("at", false)].into_iter().chain(words.iter().cloned()).collect();
+    let one_of = |capability: &CapabilityPhrases, call: &str, parameters: &Map<String, Value>| {
+        // A time alone is recognised by the “at” before it.
+        let value = |key: &String| {
+            let of = |words| {
+                let value = Utterance { words, ..utterance };
+                capability.lines.value_of(call, key, value, capability.phrases, capability.owner)
+            };
+            Some((key.clone(), of(words).or_else(|| of(&at))?))
+        };
+        let subjects = capability.phrases.vocabulary().subjects;
+        let mut fitting = parameters.keys().filter(|key| !subjects.contains(&key.as_str())).filter_map(value);
+        fitting.next().filter(|_| fitting.next().is_none())
+    };
+    if let Some(change) = situation.in_hand().filter(|_| has_number) {
+        let is_its = |one: &&CapabilityPhrases| one.lines.calls().iter().any(|call| call.name == change.action);
+        let capability = book.capabilities.iter().find(is_its)?;
+        let update = one_of(capability, &change.action, &change.params)?;
+        return Some(UserRequest::Update(Map::from_iter([update])).into());
+    }
+    let last = situation.aside.as_ref().or(situation.topic.as_ref());
+    let topic = last.filter(|last| has_number || !book.is_action(&last.call))?;
+    let capability = book.capabilities.iter().find(|one| one.owner == topic.capability)?;
+    let (key, value) = one_of(capability, &topic.call, &topic.parameters)?;
+    Some(Interpretation::whole(book.call(&topic.call, with(topic, &key, value))))
 }
 
 /// Reads the last request about another thing: “the same for Letters”. Without “same”, it has to be a known name.

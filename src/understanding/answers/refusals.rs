@@ -286,11 +286,11 @@ pub(crate) fn about_card(Utterance { words, situation, .. }: Utterance<'_>) -> O
         would this|is it going to|is that going to|is this going to|could it|could that|do they|will they|can it|can that|\
         can this|do we|will we|do i|will i|what does it|what does that|what does this|what will it|what will that|\
         what would it|what would that|what else does it|what else does that|is it|is that|is this|are they|what happens|\
-        what will happen|what would happen|it|that|this";
+        what will happen|what would happen|will|would|does|do|could|can|are|is|it|that|this";
     const VERBS: &str = "delete deletes deleted remove removed erase erased lose lost keep kept wipe affect \
         affected change changed touch alter modify overwrite reset notify email tell send undo undone revert \
         reversed reversible irreversible permanent final do happens happen end stop cost enroll enrolled assign \
-        include dangerous safe risky";
+        include dangerous safe risky notice noticed see";
     if situation.open_cards.is_empty() || situation.draft.is_some() {
         return None;
     }

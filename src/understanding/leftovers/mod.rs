@@ -4,3 +4,4 @@ pub(crate) mod either;
 pub(crate) mod languages;
 pub(crate) mod left_out;
 pub(crate) mod quotations;
+pub(crate) mod suggestions;

@@ -20,6 +20,14 @@
 //!     ~ archive/archiving/archived|put away: <document:subject> [<on:moment>] [safely]
 //! ```
 //!
+//! ```text
+//! offer show <thing>
+//!     what is going on with <thing>
+//! ```
+//!
+//! An `offer` is a request that may be suggested for words that nothing reads ([`crate::suggestions`]); below it are other ways
+//! to say it, which are only compared with the message.
+//!
 //! A line with `~` has no fixed order ([`crate::intents`]): verbs, in up to three forms, then the values that it takes (kinds
 //! `subject`, `subjects` for several, `moment`, `until`, `through` (`until` without “by”), `weights`, `users`, `groups`,
 //! `members`, `group-type`), and words that may accompany them. In a line with an order, only a verb's first form is used.
@@ -80,6 +88,16 @@ pub struct Lines {
     by_first: HashMap<String, Vec<usize>>,
     /// The indices of lines that can begin with a value.
     open: Vec<usize>,
+    offers: Vec<Offer>,
+}
+
+/// A request that may be suggested. `<thing>`, `<number>`, `<weights>`, `<when>` and `<text>` stand for values of the message.
+#[derive(Clone, Debug)]
+pub(crate) struct Offer {
+    /// The request, which other lines read.
+    pub(crate) request: String,
+    /// Other ways to say it.
+    pub(crate) samples: Vec<String>,
 }
 
 /// The best reading of a request.
@@ -128,6 +146,7 @@ impl Lines {
     pub fn read(written: &str) -> Result<Self, String> {
         let mut lines = Self::default();
         let mut named: Vec<(&str, String)> = Vec::new();
+        let mut is_offer = false;
         for line in written.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
             let names: &[_] = if line.contains('$') { &named } else { &[] };
             let expand = |line: &str| names.iter().fold(line.to_owned(), |line, (from, to)| line.replace(from, to));
@@ -138,6 +157,16 @@ impl Lines {
                 continue;
             }
             let line = &*expand(line);
+            if let Some(request) = line.strip_prefix("offer ") {
+                is_offer = true;
+                lines.offers.push(Offer { request: request.to_owned(), samples: Vec::new() });
+                continue;
+            }
+            if let (Some(offer), true) = (lines.offers.last_mut(), is_offer && line.starts_with(' ')) {
+                offer.samples.push(line.trim().to_owned());
+                continue;
+            }
+            is_offer = false;
             if !line.starts_with(' ') {
                 lines.calls.push(
                     call(line)
@@ -185,6 +214,39 @@ impl Lines {
         let is_of_call = |line: &&OrderedLine| self.calls[line.call_index].name == call;
         self.lines.iter().filter(is_of_call).any(|line| line.parts.iter().any(|part| part.takes(parameter)))
             || self.intents.iter().any(|intent| intent.call().name == call && intent.takes(parameter))
+    }
+
+    /// Returns the words of all lines, in lower case; a word may occur several times.
+    pub(crate) fn words(&self) -> impl Iterator<Item = String> {
+        let mut words = Vec::new();
+        self.lines.iter().for_each(|line| line.parts.iter().for_each(|part| part.add_words(&mut words)));
+        let verbs = self.intents.iter().flat_map(|intent| intent.verbs()).flat_map(|verb| verb.split(['/', ' ']));
+        words.extend(verbs.map(str::to_owned));
+        words.into_iter()
+    }
+
+    /// Returns the requests that may be suggested.
+    pub(crate) fn offers(&self) -> &[Offer] {
+        &self.offers
+    }
+
+    /// Returns the value that all of these words are, if a line for this tool or action takes such a value for the parameter.
+    /// Words that could be anything are no value.
+    pub(crate) fn value_of<'a>(
+        &'a self,
+        call: &str,
+        parameter: &str,
+        utterance: Utterance<'a>,
+        phrases: &'a dyn Phrases,
+        owner: &'a str,
+    ) -> Option<Value> {
+        let lines = self.lines.iter().filter(|line| self.calls[line.call_index].name == call);
+        let matcher = Matcher::of(utterance, phrases, owner);
+        let mut kinds = Vec::new();
+        lines.for_each(|line| line.parts.iter().for_each(|part| part.add_kinds(parameter, &mut kinds)));
+        let is_whole =
+            |found: &Candidate| found.taken == utterance.words.len() && found.cost == 0 && !found.value.is_null();
+        kinds.into_iter().find_map(|kind| Some(matcher.values(kind, utterance.words).into_iter().find(is_whole)?.value))
     }
 
     /// Returns the lines without a fixed order.
@@ -249,18 +311,7 @@ impl Lines {
             return None;
         }
         let said: HashSet<&str> = words.iter().filter(|word| !word.quoted).map(|word| word.lower.as_str()).collect();
-        let mut reading = Matcher {
-            utterance,
-            phrases,
-            owner,
-            names_only,
-            is_whole,
-            small,
-            seen: HashMap::new(),
-            arguments: Vec::new(),
-            cost: 0,
-            best: None,
-        };
+        let mut reading = Matcher { names_only, is_whole, small, ..Matcher::of(utterance, phrases, owner) };
         let mut best: Option<Fit> = None;
         for line in tried.into_iter().map(|at| &self.lines[at]) {
             if !line.parts.iter().all(|part| part.may_be_in(&said)) {
@@ -293,6 +344,25 @@ impl PatternPart {
             Self::Word(_) => false,
             Self::OneOf(several) => several.iter().flatten().any(|part| part.takes(parameter)),
             Self::Slot { name, .. } => name == parameter,
+        }
+    }
+
+    /// Adds the words in this part.
+    fn add_words(&self, words: &mut Vec<String>) {
+        match self {
+            Self::Word(word) => words.push(word.clone()),
+            Self::OneOf(several) => several.iter().flatten().for_each(|part| part.add_words(words)),
+            Self::Slot { .. } => {}
+        }
+    }
+
+    /// Adds the kinds of the parameter's values in this part.
+    fn add_kinds<'a>(&'a self, parameter: &str, kinds: &mut Vec<&'a str>) {
+        match self {
+            Self::Word(_) => {}
+            Self::OneOf(several) => several.iter().flatten().for_each(|part| part.add_kinds(parameter, kinds)),
+            Self::Slot { name, kind } if name == parameter && !kinds.contains(&kind.as_str()) => kinds.push(kind),
+            Self::Slot { .. } => {}
         }
     }
 
@@ -332,6 +402,22 @@ struct Matcher<'a> {
 }
 
 impl<'a> Matcher<'a> {
+    /// Creates the state before any word is matched.
+    fn of(utterance: Utterance<'a>, phrases: &'a dyn Phrases, owner: &'a str) -> Self {
+        Self {
+            utterance,
+            phrases,
+            owner,
+            names_only: false,
+            is_whole: true,
+            small: Vec::new(),
+            seen: HashMap::new(),
+            arguments: Vec::new(),
+            cost: 0,
+            best: None,
+        }
+    }
+
     /// Matches the words from this one on with the rest of a line, and keeps the best match.
     fn advance(&mut self, at: usize, rest: &Rest<'_, 'a>) {
         let Rest { parts, then } = *rest;

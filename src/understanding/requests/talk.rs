@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use serde_json::Map;
 
 use crate::{
-    lines::Lines,
+    lines::{Lines, Offer},
     phrase_book::PhraseBook,
     phrases::{Phrases, Utterance, Vocabulary},
     situation::{OpenCard, Situation},
@@ -28,6 +28,11 @@ pub(crate) const UNSUPPORTED_REQUESTS: &str = "send an email|send a mail|send an
 const LINES: &str = include_str!("talk.txt");
 
 static TALK: LazyLock<Lines> = LazyLock::new(|| Lines::read(LINES).expect("the lines of talk can be read"));
+
+/// Returns the questions about the bot and its work that may be suggested.
+pub(crate) fn offers() -> &'static [Offer] {
+    TALK.offers()
+}
 
 /// Reads greetings, thanks, and questions about the bot and its past changes; `words` may include politeness.
 pub(crate) fn talk(words: &[Word]) -> Option<UserRequest> {
@@ -228,4 +233,4 @@ fn pending(situation: &Situation) -> String {
     }
 }
 
-const APPROVAL: &str = "When you ask for a change, I work out exactly what would be done and show it on a card. When an approver approves it, that change, and nothing else, is made once. The card stays here as the record of who decided what, and when.";
+const APPROVAL: &str = "When you ask for a change, I work out exactly what would be done and show it on a card. When an approver approves it, that change, and nothing else, is made once: a misunderstanding, mine or somebody else's, changes nothing. The card stays here as the record of who decided what, and when.";

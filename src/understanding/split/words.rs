@@ -159,11 +159,15 @@ pub fn quoted(first: char, text: &str) -> Option<(&str, &str)> {
 }
 
 fn push_plain(found: &mut Vec<Word>, typed: &str) {
-    let typed = match typed {
+    let short = match typed {
         "w/" => "with",
         "w/o" => "without",
-        typed => typed.trim_start_matches(['(', '[', '*', '_']),
+        _ => "",
     };
+    if !short.is_empty() {
+        return found.push(Word { lower: short.to_owned(), ..Word::new(typed, false) });
+    }
+    let typed = typed.trim_start_matches(['(', '[', '*', '_']);
     let word = typed.trim_end_matches(['.', '!', '?', ';', ':', ')', ']', '*', '…']);
     let tail = typed[word.len()..].to_owned();
     let lower = word.to_lowercase().replace('’', "'");
@@ -190,7 +194,9 @@ fn push_plain(found: &mut Vec<Word>, typed: &str) {
 
 /// Corrects up to two typing mistakes in nouns for the things of a capability.
 pub fn respell(words: &mut [Word], things: &[&str]) {
-    for word in words.iter_mut().filter(|word| !word.quoted && word.lower.len() > 7) {
+    // “Approved” is no mistake for “approval”.
+    let is_verb = |word: &Word| word.lower.ends_with("ed") || word.lower.ends_with("ing");
+    for word in words.iter_mut().filter(|word| !word.quoted && word.lower.len() > 7 && !is_verb(word)) {
         let near = |right: &&&str| {
             right.ends_with('s') == word.lower.ends_with('s') && strsim::damerau_levenshtein(&word.lower, right) <= 2
         };
@@ -217,7 +223,8 @@ fn join_slashes(words: Vec<Word>) -> Vec<Word> {
             }
             _ => joined.push(word),
         }
-        glue = joined.last().is_some_and(|last| !last.quoted && last.text.len() > 1 && last.text.ends_with('/'));
+        // In `lower`, since the slash of a typed “w/” joins nothing.
+        glue = joined.last().is_some_and(|last| !last.quoted && last.text.len() > 1 && last.lower.ends_with('/'));
     }
     joined
 }

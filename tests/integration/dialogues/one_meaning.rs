@@ -7,7 +7,7 @@ use crate::support::bot::TestBot;
 #[tokio::test(flavor = "multi_thread")]
 async fn a_correction_that_is_misread_leaves_nothing_behind() {
     let bot = TestBot::start().await;
-    for misread in ["make it 50", "no, Mth Hnts"] {
+    for misread in ["make it Fifty", "no, Mth Hnts"] {
         let mut thread = bot.user("ana").asks("start math hints").await;
         assert!(answer(&mut thread, misread).await.contains("No experiment is called"), "{misread}");
         assert!(answer(&mut thread, "cancel that").await.contains("Withdrawn by @ana"), "{misread}");

@@ -4,6 +4,8 @@
 use countersign_understanding::corrections::{AFTER, Correction};
 use serde_json::{Map, Value};
 
+use crate::families;
+
 use super::{
     bulk,
     changes::{CREATE, STATUS, field, named_field},
@@ -83,6 +85,10 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interp
         }
         if !params.is_empty() && found.rest.len() > 3 {
             return None; // too much for a correction
+        }
+        let is_number = matches!(found.rest.as_slice(), [one] if one.text.parse::<f64>().is_ok());
+        if is_number && !renames {
+            return None; // no name: “make it 50” is read by the type of the value
         }
         let key = if renames { name_key(draft) } else { corrected_parameter(draft, &found.rest)? };
         params.entry(key.clone()).or_insert_with(|| field(&key, &found.rest));
@@ -164,6 +170,10 @@ fn name_key(draft: &Draft) -> String {
 /// The openings of a message that renames the draft.
 const RENAME: &str = "rename it to|rename it|rename this to|rename that to|rename to|change its name to";
 
+/// Words that are in no name.
+const NO_NAME: &[&str] =
+    &["you", "it", "that", "this", "can", "could", "please", "what", "why", "how", "who", "when", "back", "same"];
+
 /// Returns the parameter that a value corrects if the message does not name one. It is inferred
 /// from the form of the value, then from the open question, then from the parameters of the draft.
 fn corrected_parameter(draft: &Draft, words: &[Word]) -> Option<String> {
@@ -174,7 +184,7 @@ fn corrected_parameter(draft: &Draft, words: &[Word]) -> Option<String> {
         [one] if has("context") && !has("experiment") && one.text == one.lower => "context",
         _ => match &draft.asked {
             Some(asked) => &asked.parameter,
-            None if has("experiment") => "experiment",
+            None if has("experiment") && !words.iter().any(|word| word.any(NO_NAME)) => "experiment",
             None if has("context") && words.len() == 1 => "context",
             None => return None,
         },
@@ -207,6 +217,11 @@ pub(super) fn answer(words: &[Word], situation: &Situation, is_question: bool) -
     }
     let Some(asked) = &draft.asked else { return draft_correction(words, draft, is_question) };
     let key = asked.parameter.as_str();
+    // No question of another capability is answered by a question, or by what points back.
+    let is_own = families::all().iter().any(|family| family.actions.contains(&draft.action.as_str()));
+    if !is_own && words.iter().any(|word| word.any(NO_NAME)) {
+        return None;
+    }
     let is_status = key == "experiment" && draft.action == STATUS;
     if let Some(names) = is_status.then(|| bulk::several(words)).flatten() {
         return Some(

@@ -36,6 +36,20 @@ pub(super) fn params(value: Value) -> serde_json::Map<String, Value> {
 }
 
 #[test]
+fn each_suggestion_is_read() {
+    checking::check_offers(&book(), &Situation { last_subject: Some("Math Hints".to_owned()), ..Situation::default() });
+}
+
+#[test]
+fn the_number_of_users_on_a_card_is_changed_alone() {
+    let test = params(json!({ "experiment": "5609e020-132f-4d6e-8c46-f58853c10e65", "users": 200 }));
+    let on_card = Some(Draft::begun("test_condition_balance", test));
+    let open_cards = vec![open_card("Enroll 200 test users in “Math Hints”?")];
+    let situation = Situation { on_card, open_cards, ..Situation::default() };
+    check(&situation, &[("make it 50", r#"update {"users":50}"#), ("and with 80?", r#"update {"users":80}"#)]);
+}
+
+#[test]
 fn talk_and_terms() {
     check(
         &Situation::default(),

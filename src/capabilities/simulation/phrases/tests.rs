@@ -2,7 +2,7 @@
 
 use countersign_understanding::{
     Hint,
-    checking::check,
+    checking::{check, check_offers},
     lexicon::Mention,
     phrase_book::PhraseBook,
     situation::{Draft, Situation, Topic},
@@ -18,6 +18,28 @@ pub(super) fn book() -> PhraseBook {
         book.note_family(family.within, &family.tools, &family.actions);
     }
     book
+}
+
+#[test]
+fn each_suggestion_is_read() {
+    let topic = Topic { capability: "simulation".to_owned(), ..Topic::default() };
+    let situation = Situation { topic: Some(topic), last_subject: Some("demo".to_owned()), ..Situation::default() };
+    check_offers(&book(), &situation);
+}
+
+#[test]
+fn the_last_request_is_repeated_with_another_value() {
+    let of = |call: &str, parameters: &[(&str, &str)]| {
+        let parameters = parameters.iter().map(|(key, value)| ((*key).to_owned(), (*value).into())).collect();
+        let topic = Topic { capability: "simulation".to_owned(), call: call.to_owned(), parameters };
+        Situation { topic: Some(topic), last_subject: Some("demo".to_owned()), ..Situation::default() }
+    };
+    let set = of("set_parameter_value", &[("parameter", "Dose"), ("value", "200 mg"), ("simulation", "demo")]);
+    let with_400 = r#"set_parameter_value {"parameter":"Dose","simulation":"demo","value":"400"}"#;
+    check(&book(), &set, &[("now with 400", with_400), ("and at 400?", with_400)]);
+    let asked = of("get_parameter_value", &[("parameter", "Dose"), ("simulation", "demo")]);
+    let weight = r#"read get_parameter_value {"parameter":"weight","simulation":"demo"}"#;
+    check(&book(), &asked, &[("and the weight?", weight), ("what about the weight?", weight)]);
 }
 
 #[test]
