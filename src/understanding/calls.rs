@@ -95,13 +95,9 @@ fn understand(book: &PhraseBook, situation: &Situation) -> Interpretation {
         return found;
     }
     if is_mention {
-        let named = match &found.user_request {
-            UserRequest::Read { arguments, .. } => book.about(arguments),
-            _ => None,
-        };
         let suggestion = suggestions::suggested(book, situation, &found);
-        // An answer about the thing that the message names is only replaced by one about the same thing.
-        let is_nearer = |nearer: &Suggestion| is_no_name || named.iter().all(|name| nearer.names(name));
+        // What the message mentions is shown, unless another question is clearly meant.
+        let is_nearer = |nearer: &Suggestion| is_no_name || matches!(nearer, Suggestion::Clear(..));
         return suggestion.filter(is_nearer).map_or(found, Suggestion::interpretation);
     }
     let unread = steps::not_understood(book, situation);
@@ -119,7 +115,7 @@ fn understand(book: &PhraseBook, situation: &Situation) -> Interpretation {
 }
 
 /// Returns true if a question is about a name that nothing has, and the words are hardly a name: “can I change the split?” asks
-/// for no experiment called “split”. The name of a thing is written in quotes, or begins with a capital.
+/// for nothing called “split”. The name of a thing is written in quotes, or begins with a capital.
 fn may_be_no_name(book: &PhraseBook, situation: &Situation, found: &Interpretation) -> bool {
     let UserRequest::Read { .. } = found.user_request else { return false };
     let Some(name) = book.unknown_name(&found.user_request, situation) else { return false };

@@ -123,15 +123,6 @@ impl PhraseBook {
         first.is_some_and(|first| !first.quoted && begins(first))
     }
 
-    /// Returns true if requests for a change begin with this word.
-    pub(super) fn begins_a_change(&self, word: &str) -> bool {
-        let begin = |one: &CapabilityPhrases| {
-            let verbs = one.lines.intents().iter().flat_map(|intent| intent.verbs());
-            one.lines.begin_change_with(word) || verbs.flat_map(|verb| verb.split('/')).any(|verb| verb == word)
-        };
-        self.capabilities.iter().any(begin)
-    }
-
     /// Returns the phrases of all capabilities, that of the pending change first, with true: an answer is most likely for it.
     pub(super) fn in_charge(&self, situation: &Situation) -> impl Iterator<Item = (&'static dyn Phrases, bool)> {
         let is_of = |one: &CapabilityPhrases, action: &str| {

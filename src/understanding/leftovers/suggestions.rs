@@ -194,22 +194,14 @@ pub(crate) enum Suggestion {
 }
 
 impl Suggestion {
-    /// Returns true if one of the requests names this thing.
-    pub(crate) fn names(&self, name: &str) -> bool {
-        match self {
-            Self::Clear(request, _) => request.contains(name),
-            Self::Asked(options) => options.iter().any(|option| option.contains(name)),
-        }
-    }
-
     /// Returns the interpretation of the message.
     pub(crate) fn interpretation(self) -> Interpretation {
         match self {
             Self::Clear(_, read) => read,
             Self::Asked(mut options) => {
                 let question = match options.as_slice() {
-                    [_] => "I didn't catch that. Is it this?",
-                    _ => "I didn't catch that. Is it one of these?",
+                    [_] => "I'm not sure what you mean. Is it this?",
+                    _ => "I'm not sure what you mean. Is it one of these?",
                 };
                 options.push(NONE_OF_THESE.to_owned());
                 Interpretation::unclear(question, options)
@@ -245,8 +237,6 @@ pub(crate) fn suggested(book: &PhraseBook, situation: &Situation, found: &Interp
     if !situation.open_cards.is_empty() && !asks {
         return None;
     }
-    let begins_change = |word: &Word| !word.quoted && book.begins_a_change(&word.lower);
-    let asks_change = words.iter().any(begins_change);
     let mut ranked: Vec<_> = similarities.filter(|(similarity, ..)| *similarity >= MIN_SIMILARITY).collect();
     ranked.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
     let (best, least) = (ranked.first()?.0, ranked.first()?.0 * MIN_PART_OF_BEST);
@@ -261,9 +251,9 @@ pub(crate) fn suggested(book: &PhraseBook, situation: &Situation, found: &Interp
         let read = book.understand(&Situation { said: request.clone(), names, ..situation.clone() });
         let is_new = read.user_request != found.user_request;
         let is_change = matches!(read.user_request, UserRequest::Change { .. } | UserRequest::Update(_));
-        let is_whole = !leaves_out(words, &index.words[sentence], &request);
-        let may_be_meant = similarity >= MIN_SIMILARITY_OF_CHANGE && is_whole;
-        if is_change && !may_be_meant || asks_change && !is_whole {
+        let may_be_meant =
+            similarity >= MIN_SIMILARITY_OF_CHANGE && !leaves_out(words, &index.words[sentence], &request);
+        if is_change && !may_be_meant {
             continue;
         }
         if !is_new || !is_read(&read.user_request, may_change) || !has_object(&read.user_request, situation) {
@@ -299,10 +289,11 @@ pub(crate) fn is_read(user_request: &UserRequest, may_change: bool) -> bool {
 /// Returns true if words of the message are neither in the sentence that it resembles nor in the request: they may restrict a
 /// change, and a button must not leave them out.
 fn leaves_out(words: &[Word], sentence: &[String], request: &str) -> bool {
-    let request = crate::words::words(request);
-    let kept = || sentence.iter().map(String::as_str).chain(request.iter().map(|kept| kept.lower.as_str()));
-    let is_kept =
-        |word: &Word| kept().any(|kept| kept == word.lower || strsim::damerau_levenshtein(kept, &word.lower) == 1);
+    let request = request.to_lowercase();
+    let is_kept = |word: &Word| {
+        let in_sentence = |kept: &String| *kept == word.lower || strsim::damerau_levenshtein(kept, &word.lower) == 1;
+        request.contains(&word.lower) || sentence.iter().any(in_sentence)
+    };
     let is_small = |word: &Word| word.any(HARMLESS) || word.any(SMALL) && !word.any(LIMITING);
     words.iter().any(|word| !word.quoted && !is_small(word) && !is_kept(word))
 }

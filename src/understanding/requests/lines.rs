@@ -44,9 +44,9 @@ use std::{
 
 use serde_json::{Map, Value};
 
-pub use self::things::{ThingReference, longest_name, points_back, thing};
+pub use self::things::{Candidate, ThingReference, longest_name, points_back, thing};
 pub use self::written::{Call, CallKind};
-pub(crate) use self::written::{PatternPart, parts};
+pub(crate) use self::written::{Offer, PatternPart, parts};
 use self::{
     things::LEADING,
     written::{beginnings, call},
@@ -56,7 +56,6 @@ use crate::{
     intents::Intent,
     phrases::{Phrases, Utterance},
     slots::LIMITING,
-    user_request::UserRequest,
     words::{Word, sentence, text},
 };
 
@@ -66,16 +65,6 @@ struct OrderedLine {
     /// The index of the call that the line stands for.
     call_index: usize,
     parts: Vec<PatternPart>,
-}
-
-impl Call {
-    /// Returns the call as a request.
-    pub(crate) fn user_request(self) -> UserRequest {
-        match self.kind {
-            CallKind::Change => UserRequest::Change { action: self.name, params: self.arguments },
-            CallKind::Read | CallKind::Talk => UserRequest::Read { tool: self.name, arguments: self.arguments },
-        }
-    }
 }
 
 /// The lines of a capability, indexed for reading requests.
@@ -91,15 +80,6 @@ pub struct Lines {
     offers: Vec<Offer>,
 }
 
-/// A request that may be suggested. `<thing>`, `<number>`, `<weights>`, `<when>` and `<text>` stand for values of the message.
-#[derive(Clone, Debug)]
-pub(crate) struct Offer {
-    /// The request, which other lines read.
-    pub(crate) request: String,
-    /// Other ways to say it.
-    pub(crate) samples: Vec<String>,
-}
-
 /// The best reading of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Fit {
@@ -108,30 +88,6 @@ pub(crate) struct Fit {
     /// The number of words of the request that are taken for a value without being recognised as
     /// one.
     pub(crate) cost: usize,
-}
-
-/// A value with which some words can begin.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Candidate {
-    /// The value. Null sets no parameter; an object for the parameter `*` sets each parameter that
-    /// it contains.
-    pub value: Value,
-    /// The number of words that the value takes.
-    pub taken: usize,
-    /// The number of these words that are taken for the value without being recognised.
-    pub cost: usize,
-}
-
-impl Candidate {
-    /// Creates a candidate for a recognised value.
-    pub fn known(value: impl Into<Value>, taken: usize) -> Self {
-        Self { value: value.into(), taken, cost: 0 }
-    }
-
-    /// Creates a candidate for words that may be a value.
-    pub fn taken(value: impl Into<Value>, taken: usize) -> Self {
-        Self { value: value.into(), taken, cost: taken }
-    }
 }
 
 /// Words that may occur anywhere.
@@ -334,46 +290,6 @@ impl Lines {
             }
         }
         best
-    }
-}
-
-impl PatternPart {
-    /// Returns true if this part can be a value of the parameter.
-    fn takes(&self, parameter: &str) -> bool {
-        match self {
-            Self::Word(_) => false,
-            Self::OneOf(several) => several.iter().flatten().any(|part| part.takes(parameter)),
-            Self::Slot { name, .. } => name == parameter,
-        }
-    }
-
-    /// Adds the words in this part.
-    fn add_words(&self, words: &mut Vec<String>) {
-        match self {
-            Self::Word(word) => words.push(word.clone()),
-            Self::OneOf(several) => several.iter().flatten().for_each(|part| part.add_words(words)),
-            Self::Slot { .. } => {}
-        }
-    }
-
-    /// Adds the kinds of the parameter's values in this part.
-    fn add_kinds<'a>(&'a self, parameter: &str, kinds: &mut Vec<&'a str>) {
-        match self {
-            Self::Word(_) => {}
-            Self::OneOf(several) => several.iter().flatten().for_each(|part| part.add_kinds(parameter, kinds)),
-            Self::Slot { name, kind } if name == parameter && !kinds.contains(&kind.as_str()) => kinds.push(kind),
-            Self::Slot { .. } => {}
-        }
-    }
-
-    /// Returns true if a request with these words can contain this part. Long words always can,
-    /// since they may have a typing mistake.
-    fn may_be_in(&self, said: &HashSet<&str>) -> bool {
-        match self {
-            Self::Word(word) => word.len() > 7 || said.contains(word.as_str()),
-            Self::OneOf(several) => several.iter().any(|one| one.iter().all(|part| part.may_be_in(said))),
-            Self::Slot { .. } => true,
-        }
     }
 }
 
@@ -582,6 +498,7 @@ const MAX_VALUE_WORDS: usize = 12;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::user_request::UserRequest;
     use crate::{intents, phrases::Vocabulary, situation::Situation, words::words};
 
     const OF_DOCUMENTS: Vocabulary = Vocabulary::new(&["document", "documents"]);

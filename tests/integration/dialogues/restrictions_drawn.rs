@@ -242,7 +242,9 @@ fn occurrences(text: &str, mark: &str) -> usize {
 
 /// Whether a message is only looked up, whatever it names.
 fn only_reads(said: &str) -> bool {
-    ["list", "show", "what", "which", "is ", "how"].iter().any(|word| said.to_lowercase().starts_with(word))
+    ["list", "show", "what", "which", "is ", "how", "who", "for how", "tell me", "when"]
+        .iter()
+        .any(|word| said.to_lowercase().starts_with(word))
 }
 
 /// What is wrong with the answer to a request; `bare` is the answer to the same one without its restriction.
@@ -274,7 +276,8 @@ fn wrong(drawn: &Drawn, seen: &Seen, bare: &Seen) -> Option<&'static str> {
     if seen.proposes() {
         return Some("the card leaves it out");
     }
-    let nothing_was_understood = seen.words.starts_with("I didn't catch that.");
+    let nothing_was_understood =
+        ["I didn't catch that.", "I'm not sure what you mean."].iter().any(|lost| seen.words.starts_with(lost));
     let refused = REFUSED_IN_OTHER_WORDS.contains(&drawn.request) && seen.words.contains("Nothing was changed.");
     let is_asked = seen.words.starts_with("I couldn't make sense of “") && seen.words.contains("Nothing was changed.");
     let refused = refused || is_asked;

@@ -1,5 +1,7 @@
 //! The thing that a request is about: a name, or “it”.
 
+use serde_json::Value;
+
 use crate::{
     dates,
     phrases::Phrases,
@@ -7,6 +9,30 @@ use crate::{
     slots::LIMITING,
     words::{Word, are, skip, text, without_last},
 };
+
+/// A value with which some words can begin.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    /// The value. Null sets no parameter; an object for the parameter `*` sets each parameter that
+    /// it contains.
+    pub value: Value,
+    /// The number of words that the value takes.
+    pub taken: usize,
+    /// The number of these words that are taken for the value without being recognised.
+    pub cost: usize,
+}
+
+impl Candidate {
+    /// Creates a candidate for a recognised value.
+    pub fn known(value: impl Into<Value>, taken: usize) -> Self {
+        Self { value: value.into(), taken, cost: 0 }
+    }
+
+    /// Creates a candidate for words that may be a value.
+    pub fn taken(value: impl Into<Value>, taken: usize) -> Self {
+        Self { value: value.into(), taken, cost: taken }
+    }
+}
 
 /// Words that may precede a name in quotes and belong to it.
 pub(super) const LEADING: &[&str] = &["the", "our", "my", "an", "a", "called", "named"];

@@ -1,6 +1,10 @@
 //! The syntax of lines: calls, and the parts of a line.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
+
+use crate::user_request::UserRequest;
 
 /// The kind of call that a line stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +28,16 @@ pub struct Call {
     pub arguments: Map<String, Value>,
 }
 
+impl Call {
+    /// Returns the call as a request.
+    pub(crate) fn user_request(self) -> UserRequest {
+        match self.kind {
+            CallKind::Change => UserRequest::Change { action: self.name, params: self.arguments },
+            CallKind::Read | CallKind::Talk => UserRequest::Read { tool: self.name, arguments: self.arguments },
+        }
+    }
+}
+
 /// A part of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum PatternPart {
@@ -33,6 +47,55 @@ pub(crate) enum PatternPart {
     OneOf(Vec<Vec<PatternPart>>),
     /// A value.
     Slot { name: String, kind: String },
+}
+
+/// A request that may be suggested. `<thing>`, `<number>`, `<weights>`, `<when>` and `<text>` stand for values of the message.
+#[derive(Clone, Debug)]
+pub(crate) struct Offer {
+    /// The request, which other lines read.
+    pub(crate) request: String,
+    /// Other ways to say it.
+    pub(crate) samples: Vec<String>,
+}
+
+impl PatternPart {
+    /// Returns true if this part can be a value of the parameter.
+    pub(super) fn takes(&self, parameter: &str) -> bool {
+        match self {
+            Self::Word(_) => false,
+            Self::OneOf(several) => several.iter().flatten().any(|part| part.takes(parameter)),
+            Self::Slot { name, .. } => name == parameter,
+        }
+    }
+
+    /// Adds the words in this part.
+    pub(super) fn add_words(&self, words: &mut Vec<String>) {
+        match self {
+            Self::Word(word) => words.push(word.clone()),
+            Self::OneOf(several) => several.iter().flatten().for_each(|part| part.add_words(words)),
+            Self::Slot { .. } => {}
+        }
+    }
+
+    /// Adds the kinds of the parameter's values in this part.
+    pub(super) fn add_kinds<'a>(&'a self, parameter: &str, kinds: &mut Vec<&'a str>) {
+        match self {
+            Self::Word(_) => {}
+            Self::OneOf(several) => several.iter().flatten().for_each(|part| part.add_kinds(parameter, kinds)),
+            Self::Slot { name, kind } if name == parameter && !kinds.contains(&kind.as_str()) => kinds.push(kind),
+            Self::Slot { .. } => {}
+        }
+    }
+
+    /// Returns true if a request with these words can contain this part. Long words always can,
+    /// since they may have a typing mistake.
+    pub(super) fn may_be_in(&self, said: &HashSet<&str>) -> bool {
+        match self {
+            Self::Word(word) => word.len() > 7 || said.contains(word.as_str()),
+            Self::OneOf(several) => several.iter().any(|one| one.iter().all(|part| part.may_be_in(said))),
+            Self::Slot { .. } => true,
+        }
+    }
 }
 
 /// Reads `read name key=value key="two words"`, `change …` or `talk …`.
