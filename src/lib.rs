@@ -94,7 +94,7 @@
 //! | the reply about an answer or an outcome | the capability's `replies/` |
 //! | what an action reads again before it runs | its `preconditions`: [`graph::action::ActionKind`] |
 //! | whether and how often a change is sent again | without an answer, the action's `recovery` says whether, and `MAX_SENDS` in `graph/engine/perform.rs` how often; its effect is looked up in `graph/engine/looks.rs`, for the longest `settle_within` of the platforms; after a refusal it is not sent again; batches are in `graph/engine/batches.rs` |
-//! | the number of attempts of a read, and the time limit for sending a change | [`services::http`] for reads, [`services::changes`] and [`permit`] for changes |
+//! | the number of attempts of a read, and the time limit for sending a change | [`services::http`] for reads, [`services::changes`] and [`send_permit`] for changes |
 //! | the number of attempts to send a message to Slack | [`conversation::runtime::outbox`] |
 //! | a slash word | a capability's in its `commands.rs` (the table and `answer`), the bot's own in [`conversation::commands::grammar`], answered in `conversation/commands/mod.rs`; a word typed in a thread in `conversation/commands/in_thread.rs`; and the usage hint in `deploy/slack-manifest.*.json` and `sandbox/slack/mod.rs` |
 //! | who may decide, and the answer to a click | [`conversation::approvals::policy`], `conversation/approvals/replies.rs`; guests, bots and other workspaces in `conversation/approvals/people.rs` |
@@ -168,7 +168,7 @@
 //! 4. *An approved action is never sent twice without evidence that the first request had no effect.* `Intent` is
 //!    written before the request is sent; after that, only the action's own [`graph::action::Recovery`] may decide: its
 //!    effect is looked up until no late request can arrive any more, and if it must not happen twice, a person then
-//!    decides. No byte of a change is sent once another process may look it up ([`permit`]). An answer is trusted as
+//!    decides. No byte of a change is sent once another process may look it up ([`send_permit`]). An answer is trusted as
 //!    far as it describes the change; the rest is read back. A change too large for one request is saved batch by batch
 //!    ([`graph::action::Batches`]).
 //! 5. *Every click gets an answer; no live button outlasts its decision.* The inbox needs no lease
