@@ -43,7 +43,7 @@ use countersign_understanding::{
     situation::{Draft, DraftQuestion, Listed, RejectedChange, Topic},
 };
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 pub use super::turn::{Heard, MAX_MESSAGE_LENGTH, Phase, Problem, ToolRead, Turn};
 use super::{
@@ -328,18 +328,18 @@ impl AgentState {
     pub(super) fn note_topic(&mut self, registry: &Registry) {
         let read = self.turn.reads.iter().rev().find(|read| read.failed.is_none());
         if let Some(ToolRead { tool, arguments: Value::Object(arguments), .. }) = read {
-            let (tool, arguments) = (tool.clone(), arguments.clone());
-            self.note_call(registry, &tool, &arguments);
+            self.note_call(registry.topic_of(tool, arguments));
         }
     }
 
     /// Makes a change the topic of the thread.
     pub(super) fn note_topic_of_change(&mut self, registry: &Registry, change: &Draft) {
-        self.note_call(registry, &change.action, &change.params);
+        self.note_call(registry.topic_of(&change.action, &change.params));
     }
 
-    fn note_call(&mut self, registry: &Registry, call: &str, parameters: &Map<String, Value>) {
-        match registry.topic_of(call, parameters) {
+    /// Remembers a call, as [`Registry::topic_of`] returns it.
+    fn note_call(&mut self, call: Option<(Topic, bool)>) {
+        match call {
             Some((topic, true)) => (self.topic, self.aside) = (Some(topic), None),
             Some((aside, false)) => self.aside = Some(aside),
             None => {}

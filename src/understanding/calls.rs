@@ -78,40 +78,51 @@ pub(super) fn answer(book: &PhraseBook, request: &Request, situation: &Situation
     }
 }
 
-/// Returns the interpretation of a message. If it is not understood as a whole, but many of its parts are, the others are
-/// named.
+/// Returns the interpretation of a message. If no rule reads it, it is what is suggested; if many of its parts are understood,
+/// the others are named.
 fn understand(book: &PhraseBook, situation: &Situation) -> Interpretation {
     let found = book.understand(situation);
-    let is_unclear = match &found.user_request {
-        UserRequest::Unclear { question, options } => question.is_empty() && options.is_empty(),
-        _ => found.confidence <= MENTION_CONFIDENCE, // it only shows what is mentioned
-    };
+    match suggestion(book, situation, &found) {
+        Some(suggestion) => suggestion.interpretation(),
+        None if is_lost(&found) => {
+            unread_parts(book, situation).map_or(found, |question| Interpretation::unclear(question, Vec::new()))
+        }
+        None => found,
+    }
+}
+
+/// Returns true if nothing was read, and there is no question to ask.
+fn is_lost(found: &Interpretation) -> bool {
+    matches!(&found.user_request, UserRequest::Unclear { question, options } if question.is_empty() && options.is_empty())
+}
+
+/// Returns a question about the parts of a message that are not understood, if others are.
+fn unread_parts(book: &PhraseBook, situation: &Situation) -> Option<String> {
     if !steps::steps(book, situation).is_empty() {
-        return found;
-    }
-    let is_mention = !matches!(found.user_request, UserRequest::Unclear { .. });
-    let is_no_name = may_be_no_name(book, situation, &found);
-    if !is_unclear && !is_no_name {
-        return found;
-    }
-    if is_mention {
-        let suggestion = suggestions::suggested(book, situation, &found);
-        // What the message mentions is shown, unless another question is clearly meant.
-        let is_nearer = |nearer: &Suggestion| is_no_name || matches!(nearer, Suggestion::Clear(..));
-        return suggestion.filter(is_nearer).map_or(found, Suggestion::interpretation);
+        return None;
     }
     let unread = steps::not_understood(book, situation);
     let unread: Vec<String> = unread.iter().take(3).map(|part| format!("“{part}”")).collect();
-    match unread.is_empty() {
-        true => suggestions::suggested(book, situation, &found).map_or(found, Suggestion::interpretation),
-        false => Interpretation::unclear(
-            format!(
-                "I couldn't make sense of {}, so nothing was started. What should that step do?",
-                unread.join(" or ")
-            ),
-            Vec::new(),
-        ),
+    (!unread.is_empty()).then(|| {
+        format!("I couldn't make sense of {}, so nothing was started. What should that step do?", unread.join(" or "))
+    })
+}
+
+/// Returns what a message may mean that no rule reads as it is: one that only mentions something, or whose name may be none, or
+/// of which nothing is read.
+fn suggestion(book: &PhraseBook, situation: &Situation, found: &Interpretation) -> Option<Suggestion> {
+    let is_no_name = may_be_no_name(book, situation, found);
+    let only_mentions =
+        !matches!(found.user_request, UserRequest::Unclear { .. }) && found.confidence <= MENTION_CONFIDENCE;
+    if !(is_lost(found) || is_no_name || only_mentions) || !steps::steps(book, situation).is_empty() {
+        return None;
     }
+    if is_lost(found) && unread_parts(book, situation).is_some() {
+        return None;
+    }
+    // What the message mentions is shown, unless another question is clearly meant.
+    let is_nearer = |nearer: &Suggestion| !only_mentions || is_no_name || matches!(nearer, Suggestion::Clear(..));
+    suggestions::suggested(book, situation, found).filter(is_nearer)
 }
 
 /// Returns true if a question is about a name that nothing has, and the words are hardly a name: “can I change the split?” asks
@@ -126,11 +137,7 @@ fn may_be_no_name(book: &PhraseBook, situation: &Situation, found: &Interpretati
 
 /// Returns the request as which a message is read, if no rule reads it as it is.
 pub(super) fn taken_as(book: &PhraseBook, situation: &Situation) -> Option<String> {
-    let found = book.understand(situation);
-    if understand(book, situation) == found {
-        return None;
-    }
-    match suggestions::suggested(book, situation, &found)? {
+    match suggestion(book, situation, &book.understand(situation))? {
         Suggestion::Clear(request, _) => Some(request),
         Suggestion::Asked(_) => None,
     }

@@ -61,7 +61,7 @@ pub fn check_offers(book: &PhraseBook, situation: &Situation) {
         let open_cards =
             vec![OpenCard { title: "Start “Math Hints”?".to_owned(), typed: true, ..OpenCard::default() }];
         let found = book.understand(&Situation { said, names: vec![thing], open_cards, ..situation.clone() });
-        if !suggestions::is_read(&found.user_request, true) {
+        if !suggestions::is_read(&found.user_request) {
             unread.push(format!("{request:?} is {}", line(&found)));
         }
     }

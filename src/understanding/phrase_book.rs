@@ -17,7 +17,7 @@ use super::{
     phrases::{Division, Phrases, Shows, Utterance, Vocabulary, Wording},
     quotations,
     references::{self, Resolution},
-    situation::Situation,
+    situation::{Situation, Topic},
     suggestions, talk,
     user_request::{Interpretation, Talk, UserRequest},
     words::{Word, respell, strip_objection, strip_politeness, words_with},
@@ -175,6 +175,11 @@ impl PhraseBook {
             UserRequest::Unsupported => Some("unsupported"),
             UserRequest::Talk(_) | UserRequest::Unclear { .. } => None,
         }
+    }
+
+    /// Returns the phrases of the capability that a topic belongs to.
+    pub(super) fn of_topic(&self, topic: &Topic) -> Option<&CapabilityPhrases> {
+        self.capabilities.iter().find(|one| one.owner == topic.capability)
     }
 
     /// Returns the requests that may be suggested.

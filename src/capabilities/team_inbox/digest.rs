@@ -285,7 +285,7 @@ mod tests {
         let channel = Arc::new(Channel::default());
         let soon = jiff::Timestamp::from_millisecond((clock.now() + HOUR).millis()).unwrap();
         let at = soon.to_zoned(TimeZone::UTC).time();
-        // After the first look, from which the first digest counts; the clock goes on by itself.
+        // This clock runs on, and the first digest counts from the first look at it, which comes a moment later.
         let now = Timestamp(clock.now().millis() + 1_000);
         let waiting = crate::mail_list::Entry { received_at: now, ..entry("m1", MailStatus::NeedsReview) };
         let sent = answered("m2", HOUR, true);

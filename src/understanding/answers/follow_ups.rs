@@ -22,14 +22,16 @@ const USERS: &str = "users";
 pub(crate) fn follow_up(book: &PhraseBook, utterance: Utterance<'_>) -> Option<Interpretation> {
     let is_asked = utterance.situation.draft.as_ref().is_some_and(|draft| draft.asked.is_some());
     let situation = utterance.situation;
-    let of = |topic: &Topic| book.capabilities.iter().find(|one| one.owner == topic.capability);
-    for last in [&situation.aside, &situation.topic].into_iter().flatten().filter(|_| !is_asked) {
-        if let Some(parameters) = of(last).and_then(|capability| same_for(capability, last, utterance)) {
+    if is_asked {
+        return None;
+    }
+    for last in [&situation.aside, &situation.topic].into_iter().flatten() {
+        if let Some(parameters) = book.of_topic(last).and_then(|capability| same_for(capability, last, utterance)) {
             return Some(book.call(&last.call, parameters).into());
         }
     }
-    let topic = situation.topic.as_ref().filter(|_| !is_asked)?;
-    let capability = of(topic)?;
+    let topic = situation.topic.as_ref()?;
+    let capability = book.of_topic(topic)?;
     let parameters = again(book, capability, topic, utterance)?;
     Some(Interpretation::whole(book.call(&topic.call, parameters)))
 }
@@ -75,7 +77,7 @@ pub(crate) fn other_value(book: &PhraseBook, utterance: Utterance<'_>) -> Option
     }
     let last = situation.aside.as_ref().or(situation.topic.as_ref());
     let topic = last.filter(|last| has_number || !book.is_action(&last.call))?;
-    let capability = book.capabilities.iter().find(|one| one.owner == topic.capability)?;
+    let capability = book.of_topic(topic)?;
     let (key, value) = one_of(capability, &topic.call, &topic.parameters)?;
     Some(Interpretation::whole(book.call(&topic.call, with(topic, &key, value))))
 }

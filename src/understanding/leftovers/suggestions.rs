@@ -21,7 +21,7 @@ use crate::{
     situation::Situation,
     split::conditions,
     user_request::{Interpretation, Talk, UserRequest},
-    words::{Word, as_typed, strip_politeness},
+    words::{Word, as_typed},
 };
 
 /// The maximum number of suggestions.
@@ -184,7 +184,7 @@ fn counts(words: &[String]) -> HashMap<String, f32> {
     counts
 }
 
-/// What words may mean that no rule reads.
+/// The possible meaning of a message that no rule reads.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Suggestion {
     /// A question that is much nearer than all others, and what the rules make of it. It is answered at once.
@@ -213,50 +213,48 @@ impl Suggestion {
 /// Returns what the words may mean, up to three requests; `None` if none is near. `found` is what the rules made of them,
 /// which is not suggested.
 pub(crate) fn suggested(book: &PhraseBook, situation: &Situation, found: &Interpretation) -> Option<Suggestion> {
-    if situation.draft.is_some() || situation.replan.is_some() {
-        return None; // the words were meant as an answer
-    }
     let typed = book.words(&situation.said, &situation.names);
-    let words = strip_politeness(&typed);
-    let limits = |word: &Word| !word.quoted && (word.any(LIMITS) || word.lower.ends_with("n't"));
-    let may_change = !words.iter().any(limits);
-    if conditions::split(&situation.said).condition.is_some() {
+    let utterance = Utterance::whole(&typed, situation);
+    let words = utterance.words;
+    let is_answer = situation.draft.is_some() || situation.replan.is_some();
+    // What is said while a card is open may be about the card, unless it is a question.
+    let asks = utterance.is_question || words.first().is_some_and(|first| first.any(QUESTION_WORDS));
+    let may_be_about_card = !situation.open_cards.is_empty() && !asks;
+    if is_answer || may_be_about_card || conditions::split(&situation.said).condition.is_some() {
         return None;
     }
+    let limits = |word: &Word| !word.quoted && (word.any(LIMITS) || word.lower.ends_with("n't"));
+    let may_change = !words.iter().any(limits);
     let index = book.offers();
-    let utterance =
-        Utterance { words, typed: &typed, situation, is_question: situation.said.trim_end().ends_with('?') };
     let similarities = index.similarities(words).into_iter().zip(&index.offers);
     let similarities = similarities.map(|((similarity, sentence), (owner, offer))| {
         let owner = owner.map(|at| &book.capabilities[at]);
         let on_topic = owner.is_some_and(|owner| utterance.topic_of(owner.owner).is_some());
         (if on_topic { similarity * ON_TOPIC } else { similarity }, sentence, owner, offer)
     });
-    // What is said while a card is open may be about the card, unless it is a question.
-    let asks = utterance.is_question || words.first().is_some_and(|first| first.any(QUESTION_WORDS));
-    if !situation.open_cards.is_empty() && !asks {
-        return None;
-    }
     let mut ranked: Vec<_> = similarities.filter(|(similarity, ..)| *similarity >= MIN_SIMILARITY).collect();
     ranked.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
-    let (best, least) = (ranked.first()?.0, ranked.first()?.0 * MIN_PART_OF_BEST);
+    let best = ranked.first()?.0;
     let next = ranked.get(1).map_or(0.0, |(next, ..)| *next);
     let mut options: Vec<String> = Vec::new();
-    for (similarity, sentence, owner, offer) in ranked.into_iter().take_while(|(similarity, ..)| *similarity >= least) {
+    for (similarity, sentence, owner, offer) in
+        ranked.into_iter().take_while(|(similarity, ..)| *similarity >= best * MIN_PART_OF_BEST)
+    {
         let Some((request, name)) = filled(&offer.request, owner, utterance) else { continue };
         if options.contains(&request) {
             continue;
         }
         let names = situation.names.iter().cloned().chain(name).collect();
         let read = book.understand(&Situation { said: request.clone(), names, ..situation.clone() });
-        let is_new = read.user_request != found.user_request;
-        let is_change = matches!(read.user_request, UserRequest::Change { .. } | UserRequest::Update(_));
-        let may_be_meant =
-            similarity >= MIN_SIMILARITY_OF_CHANGE && !leaves_out(words, &index.words[sentence], &request);
-        if is_change && !may_be_meant {
-            continue;
-        }
-        if !is_new || !is_read(&read.user_request, may_change) || !has_object(&read.user_request, situation) {
+        let is_allowed = match &read.user_request {
+            UserRequest::Change { .. } | UserRequest::Update(_) => {
+                may_change
+                    && similarity >= MIN_SIMILARITY_OF_CHANGE
+                    && !leaves_out(words, &index.words[sentence], &request)
+            }
+            user_request => is_read(user_request) && has_object(user_request, situation),
+        };
+        if !is_allowed || read.user_request == found.user_request {
             continue;
         }
         // A capability that is about the things of others has questions that begin something, such as a watch.
@@ -277,13 +275,9 @@ pub(crate) fn suggested(book: &PhraseBook, situation: &Situation, found: &Interp
 /// The last button below suggestions.
 const NONE_OF_THESE: &str = "None of these";
 
-/// Returns true if the rules read this as a request that may be suggested.
-pub(crate) fn is_read(user_request: &UserRequest, may_change: bool) -> bool {
-    match user_request {
-        UserRequest::Change { .. } | UserRequest::Update(_) => may_change,
-        UserRequest::Talk(_) | UserRequest::Term { .. } | UserRequest::Read { .. } | UserRequest::Drop => true,
-        UserRequest::Unsupported | UserRequest::Unclear { .. } => false,
-    }
+/// Returns true if the rules read this as a request.
+pub(crate) fn is_read(user_request: &UserRequest) -> bool {
+    !matches!(user_request, UserRequest::Unsupported | UserRequest::Unclear { .. })
 }
 
 /// Returns true if words of the message are neither in the sentence that it resembles nor in the request: they may restrict a
@@ -313,7 +307,7 @@ const QUESTION_WORDS: &[&str] = &[
 /// Returns false for talk about what there is not, such as a change to undo.
 fn has_object(user_request: &UserRequest, situation: &Situation) -> bool {
     match user_request {
-        UserRequest::Drop => situation.draft.is_some() || !situation.open_cards.is_empty(),
+        UserRequest::Drop => !situation.open_cards.is_empty(),
         UserRequest::Talk(talk) => !matches!(talk, Talk::NothingToUndo | Talk::NothingToRepeat | Talk::NothingAsked),
         _ => true,
     }

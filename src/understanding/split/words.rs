@@ -160,12 +160,12 @@ pub fn quoted(first: char, text: &str) -> Option<(&str, &str)> {
 
 fn push_plain(found: &mut Vec<Word>, typed: &str) {
     let short = match typed {
-        "w/" => "with",
-        "w/o" => "without",
-        _ => "",
+        "w/" => Some("with"),
+        "w/o" => Some("without"),
+        _ => None,
     };
-    if !short.is_empty() {
-        return found.push(Word { lower: short.to_owned(), ..Word::new(typed, false) });
+    if let Some(long) = short {
+        return found.push(Word { lower: long.to_owned(), ..Word::new(typed, false) });
     }
     let typed = typed.trim_start_matches(['(', '[', '*', '_']);
     let word = typed.trim_end_matches(['.', '!', '?', ';', ':', ')', ']', '*', '…']);
