@@ -112,17 +112,6 @@ pub struct PageTurn {
     pub page: usize,
 }
 
-/// The reason for a rejection.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Reason {
-    /// The key of the card.
-    pub approval: ApprovalId,
-    /// The person who rejected.
-    pub by: UserId,
-    /// The reason, in the person's words.
-    pub reason: String,
-}
-
 /// A typed yes, no or never mind, or words that decline in another way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TypedAnswer {

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use countersign_graph::{
     action::{ActionRecord, Decision, IllegalMove, Lapse, Status, Verdict},
-    store::{ActionChange, AuditDraft, AuditKind, Changes, Seq, ThreadMessage, TimerChange},
+    store::{ActionChange, ActionFollowUp, AuditDraft, AuditKind, Changes, Seq, ThreadMessage, TimerChange},
 };
 use serde_json::json;
 
-use super::completing;
+use super::{completing, follow_ups::follow_up};
 
 /// The time after an approval before the card shows that the change is running.
 const RUNNING_AFTER: Duration = Duration::from_millis(300);
@@ -18,10 +18,18 @@ const RUNNING_AFTER: Duration = Duration::from_millis(300);
 pub enum DecisionMethod<'a> {
     /// By a button of the card.
     Button,
-    /// By the window that a button of the card opened.
-    Window,
-    /// By these words in the thread.
-    Typed(&'a str),
+    /// By the window that a button of the card opened, for this reason.
+    Window(Option<&'a str>),
+    /// By these words in the thread, for this reason.
+    Typed(&'a str, Option<&'a str>),
+}
+
+impl DecisionMethod<'_> {
+    /// Returns the reason that the person gave, without blanks around it; `None` if it is empty.
+    fn reason(&self) -> Option<&str> {
+        let (Self::Window(reason) | Self::Typed(_, reason)) = self else { return None };
+        reason.map(str::trim).filter(|reason| !reason.is_empty())
+    }
 }
 
 /// Returns the record after `decision`, and the write that stores it.
@@ -45,14 +53,23 @@ pub fn decide(
         Verdict::Superseded => Status::Superseded,
     };
     let mut decided = record.moved(to)?;
-    decided.decisions.push(decision.clone());
+    // The reason is written with the rejection: a person who closes the window after a failure in between could not give
+    // it again.
+    let reason = how.as_ref().filter(|_| to == Status::Rejected).and_then(DecisionMethod::reason);
+    let mut explained = decision.clone();
+    if let Verdict::Rejected { reason: slot } = &mut explained.verdict {
+        *slot = reason.map(str::to_owned);
+    }
+    decided.decisions.push(explained);
 
     let mut changes = completing(&record.thread, inbox);
     let mut detail = json!({ "verdict": decision.verdict, "status": to, "digest": record.digest });
     match how {
         None => {}
-        Some(DecisionMethod::Button | DecisionMethod::Window) => detail["how"] = json!("button"),
-        Some(DecisionMethod::Typed(words)) => detail["how"] = json!({ "typed": AuditDraft::text_detail(words.trim()) }),
+        Some(DecisionMethod::Button | DecisionMethod::Window(_)) => detail["how"] = json!("button"),
+        Some(DecisionMethod::Typed(words, _)) => {
+            detail["how"] = json!({ "typed": AuditDraft::text_detail(words.trim()) })
+        }
     }
     // An approval that no longer counts was noted when it was found. With each decision, only those since the last one
     // are new.
@@ -65,20 +82,25 @@ pub fn decide(
             json!({ "why": lapse.why }),
         ));
     }
-    changes.audit.push(record.event(AuditKind::Decided, decision.at, decision.by.clone(), detail));
-    let mut redrawn = decided.card_message(decision.at);
+    let (at, by) = (decision.at, decision.by.clone());
+    changes.audit.push(record.event(AuditKind::Decided, at, by.clone(), detail));
+    let mut redrawn = decided.card_message(at);
     if to == Status::Approved {
-        redrawn.not_before = decision.at + RUNNING_AFTER; // the outcome usually comes first, and takes its place
+        redrawn.not_before = at + RUNNING_AFTER; // the outcome usually comes first, and takes its place
     }
     changes.outbox.push(redrawn);
     if to != Status::Pending {
-        changes.outbox.extend(decided.notices(decision.at));
+        changes.outbox.extend(decided.notices(at));
         changes.timers.extend(record.timers().map(|key| TimerChange::Clear { key }));
         changes.messages.push(ThreadMessage::Decided {
             action: record.id.clone(),
             approval: record.approval.clone(),
             decision,
         });
+    }
+    if let (Some(reason), Some(by)) = (reason, by) {
+        changes.audit.push(decided.event(AuditKind::Reasoned, at, Some(by.clone()), json!({ "reason": reason })));
+        changes.messages.push(follow_up(record, &by, ActionFollowUp::Explained));
     }
     changes.actions.push(ActionChange { expected: Some(record.revision), record: decided.clone() });
     Ok((decided, changes))

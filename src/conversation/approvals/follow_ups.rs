@@ -5,16 +5,15 @@ use countersign_core::{
     reply::{FollowUp, Reply, Text},
 };
 use countersign_graph::{
-    action::{ActionRecord, ActionRequest, ErrorKind, Outcome, Settlement, Status, Verdict},
-    store::{ActionChange, ActionFollowUp, ActionKey, AuditKind, Error, Seq, ThreadMessage},
+    action::{ActionRecord, ActionRequest, ErrorKind, Outcome, Settlement, Status},
+    store::{ActionChange, ActionFollowUp, AuditKind, Error, Seq, ThreadMessage},
 };
 use serde_json::{Value, json};
 
 use super::{
-    clicks::{CardButton, Click, Reason},
+    clicks::{CardButton, Click},
     completing,
     inbox::{Approvals, InboxAnswer},
-    people::Right,
     policy, replies,
 };
 
@@ -123,46 +122,10 @@ impl Approvals {
         self.record_refusal(&record, &click.by, why.word()).await?;
         Ok(Some(replies::may_not_settle(&record, &click.by, in_channel, why)))
     }
-
-    /// Stores the reason of a rejection in the record, and passes it to the requester and the
-    /// assistant.
-    ///
-    /// # Errors
-    ///
-    /// If the store isn't answering.
-    pub async fn on_reason(&self, reason: &Reason, seq: impl Into<Option<Seq>> + Send) -> Result<InboxAnswer, Error> {
-        let words = reason.reason.trim();
-        let Some(record) = self.store.action(ActionKey::ByApproval(&reason.approval)).await? else {
-            return Ok(InboxAnswer::NoAnswer);
-        };
-        if let Err(denial) = self.people.may(&reason.by, Right::Decide).await {
-            self.record_refusal(&record, &reason.by, denial.word()).await?;
-            return Ok(InboxAnswer::NoAnswer); // the rejection remains valid without a reason
-        }
-        let mut explained = match record.moved(Status::Rejected) {
-            Ok(explained) if record.status == Status::Rejected && !words.is_empty() => explained,
-            _ => return Ok(InboxAnswer::NoAnswer),
-        };
-        let own_decision =
-            explained.decisions.iter_mut().rev().find(|decision| decision.by.as_ref() == Some(&reason.by));
-        let Some(Verdict::Rejected { reason: slot @ None }) = own_decision.map(|decision| &mut decision.verdict) else {
-            return Ok(InboxAnswer::NoAnswer); // there is a reason already
-        };
-        *slot = Some(words.to_owned());
-        let now = self.clock.now();
-        let mut changes = completing(&record.thread, seq);
-        let detail = json!({ "reason": words });
-        changes.audit.push(explained.event(AuditKind::Reasoned, now, Some(reason.by.clone()), detail));
-        changes.outbox.push(explained.card_message(now));
-        changes.messages.push(follow_up(&record, &reason.by, ActionFollowUp::Explained));
-        changes.actions.push(ActionChange { expected: Some(record.revision), record: explained });
-        self.store.apply(&changes).await?;
-        Ok(InboxAnswer::Counted(record.thread))
-    }
 }
 
 /// Returns the message about a person's follow-up of an action.
-fn follow_up(record: &ActionRecord, by: &UserId, follow_up: ActionFollowUp) -> ThreadMessage {
+pub(super) fn follow_up(record: &ActionRecord, by: &UserId, follow_up: ActionFollowUp) -> ThreadMessage {
     ThreadMessage::FollowUp { action: record.id.clone(), by: by.clone(), follow_up }
 }
 

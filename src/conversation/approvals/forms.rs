@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use super::{
     MAX_WRITE_ATTEMPTS,
-    clicks::{CardButton, Click, PageTurn, Reason},
+    clicks::{CardButton, Click, PageTurn},
     decide::DecisionMethod,
     follow_ups::request_message,
     inbox::{Approvals, InboxAnswer, lost_race},
@@ -145,13 +145,14 @@ impl Approvals {
             Ok(FormOutcome::Stays(modals::replacement(&window)))
         };
         let Some(mut record) = self.record_of(view).await? else { return not_decided(&replies::not_known()) };
+        let reason = view.values.get(modals::REASON).and_then(|values| values.first());
         for _ in 0..MAX_WRITE_ATTEMPTS {
             let is_repeat = record.status == Status::Rejected
                 && record.decisions.last().is_some_and(|last| last.by.as_ref() == Some(by));
             let answer = match is_repeat {
                 true => Ok(InboxAnswer::Counted(record.thread.clone())),
                 false => {
-                    let how = (CardButton::Reject, DecisionMethod::Window);
+                    let how = (CardButton::Reject, DecisionMethod::Window(reason.map(String::as_str)));
                     self.try_decide(&record, by, how, true, None::<Seq>).await?
                 }
             };
@@ -161,13 +162,7 @@ impl Approvals {
                     let wrong = [(modals::REASON.to_owned(), reply.words())].into();
                     return Ok(FormOutcome::Stays(modals::errors(&wrong)));
                 }
-                Ok(answer) => {
-                    if let Some(reason) = view.values.get(modals::REASON).and_then(|values| values.first()) {
-                        let (approval, by, reason) = (record.approval, by.clone(), reason.clone());
-                        self.on_reason(&Reason { approval, by, reason }, None::<Seq>).await?;
-                    }
-                    return Ok(FormOutcome::Closed(answer));
-                }
+                Ok(answer) => return Ok(FormOutcome::Closed(answer)),
                 Err(current) => record = current,
             }
         }

@@ -1,7 +1,6 @@
 //! Handles typed answers: the ones that count for a card, and the replies to the others.
 
 use countersign_assistant::{drops_any, is_no, says_forget, says_undo};
-use countersign_core::cause;
 use countersign_graph::{
     action::{ActionRecord, Status},
     checkpoint::ReplySlots,
@@ -11,7 +10,7 @@ use countersign_graph::{
 
 use super::{
     MAX_WRITE_ATTEMPTS,
-    clicks::{CardButton, Reason, TypedAnswer},
+    clicks::{CardButton, TypedAnswer},
     consent::{self, UnseenReason},
     decide::DecisionMethod,
     inbox::{Approvals, InboxAnswer},
@@ -90,7 +89,7 @@ impl Approvals {
             return Ok(None); // the button of this card says something else
         }
         if let Some(reason) = consent::reason_of(&typed.text).filter(|_| meaning == CardButton::Reject) {
-            return self.on_typed_reason(typed, reason, open, before, seq).await;
+            return self.on_typed_reason(typed, &reason, open, before, seq).await;
         }
         let drops_question = is_drafting || is_choosing && drops_any(&typed.text); // which was asked last
         // “Never mind” lets go of the person's own request, and of no other that happens to be open.
@@ -129,7 +128,7 @@ impl Approvals {
             self.record_refusal(&record, &typed.by, unseen.word()).await?;
             return Ok(Some(InboxAnswer::Refused(replies::not_seen(&record, unseen))));
         }
-        self.decide_typed(typed, meaning, record, seq).await.map(Some)
+        self.decide_typed(typed, meaning, None, record, seq).await.map(Some)
     }
 
     /// Returns true if a change of this thread was approved after the request for this one.
@@ -164,7 +163,7 @@ impl Approvals {
     async fn on_typed_reason(
         &self,
         typed: &TypedAnswer,
-        reason: String,
+        reason: &str,
         open: &[ActionRecord],
         before: Option<&Memory>,
         seq: Seq,
@@ -178,19 +177,7 @@ impl Approvals {
         {
             return Ok(None);
         }
-        let answer = self.decide_typed(typed, CardButton::Reject, record.clone(), seq).await?;
-        if matches!(answer, InboxAnswer::Counted(_)) && record.is_judged_by(&typed.by) {
-            let explained = Reason { approval: record.approval.clone(), by: typed.by.clone(), reason };
-            if let Err(error) = self.on_reason(&explained, seq).await {
-                // The rejection is recorded, and its words are in the record.
-                tracing::warn!(
-                    action.id = %record.id,
-                    error = cause::chain(&error),
-                    "The reason of a rejection was not saved"
-                );
-            }
-        }
-        Ok(Some(answer))
+        self.decide_typed(typed, CardButton::Reject, Some(reason), record.clone(), seq).await.map(Some)
     }
 
     /// Makes the decision of a typed answer.
@@ -198,10 +185,11 @@ impl Approvals {
         &self,
         typed: &TypedAnswer,
         meaning: CardButton,
+        reason: Option<&str>,
         mut record: ActionRecord,
         seq: Seq,
     ) -> Result<InboxAnswer, Error> {
-        let how = DecisionMethod::Typed(&typed.text);
+        let how = DecisionMethod::Typed(&typed.text, reason);
         for _ in 0..MAX_WRITE_ATTEMPTS {
             if meaning == CardButton::Approve && record.status.is_open() && !record.takes_typed_yes() {
                 return self.refuse_typed(typed, &record).await; // somebody said no a moment ago

@@ -269,7 +269,6 @@ impl Inbox {
         match interaction {
             Interaction::Click(click) => approvals.on_click(click, seq).await,
             Interaction::TypedAnswer(typed) => approvals.on_typed(typed, seq).await,
-            Interaction::Reason(reason) => approvals.on_reason(reason, Some(seq)).await,
             Interaction::PageTurn(turned) => approvals.turn_page(turned).await,
             Interaction::ChangedMessage(changed) => approvals.on_changed_message(changed, seq).await,
             Interaction::NotifyApprovers { approval } => approvals.notify(approval, seq).await,

@@ -12,7 +12,7 @@ use super::choice::Choice;
 use crate::{
     approvals::{
         changed::ChangedMessage,
-        clicks::{Click, PageTurn, Reason, TypedAnswer},
+        clicks::{Click, PageTurn, TypedAnswer},
     },
     commands::{Command, in_thread::ThreadCommandRequest},
     record::rating::Rating,
@@ -55,8 +55,6 @@ pub enum Interaction {
         /// The deadline of the wait.
         until: Timestamp,
     },
-    /// The reason for a rejection.
-    Reason(Reason),
     /// A “status” or “cancel” addressed to the bot in a thread.
     ThreadCommand(ThreadCommandRequest),
     /// A click on a choice below a reply.
@@ -221,7 +219,6 @@ impl Interaction {
         match self {
             Self::Click(Click { by, .. })
             | Self::TypedAnswer(TypedAnswer { by, .. })
-            | Self::Reason(Reason { by, .. })
             | Self::ThreadCommand(ThreadCommandRequest { by, .. })
             | Self::Choice(Choice { by, .. })
             | Self::Ask(Shortcut { by, .. })

@@ -42,7 +42,6 @@ fn required_right(interaction: &Interaction) -> Option<Right> {
         | Interaction::PageTurn(_)
         | Interaction::ChangedMessage(_)
         | Interaction::TypedAnswer(_)
-        | Interaction::Reason(_)
         | Interaction::Expire { .. }
         | Interaction::Remind { .. }
         | Interaction::Escalate { .. }
