@@ -370,8 +370,12 @@ impl PhraseBook {
                 && known.len().abs_diff(typed.len()) <= 1
                 && strsim::damerau_levenshtein(known, typed) == 1
         };
-        let mut near = self.line_words().iter().filter(is_near);
-        near.next().filter(|_| near.next().is_none()).map(String::as_str)
+        let near = self.line_words().iter().filter(is_near).map(String::as_str).collect::<Vec<_>>();
+        match near.as_slice() {
+            [one] => Some(one),
+            // “Modell” is nearer to “model” than to “models”.
+            several => several.iter().copied().find(|known| is_doubled(typed, known)),
+        }
     }
 
     /// Reads a whole request. While a question is open, a bare name is more likely its answer than a request to see
@@ -401,6 +405,14 @@ impl PhraseBook {
             _ => Some(found),
         }
     }
+}
+
+/// Returns true if this word is the other one with one of its letters typed twice.
+fn is_doubled(typed: &str, known: &str) -> bool {
+    let letters: Vec<char> = typed.chars().collect();
+    let without =
+        |at: usize| letters.iter().enumerate().filter(|(n, _)| *n != at).map(|(_, letter)| letter).collect::<String>();
+    (1..letters.len()).any(|at| letters[at] == letters[at - 1] && without(at) == known)
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Requests that are understood without a language model: `call add-note on notes with text="a b" color=blue`, `what
-//! can notes do?`, and the answers to questions about a missing argument.
+//! can notes do?`, `add a red note: buy reagents`, and the answers to questions about a missing argument.
 
 use countersign_understanding::{
     phrases::{Phrases, Stage, Utterance, Vocabulary, Wording},
     user_request::{Interpretation, UserRequest},
-    words::{Word, skip, text},
+    words::{Word, skip, strip_politeness, text, words},
 };
 use serde_json::{Map, Value};
 
@@ -103,6 +103,47 @@ impl ServerPhrases {
             false => UserRequest::Change { action: offered.registered.to_owned(), params: given },
         };
         Some(Interpretation::whole(request))
+    }
+
+    /// Reads a call by the words of the tool's name, with the text after a colon: `add a red note: buy reagents`. All other
+    /// words must be values of arguments that have a choice, so that nothing of the message is lost.
+    fn spoken(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
+        const SMALL: &[&str] = &["a", "an", "the", "to", "on", "in", "with", "this", "my", "our", "new", "please"];
+        let (head, body) = match utterance.situation.said.split_once(':') {
+            Some((head, body)) => (words(head), body.trim()),
+            None => (utterance.words.to_vec(), ""),
+        };
+        let head = strip_politeness(&head);
+        let offered = self.server.offered();
+        let mut calls =
+            offered.values().filter(|tool| !self.server.readers.contains(&tool.definition.name)).filter_map(|tool| {
+                let parts: Vec<String> = tool.definition.name.split(['-', '_']).map(str::to_lowercase).collect();
+                let known = |word: &Word| parts.contains(&word.lower);
+                let named = head.iter().filter(|word| known(word)).map(|word| &word.lower);
+                if parts.len() < 2 || !known(head.first()?) || !named.eq(&parts) {
+                    return None;
+                }
+                let arguments = schema::arguments(&tool.definition);
+                let mut given = Map::new();
+                let small = |word: &Word| word.any(SMALL) || word.lower == self.server.name || word.is("server");
+                for word in head.iter().filter(|word| !known(word) && !small(word)) {
+                    let mut fits = arguments.iter().filter(|argument| !argument.shape.choices().is_empty()).filter_map(
+                        |argument| {
+                            let value = argument.shape.read(&Value::from(word.lower.as_str()));
+                            argument.shape.fits(&value).then_some((argument, value))
+                        },
+                    );
+                    let (argument, value) = fits.next().filter(|_| fits.next().is_none())?;
+                    given.insert(argument.name.clone(), value).is_none().then_some(())?;
+                }
+                if !body.is_empty() {
+                    let text = arguments.iter().find(|argument| matches!(argument.shape.kind, Kind::Text { .. }))?;
+                    given.insert(text.name.clone(), body.into());
+                }
+                Some(UserRequest::Change { action: tool.registered.to_owned(), params: given })
+            });
+        let only = calls.next()?;
+        calls.next().is_none().then(|| Interpretation::whole(only))
     }
 
     /// Returns the request that lists the tools, as a suggestion after a call that cannot be read.
@@ -235,6 +276,7 @@ impl Phrases for ServerPhrases {
                     .or_else(|| asked.is_plainly_answered_by(utterance).then(|| asked.answer(utterance)))
             }
             Stage::First => self.call(utterance).or_else(|| self.lists(utterance)),
+            Stage::Change => self.spoken(utterance),
             Stage::Answer => {
                 let asked = self.asked(utterance)?;
                 let is_other = is_unsure(utterance.words) || utterance.is_question && !asked.takes_text();

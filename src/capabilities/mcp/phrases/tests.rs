@@ -155,3 +155,20 @@ fn a_call_is_read_with_a_json_object_and_backticks() {
     let wanted = UserRequest::change("notes_add_note", empty.as_object().unwrap().clone());
     assert_eq!(read("call add-note on notes with text=\"\" color=blue"), wanted);
 }
+
+#[test]
+fn a_call_is_read_by_the_words_of_the_tools_name() {
+    let book = book("spoken");
+    let read = |said: &str| {
+        let situation = Situation { said: said.to_owned(), ..Situation::default() };
+        book.understand(&situation).user_request
+    };
+    let call = |params: Value| UserRequest::change("notes_add_note", params.as_object().unwrap().clone());
+    let whole = call(json!({ "text": "buy reagents: 5 ml", "color": "blue" }));
+    assert_eq!(read("please add a blue note: buy reagents: 5 ml"), whole);
+    assert_eq!(read("add a note on notes: buy reagents"), call(json!({ "text": "buy reagents" })));
+    for said in ["add a large note: buy reagents", "don't add a note: x", "add note about Bo", "note add: x"] {
+        let is_call = matches!(read(said), UserRequest::Change { action, .. } if action == "notes_add_note");
+        assert!(!is_call, "{said}");
+    }
+}

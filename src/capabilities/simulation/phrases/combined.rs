@@ -27,6 +27,7 @@ change run_simulation
     $run $with <value:amount>
     (run|simulate) [it|simulation] [with|for|in] [a|an] <weight:amount> $who <_:here>
     (run|simulate) [it|simulation] [with|for|in] [a|an] $who (of|with|weighing|who weighs) <weight:amount> <_:here>
+    <parameter:path> $to <value:amount> [$second] [,] [and] then (run|simulate) [it|simulation] <_:here>
     what if <parameter:path> (is|was|were|would be|had been) <value:amount> <_:here>
     what (happens|would happen|will happen) $with [<parameter:path>] $to <value:amount> <_:here>
     what would [a] <parameter:path> of <value:amount> (do|change|mean|give) <_:here>

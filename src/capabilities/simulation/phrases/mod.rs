@@ -182,6 +182,8 @@ fn slot(kind: &str, words: &[Word]) -> Vec<Candidate> {
         "job" => each(1, &job),
         "seconds" => each(2, &seconds),
         "percent" => each(4, &percent),
+        "size" => each(3, &|words| labelled(words, &["n", "size"])),
+        "seed" => each(3, &|words| labelled(words, &["seed"])),
         "part" => each(2, &part),
         "earlier" => each(MAX_EARLIER, &earlier),
         _ => Vec::new(),
@@ -292,8 +294,49 @@ fn factor(words: &[Word]) -> Option<Candidate> {
     is_multiple.then(|| Candidate::known(said, words.len()))
 }
 
+/// Reads a count behind its label: `n=500`, `seed 42`.
+fn labelled(words: &[Word], labels: &[&str]) -> Option<Candidate> {
+    let said = text(words).to_lowercase();
+    let count = labels.iter().find_map(|label| said.strip_prefix(label))?;
+    let count = count.strip_prefix([' ', '='])?.trim_start_matches([' ', '=']);
+    Some(Candidate::known(count.parse::<u64>().ok()?, words.len()))
+}
+
+/// Reads a range with its step as the values in it: `from 1 to 2 L in steps of 0.25`.
+fn range(words: &[Word]) -> Option<Candidate> {
+    const STEPS: &[&str] =
+        &[" in steps of ", " with steps of ", " with a step of ", " by steps of ", " step ", " every ", " by "];
+    /// The action tells its own limit, which is lower.
+    const MOST: f64 = 1000.0;
+    let said = text(words).to_lowercase();
+    let (ends, step) = STEPS.iter().find_map(|steps| said.split_once(steps))?;
+    let (first, last) = ends.strip_prefix("from ").unwrap_or(ends).split_once(" to ")?;
+    let absolute = |said: &str| match Amount::read(said)? {
+        Amount::Absolute { value, unit } => Some((value, unit)),
+        _ => None,
+    };
+    let ((first, one), (last, other), (step, third)) = (absolute(first)?, absolute(last)?, absolute(step)?);
+    let mut units = [other, one, third].into_iter().flatten();
+    let unit = units.next();
+    if units.any(|other| Some(&other) != unit.as_ref()) {
+        return None;
+    }
+    let steps = ((last - first) / step + 1e-9).floor();
+    if step <= 0.0 || !(1.0..MOST).contains(&steps) {
+        return None;
+    }
+    // Rounded, since 0.1 cannot be added without an error.
+    let values = (0..=steps as u32).map(|n| ((first + f64::from(n) * step) * 1e9).round() / 1e9);
+    let listed = values.map(|value| value.to_string()).collect::<Vec<_>>().join(", ");
+    let unit = unit.map(|unit| format!(" {unit}")).unwrap_or_default();
+    Some(Candidate::known(listed + &unit, words.len()))
+}
+
 /// Reads several values: at least two numbers.
 fn values(words: &[Word]) -> Option<Candidate> {
+    if let Some(range) = range(words) {
+        return Some(range);
+    }
     let (first, last) = (words.first()?, words.last()?);
     let number = |word: &Word| {
         let unsigned = word.text.strip_prefix(['-', '−']).unwrap_or(&word.text);
@@ -341,7 +384,7 @@ fn seconds(words: &[Word]) -> Option<Candidate> {
 
 /// Reads a variation in percent: `20%`, `±20 %`, `plus or minus 20%`.
 fn percent(words: &[Word]) -> Option<Candidate> {
-    const SIGNS: [&str; 5] = ["plus or minus ", "+/- ", "+/-", "± ", "±"];
+    const SIGNS: [&str; 7] = ["plus or minus ", "+/- ", "+/-", "+- ", "+-", "± ", "±"];
     let said = text(words);
     let plain = SIGNS.iter().find_map(|sign| said.strip_prefix(sign)).unwrap_or(&said);
     match Amount::read(plain)? {
