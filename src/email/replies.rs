@@ -9,8 +9,11 @@ use countersign_mail::{Address, AnswerByHand, Mail, MailError, NoReply, shown_su
 use super::{
     card::{attachments, class_line, name_of, shown_text},
     register::{EarlierAnswer, Entry},
-    rules::{Class, MAX_DRAFT_CHARS, Source},
+    rules::{Class, MAX_DRAFT_CHARS, Source, cut},
 };
+
+/// The maximum length of an email's words in a reply, in characters.
+const MAX_CONTENT_CHARS: usize = 1500;
 
 /// The text that the button for another draft says.
 pub(super) const ANOTHER_DRAFT: &str = "another draft";
@@ -284,6 +287,39 @@ pub(super) struct Possible {
 /// Returns the reply to a message that was not understood.
 pub(super) fn not_understood(possible: Possible) -> Reply {
     requests("I didn't catch that. In this thread, you can say:", possible)
+}
+
+/// Asks which of these requests is meant.
+pub(super) fn which_is_meant(question: String, options: &[String]) -> Reply {
+    options.iter().fold(Reply::text(question), |reply, option| reply.choice(option.clone(), option.clone()))
+}
+
+/// Returns the words of the mail; there is no summary without a model.
+pub(super) fn content(mail: &Mail) -> Reply {
+    Reply::text("This is what the email says:").and(Part::Code(cut(&shown_text(mail), MAX_CONTENT_CHARS)))
+}
+
+/// Says where other mails are listed.
+pub(super) fn other_mails() -> Reply {
+    Reply::text("In this thread I only know this email. Anywhere else, ask me “which emails are waiting?”.")
+}
+
+/// Says how the draft is sent.
+pub(super) fn sending(Possible { is_on_card, is_answered, .. }: Possible) -> Reply {
+    match (is_on_card, is_answered) {
+        (true, _) => Reply::text(
+            Text::from("Nothing is sent before an approver presses ")
+                .bold("Send")
+                .plain(" on the card. ")
+                .bold("Edit…")
+                .plain(" changes the reply first, and ")
+                .bold("Reject…")
+                .plain(" means that it isn't sent. The card says who can approve it."),
+        ),
+        (false, true) => Reply::text("This email was answered already."),
+        (false, false) => Reply::text("There is no open card in this thread, so nothing is about to be sent.")
+            .choice("Another draft", "another draft"),
+    }
 }
 
 /// Says that nothing was changed, in place of a model's answer that claims otherwise.

@@ -1,4 +1,14 @@
-//! The messages that people write in a mail's thread, as far as they are understood without a model.
+//! The messages that people write in a mail's thread, as far as they are understood without a model: the lines of `talk.txt`,
+//! and how another draft should be.
+
+use std::sync::LazyLock;
+
+use countersign_understanding::{
+    phrase_book::PhraseBook,
+    phrases::Vocabulary,
+    situation::Situation,
+    user_request::{Interpretation, UserRequest},
+};
 
 /// The meaning of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +23,12 @@ pub(super) enum Wish {
     Class,
     /// The reason why it waits for a person.
     Why,
+    /// What the mail says.
+    Content,
+    /// The other mails that wait.
+    Inbox,
+    /// How the draft is sent, and who decides about it.
+    Sending,
     /// Mark the mail as spam.
     Spam,
     /// Go on with the mail, which is no spam.
@@ -21,24 +37,28 @@ pub(super) enum Wish {
     Help,
 }
 
-/// Messages that ask for another draft without saying how.
-const DRAFT: &[&str] = &[
-    "another draft",
-    "ask for another draft",
-    "new draft",
-    "try again",
-    "draft again",
-    "rewrite it",
-    "rewrite",
-    "redraft",
-    "draft a reply",
-    "write another draft",
-    "process again",
-];
+/// The lines, and the names by which they call the wishes.
+const LINES: Vocabulary =
+    Vocabulary { lines: include_str!("talk.txt"), ..Vocabulary::new(&["mail", "mails", "email", "emails"]) };
+
+static BOOK: LazyLock<PhraseBook> =
+    LazyLock::new(|| PhraseBook::default().with("mail", &LINES).expect("the lines of mail can be read"));
 
 /// The beginnings of messages that say how another draft should be.
 const CHANGES: &[&str] = &[
     "another draft",
+    "a bit",
+    "a little",
+    "answer her",
+    "answer him",
+    "answer that",
+    "answer them",
+    "draft",
+    "reply that",
+    "sign it",
+    "write her",
+    "write him",
+    "write them",
     "new draft",
     "rewrite",
     "redraft",
@@ -83,69 +103,6 @@ const CHANGES: &[&str] = &[
 /// The beginnings that people also use when they ask a favor of each other: “can you ask Bo?”.
 const FAVORS: &[&str] = &["ask", "say", "tell", "use"];
 
-/// The questions about the sender. “Who is she” needs no name.
-const WHO: &[&str] = &[
-    "who is this",
-    "who is that",
-    "who is she",
-    "who is he",
-    "who are they",
-    "who is it",
-    "who's this",
-    "who's she",
-    "who's he",
-    "who wrote this",
-    "who wrote it",
-    "who is the sender",
-    "who wrote that mail",
-    "who wrote that email",
-    "who wrote this email",
-    "do we know her",
-    "do we know him",
-    "do we know them",
-];
-
-/// The questions about the last answer to the sender.
-const LAST: &[&str] = &[
-    "what did we answer last time",
-    "what did we answer before",
-    "what did we say last time",
-    "what did we tell her",
-    "what did we tell him",
-    "what did we tell them",
-    "what did we write last time",
-    "last answer",
-    "last reply",
-    "show the last reply",
-    "show the last answer",
-];
-
-/// The questions about the class.
-const CLASS: &[&str] = &[
-    "what class is it",
-    "what kind of mail is this",
-    "what kind of mail is it",
-    "what kind of email is this",
-    "what kind of email is it",
-    "how was it classified",
-    "class",
-    "is it spam",
-    "is this spam",
-    "is that spam",
-];
-
-/// The questions about the reason why the mail waits.
-const WHY: &[&str] = &[
-    "why does it wait",
-    "why is it waiting",
-    "why is this waiting",
-    "why does this wait",
-    "why wasn't it sent",
-    "why was it not sent",
-    "why do we have to review it",
-    "why do we have to review this",
-];
-
 /// The words of other questions about this reason.
 const WAITING: &[&str] = &[
     "we",
@@ -163,25 +120,6 @@ const WAITING: &[&str] = &[
     "automatic",
 ];
 
-/// The messages that say the mail is spam.
-const SPAM: &[&str] =
-    &["spam", "this is spam", "it's spam", "its spam", "that's spam", "mark as spam", "mark it as spam"];
-
-/// The messages that say the mail is no spam.
-const NOT_SPAM: &[&str] = &[
-    "not spam",
-    "this is not spam",
-    "this isn't spam",
-    "it's not spam",
-    "it isn't spam",
-    "it is not spam",
-    "that's not spam",
-    "that isn't spam",
-    "no spam",
-    "mark as not spam",
-    "mark it as not spam",
-];
-
 /// The requests for help.
 const HELP: &[&str] = &["help", "help me", "what can you do", "what can i do", "what can i say", "what can i ask"];
 
@@ -194,32 +132,17 @@ pub(super) fn parse(said: &str) -> Option<Wish> {
     let words = said.trim_end_matches(['.', '!', '?', '…', ' ']).to_lowercase().replace('’', "'");
     let bare = POLITE.iter().fold(words.as_str(), |words, polite| words.strip_prefix(polite).unwrap_or(words));
     let plain = bare.trim_end_matches(" please").trim_end_matches(',');
-    let is = |phrases: &[&str]| phrases.contains(&plain);
-    if is(DRAFT) {
-        return Some(Wish::AnotherDraft(None));
-    }
-    if is(WHO) {
-        return Some(Wish::Who);
-    }
-    if is(LAST) {
-        return Some(Wish::LastAnswer);
-    }
-    if is(CLASS) {
-        return Some(Wish::Class);
+    if HELP.contains(&plain) {
+        return Some(Wish::Help);
     }
     // In the thread of a mail that waits, what is asked about is that it does.
     let asks_why = plain.starts_with("why ") && WAITING.iter().any(|word| plain.split(' ').any(|said| said == *word));
-    if is(WHY) || asks_why {
-        return Some(Wish::Why);
-    }
-    if is(NOT_SPAM) && !said.ends_with('?') {
-        return Some(Wish::NotSpam);
-    }
-    if is(SPAM) {
-        return Some(Wish::Spam);
-    }
-    if is(HELP) {
-        return Some(Wish::Help);
+    let found = BOOK.understand(&situation(plain)).user_request;
+    match wish(&found).or(asks_why.then_some(Wish::Why)) {
+        // Whether it is spam is asked, and not said.
+        Some(Wish::Spam | Wish::NotSpam) if said.ends_with('?') => return Some(Wish::Class),
+        Some(wish) => return Some(wish),
+        None => {}
     }
     let begins = |phrases: &[&str]| {
         let follows = |rest: &str| !rest.starts_with(|next: char| next.is_alphanumeric());
@@ -230,8 +153,52 @@ pub(super) fn parse(said: &str) -> Option<Wish> {
     (begins(CHANGES) && !is_question).then(|| Wish::AnotherDraft(Some(said.to_owned())))
 }
 
+/// What a message to the bot may mean that is none of the documented phrases.
+pub(super) enum Nearest {
+    /// This is clearly asked.
+    Wish(Wish),
+    /// The person is asked which of these requests is meant.
+    Asked { question: String, options: Vec<String> },
+}
+
+/// Returns the requests that are nearest to a message; `None` if none is near.
+pub(super) fn nearest(said: &str) -> Option<Nearest> {
+    let Interpretation { user_request, .. } = BOOK.suggest(&situation(said))?;
+    match user_request {
+        UserRequest::Unclear { question, options } => {
+            let options: Vec<String> = options.into_iter().filter(|option| parse(option).is_some()).collect();
+            (!options.is_empty()).then_some(Nearest::Asked { question, options })
+        }
+        user_request => wish(&user_request).map(Nearest::Wish),
+    }
+}
+
+fn situation(said: &str) -> Situation {
+    Situation { said: said.to_owned(), ..Situation::default() }
+}
+
+/// Returns the wish that a line names.
+fn wish(found: &UserRequest) -> Option<Wish> {
+    let UserRequest::Read { tool, .. } = found else { return None };
+    Some(match tool.as_str() {
+        "who" => Wish::Who,
+        "last_answer" => Wish::LastAnswer,
+        "class" => Wish::Class,
+        "why" => Wish::Why,
+        "content" => Wish::Content,
+        "inbox" => Wish::Inbox,
+        "sending" => Wish::Sending,
+        "spam" => Wish::Spam,
+        "not_spam" => Wish::NotSpam,
+        "draft" => Wish::AnotherDraft(None),
+        _ => return None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    use countersign_understanding::checking::check_offers;
+
     use super::*;
 
     #[test]
@@ -249,6 +216,10 @@ mod tests {
             ("This isn’t spam.", Wish::NotSpam),
             ("Could you please tell me who wrote this?", Wish::Who),
             ("why do we need to look at this one?", Wish::Why),
+            ("what does she want?", Wish::Content),
+            ("has she written before", Wish::LastAnswer),
+            ("is this urgent?", Wish::Class),
+            ("anything else open in the inbox?", Wish::Inbox),
             ("help", Wish::Help),
         ] {
             assert_eq!(parse(said), Some(wish), "{said}");
@@ -267,6 +238,29 @@ mod tests {
         ] {
             assert_eq!(parse(said), Some(Wish::AnotherDraft(Some(said.to_owned()))), "{said}");
         }
+    }
+
+    #[test]
+    fn each_suggestion_is_read() {
+        check_offers(&BOOK, &Situation::default());
+    }
+
+    #[test]
+    fn the_nearest_requests_are_suggested() {
+        for (said, wanted) in [
+            ("can u give me the gist of it", "what does she want?"),
+            ("send it but not before bo has seen it", "how is it sent?"),
+            ("this looks like junk to me", "this is spam"),
+        ] {
+            match nearest(said) {
+                Some(Nearest::Asked { options, .. }) => {
+                    assert!(options.iter().any(|one| one == wanted), "{said}: {options:?}")
+                }
+                Some(Nearest::Wish(wish)) => assert_eq!(Some(wish), parse(wanted), "{said}"),
+                None => panic!("{said}"),
+            }
+        }
+        assert!(nearest("lunch at the usual place").is_none());
     }
 
     #[test]

@@ -110,7 +110,7 @@ fn unread_parts(book: &PhraseBook, situation: &Situation) -> Option<String> {
 
 /// Returns what a message may mean that no rule reads as it is: one that only mentions something, or whose name may be none, or
 /// of which nothing is read.
-fn suggestion(book: &PhraseBook, situation: &Situation, found: &Interpretation) -> Option<Suggestion> {
+pub(super) fn suggestion(book: &PhraseBook, situation: &Situation, found: &Interpretation) -> Option<Suggestion> {
     let is_no_name = may_be_no_name(book, situation, found);
     let only_mentions =
         !matches!(found.user_request, UserRequest::Unclear { .. }) && found.confidence <= MENTION_CONFIDENCE;
@@ -125,11 +125,17 @@ fn suggestion(book: &PhraseBook, situation: &Situation, found: &Interpretation) 
     suggestions::suggested(book, situation, found).filter(is_nearer)
 }
 
-/// Returns true if a question is about a name that nothing has, and the words are hardly a name: “can I change the split?” asks
-/// for nothing called “split”. The name of a thing is written in quotes, or begins with a capital.
+/// Returns true if a request is about a name that nothing has, and the words are hardly a name: “can I change the split?” asks
+/// for nothing called “split”. The name of a thing is written in quotes, or begins with a capital. What should be changed may
+/// have a new name in small letters, which is looked up, unless one of its words is known otherwise.
 fn may_be_no_name(book: &PhraseBook, situation: &Situation, found: &Interpretation) -> bool {
-    let UserRequest::Read { .. } = found.user_request else { return false };
+    const POINTING: &[&str] =
+        &["that", "this", "these", "those", "both", "all", "old", "any", "some", "ones", "stuff", "thing", "things"];
     let Some(name) = book.unknown_name(&found.user_request, situation) else { return false };
+    let is_no_part_of_name = |word: &str| POINTING.contains(&word) || book.line_words().contains(word);
+    if matches!(found.user_request, UserRequest::Change { .. }) && !name.split(' ').any(is_no_part_of_name) {
+        return false;
+    }
     let words = book.words(&situation.said, &[]);
     let is_quoted = words.iter().any(|word| word.quoted && word.text == name);
     !is_quoted && name.chars().all(|letter| letter.is_lowercase() || letter == ' ')

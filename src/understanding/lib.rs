@@ -154,6 +154,12 @@ impl PhraseBook {
         }
     }
 
+    /// Returns what a message may mean that no rule reads: a question that is clearly meant, or the question which of the
+    /// nearest requests is; `None` if none is near.
+    pub fn suggest(&self, situation: &Situation) -> Option<user_request::Interpretation> {
+        calls::suggestion(self, situation, &self.understand(situation)).map(suggestions::Suggestion::interpretation)
+    }
+
     /// Returns true if the meaning of the message depends on the existing names: it asks for a
     /// change or for something by its name, or is not understood without them.
     pub fn wants_names(&self, situation: &Situation) -> bool {

@@ -28,7 +28,7 @@ use super::{
         rules::{Class, cut},
         send, spam,
         state::{Cause, MailState},
-        talk::{Wish, parse},
+        talk::{Nearest, Wish, nearest, parse},
     },
     data_of,
     generate::Generate,
@@ -102,7 +102,16 @@ impl Talk {
     /// Asks the model what a message means that is none of the documented phrases.
     async fn meaning(&self, state: &MailState, mail: &Mail, said: &str, context: &Context) -> (Meaning, Option<Usage>) {
         let not_understood = || Meaning::Answer(replies::not_understood(self.possible(state, context)));
-        let Some(model) = &self.0.writer else { return (not_understood(), None) };
+        let Some(model) = &self.0.writer else {
+            let near = match nearest(said) {
+                Some(Nearest::Wish(wish)) => Meaning::Wish(wish),
+                Some(Nearest::Asked { question, options }) => {
+                    Meaning::Answer(replies::which_is_meant(question, &options))
+                }
+                None => not_understood(),
+            };
+            return (near, None);
+        };
         let question = Question {
             purpose: Purpose::Generate,
             instructions: include_str!("../prompts/talk.md"),
@@ -171,6 +180,12 @@ impl Talk {
             Wish::Why => {
                 let why = self.entry(mail).await.and_then(|entry| entry.why);
                 Step::end(state).say(replies::why_waiting(why.as_deref()))
+            }
+            Wish::Content => Step::end(state).say(replies::content(mail)),
+            Wish::Inbox => Step::end(state).say(replies::other_mails()),
+            Wish::Sending => {
+                let reply = replies::sending(self.possible(&state, context));
+                Step::end(state).say(reply)
             }
             Wish::Spam if self.entry(mail).await.is_some_and(|entry| entry.is_spam) => {
                 Step::end(state).say(replies::already_spam())

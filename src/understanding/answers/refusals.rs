@@ -228,9 +228,26 @@ fn without_hesitation(words: &[Word]) -> (bool, &[Word]) {
     (rest.len() < words.len(), rest)
 }
 
+/// Returns the words before an assurance that everything stays: “forget it, leave it running”.
+fn without_reassurance(words: &[Word]) -> &[Word] {
+    const STAYS: &str = "leave it|leave that|leave them|leave everything|keep it|keep that|keep them|keep everything|let it|\
+        it can|it stays|it is fine|it is ok|all good|all fine";
+    const AS: &str = "|as it is|as is|as they are|alone|be|running|run|going|on|off|stay|stay as it is|stopped|paused|unchanged|\
+        the way it is|like that|like this|for now|then";
+    let pause = words.iter().position(|word| word.is(",") || word.is("and"));
+    let pause = pause.or_else(|| words.iter().position(|word| word.tail.contains(['.', '!', ';'])).map(|at| at + 1));
+    let Some(before) = pause.filter(|at| *at > 0 && *at < words.len()) else { return words };
+    let said = skip(&words[before..], ",|and|just|we");
+    match after(said, STAYS).is_some_and(|rest| are(rest, AS)) {
+        true => &words[..before],
+        false => words,
+    }
+}
+
 /// Reads “never mind”. If only cards are open, the reply says how to decide them.
 pub(crate) fn cancellation(Utterance { words, situation, .. }: Utterance<'_>) -> Option<Interpretation> {
     let (hesitates, rest) = without_hesitation(words);
+    let rest = without_reassurance(rest);
     let (whole, plain) = (lower(words), lower(rest));
     let drops_any = NEVER_MIND.contains(&plain) || is_repeated_cancellation(rest);
     let cancels = CANCEL.contains(&plain);

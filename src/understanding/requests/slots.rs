@@ -170,10 +170,52 @@ fn filler(words: &[Word], first: bool) -> Option<&[Word]> {
     }
     // `…, we have enough data`: a reason, up to the end of the sentence.
     const OPENS: &str = "because|, we have|, we are|, we|, it is|, it|, they|, i|, that is|, looks|, as we|, enough";
-    let reason = after(words, OPENS)?;
-    let is_reason =
-        !words.iter().any(|word| word.any(LIMITING) || word.quoted || word.text.contains(|c: char| c.is_ascii_digit()));
-    (!first && is_reason && reason.len() > 1).then_some(&[])
+    let plain = |word: &Word| !word.quoted && !word.text.contains(|c: char| c.is_ascii_digit());
+    let is_reason = match after(words, OPENS) {
+        Some(reason) => reason.len() > 1 && words.iter().all(|word| plain(word) && !word.any(LIMITING)),
+        None => words.iter().all(plain) && says_how_things_are(words),
+    };
+    (!first && is_reason).then_some(&[])
+}
+
+/// Returns true if the words are a sentence of its own about others: `, teachers are complaining on the forum`. Where it is
+/// may be said in it, but nothing that could restrict what is asked for.
+fn says_how_things_are(words: &[Word]) -> bool {
+    const STATES: &str = "is are was were has have had keeps keep looks look seems seem needs need wants want complain complains \
+        complained crashes crashed reported fails failed";
+    const PLACES: &[&str] = &["in", "on", "with", "from"];
+    // When something should be done restricts it; what was before does not.
+    const TIMES: &[&str] = &[
+        "today",
+        "tonight",
+        "tomorrow",
+        "next",
+        "soon",
+        "later",
+        "monday",
+        "tuesday",
+        "wednesday",
+        "thursday",
+        "friday",
+        "saturday",
+        "sunday",
+        "weekend",
+        "am",
+        "pm",
+        "noon",
+        "midnight",
+    ];
+    const ASKS: &[&str] =
+        &["should", "must", "may", "can", "could", "will", "would", "shall", "it", "they", "which", "that"];
+    let is_past = |word: &Word| word.lower.len() > 4 && word.lower.ends_with("ed");
+    let Some(clause) = after(words, ", since|, as|since|,") else { return false };
+    let Some(verb) = clause.iter().take(4).position(|word| word.among(STATES) || is_past(word)) else { return false };
+    let (subject, rest) = clause.split_at(verb);
+    let restricts = |word: &Word| word.any(LIMITING) || word.any(ASKS) || word.any(TIMES) || word.is(",");
+    !subject.is_empty()
+        && (rest.len() > 1 || is_past(&rest[0]))
+        && !subject.iter().any(restricts)
+        && !rest.iter().any(|word| restricts(word) && !word.any(PLACES))
 }
 
 type SlotMatch<'a> = Option<(Slot, &'a [Word])>;

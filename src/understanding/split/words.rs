@@ -159,14 +159,6 @@ pub fn quoted(first: char, text: &str) -> Option<(&str, &str)> {
 }
 
 fn push_plain(found: &mut Vec<Word>, typed: &str) {
-    let short = match typed {
-        "w/" => Some("with"),
-        "w/o" => Some("without"),
-        _ => None,
-    };
-    if let Some(long) = short {
-        return found.push(Word { lower: long.to_owned(), ..Word::new(typed, false) });
-    }
     let typed = typed.trim_start_matches(['(', '[', '*', '_']);
     let word = typed.trim_end_matches(['.', '!', '?', ';', ':', ')', ']', '*', '…']);
     let tail = typed[word.len()..].to_owned();
@@ -188,9 +180,47 @@ fn push_plain(found: &mut Vec<Word>, typed: &str) {
             found.push(Word { lower: lower.trim_end_matches('s').to_owned(), ..Word::new(word, false) });
             found.push(Word { lower: "is".to_owned(), tail, ..Word::new("", false) });
         }
-        None => found.push(Word { lower, tail, ..Word::new(word, false) }),
+        None => {
+            let lower =
+                ABBREVIATIONS.iter().find(|(short, _)| *short == lower).map_or(lower, |(_, long)| (*long).to_owned());
+            found.push(Word { lower, tail, ..Word::new(word, false) });
+        }
     }
 }
+
+/// How words are shortened in chats. They are read as the long form, and stay as they were typed in names and texts.
+const ABBREVIATIONS: &[(&str, &str)] = &[
+    ("abt", "about"),
+    ("avg", "average"),
+    ("bc", "because"),
+    ("btw", "also"),
+    ("cond", "condition"),
+    ("conds", "conditions"),
+    ("cuz", "because"),
+    ("exp", "experiment"),
+    ("exps", "experiments"),
+    ("gimme", "give"),
+    ("mins", "minutes"),
+    ("params", "parameters"),
+    ("ppl", "people"),
+    ("r", "are"),
+    ("rn", "now"),
+    ("secs", "seconds"),
+    ("smth", "something"),
+    ("sth", "something"),
+    ("tho", "though"),
+    ("tmr", "tomorrow"),
+    ("tmrw", "tomorrow"),
+    ("tmw", "tomorrow"),
+    ("u", "you"),
+    ("ur", "your"),
+    ("w", "with"),
+    ("w/", "with"),
+    ("w/o", "without"),
+    ("wk", "week"),
+    ("wks", "weeks"),
+    ("yday", "yesterday"),
+];
 
 /// Corrects up to two typing mistakes in nouns for the things of a capability.
 pub fn respell(words: &mut [Word], things: &[&str]) {

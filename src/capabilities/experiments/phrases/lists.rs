@@ -33,7 +33,7 @@ const SMALL: &str = "all any every each the a an my our me us you your please pl
     total number many how what else again thanks thank it yet already everything anything something some can could would like \
     to know want need if by sorted sort ordered order status state their its set up created create made make context app \
     but quickly kindly hello hi list overview over word first either just rn lying around up pull more mean means sort order \
-    trial trials most title having them's thanks ty cheers it's team all";
+    atm trial trials most title having them's thanks ty cheers it's team all";
 /// Small words that are quoted together with an unknown word after them.
 const OPENING: &str = "with by that which are is was have has status state in on of for from the created made create but and or at \
     who sorted ordered";

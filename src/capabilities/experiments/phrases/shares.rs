@@ -12,7 +12,7 @@ use super::{
     clauses::Taken,
     situation::{Draft, Situation},
     user_request::{Interpretation, UserRequest},
-    words::{Word, after, skip, strip_objection, without_last},
+    words::{Word, after, are, skip, strip_objection, without_last},
 };
 
 /// Parses suggested weights: `60/40 would be safer`, `it should be 60/40`.
@@ -37,7 +37,7 @@ pub(super) fn suggestion(words: &[Word]) -> Option<Interpretation> {
 /// Parses new weights for the change in hand: `make the split 50/50`. If that change is not about the weights of its
 /// experiment, such as a start, the weights are a change of their own.
 pub(super) fn correction(words: &[Word], draft: &Draft) -> Option<Interpretation> {
-    let weights = ("weights".to_owned(), Value::from(split(words)?));
+    let weights = ("weights".to_owned(), Value::from(split(words).or_else(|| swapped(words, draft))?));
     if [CREATE, UPDATE].contains(&draft.action.as_str()) {
         return Some(UserRequest::Update(Map::from_iter([weights])).into());
     }
@@ -45,6 +45,16 @@ pub(super) fn correction(words: &[Word], draft: &Draft) -> Option<Interpretation
     let experiment = draft.params.get("experiment").filter(|_| !is_objection)?.clone();
     let params = Map::from_iter([("experiment".to_owned(), experiment), weights]);
     Some(Interpretation::whole(UserRequest::change(UPDATE, params)))
+}
+
+/// Parses “sorry, the other way round”: the two weights of the draft in the other order.
+fn swapped(words: &[Word], draft: &Draft) -> Option<String> {
+    const SWAPPED: &str = "other way round|the other way round|other way around|the other way around|vice versa|reversed|\
+        swap them|swap it|swap the weights|switch them|switch them around|the reverse|i meant the other way round|\
+        i meant the other way around|it is the other way round|it is the other way around|just the other way round";
+    let said = without_last(strip_objection(words), &["please", "instead", ","]);
+    let (one, other) = draft.params.get("weights")?.as_str()?.split_once('/').filter(|_| are(said, SWAPPED))?;
+    (!other.contains('/')).then(|| format!("{}/{}", other.trim(), one.trim()))
 }
 
 /// Parses new weights for the experiment that the thread is about: `make the split 50/50`.
