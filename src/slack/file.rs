@@ -49,6 +49,8 @@ pub struct File {
 pub enum Content {
     /// Text, at this private address.
     Text(String),
+    /// A snippet, at this private address: text that the person typed, or a message that was too long.
+    Snippet(String),
     /// Something else, such as a picture.
     Other,
     /// Slack did not say: the file has to be looked up first.
@@ -70,7 +72,9 @@ impl File {
         let address = field::first(file, &["/url_private_download", "/url_private"]);
         let content = match address {
             _ if text(file, "/file_access") == Some("check_file_info") => Content::LookUp,
-            Some(address) if file["is_external"] != true && is_text(file, mode) => Content::Text(address.to_owned()),
+            _ if file["is_external"] == true => Content::Other,
+            Some(address) if mode == "snippet" => Content::Snippet(address.to_owned()),
+            Some(address) if mode == "hosted" && is_text(file) => Content::Text(address.to_owned()),
             _ => Content::Other,
         };
         Some(Self {
@@ -82,11 +86,11 @@ impl File {
     }
 }
 
-/// Returns true if Slack says that a file is text. Posts, canvases and emails are documents of their own kinds.
-fn is_text(file: &Value, mode: &str) -> bool {
+/// Returns true if Slack says that an uploaded file is text.
+fn is_text(file: &Value) -> bool {
     const KINDS: &[&str] = &["application/json", "application/xml", "application/yaml", "application/x-yaml"];
     let media = text(file, "/mimetype").unwrap_or_default();
-    matches!(mode, "snippet" | "hosted") && (mode == "snippet" || media.starts_with("text/") || KINDS.contains(&media))
+    media.starts_with("text/") || KINDS.contains(&media)
 }
 
 /// The client for the contents of files, which is made when the first one is read.
@@ -190,12 +194,23 @@ impl SlackClient {
                 return Err(Error::Refused { code: TOO_LONG.to_owned() });
             }
         }
-        let text = String::from_utf8(bytes).map_err(|_| Error::Decode)?;
-        match text.contains('\0') {
-            true => Err(Error::Decode),
-            false => Ok(text.trim_start_matches('\u{feff}').replace("\r\n", "\n")),
-        }
+        decoded(bytes).ok_or(Error::Decode)
     }
+}
+
+/// Decodes text in UTF-8, or in UTF-16 with a byte order mark; `None` if it is something else.
+fn decoded(bytes: Vec<u8>) -> Option<String> {
+    let utf_16 = |rest: &[u8], unit: fn([u8; 2]) -> u16| {
+        let (units, []) = rest.as_chunks() else { return None };
+        String::from_utf16(&units.iter().map(|bytes| unit(*bytes)).collect::<Vec<_>>()).ok()
+    };
+    let text = match bytes.as_slice() {
+        [0xff, 0xfe, rest @ ..] => utf_16(rest, u16::from_le_bytes)?,
+        [0xfe, 0xff, rest @ ..] => utf_16(rest, u16::from_be_bytes)?,
+        _ => String::from_utf8(bytes).ok()?,
+    };
+    let is_binary = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t' | '\x0c');
+    (!text.contains(is_binary)).then(|| text.trim_start_matches('\u{feff}').replace("\r\n", "\n"))
 }
 
 /// The code of the error for a file that is longer than the limit.
@@ -226,8 +241,9 @@ mod tests {
             File::all(&json!([file])).pop().map(|file| file.content)
         };
         let is_text = Some(Content::Text(address.to_owned()));
-        assert_eq!(of("snippet", "text/plain"), is_text);
-        assert_eq!(of("snippet", "application/octet-stream"), is_text, "a snippet is text of any kind");
+        let is_snippet = Some(Content::Snippet(address.to_owned()));
+        assert_eq!(of("snippet", "text/plain"), is_snippet);
+        assert_eq!(of("snippet", "application/octet-stream"), is_snippet, "a snippet is text of any kind");
         assert_eq!(of("hosted", "text/csv"), is_text);
         assert_eq!(of("hosted", "application/json"), is_text);
         assert_eq!(of("hosted", "image/png"), Some(Content::Other));
@@ -235,5 +251,30 @@ mod tests {
         assert_eq!(of("tombstone", ""), None);
         let hidden = json!([{ "id": "F2", "mode": "file_access", "file_access": "check_file_info" }]);
         assert_eq!(File::all(&hidden)[0].content, Content::LookUp);
+    }
+
+    #[test]
+    fn text_is_decoded_and_anything_else_is_refused() {
+        let utf_16 = |mark: [u8; 2], bytes: fn(u16) -> [u8; 2]| {
+            mark.into_iter().chain("ü1\r\nu2".encode_utf16().flat_map(bytes)).collect::<Vec<u8>>()
+        };
+        for bytes in [
+            "ü1\r\nu2".into(),
+            "\u{feff}ü1\nu2".into(),
+            utf_16([0xff, 0xfe], u16::to_le_bytes),
+            utf_16([0xfe, 0xff], u16::to_be_bytes),
+        ] {
+            assert_eq!(decoded(bytes).as_deref(), Some("ü1\nu2"));
+        }
+        let half = utf_16([0xff, 0xfe], u16::to_le_bytes);
+        for bytes in [
+            &b"PK\x03\x04\x14\0\0\0\x08\0ids.csv"[..], // a zip archive
+            &[0x1f, 0x8b, 0x08, 0, 0, 0, 0, 0],        // gzip
+            &[0xfc, b'1'],                             // Windows-1252
+            &[0x1b, b'[', b'2', b'J'],                 // an order to a terminal
+            &half[..half.len() - 1],
+        ] {
+            assert_eq!(decoded(bytes.to_vec()), None, "{bytes:?}");
+        }
     }
 }

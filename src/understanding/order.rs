@@ -139,8 +139,10 @@ impl PhraseBook {
             Some((_, Reading::Partly { left, used, follows, .. })) if self.is_worse_than_partial(&found, utterance) => {
                 declined(&left, &used, follows)
             }
-            _ if found.is_nothing() && languages::is_other_language(utterance.words) => {
-                Interpretation::unclear(languages::ENGLISH_ONLY, Vec::new())
+            _ if found.is_nothing()
+                && let Some(answer) = languages::in_other_language(utterance.words) =>
+            {
+                Interpretation::unclear(answer, Vec::new())
             }
             _ if found.is_nothing() && utterance.situation.draft.is_none() => {
                 let mentioned = self.read_at(Stage::Mention, utterance);

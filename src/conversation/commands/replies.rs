@@ -17,7 +17,7 @@ use super::{
     grammar::{self, CommandError, CommandWord},
     settings::{ActionPolicies, Settings, grouped_by_policy},
 };
-use crate::{presentation::links::linked, record::sight::words};
+use crate::{presentation::links::linked, record::sight::act_and_status};
 
 /// The visibility of an open action's card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,14 +45,15 @@ pub fn waiting(record: &ActionRecord, visibility: CardVisibility, now: Timestamp
     if now >= record.expires_at { line.plain(" · expired") } else { line.join(record.end_in_words()) }
 }
 
-/// Returns the line of a past action: `Start “Math Hints” was done · asked by Ana …`
+/// Returns the line of a past action: `Started “Math Hints” · asked by Ana …`
 pub fn run(record: &ActionRecord) -> Text {
-    Text::new()
-        .bold(record.act())
-        .plain(format!(" {} · ", words(record)))
-        .join(record.asked_by())
-        .plain(" ")
-        .moment(record.requested_at)
+    with_status(record).join(record.asked_by()).plain(" ").moment(record.requested_at)
+}
+
+/// Returns the beginning of a line: `Start “Math Hints” was rejected · `
+fn with_status(record: &ActionRecord) -> Text {
+    let (act, status) = act_and_status(record);
+    Text::new().bold(act).plain(format!("{status} · "))
 }
 
 /// Returns the line of an action that is being done or has no known outcome, with its progress:
@@ -69,10 +70,10 @@ pub fn in_progress(record: &ActionRecord) -> Text {
     }
 }
 
-/// Returns the line of the reader's own request: `Start “Math Hints” was done · asked …`
+/// Returns the line of the reader's own request: `Started “Math Hints” · asked …`
 pub fn own(record: &ActionRecord) -> Text {
     let how = if record.is_suggested() { "suggested by the assistant" } else { "asked" };
-    Text::new().bold(record.act()).plain(format!(" {} · {how} ", words(record))).moment(record.requested_at)
+    with_status(record).plain(format!("{how} ")).moment(record.requested_at)
 }
 
 /// Returns the reply with the open actions.

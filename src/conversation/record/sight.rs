@@ -62,8 +62,18 @@ pub fn approver_labels(user: &UserId, groups: &[String]) -> Vec<Label> {
     std::iter::once(Label::Names(user.clone())).chain(groups).collect()
 }
 
+/// Returns the action and its status: `Start “Math Hints”` and ` was rejected`, but `Started “Math Hints”` and nothing.
+pub fn act_and_status(record: &ActionRecord) -> (&str, String) {
+    let done = record.card.done_act();
+    let is_done = record.status == Status::Done && record.stopped_after().is_none() && !record.scope.is_of_plan();
+    match is_done && !done.is_empty() {
+        true => (done, String::new()),
+        false => (record.act(), format!(" {}", status(record))),
+    }
+}
+
 /// Returns the status as a phrase that follows the action's name.
-pub fn words(record: &ActionRecord) -> String {
+fn status(record: &ActionRecord) -> String {
     if let Some(stopped) = record.stopped_after() {
         return format!("was {stopped}");
     }

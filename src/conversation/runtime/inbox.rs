@@ -10,6 +10,7 @@
 
 mod admission;
 mod at_once;
+mod attached;
 mod files;
 mod handlers;
 mod replies;

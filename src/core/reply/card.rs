@@ -61,6 +61,18 @@ impl Fact {
 }
 
 impl Card {
+    /// Returns the action in the past tense, without what was so afterwards, which may have changed: `Started “Math Hints”`
+    /// of `Started “Math Hints”: it is running now.`
+    pub fn done_act(&self) -> &str {
+        let done = self.done.strip_suffix('.').unwrap_or(&self.done);
+        let end = ["”: ", "”. "].iter().filter_map(|end| done.find(end)).min().map(|at| at + "”".len());
+        match end {
+            // What the question says as well is a part of the action.
+            Some(end) if !self.title.contains(&done[end..]) => &done[..end],
+            _ => done,
+        }
+    }
+
     /// Creates a card without lines, with its question, the label of the button that approves, and what is said afterwards.
     pub fn new(title: impl Into<String>, approve: &str, done: impl Into<String>) -> Self {
         Self {
@@ -223,4 +235,23 @@ pub struct Asked {
     pub text: Text,
     /// The label of the button for the answer, such as `Answer…`.
     pub answer: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_so_afterwards_is_no_part_of_the_act() {
+        let act = |title: &str, done: &str| Card::new(title, "", done).done_act().to_owned();
+        let start = "Start “Math Hints”?";
+        assert_eq!(act(start, "Started “Math Hints”: it is running now. It ends on 1 May."), "Started “Math Hints”");
+        assert_eq!(act("Create “A. b”?", "Created “A. b”. It stays inactive."), "Created “A. b”");
+        assert_eq!(
+            act("Update “A”: weights, points?", "Updated “A”: weights, points."),
+            "Updated “A”: weights, points"
+        );
+        assert_eq!(act("Stop 2 experiments?", "Stopped 2 experiments: “A”, “B”."), "Stopped 2 experiments: “A”, “B”");
+        assert_eq!(act("Run “demo”?", "Ran demo."), "Ran demo");
+    }
 }

@@ -51,6 +51,8 @@ pub struct Received {
     pub violation: Option<String>,
     /// The status of the answer.
     pub status: u16,
+    /// The place of the request in a trace, if it has one: the header `traceparent`.
+    pub trace: Option<String>,
 }
 
 impl Entry for Received {}

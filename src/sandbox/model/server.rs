@@ -108,7 +108,7 @@ async fn gemini(
 
 /// Answers a request to a language model.
 fn answered(shared: &Shared, dialect: Dialect, headers: &HeaderMap, bytes: &Bytes) -> Response {
-    received(shared, dialect, bytes, |world, dialect, body, number| {
+    received(shared, dialect, headers, bytes, |world, dialect, body, number| {
         dialect.check(headers, API_KEY, body, &world.sent)?;
         Ok(respond(&shared.stop, world, dialect, body, number))
     })
@@ -116,7 +116,7 @@ fn answered(shared: &Shared, dialect: Dialect, headers: &HeaderMap, bytes: &Byte
 
 /// Answers a request for an embedding. It needs no script.
 fn embedded(shared: &Shared, dialect: Dialect, headers: &HeaderMap, bytes: &Bytes) -> Response {
-    received(shared, dialect, bytes, |world, dialect, body, number| {
+    received(shared, dialect, headers, bytes, |world, dialect, body, number| {
         let invalid = |message: String| Refusal { status: 400, message };
         let vector = match dialect {
             Dialect::Content { .. } => {
@@ -139,6 +139,7 @@ fn embedded(shared: &Shared, dialect: Dialect, headers: &HeaderMap, bytes: &Byte
 fn received(
     shared: &Shared,
     dialect: Dialect,
+    headers: &HeaderMap,
     bytes: &Bytes,
     handle: impl FnOnce(&mut World, &Dialect, &Value, usize) -> Result<Response, Refusal>,
 ) -> Response {
@@ -153,7 +154,8 @@ fn received(
         }
         Ok(response) => (None, response),
     };
-    shared.arrived(Received { body, violation, status: response.status().as_u16() });
+    let trace = headers.get("traceparent").and_then(|trace| trace.to_str().ok()).map(str::to_owned);
+    shared.arrived(Received { body, violation, status: response.status().as_u16(), trace });
     response
 }
 

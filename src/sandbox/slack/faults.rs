@@ -118,7 +118,7 @@ pub enum Fault {
     },
     /// The next calls take effect, and the bodies of their answers do not end.
     Flood {
-        /// The method, or `response_url` for answers to such an address.
+        /// The method, `response_url` for answers to such an address, or `url_private` for the content of a file.
         method: String,
         /// The HTTP status.
         status: u16,

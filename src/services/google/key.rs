@@ -5,17 +5,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use countersign_core::clock::Timestamp;
 use countersign_wire::this_machine;
-use rustls::{
-    SignatureScheme,
-    crypto::ring::sign::RsaSigningKey,
-    pki_types::{PrivateKeyDer, pem::PemObject as _},
-    sign::{Signer, SigningKey as _},
-};
 use serde_json::{Value, json};
 use url::Url;
+
+use crate::jwt::JwtKey;
 
 /// The scope of tokens without a delegation: everything that the account may do, which is what platforms require.
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
@@ -50,7 +45,7 @@ pub(super) struct Key {
     /// The endpoint that exchanges its assertions for tokens.
     pub(super) endpoint: Url,
     id: Option<String>,
-    signer: Box<dyn Signer>,
+    key: JwtKey,
     /// The person for whom the account acts.
     person: Option<String>,
     /// The scopes of the tokens, separated by spaces.
@@ -91,9 +86,9 @@ impl Key {
         if !is_private(&endpoint) {
             return Err("its `token_uri` begins with http://; tokens are fetched over https:// only".to_owned());
         }
-        let signer = signer(pem).ok_or("its `private_key` is damaged")?;
+        let key = JwtKey::rsa(pem).ok_or("its `private_key` is damaged")?;
         let id = json["private_key_id"].as_str().map(str::to_owned);
-        Ok(Self { account: account.to_owned(), endpoint, id, signer, person: None, scopes: SCOPE.to_owned() })
+        Ok(Self { account: account.to_owned(), endpoint, id, key, person: None, scopes: SCOPE.to_owned() })
     }
 
     /// Lets the account act for a person of its domain, with these scopes.
@@ -104,29 +99,17 @@ impl Key {
 
     /// Returns a JSON Web Token (RFC 7523) of the account, issued at `now`; `None` if it cannot be signed.
     pub(super) fn assertion(&self, now: Timestamp) -> Option<String> {
-        let mut header = json!({ "alg": "RS256", "typ": "JWT" });
-        if let Some(id) = &self.id {
-            header["kid"] = json!(id);
-        }
         let (iat, exp) = (now.seconds(), now.seconds() + LIFETIME);
         let (scopes, audience) = (&self.scopes, self.endpoint.as_str());
         let mut claims = json!({ "iss": self.account, "scope": scopes, "aud": audience, "iat": iat, "exp": exp });
         if let Some(person) = &self.person {
             claims["sub"] = json!(person);
         }
-        let part = |json: &Value| BASE64_URL_SAFE_NO_PAD.encode(json.to_string());
-        let signed = format!("{}.{}", part(&header), part(&claims));
-        let signature = self.signer.sign(signed.as_bytes()).ok()?;
-        Some(format!("{signed}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature)))
+        self.key.token(self.id.as_deref(), &claims)
     }
 }
 
 /// Returns true if nobody can read what is sent to the endpoint.
 pub(super) fn is_private(endpoint: &Url) -> bool {
     endpoint.scheme() == "https" || endpoint.scheme() == "http" && this_machine::is_named_by(endpoint)
-}
-
-fn signer(pem: &str) -> Option<Box<dyn Signer>> {
-    let der = PrivateKeyDer::from_pem_slice(pem.as_bytes()).ok()?;
-    RsaSigningKey::new(&der).ok()?.choose_scheme(&[SignatureScheme::RSA_PKCS1_SHA256])
 }

@@ -81,16 +81,12 @@ pub(super) fn threads(
     limit: usize,
     clock: Timestamp,
 ) -> Result<Vec<ThreadSummary>, Failure> {
-    let (before, condition) = match filter {
-        ThreadFilter::All => (Timestamp(0), "known ORDER BY updated_at DESC, id DESC".to_owned()),
-        ThreadFilter::FinishedBefore(before) => (before, format!("{FINISHED} ORDER BY updated_at")),
+    let before = match filter {
+        ThreadFilter::All => Timestamp(0),
+        ThreadFilter::FinishedBefore(before) => before,
     };
-    let sql = format!(
-        "SELECT team, channel, root, version, updated_at, lease_until > ?2 OR coalesce(ready_at <= ?2, FALSE), graph \
-         FROM threads AS t WHERE {condition} LIMIT ?4"
-    );
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let mut select = connection.prepare_cached(&sql)?;
+    let mut select = connection.prepare_cached(&select_threads(filter))?;
     let rows = select.query_map(params![before.0, clock.0, json(&UNFINISHED), limit], |row| {
         let thread = keys::thread(row)?;
         let (version, updated_at) = (uint(row.get(3)?), Timestamp(row.get(4)?));
@@ -98,6 +94,18 @@ pub(super) fn threads(
         Ok(ThreadSummary { thread, graph, version, updated_at, busy: row.get(5)? })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Both orders are those of `threads_by_change`: nothing is sorted, and no more rows are read than are returned or looked at.
+fn select_threads(filter: ThreadFilter) -> String {
+    let condition = match filter {
+        ThreadFilter::All => "known = 1 ORDER BY updated_at DESC, id DESC".to_owned(),
+        ThreadFilter::FinishedBefore(_) => format!("{FINISHED} ORDER BY updated_at"),
+    };
+    format!(
+        "SELECT team, channel, root, version, updated_at, lease_until > ?2 OR coalesce(ready_at <= ?2, FALSE), graph \
+         FROM threads AS t WHERE {condition} LIMIT ?4"
+    )
 }
 
 /// Stores bytes under their hash, until a given time or permanently.
@@ -134,4 +142,24 @@ pub(super) fn get_blob(connection: &Connection<'_>, hash: &str) -> Result<Option
         "SELECT bytes FROM blobs WHERE hash = ?1 UNION ALL SELECT bytes FROM files WHERE hash = ?1 LIMIT 1";
     let mut select = connection.statement(SQL)?;
     Ok(select.query_row([hash], |row| row.get(0)).optional()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sqlite::schema;
+
+    #[test]
+    fn threads_are_found_by_the_time_of_their_last_change() {
+        let mut connection = rusqlite::Connection::open_in_memory().unwrap();
+        schema::migrate(&mut connection).unwrap().unwrap();
+        for filter in [ThreadFilter::All, ThreadFilter::FinishedBefore(Timestamp(1))] {
+            let sql = format!("EXPLAIN QUERY PLAN {}", select_threads(filter));
+            let mut explain = connection.prepare(&sql).unwrap();
+            let plan = explain.query_map(params![1, 1, "[]", 1], |row| row.get::<_, String>(3)).unwrap();
+            let plan: Vec<_> = plan.map(Result::unwrap).collect();
+            assert!(plan[0].starts_with("SEARCH t USING INDEX threads_by_change (known=?"), "{plan:?}");
+            assert!(!plan.iter().any(|step| step.contains("TEMP B-TREE")), "{plan:?}");
+        }
+    }
 }

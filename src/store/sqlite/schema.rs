@@ -39,7 +39,7 @@ CREATE TABLE threads (
 ) STRICT;
 CREATE INDEX threads_ready ON threads (ready_at, lease_until) WHERE ready_at IS NOT NULL;
 CREATE INDEX threads_to_send ON threads (send_at, sending_until) WHERE send_at IS NOT NULL;
-CREATE INDEX threads_overheard ON threads (updated_at) WHERE known = 0;
+CREATE INDEX threads_by_change ON threads (known, updated_at); -- those changed last, and those of others
 
 CREATE TABLE mailbox (id INTEGER PRIMARY KEY, at INTEGER NOT NULL, mail TEXT NOT NULL) STRICT;
 

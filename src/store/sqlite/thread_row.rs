@@ -128,8 +128,8 @@ impl ThreadRow {
     }
 
     /// Writes the row. A column that is set is written to all of its indexes, even if its value is the same. So the columns
-    /// of each of the two large indexes are set only if one of them has changed. `threads_overheard` has no threads that
-    /// are known.
+    /// of each of the two indexes of what is due are set only if one of them has changed. `threads_by_change` changes with
+    /// each write.
     pub(super) fn save(mut self, connection: &Connection<'_>, now: Timestamp) -> Result<(), Failure> {
         macro_rules! update {
             ($($indexed:literal)?) => {

@@ -56,7 +56,7 @@ pub fn ids(word: &str) -> impl Iterator<Item = &str> {
 /// Returns the ids at the beginning, and the words after the last of them.
 fn list(words: &[Word]) -> (Vec<&str>, &[Word]) {
     let (mut ids, mut after, mut rest) = (Vec::new(), words, words);
-    while let Some((id, others)) = rest.split_first().filter(|(first, _)| is_id(first)) {
+    while let Some((id, others)) = rest.split_first().filter(|(first, _)| is_id(first) || is_quoted_id(first)) {
         ids.push(id.text.as_str());
         after = others;
         let separators = others.iter().take_while(|next| next.any(&[",", "and", "&"])).count();
@@ -74,6 +74,11 @@ fn is_id(word: &Word) -> bool {
         && word.text.chars().all(may_be_in_id)
 }
 
+/// Returns true for what is one item of a list in any case, since it is in quotes.
+fn is_quoted_id(word: &Word) -> bool {
+    word.quoted && word.kind.is_none() && !word.text.contains(SEPARATOR)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,6 +93,9 @@ mod tests {
             assert_eq!(found.len(), 5, "{separator:?}");
             assert!(ids(&found[1].text).eq(all.iter().map(String::as_str)), "{separator:?}");
         }
+        let quoted: Vec<String> = (1..=400).map(|nth| format!("“a b{nth}”")).collect();
+        let found = joined(words(&format!("exclude {} from Math Hints", quoted.join(", "))));
+        assert_eq!((found.len(), ids(&found[1].text).last()), (5, Some("a b400")));
         let short = words("exclude u1, u2 and u3 from Math Hints");
         assert_eq!(joined(short.clone()), short);
     }

@@ -125,13 +125,13 @@ async fn what_waits_and_what_was_done() {
     assert_snapshot!(in_short(&bo.types("/countersign runs").await), @"
     Recent changes:
     • *Stop “Lesson Video Hints”* is waiting for a decision · asked by @ana ‹time› · ‹open the card›
-    • *Start “Math Hints”* was done · asked by @ana ‹time› · ‹open the card›
+    • *Started “Math Hints”* · asked by @ana ‹time› · ‹open the card›
     As of ‹time›.
     ");
     assert_snapshot!(in_short(&ana.types("/countersign mine").await), @"
     You asked for:
     • *Stop “Lesson Video Hints”* is waiting for a decision · asked ‹time› · ‹open the card›
-    • *Start “Math Hints”* was done · asked ‹time› · ‹open the card›
+    • *Started “Math Hints”* · asked ‹time› · ‹open the card›
     As of ‹time›.
     ");
     assert_snapshot!(bo.types("/countersign mine").await, @"You haven't asked for any changes yet.");

@@ -67,7 +67,7 @@ async fn without_the_scope_to_see_members_the_tab_links_to_the_channels_card() {
     thread.clicks("bo", "Start experiment").await;
     let home = bot.user("bo").opens_home().await;
     assert!(home.contains("In <#C1>, 1 card is waiting; anyone there can approve · ‹open the card›"), "{home}");
-    assert!(home.contains("‹Start “Math Hints”› was done · Approved by @bo"), "{home}");
+    assert!(home.contains("‹Started “Math Hints”› · Approved by @bo"), "{home}");
     assert!(!home.contains("[Start experiment]") && !home.contains("[Stop experiment]"), "{home}");
     let home = bot.user("ana").opens_home().await;
     assert!(home.contains("Nothing is waiting for you."), "{home}");
@@ -106,7 +106,7 @@ async fn who_is_named_decides_in_the_home_tab() {
     assert!(first.contains("You'll see the outcome here and in its thread."), "{first}");
     assert!(thread.heard().contains("Approved by @bo"));
     assert_eq!(bot.done_to_platform().len(), 1);
-    eventually("how it ended", || bot.user("bo").home().contains("was done")).await;
+    eventually("how it ended", || bot.user("bo").home().contains("‹Started “Math Hints”›")).await;
     assert_snapshot!(in_short(&bot.user("bo").home()), @"
     ✅ Started “Math Hints”: it is running now. · Approved by @bo · ‹time›
     ---
@@ -114,7 +114,7 @@ async fn who_is_named_decides_in_the_home_tab() {
     Waiting for you
     Nothing is waiting for you.
     Recent activity
-    • ‹Start “Math Hints”› was done · Approved by @bo · ‹time›
+    • ‹Started “Math Hints”› · Approved by @bo · ‹time›
     ‹the rest of the tab: all is well, how to ask›
     ");
 }

@@ -371,7 +371,7 @@ async fn status_shows_the_plan_with_its_results() {
     assert_snapshot!(thread.told("ana"), @"
     In this thread:
     • *Stop “Class Hint Rollout”* · asked by @ana · expires ‹time›
-    Last: *Start “Math Hints”* was done · asked by @ana ‹time›
+    Last: *Started “Math Hints”* · asked by @ana ‹time›
     The plan here (step 2 of 3):
     • Done: start Math Hints → Started “Math Hints”: it is running now.
     • Now: pause Class Hint Rollout

@@ -8,9 +8,12 @@ use std::{
 };
 
 use countersign::app::metrics::{Kind, METRICS};
+use countersign_sandbox::{mcp, model::SandboxModel};
 use fancy_regex::{Captures, Regex};
+use serde_json::json;
 
 use super::{
+    beside::{Beside, Running},
     process::{COUNTERSIGN, Process, serve},
     processes::{By, Given, Page, given},
 };
@@ -114,6 +117,48 @@ async fn a_turn_and_a_click_are_whole_traces_and_belong_together() {
     let told = Command::new(COUNTERSIGN).args(["trace", thread]).env_clear().envs(&given.settings).output().unwrap();
     let told = String::from_utf8(told.stdout).unwrap();
     assert!(told.contains(turn) && told.contains(click), "{told}");
+    given.sandbox.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_language_model_and_an_mcp_server_get_the_trace_of_the_turn() {
+    let collector = Collector::start(Manner::Takes).await;
+    let mut given = given(By::Socket, None).await;
+    exports_to(&mut given, &collector.url);
+    let notes = Running::start(Beside::Notes, given.folder.path()).await;
+    let model = SandboxModel::start(0).await.unwrap();
+    model.answers_by(|request| match request.to_string().contains("tool_result") {
+        true => vec![json!({ "type": "text", "text": "There are no notes." })],
+        false => vec![json!({ "type": "tool_use", "name": "notes_list_notes", "input": {} })],
+    });
+    given
+        .settings
+        .extend(notes.settings(given.folder.path()).into_iter().map(|(name, value)| (name.to_owned(), value)));
+    for (name, value) in [("ANTHROPIC_BASE_URL", model.url()), ("ANTHROPIC_API_KEY", model.api_key().to_owned())] {
+        given.settings.insert(name.to_owned(), value);
+    }
+    let bot = begins(&given).await;
+    let root = given.page.says("ana", "@countersign which notes does the notes server have?").await;
+    given.page.until("the answer", async || given.page.says_in_thread(&root).await == 2).await;
+    assert!(bot.stop().await.success(), "{}", bot.log());
+
+    let spans = collector.spans();
+    let turn = &spans.iter().find(|span| span.name == "turn").expect("the message").trace;
+    let belongs = |parent: Option<&str>, system: &str| {
+        let parent = parent.unwrap_or_else(|| panic!("{system} got no trace\n{}", tree(&spans, turn)));
+        let [_, trace, span, _] = parent.split('-').collect::<Vec<_>>()[..] else { panic!("{parent}") };
+        assert_eq!(trace, turn, "{system}\n{}", tree(&spans, turn));
+        let caller = spans.iter().find(|known| known.trace == trace && known.id == span);
+        assert!(caller.is_some_and(|caller| caller.attributes.contains_key("system")), "{system}: {parent}");
+    };
+    let asked = model.requests();
+    assert!(asked.len() >= 2, "a call and an answer: {asked:#?}");
+    asked.iter().for_each(|request| belongs(request.trace.as_deref(), "the model"));
+    let Running::Notes(server) = &notes else { panic!("it is a server of notes") };
+    let called = |request: &mcp::Received| request.body["method"] == "tools/call";
+    let calls: Vec<_> = server.requests().into_iter().filter(called).collect();
+    assert!(!calls.is_empty(), "{:#?}\n{}", server.requests(), bot.log());
+    calls.iter().for_each(|call| belongs(call.headers.get("traceparent").map(String::as_str), "the server"));
     given.sandbox.stop().await;
 }
 

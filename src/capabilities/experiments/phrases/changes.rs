@@ -328,6 +328,7 @@ fn values(params: &mut Map<String, Value>, key: &str, words: &[Word]) -> Vec<Wor
         over.extend_from_slice(match key {
             "conditions" | "tags" | "inclusion" | "exclusion" => clauses::list(value).1,
             "end_on" => design::date(value).map_or(&[], |(_, rest)| rest),
+            "weights" if by_condition(value).is_some() => &[],
             "weights" if value.len() > 1 && slots::fractions(value).is_none() && !value.iter().all(share) => {
                 &value[1..]
             }
@@ -337,6 +338,12 @@ fn values(params: &mut Map<String, Value>, key: &str, words: &[Word]) -> Vec<Wor
         let Some((_, next_key, next_words)) = following else { return over };
         (key, words, first) = (next_key, next_words, false);
     }
+}
+
+/// Returns the weights of several conditions: `control 60%, variant 40%`; `None` if there are other words.
+pub(super) fn by_condition(words: &[Word]) -> Option<Value> {
+    let (by_code, rest) = slots::shares(words);
+    (by_code.len() > 1 && rest.is_empty()).then_some(Value::Object(by_code))
 }
 
 /// Returns the words before a phrase, without a possessive `'s`, if the words end with the phrase.
@@ -370,6 +377,7 @@ pub(super) fn field(key: &str, words: &[Word]) -> Value {
     match key {
         "weights" => match words {
             [one] => slots::ratio(&one.text).unwrap_or_else(|| one.text.clone()).into(),
+            many if let Some(by_code) = by_condition(many) => by_code,
             many if let Some(percent) = slots::fractions(many) => {
                 percent.iter().map(ToString::to_string).collect::<Vec<_>>().join("/").into()
             }

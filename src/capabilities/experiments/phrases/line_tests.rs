@@ -41,6 +41,18 @@ fn consistency_rules_and_names_of_users() {
                 "rename the control condition of “Math Hints” to baseline",
                 r#"update_experiment {"conditions":[{"code":"baseline","was":"control"}],"experiment":"Math Hints"}"#,
             ),
+            (
+                "set the weights of Math Hints to “variant” 40%, “control” 60%",
+                r#"update_experiment {"experiment":"Math Hints","weights":{"control":60.0,"variant":40.0}}"#,
+            ),
+            (
+                "change Math Hints to 60% control and 40% variant",
+                r#"update_experiment {"experiment":"Math Hints","weights":{"control":60.0,"variant":40.0}}"#,
+            ),
+            (
+                "add “anna”, “start Math Hints”, u3 to the include list of Math Hints",
+                r#"update_experiment {"add_to_inclusion":["anna","start Math Hints","u3"],"experiment":"Math Hints"}"#,
+            ),
             ("deactivate Math Hints", r#"update_experiment_status {"experiment":"Math Hints","status":"deactivate"}"#),
             ("what is a consistency rule?", "term consistency rule"),
             ("generate 5 test users", r#"read generate_test_users {"users":5}"#),

@@ -8,7 +8,7 @@ use countersign_understanding::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    ExperimentPhrases, bulk, clauses, free_text, lists,
+    ExperimentPhrases, bulk, changes, clauses, free_text, lists,
     members::{USERS, who_of},
     slots::{LIMITING, point},
     words::{Word, after, lower, skip, text},
@@ -106,6 +106,7 @@ pub(super) fn of(kind: &str, utterance: Utterance<'_>) -> Vec<Candidate> {
         "ended" if words.first().is_none_or(|next| next.among(", and with at in but")) => {
             vec![Candidate::known(Value::Null, 0)]
         }
+        "shares" => each(MAX_LIST_WORDS, &changes::by_condition, true),
         "members" => each(MAX_LIST_WORDS, &|words| members(words), true),
         "tags-more" => each(MAX_LIST_WORDS, &|words| tags(words, '+'), true),
         "tags-less" => each(MAX_LIST_WORDS, &|words| tags(words, '-'), true),

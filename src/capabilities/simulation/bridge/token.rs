@@ -5,12 +5,10 @@
 
 use std::{fmt, time::Duration};
 
-use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use countersign_core::clock::Timestamp;
-use hmac::{Hmac, KeyInit as _, Mac as _};
+use countersign_services::jwt::JwtKey;
 use secrecy::{ExposeSecret as _, SecretString};
-use serde_json::{Value, json};
-use sha2::Sha256;
+use serde_json::json;
 
 use super::error::Error;
 
@@ -73,17 +71,17 @@ fn signed_token(secret: &SecretString, role: Role<'_>, now: Timestamp) -> Result
     };
     let issued = now.seconds();
     let expires = issued + i64::try_from(LIFE.as_secs()).unwrap_or(0);
-    let part = |json: &Value| BASE64_URL_SAFE_NO_PAD.encode(json.to_string());
-    let header = json!({ "alg": "HS256", "typ": "JWT" });
     let claims = json!({ "sub": sub, "roles": [role], "iat": issued, "exp": expires });
-    let signed = format!("{}.{}", part(&header), part(&claims));
-    let mut mac = Hmac::<Sha256>::new_from_slice(secret.expose_secret().as_bytes()).map_err(|_| Error::NoToken)?;
-    mac.update(signed.as_bytes());
-    Ok(format!("{signed}.{}", BASE64_URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes())))
+    JwtKey::secret(secret.expose_secret().as_bytes()).token(None, &claims).ok_or(Error::NoToken)
 }
 
 #[cfg(test)]
 mod tests {
+    use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+    use hmac::{Hmac, KeyInit as _, Mac as _};
+    use serde_json::Value;
+    use sha2::Sha256;
+
     use super::*;
 
     fn claims(token: &SecretString) -> Value {

@@ -137,9 +137,13 @@ fn draw_waiting(blocks: &mut Vec<Value>, content: &Content, resolved: &ResolvedN
 
 /// Returns the title of an action as a link to its card, so that each link is named by what it leads to.
 fn title(item: &Item) -> Text {
+    titled(item, item.record.act())
+}
+
+fn titled(item: &Item, act: &str) -> Text {
     match &item.link {
-        Some(url) => Text::new().link(url, item.record.act()),
-        None => Text::new().bold(item.record.act()),
+        Some(url) => Text::new().link(url, act),
+        None => Text::new().bold(act),
     }
 }
 
@@ -229,7 +233,10 @@ fn draw_decided(blocks: &mut Vec<Value>, content: &Content) {
     let lines = content.lately.items.iter().map(|item| {
         let record = &item.record;
         let line = match record.status.has_outcome() {
-            true => title(item).plain(format!(" {}", sight::words(record))),
+            true => {
+                let (act, status) = sight::act_and_status(record);
+                titled(item, act).plain(status)
+            }
             false => title(item),
         };
         line.plain(" · ").join(record.decision_line())

@@ -130,6 +130,9 @@ pub(in crate::slack) async fn private(
     Path((file, _)): Path<(String, String)>,
     headers: HeaderMap,
 ) -> Response {
+    if let Some(flood) = server.faults().take_flood("url_private") {
+        return server.flood(flood);
+    }
     let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let is_ours = bearer == Some(&format!("Bearer {}", SandboxSlack::BOT_TOKEN)[..]);
     if !is_ours || !server.options.scopes.iter().any(|scope| scope == "files:read") {
