@@ -99,7 +99,12 @@ async fn line(
     });
     let news = offered.news_of(key, chosen).map(|news| news.to_string());
     let advice: Vec<String> = news.into_iter().chain(short).collect();
-    CheckLine { advice: (!advice.is_empty()).then(|| advice.join("; ")), ..CheckLine::new(key, result) }
+    let advice = (!advice.is_empty()).then(|| advice.join("; "));
+    match (result, advice) {
+        // Only what is wrong is shown then, so it says the next model as well.
+        (Err(wrong), Some(advice)) => CheckLine::new(key, Err(format!("{wrong}; {advice}"))),
+        (result, advice) => CheckLine { advice, ..CheckLine::new(key, result) },
+    }
 }
 
 /// The reason why a model is of no use for its purpose.
