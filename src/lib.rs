@@ -104,6 +104,7 @@
 //! | the Home tab | `conversation/surfaces/home`; a capability may add a section ([`capabilities::Capability::home`]), and its `invitations` are listed under “How to ask” |
 //! | the mail account, and where an email's context comes from | [`mail::MailAccount`], [`context::store`]; which of them the settings choose, in `app/mail/`, and their lines of `check` in `app/check_mail.rs` |
 //! | the figures about email | `email/figures.rs` for the command line and `/metrics`, `capabilities/team_inbox/figures.rs` for people |
+//! | the default language models, and which of them are told as retired | `config/line.rs`, `app/models.rs`; what a model refuses in a request, in `model/learnt.rs`, with its source in `docs/models.md` |
 //! | what `check` and `/readyz` report about a platform | [`capabilities::Capability::check`]; its JSON, and how often it is called, in `app/services.rs`, the rest of `/readyz` in `app/http.rs` |
 //! | a phrase that is understood without a model | a line in the capability's `phrases/lines.txt` ([`understanding::lines`]), with `~` if its parts may come in any order; freer phrases, such as the description of something new, in the files beside it that `phrases/mod.rs` lists |
 //! | a request that is suggested for words that nothing reads | an `offer` in the capability's lines, with other ways to say it; those about the bot itself in `understanding/requests/talk.txt`; how near words are, in `understanding/leftovers/suggestions.rs` |

@@ -44,6 +44,7 @@ use self::{
 use super::{
     audit_stream, dependencies, http, installed, keys,
     mail::{self, Mail, ReadyMail},
+    models::{ModelNews, Offered},
     readiness::Readiness,
     seen::Seen,
     server::{self, limits::Limits},
@@ -120,6 +121,10 @@ impl Bot {
     ) -> anyhow::Result<Self> {
         let listener = listen(&config.server).await?;
         let address = listener.local_addr()?;
+        let offered = Offered::ask(config).await;
+        let config = &offered.with_names(config);
+        let model_news = ModelNews::default();
+        model_news.tell(offered.news(config));
         let keys = keys::open(config)?;
         let store = keys::sealed(store, &keys, config).await?;
         let (store, cards): (Arc<dyn Store>, _) = (store.clone(), store.cards());
@@ -196,6 +201,7 @@ impl Bot {
             tasks: running.clone(),
             rounds: rounds.clone(),
             mail: mail.as_ref().map(|mail| mail.probe(config)),
+            models: model_news.clone(),
         };
         let router = http::router(probes).merge(slack_events);
         let limits = Limits::of(&config.server, &config.workers);
@@ -221,6 +227,10 @@ impl Bot {
             task("metrics", telemetry::keep_up),
             task("watches", move |stop| watcher.run(every * watches::SWEEPS_A_TICK, stop)),
         ];
+        if !config.model.all().is_empty() {
+            let config = config.clone();
+            tasks.push(task("models", move |stop| model_news.keep_up(config, stop)));
+        }
         let stream = audit_stream::of(&config.record, &store, &clock, &name)?;
         tasks.extend(stream.map(|stream| task("audit stream", |stop| audit_stream::run(stream, stop))));
         let seen = || Seen::of(config, &store, clock.clone());

@@ -3,10 +3,9 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use countersign_capabilities::{ChangingOffer, Tell, changing};
-use countersign_config::{ChosenModel, Config, ModelPurpose, Provider, SlackMode, StoreKind};
+use countersign_config::{Config, SlackMode, StoreKind};
 use countersign_core::clock::{Clock as _, SystemClock};
 use countersign_graph::store::{Store, ThreadFilter};
-use countersign_model::{Error, Model, Purpose, Request, ToolChoice, ToolSpec};
 use countersign_services::http;
 use countersign_slack::{client::SlackClient, refusal::Refusal};
 use countersign_standing as standing;
@@ -16,8 +15,8 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::{
-    check_approvers, check_mail, check_messages, check_scopes, check_store, dependencies, installed, keys, mail, spans,
-    stdout::describe_error,
+    check_approvers, check_mail, check_messages, check_models, check_scopes, check_store, dependencies, installed,
+    keys, mail, spans, stdout::describe_error,
 };
 
 /// The manifest of the app. The one for HTTP differs only in the delivery of events.
@@ -226,83 +225,7 @@ async fn socket_mode(config: &Config, app_token: &SecretString) -> Result<String
 
 /// Checks the configured models and the source of embeddings.
 pub async fn models(config: &Config) -> Vec<CheckLine> {
-    let models = match dependencies::models(config, Arc::default()) {
-        Ok((models, _)) => models,
-        Err(error) => return vec![CheckLine::new("model", Err(describe_error(&error)))],
-    };
-    let general = async {
-        match config.model.general() {
-            Some(chosen) => model(models.general().as_ref(), Purpose::Analyze, &chosen).await,
-            None => {
-                let variables = Provider::ALL.map(Provider::key_variable).join(" or ");
-                Ok(format!("none, documented phrases only (set {variables} for a language model)"))
-            }
-        }
-    };
-    let mut lines = vec![CheckLine::new("model", general.await)];
-    let others = ModelPurpose::ALL.into_iter().filter_map(|setting| Some((setting, config.model.of(setting)?)));
-    let models = &models;
-    let others = others.map(|(setting, chosen)| async move {
-        let purpose = dependencies::purpose_of(setting);
-        let asked = model(models.model_for(purpose).as_ref(), purpose, &chosen);
-        CheckLine::new(setting.key(), asked.await)
-    });
-    lines.extend(join_all(others).await);
-    lines.extend(embeddings(config).await.map(|result| CheckLine::new("embeddings", result)));
-    lines
-}
-
-/// Asks a model to call a tool, or for one word if it needs no tools for its purpose.
-async fn model(model: &dyn Model, purpose: Purpose, chosen: &ChosenModel) -> Result<String, String> {
-    let needs_tools = !matches!(purpose, Purpose::Classify | Purpose::Generate);
-    let tool = ToolSpec {
-        name: "report_presence".to_owned(),
-        description: "Reports that you are there.".to_owned(),
-        input_schema: json!({ "type": "object", "properties": {}, "required": [], "additionalProperties": false }),
-        strict: false,
-    };
-    let instructions = if needs_tools { "Call the tool `report_presence`." } else { "Answer with one word." };
-    let question = Request {
-        purpose,
-        instructions: instructions.into(),
-        tools: needs_tools.then_some(tool).into_iter().collect(),
-        history: Vec::new(),
-        situation: json!({ "user_text": "Are you there?" }),
-        exchange: Vec::new(),
-        // Some servers convert a demanded call, but no other.
-        tool_choice: ToolChoice::Auto,
-        answer_schema: None,
-        max_tokens: 512,
-    };
-    let name = model.name();
-    match model.respond(&question).await {
-        Ok(answer) if needs_tools && answer.tool_calls().next().is_none() => Err(format!(
-            "{name} answers, but did not call the tool that it was told to call, so requests are understood only in the \
-             documented phrases; choose a model with tool calls, and turn them on in its server (vLLM: \
-             --enable-auto-tool-choice and --tool-call-parser; llama.cpp: --jinja)"
-        )),
-        Ok(_) if needs_tools => Ok(format!("{name} answers, and calls tools")),
-        Ok(_) => Ok(format!("{name} answers")),
-        Err(error) => Err(no_answer(&error, chosen)),
-    }
-}
-
-/// Asks for an embedding, if a source is configured.
-async fn embeddings(config: &Config) -> Option<Result<String, String>> {
-    let chosen = config.model.embedding()?;
-    let embeddings = match dependencies::embeddings(config) {
-        Ok(embeddings) => embeddings?,
-        Err(error) => return Some(Err(describe_error(&error))),
-    };
-    Some(match embeddings.embed("Are you there?").await {
-        Ok(embedded) => Ok(format!("{} answers, with {} dimensions", embeddings.name(), embedded.vector.len())),
-        Err(error) => Err(no_answer(&error, &chosen)),
-    })
-}
-
-/// Describes why a model did not answer, with the address that was used.
-fn no_answer(error: &Error, ChosenModel { provider, name, base_url, .. }: &ChosenModel) -> String {
-    format!("{name}: {error} ({} is {base_url})", provider.url_variable())
+    check_models::run(config).await
 }
 
 /// Checks the outside systems of the capabilities.

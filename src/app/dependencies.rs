@@ -34,7 +34,7 @@ use countersign_model::{
     by_purpose::ModelByPurpose,
     embeddings::Embeddings,
     gemini::{GeminiEmbeddings, GeminiModel},
-    openai::{OpenAiEmbeddings, OpenAiModel},
+    openai::{self, OpenAiEmbeddings, OpenAiModel},
     remote,
 };
 use countersign_plans::{self as plans, Plans};
@@ -267,12 +267,15 @@ fn model(config: &Config, key: &str, chosen: ChosenModel) -> anyhow::Result<Arc<
     Ok(model)
 }
 
-/// Returns the settings of a client. Only other servers than OpenAI's may need no key.
-fn model_settings(config: &Config, key: &str, chosen: ChosenModel) -> anyhow::Result<(Provider, remote::Settings)> {
-    let ChosenModel { provider, name, base_url, api_key, timeout, attempts } = chosen;
+/// Returns the settings of a client. Only other servers than OpenAI's and Azure's may need no key.
+pub(super) fn model_settings(
+    config: &Config,
+    key: &str,
+    chosen: ChosenModel,
+) -> anyhow::Result<(Provider, remote::Settings)> {
+    let ChosenModel { provider, name, base_url, api_key, timeout, attempts, extra, is_named: _ } = chosen;
     let base_url: Url = base_url.parse().with_context(|| format!("{key}.base_url isn't a valid URL"))?;
-    let is_official = base_url.host_str().is_some_and(|host| host.ends_with("openai.com"));
-    if api_key.is_none() && (provider != Provider::OpenAi || is_official) {
+    if api_key.is_none() && (provider != Provider::OpenAi || openai::is_official(&base_url)) {
         bail!("{key}.provider is \"{provider}\", but {} is not set", provider.key_variable());
     }
     let settings = remote::Settings {
@@ -282,6 +285,7 @@ fn model_settings(config: &Config, key: &str, chosen: ChosenModel) -> anyhow::Re
         // All attempts together take up to 1.5 times this. The rest of the step's time is for the fallback.
         timeout: timeout.min(config.workers.step_timeout / 2),
         attempts,
+        extra,
     };
     Ok((provider, settings))
 }

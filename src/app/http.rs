@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use super::{
     mail::probe::MailProbe,
+    models::ModelNews,
     readiness::{Readiness, Working},
     services::Services,
     supervision::Supervision,
@@ -24,8 +25,8 @@ pub(super) type Health = watch::Receiver<SocketHealth>;
 ///
 /// - `/healthz` succeeds if the process runs.
 /// - `/readyz` succeeds if the store accepts writes, Slack answers and accepts the bot token, and all tasks run. It also shows
-///   parts of the store that do not accept writes, missing scopes, the state of the outside systems of the capabilities and
-///   that of mail; none of them makes the bot unready.
+///   parts of the store that do not accept writes, missing scopes, models that the provider retires, the state of the
+///   outside systems of the capabilities and that of mail; none of them makes the bot unready.
 /// - `/metrics` returns the metrics for Prometheus.
 pub(super) fn router(deps: HttpDeps) -> Router {
     Router::new()
@@ -52,6 +53,8 @@ pub(super) struct HttpDeps {
     pub rounds: Rounds,
     /// The state of mail, if there is a mail account.
     pub mail: Option<MailProbe>,
+    /// What the providers' lists say against the configured models; it is shown, but never makes the bot unready.
+    pub models: ModelNews,
 }
 
 /// What makes the bot ready, or why it is not.
@@ -93,7 +96,7 @@ async fn metrics(State(deps): State<HttpDeps>) -> String {
 
 async fn ready(State(deps): State<HttpDeps>) -> (StatusCode, Json<Value>) {
     let seen = deps.seen().await;
-    let HttpDeps { services, client, mail, .. } = deps;
+    let HttpDeps { services, client, mail, models, .. } = deps;
     let status = if seen.is_ready() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let Seen { store, slack, tasks } = seen;
     let report = |result: Result<String, String>| match result {
@@ -117,6 +120,10 @@ async fn ready(State(deps): State<HttpDeps>) -> (StatusCode, Json<Value>) {
     }
     if let Some(mail) = mail {
         body["mail"] = mail.report().await;
+    }
+    let models = models.lines();
+    if !models.is_empty() {
+        body["models"] = json!(models);
     }
     let missing = client.missing_scopes().lines();
     if !missing.is_empty() {

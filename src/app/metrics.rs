@@ -88,6 +88,7 @@ pub const METRICS: &[Metric] = &[
     ("countersign_messages_late", Gauge, Count, "Messages that wait for more than three minutes."),
     ("countersign_model_calls_total", Counter, Count, "Calls of language models, by model and result."),
     ("countersign_model_tokens_total", Counter, Count, "Tokens by model and kind: input, cached, output."),
+    ("countersign_models_retiring", Gauge, Count, "Configured models that their provider retires or no longer lists."),
     ("countersign_outbound_seconds", Histogram, Seconds, "Calls of outside systems, by system and status."),
     (
         "countersign_outbox_oldest_seconds",

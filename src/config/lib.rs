@@ -12,6 +12,7 @@ mod check;
 mod digest_keys;
 mod email;
 mod envelopes;
+mod line;
 mod load;
 mod log;
 mod measure;
@@ -35,6 +36,7 @@ pub use self::{
     digest_keys::digest_key,
     email::{Email, Encryption, MailProvider},
     envelopes::Envelope,
+    line::{Line, successor},
     load::environment,
     log::{MODULES as LOG_MODULES, directives as log_directives},
     measure::{Kind, Limits, Measure},

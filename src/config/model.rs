@@ -1,11 +1,16 @@
 //! `[model]`: the language models.
 
-use std::{fmt, time::Duration};
+use std::{collections::HashMap, fmt, time::Duration};
 
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
-use super::{Problem, check::between, secrets::wrong_address};
+use super::{Problem, check::between, line::Line, secrets::wrong_address};
+
+/// The members of requests that `extra` cannot replace, as the rest of the program depends on them.
+const OWN_MEMBERS: &[&str] =
+    &["model", "messages", "contents", "system", "systemInstruction", "tools", "toolConfig", "tool_choice", "stream"];
 
 /// A provider of language models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
@@ -38,15 +43,6 @@ impl Provider {
             Self::Anthropic => "ANTHROPIC_BASE_URL",
             Self::OpenAi => "OPENAI_BASE_URL",
             Self::Gemini => "GEMINI_BASE_URL",
-        }
-    }
-
-    /// Returns the model that is used if none is named.
-    pub fn default_model(self) -> &'static str {
-        match self {
-            Self::Anthropic => "claude-sonnet-5-5",
-            Self::OpenAi => "gpt-4.1-mini",
-            Self::Gemini => "gemini-3.5-flash-lite",
         }
     }
 
@@ -108,12 +104,15 @@ pub struct Model {
     /// The provider. If it is not set, the one whose key is set; Anthropic if several are.
     #[serde(default)]
     pub provider: Option<Provider>,
-    /// The model's name at its provider. If it is not set, [`Provider::default_model`].
+    /// The model's name at its provider. If it is not set, the newest model of the provider's [`Line`].
     #[serde(default)]
     pub name: Option<String>,
     /// The address of the API, instead of the provider's own.
     #[serde(default)]
     pub base_url: Option<String>,
+    /// Members that are added to each request, such as the effort.
+    #[serde(default)]
+    pub extra: Map<String, Value>,
     /// The address of the Messages API; also `ANTHROPIC_BASE_URL`.
     pub anthropic_url: String,
     /// The address of the Chat Completions API; also `OPENAI_BASE_URL`.
@@ -152,6 +151,10 @@ pub struct Model {
     /// `GEMINI_API_KEY`.
     #[serde(skip)]
     pub gemini_api_key: Option<SecretString>,
+    /// The names of the default models, where the lists of the providers tell them; the keys are the provider and the
+    /// address of its API.
+    #[serde(skip)]
+    pub newest: HashMap<(Provider, String), String>,
 }
 
 /// The settings of a model for one purpose. What is not set is as in `[model]`; with another provider, name and address
@@ -171,6 +174,9 @@ pub struct OtherModel {
     /// The time limit of one attempt of a call.
     #[serde(default, with = "humantime_serde::option")]
     pub timeout: Option<Duration>,
+    /// Members that are added to each request. With another provider, those of `[model]` are not.
+    #[serde(default)]
+    pub extra: Option<Map<String, Value>>,
 }
 
 /// A model that the settings choose.
@@ -180,6 +186,8 @@ pub struct ChosenModel {
     pub provider: Provider,
     /// The model's name at its provider.
     pub name: String,
+    /// True if the settings contain the name, false if it is a default.
+    pub is_named: bool,
     /// The address of the API.
     pub base_url: String,
     /// The key; `None` for a server that needs none.
@@ -188,20 +196,30 @@ pub struct ChosenModel {
     pub timeout: Duration,
     /// The total number of attempts of a call.
     pub attempts: u32,
+    /// Members that are added to each request.
+    pub extra: Map<String, Value>,
 }
 
 impl Model {
     /// Returns the model for all purposes that have none of their own; `None` if there is no key.
     pub fn general(&self) -> Option<ChosenModel> {
         let provider = self.chosen_provider()?;
-        Some(self.chosen(provider, &OtherModel::default(), provider.default_model()))
+        Some(self.chosen(provider, &OtherModel::default()))
     }
 
     /// Returns the model for a purpose, if it is another one than the general model.
     pub fn of(&self, purpose: ModelPurpose) -> Option<ChosenModel> {
         let other = self.other(purpose)?;
         let provider = other.provider.or_else(|| self.chosen_provider())?;
-        Some(self.chosen(provider, other, provider.default_model()))
+        Some(self.chosen(provider, other))
+    }
+
+    /// Returns all models that the settings choose, with their keys in the settings.
+    pub fn all(&self) -> Vec<(&'static str, ChosenModel)> {
+        let general = self.general().map(|general| ("model", general));
+        let others = ModelPurpose::ALL.into_iter().filter_map(|purpose| Some((purpose.key(), self.of(purpose)?)));
+        let embedding = self.embedding().map(|embedding| ("model.embed", embedding));
+        general.into_iter().chain(others).chain(embedding).collect()
     }
 
     /// Returns the model for embeddings; `None` if none is set and there is no key of a provider that has any.
@@ -212,10 +230,12 @@ impl Model {
             |provider: &Provider| provider.default_embedding_model().is_some() && self.key_of(*provider).is_some();
         let general = self.chosen_provider().filter(is_usable);
         let provider = other.provider.or(general).or_else(|| Provider::ALL.into_iter().find(is_usable))?;
-        let mut chosen = self.chosen(provider, other, provider.default_embedding_model()?);
+        let mut chosen = self.chosen(provider, other);
+        chosen.extra = other.extra.clone().unwrap_or_default();
         if other.name.is_none() {
             provider.default_embedding_model()?.clone_into(&mut chosen.name);
         }
+        chosen.is_named = other.name.is_some();
         Some(chosen)
     }
 
@@ -245,7 +265,7 @@ impl Model {
         }
     }
 
-    fn chosen(&self, provider: Provider, other: &OtherModel, default: &str) -> ChosenModel {
+    fn chosen(&self, provider: Provider, other: &OtherModel) -> ChosenModel {
         let is_general = self.chosen_provider() == Some(provider);
         let general = |value: &Option<String>| value.clone().filter(|_| is_general);
         let own_url = match provider {
@@ -255,13 +275,21 @@ impl Model {
         };
         let name = other.name.clone().or_else(|| general(&self.name));
         let base_url = other.base_url.clone().or_else(|| general(&self.base_url));
+        let base_url = base_url.unwrap_or_else(|| own_url.clone());
+        let default = || {
+            let newest = self.newest.get(&(provider, base_url.clone())).cloned();
+            newest.unwrap_or_else(|| Line::of(provider).known.to_owned())
+        };
+        let general_extra = if is_general { self.extra.clone() } else { Map::new() };
         ChosenModel {
             provider,
-            name: name.unwrap_or_else(|| default.to_owned()),
-            base_url: base_url.unwrap_or_else(|| own_url.clone()),
+            is_named: name.is_some(),
+            name: name.unwrap_or_else(default),
+            base_url,
             api_key: self.key_of(provider).cloned(),
             timeout: other.timeout.unwrap_or(self.timeout),
             attempts: self.attempts,
+            extra: other.extra.clone().unwrap_or(general_extra),
         }
     }
 
@@ -286,12 +314,17 @@ impl Model {
             name: self.name.clone(),
             base_url: self.base_url.clone(),
             timeout: Some(self.timeout),
+            extra: Some(self.extra.clone()),
         };
         for (key, model) in std::iter::once(("model", &own)).chain(self.others()) {
             note(format!("{key}.base_url"), model.base_url.as_deref().and_then(wrong_address));
             let is_blank = model.name.as_ref().is_some_and(|name| name.trim().is_empty());
             note(format!("{key}.name"), is_blank.then(|| "found nothing; expected its name".to_owned()));
             note(format!("{key}.timeout"), model.timeout.and_then(|timeout| between(timeout, 1, 600)));
+            let extra = model.extra.as_ref();
+            let own = OWN_MEMBERS.iter().find(|own| extra.is_some_and(|extra| extra.contains_key(**own)));
+            let what = own.map(|own| format!("found `{own}`, which each request has; expected an optional member"));
+            note(format!("{key}.extra"), what);
         }
         let attempts = self.attempts;
         let wrong = !(1..=10).contains(&attempts);
@@ -356,10 +389,38 @@ mod tests {
         assert_eq!(shown(model.general()), Some(format!("openai large {openai}")));
         assert_eq!(shown(model.of(ModelPurpose::Classify)), Some(format!("openai small {openai}")));
         assert_eq!(model.of(ModelPurpose::Classify).map(|chosen| chosen.timeout), Some(Duration::from_secs(5)));
-        let gemini = "gemini gemini-3.5-flash-lite https://generativelanguage.googleapis.com";
+        let gemini = "gemini gemini-3.8-flash https://generativelanguage.googleapis.com";
         assert_eq!(shown(model.of(ModelPurpose::Generate)), Some(gemini.to_owned()));
         assert_eq!(shown(model.of(ModelPurpose::Respond)), None);
         assert_eq!(shown(model.embedding()), Some(format!("openai text-embedding-3-small {openai}")));
+    }
+
+    #[test]
+    fn a_default_is_the_newest_that_the_list_of_the_provider_has() {
+        let mut model = model(&[ANTHROPIC, OPENAI, ("COUNTERSIGN__MODEL__CLASSIFY__PROVIDER", "openai")]);
+        let newest = ((Provider::Anthropic, "https://api.anthropic.com".to_owned()), "claude-sonnet-6".to_owned());
+        model.newest.extend([newest]);
+        let names: Vec<_> = model.all().into_iter().map(|(key, chosen)| (key, chosen.name, chosen.is_named)).collect();
+        let expected = [
+            ("model", "claude-sonnet-6", false),
+            ("model.classify", "gpt-6-luna", false),
+            ("model.embed", "text-embedding-3-small", false),
+        ];
+        assert_eq!(names, expected.map(|(key, name, is_named)| (key, name.to_owned(), is_named)));
+    }
+
+    #[test]
+    fn extra_members_keep_their_names() {
+        let extra = "{ generationConfig = { thinkingConfig = { thinkingLevel = \"low\" } } }";
+        let file = format!("[model]\nprovider = \"gemini\"\nextra = {extra}\nclassify = {{ provider = \"openai\" }}\n");
+        let path = std::env::temp_dir().join(format!("countersign-extra-{}.toml", std::process::id()));
+        std::fs::write(&path, file).unwrap();
+        let read = Config::load(Some(&path), &Default::default(), &Additions::default());
+        std::fs::remove_file(&path).unwrap();
+        let model = read.unwrap_or_else(|problems| panic!("{problems}")).model;
+        let expected = serde_json::json!({ "generationConfig": { "thinkingConfig": { "thinkingLevel": "low" } } });
+        assert_eq!(Value::Object(model.general().unwrap().extra), expected);
+        assert_eq!(model.of(ModelPurpose::Classify).unwrap().extra, Map::new());
     }
 
     #[test]
@@ -382,10 +443,17 @@ mod tests {
         model.timeout = Duration::ZERO;
         model.classify = Some(OtherModel { name: Some(" ".to_owned()), ..OtherModel::default() });
         model.respond = Some(OtherModel::default());
+        model.extra.insert("messages".to_owned(), Value::Null);
         model.embed = Some(OtherModel { provider: Some(Provider::Anthropic), ..OtherModel::default() });
         let keys: Vec<_> = model.problems().into_iter().map(|problem| problem.key).collect();
-        let expected =
-            ["model.openai_url", "model.timeout", "model.classify.name", "model.respond", "model.embed.provider"];
+        let expected = [
+            "model.openai_url",
+            "model.timeout",
+            "model.extra",
+            "model.classify.name",
+            "model.respond",
+            "model.embed.provider",
+        ];
         assert_eq!(keys, expected);
     }
 }

@@ -19,6 +19,7 @@ pub const OPTIONAL: &[&str] = &[
     "model.provider",
     "model.name",
     "model.base_url",
+    "model.extra",
     "model.analyze",
     "model.gather",
     "model.respond",

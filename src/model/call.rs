@@ -13,6 +13,7 @@ use reqwest::{
     header::{self, HeaderMap},
     redirect, retry,
 };
+use serde_json::Value;
 use tokio::time::{Instant, timeout};
 use tracing::{debug, warn};
 use url::Url;
@@ -102,8 +103,8 @@ pub(crate) struct Call<'a> {
     pub(crate) url: &'a str,
     /// The expected type of the answer.
     pub(crate) accept: &'static str,
-    /// The body, in JSON.
-    pub(crate) body: &'a [u8],
+    /// The body, in JSON; `None` for a request that only reads.
+    pub(crate) body: Option<&'a [u8]>,
     /// Parses the body of a refusal.
     pub(crate) fault: fn(&[u8]) -> Fault,
 }
@@ -175,7 +176,12 @@ impl Caller {
             })
             .await;
         let duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        debug!(duration_ms, payload_bytes = call.body.len(), answered = outcome.is_ok(), "Called the language model");
+        debug!(
+            duration_ms,
+            payload_bytes = call.body.map_or(0, <[u8]>::len),
+            answered = outcome.is_ok(),
+            "Called the language model"
+        );
         outcome.map_err(|failure| match failure {
             Failure::Passing { reason, .. } => Error::Unavailable { reason },
             Failure::Lasting(error) => error,
@@ -188,14 +194,15 @@ impl Caller {
         F: Fn(Response) -> R,
         R: Future<Output = Result<T, Failure>>,
     {
+        let method = if call.body.is_some() { "POST" } else { "GET" };
         let answer = async {
-            let mut sent = self
-                .client
-                .post(call.url)
-                .headers(self.headers.clone())
-                .header(header::CONTENT_TYPE, "application/json")
-                .header(header::ACCEPT, call.accept)
-                .body(call.body.to_vec());
+            let sent = match call.body {
+                Some(body) => {
+                    self.client.post(call.url).header(header::CONTENT_TYPE, "application/json").body(body.to_vec())
+                }
+                None => self.client.get(call.url),
+            };
+            let mut sent = sent.headers(self.headers.clone()).header(header::ACCEPT, call.accept);
             if let Some(parent) = spans::parent() {
                 sent = sent.header("traceparent", parent);
             }
@@ -209,7 +216,7 @@ impl Caller {
             let late = |_| Err(Failure::temporary(format!("no complete answer in {longest:.1?}")));
             timeout(longest, answer).await.unwrap_or_else(late)
         };
-        spans::call("model", "POST", in_time, status_of).await
+        spans::call("model", method, in_time, status_of).await
     }
 
     /// Returns the waits between attempts. The first is half a second, or shorter if the time limit of a call is short.
@@ -224,6 +231,18 @@ impl Caller {
             .with_jitter()
             .with_jitter_seed(rand::random())
     }
+}
+
+/// Reads an answer of at most `most` bytes in JSON.
+pub(crate) async fn read_json(mut response: Response, most: usize) -> Result<Value, Failure> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(Failure::of_connection)? {
+        body.extend_from_slice(&chunk);
+        if body.len() > most {
+            return Err(Failure::decode("it does not end"));
+        }
+    }
+    serde_json::from_slice(&body).map_err(|_| Failure::decode("it isn't JSON"))
 }
 
 /// Returns the end of an attempt for its span and metric.

@@ -8,8 +8,8 @@ use tracing::{Instrument as _, info_span};
 
 use crate::{
     Error,
-    call::{Call, Caller, Failure},
-    remote::{Api, Settings},
+    call::{Call, Caller, read_json},
+    remote::{Api, Settings, merge},
 };
 
 /// The number of dimensions of all embeddings.
@@ -91,10 +91,13 @@ impl<A: EmbeddingApi> Embeddings for RemoteEmbeddings<A> {
         if text.is_empty() {
             return Err(Error::Refused { reason: "not sent, as a blank text has no embedding".to_owned() });
         }
-        let body = A::embedding_body(&self.settings, &text).to_string();
-        let call = Call { url: &self.endpoint, accept: "application/json", body: body.as_bytes(), fault: A::fault };
+        let mut body = A::embedding_body(&self.settings, &text);
+        merge(&mut body, &self.settings.extra);
+        let body = body.to_string();
+        let body = Some(body.as_bytes());
+        let call = Call { url: &self.endpoint, accept: "application/json", body, fault: A::fault };
         let span = info_span!("embedding_call", model.name = self.settings.model);
-        let answer = self.caller.call(call, read).instrument(span).await?;
+        let answer = self.caller.call(call, |answer| read_json(answer, MAX_ANSWER_BYTES)).instrument(span).await?;
         let vector = normalized(A::embedding(&answer)).map_err(|reason| Error::Decode { reason })?;
         Ok(Embedded { vector, tokens: A::tokens(&answer).as_u64().unwrap_or(0) })
     }
@@ -105,18 +108,6 @@ impl<A> fmt::Debug for RemoteEmbeddings<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RemoteEmbeddings").field("model", &self.settings.model).finish_non_exhaustive()
     }
-}
-
-/// Reads an answer in JSON.
-async fn read(mut response: reqwest::Response) -> Result<Value, Failure> {
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(Failure::of_connection)? {
-        body.extend_from_slice(&chunk);
-        if body.len() > MAX_ANSWER_BYTES {
-            return Err(Failure::decode("it does not end"));
-        }
-    }
-    serde_json::from_slice(&body).map_err(|_| Failure::decode("it isn't JSON"))
 }
 
 /// Returns the vector of length 1 in this direction. Some models return other lengths for fewer dimensions.

@@ -2,7 +2,7 @@
 //!
 //! A [`Model`] answers a [`Request`] with text and tool calls. [`anthropic`], [`openai`] and [`gemini`] call remote
 //! language models; each converts requests and answers for one API, and [`remote`] is what they share. Each [`Purpose`]
-//! can have a model of its own ([`by_purpose`]). The rules of `countersign_understanding` understand the documented
+//! can have a model of its own ([`by_purpose`]). What a provider offers, and until when, is in its [`list`]. The rules of `countersign_understanding` understand the documented
 //! phrases; they are used in the playground, in tests without a script, and during outages. [`embeddings`] are vectors
 //! for texts, from the same providers.
 //!
@@ -19,6 +19,7 @@ mod conversation;
 pub mod embeddings;
 pub mod gemini;
 mod learnt;
+pub mod list;
 pub mod openai;
 mod pairing;
 pub mod remote;
@@ -280,6 +281,11 @@ pub trait Model: Send + Sync + std::fmt::Debug {
     /// Returns true if calls cost money and time, unlike those of `rules`.
     fn is_remote(&self) -> bool {
         true
+    }
+
+    /// Returns the members of requests that the model is known to refuse, and that it is therefore not sent.
+    fn refused_members(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// Answers a request.

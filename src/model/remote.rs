@@ -14,7 +14,7 @@ use eventsource_stream::Eventsource as _;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use reqwest::header::{HeaderMap, HeaderValue};
 use secrecy::{ExposeSecret as _, SecretString};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::time::timeout;
 use tracing::{Instrument as _, info_span};
 use url::Url;
@@ -45,6 +45,8 @@ pub struct Settings {
     pub timeout: Duration,
     /// The maximum number of attempts; at least one.
     pub attempts: u32,
+    /// Members that are added to each request.
+    pub extra: Map<String, Value>,
 }
 
 impl Settings {
@@ -63,9 +65,28 @@ impl Settings {
         Ok(Some(value))
     }
 
-    /// Returns the address of the API without a slash at its end.
-    pub(crate) fn base(&self) -> &str {
-        self.base_url.as_str().trim_end_matches('/')
+    /// Returns the address of this path in the API. The query of the API's address, such as a version, stays at the end.
+    pub(crate) fn at(&self, path: &str) -> String {
+        let (base, query) = match self.base_url.as_str().split_once('?') {
+            Some((base, query)) => (base, Some(query)),
+            None => (self.base_url.as_str(), None),
+        };
+        let base = base.trim_end_matches('/');
+        match (query, path.split_once('?')) {
+            (None, _) => format!("{base}{path}"),
+            (Some(query), None) => format!("{base}{path}?{query}"),
+            (Some(query), Some((path, own))) => format!("{base}{path}?{own}&{query}"),
+        }
+    }
+}
+
+/// Adds members to a body. Objects in both are merged.
+pub(crate) fn merge(body: &mut Value, extra: &Map<String, Value>) {
+    for (member, value) in extra {
+        match (&mut body[member], value) {
+            (there @ Value::Object(_), Value::Object(more)) => merge(there, more),
+            (there, value) => *there = value.clone(),
+        }
     }
 }
 
@@ -80,6 +101,9 @@ pub trait Api: fmt::Debug + Send + Sync + 'static {
 
     /// Returns the address for requests.
     fn endpoint(settings: &Settings) -> String;
+
+    /// Returns the address of the list of models.
+    fn list_endpoint(settings: &Settings) -> String;
 
     /// Returns the headers of all requests.
     ///
@@ -175,14 +199,16 @@ impl<A: Api> Remote<A> {
     pub fn new(settings: Settings) -> Result<Self, Error> {
         let headers = A::headers(&settings)?;
         let caller = Caller::new(&settings.base_url, headers, settings.timeout, settings.attempts)?;
-        Ok(Self { caller, endpoint: A::endpoint(&settings), settings, learnt: Learnt::default(), api: PhantomData })
+        let (endpoint, learnt) = (A::endpoint(&settings), Learnt::of(&settings.model));
+        Ok(Self { caller, endpoint, settings, learnt, api: PhantomData })
     }
 
     /// Sends a request in its present form.
     async fn send(&self, request: &Request, body: &Value) -> Result<Response, Error> {
         let body = body.to_string();
         let span = info_span!("model_call", model.name = self.settings.model, purpose = ?request.purpose);
-        let call = Call { url: &self.endpoint, accept: "text/event-stream", body: body.as_bytes(), fault: A::fault };
+        let body = Some(body.as_bytes());
+        let call = Call { url: &self.endpoint, accept: "text/event-stream", body, fault: A::fault };
         let max_silence = self.caller.max_silence();
         let read = move |response| read::<A::Answer>(response, max_silence);
         let answer = self.caller.call(call, read).instrument(span).await;
@@ -210,8 +236,14 @@ impl<A: Api> Model for Remote<A> {
         &self.settings.model
     }
 
+    fn refused_members(&self) -> Vec<String> {
+        self.learnt.members()
+    }
+
     async fn respond(&self, request: &Request) -> Result<Response, Error> {
         let mut body = A::body(&self.settings, request)?;
+        let extra = &self.settings.extra;
+        merge(&mut body, extra);
         let mut changes = self.learnt.changes();
         changes.iter().for_each(|change| change.apply(&mut body));
         let (known, mut refusals) = (changes.len(), Vec::new());
@@ -219,7 +251,8 @@ impl<A: Api> Model for Remote<A> {
         let response = loop {
             match self.send(request, &body).await {
                 Err(Error::Refused { reason }) => {
-                    let change = Change::for_refusal(&reason, &body).filter(|change| !change.is_settled_by(&changes));
+                    let change = Change::for_refusal(&reason, &body, extra);
+                    let change = change.filter(|change| !change.is_settled_by(&changes));
                     refusals.push(reason);
                     let Some(change) = change else {
                         return Err(Error::Refused { reason: refusals.join("; ") });

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::AnswerSchema;
+
 /// The keywords that all providers enforce.
 const KEYWORDS: &[&str] = &[
     "type",
@@ -35,6 +37,15 @@ pub(crate) fn can_be_enforced(schema: &Value, all_required: bool) -> bool {
     let alternatives = schema["anyOf"].as_array().into_iter().flatten();
     let inner = properties.into_iter().flat_map(|properties| properties.values()).chain(alternatives);
     inner.chain(schema.get("items")).all(|schema| can_be_enforced(schema, all_required))
+}
+
+/// Returns the schema of an answer with its name as the title, unless it has one.
+pub(crate) fn titled(AnswerSchema { name, schema }: &AnswerSchema) -> Value {
+    let mut schema = schema.clone();
+    if let Some(members) = schema.as_object_mut() {
+        members.entry("title").or_insert_with(|| name.as_str().into());
+    }
+    schema
 }
 
 #[cfg(test)]

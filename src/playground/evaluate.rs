@@ -8,7 +8,7 @@
 use std::{fmt, path::Path, sync::Arc};
 
 use anyhow::Context as _;
-use countersign::app::dependencies;
+use countersign::app::{dependencies, models::Offered};
 use countersign_assistant::{
     blob_cache::NoBlobCache, graph::chat_graph, plan_settings::PlanSettings, state::AgentState,
 };
@@ -150,7 +150,8 @@ pub async fn run(config: &Config, cases: &[Case]) -> anyhow::Result<Score> {
     platform.apply_to(&mut with_stand_in);
     let clock = Arc::new(SystemClock);
     let registry = dependencies::capabilities(&with_stand_in, clock.clone())?;
-    let (model, fallback) = dependencies::models(config, registry.book.clone())?;
+    let config = Offered::ask(config).await.with_names(config);
+    let (model, fallback) = dependencies::models(&config, registry.book.clone())?;
     let mut score = Score { model: model.name().to_owned(), lines: Vec::new(), calls: 0, tokens: 0 };
     let graph = chat_graph(model, fallback, registry.clone(), Arc::new(NoBlobCache), PlanSettings::default())?;
     for case in cases {

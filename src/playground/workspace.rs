@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::Context;
 use async_trait::async_trait;
-use countersign::app::{Bot, stdout::write_line};
+use countersign::app::{Bot, models::Offered, stdout::write_line};
 use countersign_config::{ChosenModel, Config, Provider};
 use countersign_conversation::record::trace::Traces;
 use countersign_core::{
@@ -93,7 +93,7 @@ pub async fn run(options: Options, mut config: Config, stop: CancellationToken) 
         Arc::new(SandboxCustomers::new(mail.gmail.clone(), book))
     });
     let page = page::router(world.slack.router(), Arc::new(traces), &suggestions, customers);
-    let understood = match config.model.general() {
+    let understood = match Offered::ask(&config).await.with_names(&config).model.general() {
         Some(ChosenModel { name, provider, .. }) => format!("what you write, with {name} by {provider}"),
         None => {
             let variables = Provider::ALL.map(Provider::key_variable).join(" or ");

@@ -33,7 +33,11 @@ impl Api for MessagesApi {
     type Answer = ApiAnswer;
 
     fn endpoint(settings: &Settings) -> String {
-        format!("{}/v1/messages", settings.base())
+        settings.at("/v1/messages")
+    }
+
+    fn list_endpoint(settings: &Settings) -> String {
+        settings.at("/v1/models?limit=1000")
     }
 
     fn headers(settings: &Settings) -> Result<HeaderMap, Error> {
@@ -55,7 +59,7 @@ impl Api for MessagesApi {
         serde_json::from_slice(body).map_or_else(|_| Fault::default(), |Refusal { error }| error.into())
     }
 
-    /// An answer in JSON is requested as the arguments of a tool, which become the text.
+    /// A model without structured output is asked for an answer in JSON as the arguments of a tool, which become the text.
     fn converted(request: &Request, mut response: Response) -> Response {
         let Some(schema) = &request.answer_schema else { return response };
         let answer = response.tool_calls().find(|(_, name, _)| *name == schema.name);

@@ -23,6 +23,8 @@ pub(super) struct Body<'a> {
     tools: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_config: Option<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<Value>,
     messages: Vec<ApiMessage>,
@@ -54,11 +56,19 @@ pub(super) fn body<'a>(model: &'a str, request: &Request) -> Result<Body<'a>, Er
             spec
         })
         .collect();
-    tools.extend(request.answer_schema.as_ref().map(|schema| answer_tool(model, schema)));
+    // A schema that cannot be enforced would be refused; a tool takes any.
+    let schema = request.answer_schema.as_ref();
+    let (enforced, as_tool) = match schema.is_some_and(|answer| schema::can_be_enforced(&answer.schema, false)) {
+        true => (schema, None),
+        false => (None, schema),
+    };
+    tools.extend(as_tool.map(answer_tool));
     if let Some(last) = tools.last_mut() {
         mark(last);
     }
-    let tool_choice = match (request.tool_choice, &request.answer_schema) {
+    let format = |answer| json!({ "format": { "type": "json_schema", "schema": schema::titled(answer) } });
+    let output_config = enforced.map(format);
+    let tool_choice = match (request.tool_choice, as_tool) {
         (_, Some(AnswerSchema { name, .. })) => Some(json!({ "type": "tool", "name": name })),
         (ToolChoice::Auto, None) => (!tools.is_empty()).then(|| json!({ "type": "auto" })),
         (ToolChoice::Any, None) => Some(json!({ "type": "any" })),
@@ -71,16 +81,12 @@ pub(super) fn body<'a>(model: &'a str, request: &Request) -> Result<Body<'a>, Er
         system.push(instructions);
     }
     let max_tokens = request.max_tokens.max(1).saturating_add(ROOM_FOR_THOUGHTS);
-    Ok(Body { model, max_tokens, stream: true, tools, tool_choice, system, messages })
+    Ok(Body { model, max_tokens, stream: true, tools, tool_choice, output_config, system, messages })
 }
 
 /// Returns the tool whose arguments are the answer.
-fn answer_tool(model: &str, AnswerSchema { name, schema }: &AnswerSchema) -> Value {
-    let mut tool = json!({ "name": name, "description": "Takes the answer. Call it once.", "input_schema": schema });
-    if supports_strict_tools(model) && schema::can_be_enforced(schema, false) {
-        tool["strict"] = true.into();
-    }
-    tool
+fn answer_tool(AnswerSchema { name, schema }: &AnswerSchema) -> Value {
+    json!({ "name": name, "description": "Takes the answer. Call it once.", "input_schema": schema })
 }
 
 /// Returns true if the schemas of tools can be enforced for this model. Other models refuse the setting.
@@ -280,13 +286,21 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_in_json_is_requested_as_a_tool() {
+    fn an_answer_in_json_is_structured_output_if_its_schema_can_be_enforced() {
         let mut request = question(Vec::new(), Vec::new());
         request.tools = [].into();
-        let schema = json!({ "type": "object", "properties": {}, "additionalProperties": false });
-        request.answer_schema = Some(AnswerSchema { name: "sky".into(), schema });
-        let body = json!(body("claude-sonnet-4-5", &request).unwrap());
-        assert_eq!((&body["tools"][0]["name"], &body["tools"][0]["strict"]), (&json!("sky"), &json!(true)));
+        let closed = json!({ "type": "object", "properties": {}, "additionalProperties": false });
+        request.answer_schema = Some(AnswerSchema { name: "sky".into(), schema: closed.clone() });
+        let body = sent(&request);
+        let mut titled = closed;
+        titled["title"] = "sky".into();
+        assert_eq!(body["output_config"], json!({ "format": { "type": "json_schema", "schema": titled } }));
+        assert_eq!((&body["tools"], &body["tool_choice"]), (&Value::Null, &Value::Null));
+
+        let limited = json!({ "type": "object", "properties": { "n": { "type": "integer", "minimum": 1 } } });
+        request.answer_schema = Some(AnswerSchema { name: "sky".into(), schema: limited });
+        let body = sent(&request);
+        assert_eq!((&body["tools"][0]["name"], &body["output_config"]), (&json!("sky"), &Value::Null));
         assert_eq!(body["tool_choice"], json!({ "type": "tool", "name": "sky" }));
     }
 

@@ -39,7 +39,11 @@ impl Api for GenerateContentApi {
     type Answer = ContentAnswer;
 
     fn endpoint(settings: &Settings) -> String {
-        format!("{}:streamGenerateContent?alt=sse", address(settings))
+        settings.at(&format!("{}:streamGenerateContent?alt=sse", path(settings)))
+    }
+
+    fn list_endpoint(settings: &Settings) -> String {
+        settings.at("/v1beta/models?pageSize=1000")
     }
 
     fn headers(settings: &Settings) -> Result<HeaderMap, Error> {
@@ -59,7 +63,7 @@ impl Api for GenerateContentApi {
 
 impl EmbeddingApi for GenerateContentApi {
     fn embedding_endpoint(settings: &Settings) -> String {
-        format!("{}:embedContent", address(settings))
+        settings.at(&format!("{}:embedContent", path(settings)))
     }
 
     fn embedding_body(_settings: &Settings, text: &str) -> Value {
@@ -79,10 +83,10 @@ impl EmbeddingApi for GenerateContentApi {
     }
 }
 
-/// Returns the address of a model. A name with a slash, such as `tunedModels/ours`, is a whole path.
-fn address(settings: &Settings) -> String {
+/// Returns the path of a model. A name with a slash, such as `tunedModels/ours`, is a whole path.
+fn path(settings: &Settings) -> String {
     let folder = if settings.model.contains('/') { "" } else { "models/" };
-    format!("{}/v1beta/{folder}{}", settings.base(), settings.model)
+    format!("/v1beta/{folder}{}", settings.model)
 }
 
 /// Parses an error, which can be in a list.

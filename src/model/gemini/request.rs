@@ -8,9 +8,10 @@ use serde_json::{Map, Value, json};
 
 use super::{OWN_ID, PROVIDER};
 use crate::{
-    AnswerSchema, Block, Error, KnownBlock, Message, Request, Role, ToolChoice,
+    Block, Error, KnownBlock, Message, Request, Role, ToolChoice,
     conversation::{Conversation, is_data_of},
     remote::ROOM_FOR_THOUGHTS,
+    schema,
 };
 
 /// The signature of a call that was not made by a Gemini model, as the API documents it.
@@ -29,7 +30,7 @@ pub(super) fn body(model: &str, request: &Request) -> Result<Value, Error> {
     let mut generation = json!({ "maxOutputTokens": request.max_tokens.max(1).saturating_add(ROOM_FOR_THOUGHTS) });
     if let Some(answer) = &request.answer_schema {
         generation["responseMimeType"] = "application/json".into();
-        generation["responseJsonSchema"] = titled(answer);
+        generation["responseJsonSchema"] = schema::titled(answer);
     }
     let mut body = json!({ "contents": contents, "generationConfig": generation });
     if !request.instructions.trim().is_empty() {
@@ -48,15 +49,6 @@ pub(super) fn body(model: &str, request: &Request) -> Result<Value, Error> {
         body["toolConfig"] = json!({ "functionCallingConfig": choice });
     }
     Ok(body)
-}
-
-/// Returns the schema of an answer with its name as the title, unless it has one.
-fn titled(AnswerSchema { name, schema }: &AnswerSchema) -> Value {
-    let mut schema = schema.clone();
-    if let Some(members) = schema.as_object_mut() {
-        members.entry("title").or_insert_with(|| name.as_str().into());
-    }
-    schema
 }
 
 /// Returns true if a model refuses calls without a signature. Earlier models do not know the one for foreign calls.
@@ -124,7 +116,7 @@ fn add(part: &mut Value, members: &Map<String, Value>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Purpose, ToolSpec, conversation::provider_data};
+    use crate::{AnswerSchema, Purpose, ToolSpec, conversation::provider_data};
 
     fn question(exchange: Vec<Message>) -> Request {
         let tool = |name: &str| ToolSpec {

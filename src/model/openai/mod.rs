@@ -11,8 +11,9 @@ pub mod answer;
 mod request;
 mod text_calls;
 
-use reqwest::header::{self, HeaderMap};
+use reqwest::header::{self, HeaderMap, HeaderName};
 use serde_json::{Value, json};
+use url::Url;
 
 use self::answer::CompletionAnswer;
 pub use crate::remote::Settings;
@@ -39,18 +40,25 @@ impl Api for ChatCompletionsApi {
     type Answer = CompletionAnswer;
 
     fn endpoint(settings: &Settings) -> String {
-        format!("{}/chat/completions", settings.base())
+        settings.at("/chat/completions")
+    }
+
+    fn list_endpoint(settings: &Settings) -> String {
+        settings.at("/models")
     }
 
     fn headers(settings: &Settings) -> Result<HeaderMap, Error> {
         let mut headers = HeaderMap::new();
-        headers.extend(settings.key("Bearer ")?.map(|key| (header::AUTHORIZATION, key)));
+        let key = match is_azure(&settings.base_url) {
+            true => settings.key("")?.map(|key| (HeaderName::from_static("api-key"), key)),
+            false => settings.key("Bearer ")?.map(|key| (header::AUTHORIZATION, key)),
+        };
+        headers.extend(key);
         Ok(headers)
     }
 
     fn body(settings: &Settings, request: &Request) -> Result<Value, Error> {
-        let is_openai = settings.base_url.host_str().is_some_and(|host| host.ends_with("openai.com"));
-        request::body(&settings.model, is_openai, request)
+        request::body(&settings.model, is_official(&settings.base_url), request)
     }
 
     fn fault(body: &[u8]) -> Fault {
@@ -64,7 +72,7 @@ impl Api for ChatCompletionsApi {
 
 impl EmbeddingApi for ChatCompletionsApi {
     fn embedding_endpoint(settings: &Settings) -> String {
-        format!("{}/embeddings", settings.base())
+        settings.at("/embeddings")
     }
 
     fn embedding_body(settings: &Settings, text: &str) -> Value {
@@ -78,6 +86,24 @@ impl EmbeddingApi for ChatCompletionsApi {
     fn tokens(answer: &Value) -> &Value {
         &answer["usage"]["prompt_tokens"]
     }
+}
+
+/// The domains of Azure, where the key has a header of its own.
+const AZURE: &[&str] = &["openai.azure.com", "services.ai.azure.com", "cognitiveservices.azure.com"];
+
+/// Returns true if an address is one of Azure's. Its list of models does not contain the names of deployments.
+pub fn is_azure(url: &Url) -> bool {
+    is_of(url, AZURE)
+}
+
+/// Returns true if a server is OpenAI's own or Azure's, which need a key and know the newer members of requests.
+pub fn is_official(url: &Url) -> bool {
+    is_of(url, &["openai.com"]) || is_azure(url)
+}
+
+fn is_of(url: &Url, domains: &[&str]) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    domains.iter().any(|domain| host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')))
 }
 
 /// Parses an error. Some servers put it in `error`, some of these as a text, others directly in the body.
@@ -98,6 +124,29 @@ fn fault(body: &Value) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn azure_has_its_own_header_and_may_have_the_version_at_the_end() {
+        let settings = |url: &str| Settings {
+            base_url: url.parse().unwrap(),
+            api_key: "k".into(),
+            model: "ours".to_owned(),
+            timeout: std::time::Duration::from_secs(1),
+            attempts: 1,
+            extra: serde_json::Map::new(),
+        };
+        let azure = settings("https://r.openai.azure.com/openai/deployments/ours?api-version=2024-10-21");
+        let endpoint = "https://r.openai.azure.com/openai/deployments/ours/chat/completions?api-version=2024-10-21";
+        assert_eq!(ChatCompletionsApi::endpoint(&azure), endpoint);
+        let names = |settings: &Settings| -> Vec<String> {
+            ChatCompletionsApi::headers(settings).unwrap().keys().map(|name| name.as_str().to_owned()).collect()
+        };
+        assert_eq!(names(&azure), ["api-key"]);
+        assert_eq!(names(&settings("https://api.openai.com/v1")), ["authorization"]);
+        assert_eq!(names(&settings("https://openai.azure.com.example.org/v1")), ["authorization"]);
+        let v1 = settings("https://r.openai.azure.com/openai/v1/");
+        assert_eq!(ChatCompletionsApi::endpoint(&v1), "https://r.openai.azure.com/openai/v1/chat/completions");
+    }
 
     #[test]
     fn errors_of_several_servers_are_read() {

@@ -24,6 +24,17 @@ pub(super) struct Envelope {
     pub(super) usage: Value,
 }
 
+/// Returns the answer with its calls as text: the answer in JSON that was requested.
+pub(super) fn in_json(answer: &Scripted) -> Scripted {
+    let is_call = |block: &Value| block["type"] == "tool_use";
+    let as_text = |block: &Value| match is_call(block) {
+        true => json!({ "type": "text", "text": block["input"].to_string() }),
+        false => block.clone(),
+    };
+    let stop_reason = if answer.content.iter().any(is_call) { "end_turn" } else { &answer.stop_reason };
+    Scripted { content: answer.content.iter().map(as_text).collect(), stop_reason: stop_reason.to_owned() }
+}
+
 /// Returns the whole answer.
 pub(super) fn whole(envelope: &Envelope, answer: &Scripted) -> Value {
     let mut message = start(envelope);

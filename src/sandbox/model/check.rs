@@ -65,6 +65,8 @@ fn request(body: &Value, unknown_blocks: &[Value]) -> Result<(), String> {
         "top_k",
         "stop_sequences",
         "metadata",
+        "thinking",
+        "output_config",
     ];
     let request = object(body, "request", &known)?;
     if body["model"].as_str().is_none_or(str::is_empty) {
@@ -79,6 +81,7 @@ fn request(body: &Value, unknown_blocks: &[Value]) -> Result<(), String> {
     let mut breakpoints = 0;
     let names = tools(request.get("tools"), &mut breakpoints)?;
     choice(request.get("tool_choice"), &names)?;
+    output(request.get("output_config"))?;
     system(request.get("system"), &mut breakpoints)?;
     messages(&body["messages"], unknown_blocks, &mut breakpoints)?;
     if breakpoints > MAX_BREAKPOINTS {
@@ -143,6 +146,17 @@ fn choice(choice: Option<&Value>, names: &[&str]) -> Result<(), String> {
         Some("tool") => Err(format!("Tool '{}' not found in provided tools", choice["name"])),
         _ => Err("tool_choice.type: must be auto, any, tool or none".to_owned()),
     }
+}
+
+fn output(config: Option<&Value>) -> Result<(), String> {
+    let Some(config) = config else { return Ok(()) };
+    object(config, "output_config", &["format", "effort"])?;
+    let Some(format) = config.get("format") else { return Ok(()) };
+    object(format, "output_config.format", &["type", "schema"])?;
+    if format["type"] != "json_schema" {
+        return Err("output_config.format.type: Input should be 'json_schema'".to_owned());
+    }
+    strict::check_format(&format["schema"], "output_config.format.schema")
 }
 
 fn system(system: Option<&Value>, breakpoints: &mut usize) -> Result<(), String> {
@@ -288,7 +302,7 @@ mod tests {
             }
             request(&body, &[]).expect_err(place)
         };
-        assert!(broken("/thinking", json!({})).contains("Extra inputs"));
+        assert!(broken("/musing", json!({})).contains("Extra inputs"));
         assert!(broken("/max_tokens", json!(0)).contains("max_tokens"));
         assert!(broken("/tools/0/input_schema", Value::Null).contains("input_schema"));
         assert!(broken("/tools/0/name", json!("two words")).contains("pattern"));
@@ -325,6 +339,18 @@ mod tests {
         assert!(refused(closed(json!({ "l": { "type": "array", "maxItems": 3 } }))).contains("maxItems"));
         let many: Map<String, Value> = (0..25).map(|n| (format!("p{n}"), json!({ "type": "string" }))).collect();
         assert!(refused(closed(many.into())).contains("optional"));
+    }
+
+    #[test]
+    fn the_form_of_an_answer_is_a_strict_schema() {
+        let mut body = valid_request();
+        let schema = json!({ "type": "object", "properties": {}, "additionalProperties": false });
+        body["output_config"] = json!({ "format": { "type": "json_schema", "schema": schema }, "effort": "low" });
+        assert_eq!(request(&body, &[]), Ok(()));
+        body["output_config"]["format"]["schema"]["additionalProperties"] = true.into();
+        assert!(request(&body, &[]).unwrap_err().contains("additionalProperties"));
+        body["output_config"] = json!({ "form": {} });
+        assert_eq!(request(&body, &[]).unwrap_err(), "output_config.form: Extra inputs are not permitted");
     }
 
     #[test]

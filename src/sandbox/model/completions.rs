@@ -51,6 +51,7 @@ fn request(body: &Value, sent: &[Value]) -> Result<(), String> {
         "stop",
         "seed",
         "user",
+        "reasoning_effort",
     ];
     object(body, "request", &known)?;
     if body["model"].as_str().is_none_or(str::is_empty) {

@@ -38,11 +38,18 @@ impl Dialect {
         }
     }
 
-    /// Returns a valid request in the form of the Messages API. The other APIs cache any prefix, without marks, so here
-    /// every message ends one.
+    /// Returns a valid request in the form of the Messages API, in which a schema for the answer becomes the only tool. The
+    /// other APIs cache any prefix, without marks, so here every message ends one.
     pub(super) fn question(&self, body: &Value) -> Value {
         let mut question = match self {
-            Self::Messages => return body.clone(),
+            Self::Messages => {
+                let mut question = body.clone();
+                let schema = &body["output_config"]["format"]["schema"];
+                if schema.is_object() {
+                    question["tools"] = json!([{ "name": schema["title"], "input_schema": schema }]);
+                }
+                return question;
+            }
             Self::Completions => completions::question(body),
             Self::Content { model, .. } => content::question(model, body),
         };
@@ -70,7 +77,7 @@ impl Dialect {
     /// Returns true if a request is for an answer in JSON.
     fn is_json(&self, body: &Value) -> bool {
         match self {
-            Self::Messages => false,
+            Self::Messages => body["output_config"]["format"]["type"] == "json_schema",
             Self::Completions => body["response_format"]["type"] == "json_schema",
             Self::Content { .. } => body["generationConfig"]["responseMimeType"] == "application/json",
         }
@@ -91,6 +98,7 @@ impl Dialect {
     /// Returns the whole answer.
     pub(super) fn whole(&self, envelope: &Envelope, answer: &Scripted, body: &Value) -> Value {
         match self {
+            Self::Messages if self.is_json(body) => answer::whole(envelope, &answer::in_json(answer)),
             Self::Messages => answer::whole(envelope, answer),
             Self::Completions => completions::whole(envelope, answer, self.is_json(body)),
             Self::Content { .. } => content::whole(envelope, answer, self.is_json(body)),
@@ -107,7 +115,11 @@ impl Dialect {
     ) -> Vec<String> {
         let is_json = self.is_json(body);
         let events = match self {
-            Self::Messages => return answer::events(envelope, answer, fault).iter().map(answer::frame).collect(),
+            Self::Messages => {
+                let in_json = is_json.then(|| answer::in_json(answer));
+                let events = answer::events(envelope, in_json.as_ref().unwrap_or(answer), fault);
+                return events.iter().map(answer::frame).collect();
+            }
             Self::Completions => completions::events(envelope, answer, is_json, fault),
             Self::Content { .. } => content::events(envelope, answer, is_json),
         };

@@ -5,7 +5,8 @@
 //! `completions`, `content`); an invalid one is recorded and answered with the API's error. Then a
 //! fault may occur (`script`), and the next scripted answer is sent, whole or as events (`answer`),
 //! with a count of tokens that depends on what was sent before (`cache`). Answers are scripted once,
-//! in the form of the Messages API, for all APIs (`dialect`).
+//! in the form of the Messages API, for all APIs (`dialect`). Under the names of the newest models it
+//! refuses what these refuse (`newest`), and it lists its models (`offer`).
 //!
 //! Start at [`SandboxModel`]. A request without a scripted answer is an error, because a test must
 //! fail if the bot calls the model once more than expected. To measure the cost of requests, or to
@@ -19,7 +20,9 @@ mod completions;
 mod content;
 mod dialect;
 mod embedding;
+mod newest;
 mod obedient;
+mod offer;
 mod script;
 mod server;
 mod strict;
@@ -177,10 +180,25 @@ impl SandboxModel {
         self.server.world().script.fail(Fault::Whole);
     }
 
-    /// Refuses all requests with this member from now on, as a model that does not support it. A choice of tools is
-    /// refused only if it demands a call.
+    /// Refuses all requests with the member of this path from now on, as a model that does not support it. A choice of
+    /// tools is refused only if it demands a call.
     pub fn refuses(&self, member: &'static str) {
-        self.server.world().script.refused = Some(member);
+        self.server.world().script.refused.push(member);
+    }
+
+    /// Adds a model to the lists, with the day on which it is retired.
+    pub fn offers(&self, model: &str, retires_on: Option<&str>) {
+        self.server.world().offer.add(model, retires_on);
+    }
+
+    /// Retires a model: it is no longer listed, and does not answer.
+    pub fn retires(&self, model: &str) {
+        self.server.world().offer.retire(model);
+    }
+
+    /// Makes the server one without lists of models.
+    pub fn lists_nothing(&self) {
+        self.server.world().offer.is_hidden = true;
     }
 
     /// Sets whether the server is overloaded. If so, it answers every valid request with status

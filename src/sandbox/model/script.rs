@@ -77,8 +77,8 @@ pub(super) struct Script {
     calls: u64,
     /// True if every request is answered with status 529.
     pub(super) down: bool,
-    /// The member for which a request is refused, if any.
-    pub(super) refused: Option<&'static str>,
+    /// The paths of the members for which a request is refused.
+    pub(super) refused: Vec<&'static str>,
     /// The number of requests without an answer.
     pub(super) unscripted: usize,
 }

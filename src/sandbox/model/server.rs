@@ -10,7 +10,7 @@ use axum::{
     extract::{DefaultBodyLimit, Path, State},
     http::{HeaderMap, header},
     response::Response,
-    routing::post,
+    routing::{get, post},
 };
 use futures_util::{StreamExt as _, stream};
 use serde_json::Value;
@@ -23,7 +23,8 @@ use super::{
     check::Refusal,
     completions, content,
     dialect::Dialect,
-    embedding,
+    embedding, newest,
+    offer::Offer,
     script::{Fault, Script, Turn},
 };
 use crate::stand_in;
@@ -55,6 +56,8 @@ pub(super) struct World {
     cache: Cache,
     /// The parts of answers that must come back unchanged.
     sent: Vec<Value>,
+    /// The models on offer.
+    pub(super) offer: Offer,
 }
 
 impl stand_in::World for World {
@@ -72,6 +75,8 @@ pub(super) fn routes(shared: Arc<Shared>) -> Router {
         .route("/v1/chat/completions", post(completions))
         .route("/v1/embeddings", post(embeddings))
         .route("/v1beta/models/{call}", post(gemini))
+        .route("/v1/models", get(list))
+        .route("/v1beta/models", get(list_of_gemini))
         .fallback(async || failure(&Dialect::Messages, 404, "Not found", 0, None))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
         .with_state(shared)
@@ -103,6 +108,32 @@ async fn gemini(
         "generateContent" => answered(&shared, Dialect::Content { model, streams: false }, &headers, &bytes),
         "embedContent" => embedded(&shared, Dialect::Content { model, streams: false }, &headers, &bytes),
         _ => failure(&Dialect::Content { model, streams: false }, 404, "Not found", 0, None),
+    }
+}
+
+/// Lists the models of Anthropic or OpenAI, which have the same address. Lists are not recorded: no model is asked.
+async fn list(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
+    let dialect = if headers.contains_key("anthropic-version") { Dialect::Messages } else { Dialect::Completions };
+    listed(&shared, &dialect, &headers)
+}
+
+async fn list_of_gemini(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
+    listed(&shared, &Dialect::Content { model: String::new(), streams: false }, &headers)
+}
+
+fn listed(shared: &Shared, dialect: &Dialect, headers: &HeaderMap) -> Response {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let key = match dialect {
+        Dialect::Messages => header("x-api-key"),
+        Dialect::Completions => header("authorization").trim_start_matches("Bearer "),
+        Dialect::Content { .. } => header("x-goog-api-key"),
+    };
+    if key != API_KEY {
+        return failure(dialect, 401, "invalid key", 0, None);
+    }
+    match shared.world().offer.list(dialect) {
+        Some(list) => json_answer(&list, 0),
+        None => failure(dialect, 404, "Not found", 0, None),
     }
 }
 
@@ -160,12 +191,18 @@ fn received(
 }
 
 fn respond(stop: &CancellationToken, world: &mut World, dialect: &Dialect, body: &Value, number: usize) -> Response {
-    let refused = world.script.refused.filter(|member| is_demanded(&body[*member]));
-    if let Some(member) = refused {
+    let is_refused = |member: &&&str| body.pointer(&format!("/{}", member.replace('.', "/"))).is_some_and(is_demanded);
+    if let Some(member) = world.script.refused.iter().find(is_refused) {
         let message = format!("{member} is not supported with this model.");
         return failure(dialect, 400, &message, number, None);
     }
+    if let Some(message) = newest::refusal(dialect, body) {
+        return failure(dialect, 400, &message, number, None);
+    }
     let question = dialect.question(body);
+    if let Some(message) = world.offer.refusal(dialect, question["model"].as_str().unwrap_or_default()) {
+        return failure(dialect, 404, &message, number, None);
+    }
     let (answer, fault) = match world.script.next(&question) {
         Turn::Answer(answer, fault) => (answer, fault),
         Turn::Fail { status, retry_after } => {

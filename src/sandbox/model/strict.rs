@@ -56,6 +56,11 @@ pub(super) fn check(tools: &[Value]) -> Result<(), String> {
     over("unions", sum.unions, MAX_UNIONS)
 }
 
+/// Checks the schema of an answer.
+pub(super) fn check_format(value: &Value, place: &str) -> Result<(), String> {
+    schema(value, place, &mut Sum::default())
+}
+
 /// Checks a strict schema of an API in which all properties are required.
 pub(super) fn check_required(value: &Value, name: &str) -> Result<(), String> {
     let mut sum = Sum::default();

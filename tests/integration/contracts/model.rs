@@ -9,7 +9,7 @@ use countersign::model::{
     anthropic::{AnthropicModel, Settings},
 };
 use countersign_sandbox::model::SandboxModel;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// Long enough for a busy machine; the waits between attempts follow from it, 0.2 s and 0.4 s at the most.
 const PATIENT: Duration = Duration::from_secs(10);
@@ -25,6 +25,7 @@ pub(crate) fn settings(sandbox: &SandboxModel) -> Settings {
         model: "claude-sandbox".to_owned(),
         timeout: PATIENT,
         attempts: 3,
+        extra: Map::new(),
     }
 }
 
@@ -159,10 +160,11 @@ async fn what_comes_before_the_situation_is_the_same_bytes() {
     finish(&sandbox);
 }
 
-/// A model that cannot be forced to answer in JSON may say something first.
+/// A model without structured output gets a tool; one that cannot be forced to call it may say something first.
 #[tokio::test]
 async fn an_introduction_is_no_part_of_an_answer_in_json() {
     let sandbox = sandbox().await;
+    sandbox.refuses("output_config.format");
     sandbox.refuses("tool_choice");
     let call = json!({ "type": "tool_use", "name": "sky", "input": { "color": "blue" } });
     sandbox.will_answer(vec![json!({ "type": "text", "text": "I take the answer." }), call], "tool_use");
@@ -171,4 +173,7 @@ async fn an_introduction_is_no_part_of_an_answer_in_json() {
     let request = Request { answer_schema, tools: [].into(), ..question() };
     let response = client(&sandbox).respond(&request).await.unwrap();
     assert_eq!(response.json::<Value>().unwrap(), json!({ "color": "blue" }));
+    assert_eq!(statuses(&sandbox), [400, 400, 200]);
+    let sent = &sandbox.requests()[2].body;
+    assert_eq!((&sent["tools"][0]["name"], &sent["output_config"]), (&json!("sky"), &Value::Null));
 }

@@ -254,6 +254,68 @@ async fn a_member_that_the_model_refuses_is_not_sent_again() {
     }
 }
 
+/// Under the names of the newest models, the stand-in refuses what these refuse; what is documented is not tried.
+#[tokio::test]
+async fn the_newest_models_are_asked_in_the_way_that_they_take() {
+    for (provider, name) in [(Anthropic, "claude-sonnet-5-5"), (OpenAi, "gpt-6-luna"), (Gemini, "gemini-3.8-flash")] {
+        let sandbox = sandbox().await;
+        sandbox.will_call("look", json!({}));
+        sandbox.will_say("Blue.");
+        let settings = Settings { model: name.to_owned(), ..settings_for(provider, &sandbox) };
+        let model = model(provider, settings).unwrap();
+        let request = Request { tool_choice: ToolChoice::Any, ..question() };
+        let response = model.respond(&request).await.unwrap();
+        assert_eq!(model.respond(&next(&request, response)).await.unwrap().text(), "Blue.", "{name}");
+        // On another server than OpenAI's, the limit is tried under its old name.
+        let refused = if provider == OpenAi { vec![400, 200, 200] } else { vec![200, 200] };
+        assert_eq!(statuses(&sandbox), refused, "{name}");
+        finish(&sandbox);
+    }
+}
+
+#[tokio::test]
+async fn extra_members_are_sent_and_left_out_if_the_model_refuses_them() {
+    let extra = |provider| match provider {
+        Anthropic => json!({ "temperature": 0.2, "output_config": { "effort": "low" } }),
+        OpenAi => json!({ "temperature": 0.2, "reasoning_effort": "low" }),
+        Gemini => json!({ "generationConfig": { "temperature": 0.2, "thinkingConfig": { "thinkingLevel": "low" } } }),
+    };
+    for (provider, refused, place) in [
+        (Anthropic, "temperature", "/output_config/effort"),
+        (OpenAi, "temperature", "/reasoning_effort"),
+        (Gemini, "generationConfig.temperature", "/generationConfig/thinkingConfig/thinkingLevel"),
+    ] {
+        let sandbox = sandbox().await;
+        sandbox.refuses(refused);
+        sandbox.will_say("Blue.");
+        let Value::Object(extra) = extra(provider) else { unreachable!() };
+        let model = model(provider, Settings { extra, ..settings_for(provider, &sandbox) }).unwrap();
+        model.respond(&question()).await.unwrap();
+        assert_eq!(statuses(&sandbox), [400, 200], "{provider:?}");
+        assert_eq!(model.refused_members(), [refused]);
+        let sent = sandbox.requests().pop().unwrap().body;
+        assert_eq!(sent.pointer(place), Some(&json!("low")), "{provider:?}: {sent}");
+        assert!(!sent.to_string().contains("temperature"), "{provider:?}: {sent}");
+        assert!(sent.pointer("/generationConfig/maxOutputTokens").is_some() || provider != Gemini, "it was replaced");
+        finish(&sandbox);
+    }
+}
+
+#[tokio::test]
+async fn a_retired_model_is_refused_in_the_words_of_the_provider() {
+    for (provider, words) in [
+        (Anthropic, "404 not_found_error model: claude-sandbox"),
+        (OpenAi, "404"),
+        (Gemini, "404 NOT_FOUND models/claude-sandbox is not found"),
+    ] {
+        let sandbox = sandbox().await;
+        sandbox.retires("claude-sandbox");
+        let error = client(provider, &sandbox).respond(&question()).await.unwrap_err();
+        assert!(matches!(&error, Error::Refused { reason } if reason.starts_with(words)), "{provider:?}: {error:?}");
+        assert_eq!(statuses(&sandbox), [404]);
+    }
+}
+
 #[tokio::test]
 async fn a_member_with_two_names_is_sent_under_the_other() {
     let sandbox = sandbox().await;
@@ -432,19 +494,21 @@ async fn embeddings_are_asked_for_again_and_refused_with_a_wrong_key() {
     }
 }
 
-/// The lines of `countersign check` about models.
-async fn check_lines(change: impl FnOnce(&mut Config)) -> Vec<(&'static str, Result<String, String>)> {
+/// The lines of `countersign check` about models: the subject, the result and the advice.
+async fn check_lines(change: impl FnOnce(&mut Config)) -> Vec<(&'static str, Result<String, String>, Option<String>)> {
     let mut config = Config::load(None, &Default::default(), &countersign::app::installed::SETTINGS).unwrap();
     change(&mut config);
     let lines = countersign::app::check::models(&config).await;
-    lines.into_iter().map(|line| (line.what, line.result)).collect()
+    lines.into_iter().map(|line| (line.what, line.result, line.advice)).collect()
 }
 
 #[tokio::test]
-async fn check_has_a_line_for_each_model() {
+async fn check_has_a_line_for_each_model_with_what_it_can_do() {
     let sandbox = sandbox().await;
     sandbox.will_call("report_presence", json!({}));
-    sandbox.will_say("Yes.");
+    sandbox.will_call("report_presence", json!({}));
+    sandbox.will_call("report_presence", json!({ "is_there": true }));
+    sandbox.will_call("report_presence", json!({ "is_there": true }));
     let (url, openai_url, key) = (sandbox.url(), sandbox.openai_url(), sandbox.api_key());
     let lines = check_lines(|config| {
         config.model.api_key = Some(key.into());
@@ -454,49 +518,98 @@ async fn check_has_a_line_for_each_model() {
         config.model.openai_url = openai_url;
         config.model.gemini_url = url.clone();
         let other = |provider| countersign::config::OtherModel { provider: Some(provider), ..Default::default() };
-        config.model.classify = Some(other(countersign::config::Provider::OpenAi));
+        let named = Some("gpt-4.1-mini".to_owned());
+        let openai = other(countersign::config::Provider::OpenAi);
+        config.model.classify = Some(countersign::config::OtherModel { name: named, ..openai });
         config.model.generate = Some(other(countersign::config::Provider::Gemini));
     });
-    let wrong = format!("gemini-3.5-flash-lite: the language model doesn't accept the key (GEMINI_BASE_URL is {url})");
+    let general = "claude-sonnet-5-5, the newest Sonnet (to stay with it, set model.name to \"claude-sonnet-5-5\"), answers, \
+                   calls tools and answers in JSON; it refuses tool_choice; it reads up to 1000000 tokens";
+    let wrong = format!("gemini-3.8-flash: the language model doesn't accept the key (GEMINI_BASE_URL is {url})");
+    let retires = "the provider retires gpt-4.1-mini on 2027-01-14; set model.classify.name to \"gpt-6-luna\"";
     let expected = [
-        ("model", Ok("claude-sonnet-5-5 answers, and calls tools".to_owned())),
-        ("model.classify", Ok("gpt-4.1-mini answers".to_owned())),
-        ("model.generate", Err(wrong)),
-        ("embeddings", Ok("text-embedding-3-small answers, with 768 dimensions".to_owned())),
+        ("model", Ok(general.to_owned()), None),
+        ("model.classify", Ok("gpt-4.1-mini answers and answers in JSON".to_owned()), Some(retires.to_owned())),
+        ("model.generate", Err(wrong), None),
+        ("embeddings", Ok("text-embedding-3-small answers, with 768 dimensions".to_owned()), None),
     ];
     assert_eq!(lines.await, expected);
+    assert_eq!((sandbox.unscripted(), sandbox.unasked()), (0, 0));
+}
+
+#[tokio::test]
+async fn check_tells_a_model_that_is_gone_with_the_next_one() {
+    let sandbox = sandbox().await;
+    sandbox.retires("claude-sonnet-5");
+    let lines = check_lines(|config| {
+        config.model.name = Some("claude-sonnet-5".to_owned());
+        config.model.api_key = Some(sandbox.api_key().into());
+        config.model.anthropic_url = sandbox.url();
+    });
+    let lines = lines.await;
+    let [("model", Err(wrong), None)] = &*lines else { panic!("{lines:?}") };
+    assert!(
+        wrong.starts_with("claude-sonnet-5: the language model refused the request: 404 not_found_error"),
+        "{wrong}"
+    );
+    assert!(wrong.ends_with("; set model.name to \"claude-sonnet-5-5\""), "{wrong}");
 }
 
 /// A server that does not support tools ignores them, and the model answers in words.
 #[tokio::test]
 async fn check_tells_a_model_that_calls_no_tools() {
     let sandbox = sandbox().await;
+    sandbox.lists_nothing();
     sandbox.will_say("report_presence()");
     let lines = check_lines(|config| {
+        config.model.name = Some("claude-sandbox".to_owned());
         config.model.api_key = Some(sandbox.api_key().into());
         config.model.anthropic_url = sandbox.url();
     });
     let lines = lines.await;
-    let [("model", Err(told))] = &*lines else { panic!("{lines:?}") };
-    let begin = "claude-sonnet-5-5 answers, but did not call the tool that it was told to call";
+    let [("model", Err(told), None)] = &*lines else { panic!("{lines:?}") };
+    let begin = "claude-sandbox answers, but did not call the tool that it was told to call";
     assert!(told.starts_with(begin) && told.contains("--enable-auto-tool-choice"), "{told}");
     assert_eq!(sandbox.requests()[0].body["tools"][0]["name"], "report_presence");
     sandbox.answers_by(|_| vec![json!({ "type": "text", "text": "The stand-in calls it." })]);
     let lines = check_lines(|config| {
+        config.model.name = Some("local".to_owned());
         config.model.openai_api_key = Some(sandbox.api_key().into());
         config.model.openai_url = sandbox.openai_url();
     });
-    assert_eq!(lines.await[0], ("model", Ok("gpt-4.1-mini answers, and calls tools".to_owned())));
+    let told = "local answers, calls tools and does not answer in JSON, which mails need";
+    assert_eq!(lines.await[0], ("model", Ok(told.to_owned()), None));
+}
+
+/// Without the list of the provider, the name that was known when the program was built is the default.
+#[tokio::test]
+async fn the_default_is_the_newest_of_its_line() {
+    let sandbox = sandbox().await;
+    let mut config = Config::load(None, &Default::default(), &countersign::app::installed::SETTINGS).unwrap();
+    config.model.openai_api_key = Some(sandbox.api_key().into());
+    config.model.openai_url = sandbox.openai_url();
+    for (newer, hidden, name) in
+        [(None, false, "gpt-6-luna"), (Some("gpt-7-luna"), false, "gpt-7-luna"), (None, true, "gpt-6-luna")]
+    {
+        newer.into_iter().for_each(|newer| sandbox.offers(newer, None));
+        if hidden {
+            sandbox.lists_nothing();
+        }
+        let offered = countersign::app::models::Offered::ask(&config).await;
+        assert_eq!(offered.with_names(&config).model.general().unwrap().name, name);
+        assert_eq!(offered.news(&config), []);
+    }
+    assert_eq!(sandbox.requests(), [], "a list is no request to a model");
 }
 
 #[tokio::test]
 async fn check_says_what_is_missing() {
     let lines = check_lines(|config| config.model.provider = Some(countersign::config::Provider::Gemini)).await;
     let what = "model.provider is \"gemini\", but GEMINI_API_KEY is not set".to_owned();
-    assert_eq!(lines, [("model", Err(what))]);
+    assert_eq!(lines, [("model", Err(what), None)]);
     let lines = check_lines(|_| {}).await;
     let none = "none, documented phrases only (set ANTHROPIC_API_KEY or OPENAI_API_KEY or GEMINI_API_KEY for a language model)";
-    assert_eq!(lines, [("model", Ok(none.to_owned()))]);
+    assert_eq!(lines, [("model", Ok(none.to_owned()), None)]);
 }
 
 /// A call in a stored conversation that no longer has a result is not sent to any provider.

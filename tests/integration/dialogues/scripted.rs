@@ -263,3 +263,22 @@ async fn what_nobody_here_can_do_is_declined_with_what_can_be_done() {
     assert_eq!(model.requests().len(), 1);
     finish(bot, model).await;
 }
+
+/// The provider tells the day; `/readyz` shows it, and the bot stays ready.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_that_its_provider_retires_is_shown_by_readyz() {
+    let model = SandboxModel::start(0).await.unwrap();
+    model.offers("claude-haiku-4-5-20251001", Some("2027-03-01"));
+    let ask = asking(&model);
+    let settings = Box::new(move |config: &mut Config| {
+        ask(config);
+        config.model.name = Some("claude-haiku-4-5".to_owned());
+    });
+    let bot = TestBot::with(Setup { settings, ..Setup::default() }).await;
+    let answer = reqwest::get(format!("http://{}/readyz", bot.address())).await.unwrap();
+    assert_eq!(answer.status(), 200);
+    let shown: Value = answer.json().await.unwrap();
+    let news = "the provider retires claude-haiku-4-5 on 2027-03-01; set model.name to \"claude-haiku-5-5\"";
+    assert_eq!(shown["models"], json!([news]));
+    finish(bot, model).await;
+}
