@@ -107,6 +107,7 @@
 //! | what `check` and `/readyz` report about a platform | [`capabilities::Capability::check`]; its JSON, and how often it is called, in `app/services.rs`, the rest of `/readyz` in `app/http.rs` |
 //! | a phrase that is understood without a model | a line in the capability's `phrases/lines.txt` ([`understanding::lines`]), with `~` if its parts may come in any order; freer phrases, such as the description of something new, in the files beside it that `phrases/mod.rs` lists |
 //! | a request that is suggested for words that nothing reads | an `offer` in the capability's lines, with other ways to say it; those about the bot itself in `understanding/requests/talk.txt`; how near words are, in `understanding/leftovers/suggestions.rs` |
+//! | the price of a model | a row in `model/prices.txt`; what calls cost and which limits they keep to, in [`conversation::record::spending`]; the sentence at a limit, in `assistant/replies.rs` |
 //! | greetings, “thanks” and “help” | the phrases in `understanding/requests/talk.txt`, the answers in `understanding/requests/talk.rs`; with a language model, `assistant/prompts/respond.md` |
 //! | the words for “no” | the lists in `understanding/answers/refusals.rs`; what a “no” leaves open, in [`conversation::approvals::withdraw`] |
 //! | the words for “stop” | the lists in `understanding/answers/stop_words.rs`; what they end, in `conversation/runtime/inbox/stopping.rs` |

@@ -273,6 +273,7 @@ async fn model(model: &dyn Model, purpose: Purpose, chosen: &ChosenModel) -> Res
         tool_choice: ToolChoice::Auto,
         answer_schema: None,
         max_tokens: 512,
+        payer: Default::default(),
     };
     let name = model.name();
     match model.respond(&question).await {

@@ -19,6 +19,8 @@ pub const OPTIONAL: &[&str] = &[
     "model.provider",
     "model.name",
     "model.base_url",
+    "model.limits",
+    "model.prices",
     "model.analyze",
     "model.gather",
     "model.respond",

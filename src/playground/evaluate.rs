@@ -152,7 +152,7 @@ pub async fn run(config: &Config, cases: &[Case]) -> anyhow::Result<Score> {
     let registry = dependencies::capabilities(&with_stand_in, clock.clone())?;
     let (model, fallback) = dependencies::models(config, registry.book.clone())?;
     let mut score = Score { model: model.name().to_owned(), lines: Vec::new(), calls: 0, tokens: 0 };
-    let graph = chat_graph(model, fallback, registry.clone(), Arc::new(NoBlobCache), PlanSettings::default())?;
+    let graph = chat_graph(Arc::new(model), fallback, registry.clone(), Arc::new(NoBlobCache), PlanSettings::default())?;
     for case in cases {
         let found = interpret(&graph, case, &*clock).await;
         score.calls += found.calls;

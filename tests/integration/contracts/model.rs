@@ -25,6 +25,7 @@ pub(crate) fn settings(sandbox: &SandboxModel) -> Settings {
         model: "claude-sandbox".to_owned(),
         timeout: PATIENT,
         attempts: 3,
+        price: None,
     }
 }
 
@@ -50,6 +51,7 @@ pub(crate) fn question() -> Request {
         tool_choice: ToolChoice::Auto,
         answer_schema: None,
         max_tokens: 200,
+        payer: Default::default(),
     }
 }
 
