@@ -13,6 +13,7 @@ mod check_messages;
 mod check_scopes;
 mod check_store;
 pub mod dependencies;
+pub mod golden;
 mod http;
 pub mod installed;
 pub mod keys;
