@@ -9,7 +9,7 @@ use countersign::{
 };
 use countersign_sandbox::model::SandboxModel;
 
-use super::scripted::asking;
+use super::{notebook::id_of, scripted::asking};
 use crate::support::{
     bot::{Setup, TestBot},
     thread::Thread,
