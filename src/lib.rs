@@ -110,6 +110,7 @@
 //! | a request that is suggested for words that nothing reads | an `offer` in the capability's lines, with other ways to say it; those about the bot itself in `understanding/requests/talk.txt`; how near words are, in `understanding/leftovers/suggestions.rs` |
 //! | the values of a file that take the place of “these” | `conversation/runtime/inbox/attached.rs`; which files are read, in `files.rs` beside it, and how, in [`slack::file`] |
 //! | the answer to a message in another language | the tables in `understanding/leftovers/languages.rs` |
+//! | the price of a model | a row in `model/prices.txt`; what calls cost and which limits they keep to, in [`conversation::record::spending`]; the sentence at a limit, in `assistant/replies.rs` |
 //! | greetings, “thanks” and “help” | the phrases in `understanding/requests/talk.txt`, the answers in `understanding/requests/talk.rs`; with a language model, `assistant/prompts/respond.md` |
 //! | the words for “no” | the lists in `understanding/answers/refusals.rs`; what a “no” leaves open, in [`conversation::approvals::withdraw`] |
 //! | the words for “stop” | the lists in `understanding/answers/stop_words.rs`; what they end, in `conversation/runtime/inbox/stopping.rs` |

@@ -14,7 +14,7 @@ use clap::{
 };
 use countersign::{
     app::{
-        self, Bot, backup, check,
+        self, Bot, backup, check, golden,
         installed::SETTINGS,
         mail::report,
         notebook,
@@ -107,6 +107,15 @@ enum Command {
         #[arg(long, default_value = ".", value_name = "FOLDER")]
         out: PathBuf,
     },
+    /// Writes a thread (TEAM/CHANNEL/TS) as a case for `countersign-playground evaluate`, without what names people: its messages,
+    /// and what its last turn looked up or proposed.
+    Golden {
+        /// The thread.
+        thread: ThreadId,
+        /// A name to be replaced, such as by one that the stand-ins know: "Spring Pilot=Math Hints".
+        #[arg(long, value_name = "NAME=OTHER")]
+        rename: Vec<golden::Renaming>,
+    },
     /// Shows email statistics.
     Mail {
         #[command(subcommand)]
@@ -195,6 +204,7 @@ async fn run(arguments: Arguments) -> ExitCode {
         }
         Command::Trace { thread } => finish(trace(&config, thread).await),
         Command::Mail { what: report::Command::Report } => finish(mail_report(&config).await),
+        Command::Golden { thread, rename } => finish(write_case(&config, &thread, &rename).await),
         Command::Notebook { thread, out } => finish(export(&config, &thread, &out).await),
         Command::Audit { .. } => unreachable!("handled above"),
     }
@@ -244,6 +254,11 @@ async fn mail_report(config: &Config) -> anyhow::Result<()> {
 
 async fn export(config: &Config, thread: &ThreadId, folder: &Path) -> anyhow::Result<()> {
     say(notebook::export(config, thread, folder).await)
+}
+
+async fn write_case(config: &Config, thread: &ThreadId, renamed: &[golden::Renaming]) -> anyhow::Result<()> {
+    let case = golden::write(config, thread, renamed).await?;
+    Ok(write_line(format_args!("{case:#}"))?)
 }
 
 async fn trace(config: &Config, thread: Option<ThreadId>) -> anyhow::Result<()> {

@@ -18,7 +18,10 @@ use countersign_conversation::{
         policy,
     },
     presentation::{links::Links, names::Names},
-    record::retention::Retention,
+    record::{
+        retention::Retention,
+        spending::{self, Spending},
+    },
     runtime::{
         dispatch::Dispatch,
         events::Events,
@@ -140,7 +143,8 @@ impl Bot {
         let entitled = Arc::new(groups.clone());
         let (registry, register) =
             dependencies::with_standing_approvals(config, capabilities, store.clone(), clock.clone(), entitled)?;
-        let models = Models::of(config, &registry, &clock)?;
+        let spending = Spending::new(store.clone(), clock.clone(), spending::Limits::from(&config.model.limits));
+        let models = Models::of(config, &registry, &clock, &spending)?;
         let mail = mail.map(|mail| mail.ready(&config.email, models.classifier, models.writer, us.user.clone()));
         let mail_actions = mail.as_ref().map(ReadyMail::actions).unwrap_or_default();
         let policies = config.approvals.clone();
@@ -187,7 +191,7 @@ impl Bot {
             stop,
         });
         let facts = Facts::new(registry.clone(), clock.clone());
-        let home = shared.home(&facts, WatchedModel::new(models.pulse));
+        let home = shared.home(&facts, WatchedModel::new(models.pulse), spending);
         let inbox = shared.inbox(facts, home.clone(), workers.clone(), sender.clone());
         let sink = Arc::new(Dispatch::new(store.clone(), clock.clone(), workers.clone(), inbox.clone()));
         let (ingress, slack_events) = ingress(config, us, sink, clock.clone())?;

@@ -180,6 +180,7 @@ fn question(
         tool_choice,
         answer_schema,
         max_tokens: 512,
+        payer: Default::default(),
     }
 }
 

@@ -9,7 +9,7 @@ use countersign_assistant::{
     state::AgentState,
 };
 use countersign_capabilities::{Allowances, Capability, History, Registry};
-use countersign_config::{ChosenModel, Config, ModelPurpose, Provider, StoreDurability, StoreKind};
+use countersign_config::{ChosenModel, Config, ModelPrice, ModelPurpose, Provider, StoreDurability, StoreKind};
 use countersign_conversation::{
     approvals::policy,
     commands::settings::{self, ActionPolicies, Settings},
@@ -35,6 +35,7 @@ use countersign_model::{
     embeddings::Embeddings,
     gemini::{GeminiEmbeddings, GeminiModel},
     openai::{self, OpenAiEmbeddings, OpenAiModel},
+    prices::{Price, price_of},
     remote,
 };
 use countersign_plans::{self as plans, Plans};
@@ -226,8 +227,9 @@ fn registry(config: &Config, all: Vec<Arc<dyn Capability>>) -> anyhow::Result<Re
 ///
 /// # Errors
 ///
-/// If a provider is chosen whose key is not set, or a client cannot be set up.
-pub fn models(config: &Config, phrases: Arc<Phrases>) -> anyhow::Result<(Arc<ModelByPurpose>, Arc<dyn Model>)> {
+/// If a provider is chosen whose key is not set, a client cannot be set up, or there are limits of the cost and the price
+/// of a model is not known.
+pub fn models(config: &Config, phrases: Arc<Phrases>) -> anyhow::Result<(ModelByPurpose, Arc<dyn Model>)> {
     let rules: Arc<dyn Model> = Arc::new(RulesModel(phrases));
     let general = config.model.general().map(|chosen| model(config, "model", chosen)).transpose()?;
     let mut models = ModelByPurpose::new(general.unwrap_or_else(|| rules.clone()));
@@ -236,7 +238,7 @@ pub fn models(config: &Config, phrases: Arc<Phrases>) -> anyhow::Result<(Arc<Mod
             models = models.with(purpose_of(setting), model(config, setting.key(), chosen)?);
         }
     }
-    Ok((Arc::new(models), rules))
+    Ok((models, rules))
 }
 
 /// Returns the source of embeddings, if one is configured.
@@ -255,8 +257,25 @@ pub fn embeddings(config: &Config) -> anyhow::Result<Option<Arc<dyn Embeddings>>
     Ok(Some(embeddings))
 }
 
+/// Returns the price of a model, if it is known.
+pub(super) fn price(config: &Config, name: &str) -> Option<Price> {
+    let own = config.model.prices.iter().map(|(name, ModelPrice { input, cached, output })| {
+        (name.clone(), Price { input: *input, cached: *cached, output: *output })
+    });
+    price_of(name, &own.collect())
+}
+
 /// Returns the client for a model that the settings choose under `key`.
 fn model(config: &Config, key: &str, chosen: ChosenModel) -> anyhow::Result<Arc<dyn Model>> {
+    if let Some(limit) = config.model.limits.first()
+        && price(config, &chosen.name).is_none()
+    {
+        bail!(
+            "{limit} is set, but the price of `{name}` is not known; set model.prices.\"{name}\", such as {{ input = 0.5, \
+             cached = 0.05, output = 2.0 }}",
+            name = chosen.name
+        );
+    }
     let (provider, settings) = model_settings(config, key, chosen)?;
     let failed = || format!("cannot set up the client for the language model of {key}");
     let model: Arc<dyn Model> = match provider {
@@ -278,6 +297,7 @@ pub(super) fn model_settings(
     if api_key.is_none() && (provider != Provider::OpenAi || openai::is_official(&base_url)) {
         bail!("{key}.provider is \"{provider}\", but {} is not set", provider.key_variable());
     }
+    let price = price(config, &name);
     let settings = remote::Settings {
         base_url,
         api_key: api_key.unwrap_or_default(),
@@ -286,6 +306,7 @@ pub(super) fn model_settings(
         timeout: timeout.min(config.workers.step_timeout / 2),
         attempts,
         extra,
+        price,
     };
     Ok((provider, settings))
 }

@@ -87,6 +87,18 @@ pub const METRICS: &[Metric] = &[
     ),
     ("countersign_messages_late", Gauge, Count, "Messages that wait for more than three minutes."),
     ("countersign_model_calls_total", Counter, Count, "Calls of language models, by model and result."),
+    (
+        "countersign_model_cost_usd",
+        Histogram,
+        Count,
+        "Cost of each call of a language model whose price is known, in US dollars, by model.",
+    ),
+    (
+        "countersign_model_over_limit_total",
+        Counter,
+        Count,
+        "Calls of language models that were not made, by the limit of the cost that was reached.",
+    ),
     ("countersign_model_tokens_total", Counter, Count, "Tokens by model and kind: input, cached, output."),
     ("countersign_models_retiring", Gauge, Count, "Configured models that their provider retires or no longer lists."),
     ("countersign_outbound_seconds", Histogram, Seconds, "Calls of outside systems, by system and status."),
@@ -144,11 +156,15 @@ const SHORT: &[f64] = &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
 const LONG: &[f64] =
     &[10.0, 30.0, 60.0, 300.0, 900.0, 3600.0, 4.0 * 3600.0, 24.0 * 3600.0, 3.0 * 86400.0, 7.0 * 86400.0];
 
+/// The bounds of the buckets for the cost of a call, in US dollars.
+const CENTS: &[f64] = &[0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0];
+
 /// Returns a recorder for all metrics, which are not described yet.
 pub(super) fn builder() -> Result<PrometheusBuilder, BuildError> {
     PrometheusBuilder::new()
         .set_buckets(SHORT)?
-        .set_buckets_for_metric(Matcher::Full("countersign_decision_seconds".to_owned()), LONG)
+        .set_buckets_for_metric(Matcher::Full("countersign_decision_seconds".to_owned()), LONG)?
+        .set_buckets_for_metric(Matcher::Full("countersign_model_cost_usd".to_owned()), CENTS)
 }
 
 /// Describes all metrics to the recorder.

@@ -38,10 +38,14 @@ impl ModelWithFallback {
         request: &Request,
     ) -> Result<Response, NodeError> {
         if !state.turn.without_model {
-            match self.answer(usage, request).await {
+            let before = usage.nano_usd;
+            let answer = self.answer(usage, request).await;
+            state.cost = state.cost.saturating_add(usage.nano_usd - before);
+            match answer {
                 Ok(response) => return Ok(response),
                 Err(reason) => {
                     match &reason {
+                        Error::OverLimit(reached) => state.turn.over_limit = Some(*reached),
                         Error::Unavailable { .. } => {
                             warn!("The language model did not answer: {}", cause::chain(&reason))
                         }
@@ -117,11 +121,18 @@ impl ModelWithFallback {
 
 /// The usage of the model calls of one step.
 #[derive(Debug, Default)]
-pub(super) struct StepUsage(Option<store::Usage>);
+pub(super) struct StepUsage {
+    sum: Option<store::Usage>,
+    /// The cost of the calls whose price is known.
+    nano_usd: u64,
+}
 
 impl StepUsage {
     fn add(&mut self, response: &Response) {
-        let sum = self.0.get_or_insert_with(store::Usage::default);
+        let cost = response.usage.nano_usd;
+        self.nano_usd = self.nano_usd.saturating_add(cost.unwrap_or_default());
+        let sum = self.sum.get_or_insert_with(|| store::Usage { nano_usd: Some(0), ..store::Usage::default() });
+        sum.nano_usd = sum.nano_usd.zip(cost).map(|(sum, cost)| sum.saturating_add(cost));
         sum.model.clone_from(&response.usage.model);
         sum.calls += 1;
         sum.input_tokens += response.usage.input_tokens;
@@ -131,6 +142,6 @@ impl StepUsage {
 
     /// Returns the sum, if there was any call that costs.
     pub(super) fn total(self) -> Option<store::Usage> {
-        self.0
+        self.sum
     }
 }

@@ -12,6 +12,7 @@ use countersign_core::{
 };
 use countersign_graph::action::{ActionRecord, ErrorKind, MissingParameter};
 use countersign_graph::conversing::FILL_IN_FORM;
+use countersign_model::limits::Limit;
 use countersign_understanding::situation::{Draft, Topic};
 use serde_json::Value;
 
@@ -357,9 +358,22 @@ pub fn not_kept() -> Reply {
     Reply::text("I no longer have the data I read for this.")
 }
 
-/// Adds the note that the grammar was used instead of the language model.
-pub fn without_model(reply: Reply) -> Reply {
-    reply.hint(WITHOUT_MODEL)
+/// Says which limit of the language model's cost is reached, and what that means.
+pub fn over_limit(limit: Limit) -> &'static str {
+    match limit {
+        Limit::Thread => {
+            "This thread has reached the cost limit for my language model. From here on I understand only plain requests; \
+             start a new thread to use it again."
+        }
+        Limit::Person => {
+            "You've reached today's cost limit for my language model. I understand only plain requests until midnight UTC; \
+             say “help” to see them."
+        }
+        Limit::Day => {
+            "Today's cost limit for my language model is reached. I understand only plain requests until midnight UTC; say \
+             “help” to see them."
+        }
+    }
 }
 
 /// Returns the results of this turn's tools, combined into one reply.

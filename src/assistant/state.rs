@@ -37,6 +37,7 @@ use countersign_graph::{
     action::{ActionRecord, ActionRequest, ErrorKind, MissingParameter},
     node::{Said, State},
 };
+use countersign_model::limits::Reached;
 use countersign_planner::{self as planner, events::StreamEvent};
 use countersign_understanding::{
     self as understanding,
@@ -169,6 +170,12 @@ pub struct AgentState {
     /// The number of plans that were made for the request that was turned down last, if that was a plan.
     #[serde(skip_serializing_if = "is_default")]
     pub turned_down_plans: u32,
+    /// The cost of the calls of language models, in billionths of a US dollar, as far as prices are known.
+    #[serde(skip_serializing_if = "is_default")]
+    pub cost: u64,
+    /// The limit of that cost that was mentioned last, and to whom.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub told_limit: Option<(Reached, Option<UserId>)>,
     /// The data of the current turn. On the heap, since the state is moved from step to step.
     pub turn: Box<Turn>,
     /// The events of plans since the last save.
@@ -396,6 +403,19 @@ impl AgentState {
         self.keep_draft(draft);
     }
 
+    /// Returns the note that the language model was not used. The person is told once that a limit is the reason.
+    pub(super) fn note_without_model(&mut self) -> Option<&'static str> {
+        let reached = match (self.turn.without_model, self.turn.over_limit) {
+            (false, _) => return None,
+            (true, None) => return Some(replies::WITHOUT_MODEL),
+            (true, Some(reached)) => reached,
+        };
+        let told = Some((reached, self.turn.by.clone()));
+        let is_new = self.told_limit != told;
+        self.told_limit = told;
+        is_new.then(|| replies::over_limit(reached.limit))
+    }
+
     /// Begins the current step again.
     pub fn repeat_step(&mut self, now: Timestamp) {
         let (number, said) = (self.turn.number, self.turn.said.clone());
@@ -403,7 +423,7 @@ impl AgentState {
     }
 
     pub(super) fn begin_step(&mut self, number: u64, said: String, now: Timestamp) {
-        let Turn { by, zone, without_model, plans_created, ts, it, mut heard, mut is_of_model, .. } =
+        let Turn { by, zone, without_model, over_limit, plans_created, ts, it, mut heard, mut is_of_model, .. } =
             std::mem::take(&mut *self.turn);
         if let Some(plan) = self.plans.iter().find(|plan| plan.turn == number && !plan.heard.is_empty()) {
             (heard, is_of_model) = (plan.heard.clone(), true);
@@ -415,6 +435,7 @@ impl AgentState {
             at: now,
             zone,
             without_model,
+            over_limit,
             plans_created,
             ts,
             it,

@@ -8,7 +8,7 @@ use countersign_core::{
     reply::Reply,
 };
 use countersign_graph::action::{Evidence, Proposal};
-use countersign_model::Message;
+use countersign_model::{Message, limits::Reached};
 use countersign_understanding::{
     lexicon::Mention,
     situation::{Analysis, Draft, Replan},
@@ -122,6 +122,9 @@ pub struct Turn {
     /// True if the language model did not answer and the grammar was used instead.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub without_model: bool,
+    /// The limit that is the reason for that, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub over_limit: Option<Reached>,
     /// The final reply, shortened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub final_response: Option<String>,

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use countersign_capabilities::{Registry, dates};
 use countersign_core::{clock::Timestamp, ids::UserId, reply::Fact};
 use countersign_graph::{action::ActionRecord, node::Context};
-use countersign_model::{Purpose, Request, ToolChoice, ToolSpec};
+use countersign_model::{Purpose, Request, ToolChoice, ToolSpec, limits::Payer};
 use countersign_understanding::situation::{Draft, OpenCard, RecentChange, Situation};
 use serde_json::Value;
 
@@ -200,6 +200,7 @@ pub(super) fn request(
         tool_choice,
         answer_schema: None,
         max_tokens: 1500,
+        payer: Payer { person: state.turn.by.clone(), thread_cost: state.cost },
     }
 }
 

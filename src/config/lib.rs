@@ -40,7 +40,7 @@ pub use self::{
     load::environment,
     log::{MODULES as LOG_MODULES, directives as log_directives},
     measure::{Kind, Limits, Measure},
-    model::{ChosenModel, Model, ModelPurpose, OtherModel, Provider},
+    model::{ChosenModel, CostLimits, Model, ModelPrice, ModelPurpose, OtherModel, Provider},
     nearest::{most_similar, nearest},
     problem::{Problem, Problems},
     record::{Kept, Record, Stream},

@@ -1,6 +1,10 @@
 //! `[model]`: the language models.
 
-use std::{collections::HashMap, fmt, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt,
+    time::Duration,
+};
 
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
@@ -124,6 +128,12 @@ pub struct Model {
     pub timeout: Duration,
     /// The total number of attempts of a call.
     pub attempts: u32,
+    /// The amounts that models may cost.
+    #[serde(default)]
+    pub limits: CostLimits,
+    /// The prices of models that are not in the program's table, or that cost something else.
+    #[serde(default)]
+    pub prices: BTreeMap<String, ModelPrice>,
     /// The model that determines what a person wants, if it is another one.
     #[serde(default)]
     pub analyze: Option<OtherModel>,
@@ -155,6 +165,49 @@ pub struct Model {
     /// address of its API.
     #[serde(skip)]
     pub newest: HashMap<(Provider, String), String>,
+}
+
+/// The amounts that models may cost, in US dollars. Without one there is no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CostLimits {
+    /// The amount for one thread.
+    #[serde(default)]
+    pub thread: Option<f64>,
+    /// The amount for one person on one day.
+    #[serde(default)]
+    pub person_a_day: Option<f64>,
+    /// The amount for everyone on one day.
+    #[serde(default)]
+    pub day: Option<f64>,
+}
+
+impl CostLimits {
+    /// Returns the key of each limit in the settings, and its amount if it is set.
+    fn all(&self) -> [(&'static str, Option<f64>); 3] {
+        [
+            ("model.limits.thread", self.thread),
+            ("model.limits.person_a_day", self.person_a_day),
+            ("model.limits.day", self.day),
+        ]
+    }
+
+    /// Returns the key of the first limit that is set.
+    pub fn first(&self) -> Option<&'static str> {
+        self.all().into_iter().find_map(|(key, amount)| amount.map(|_| key))
+    }
+}
+
+/// The price of a model, in US dollars for a million tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelPrice {
+    /// Input that is not read from the cache.
+    pub input: f64,
+    /// Input that is read from the cache.
+    pub cached: f64,
+    /// Output.
+    pub output: f64,
 }
 
 /// The settings of a model for one purpose. What is not set is as in `[model]`; with another provider, name and address
@@ -329,6 +382,19 @@ impl Model {
         let attempts = self.attempts;
         let wrong = !(1..=10).contains(&attempts);
         note("model.attempts".to_owned(), wrong.then(|| format!("found {attempts}; expected 1 to 10")));
+        for (key, amount) in self.limits.all() {
+            let wrong = amount.filter(|amount| !(amount.is_finite() && *amount > 0.0));
+            note(
+                key.to_owned(),
+                wrong.map(|amount| format!("found {amount}; expected an amount in US dollars above 0")),
+            );
+        }
+        for (name, ModelPrice { input, cached, output }) in &self.prices {
+            let wrong = [input, cached, output].into_iter().find(|price| !(price.is_finite() && **price >= 0.0));
+            let what =
+                wrong.map(|price| format!("found {price}; expected US dollars for a million tokens, at least 0"));
+            note(format!("model.prices.{name}"), what);
+        }
         if self.chosen_provider().is_none() {
             // A conversation needs a model for all of its purposes.
             let what = "found a model for this purpose, but none for the others; expected model.provider or a key";
@@ -437,6 +503,19 @@ mod tests {
     }
 
     #[test]
+    fn limits_and_prices_are_read() {
+        let model = model(&[("COUNTERSIGN__MODEL__LIMITS__DAY", "12.5")]);
+        assert_eq!((model.limits.day, model.limits.first()), (Some(12.5), Some("model.limits.day")));
+        let text = "[model.prices]\n\"qwen3.6\" = { input = 0, cached = 0, output = 0.5 }\n";
+        let file = std::env::temp_dir().join(format!("countersign-prices-{}.toml", std::process::id()));
+        std::fs::write(&file, text).unwrap();
+        let read = Config::load(Some(&file), &Default::default(), &Additions::default());
+        std::fs::remove_file(&file).unwrap();
+        let read = read.unwrap_or_else(|problems| panic!("{problems}"));
+        assert_eq!(read.model.prices["qwen3.6"].output, 0.5);
+    }
+
+    #[test]
     fn wrong_values_are_reported() {
         let mut model = model(&[]);
         model.openai_url = "api.openai.com".to_owned();
@@ -445,12 +524,16 @@ mod tests {
         model.respond = Some(OtherModel::default());
         model.extra.insert("messages".to_owned(), Value::Null);
         model.embed = Some(OtherModel { provider: Some(Provider::Anthropic), ..OtherModel::default() });
+        model.limits.day = Some(-1.0);
+        model.prices.insert("mine".to_owned(), ModelPrice { input: 1.0, cached: f64::NAN, output: 1.0 });
         let keys: Vec<_> = model.problems().into_iter().map(|problem| problem.key).collect();
         let expected = [
             "model.openai_url",
             "model.timeout",
             "model.extra",
             "model.classify.name",
+            "model.limits.day",
+            "model.prices.mine",
             "model.respond",
             "model.embed.provider",
         ];

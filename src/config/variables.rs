@@ -20,6 +20,8 @@ pub const OPTIONAL: &[&str] = &[
     "model.name",
     "model.base_url",
     "model.extra",
+    "model.limits",
+    "model.prices",
     "model.analyze",
     "model.gather",
     "model.respond",

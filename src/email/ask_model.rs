@@ -50,6 +50,7 @@ pub async fn ask(model: &dyn Model, question: Question, within: Duration) -> Res
         tool_choice: ToolChoice::Auto,
         answer_schema: Some(AnswerSchema { name: name.to_owned(), schema }),
         max_tokens,
+        payer: Default::default(), // nobody asked for the answer to a mail
     };
     let response = match tokio::time::timeout(within, model.respond(&request)).await {
         Ok(Ok(response)) => response,
@@ -62,6 +63,7 @@ pub async fn ask(model: &dyn Model, question: Question, within: Duration) -> Res
         input_tokens: response.usage.input_tokens,
         cached_tokens: response.usage.cached_tokens,
         output_tokens: response.usage.output_tokens,
+        nano_usd: response.usage.nano_usd,
     };
     Ok(Answer { value: response.json().ok().filter(Value::is_object), usage })
 }

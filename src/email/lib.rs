@@ -47,6 +47,8 @@ mod talk;
 pub mod template;
 pub mod why;
 
+pub use self::nodes::classify::{Classified, classify};
+
 #[cfg(test)]
 mod tests;
 

@@ -26,6 +26,14 @@ impl ModelByPurpose {
         self
     }
 
+    /// Replaces each model that is on a server.
+    #[must_use]
+    pub fn map_remote(self, replace: impl Fn(Arc<dyn Model>) -> Arc<dyn Model>) -> Self {
+        let replace = |model: Arc<dyn Model>| if model.is_remote() { replace(model) } else { model };
+        let others = self.others.into_iter().map(|(purpose, model)| (purpose, replace(model))).collect();
+        Self { general: replace(self.general), others }
+    }
+
     /// Returns the model for a purpose.
     pub fn model_for(&self, purpose: Purpose) -> &Arc<dyn Model> {
         self.others.get(&purpose).unwrap_or(&self.general)
@@ -88,6 +96,7 @@ mod tests {
                 tool_choice: ToolChoice::Auto,
                 answer_schema: None,
                 max_tokens: 1,
+                payer: Default::default(),
             };
             assert_eq!(model.respond(&request).await.unwrap().usage.model, name);
         }

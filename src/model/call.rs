@@ -250,6 +250,7 @@ fn status_of<T>(outcome: &Result<T, Failure>) -> Cow<'static, str> {
     match outcome {
         Ok(_) => "ok",
         Err(Failure::Passing { .. } | Failure::Lasting(Error::Unavailable { .. })) => "unavailable",
+        Err(Failure::Lasting(Error::OverLimit(_))) => "over_limit",
         Err(Failure::Lasting(Error::Auth)) => "not_signed_in",
         Err(Failure::Lasting(Error::Refused { .. })) => "refused",
         Err(Failure::Lasting(Error::Decode { .. })) => "unreadable",

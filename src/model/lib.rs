@@ -4,7 +4,7 @@
 //! language models; each converts requests and answers for one API, and [`remote`] is what they share. Each [`Purpose`]
 //! can have a model of its own ([`by_purpose`]). What a provider offers, and until when, is in its [`list`]. The rules of `countersign_understanding` understand the documented
 //! phrases; they are used in the playground, in tests without a script, and during outages. [`embeddings`] are vectors
-//! for texts, from the same providers.
+//! for texts, from the same providers. [`prices`] are what calls cost, [`limits`] what they may cost.
 //!
 //! A request consists of parts rather than one prompt, ordered by how rarely they change: tools, instructions, history,
 //! situation. Providers cache a prefix of the request, so this order keeps the cost low. The rules read the situation
@@ -19,9 +19,11 @@ mod conversation;
 pub mod embeddings;
 pub mod gemini;
 mod learnt;
+pub mod limits;
 pub mod list;
 pub mod openai;
 mod pairing;
+pub mod prices;
 pub mod remote;
 mod schema;
 pub mod watched;
@@ -70,6 +72,8 @@ pub struct Request {
     pub answer_schema: Option<AnswerSchema>,
     /// The maximum length of the answer, in tokens.
     pub max_tokens: u32,
+    /// Who causes the call.
+    pub payer: limits::Payer,
 }
 
 /// A constraint on tool calls.
@@ -244,6 +248,8 @@ pub struct Usage {
     pub cached_tokens: u64,
     /// The number of output tokens.
     pub output_tokens: u64,
+    /// The cost, in billionths of a US dollar; `None` if the model's price is not known.
+    pub nano_usd: Option<u64>,
 }
 
 /// The reason why a model did not answer.
@@ -255,6 +261,9 @@ pub enum Error {
         /// The observed failure, such as a status or a time-out, without the request.
         reason: String,
     },
+    /// Models have cost as much as they may. Nothing was sent.
+    #[error("the language model has cost as much as model.limits.{} allows", .0.limit.key())]
+    OverLimit(limits::Reached),
     /// The API key is not accepted.
     #[error("the language model doesn't accept the key")]
     Auth,

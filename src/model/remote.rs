@@ -24,6 +24,7 @@ use crate::{
     Error, Model, Request, Response, Usage,
     call::{Call, Caller, Failure},
     learnt::{Change, Learnt},
+    prices::{NANO, Price},
 };
 
 /// The maximum size of an answer, in bytes.
@@ -47,6 +48,8 @@ pub struct Settings {
     pub attempts: u32,
     /// Members that are added to each request.
     pub extra: Map<String, Value>,
+    /// The price of the model, if it is known.
+    pub price: Option<Price>,
 }
 
 impl Settings {
@@ -211,21 +214,26 @@ impl<A: Api> Remote<A> {
         let call = Call { url: &self.endpoint, accept: "text/event-stream", body, fault: A::fault };
         let max_silence = self.caller.max_silence();
         let read = move |response| read::<A::Answer>(response, max_silence);
-        let answer = self.caller.call(call, read).instrument(span).await;
+        let mut answer = self.caller.call(call, read).instrument(span).await;
+        if let (Ok(answer), Some(price)) = (&mut answer, &self.settings.price) {
+            answer.usage.nano_usd = Some(price.cost(&answer.usage));
+        }
         self.count(answer.as_ref().ok());
         answer
     }
 
-    /// Counts a call and, if it was answered, its tokens.
+    /// Counts a call and, if it was answered, its tokens and its cost.
     fn count(&self, answer: Option<&Response>) {
         let model = || self.settings.model.clone();
         let result = if answer.is_some() { "ok" } else { "failed" };
         metrics::counter!("countersign_model_calls_total", "model" => model(), "result" => result).increment(1);
-        let Some(Usage { input_tokens, cached_tokens, output_tokens, .. }) = answer.map(|answer| &answer.usage) else {
-            return;
-        };
+        let Some(usage) = answer.map(|answer| &answer.usage) else { return };
+        let Usage { model: _, input_tokens, cached_tokens, output_tokens, nano_usd } = usage;
         for (kind, tokens) in [("input", input_tokens), ("cached", cached_tokens), ("output", output_tokens)] {
             metrics::counter!("countersign_model_tokens_total", "model" => model(), "kind" => kind).increment(*tokens);
+        }
+        if let Some(nano_usd) = nano_usd {
+            metrics::histogram!("countersign_model_cost_usd", "model" => model()).record(*nano_usd as f64 / NANO);
         }
     }
 }

@@ -46,7 +46,8 @@ impl Model for Watched {
 
     async fn respond(&self, request: &Request) -> Result<Response, Error> {
         let answer = self.model.respond(request).await;
-        if let Ok(mut last) = self.pulse.0.lock() {
+        let was_sent = !matches!(answer, Err(Error::OverLimit(_)));
+        if was_sent && let Ok(mut last) = self.pulse.0.lock() {
             *last = Some((self.clock.now(), answer.is_ok()));
         }
         answer

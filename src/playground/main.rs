@@ -53,11 +53,14 @@ struct Settings {
 enum Command {
     /// Runs only the stand-ins for Slack and the platforms, to try `countersign serve` against.
     Sandbox(sandbox::Options),
-    /// Runs a set of utterances through the model, and prints each mismatch and a score.
+    /// Runs a set of utterances through the model, and prints each mismatch and a score by category.
     Evaluate {
         /// The utterances and what should be understood, as JSON. Left out: those that come with the program.
         #[arg(value_name = "FILE")]
         cases: Option<PathBuf>,
+        /// Compares two models: `rules` for the built-in phrases, or the name of a model, such as claude-haiku-4-5 or openai/gpt-4.1.
+        #[arg(long, num_args = 2, value_names = ["A", "B"])]
+        compare: Vec<String>,
         #[command(flatten)]
         settings: Settings,
     },
@@ -94,10 +97,10 @@ async fn run(arguments: Arguments) -> ExitCode {
             telemetry::log("warn", LogFormat::Text, None);
             program::finish(NAME, sandbox::run(options, signalled()).await)
         }
-        Some(Command::Evaluate { cases, settings }) => {
+        Some(Command::Evaluate { cases, compare, settings }) => {
             telemetry::log("error", LogFormat::Text, None);
             match settings.load() {
-                Ok(config) => program::finish(NAME, score(&config, cases.as_deref()).await),
+                Ok(config) => program::finish(NAME, score(&config, cases.as_deref(), &compare).await),
                 Err(wrong) => wrong,
             }
         }
@@ -123,7 +126,10 @@ impl Settings {
     }
 }
 
-async fn score(config: &Config, cases: Option<&Path>) -> anyhow::Result<()> {
-    let score = evaluate::run(config, &evaluate::cases(cases)?).await?;
-    Ok(write_line(score)?)
+async fn score(config: &Config, cases: Option<&Path>, compare: &[String]) -> anyhow::Result<()> {
+    let cases = evaluate::cases(cases)?;
+    match compare {
+        [one, other] => Ok(write_line(evaluate::compare(config, &cases, [one, other]).await?)?),
+        _ => Ok(write_line(evaluate::run(config, &cases).await?)?),
+    }
 }

@@ -50,6 +50,7 @@ fn answer(rules: &RulesModel, body: &Value) -> Vec<Value> {
         tool_choice: ToolChoice::Auto,
         answer_schema: None,
         max_tokens: 0,
+        payer: Default::default(),
     };
     match rules.respond(&request).now_or_never() {
         Some(Ok(response)) if response.content.is_empty() => say("That is all."),

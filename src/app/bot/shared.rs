@@ -12,6 +12,7 @@ use countersign_conversation::{
     record::{
         notebook::{Notebook, Redaction},
         rating::Ratings,
+        spending::{Limited, Spending},
     },
     runtime::{
         inbox::{self, Inbox},
@@ -107,9 +108,9 @@ impl Shared<'_> {
     }
 
     /// Creates the Home tab.
-    pub(super) fn home(&self, facts: &Facts, model: WatchedModel) -> Home {
+    pub(super) fn home(&self, facts: &Facts, model: WatchedModel, spending: Spending) -> Home {
         let (approvals, facts, tasks) = (self.approvals.clone(), facts.clone(), self.tasks.clone());
-        Home::new(home::HomeDeps { approvals, facts, model, tasks })
+        Home::new(home::HomeDeps { approvals, facts, model, spending, tasks })
     }
 
     /// Creates the inbox, with everything that answers what people do outside of a thread's turn.
@@ -166,9 +167,16 @@ pub(super) struct Models {
 }
 
 impl Models {
-    /// Creates the configured models. The health of a model on a server is recorded.
-    pub(super) fn of(config: &Config, registry: &Registry, clock: &Arc<dyn Clock>) -> anyhow::Result<Self> {
+    /// Creates the configured models. The health of a model on a server is recorded, and its cost counted in `spending`.
+    pub(super) fn of(
+        config: &Config,
+        registry: &Registry,
+        clock: &Arc<dyn Clock>,
+        spending: &Spending,
+    ) -> anyhow::Result<Self> {
         let (models, rules) = dependencies::models(config, registry.book.clone())?;
+        let models = models.map_remote(|model| Arc::new(Limited::new(model, spending.clone())));
+        let models = Arc::new(models);
         let remote = [Purpose::Classify, Purpose::Generate].map(|purpose| models.model_for(purpose).is_remote());
         let (chat, pulse): (Arc<dyn Model>, _) = if models.is_remote() {
             let name = models.name().to_owned();

@@ -136,6 +136,9 @@ impl Embedder for ModelEmbedder {
         let embedded = embedded.map(|model::embeddings::Embedded { vector, tokens }| Embedded { vector, tokens });
         embedded.map_err(|error| match error {
             model::Error::Unavailable { reason } => ContextError::Unavailable { what: WHAT, reason, retry_after: None },
+            model::Error::OverLimit(_) => {
+                ContextError::Unavailable { what: WHAT, reason: error.to_string(), retry_after: None }
+            }
             model::Error::Auth => ContextError::SignIn { what: WHAT, reason: "it does not accept the key".to_owned() },
             model::Error::Refused { reason } => ContextError::Refused { what: WHAT, status: None, reason },
             model::Error::Decode { reason } => ContextError::Decode { what: WHAT, reason },

@@ -67,7 +67,10 @@ pub(super) fn ask(mut state: AgentState, reply: Reply, usage: StepUsage) -> Step
 
 /// Sends `reply` and ends the run.
 pub(super) fn end(mut state: AgentState, reply: Reply, usage: StepUsage) -> Step<AgentState> {
-    let reply = if state.turn.without_model { replies::without_model(reply) } else { reply };
+    let reply = match state.note_without_model() {
+        Some(note) => reply.hint(note),
+        None => reply,
+    };
     state.remember_reply(&reply);
     state.is_unsure |= state.turn.led_nowhere();
     let turn = &mut state.turn;

@@ -129,10 +129,10 @@ impl Node<AgentState> for Confirm {
             }
         };
         let is_step = state.plan().is_some();
+        proposal.card.notes.extend(state.note_without_model().map(Text::from));
         let turn = &mut state.turn;
         turn.phase = Phase::Confirming;
         if turn.without_model {
-            proposal.card.notes.push(Text::from(replies::WITHOUT_MODEL));
             turn.without_model = false; // the card says so, and the outcome needs no model
         }
         let evidence = turn.evidence.take().unwrap_or_else(|| evidence::of_phrases(turn, &proposal, is_step));

@@ -95,7 +95,8 @@ pub(super) fn is_away() -> Result<Response, Error> {
 }
 
 fn response(content: Vec<Block>, stop_reason: &str) -> Response {
-    let usage = Usage { model: "script".to_owned(), input_tokens: 10, cached_tokens: 5, output_tokens: 1 };
+    let usage =
+        Usage { model: "script".to_owned(), input_tokens: 10, cached_tokens: 5, output_tokens: 1, nano_usd: None };
     Response { content, stop_reason: stop_reason.to_owned(), usage }
 }
 

@@ -8,6 +8,7 @@
 //! | [`retention`] | deletes the content of finished threads after a configured time |
 //! | [`rating`] | stores people's ratings of answers |
 //! | [`integrity`] | checks that a record is the one that the bot wrote |
+//! | [`spending`] | what language models cost, and its limits |
 //! | [`undelivered`] | lists messages that Slack refused |
 //! | [`sight`] | the actions that a person may see, and their status as text |
 //!
@@ -19,6 +20,7 @@ pub mod notebook;
 pub mod rating;
 pub mod retention;
 pub mod sight;
+pub mod spending;
 pub mod stream;
 pub mod trace;
 pub mod undelivered;

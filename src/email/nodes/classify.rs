@@ -1,6 +1,6 @@
 //! The node that classifies the mail.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use countersign_graph::{
@@ -8,7 +8,7 @@ use countersign_graph::{
     store::Usage,
 };
 use countersign_mail::{Handled, Mail};
-use countersign_model::Purpose;
+use countersign_model::{Model, Purpose};
 use serde_json::{Value, json};
 
 use super::{
@@ -37,13 +37,20 @@ const MAX_REASONING_CHARS: usize = 300;
 pub(in super::super) struct Classify(Arc<Deps>);
 
 /// A class with its source.
-struct Classified {
-    class: Class,
-    confidence: f64,
-    by: Source,
-    reasoning: String,
-    usage: Option<Usage>,
-    failure: Option<String>,
+#[derive(Debug)]
+pub struct Classified {
+    /// The class.
+    pub class: Class,
+    /// The confidence, from 0 to 1.
+    pub confidence: f64,
+    /// The source.
+    pub by: Source,
+    /// The reason.
+    pub reasoning: String,
+    /// The usage of the model.
+    pub usage: Option<Usage>,
+    /// The reason why there is no class, if there is none.
+    pub failure: Option<String>,
 }
 
 impl Classified {
@@ -64,38 +71,46 @@ impl Classify {
     }
 
     async fn classified(&self, state: &MailState, mail: &Mail) -> Classified {
-        let Some(model) = &self.0.classifier else {
-            let (class, confidence, reasoning) = keywords::classify(mail);
-            let (by, reasoning) = (Source::Rules, reasoning.to_owned());
-            return Classified { class, confidence, by, reasoning, usage: None, failure: None };
-        };
-        let Some(left) = self.0.time_left(state.turn.began) else { return Classified::failed(TOO_LONG.to_owned()) };
-        let question = Question {
-            purpose: Purpose::Classify,
-            instructions: include_str!("../prompts/classify.md"),
-            situation: json!({ "mail": data_of(mail), "is_answer_to_us": !mail.references.is_empty() }),
-            name: "classification",
-            schema: schema(),
-            max_tokens: 300,
-        };
-        let answer = match ask(&**model, question, left).await {
-            Ok(answer) => answer,
-            Err(failure) => return Classified::failed(failure),
-        };
-        let usage = Some(answer.usage);
-        let Some(value) = answer.value else {
-            let failure = Some("the language model's answer isn't JSON".to_owned());
-            let (class, confidence, by) = (Class::Other, UNREADABLE, Source::Model);
-            return Classified { class, confidence, by, reasoning: String::new(), usage, failure };
-        };
-        Classified {
-            class: Class::parse(value["classification"].as_str().unwrap_or_default()),
-            confidence: clamped(value["confidence"].as_f64().unwrap_or(0.0)),
-            by: Source::Model,
-            reasoning: cut(value["reasoning"].as_str().unwrap_or_default(), MAX_REASONING_CHARS),
-            usage,
-            failure: None,
+        let classifier = self.0.classifier.as_deref();
+        match (classifier, self.0.time_left(state.turn.began)) {
+            (Some(_), None) => Classified::failed(TOO_LONG.to_owned()),
+            (_, left) => classify(classifier, mail, left.unwrap_or_default()).await,
         }
+    }
+}
+
+/// Classifies a mail by a model, which has to answer within this time, or else by its keywords.
+pub async fn classify(classifier: Option<&dyn Model>, mail: &Mail, within: Duration) -> Classified {
+    let Some(model) = classifier else {
+        let (class, confidence, reasoning) = keywords::classify(mail);
+        let (by, reasoning) = (Source::Rules, reasoning.to_owned());
+        return Classified { class, confidence, by, reasoning, usage: None, failure: None };
+    };
+    let question = Question {
+        purpose: Purpose::Classify,
+        instructions: include_str!("../prompts/classify.md"),
+        situation: json!({ "mail": data_of(mail), "is_answer_to_us": !mail.references.is_empty() }),
+        name: "classification",
+        schema: schema(),
+        max_tokens: 300,
+    };
+    let answer = match ask(model, question, within).await {
+        Ok(answer) => answer,
+        Err(failure) => return Classified::failed(failure),
+    };
+    let usage = Some(answer.usage);
+    let Some(value) = answer.value else {
+        let failure = Some("the language model's answer isn't JSON".to_owned());
+        let (class, confidence, by) = (Class::Other, UNREADABLE, Source::Model);
+        return Classified { class, confidence, by, reasoning: String::new(), usage, failure };
+    };
+    Classified {
+        class: Class::parse(value["classification"].as_str().unwrap_or_default()),
+        confidence: clamped(value["confidence"].as_f64().unwrap_or(0.0)),
+        by: Source::Model,
+        reasoning: cut(value["reasoning"].as_str().unwrap_or_default(), MAX_REASONING_CHARS),
+        usage,
+        failure: None,
     }
 }
 

@@ -103,6 +103,7 @@ fn sum(one: Option<Usage>, other: Option<Usage>) -> Option<Usage> {
             input_tokens: one.input_tokens + other.input_tokens,
             cached_tokens: one.cached_tokens + other.cached_tokens,
             output_tokens: one.output_tokens + other.output_tokens,
+            nano_usd: one.nano_usd.zip(other.nano_usd).map(|(one, other)| one + other),
             ..one
         }),
         (one, other) => one.or(other),

@@ -54,7 +54,8 @@ impl Model for Script {
             clock.advance(*by);
         }
         let answer = self.answers.lock().unwrap().pop_front().expect("the script has an answer for each question");
-        let usage = Usage { model: "script".into(), input_tokens: 10, cached_tokens: 0, output_tokens: 5 };
+        let usage =
+            Usage { model: "script".into(), input_tokens: 10, cached_tokens: 0, output_tokens: 5, nano_usd: None };
         answer.map(|text| Response {
             content: vec![KnownBlock::Text { text }.into()],
             stop_reason: "end_turn".into(),

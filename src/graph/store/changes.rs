@@ -100,6 +100,9 @@ pub struct Usage {
     pub cached_tokens: u64,
     /// The number of tokens received.
     pub output_tokens: u64,
+    /// The cost, in billionths of a US dollar; `None` if a price is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nano_usd: Option<u64>,
 }
 
 /// The contents of one atomic write, which concerns a single thread.

@@ -146,6 +146,7 @@ impl Assembly for ApiAnswer {
             input_tokens: count(tokens.input_tokens) + count(tokens.cache_creation_input_tokens),
             cached_tokens: count(tokens.cache_read_input_tokens),
             output_tokens: count(tokens.output_tokens),
+            nano_usd: None,
         };
         Ok(Response { content, stop_reason, usage })
     }
@@ -241,7 +242,8 @@ mod tests {
         assert_eq!(response.text(), "I look.");
         assert_eq!(response.tool_calls().collect::<Vec<_>>(), [("a", "look", &json!({}))]);
         assert_eq!(response.stop_reason, "tool_use");
-        let usage = Usage { model: "m-1".into(), input_tokens: 37, cached_tokens: 500, output_tokens: 42 };
+        let usage =
+            Usage { model: "m-1".into(), input_tokens: 37, cached_tokens: 500, output_tokens: 42, nano_usd: None };
         assert_eq!(response.usage, usage);
     }
 

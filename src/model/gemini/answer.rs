@@ -121,6 +121,7 @@ impl Assembly for ContentAnswer {
                 .saturating_sub(cached_tokens),
             cached_tokens,
             output_tokens: tokens.candidates_token_count + tokens.thoughts_token_count,
+            nano_usd: None,
         };
         Ok(Response { stop_reason: stop_reason.to_owned(), content, usage })
     }
@@ -215,7 +216,10 @@ mod tests {
         assert_eq!(calls, [("local-r1-1", "look", &json!({ "at": "the sky" })), ("b", "listen", &json!({}))]);
         assert_eq!(response.stop_reason, "tool_use");
         let model = "gemini-2.5-flash".to_owned();
-        assert_eq!(response.usage, Usage { model, input_tokens: 37, cached_tokens: 500, output_tokens: 42 });
+        assert_eq!(
+            response.usage,
+            Usage { model, input_tokens: 37, cached_tokens: 500, output_tokens: 42, nano_usd: None }
+        );
     }
 
     #[test]

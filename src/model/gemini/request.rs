@@ -135,6 +135,7 @@ mod tests {
             tool_choice: ToolChoice::Only("look"),
             answer_schema: None,
             max_tokens: 100,
+            payer: Default::default(),
         }
     }
 

@@ -135,6 +135,7 @@ impl Assembly for CompletionAnswer {
             input_tokens: usage.prompt_tokens.saturating_sub(cached_tokens),
             cached_tokens,
             output_tokens: usage.completion_tokens,
+            nano_usd: None,
         };
         Ok(Response { content, stop_reason: stop_reason.to_owned(), usage })
     }
@@ -252,7 +253,8 @@ mod tests {
         let calls: Vec<_> = response.tool_calls().collect();
         assert_eq!(calls, [("a", "look", &json!({ "at": "the sky" })), ("b", "listen", &json!({}))]);
         assert_eq!(response.stop_reason, "tool_use");
-        let usage = Usage { model: "m-1".into(), input_tokens: 37, cached_tokens: 500, output_tokens: 42 };
+        let usage =
+            Usage { model: "m-1".into(), input_tokens: 37, cached_tokens: 500, output_tokens: 42, nano_usd: None };
         assert_eq!(response.usage, usage);
     }
 

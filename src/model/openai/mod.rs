@@ -134,6 +134,7 @@ mod tests {
             timeout: std::time::Duration::from_secs(1),
             attempts: 1,
             extra: serde_json::Map::new(),
+            price: None,
         };
         let azure = settings("https://r.openai.azure.com/openai/deployments/ours?api-version=2024-10-21");
         let endpoint = "https://r.openai.azure.com/openai/deployments/ours/chat/completions?api-version=2024-10-21";

@@ -139,6 +139,7 @@ mod tests {
             tool_choice: ToolChoice::Auto,
             answer_schema: None,
             max_tokens: 100,
+            payer: Default::default(),
         }
     }
 

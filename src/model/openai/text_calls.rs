@@ -89,6 +89,7 @@ mod tests {
             tool_choice: ToolChoice::Auto,
             answer_schema: None,
             max_tokens: 1,
+            payer: Default::default(),
         }
     }
 

@@ -26,6 +26,7 @@ pub(crate) fn settings(sandbox: &SandboxModel) -> Settings {
         timeout: PATIENT,
         attempts: 3,
         extra: Map::new(),
+        price: None,
     }
 }
 
@@ -51,6 +52,7 @@ pub(crate) fn question() -> Request {
         tool_choice: ToolChoice::Auto,
         answer_schema: None,
         max_tokens: 200,
+        payer: Default::default(),
     }
 }
 

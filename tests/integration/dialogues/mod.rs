@@ -49,6 +49,7 @@ mod simulation;
 mod simulation_runs;
 mod simulation_words;
 mod slack_side;
+mod spending;
 mod status;
 mod steps;
 mod stopping;

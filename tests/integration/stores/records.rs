@@ -39,7 +39,14 @@ fn verifies(thread: &ThreadId, entries: &[AuditEntry]) -> bool {
 pub(crate) async fn steps_are_listed_in_order(f: impl Fixture) {
     let lease = f.awake(&thread(1)).await.lease;
     let numbered = |n: u64| {
-        let usage = Usage { model: "m".to_owned(), calls: 1, input_tokens: n, cached_tokens: 2, output_tokens: 3 };
+        let usage = Usage {
+            model: "m".to_owned(),
+            calls: 1,
+            input_tokens: n,
+            cached_tokens: 2,
+            output_tokens: 3,
+            nano_usd: Some(4),
+        };
         let error = (n == 3).then(|| "no answer".to_owned());
         StepRecord { input: Some(json!({ "n": n })), usage: Some(usage), error, ..step(&n.to_string()) }
     };

@@ -44,7 +44,10 @@ use self::{
     content::{Content, Pages, Reader},
     view::Health,
 };
-use crate::approvals::inbox::{Approvals, ApprovalsDeps};
+use crate::{
+    approvals::inbox::{Approvals, ApprovalsDeps},
+    record::spending::Spending,
+};
 
 /// The time for which a tab is kept up to date after it was opened.
 const UPDATE_DURATION: Duration = Duration::from_secs(600);
@@ -80,6 +83,8 @@ pub struct HomeDeps {
     pub facts: Facts,
     /// The language model.
     pub model: WatchedModel,
+    /// What language models cost.
+    pub spending: Spending,
     /// The tasks in progress, for draining.
     pub tasks: TaskTracker,
 }
@@ -271,7 +276,7 @@ impl Home {
         if unless == Some(&*shown) {
             return Ok(());
         }
-        let mut health = self.health(max_age).await;
+        let mut health = self.health(user, max_age).await;
         let facts = &self.0.deps.facts;
         let own_channels = groups.channels_of(user, facts.home_channels()).await;
         health.sections.extend(facts.home_of(user, &own_channels).await);
@@ -289,10 +294,10 @@ impl Home {
         Ok(())
     }
 
-    /// Returns the health of the systems. A missing answer is cached for the same time as an
+    /// Returns the health of the systems, and what models cost. A missing answer is cached for the same time as an
     /// answer.
-    async fn health(&self, max_age: Duration) -> Health {
-        let HomeDeps { approvals, facts, model, .. } = &self.0.deps;
+    async fn health(&self, user: &UserId, max_age: Duration) -> Health {
+        let HomeDeps { approvals, facts, model, spending, .. } = &self.0.deps;
         let clock = &approvals.clock;
         let known = self.0.answers.lock().ok().and_then(|known| known.clone());
         let answers = match known {
@@ -309,7 +314,15 @@ impl Home {
         let PlatformAnswers { services, sections } = answers;
         let invitations = facts.registry().invitations().map(|(_, says)| says).take(MAX_INVITATIONS).collect();
         let shortcuts = facts.registry().shortcuts().collect();
-        Health { services, sections, invitations, shortcuts, model: model.health(), now: clock.now() }
+        let model = model.health();
+        let cost = match &model {
+            Some(_) => spending.today(user).await.map(Some).unwrap_or_else(|error| {
+                tracing::warn!(error = cause::chain(&error), "Cannot read what models have cost today");
+                None
+            }),
+            None => None,
+        };
+        Health { services, sections, invitations, shortcuts, model, cost, now: clock.now() }
     }
 
     fn remember(&self, user: &UserId, shown: Vec<(ActionId, u64)>) {

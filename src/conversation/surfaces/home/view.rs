@@ -11,6 +11,7 @@ use countersign_graph::{
     action::{ActionRecord, Status},
     card,
 };
+use countersign_model::prices::dollars;
 use countersign_slack::{
     blocks::{self, MAX_TEXT_CHARS},
     mrkdwn::Mrkdwn,
@@ -25,7 +26,10 @@ use crate::{
         names::ResolvedNames,
         render,
     },
-    record::sight,
+    record::{
+        sight,
+        spending::{Limits, Today},
+    },
 };
 
 /// The maximum number of blocks in a Home tab.
@@ -53,6 +57,8 @@ pub struct Health {
     pub shortcuts: Vec<&'static Shortcut>,
     /// The health of the language model, if there is one.
     pub model: Option<ModelHealth>,
+    /// What language models have cost today, if there is one.
+    pub cost: Option<Today>,
     /// The current time.
     pub now: Timestamp,
 }
@@ -278,10 +284,32 @@ fn about(health: &Health) -> Reply {
     };
     Reply::default()
         .and(Part::Heading("Status".to_owned()))
-        .and(Part::Facts(health.services.iter().map(service).chain([("Language model".to_owned(), model)]).collect()))
+        .and(Part::Facts(
+            health
+                .services
+                .iter()
+                .map(service)
+                .chain([("Language model".to_owned(), model)])
+                .chain(health.cost.and_then(cost).map(|cost| ("Model cost today".to_owned(), cost)))
+                .collect(),
+        ))
         .and(Part::Heading("How to ask".to_owned()))
         .and(Part::Text(ways_to_ask(&health.invitations)))
         .hint("I look things up on my own. Before I change anything, I show a card and wait for someone to approve it.")
+}
+
+/// Returns what models have cost today, such as `$1.20 of at most $20.00; for you, $0.15`. Without a limit, nothing is said of
+/// a day without cost.
+fn cost(Today { everyone, person, limits }: Today) -> Option<Text> {
+    if everyone == 0 && limits == Limits::default() {
+        return None;
+    }
+    let of = |cost: u64, limit: Option<u64>| match limit {
+        Some(limit) if cost >= limit => format!("{} (limit {} reached)", dollars(cost), dollars(limit)),
+        Some(limit) => format!("{} of at most {}", dollars(cost), dollars(limit)),
+        None => dollars(cost),
+    };
+    Some(Text::from(format!("{}; for you, {}", of(everyone, limits.day), of(person, limits.person_a_day))))
 }
 
 /// Returns the examples of requests, such as `Mention me …: list documents, …`.
