@@ -133,12 +133,14 @@ fn may_be_no_name(book: &PhraseBook, situation: &Situation, found: &Interpretati
         &["that", "this", "these", "those", "both", "all", "old", "any", "some", "ones", "stuff", "thing", "things"];
     let Some(name) = book.unknown_name(&found.user_request, situation) else { return false };
     let is_no_part_of_name = |word: &str| POINTING.contains(&word) || book.line_words().contains(word);
-    if matches!(found.user_request, UserRequest::Change { .. }) && !name.split(' ').any(is_no_part_of_name) {
+    let is_surely_no_name =
+        || matches!(found.user_request, UserRequest::Read { .. }) && !name.contains(|c: char| c.is_ascii_digit());
+    if !is_surely_no_name() && !name.split(' ').any(is_no_part_of_name) {
         return false;
     }
     let words = book.words(&situation.said, &[]);
     let is_quoted = words.iter().any(|word| word.quoted && word.text == name);
-    !is_quoted && name.chars().all(|letter| letter.is_lowercase() || letter == ' ')
+    !is_quoted && name.chars().all(|letter| letter.is_lowercase() || letter.is_ascii_digit() || letter == ' ')
 }
 
 /// Returns the request as which a message is read, if no rule reads it as it is.

@@ -52,6 +52,7 @@ const BY_POSITION: &[Rule] = &[
     PhraseBook::answer,                           // control and variant
     PhraseBook::with_corrected_words,             // satrt it, load the demo modell
     PhraseBook::after_objection,                  // actually, start it
+    |_, said| talk::thanks(said),                 // thx, bo will look at it
     |_, said| refusals::about_card(said),         // does that delete the data too?
     |_, said| refusals::unclear_correction(said), // no, make it shinier
     |_, said| (said.situation.said.trim() == "?").then(|| UserRequest::Talk(Talk::Help).into()),
@@ -306,12 +307,12 @@ impl PhraseBook {
         }
     }
 
-    /// Reads a request for a change after “actually” and the like.
+    /// Reads a request after “actually”, “wait” and the like.
     fn after_objection(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
         let words = strip_politeness(Correction::of(utterance.words).value);
         let is_shorter = words.len() < utterance.words.len() && !words.is_empty();
         let found = is_shorter.then(|| self.match_lines(Utterance { words, ..utterance }, false))??;
-        matches!(found.user_request, UserRequest::Change { .. }).then_some(found)
+        matches!(found.user_request, UserRequest::Change { .. } | UserRequest::Read { .. }).then_some(found)
     }
 
     /// Recognises requests that people make of bots but that this one cannot serve. If one capability

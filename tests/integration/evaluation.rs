@@ -30,7 +30,10 @@ async fn a_model_that_answers_as_the_grammar_does_understands_as_much() {
     let mut config = Config::load(None, &Default::default(), &countersign::app::installed::SETTINGS).unwrap();
     config.model.base_url = Some(model.url());
     config.model.api_key = Some(model.api_key().into());
-    let score = evaluate::run(&config, &cases()).await.unwrap();
+    // The stand-in knows the phrases of the capabilities that need no store and no bridge.
+    let is_known = |case: &Case| !["memory", "watches", "standing", "simulation"].contains(&case.category().as_str());
+    let cases: Vec<Case> = cases().into_iter().filter(is_known).collect();
+    let score = evaluate::run(&config, &cases).await.unwrap();
     assert_eq!(model.violations(), Vec::<String>::new());
     assert_eq!(score.understood(), score.lines.len(), "{score}");
 }
@@ -64,7 +67,7 @@ async fn an_outcome_is_understood_suggested_a_dead_end_or_wrong() {
     let config = Config::load(None, &Default::default(), &countersign::app::installed::SETTINGS).unwrap();
     let cases = json!([
         { "said": "start Math Hints", "intent": "needs_info", "category": "a", "action": "update_experiment_status" },
-        { "said": "frobnicate", "intent": "needs_info", "category": "b", "tool": "get_all_experiments" },
+        { "said": "frobnicate", "intent": "needs_info", "category": "b", "tool": "get_execution_log" },
         { "said": "show Math Hints", "intent": "needs_info", "category": "b", "action": "update_experiment_status" },
         { "said": "pull the plug on Math Hints", "intent": "needs_info", "category": "b",
           "action": "update_experiment_status", "parameters": { "experiment": "Math Hints" } },

@@ -59,7 +59,6 @@ async fn starting_an_experiment_takes_one_call_and_the_click_none() {
     assert_snapshot!(told.read(), @"card: Start “Math Hints”?");
     assert_eq!(told.usage.unwrap().calls, 1);
     assert_eq!(told.asked.unwrap().requested_by.as_str(), "ana");
-
     let told = harness.ends(Status::Done, by_bo(Verdict::Approved), done("Started “Math Hints”.")).await;
     assert_eq!((told.way.as_slice(), told.usage.is_none(), script.calls()), (["respond"].as_slice(), true, 1));
     assert_snapshot!(told.read(), @"

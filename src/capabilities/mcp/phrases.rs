@@ -279,7 +279,9 @@ impl Phrases for ServerPhrases {
             Stage::Change => self.spoken(utterance),
             Stage::Answer => {
                 let asked = self.asked(utterance)?;
-                let is_other = is_unsure(utterance.words) || utterance.is_question && !asked.takes_text();
+                // A sentence is none of a few choices.
+                let is_long = !asked.argument.shape.choices().is_empty() && utterance.words.len() > 4;
+                let is_other = is_unsure(utterance.words) || is_long || utterance.is_question && !asked.takes_text();
                 (!is_other).then(|| asked.answer(utterance))
             }
             _ => None,

@@ -63,7 +63,7 @@ pub struct MailHead {
 
 impl Case {
     /// Returns the category in the table of results.
-    pub(super) fn category(&self) -> String {
+    pub fn category(&self) -> String {
         let known = self.category.clone().or_else(|| self.capability.clone());
         known.unwrap_or_else(|| if self.mail.is_some() { "mail" } else { &*self.intent }.to_owned())
     }

@@ -228,20 +228,26 @@ fn without_hesitation(words: &[Word]) -> (bool, &[Word]) {
     (rest.len() < words.len(), rest)
 }
 
-/// Returns the words before an assurance that everything stays: “forget it, leave it running”.
+/// Returns the words before an assurance that everything stays: “forget it, leave it running”; nothing if there is no more.
 fn without_reassurance(words: &[Word]) -> &[Word] {
     const STAYS: &str = "leave it|leave that|leave them|leave everything|keep it|keep that|keep them|keep everything|let it|\
         it can|it stays|it is fine|it is ok|all good|all fine";
     const AS: &str = "|as it is|as is|as they are|alone|be|running|run|going|on|off|stay|stay as it is|stopped|paused|unchanged|\
-        the way it is|like that|like this|for now|then";
-    let pause = words.iter().position(|word| word.is(",") || word.is("and"));
-    let pause = pause.or_else(|| words.iter().position(|word| word.tail.contains(['.', '!', ';'])).map(|at| at + 1));
-    let Some(before) = pause.filter(|at| *at > 0 && *at < words.len()) else { return words };
-    let said = skip(&words[before..], ",|and|just|we");
-    match after(said, STAYS).is_some_and(|rest| are(rest, AS)) {
-        true => &words[..before],
-        false => words,
+        the way it is|like that|like this|for now|then|as is for now|as it is for now|running for now|then as it is";
+    let stays = |said: &[Word]| after(said, STAYS).is_some_and(|rest| are(rest, AS));
+    let ends = |at: &usize| {
+        words[*at].any(&[",", "and"])
+            || at.checked_sub(1).is_some_and(|last| words[last].tail.contains(['.', '!', ';']))
+    };
+    match (1..words.len()).find(ends) {
+        Some(at) if stays(skip(&words[at..], ",|and|just|we")) => &words[..at],
+        _ => words,
     }
+}
+
+/// Returns true if the words only say that everything stays: “leave it as is for now”.
+fn keeps_everything(words: &[Word]) -> bool {
+    without_reassurance(&[&[Word::new("no", false), Word::new(",", false)], words].concat()).len() == 1
 }
 
 /// Reads “never mind”. If only cards are open, the reply says how to decide them.
@@ -249,7 +255,8 @@ pub(crate) fn cancellation(Utterance { words, situation, .. }: Utterance<'_>) ->
     let (hesitates, rest) = without_hesitation(words);
     let rest = without_reassurance(rest);
     let (whole, plain) = (lower(words), lower(rest));
-    let drops_any = NEVER_MIND.contains(&plain) || is_repeated_cancellation(rest);
+    let drops_any =
+        NEVER_MIND.contains(&plain) || is_repeated_cancellation(rest) || hesitates && keeps_everything(rest);
     let cancels = CANCEL.contains(&plain);
     let withdraws = WITHDRAW.contains(&plain) || hesitates && STOP.contains(&plain);
     let stops = stop_request_in(words) == Some(StopRequest::Everything);

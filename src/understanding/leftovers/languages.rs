@@ -27,8 +27,7 @@ const LANGUAGES: &[Language] = &[
     },
     Language {
         words: "por favor puedes puede podrías iniciar inicia empezar detener detén mostrar muestra muéstrame cuántos cuáles \
-            quién qué están está todos la los las una con para cómo gracias hola borrar elimina crea crear experimentos \
-            experimento",
+            quién qué están está todos la los las una con para cómo gracias hola borrar elimina crea crear",
         answer: "Por ahora solo entiendo inglés, por ejemplo “what can you do?” o “what is waiting?”.",
     },
     Language {

@@ -220,11 +220,12 @@ pub(crate) fn suggested(book: &PhraseBook, situation: &Situation, found: &Interp
     // What is said while a card is open may be about the card, unless it is a question.
     let asks = utterance.is_question || words.first().is_some_and(|first| first.any(QUESTION_WORDS));
     let may_be_about_card = !situation.open_cards.is_empty() && !asks;
-    if is_answer || may_be_about_card || conditions::split(&situation.said).condition.is_some() {
+    // While a question of the bot is open, only other questions are no answers.
+    if is_answer && !asks || may_be_about_card || conditions::split(&situation.said).condition.is_some() {
         return None;
     }
     let limits = |word: &Word| !word.quoted && (word.any(LIMITS) || word.lower.ends_with("n't"));
-    let may_change = !words.iter().any(limits);
+    let may_change = !is_answer && !words.iter().any(limits);
     let index = book.offers();
     let similarities = index.similarities(words).into_iter().zip(&index.offers);
     let similarities = similarities.map(|((similarity, sentence), (owner, offer))| {

@@ -185,33 +185,14 @@ fn says_how_things_are(words: &[Word]) -> bool {
         complained crashes crashed reported fails failed";
     const PLACES: &[&str] = &["in", "on", "with", "from"];
     // When something should be done restricts it; what was before does not.
-    const TIMES: &[&str] = &[
-        "today",
-        "tonight",
-        "tomorrow",
-        "next",
-        "soon",
-        "later",
-        "monday",
-        "tuesday",
-        "wednesday",
-        "thursday",
-        "friday",
-        "saturday",
-        "sunday",
-        "weekend",
-        "am",
-        "pm",
-        "noon",
-        "midnight",
-    ];
-    const ASKS: &[&str] =
-        &["should", "must", "may", "can", "could", "will", "would", "shall", "it", "they", "which", "that"];
+    const TIMES: &str = "today tonight tomorrow next soon later monday tuesday wednesday thursday friday saturday sunday \
+        weekend am pm noon midnight";
+    const ASKS: &str = "should must may can could will would shall it they which that";
     let is_past = |word: &Word| word.lower.len() > 4 && word.lower.ends_with("ed");
     let Some(clause) = after(words, ", since|, as|since|,") else { return false };
     let Some(verb) = clause.iter().take(4).position(|word| word.among(STATES) || is_past(word)) else { return false };
     let (subject, rest) = clause.split_at(verb);
-    let restricts = |word: &Word| word.any(LIMITING) || word.any(ASKS) || word.any(TIMES) || word.is(",");
+    let restricts = |word: &Word| word.any(LIMITING) || word.among(ASKS) || word.among(TIMES) || word.is(",");
     !subject.is_empty()
         && (rest.len() > 1 || is_past(&rest[0]))
         && !subject.iter().any(restricts)

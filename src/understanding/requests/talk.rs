@@ -10,8 +10,8 @@ use crate::{
     phrase_book::PhraseBook,
     phrases::{Phrases, Utterance, Vocabulary},
     situation::{OpenCard, Situation},
-    user_request::{Talk, UserRequest},
-    words::{Word, is_sign, lower, without_last},
+    user_request::{Interpretation, Talk, UserRequest},
+    words::{Word, after, is_sign, lower, without_last},
 };
 
 /// Buttons below an answer: the label, and the message that is sent when it is pressed.
@@ -22,7 +22,7 @@ pub(crate) const UNSUPPORTED_REQUESTS: &str = "send an email|send a mail|send an
     remind me|set a reminder|book|order|translate|tell me a joke|tell a joke|sing|play|write me|write a|write an|write some|\
     write code|what is the weather|what will the weather|how is the weather|what time is it|what day is it|what is the time|\
     restart the server|stop the server|shut down|deploy|post in|post to|invite|give access to|grant access|grant permission|order pizza|google|\
-    search the web|browse";
+    search the web|browse|text me|text us|call me|call us|phone me|phone|sms|whatsapp|ring me";
 
 /// The lines, in the form of [`crate::lines`].
 const LINES: &str = include_str!("talk.txt");
@@ -126,6 +126,14 @@ fn help(book: &PhraseBook) -> String {
         "I look things up{on} and prepare changes. Nothing is changed until someone approves the card I post.\n\n{}",
         parts.join("\n\n")
     )
+}
+
+/// Reads thanks with something after them that asks for nothing.
+pub(crate) fn thanks(Utterance { typed, is_question, .. }: Utterance<'_>) -> Option<Interpretation> {
+    const THANKS: &str = "thx|thanks|thank you|cheers|ty|nice|great|perfect|cool";
+    let rest = after(typed, THANKS).filter(|rest| rest.first().is_some_and(|pause| pause.is(",")))?;
+    let asks = rest.iter().any(|word| word.quoted || word.any(&["but", "please", "now", "then", "also", "and"]));
+    (!is_question && !asks).then(|| UserRequest::Talk(Talk::Thanks).into())
 }
 
 /// Returns true if the words are a sign that refuses.

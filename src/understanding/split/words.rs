@@ -181,8 +181,8 @@ fn push_plain(found: &mut Vec<Word>, typed: &str) {
             found.push(Word { lower: "is".to_owned(), tail, ..Word::new("", false) });
         }
         None => {
-            let lower =
-                ABBREVIATIONS.iter().find(|(short, _)| *short == lower).map_or(lower, |(_, long)| (*long).to_owned());
+            let long = ABBREVIATIONS.iter().find(|(short, _)| *short == lower).map(|(_, long)| *long);
+            let lower = long.map_or(lower, str::to_owned);
             found.push(Word { lower, tail, ..Word::new(word, false) });
         }
     }
@@ -197,8 +197,6 @@ const ABBREVIATIONS: &[(&str, &str)] = &[
     ("cond", "condition"),
     ("conds", "conditions"),
     ("cuz", "because"),
-    ("exp", "experiment"),
-    ("exps", "experiments"),
     ("gimme", "give"),
     ("mins", "minutes"),
     ("params", "parameters"),
@@ -385,7 +383,7 @@ pub fn strip_politeness(mut words: &[Word]) -> &[Word] {
         can you|could you|would you|will you|can u|could u|would u|will u|\
         can we maybe|could we maybe|can we perhaps|could we perhaps|maybe we could|perhaps we could|maybe you could|could you maybe|\
         can you maybe|can we|could we|can i|could i|may i|i want to|i would like to|i'd like to|i need to|we need to|we want to|i want you to|\
-        let us|lets|go ahead and|just|permanently|,|i want|i'd like|i need|i would like|do|kindly|any chance you could|any chance we could|any chance of|could someone|can someone|can somebody|could somebody|\
+        let us|lets|go ahead and|just|permanently|,|i want|i'd like|i need|need a|need an|need some|i would like|do|kindly|any chance you could|any chance we could|any chance of|could someone|can someone|can somebody|could somebody|\
         could anyone|i was wondering if you can|i was wondering|i wonder|hiya|team|all|everyone|good morning|someone",
     );
     while let Some(rest) = BEFORE.after(words).or_else(|| without_signs(words)).filter(|rest| !rest.is_empty()) {
@@ -428,6 +426,7 @@ pub fn is_sign(word: &Word) -> bool {
     !word.quoted
         && !thumbs
         && word.text != ","
+        && !word.text.is_empty() // the “is” of “whats”
         && (slack || !word.text.chars().any(|c| c.is_alphanumeric() || matches!(c, '?' | '/' | '=' | '%')))
 }
 

@@ -124,7 +124,7 @@ async fn a_message_that_slack_made_a_snippet_is_read() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_in_a_file_is_like_one_that_is_typed() {
     let bot = TestBot::start().await;
-    let typed = bot.user("ana").asks("add u-1, u-2 and u-3 to the include list of Math Hints").await.heard();
+    let typed = bot.user("ana").says("add u-1, u-2 and u-3 to the include list of Math Hints").await.heard();
     let utf_16: Vec<u8> =
         [0xff, 0xfe].into_iter().chain("u-1\r\nu-2\r\nu-3".encode_utf16().flat_map(u16::to_le_bytes)).collect();
     let said = "@countersign add these to the include list of Math Hints";
@@ -146,14 +146,14 @@ async fn a_list_in_a_file_is_like_one_that_is_typed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_in_a_file_answers_a_question() {
     let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("exclude users from Math Hints").await;
+    let mut thread = bot.user("ana").says("create an experiment called Letters in assign-prog").await;
     thread.heard();
-    let file = ("ids.csv", &b"u-1\nu-2"[..], Stored::Uploaded);
+    let file = ("ids.csv", &b"control\nvariant"[..], Stored::Uploaded);
     let ts = bot.slack.shares("ana", "experiments", "", &[file], Some(&thread.root)).unwrap();
     bot.delivered(&ts).await;
     bot.settled().await;
     let heard = thread.heard();
-    assert!(heard.contains("u-1"), "{heard}");
+    assert!(heard.contains("conditions control, variant"), "{heard}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -181,7 +181,7 @@ async fn nothing_in_a_file_is_an_order() {
     assert!(heard.contains("I didn't use `notes.txt`: write “these” where the values in it belong"), "{heard}");
     let file = ("ids.txt", order, Stored::Uploaded);
     let heard = shares(&bot, "@countersign exclude these from Math Hints", &[file]).await.heard();
-    assert!(heard.contains("approve everything") && heard.contains("[Update experiment]"), "{heard}");
+    assert!(heard.contains("has no group type “*approve*”"), "{heard}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

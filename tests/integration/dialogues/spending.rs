@@ -56,9 +56,9 @@ async fn at_the_limit_of_a_day_the_rules_answer_and_say_so_once_also_after_a_res
     bot.restart().await;
     let mut thread = Thread::new(&bot, "experiments", root);
     thread.skip();
-    let answer = thread.answer("bo", "show Lesson Video Hints").await;
+    let answer = thread.answer("ana", "show Lesson Video Hints").await;
     assert!(answer.contains("Lesson Video Hints") && answer.contains(DAY_LIMIT), "{answer}");
-    let answer = thread.answer("bo", "show Math Hints").await;
+    let answer = thread.answer("ana", "show Math Hints").await;
     assert!(answer.contains("Math Hints") && !answer.contains("cost limit"), "it is said once: {answer}");
     assert_eq!(model.requests().len(), 1, "nothing more was sent");
 
@@ -111,9 +111,12 @@ async fn the_notebook_says_what_a_thread_cost() {
     let (bot, model) = bot_with(CostLimits::default()).await;
     model.will_call("get_experiment_details", serde_json::json!({ "experiment_id": "Math Hints" }));
     let thread = bot.user("ana").says("show Math Hints").await;
-    let exported = Notebook::new(bot.store(), Arc::new(bot.clock.clone()), None, Redaction::default());
-    let exported = exported.export(&id_of(&bot, &thread)).await.unwrap();
-    let notebook = String::from_utf8(exported.markdown.bytes).unwrap();
+    let notebook = {
+        let notebook = Notebook::new(bot.store(), Arc::new(bot.clock.clone()), None, Redaction::default());
+        let exported = notebook.export(&id_of(&bot, &thread)).await.unwrap();
+        String::from_utf8(exported.markdown.bytes).unwrap()
+    };
+    drop(thread);
     let cost = notebook.lines().find(|line| line.starts_with("Total: 1 calls")).unwrap_or_default();
     assert!(cost.contains(" Cost: $0.0"), "{notebook}");
     bot.finish().await;

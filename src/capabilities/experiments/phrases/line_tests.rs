@@ -47,7 +47,7 @@ fn consistency_rules_and_names_of_users() {
             ),
             (
                 "change Math Hints to 60% control and 40% variant",
-                r#"update_experiment {"experiment":"Math Hints","weights":{"control":60.0,"variant":40.0}}"#,
+                r#"update_experiment {"conditions":["control","variant"],"experiment":"Math Hints","weights":{"control":60.0,"variant":40.0}}"#,
             ),
             (
                 "add “anna”, “start Math Hints”, u3 to the include list of Math Hints",

@@ -161,13 +161,13 @@ fn about_all(words: &[Word]) -> Option<&[Word]> {
 fn asks_by_status(words: &[Word]) -> bool {
     let asked = after(
         skip(words, "show me|show us|tell me|show|check|list"),
-        "what is|what are|which are|which is|how many are|who is|is anything|is something|anything|what else is|list|all|list all",
+        "what is|what are|what have we got|what do we have|which are|which is|how many are|who is|is anything|is something|anything|what else is|list|all|list all",
     );
     let asked = asked.or_else(|| after(words, "show me all|show all|show me|show"));
     let Some(rest) = asked else { return false };
     let Some((first, rest)) = skip(skip(rest, "currently|still"), "not").split_first() else { return false };
     let may_follow = |word: &Word| {
-        word.any(&["in", "for", "at", "right", "now", "currently", "tagged", "with", "page", "or", "and", ","])
+        word.any(&["in", "for", "at", "right", "now", "atm", "currently", "tagged", "with", "page", "or", "and", ","])
     };
     is_status(first) && rest.first().is_none_or(may_follow)
 }

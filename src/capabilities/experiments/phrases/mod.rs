@@ -118,7 +118,7 @@ impl Phrases for ExperimentPhrases {
                 ("Create an experiment", "create an experiment"),
                 ("What is A/B testing?", "what is A/B testing?"),
             ],
-            ..Vocabulary::new(&["experiment", "experiments", "study", "studies"])
+            ..Vocabulary::new(&["experiment", "experiments", "exp", "exps", "study", "studies"])
         }
     }
 

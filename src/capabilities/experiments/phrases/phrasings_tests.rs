@@ -18,6 +18,7 @@ fn politeness_other_words_and_typing_errors() {
     check(
         &Situation::default(),
         &[
+            ("what have we got running atm", r#"read get_all_experiments {"status":"enrolling"}"#),
             ("whats a weight?", r#"read explain_upgrade_concept {"concept":"weight"}"#),
             ("do you know what a segment is?", "term segment"),
             ("could you tell me what conditions are?", r#"read explain_upgrade_concept {"concept":"condition"}"#),

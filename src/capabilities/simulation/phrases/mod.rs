@@ -36,7 +36,7 @@ const SET: &str = "set_parameter_value";
 /// Words that name parameters of such models, in lower case.
 const PARAMETER_WORDS: &str = "dose dosage weight bodyweight height age volume clearance flow bloodflow \
     lipophilicity solubility permeability absorption ka cl vd fup logp hematocrit gfr mass fraction bioavailability \
-    elimination infusion halflife half-life bmi pka molecularweight fractionunbound cardiacoutput output";
+    vol bw wt conc elimination infusion halflife half-life bmi pka molecularweight fractionunbound cardiacoutput output";
 
 /// Words that may accompany [`PARAMETER_WORDS`]: organs, and properties of a compound.
 const ACCOMPANYING_WORDS: &str = "the body subject subject's patient patient's organism compound drug liver kidney \
@@ -208,6 +208,12 @@ fn path(words: &[Word]) -> Option<Candidate> {
         return (ends && !small).then(|| Candidate::taken(joined, words.len()));
     }
     let last = words.last()?;
+    const SHORT: [(&str, &str); 4] =
+        [("vol", "volume"), ("bw", "body weight"), ("wt", "weight"), ("conc", "concentration")];
+    let long = |word: &Word| {
+        SHORT.iter().find(|(short, _)| word.is(short)).map_or(word.text.clone(), |(_, long)| (*long).to_owned())
+    };
+    let joined = words.iter().map(long).collect::<Vec<_>>().join(" ");
     let named = words.iter().any(|word| word.among(PARAMETER_WORDS));
     let fits = words.iter().all(|word| word.among(PARAMETER_WORDS) || word.among(ACCOMPANYING_WORDS));
     (named && fits && !last.any(&["the", "of"]) && !words[0].any(&["of"])).then(|| Candidate {

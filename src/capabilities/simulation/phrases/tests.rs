@@ -43,33 +43,6 @@ fn the_last_request_is_repeated_with_another_value() {
 }
 
 #[test]
-fn labels_and_ranges_are_read() {
-    let topic = Topic { capability: "simulation".to_owned(), ..Topic::default() };
-    let situation = Situation { topic: Some(topic), last_subject: Some("demo".to_owned()), ..Situation::default() };
-    let rows = [
-        ("population run, n=500, seed 42", r#"run_population_simulation {"active":"demo","seed":42,"size":500}"#),
-        (
-            "population run of 500 people with seed=7",
-            r#"run_population_simulation {"active":"demo","seed":7,"size":500}"#,
-        ),
-        (
-            "sweep liver volume from 1 to 2 L in steps of 0.25",
-            r#"compare_values {"active":"demo","parameter":"liver volume","values":"1, 1.25, 1.5, 1.75, 2 l"}"#,
-        ),
-        (
-            "vary the dose between 0.1 to 0.4 mg by 0.1",
-            r#"compare_values {"active":"demo","parameter":"dose","values":"0.1, 0.2, 0.3, 0.4 mg"}"#,
-        ),
-        (
-            "sensitivity analysis of weight and dose, +-20 %",
-            r#"run_sensitivity_analysis {"parameters":"weight and dose","percent":20.0,"simulation":"demo"}"#,
-        ),
-        ("load the theophylline modell", r#"load_simulation {"file":"theophylline"}"#),
-    ];
-    check(&book(), &situation, &rows);
-}
-
-#[test]
 fn models_are_loaded() {
     let rows = [
         (

@@ -39,7 +39,8 @@ pub fn simulations(answer: &Value) -> Reply {
     let copies = answer["copies"].as_u64().unwrap_or_default();
     if all.is_empty() {
         return Reply::text("No simulation is loaded.")
-            .hint("Load one, for example “load /data/models/demo.pkml as renal-study”.");
+            .hint("Load one, for example “load /data/models/demo.pkml as renal-study”.")
+            .choice("Show model files", "show model files");
     }
     let line = |loaded: &Loaded| match &loaded.file {
         Some(file) => Text::new().bold(&loaded.id).plain(", from ").code(file),

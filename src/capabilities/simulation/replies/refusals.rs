@@ -34,7 +34,9 @@ pub fn nothing_loaded(deps: &Deps) -> Reply {
 pub fn not_loaded(deps: &Deps, asked: &str, all: &[Loaded], says: impl Fn(&str) -> String) -> Reply {
     let reply = Reply::text(Text::from("No simulation called ").bold(asked).plain(" is loaded."));
     let reply = match all {
-        [] => reply.hint("Nothing is loaded right now. If a card to load it is open, approve it first."),
+        [] => reply
+            .hint("Nothing is loaded right now. If a card to load it is open, approve it first.")
+            .choice("Show model files", "show model files"),
         _ => reply.hint(
             "Loaded: ".to_owned()
                 + &all.iter().take(10).map(|loaded| loaded.id.as_str()).collect::<Vec<_>>().join(", "),

@@ -105,7 +105,11 @@ fn named<'a>(words: &'a [Word], today: &str) -> Option<(String, &'a [Word])> {
         });
         return ends.then(|| (day.text.clone(), rest));
     }
-    let written = if day.any(LONGER) { day.text[..3].to_owned() } else { day.text.clone() };
+    let written = match () {
+        () if day.any(LONGER) => day.text[..3].to_owned(),
+        () if day.text.eq_ignore_ascii_case(&day.lower) => day.text.clone(),
+        () => day.lower.clone(), // “tmrw”
+    };
     let is_next = words.first().is_some_and(|first| first.is("next")) && is_weekday;
     Some((if is_next && falls_on(&written, today) { format!("next {written}") } else { written }, rest))
 }
