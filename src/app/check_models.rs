@@ -79,14 +79,14 @@ async fn line(
             let more: String = refused.into_iter().chain(context).map(|more| format!("; {more}")).collect();
             Ok(format!("{name} answers{abilities}{more}"))
         }
-        Err(Wrong::NoAnswer(error)) => Err(no_answer(&error, chosen)),
-        Err(Wrong::NoCall) => Err(format!(
+        Err(Wrong::Failed(error)) => Err(no_answer(&error, chosen)),
+        Err(Wrong::Uncalled) => Err(format!(
             "{} answers, but did not call the tool that it was told to call, so requests are understood only in the \
              documented phrases; choose a model with tool calls, and turn them on in its server (vLLM: \
              --enable-auto-tool-choice and --tool-call-parser; llama.cpp: --jinja)",
             chosen.name
         )),
-        Err(Wrong::NoJson) => Err(format!(
+        Err(Wrong::NotJson) => Err(format!(
             "{} answers, but not in JSON as it was told to, which mails need; choose a model with structured output",
             chosen.name
         )),
@@ -109,9 +109,9 @@ async fn line(
 
 /// The reason why a model is of no use for its purpose.
 enum Wrong {
-    NoAnswer(Error),
-    NoCall,
-    NoJson,
+    Failed(Error),
+    Uncalled,
+    NotJson,
 }
 
 /// Asks a model to do what it must be able to do, and describes what it did, as in “ and calls tools”.
@@ -127,24 +127,24 @@ async fn abilities(model: &dyn Model, purpose: Purpose, needs: Needs) -> Result<
         let instructions = "Call the tool `report_presence`.";
         let question = question(purpose, instructions, vec![tool], ToolChoice::Auto, None);
         // Some servers convert a demanded call, but no other.
-        if model.respond(&question).await.map_err(Wrong::NoAnswer)?.tool_calls().next().is_none() {
-            return Err(Wrong::NoCall);
+        if model.respond(&question).await.map_err(Wrong::Failed)?.tool_calls().next().is_none() {
+            return Err(Wrong::Uncalled);
         }
         done.push("calls tools");
         // Each turn begins with a demanded call, so what the model refuses then is to be known as well.
         let demanded = Request { tool_choice: ToolChoice::Any, ..question };
-        model.respond(&demanded).await.map_err(Wrong::NoAnswer)?;
+        model.respond(&demanded).await.map_err(Wrong::Failed)?;
     }
     if needs.json {
         let form = AnswerSchema { name: PRESENCE.to_owned(), schema: schema() };
         let question =
             question(purpose, "Answer in JSON that you are there.", Vec::new(), ToolChoice::Auto, Some(form));
-        let answer = model.respond(&question).await.map_err(Wrong::NoAnswer)?;
+        let answer = model.respond(&question).await.map_err(Wrong::Failed)?;
         match answer.json::<Value>() {
             Ok(answer) if answer["is_there"].is_boolean() => done.push("answers in JSON"),
             // Only mails need it.
             _ if needs.tools => done.push("does not answer in JSON, which mails need"),
-            _ => return Err(Wrong::NoJson),
+            _ => return Err(Wrong::NotJson),
         }
     }
     Ok(match &*done {
