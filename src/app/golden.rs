@@ -64,7 +64,7 @@ pub async fn write(config: &Config, thread: &ThreadId, renamed: &[Renaming]) -> 
 ///
 /// # Errors
 ///
-/// As [`write`].
+/// As [`write()`].
 pub async fn case(
     store: &dyn Store,
     thread: &ThreadId,
