@@ -47,7 +47,7 @@ done
 
 # A name stands in the code as a whole word in quotation marks.
 while read -r metric; do
-  grep -rqF --include='*.rs' "\"${metric%_bucket}\"" src || grep -rqF --include='*.rs' "\"${metric%_count}\"" src || complain "$metric is no metric of the program."
+  grep -rqF --include='*.rs' "\"${metric%_bucket}\"" src || grep -rqF --include='*.rs' "\"${metric%_count}\"" src || grep -rqF --include='*.rs' "\"${metric%_sum}\"" src || complain "$metric is no metric of the program."
 done < <(grep -ohE 'countersign_[a-z_]+' deploy/alerts.yaml deploy/alerts_test.yaml deploy/grafana/*.json | sort -u)
 
 while read -r alert; do
