@@ -46,7 +46,7 @@ pub(super) async fn run(config: &Config) -> Vec<CheckLine> {
     lines
 }
 
-/// What a model must be able to do for its purpose.
+/// The abilities that a model needs for its purpose.
 #[derive(Clone, Copy)]
 struct Needs {
     tools: bool,

@@ -1,7 +1,7 @@
 //! `countersign golden`: writes a thread as a case for `countersign-playground evaluate`.
 //!
-//! The case has the messages of the thread and what its last turn looked up or proposed, which becomes what is expected:
-//! whoever keeps it should first see whether that was right. Mentions, addresses and long numbers are replaced, and names
+//! The case has the messages of the thread and what its last turn looked up or proposed, which becomes what is expected.
+//! Check that it was right before you keep the case. Mentions, addresses and long numbers are replaced, and names
 //! as the caller says.
 
 use std::sync::Arc;

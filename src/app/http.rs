@@ -53,7 +53,7 @@ pub(super) struct HttpDeps {
     pub rounds: Rounds,
     /// The state of mail, if there is a mail account.
     pub mail: Option<MailProbe>,
-    /// What the providers' lists say against the configured models; it is shown, but never makes the bot unready.
+    /// The warnings of the providers' lists about the configured models. They never make the bot unready.
     pub models: ModelNews,
 }
 

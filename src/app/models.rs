@@ -1,8 +1,8 @@
-//! The providers' lists of models: the newest model of a line is the default, and a model that is no longer offered, or
-//! not for long, is told in the log, by `/readyz` and by `check`.
+//! The providers' lists of models: the newest model of a line is the default, and the log, `/readyz` and `check` report a
+//! model that is no longer offered, or not for long.
 //!
 //! The lists are asked for once at the start, with a short time limit, and then once a day. Without a list, the default is
-//! the name in [`Line`], and nothing is told: not every server has a list.
+//! the name in [`Line`], and nothing is reported: not every server has a list.
 
 use std::{
     collections::HashMap,

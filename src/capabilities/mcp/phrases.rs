@@ -105,45 +105,49 @@ impl ServerPhrases {
         Some(Interpretation::whole(request))
     }
 
-    /// Reads a call by the words of the tool's name, with the text after a colon: `add a red note: buy reagents`. All other
-    /// words must be values of arguments that have a choice, so that nothing of the message is lost.
+    /// Reads a call by the words of the tool's name, with the text after a colon: `add a red note: buy reagents`.
     fn spoken(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
-        const SMALL: &[&str] = &["a", "an", "the", "to", "on", "in", "with", "this", "my", "our", "new", "please"];
         let (head, body) = match utterance.situation.said.split_once(':') {
             Some((head, body)) => (words(head), body.trim()),
             None => (utterance.words.to_vec(), ""),
         };
         let head = strip_politeness(&head);
         let offered = self.server.offered();
-        let mut calls =
-            offered.values().filter(|tool| !self.server.readers.contains(&tool.definition.name)).filter_map(|tool| {
-                let parts: Vec<String> = tool.definition.name.split(['-', '_']).map(str::to_lowercase).collect();
-                let known = |word: &Word| parts.contains(&word.lower);
-                let named = head.iter().filter(|word| known(word)).map(|word| &word.lower);
-                if parts.len() < 2 || !known(head.first()?) || !named.eq(&parts) {
-                    return None;
-                }
-                let arguments = schema::arguments(&tool.definition);
-                let mut given = Map::new();
-                let small = |word: &Word| word.any(SMALL) || word.lower == self.server.name || word.is("server");
-                for word in head.iter().filter(|word| !known(word) && !small(word)) {
-                    let mut fits = arguments.iter().filter(|argument| !argument.shape.choices().is_empty()).filter_map(
-                        |argument| {
-                            let value = argument.shape.read(&Value::from(word.lower.as_str()));
-                            argument.shape.fits(&value).then_some((argument, value))
-                        },
-                    );
-                    let (argument, value) = fits.next().filter(|_| fits.next().is_none())?;
-                    given.insert(argument.name.clone(), value).is_none().then_some(())?;
-                }
-                if !body.is_empty() {
-                    let text = arguments.iter().find(|argument| matches!(argument.shape.kind, Kind::Text { .. }))?;
-                    given.insert(text.name.clone(), body.into());
-                }
-                Some(UserRequest::Change { action: tool.registered.to_owned(), params: given })
-            });
+        let mut calls = offered.values().filter_map(|tool| self.spoken_call(tool, head, body));
         let only = calls.next()?;
         calls.next().is_none().then(|| Interpretation::whole(only))
+    }
+
+    /// Reads a call of this tool, which changes something. All words besides those of its name must be values of arguments
+    /// that have a choice, so that nothing of the message is lost.
+    fn spoken_call(&self, tool: &Offered, head: &[Word], body: &str) -> Option<UserRequest> {
+        const SMALL: &[&str] = &["a", "an", "the", "to", "on", "in", "with", "this", "my", "our", "new", "please"];
+        if self.server.readers.contains(&tool.definition.name) {
+            return None;
+        }
+        let parts: Vec<String> = tool.definition.name.split(['-', '_']).map(str::to_lowercase).collect();
+        let known = |word: &Word| parts.contains(&word.lower);
+        let named = head.iter().filter(|word| known(word)).map(|word| &word.lower);
+        if parts.len() < 2 || !known(head.first()?) || !named.eq(&parts) {
+            return None;
+        }
+        let arguments = schema::arguments(&tool.definition);
+        let mut given = Map::new();
+        let small = |word: &Word| word.any(SMALL) || word.lower == self.server.name || word.is("server");
+        for word in head.iter().filter(|word| !known(word) && !small(word)) {
+            let value_of = |argument: &Argument| {
+                let value = argument.shape.read(&Value::from(word.lower.as_str()));
+                argument.shape.fits(&value).then(|| (argument.name.clone(), value))
+            };
+            let mut fits = arguments.iter().filter(|one| !one.shape.choices().is_empty()).filter_map(value_of);
+            let (name, value) = fits.next().filter(|_| fits.next().is_none())?;
+            given.insert(name, value).is_none().then_some(())?;
+        }
+        if !body.is_empty() {
+            let text = arguments.iter().find(|argument| matches!(argument.shape.kind, Kind::Text { .. }))?;
+            given.insert(text.name.clone(), body.into());
+        }
+        Some(UserRequest::Change { action: tool.registered.to_owned(), params: given })
     }
 
     /// Returns the request that lists the tools, as a suggestion after a call that cannot be read.

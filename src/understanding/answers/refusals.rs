@@ -228,26 +228,22 @@ fn without_hesitation(words: &[Word]) -> (bool, &[Word]) {
     (rest.len() < words.len(), rest)
 }
 
-/// Returns the words before an assurance that everything stays: “forget it, leave it running”; nothing if there is no more.
-fn without_reassurance(words: &[Word]) -> &[Word] {
+/// Returns true if the words only say that everything stays: “leave it as is for now”.
+fn keeps_everything(words: &[Word]) -> bool {
     const STAYS: &str = "leave it|leave that|leave them|leave everything|keep it|keep that|keep them|keep everything|let it|\
         it can|it stays|it is fine|it is ok|all good|all fine";
     const AS: &str = "|as it is|as is|as they are|alone|be|running|run|going|on|off|stay|stay as it is|stopped|paused|unchanged|\
         the way it is|like that|like this|for now|then|as is for now|as it is for now|running for now|then as it is";
-    let stays = |said: &[Word]| after(said, STAYS).is_some_and(|rest| are(rest, AS));
-    let ends = |at: &usize| {
-        words[*at].any(&[",", "and"])
-            || at.checked_sub(1).is_some_and(|last| words[last].tail.contains(['.', '!', ';']))
-    };
-    match (1..words.len()).find(ends) {
-        Some(at) if stays(skip(&words[at..], ",|and|just|we")) => &words[..at],
-        _ => words,
-    }
+    after(words, STAYS).is_some_and(|rest| are(rest, AS))
 }
 
-/// Returns true if the words only say that everything stays: “leave it as is for now”.
-fn keeps_everything(words: &[Word]) -> bool {
-    without_reassurance(&[&[Word::new("no", false), Word::new(",", false)], words].concat()).len() == 1
+/// Returns the words before an assurance that everything stays: “forget it, leave it running”.
+fn without_reassurance(words: &[Word]) -> &[Word] {
+    let ends = |at: &usize| words[*at].any(&[",", "and"]) || words[*at - 1].tail.contains(['.', '!', ';']);
+    match (1..words.len()).find(ends) {
+        Some(at) if keeps_everything(skip(&words[at..], ",|and|just|we")) => &words[..at],
+        _ => words,
+    }
 }
 
 /// Reads “never mind”. If only cards are open, the reply says how to decide them.
