@@ -15,6 +15,11 @@ use crate::{
     words::{Word, after, are, skip, text, without_last},
 };
 
+/// What the last request is repeated with, for another thing.
+const SAME: &str = "the same for|same for|the same with|same with|the same in|same in|the same to|do the same for|\
+    do the same with|do the same in|do the same to|same thing for|same thing with|same again for|the same thing for|\
+    likewise for|repeat for|repeat it for|repeat that for|repeat this for|do it for|do that for|do this for|now for|now in";
+
 /// The parameter for a number of people.
 const USERS: &str = "users";
 
@@ -25,10 +30,16 @@ pub(crate) fn follow_up(book: &PhraseBook, utterance: Utterance<'_>) -> Option<I
     if is_asked {
         return None;
     }
+    let (same, other) = divide(utterance.words);
     for last in [&situation.aside, &situation.topic].into_iter().flatten() {
-        if let Some(parameters) = book.of_topic(last).and_then(|capability| same_for(capability, last, utterance)) {
-            return Some(book.call(&last.call, parameters).into());
+        let Some(capability) = book.of_topic(last) else { continue };
+        let same = Utterance { words: same, ..utterance };
+        let Some(mut parameters) = same_for(capability, last, same) else { continue };
+        if let Some(other) = other {
+            let (key, value) = one_of(capability, &last.call, &parameters, Utterance { words: other, ..utterance })?;
+            parameters.insert(key, value);
         }
+        return Some(book.call(&last.call, parameters).into());
     }
     let topic = situation.topic.as_ref()?;
     let capability = book.of_topic(topic)?;
@@ -47,7 +58,7 @@ pub(crate) fn other_value(book: &PhraseBook, utterance: Utterance<'_>) -> Option
     if situation.draft.as_ref().is_some_and(|draft| draft.asked.is_some()) {
         return None;
     }
-    let has_number = words.iter().any(|word| word.text.contains(|letter: char| letter.is_ascii_digit()));
+    let has_number = words.iter().any(has_digit);
     // “And” alone counts as politeness.
     let lead = if has_number { LEADS } else { ASKS };
     let words = skip(after(words, lead).or_else(|| after(typed, lead))?, "the|its|their");
@@ -55,38 +66,60 @@ pub(crate) fn other_value(book: &PhraseBook, utterance: Utterance<'_>) -> Option
     if words.is_empty() || words.iter().any(|word| word.quoted) {
         return None; // things are read by `same_for`
     }
-    let at: Vec<Word> = [Word::new("at", false)].into_iter().chain(words.iter().cloned()).collect();
-    let one_of = |capability: &CapabilityPhrases, call: &str, parameters: &Map<String, Value>| {
-        // A time alone is recognised by the “at” before it.
-        let value = |key: &String| {
-            let of = |words| {
-                let value = Utterance { words, ..utterance };
-                capability.lines.value_of(call, key, value, capability.phrases, capability.owner)
-            };
-            Some((key.clone(), of(words).or_else(|| of(&at))?))
-        };
-        let subjects = capability.phrases.vocabulary().subjects;
-        let mut fitting = parameters.keys().filter(|key| !subjects.contains(&key.as_str())).filter_map(value);
-        fitting.next().filter(|_| fitting.next().is_none())
-    };
+    let value = Utterance { words, ..utterance };
     if let Some(change) = situation.in_hand().filter(|_| has_number) {
         let is_its = |one: &&CapabilityPhrases| one.lines.calls().iter().any(|call| call.name == change.action);
         let capability = book.capabilities.iter().find(is_its)?;
-        let update = one_of(capability, &change.action, &change.params)?;
+        let update = one_of(capability, &change.action, &change.params, value)?;
         return Some(UserRequest::Update(Map::from_iter([update])).into());
     }
     let last = situation.aside.as_ref().or(situation.topic.as_ref());
     let topic = last.filter(|last| has_number || !book.is_action(&last.call))?;
     let capability = book.of_topic(topic)?;
-    let (key, value) = one_of(capability, &topic.call, &topic.parameters)?;
+    let (key, value) = one_of(capability, &topic.call, &topic.parameters, value)?;
     Some(Interpretation::whole(book.call(&topic.call, with(topic, &key, value))))
+}
+
+/// Divides “the same for Letters but with 300” into the request and the value that differs.
+fn divide(words: &[Word]) -> (&[Word], Option<&[Word]>) {
+    const LEADS: &str = "but with|but at|but for|but using|but|with|at|using";
+    let differs = |at: usize| after(&words[at..], LEADS).filter(|value| value.iter().any(has_digit));
+    let named = after(words, SAME).map_or(words.len(), |rest| words.len() - rest.len());
+    match (named + 1..words.len()).find_map(|at| Some((at, differs(at)?))) {
+        Some((at, value)) => (without_last(&words[..at], &[","]), Some(value)),
+        None => (words, None),
+    }
+}
+
+fn has_digit(word: &Word) -> bool {
+    word.text.contains(|letter: char| letter.is_ascii_digit())
+}
+
+/// Returns the one parameter of a call whose type the words have, with its new value. If two have it, none is meant.
+fn one_of(
+    capability: &CapabilityPhrases,
+    call: &str,
+    parameters: &Map<String, Value>,
+    utterance: Utterance<'_>,
+) -> Option<(String, Value)> {
+    // A time alone is recognised by the “at” before it.
+    let at: Vec<Word> = [Word::new("at", false)].into_iter().chain(utterance.words.iter().cloned()).collect();
+    let value = |key: &String| {
+        let of = |words| {
+            let value = Utterance { words, ..utterance };
+            capability.lines.value_of(call, key, value, capability.phrases, capability.owner)
+        };
+        // “300 users” for the parameter `users`.
+        let named = || of(without_last(utterance.words, &[key.as_str()]));
+        Some((key.clone(), of(utterance.words).or_else(named).or_else(|| of(&at))?))
+    };
+    let subjects = capability.phrases.vocabulary().subjects;
+    let mut fitting = parameters.keys().filter(|key| !subjects.contains(&key.as_str())).filter_map(value);
+    fitting.next().filter(|_| fitting.next().is_none())
 }
 
 /// Reads the last request about another thing: “the same for Letters”. Without “same”, it has to be a known name.
 fn same_for(capability: &CapabilityPhrases, topic: &Topic, utterance: Utterance<'_>) -> Option<Map<String, Value>> {
-    const SAME: &str = "the same for|same for|the same with|same with|the same in|same in|the same to|do the same for|\
-        do the same with|do the same in|do the same to|same thing for|same thing with|same again for|the same thing for|\
-        likewise for|repeat for|repeat it for|repeat that for|repeat this for|do it for|do that for|do this for|now for|now in";
     const AND: &str = "what about|how about|and for|and in|and what about|and how about|and|for|in";
     let vocabulary = capability.phrases.vocabulary();
     let (rest, is_sure) = match after(utterance.words, SAME) {
@@ -211,6 +244,9 @@ mod tests {
             &[
                 ("again with 50 more", r#"test_document {"document":"Plan","users":50}"#),
                 ("the same for the document “Letter”", r#"test_document {"document":"Letter","users":100}"#),
+                ("same for “Letter” but with 300", r#"test_document {"document":"Letter","users":300}"#),
+                ("same for “Letter”, but 300 users", r#"test_document {"document":"Letter","users":300}"#),
+                ("same for “Letter” but with 300 pens", "unclear"),
             ],
         );
         after_call("name_document", json!({ "document": "Plan", "title": "A" }), &[("same for “Letter”", "unclear")]);
