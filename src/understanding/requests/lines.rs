@@ -397,6 +397,9 @@ impl<'a> Matcher<'a> {
     fn values(&self, kind: &str, words: &[Word]) -> Vec<Candidate> {
         let utterance = Utterance { words, ..self.utterance };
         let first = words.first();
+        if first.is_some_and(|first| first.text.is_empty()) {
+            return Vec::new(); // the “is” of “whats” was not typed as a word
+        }
         match kind {
             "thing" => self.things(words),
             "subject" => {

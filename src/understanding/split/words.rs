@@ -222,6 +222,17 @@ const ABBREVIATIONS: &[(&str, &str)] = &[
 
 /// Corrects up to two typing mistakes in nouns for the things of a capability.
 pub fn respell(words: &mut [Word], things: &[&str]) {
+    // “Exp” and “exps” are short for the first two.
+    let is_short = |word: &str, long: &str| word.len() > 2 && word.len() < long.len() && long.starts_with(word);
+    if let [one, several, short @ ..] = things {
+        for word in words.iter_mut().filter(|word| !word.quoted && short.contains(&word.lower.as_str())) {
+            match word.lower.strip_suffix('s') {
+                Some(stem) if is_short(stem, one) => (*several).clone_into(&mut word.lower),
+                None if is_short(&word.lower, one) => (*one).clone_into(&mut word.lower),
+                _ => {}
+            }
+        }
+    }
     // “Approved” is no mistake for “approval”.
     let is_verb = |word: &Word| word.lower.ends_with("ed") || word.lower.ends_with("ing");
     for word in words.iter_mut().filter(|word| !word.quoted && word.lower.len() > 7 && !is_verb(word)) {

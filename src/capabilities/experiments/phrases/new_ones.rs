@@ -11,7 +11,7 @@ use super::{
 pub(super) fn begins_new(words: &[Word]) -> bool {
     const NEW: &str = "run a new|start a new|launch a new|try a new|do a new|plan a new|run an a/b test|run an ab test|\
         start an a/b test|start an ab test|we need a|we need an|we want a|we want an|i need a|i need an|i want a|i want an|\
-        we would like a|we would like an|a new|another new";
+        we would like a|we would like an|a new|another new|new experiment|new study|new test|new a/b test|new ab test";
     after(words, NEW).is_some()
 }
 

@@ -22,6 +22,15 @@ fn politeness_other_words_and_typing_errors() {
             ("whats a weight?", r#"read explain_upgrade_concept {"concept":"weight"}"#),
             ("do you know what a segment is?", "term segment"),
             ("could you tell me what conditions are?", r#"read explain_upgrade_concept {"concept":"condition"}"#),
+            ("whats running", r#"read get_all_experiments {"status":"enrolling"}"#),
+            (
+                "add student s1042 to the inclusion list of Math Hints",
+                r#"update_experiment {"add_to_inclusion":["s1042"],"experiment":"Math Hints"}"#,
+            ),
+            (
+                "need a new exp called Foo in assign-prog",
+                r#"create_experiment {"context":"assign-prog","name":"Foo"}"#,
+            ),
             ("tell me what is running", r#"read get_all_experiments {"status":"enrolling"}"#),
             ("which version is deployed here?", "read check_upgrade_health"),
             ("can you do a quick health check", "read check_upgrade_health"),

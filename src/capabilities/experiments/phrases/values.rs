@@ -121,7 +121,7 @@ pub(super) fn of(kind: &str, utterance: Utterance<'_>) -> Vec<Candidate> {
 
 /// Parses ids of groups by type; `None` if there are other words.
 fn ids(words: &[Word], one_each: bool) -> Option<Value> {
-    let has_other = words.iter().any(|word| word.any(&["groups", "group", "working", "visiting", "in"]));
+    let has_other = words.iter().any(|word| word.any(&["groups", "group", "working", "visiting", "in", "to", "from", "on"]));
     let ids = groups(words, one_each);
     (!has_other && !ids.is_empty()).then_some(Value::Object(ids))
 }
