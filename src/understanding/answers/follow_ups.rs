@@ -12,7 +12,7 @@ use crate::{
     phrases::{Utterance, Vocabulary},
     situation::Topic,
     user_request::{Interpretation, UserRequest},
-    words::{Word, after, are, skip, text, without_last},
+    words::{Word, after, are, skip, text, without_last, words as split},
 };
 
 /// What the last request is repeated with, for another thing.
@@ -36,7 +36,8 @@ pub(crate) fn follow_up(book: &PhraseBook, utterance: Utterance<'_>) -> Option<I
         let same = Utterance { words: same, ..utterance };
         let Some(mut parameters) = same_for(capability, last, same) else { continue };
         if let Some(other) = other {
-            let (key, value) = one_of(capability, &last.call, &parameters, Utterance { words: other, ..utterance })?;
+            let other = Utterance { words: other, ..utterance };
+            let (key, value) = one_of(capability, &last.call, &parameters, other, false)?;
             parameters.insert(key, value);
         }
         return Some(book.call(&last.call, parameters).into());
@@ -50,8 +51,9 @@ pub(crate) fn follow_up(book: &PhraseBook, utterance: Utterance<'_>) -> Option<I
 /// Reads the last request, or the change on the card, with another value: “now with 400”, “make it 9:00”, “and the weight?”.
 /// Of its parameters, the one is meant whose type the value has; if two have it, none is.
 pub(crate) fn other_value(book: &PhraseBook, utterance: Utterance<'_>) -> Option<Interpretation> {
+    const ADDS: &str = "and also|and|also|plus";
     const ASKS: &str = "and what about|what about|how about|and for|and";
-    const LEADS: &str = "now with|and now with|and with|with|now for|and for|now at|and at|at|and|now|try|try it with|try with|\
+    const LEADS: &str = "and also|also|plus|now with|and now with|and with|with|now for|and for|now at|and at|at|and|now|try|try it with|try with|\
         try it at|what about|how about|what if it was|make it|make that|make this|set it to|set that to|change it to|\
         change that to|let us make it|let us say|better|better make it|no , make it|no , make that|no|actually|rather";
     let Utterance { words, typed, situation, .. } = utterance;
@@ -67,16 +69,23 @@ pub(crate) fn other_value(book: &PhraseBook, utterance: Utterance<'_>) -> Option
         return None; // things are read by `same_for`
     }
     let value = Utterance { words, ..utterance };
+    let adds = after(typed, ADDS).is_some();
+    // “Also 50” is no other value of a number, but may be one more of a list.
+    let is_more = after(typed, "and also|also|plus").is_some();
+    let may_change = |parameters: &Map<String, Value>| -> Map<String, Value> {
+        let all = parameters.iter().filter(|(_, value)| !is_more || value.is_array());
+        all.map(|(key, value)| (key.clone(), value.clone())).collect()
+    };
     if let Some(change) = situation.in_hand().filter(|_| has_number) {
         let is_its = |one: &&CapabilityPhrases| one.lines.calls().iter().any(|call| call.name == change.action);
         let capability = book.capabilities.iter().find(is_its)?;
-        let update = one_of(capability, &change.action, &change.params, value)?;
+        let update = one_of(capability, &change.action, &may_change(&change.params), value, adds)?;
         return Some(UserRequest::Update(Map::from_iter([update])).into());
     }
     let last = situation.aside.as_ref().or(situation.topic.as_ref());
     let topic = last.filter(|last| has_number || !book.is_action(&last.call))?;
     let capability = book.of_topic(topic)?;
-    let (key, value) = one_of(capability, &topic.call, &topic.parameters, value)?;
+    let (key, value) = one_of(capability, &topic.call, &may_change(&topic.parameters), value, false)?;
     Some(Interpretation::whole(book.call(&topic.call, with(topic, &key, value))))
 }
 
@@ -95,27 +104,41 @@ fn has_digit(word: &Word) -> bool {
     word.text.contains(|letter: char| letter.is_ascii_digit())
 }
 
-/// Returns the one parameter of a call whose type the words have, with its new value. If two have it, none is meant.
+/// Returns the one parameter of a call whose type the words have, with its new value. If two have it, none is meant. With
+/// `adds`, the items of a list are added to it.
 fn one_of(
     capability: &CapabilityPhrases,
     call: &str,
     parameters: &Map<String, Value>,
     utterance: Utterance<'_>,
+    adds: bool,
 ) -> Option<(String, Value)> {
     // A time alone is recognised by the “at” before it.
     let at: Vec<Word> = [Word::new("at", false)].into_iter().chain(utterance.words.iter().cloned()).collect();
-    let value = |key: &String| {
-        let of = |words| {
+    let value = |(key, old): (&String, &Value)| {
+        let of = |words: &[Word]| {
             let value = Utterance { words, ..utterance };
             capability.lines.value_of(call, key, value, capability.phrases, capability.owner)
         };
+        if let Some(old) = old.as_array().filter(|old| !old.is_empty()) {
+            return Some((key.clone(), continued(old, utterance.words, of, adds)?));
+        }
         // “300 users” for the parameter `users`.
         let named = || of(without_last(utterance.words, &[key.as_str()]));
         Some((key.clone(), of(utterance.words).or_else(named).or_else(|| of(&at))?))
     };
     let subjects = capability.phrases.vocabulary().subjects;
-    let mut fitting = parameters.keys().filter(|key| !subjects.contains(&key.as_str())).filter_map(value);
+    let mut fitting = parameters.iter().filter(|(key, _)| !subjects.contains(&key.as_str())).filter_map(value);
     fitting.next().filter(|_| fitting.next().is_none())
+}
+
+/// Reads the items of a list after those before them: in “class 5B”, “and 6A”, both are classes. Returns only the new ones,
+/// or all of them.
+fn continued(old: &[Value], words: &[Word], of: impl Fn(&[Word]) -> Option<Value>, adds: bool) -> Option<Value> {
+    let before = old.iter().map(Value::as_str).collect::<Option<Vec<_>>>()?.join(", ");
+    let all = of(&[split(&before), vec![Word::new(",", false)], words.to_vec()].concat())?;
+    let items = all.as_array().filter(|items| items.len() > old.len())?;
+    Some(if adds { all } else { items[old.len()..].into() })
 }
 
 /// Reads the last request about another thing: “the same for Letters”. Without “same”, it has to be a known name.

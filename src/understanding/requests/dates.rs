@@ -115,7 +115,8 @@ pub fn time_alone(words: &[Word]) -> Option<(String, bool, &[Word])> {
 
 /// Parses a day, with an optional time of day before or after it.
 fn dated_moment<'a>(words: &'a [Word], today: &str) -> Option<(Moment, &'a [Word])> {
-    const FROM: &str = "starting on|starting from|starting|beginning on|beginning|from|on|for|at|as of|between";
+    const FROM: &str = "starting on|starting from|starting|beginning on|beginning|from|on|for|at|as of|between|\
+        but not before|not before|but not earlier than|not earlier than|no earlier than";
     let (until, start) = match (after(words, TO), after(words, FROM)) {
         (Some(start), _) => (true, start),
         (None, Some(start)) => (false, start),

@@ -263,6 +263,13 @@ fn weights(words: &[Word]) -> SlotMatch<'_> {
     {
         return Some((Slot::Weights(ratio.into()), skip(rest, "weights|weight|split|percent")));
     }
+    // `70 30`: plain numbers are weights only if they make a whole.
+    let plain = |word: &&Word| !word.quoted && word.text.parse::<u8>().is_ok();
+    let numbers: Vec<&str> = start.iter().take_while(plain).map(|word| word.text.as_str()).collect();
+    let total: u32 = numbers.iter().filter_map(|number| number.parse::<u32>().ok()).sum();
+    if numbers.len() > 1 && total == 100 {
+        return Some((Slot::Weights(numbers.join("/").into()), &start[numbers.len()..]));
+    }
     let (by_code, rest) = shares(start);
     (by_code.len() > 1).then_some((Slot::Weights(Value::Object(by_code)), rest))
 }

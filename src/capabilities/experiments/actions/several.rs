@@ -61,6 +61,9 @@ pub(super) struct ExperimentFilter {
     tag: Option<String>,
     /// The month in which they reached their status: `May` (the last one) or `2026-05`.
     month: Option<String>,
+    /// The names of experiments that stay as they are.
+    #[serde(default)]
+    except: Vec<String>,
 }
 
 /// The stored parameters.
@@ -118,7 +121,11 @@ pub(super) fn matching_experiments(
             && which.context.as_ref().is_none_or(|context| is(context, view.context()))
             && which.tag.as_ref().is_none_or(|tag| view.tags.iter().any(|own| is(tag, own)))
             && month.is_none_or(|month| in_status_since(view).and_then(month_of) == Some(month))
+            && !which.except.iter().any(|name| is(name, &view.name))
     };
+    if let Some(unknown) = which.except.iter().find(|name| !all.iter().any(|view| is(name, &view.name))) {
+        return Err(access::invalid(refusals::none_to_except(unknown)));
+    }
     let found: Vec<_> = all.iter().filter(|view| fits(view)).cloned().collect();
     if found.is_empty() { Err(access::invalid(refusals::none_fits())) } else { Ok(found) }
 }

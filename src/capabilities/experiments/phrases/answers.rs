@@ -86,7 +86,10 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interp
         if !params.is_empty() && found.rest.len() > 3 {
             return None; // too much for a correction
         }
-        let is_number = matches!(found.rest.as_slice(), [one] if one.text.parse::<f64>().is_ok());
+        let has_members = draft.params.keys().any(|key| key.ends_with("inclusion") || key.ends_with("exclusion"));
+        let is_number = |one: &Word| one.text.parse::<f64>().is_ok();
+        let is_member = |one: &Word| has_members && !one.quoted && one.text.contains(|c: char| c.is_ascii_digit());
+        let is_number = matches!(found.rest.as_slice(), [one] if is_number(one) || is_member(one));
         if is_number && !renames {
             return None; // no name: “make it 50” is read by the type of the value
         }
@@ -263,6 +266,11 @@ pub(super) fn answer(words: &[Word], situation: &Situation, is_question: bool) -
         if is_question || long {
             return None;
         }
+        // “Nah, scrap it” names nothing.
+        let names_nothing = |word: &Word| !word.quoted && (word.any(NO_NAME) || word.any(&["everything", "nah"]));
+        if matches!(key, "context" | "experiment") && found.rest.iter().any(names_nothing) {
+            return None;
+        }
         let key = if names_place { key } else { answered_parameter(key, &found.rest) };
         if key == "decision_points" && !may_be_point(&found.rest) {
             return None;
@@ -358,12 +366,17 @@ fn left_of_answer(rest: &[Word], key: &str) -> Option<Vec<Word>> {
 
 /// Parses a name up to the first comma, and the parts of a description after it.
 fn plain_name(words: &[Word]) -> clauses::Clauses {
-    match words.iter().position(|word| word.is(",")) {
-        Some(comma) => {
-            let mut found = clauses(&words[comma..]);
-            found.rest = words[..comma].to_vec();
-            found
-        }
+    // “Call it Bar. Two arms: a and b.” A sentence that is not read may belong to the name.
+    let ends_sentence = |at: &usize| words[at - 1].tail.contains('.');
+    let parts = (1..words.len()).find(ends_sentence).map(|end| {
+        let mut sentence = words[end..].to_vec();
+        sentence[0].text = sentence[0].lower.clone(); // its capital is no sign of a name
+        (end, clauses(&sentence))
+    });
+    let parts = parts.filter(|(_, found)| found.rest.is_empty());
+    let comma = || words.iter().position(|word| word.is(",")).map(|comma| (comma, clauses(&words[comma..])));
+    match parts.or_else(comma) {
+        Some((end, found)) => clauses::Clauses { rest: words[..end].to_vec(), ..found },
         None => clauses::Clauses { rest: words.to_vec(), ..clauses::Clauses::default() },
     }
 }
@@ -406,6 +419,18 @@ mod tests {
         let params = params(json!({ "name": "Foo", "context": "assign-prog" }));
         let draft = Draft { action: "create_experiment".to_owned(), params, asked: Some(asked) };
         Situation { draft: Some(draft), today: "2026-11-22".to_owned(), ..Situation::default() }
+    }
+
+    #[test]
+    fn a_name_ends_with_its_sentence_and_scrapping_names_nothing() {
+        check(
+            &asked("name"),
+            &[(
+                "call it Worked Examples. Three arms: control, worked and faded",
+                r#"update {"conditions":["control","worked","faded"],"name":"Worked Examples"}"#,
+            )],
+        );
+        check(&asked("context"), &[("nah scrap it", "unclear"), ("whats it measuring", "unclear")]);
     }
 
     #[test]

@@ -98,6 +98,15 @@ pub(super) fn every(words: &[Word]) -> Option<Value> {
     };
     rest = skip(rest, "that are|which are|we have");
     while !rest.is_empty() {
+        const EXCEPT: &str = "except for|except|apart from|other than|besides|but not|without";
+        if let Some(excepted) = after(skip(rest, ","), EXCEPT) {
+            let names = match excepted {
+                [one] if one.quoted => vec![one.text.clone()],
+                several => names_joined_by(several, ", and & or the experiments experiment")?,
+            };
+            which.insert("except".to_owned(), json!(names));
+            break;
+        }
         let (key, start) = match after(rest, "from|since|of|completed in|ended in") {
             Some(start) => ("month", start),
             None => match after(rest, "tagged with|tagged|with the tag|with tag") {

@@ -437,7 +437,7 @@ fn update(words: &[Word], situation: &Situation) -> Option<Interpretation> {
 
 /// Parses “end” and “finish”, which may mean one of two changes, into the question which is meant.
 fn ending(words: &[Word], situation: &Situation) -> Option<Interpretation> {
-    const ENDS: &str = "end|finish|conclude|close|terminate|complete|wrap up|shut down|close down|close out";
+    const ENDS: &str = "end|finish|conclude|close|kill|terminate|complete|wrap up|shut down|close down|close out";
     if let Some(name) = finished(words, ENDS) {
         return Some(which_ending(&name));
     }

@@ -103,6 +103,7 @@ pub(super) fn of(kind: &str, utterance: Utterance<'_>) -> Vec<Candidate> {
         "mode" => each(1, &|words| (!words[0].is("mode")).then(|| clauses::filter_mode(&words[0]).into()), true),
         "grouping" => each(1, &|words| is_grouping(&words[0]).then(|| words[0].text.clone().into()), true),
         "post-rule" => each(2, &post_rule, true),
+        "assigned" => each(1, &|words| is_code(&words[0]).then(|| format!("assign {}", words[0].text).into()), true),
         "ended" if words.first().is_none_or(|next| next.among(", and with at in but")) => {
             vec![Candidate::known(Value::Null, 0)]
         }
@@ -121,7 +122,8 @@ pub(super) fn of(kind: &str, utterance: Utterance<'_>) -> Vec<Candidate> {
 
 /// Parses ids of groups by type; `None` if there are other words.
 fn ids(words: &[Word], one_each: bool) -> Option<Value> {
-    let has_other = words.iter().any(|word| word.any(&["groups", "group", "working", "visiting", "in", "to", "from", "on"]));
+    let has_other =
+        words.iter().any(|word| word.any(&["groups", "group", "working", "visiting", "in", "to", "from", "on"]));
     let ids = groups(words, one_each);
     (!has_other && !ids.is_empty()).then_some(Value::Object(ids))
 }
@@ -260,8 +262,8 @@ fn group_kind(words: &[Word]) -> Option<Value> {
 
 /// Parses the members of a list: `u1, class 5B and u2`.
 fn members(words: &[Word]) -> Option<Value> {
-    const ALL_IN: &str =
-        "everyone in|everybody in|anyone in|all students in|all users in|students in|users in|people in|all of|all in";
+    const ALL_IN: &str = "everyone in|everybody in|anyone in|all students in|all users in|students in|users in|people in|all of|all in|\
+        everyone from|everybody from|anyone from|all students from|all users from|students from|users from|people from";
     let items = items(skip(words, ALL_IN), 2)?;
     let is_everybody =
         |item: &Vec<Word>| matches!(item.as_slice(), [one] if one.among("everyone everybody anyone all"));

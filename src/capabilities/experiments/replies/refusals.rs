@@ -345,6 +345,15 @@ pub fn no_month(asked: &str) -> Reply {
         .hint("Write it as May, May 2026 or 2026-05.")
 }
 
+/// Says that an experiment that is to stay as it is does not exist.
+pub fn none_to_except(name: &str) -> Reply {
+    let text = Text::new()
+        .plain("No experiment is called “")
+        .bold(name)
+        .plain("”, so I can't leave it out. Nothing was changed.");
+    Reply::text(text).choice("List experiments", "list experiments")
+}
+
 /// Says that no experiment matches the request.
 pub fn none_fits() -> Reply {
     Reply::text("No experiments match, so there's nothing to change.").choice("List experiments", "list experiments")
