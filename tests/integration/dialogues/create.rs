@@ -119,6 +119,18 @@ async fn a_condition_that_the_context_does_not_know_is_asked_about() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn conditions_and_points_of_ones_own_are_asked_about_and_used() {
+    let (_bot, mut thread) =
+        TestBot::hears("ana", "create experiment Badges in assign-prog with conditions blue, green at Lobby/badge")
+            .await;
+    assert_snapshot!(thread.heard(), @"");
+    thread.press("ana", "use them anyway").await;
+    assert_snapshot!(thread.heard(), @"");
+    thread.press("bo", "Create experiment").await;
+    assert!(thread.heard().contains("Created"), "{}", thread.last());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn never_mind_drops_it() {
     let (bot, mut thread) = TestBot::asked("ana", "create experiment Foo").await;
     assert_snapshot!(thread.answer("ana", "never mind").await, @"OK, dropped. Nothing was changed.");

@@ -27,14 +27,14 @@ use super::{
     design, failed, lists, non_blank, not_sent, performed_with_error,
     plan::Plan,
     read_back,
-    requested_design::{CreateExperimentParameters, missing_parameters, resolve_plan},
+    requested_design::{CreateExperimentParameters, add_own_words, missing_parameters, resolve_plan},
     stratified,
     surroundings::Surroundings,
     zone,
 };
 use crate::{
     access::{self, Deps},
-    forms,
+    forms, lookup,
     replies::{outcomes, refusals},
     upgrade::{client::UpgradeClient, error::Error, experiment::Experiment, version::Version},
 };
@@ -134,6 +134,13 @@ async fn prepare(Deps { client, clock }: &Deps, given: &Value, zone: &TimeZone) 
     }
     let mut defaults = Vec::new();
     let wanted = asked.context.as_ref().and_then(|context| context.all().into_iter().next());
+    let names: Vec<String> = contexts.keys().cloned().collect();
+    let its = match (&wanted, names.as_slice()) {
+        (Some(wanted), names) => lookup::pick(names, wanted),
+        (None, [only]) => Some(only),
+        (None, _) => None,
+    };
+    let own_words = its.and_then(|name| Some(add_own_words(&asked, contexts.get_mut(name)?))).unwrap_or_default();
     let context = match non_blank(wanted.as_ref()) {
         Some(context) => {
             let name = non_blank(asked.name.as_ref()).unwrap_or("an experiment").to_owned();
@@ -145,8 +152,7 @@ async fn prepare(Deps { client, clock }: &Deps, given: &Value, zone: &TimeZone) 
         }),
         None => None,
     };
-    let options: Vec<String> = contexts.keys().cloned().collect();
-    let missing = missing_parameters(&asked, context, options);
+    let missing = missing_parameters(&asked, context, names);
     let (Some(name), Some((context, known)), []) = (non_blank(asked.name.as_ref()), context, missing.as_slice()) else {
         return Err(Refusal::Missing(missing).into());
     };
@@ -157,6 +163,7 @@ async fn prepare(Deps { client, clock }: &Deps, given: &Value, zone: &TimeZone) 
     plan.stratification_factor = stratified::factor(client, algorithm, factor).await?;
     let mut card = plan.card(known, &defaults, &others, zone);
     card.notes.extend(original.and_then(|view| copy::not_copied(&view, &parameters)));
+    card.warnings.extend((!own_words.is_empty()).then(|| refusals::beyond_context(&own_words, context)));
     card.notes.extend(others.age());
     let mut preconditions = json!({});
     plan.claims().note(&others, &mut preconditions);

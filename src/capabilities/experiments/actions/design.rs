@@ -105,12 +105,56 @@ pub(super) fn unknown_conditions(
     vocabulary: &[String],
     context: &str,
 ) -> Option<MissingParameter> {
-    let codes = separate(given).into_iter().map(|condition| condition.parts().0);
     // `conditions` refuses these with a message of their own.
     let is_invalid = |code: &str| code.is_empty() || code.eq_ignore_ascii_case("default");
-    let unknown: Vec<_> = codes.filter(|code| !is_invalid(code) && lookup::pick(vocabulary, code).is_none()).collect();
+    let is_unknown = |code: &String| !is_invalid(code) && lookup::pick(vocabulary, code).is_none();
+    let unknown: Vec<_> = codes(given).into_iter().filter(is_unknown).collect();
     let question = refusals::unknown_conditions(&unknown, context, vocabulary);
-    (!vocabulary.is_empty() && !unknown.is_empty()).then(|| missing("conditions", question, Vec::new()))
+    (!vocabulary.is_empty() && !unknown.is_empty()).then(|| missing("conditions", question, anyway(unknown.len())))
+}
+
+/// Returns the codes of conditions as they are requested.
+pub(super) fn codes(given: &OneOrMany<ConditionInput>) -> Vec<String> {
+    separate(given).into_iter().map(|condition| condition.parts().0).collect()
+}
+
+/// Returns the answer that insists on new words.
+fn anyway(count: usize) -> Vec<String> {
+    vec![if count == 1 { "use it anyway" } else { "use them anyway" }.to_owned()]
+}
+
+/// Returns a question about the first site or target that is not in the context's vocabulary, unless it is empty.
+pub(super) fn unknown_points(
+    given: &OneOrMany<PointInput>,
+    context: &str,
+    known: &ContextMetadata,
+) -> Option<MissingParameter> {
+    let unknown = unknown_parts(given, known);
+    let all = unknown.iter().flat_map(|(site, target)| site.iter().chain(target)).count();
+    let question = unknown.into_iter().find_map(|parts| match parts {
+        (Some(site), _) if !known.sites.is_empty() => {
+            Some(refusals::unknown_part("site", &site, context, &known.sites))
+        }
+        (None, Some(target)) if !known.targets.is_empty() => {
+            Some(refusals::unknown_part("target", &target, context, &known.targets))
+        }
+        _ => None,
+    })?;
+    Some(missing("decision_points", question, anyway(all)))
+}
+
+/// Returns the sites and targets that a context does not list. A point in reverse order, or of one word, has none.
+pub(super) fn unknown_parts(
+    given: &OneOrMany<PointInput>,
+    known: &ContextMetadata,
+) -> Vec<(Option<String>, Option<String>)> {
+    let is_unknown = |known: &[String], word: &str| lookup::pick(known, word).is_none();
+    let parts = given.all().into_iter().filter_map(|point| point.parts()).map(|(site, target)| {
+        let is_reversed = !is_unknown(&known.sites, &target) && !is_unknown(&known.targets, &site);
+        let new = |known: &[String], word: String| (!is_reversed && is_unknown(known, &word)).then_some(word);
+        (new(&known.sites, site), new(&known.targets, target))
+    });
+    parts.filter(|(site, target)| site.is_some() || target.is_some()).collect()
 }
 
 /// Returns site and target if a point is one word and the context has only one word for the other part.

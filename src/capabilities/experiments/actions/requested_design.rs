@@ -21,7 +21,7 @@ use crate::{
     inputs::{
         ConditionInput, FactorInput, MembersInput, OneOrMany, PayloadsInput, PointInput, WeightsInput, equal_shares,
     },
-    replies,
+    lookup, replies,
     upgrade::{
         context::ContextMetadata,
         experiment::{Ending, ExperimentId},
@@ -98,6 +98,33 @@ pub(super) struct CreateExperimentParameters {
     end_on: Option<String>,
     /// The tags.
     tags: Option<Vec<String>>,
+    /// True to use conditions, sites and targets that the context does not list. Default: false; the person is asked.
+    beyond_context: Option<bool>,
+}
+
+/// Adds the conditions, sites and targets of the request to those of its context, if the person insists on them. Returns
+/// the new ones.
+pub(super) fn add_own_words(asked: &CreateExperimentParameters, known: &mut ContextMetadata) -> Vec<String> {
+    let mut new = Vec::new();
+    let mut add = |known: &mut Vec<String>, word: String| {
+        if !word.is_empty() && lookup::pick(known, &word).is_none() {
+            known.push(word.clone());
+            new.push(word);
+        }
+    };
+    if asked.beyond_context != Some(true) {
+        return new;
+    }
+    let points =
+        points_input(asked, Some(known)).map(|points| design::unknown_parts(&points, known)).unwrap_or_default();
+    for code in asked.conditions.iter().flat_map(design::codes) {
+        add(&mut known.conditions, code);
+    }
+    for (site, target) in points {
+        site.into_iter().for_each(|site| add(&mut known.sites, site));
+        target.into_iter().for_each(|target| add(&mut known.targets, target));
+    }
+    new
 }
 
 /// Returns the parameters that a person still has to give, in the order in which they are asked for.
@@ -114,7 +141,10 @@ pub(super) fn missing_parameters(
         parameters.push(missing("context", "Which context (application) is it for?", contexts));
     }
     let known = context.map(|(_, known)| known);
-    if points_input(asked, known).is_none() {
+    let points = points_input(asked, known);
+    let of_context = points.as_ref().zip(context);
+    parameters.extend(of_context.and_then(|(points, (name, known))| design::unknown_points(points, name, known)));
+    if points.is_none() {
         let is = |given: &Option<String>, word: &str| {
             non_blank(given.as_ref()).is_none_or(|given| given.eq_ignore_ascii_case(word))
         };

@@ -22,6 +22,9 @@ use super::{
 /// Parses a correction of the draft, or of the change on the card: “no, use mathstream”.
 pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     let draft = situation.in_hand()?;
+    if draft.asked.as_ref().is_some_and(|asked| insists(words, &asked.parameter)) {
+        return Some(Interpretation::update(BEYOND, true));
+    }
     if let Some(earlier) = earlier_answer(words, draft) {
         return Some(earlier);
     }
@@ -198,7 +201,20 @@ fn corrected_parameter(draft: &Draft, words: &[Word]) -> Option<String> {
 /// Parses one of the answers that were offered: the words are the whole value.
 pub(super) fn offered(words: &[Word], situation: &Situation) -> Option<Interpretation> {
     let parameter = &situation.draft.as_ref()?.asked.as_ref()?.parameter;
+    if insists(words, parameter) {
+        return Some(Interpretation::update(BEYOND, true));
+    }
     Some(Interpretation::update(parameter, field(parameter, words)))
+}
+
+/// The parameter that allows words that the context does not list.
+const BEYOND: &str = "beyond_context";
+
+/// Returns true if the person insists on the conditions or points that were asked about.
+fn insists(words: &[Word], asked: &str) -> bool {
+    const ANYWAY: &str = "use them anyway|use it anyway|use those anyway|use these anyway|use both anyway|anyway|take them anyway|\
+        yes use them|yes use it|use them|use it|use them all the same|use it all the same|i want them anyway|they are new|it is new";
+    matches!(asked, "conditions" | "decision_points") && are(words, ANYWAY)
 }
 
 /// Parses a message that only consists of parts of a description.
@@ -430,6 +446,7 @@ mod tests {
                 r#"update {"conditions":["control","worked","faded"],"name":"Worked Examples"}"#,
             )],
         );
+        check(&asked("conditions"), &[("use them anyway", r#"update {"beyond_context":true}"#)]);
         check(&asked("context"), &[("nah scrap it", "unclear"), ("whats it measuring", "unclear")]);
     }
 

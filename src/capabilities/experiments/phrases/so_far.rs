@@ -30,6 +30,7 @@ pub(super) fn words(params: &Map<String, Value>) -> Option<String> {
             "exclusion" => format!("excludes {value}"),
             "unit" => format!("assigned by {value}"),
             "tags" => format!("tags {value}"),
+            "beyond_context" => "new to the context".to_owned(),
             other => format!("{} {value}", other.replace('_', " ")),
         });
     }

@@ -103,6 +103,11 @@ pub(super) const ALL: &[Explained] = &[
             ),
             given("Start and end", &["start_on", "end_on"], "dates such as `Friday 9:00` or `2027-01-15 09:00`"),
             given("Tags", &["tags"], "free labels for finding it again"),
+            given(
+                "New words",
+                &["beyond_context"],
+                "whether conditions, sites and targets may be used that the context doesn't list; I ask if there are any",
+            ),
         ],
     },
     Explained {

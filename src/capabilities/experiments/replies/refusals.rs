@@ -107,6 +107,17 @@ pub fn unknown_word(what: &str, asked: &str, context: &str, known: &[String]) ->
     .hint("Ask again with one of these.")
 }
 
+/// Returns the question about a site or a target that is not in the context's vocabulary.
+pub fn unknown_part(what: &str, asked: &str, context: &str, known: &[String]) -> String {
+    format!("{context} has no {what} “{}”. It has: {}. Where should it run?", typed(asked), known.join(", "))
+}
+
+/// Returns the note about words that the person uses although the context does not list them.
+pub fn beyond_context(words: &[String], context: &str) -> Text {
+    let words = words.iter().map(|word| typed(word)).collect::<Vec<_>>().join("”, “");
+    Text::new().plain(format!("{context} doesn't list “{words}”; its app has to know them."))
+}
+
 /// Returns the question about conditions that are not in the context's vocabulary.
 pub fn unknown_conditions(asked: &[String], context: &str, known: &[String]) -> String {
     let quoted = asked.iter().map(|code| typed(code)).collect::<Vec<_>>().join("”, “");
