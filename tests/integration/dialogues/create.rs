@@ -124,9 +124,9 @@ async fn conditions_and_points_of_ones_own_are_asked_about_and_used() {
         TestBot::hears("ana", "create experiment Badges in assign-prog with conditions blue, green at Lobby/badge")
             .await;
     assert_snapshot!(thread.heard(), @"");
-    thread.press("ana", "use them anyway").await;
+    thread.clicks("ana", "use them anyway").await;
     assert_snapshot!(thread.heard(), @"");
-    thread.press("bo", "Create experiment").await;
+    thread.clicks("bo", "Create experiment").await;
     assert!(thread.heard().contains("Created"), "{}", thread.last());
 }
 
