@@ -1,9 +1,12 @@
 //! Checks the configured models: what each can do, as it shows in a few requests, and for how long its provider offers it.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use countersign_config::{ChosenModel, Config, Line, ModelPurpose, Provider};
-use countersign_model::{AnswerSchema, Error, Model, Purpose, Request, ToolChoice, ToolSpec};
+use countersign_model::{
+    AnswerSchema, Error, Model, Purpose, Request, ToolChoice, ToolSpec,
+    prices::{Price, price_of, table_date},
+};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
@@ -30,7 +33,7 @@ pub(super) async fn run(config: &Config) -> Vec<CheckLine> {
             return CheckLine::new("model", Ok(none));
         };
         let needs = Needs { tools: true, json: true };
-        line("model", models.general().as_ref(), Purpose::Analyze, needs, &chosen, &offered).await
+        line("model", models.general().as_ref(), Purpose::Analyze, needs, &chosen, &offered, config).await
     };
     let mut lines = vec![general.await];
     let (models, offered) = (&models, &offered);
@@ -39,7 +42,7 @@ pub(super) async fn run(config: &Config) -> Vec<CheckLine> {
         let purpose = dependencies::purpose_of(setting);
         let json = matches!(purpose, Purpose::Classify | Purpose::Generate);
         let needs = Needs { tools: !json, json };
-        line(setting.key(), models.model_for(purpose).as_ref(), purpose, needs, &chosen, offered).await
+        line(setting.key(), models.model_for(purpose).as_ref(), purpose, needs, &chosen, offered, config).await
     });
     lines.extend(join_all(others).await);
     lines.extend(embeddings(config, offered).await);
@@ -61,6 +64,7 @@ async fn line(
     needs: Needs,
     chosen: &ChosenModel,
     offered: &Offered,
+    config: &Config,
 ) -> CheckLine {
     let context = offered.context_of(chosen);
     let result = match abilities(model, purpose, needs).await {
@@ -76,7 +80,9 @@ async fn line(
             let refused = model.refused_members();
             let refused = (!refused.is_empty()).then(|| format!("it refuses {}", refused.join(", ")));
             let context = context.map(|context| format!("it reads up to {context} tokens"));
-            let more: String = refused.into_iter().chain(context).map(|more| format!("; {more}")).collect();
+            let price = price(config, &chosen.name);
+            let more = refused.into_iter().chain(context).chain([price]);
+            let more: String = more.map(|more| format!("; {more}")).collect();
             Ok(format!("{name} answers{abilities}{more}"))
         }
         Err(Wrong::Failed(error)) => Err(no_answer(&error, chosen)),
@@ -105,6 +111,21 @@ async fn line(
         (Err(wrong), Some(advice)) => CheckLine::new(key, Err(format!("{wrong}; {advice}"))),
         (result, advice) => CheckLine { advice, ..CheckLine::new(key, result) },
     }
+}
+
+/// Describes the price of a model, and where it is from.
+fn price(config: &Config, name: &str) -> String {
+    let Some(price) = dependencies::price(config, name) else {
+        return format!("its price is not known (model.prices.\"{name}\")");
+    };
+    let source = match price_of(name, &BTreeMap::new()) {
+        Some(of_table) if of_table == price => format!("table of {}", table_date()),
+        _ => "model.prices".to_owned(),
+    };
+    let Price { input, cached, output } = price;
+    format!(
+        "a million tokens cost ${input} of input, ${cached} of input from the cache, ${output} of output ({source})"
+    )
 }
 
 /// The reason why a model is of no use for its purpose.

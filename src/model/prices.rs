@@ -60,9 +60,17 @@ pub fn dollars(nano_usd: u64) -> String {
     }
 }
 
+/// Returns the date of the table, such as `2026-11-05`.
+pub fn table_date() -> &'static str {
+    let date = TEXT.lines().find_map(|line| line.strip_prefix("# As of ")?.split(':').next());
+    date.expect("a test reads the date")
+}
+
+/// The table.
+const TEXT: &str = include_str!("prices.txt");
+
 static TABLE: LazyLock<BTreeMap<String, Price>> = LazyLock::new(|| {
-    include_str!("prices.txt")
-        .lines()
+    TEXT.lines()
         .filter(|line| !line.starts_with('#') && !line.trim().is_empty())
         .map(|line| row(line).expect("a test reads the table"))
         .collect()
@@ -90,6 +98,8 @@ mod tests {
         for (name, Price { input, cached, output }) in &*TABLE {
             assert!(0.0 < *cached && cached < input && input < output, "{name}");
         }
+        let parts: Vec<_> = table_date().split('-').map(|part| part.parse::<u16>().is_ok()).collect();
+        assert_eq!((parts, table_date().len()), (vec![true; 3], 10), "{}", table_date());
     }
 
     #[test]

@@ -520,16 +520,21 @@ async fn check_has_a_line_for_each_model_with_what_it_can_do() {
         let other = |provider| countersign::config::OtherModel { provider: Some(provider), ..Default::default() };
         let named = Some("gpt-4.1-mini".to_owned());
         let openai = other(countersign::config::Provider::OpenAi);
+        let price = countersign::config::ModelPrice { input: 1.0, cached: 0.2, output: 3.0 };
+        config.model.prices.insert("gpt-4.1-mini".to_owned(), price);
         config.model.classify = Some(countersign::config::OtherModel { name: named, ..openai });
         config.model.generate = Some(other(countersign::config::Provider::Gemini));
     });
     let general = "claude-sonnet-5-5, the newest Sonnet (to stay with it, set model.name to \"claude-sonnet-5-5\"), answers, \
-                   calls tools and answers in JSON; it refuses tool_choice; it reads up to 1000000 tokens";
+                   calls tools and answers in JSON; it refuses tool_choice; it reads up to 1000000 tokens; a million tokens \
+                   cost $2 of input, $0.1 of input from the cache, $10 of output (table of 2026-11-05)";
+    let classifier = "gpt-4.1-mini answers and answers in JSON; a million tokens cost $1 of input, $0.2 of input from the \
+                      cache, $3 of output (model.prices)";
     let wrong = format!("gemini-3.8-flash: the language model doesn't accept the key (GEMINI_BASE_URL is {url})");
     let retires = "the provider retires gpt-4.1-mini on 2027-01-14; set model.classify.name to \"gpt-6-luna\"";
     let expected = [
         ("model", Ok(general.to_owned()), None),
-        ("model.classify", Ok("gpt-4.1-mini answers and answers in JSON".to_owned()), Some(retires.to_owned())),
+        ("model.classify", Ok(classifier.to_owned()), Some(retires.to_owned())),
         ("model.generate", Err(wrong), None),
         ("embeddings", Ok("text-embedding-3-small answers, with 768 dimensions".to_owned()), None),
     ];
@@ -577,7 +582,8 @@ async fn check_tells_a_model_that_calls_no_tools() {
         config.model.openai_api_key = Some(sandbox.api_key().into());
         config.model.openai_url = sandbox.openai_url();
     });
-    let told = "local answers, calls tools and does not answer in JSON, which mails need";
+    let told = "local answers, calls tools and does not answer in JSON, which mails need; its price is not known \
+                (model.prices.\"local\")";
     assert_eq!(lines.await[0], ("model", Ok(told.to_owned()), None));
 }
 
