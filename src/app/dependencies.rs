@@ -358,6 +358,7 @@ pub fn shown_settings(config: &Config, actions: &BTreeMap<&'static str, Arc<dyn 
         envelopes: config.approvals.envelopes.clone(),
         measures: config.approvals.measures,
         model: config.model.general().map(|chosen| chosen.name),
+        costs: config.model.limits,
         expires_after: config.approvals.expires_after,
         threads: config.workers.threads,
         step_timeout: config.workers.step_timeout,

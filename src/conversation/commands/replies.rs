@@ -1,7 +1,7 @@
 //! The replies to commands.
 
 use countersign_capabilities::{Registry, Takes, facts::Health};
-use countersign_config::{Envelope, Measure};
+use countersign_config::{CostLimits, Envelope, Measure};
 use countersign_core::{
     cause,
     clock::{Timestamp, ago},
@@ -12,12 +12,16 @@ use countersign_graph::{
     action::{ActionRecord, Policy, Status},
     store::Error,
 };
+use countersign_model::prices::dollars;
 
 use super::{
     grammar::{self, CommandError, CommandWord},
     settings::{ActionPolicies, Settings, grouped_by_policy},
 };
-use crate::{presentation::links::linked, record::sight::act_and_status};
+use crate::{
+    presentation::links::linked,
+    record::{sight::act_and_status, spending::Limits},
+};
 
 /// The visibility of an open action's card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,9 +162,11 @@ pub fn settings(settings: &Settings, services: &[Health], now: Timestamp) -> Rep
         (format!("Time limit for a call to {to}"), Text::from(time(health.service.timeout)))
     };
     let platforms = services.iter().map(|health| (label(health), health_line(health, now)));
+    let costs = cost_limits(settings.costs).map(|limits| ("Language models may cost".to_owned(), limits));
     let facts = platforms
+        .chain([("Language model".to_owned(), model)])
+        .chain(costs)
         .chain([
-            ("Language model".to_owned(), model),
             ("A card expires after".to_owned(), Text::from(time(settings.expires_after))),
             ("Time limit for a step".to_owned(), Text::from(time(settings.step_timeout))),
         ])
@@ -170,6 +176,16 @@ pub fn settings(settings: &Settings, services: &[Health], now: Timestamp) -> Rep
         .and(Part::Heading("Settings".to_owned()))
         .and(Part::Facts(facts.collect()))
         .hint("These are set by the app's operator and can't be changed here.")
+}
+
+/// Returns what language models may cost, such as `$1.00 a day for each person, $20.00 a day in total`; `None` if there is no
+/// limit.
+fn cost_limits(costs: CostLimits) -> Option<Text> {
+    let Limits { thread, person_a_day, day } = Limits::from(&costs);
+    let limits = [(thread, "for each thread"), (person_a_day, "a day for each person"), (day, "a day in total")];
+    let limits = limits.into_iter().filter_map(|(limit, what)| Some(format!("{} {what}", dollars(limit?))));
+    let limits = limits.collect::<Vec<_>>().join(", ");
+    (!limits.is_empty()).then(|| Text::from(limits))
 }
 
 /// The maximum number of contexts, and of envelopes, that are listed.

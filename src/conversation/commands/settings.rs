@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use countersign_config::{Envelope, Measure};
+use countersign_config::{CostLimits, Envelope, Measure};
 use countersign_graph::action::Policy;
 
 /// The policies of one kind of action.
@@ -29,6 +29,8 @@ pub struct Settings {
     pub measures: &'static [&'static [Measure]],
     /// The language model, if there is one.
     pub model: Option<String>,
+    /// What language models may cost.
+    pub costs: CostLimits,
     /// The time for which a card is open.
     pub expires_after: Duration,
     /// The maximum number of threads that are worked on at the same time.

@@ -82,6 +82,8 @@ async fn the_limit_of_one_person_leaves_the_model_to_others() {
     bot.user("ana").says("could we get math hints going?").await;
     let answer = bot.user("ana").answer("show Lesson Video Hints").await;
     assert!(answer.contains(PERSON_LIMIT), "{answer}");
+    let settings = bot.user("ana").types("/countersign settings").await;
+    assert!(settings.contains("less than $0.001 a day for each person"), "{settings}");
     assert_eq!(model.requests().len(), 1);
     model.will_call("get_experiment_details", serde_json::json!({ "experiment_id": "Lesson Video Hints" }));
     let answer = bot.user("bo").answer("show Lesson Video Hints").await;
