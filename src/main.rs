@@ -14,7 +14,7 @@ use clap::{
 };
 use countersign::{
     app::{
-        self, Bot, backup, check, golden,
+        self, Bot, backup, check, fork, golden,
         installed::SETTINGS,
         mail::report,
         notebook,
@@ -116,6 +116,18 @@ enum Command {
         #[arg(long, value_name = "NAME=OTHER")]
         rename: Vec<golden::Renaming>,
     },
+    /// Replays a thread (TEAM/CHANNEL/TS) as a copy from one of its steps on, as JSON: tools give the answers that they gave
+    /// in the thread, changes are refused, and nothing outside is reached.
+    Fork {
+        /// The thread.
+        thread: ThreadId,
+        /// The step, as `trace` numbers them (`version`). Without it, the last one.
+        #[arg(long, value_name = "STEP")]
+        at: Option<u64>,
+        /// A message to say in the copy; may be repeated.
+        #[arg(long, value_name = "WORDS")]
+        say: Vec<String>,
+    },
     /// Shows email statistics.
     Mail {
         #[command(subcommand)]
@@ -205,6 +217,7 @@ async fn run(arguments: Arguments) -> ExitCode {
         Command::Trace { thread } => finish(trace(&config, thread).await),
         Command::Mail { what: report::Command::Report } => finish(mail_report(&config).await),
         Command::Golden { thread, rename } => finish(write_case(&config, &thread, &rename).await),
+        Command::Fork { thread, at, say } => finish(replay(&config, &thread, at, &say).await),
         Command::Notebook { thread, out } => finish(export(&config, &thread, &out).await),
         Command::Audit { .. } => unreachable!("handled above"),
     }
@@ -259,6 +272,11 @@ async fn export(config: &Config, thread: &ThreadId, folder: &Path) -> anyhow::Re
 async fn write_case(config: &Config, thread: &ThreadId, renamed: &[golden::Renaming]) -> anyhow::Result<()> {
     let case = golden::write(config, thread, renamed).await?;
     Ok(write_line(format_args!("{case:#}"))?)
+}
+
+async fn replay(config: &Config, thread: &ThreadId, at: Option<u64>, say: &[String]) -> anyhow::Result<()> {
+    let report = fork::run(config, thread, at, say).await?;
+    Ok(write_line(format_args!("{report:#}"))?)
 }
 
 async fn trace(config: &Config, thread: Option<ThreadId>) -> anyhow::Result<()> {

@@ -6,20 +6,14 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use countersign_config::Config;
 use countersign_conversation::record::notebook::Redaction;
 use countersign_core::{clock::SystemClock, ids::ThreadId};
-use countersign_graph::{
-    json::Json,
-    store::{AuditKind, Saved, Store},
-};
+use countersign_graph::store::{AuditKind, Store};
 use serde_json::{Map, Value, json};
 
-use super::{dependencies, keys};
-
-/// The maximum number of steps that are read.
-const MAX_STEPS: usize = 5000;
+use super::{dependencies, fork, keys};
 
 /// The confidence below which a message counts as not understood, as in the evaluation.
 const MIN_CONFIDENCE: f64 = 0.7;
@@ -102,11 +96,7 @@ pub async fn case(
 /// Returns what the steps of the last turn have found, each the first time: `analysis`, `change` and `read`.
 async fn last_turn(store: &dyn Store, thread: &ThreadId) -> anyhow::Result<Value> {
     let mut found = Map::new();
-    let mut checkpoint = Value::Null;
-    for (version, step) in store.steps(thread, 0, MAX_STEPS).await? {
-        let snapshot = (!checkpoint.is_null()).then(|| Json::of(&checkpoint));
-        checkpoint =
-            Saved { version, snapshot, deltas: vec![step.delta] }.restore().context("its steps are not complete")?;
+    fork::each_checkpoint(store, thread, |_, _, checkpoint| {
         let turn = &checkpoint["state"]["turn"];
         if found.get("number") != Some(&turn["number"]) {
             found = Map::from_iter([("number".to_owned(), turn["number"].clone())]);
@@ -117,7 +107,8 @@ async fn last_turn(store: &dyn Store, thread: &ThreadId) -> anyhow::Result<Value
                 found.entry(name).or_insert_with(|| value.clone());
             }
         }
-    }
+    })
+    .await?;
     Ok(Value::Object(found))
 }
 

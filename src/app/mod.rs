@@ -14,6 +14,7 @@ mod check_models;
 mod check_scopes;
 mod check_store;
 pub mod dependencies;
+pub mod fork;
 pub mod golden;
 mod http;
 pub mod installed;

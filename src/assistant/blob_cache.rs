@@ -83,6 +83,7 @@ pub(super) async fn restore(blobs: &dyn BlobCache, state: &mut AgentState) {
     }
 }
 
-fn name_of(answer: &Value) -> Option<&str> {
+/// Returns the name of the blob that holds this answer, if it was moved to the cache.
+pub fn name_of(answer: &Value) -> Option<&str> {
     answer.as_object().filter(|members| members.len() == 1)?.get("on_shelf")?.as_str()
 }

@@ -19,6 +19,7 @@ mod exchanges_said;
 mod first_questions;
 mod flows;
 mod follow_ups;
+mod forks;
 mod home;
 mod injected;
 mod knowledge;
