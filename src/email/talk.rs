@@ -33,6 +33,8 @@ pub(super) enum Wish {
     Spam,
     /// Go on with the mail, which is no spam.
     NotSpam,
+    /// This is said, such as what cannot be done.
+    Say(String),
     /// The requests that are understood.
     Help,
 }
@@ -137,7 +139,7 @@ pub(super) fn parse(said: &str) -> Option<Wish> {
     }
     // In the thread of a mail that waits, what is asked about is that it does.
     let asks_why = plain.starts_with("why ") && WAITING.iter().any(|word| plain.split(' ').any(|said| said == *word));
-    let found = BOOK.understand(&situation(plain)).user_request;
+    let found = BOOK.understand(&situation(plain));
     match wish(&found).or(asks_why.then_some(Wish::Why)) {
         // Whether it is spam is asked, and not said.
         Some(Wish::Spam | Wish::NotSpam) if said.ends_with('?') => return Some(Wish::Class),
@@ -163,13 +165,13 @@ pub(super) enum Nearest {
 
 /// Returns the requests that are nearest to a message; `None` if none is near.
 pub(super) fn nearest(said: &str) -> Option<Nearest> {
-    let Interpretation { user_request, .. } = BOOK.suggest(&situation(said))?;
-    match user_request {
+    let found = BOOK.suggest(&situation(said))?;
+    match found.user_request {
         UserRequest::Unclear { question, options } => {
             let options: Vec<String> = options.into_iter().filter(|option| parse(option).is_some()).collect();
             (!options.is_empty()).then_some(Nearest::Asked { question, options })
         }
-        user_request => wish(&user_request).map(Nearest::Wish),
+        _ => wish(&found).map(Nearest::Wish),
     }
 }
 
@@ -178,8 +180,14 @@ fn situation(said: &str) -> Situation {
 }
 
 /// Returns the wish that a line names.
-fn wish(found: &UserRequest) -> Option<Wish> {
-    let UserRequest::Read { tool, .. } = found else { return None };
+fn wish(found: &Interpretation) -> Option<Wish> {
+    let tool = match &found.user_request {
+        UserRequest::Read { tool, .. } => tool,
+        UserRequest::Unclear { question, options } if found.is_whole && options.is_empty() => {
+            return Some(Wish::Say(question.clone()));
+        }
+        _ => return None,
+    };
     Some(match tool.as_str() {
         "who" => Wish::Who,
         "last_answer" => Wish::LastAnswer,
@@ -220,9 +228,17 @@ mod tests {
             ("has she written before", Wish::LastAnswer),
             ("is this urgent?", Wish::Class),
             ("anything else open in the inbox?", Wish::Inbox),
+            ("who replied to her last time", Wish::LastAnswer),
             ("help", Wish::Help),
         ] {
             assert_eq!(parse(said), Some(wish), "{said}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_said() {
+        for said in ["dont send yet", "don't answer it yet please", "can bo take this one?", "assign it to Bo"] {
+            assert!(matches!(parse(said), Some(Wish::Say(_))), "{said}");
         }
     }
 

@@ -44,25 +44,32 @@ pub fn check(book: &PhraseBook, situation: &Situation, table: &[(&str, &str)]) {
 /// those that they do not.
 #[track_caller]
 pub fn check_offers(book: &PhraseBook, situation: &Situation) {
-    const NAME: &str = "Math Hints";
+    // Names may contain the words of requests.
+    const NAMES: &[&str] = &["Math Hints", "What If", "Set the Tone", "Help in Class", "Ask Me for a Change"];
     let mut unread = Vec::new();
-    for (owner, request) in book.offers().requests(book) {
+    for ((owner, request), name) in book.offers().requests(book).flat_map(|offer| NAMES.iter().map(move |name| (offer, *name))) {
+        let takes_name = request.contains("<thing>");
+        if !takes_name && name != NAMES[0] {
+            continue;
+        }
         let values =
-            [("<thing>", NAME), ("<number>", "3"), ("<weights>", "70/30"), ("<when>", "on Friday"), ("<text>", "tea")];
+            [("<thing>", name), ("<number>", "3"), ("<weights>", "70/30"), ("<when>", "on Friday"), ("<text>", "tea")];
         let said = values.iter().fold(request.to_owned(), |said, (open, value)| said.replace(open, value));
         let thing = Mention {
             kind: owner.to_owned(),
-            name: NAME.to_owned(),
-            said: NAME.to_owned(),
+            name: name.to_owned(),
+            said: name.to_owned(),
             owner: owner.to_owned(),
             subject: true,
             unsure: false,
         };
         let open_cards =
-            vec![OpenCard { title: "Start “Math Hints”?".to_owned(), typed: true, ..OpenCard::default() }];
-        let found = book.understand(&Situation { said, names: vec![thing], open_cards, ..situation.clone() });
-        if !suggestions::is_read(&found.user_request) {
-            unread.push(format!("{request:?} is {}", line(&found)));
+            vec![OpenCard { title: format!("Start “{name}”?"), typed: true, ..OpenCard::default() }];
+        let pressed = Situation { said, names: vec![thing], open_cards, ..situation.clone() };
+        let found = book.understand(&pressed);
+        let is_about_it = !takes_name || book.unknown_name(&found.user_request, &pressed).is_none();
+        if !suggestions::is_read(&found.user_request) || !is_about_it {
+            unread.push(format!("{request:?} with {name:?} is {}", line(&found)));
         }
     }
     assert!(unread.is_empty(), "{} offers:\n{}", unread.len(), unread.join("\n"));

@@ -200,7 +200,8 @@ impl PhraseBook {
             _ => None,
         }?;
         let names_it = |known: &Mention| known.subject && (known.name == name || known.said == name);
-        let is_known = situation.names.iter().any(names_it) || situation.last_subject.as_deref() == Some(&*name);
+        let mut subjects = situation.subjects.values().chain(&situation.last_subject);
+        let is_known = situation.names.iter().any(names_it) || subjects.any(|subject| *subject == name);
         (!is_known).then_some(name)
     }
 
@@ -243,6 +244,7 @@ impl PhraseBook {
             UserRequest::Talk(Talk::CardWaits | Talk::NothingDone(_)) => Meaning::Agreement,
             UserRequest::Talk(
                 Talk::Help
+                | Talk::Limits
                 | Talk::Pending
                 | Talk::Approval
                 | Talk::Why

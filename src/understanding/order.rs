@@ -28,6 +28,7 @@ type Rule = fn(&PhraseBook, Utterance<'_>) -> Option<Interpretation>;
 
 /// What takes precedence over requests.
 const BEFORE_REQUESTS: &[Rule] = &[
+    follow_ups::ending,                        // turn it off
     |_, said| refusals::cancellation(said),    // never mind
     refusals::offered_answer,                  // a button below a question
     |_, said| refusals::both_cards(said),      // both
@@ -292,7 +293,7 @@ impl PhraseBook {
             Some((fit.cost, capability, fit.call))
         });
         let mut fits: Vec<_> = fits.collect();
-        fits.sort_by_key(|(cost, capability, _)| (*cost, utterance.topic_of(capability.owner).is_none()));
+        fits.sort_by_key(|(cost, capability, _)| (*cost, utterance.place_of(capability.owner).unwrap_or(usize::MAX)));
         let mut fits = fits.into_iter();
         let (least, capability, call) = fits.next()?;
         let named = utterance.words.iter().any(|word| word.quoted);

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::{
     asides, either, id_lists, in_place,
     lexicon::Mention,
-    lines::{CallKind, Lines},
+    lines::{Call, CallKind, Lines},
     memory::Memory,
     phrases::{Division, Phrases, Shows, Utterance, Vocabulary, Wording},
     quotations,
@@ -108,7 +108,8 @@ impl PhraseBook {
     /// Returns the tools (`false`) and actions (`true`) that lines request.
     pub fn leads_to(&self) -> impl Iterator<Item = (&str, bool)> {
         let lines = self.capabilities.iter().flat_map(|capability| capability.lines.calls());
-        lines.filter(|call| call.kind != CallKind::Talk).map(|call| (call.name.as_str(), call.kind == CallKind::Change))
+        let names = |call: &&Call| matches!(call.kind, CallKind::Read | CallKind::Change);
+        lines.filter(names).map(|call| (call.name.as_str(), call.kind == CallKind::Change))
     }
 
     pub(super) fn phrases(&self) -> impl Iterator<Item = &'static dyn Phrases> {
@@ -175,6 +176,12 @@ impl PhraseBook {
             UserRequest::Unsupported => Some("unsupported"),
             UserRequest::Talk(_) | UserRequest::Unclear { .. } => None,
         }
+    }
+
+    /// Returns the request that ends what this call began, in words. Values in `<…>` are those of the call.
+    pub(super) fn ended_by(&self, begun: &Topic) -> Option<&'static str> {
+        let ended_by = self.of_topic(begun)?.phrases.vocabulary().ended_by;
+        ended_by.iter().find(|(call, _)| *call == begun.call).map(|(_, request)| *request)
     }
 
     /// Returns the phrases of the capability that a topic belongs to.

@@ -44,6 +44,12 @@ impl<'h> Utterance<'h> {
         self.situation.topic.as_ref().filter(|topic| topic.capability == owner)
     }
 
+    /// Returns 0 if the last call of the thread is one of this capability, 1 if the thread is about its things.
+    pub(crate) fn place_of(&self, owner: &str) -> Option<usize> {
+        let places = [&self.situation.aside, &self.situation.topic];
+        places.into_iter().position(|place| place.as_ref().is_some_and(|place| place.capability == owner))
+    }
+
     /// Returns the name of the last subject of the thread, if it may be a thing of this capability.
     pub fn subject_of(&self, owner: &str) -> Option<&'h str> {
         let subject = self.situation.last_subject.as_deref()?;
@@ -166,6 +172,9 @@ pub struct Vocabulary {
     pub kinds: &'static [&'static str],
     /// The actions that can be asked for again as they were, with another number of users.
     pub repeats: &'static [&'static str],
+    /// The calls that begin something, each with the request that ends it: `stop watching “<thing>”`, with a value of the
+    /// call. The tools among them take the parameter `instead`, which is true if the earlier one is to end.
+    pub ended_by: &'static [(&'static str, &'static str)],
     /// The actions that create something, whose name may be any text.
     pub creates: &'static [&'static str],
     /// The tools that show its things.
@@ -224,6 +233,7 @@ impl Vocabulary {
             own: &[],
             kinds: &[],
             repeats: &[],
+            ended_by: &[],
             creates: &[],
             shows: None,
             lines: "",

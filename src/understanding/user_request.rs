@@ -54,6 +54,8 @@ pub enum Talk {
     Thanks,
     /// “What can you do?”
     Help,
+    /// “What can't you do?”
+    Limits,
     /// “What is waiting?”
     Pending,
     /// “How does approval work?”

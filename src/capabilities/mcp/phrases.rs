@@ -105,15 +105,20 @@ impl ServerPhrases {
         Some(Interpretation::whole(request))
     }
 
-    /// Reads a call by the words of the tool's name, with the text after a colon: `add a red note: buy reagents`.
+    /// Reads a call by the words of the tool's name, with the text after a colon or “saying”: `add a red note: buy reagents`.
     fn spoken(&self, utterance: Utterance<'_>) -> Option<Interpretation> {
-        let (head, body) = match utterance.situation.said.split_once(':') {
-            Some((head, body)) => (words(head), body.trim()),
-            None => (utterance.words.to_vec(), ""),
+        const SAYS: &[&str] = &[" saying ", " that says ", " which says ", " with the text "];
+        let said = &utterance.situation.said;
+        let (head, body) = match said.split_once(':') {
+            Some((head, body)) => (words(head), body.trim().to_owned()),
+            None => match SAYS.iter().find_map(|says| said.split_once(says)) {
+                Some((head, body)) => (words(head), written::unwrapped(body)),
+                None => (utterance.words.to_vec(), String::new()),
+            },
         };
         let head = strip_politeness(&head);
         let offered = self.server.offered();
-        let mut calls = offered.values().filter_map(|tool| self.spoken_call(tool, head, body));
+        let mut calls = offered.values().filter_map(|tool| self.spoken_call(tool, head, &body));
         let only = calls.next()?;
         calls.next().is_none().then(|| Interpretation::whole(only))
     }

@@ -15,7 +15,8 @@ pub(super) struct OfMemory;
 
 impl Phrases for OfMemory {
     fn vocabulary(&self) -> Vocabulary {
-        Vocabulary { lines: include_str!("phrases.txt"), greeting: "", ..Vocabulary::new(&["note", "notes"]) }
+        const ENDED_BY: &[(&str, &str)] = &[("remember", "forget that <note>"), ("recall_notes", "forget my note")];
+        Vocabulary { lines: include_str!("phrases.txt"), greeting: "", ended_by: ENDED_BY, ..Vocabulary::new(&["note", "notes"]) }
     }
 
     /// Asks about a state that is to be put back later: a note only keeps the words.
@@ -60,12 +61,27 @@ mod tests {
     use countersign_understanding::{
         checking::{check, check_offers},
         phrase_book::PhraseBook,
-        situation::Situation,
+        situation::{Situation, Topic},
     };
+    use serde_json::Map;
 
     #[test]
     fn each_suggestion_is_read() {
         check_offers(&PhraseBook::default().with("memory", &OfMemory).unwrap(), &Situation::default());
+    }
+
+    #[test]
+    fn the_last_note_is_meant_before_things() {
+        let parameters = Map::from_iter([("note".to_owned(), "I work in mathstream".into())]);
+        let last = Topic { capability: "memory".to_owned(), call: "remember".to_owned(), parameters };
+        let situation =
+            Situation { aside: Some(last), last_subject: Some("Math Hints".to_owned()), ..Situation::default() };
+        let forgotten = r#"forget {"note":"I work in mathstream"}"#;
+        check(
+            &PhraseBook::default().with("memory", &OfMemory).unwrap(),
+            &situation,
+            &[("remove it again", forgotten), ("delete that one", forgotten), ("cancel it", forgotten)],
+        );
     }
 
     #[test]
@@ -92,6 +108,10 @@ mod tests {
                 ),
                 ("remember the current weights are 60/40", r#"remember {"note":"the current weights are 60/40"}"#),
                 ("forget my note", "forget {}"),
+                ("delete that note", "forget {}"),
+                ("remove my last note again", "forget {}"),
+                ("please keep that in mind", "remember {}"),
+                ("remember that", "remember {}"),
                 ("forget everything", r#"forget {"note":"everything"}"#),
                 ("forget everything you remember about me", r#"forget {"note":"everything"}"#),
                 ("forget that I work in mathstream", r#"forget {"note":"I work in mathstream"}"#),

@@ -26,19 +26,71 @@ impl Phrases for OfPlans {
         let plan = utterance.situation.asked_for().filter(is_plan)?;
         let plan: PlanParameters = serde_json::from_value(plan.params.clone().into()).ok()?;
         let words: Vec<&str> = utterance.words.iter().map(|word| word.lower.as_str()).collect();
+        if let Some(said) = answer(&words, &plan) {
+            return Some(Interpretation::unclear(said, Vec::new()));
+        }
         let order = order(&words, &plan)?;
         let params = Map::from_iter([("order".to_owned(), json!(order))]);
         Some(UserRequest::Update(params).into())
     }
 }
 
+/// Answers a question about a step, or a request that cannot be served; `None` if the words are neither.
+fn answer(words: &[&str], plan: &PlanParameters) -> Option<String> {
+    const ASKS: &[&[&str]] = &[
+        &["what", "is"],
+        &["what", "does"],
+        &["what", "happens", "in"],
+        &["what", "will", "happen", "in"],
+        &["what", "about"],
+        &["what", "was"],
+        &["show"],
+        &["explain"],
+        &["describe"],
+    ];
+    const ENDS: &[&str] = &["exactly", "again", "do", "about", "mean", "in", "detail", "please", "me"];
+    const FAILS: &[&str] = &["fails", "fail", "failed", "fails?", "breaks", "rejected", "goes", "work", "declined", "wrong", "refused"];
+    let steps = present(plan);
+    let asked = ASKS.iter().find_map(|asks| words.strip_prefix(*asks)).map(|rest| {
+        let begins = rest.iter().position(|word| !ENDS.contains(word)).unwrap_or(rest.len());
+        let ends = rest.iter().rposition(|word| !ENDS.contains(word)).map_or(0, |last| last + 1);
+        rest.get(begins..ends).unwrap_or_default()
+    });
+    let names_step = |rest: &&[&str]| rest.iter().any(|word| word.starts_with("step"));
+    if let Some(found) = asked.filter(names_step).and_then(|rest| numbers(rest, &steps)) {
+        let line = |number: &usize| {
+            let at = steps.iter().position(|step| step == number)? + 1;
+            Some(format!("Step {at} is: “{}”.", plan.steps.get(number - 1)?))
+        };
+        let lines: Vec<String> = found.iter().filter_map(line).collect();
+        return Some(format!("{} Each change gets its own card when its turn comes.", lines.join(" ")));
+    }
+    let conditions = words.iter().any(|word| ["if", "when"].contains(word));
+    let asks = words.first().is_some_and(|first| ["what", "and", "if"].contains(first));
+    if asks && conditions && words.iter().any(|word| FAILS.contains(word)) {
+        let said = "If a step fails or is turned down, the steps after it are not started. What was already done stays.";
+        return Some(said.to_owned());
+    }
+    let adds = [&["before", "that"][..], &["before", "it"], &["before", "this"], &["after", "that"], &["add", "a", "step"]];
+    adds.iter().any(|begins| words.starts_with(begins)).then(|| {
+        "I can leave out steps of this plan or change their order, but not add one. The plan stays as it is. For another \
+         one, say all its requests in one message."
+            .to_owned()
+    })
+}
+
+/// Returns the numbers of the steps that are on the card, in order.
+fn present(plan: &PlanParameters) -> Vec<usize> {
+    match &plan.order {
+        Some(order) => order.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse().ok()).collect(),
+        None => (1..=plan.steps.len()).collect(),
+    }
+}
+
 /// Returns the numbers of the steps that remain after this correction, in order; `None` if it is about no step. The
 /// words number the steps as on the card, the result as in the request.
 fn order(words: &[&str], plan: &PlanParameters) -> Option<String> {
-    let present: Vec<usize> = match &plan.order {
-        Some(order) => order.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse().ok()).collect(),
-        None => (1..=plan.steps.len()).collect(),
-    };
+    let present = present(plan);
     let begins = words.iter().position(|word| !LEADING_WORDS.contains(word)).unwrap_or(words.len());
     let ends = words.iter().rposition(|word| !TRAILING_WORDS.contains(word)).map_or(0, |last| last + 1);
     let words = words.get(begins..ends)?;
@@ -193,6 +245,23 @@ fn ordinal(word: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn steps_are_explained_and_none_is_added() {
+        let steps = ["show Foo", "start it", "list the contexts"].map(str::to_owned).to_vec();
+        let plan = PlanParameters { steps, order: Some("1, 3".to_owned()) };
+        let said = |words: &str| answer(&words.split(' ').collect::<Vec<_>>(), &plan).unwrap_or_default();
+        for words in ["what is step 2 exactly", "what does the last step do", "explain step two"] {
+            assert!(said(words).contains("Step 2 is: “list the contexts”"), "{words}: {}", said(words));
+        }
+        for words in ["what happens if step 1 fails", "what if one of them is rejected", "what if it does not work"] {
+            assert!(said(words).contains("not started"), "{words}: {}", said(words));
+        }
+        assert!(said("before that , test it with 100 users").contains("not add one"));
+        for words in ["what is a context", "what happens if i approve it", "skip step 2", "show Foo", "start it after 5 pm"] {
+            assert_eq!(said(words), "", "{words}");
+        }
+    }
 
     #[test]
     fn steps_are_dropped_and_moved_in_words() {

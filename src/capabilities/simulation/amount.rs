@@ -41,6 +41,7 @@ const FACTORS: &[(&str, f64)] = &[
     ("two times", 2.0),
     ("thrice", 3.0),
     ("triple", 3.0),
+    ("tripled", 3.0),
     ("three times", 3.0),
     ("four times", 4.0),
     ("five times", 5.0),

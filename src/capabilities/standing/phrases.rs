@@ -15,6 +15,10 @@ impl Phrases for StandingApprovalPhrases {
             lines: include_str!("phrases.txt"),
             greeting: "",
             about_others: true,
+            ended_by: &[
+                ("grant_standing_approval", "revoke the standing approval for “<within>”"),
+                ("list_standing_approvals", "revoke the standing approval"),
+            ],
             ..Vocabulary::new(&["approval", "approvals"])
         }
     }
@@ -32,7 +36,7 @@ mod tests {
     use countersign_understanding::{
         checking::{check, check_offers},
         phrase_book::PhraseBook,
-        situation::Situation,
+        situation::{Situation, Topic},
     };
 
     #[test]
@@ -41,6 +45,25 @@ mod tests {
             &PhraseBook::default().with("standing approvals", &StandingApprovalPhrases).unwrap(),
             &Situation::default(),
         );
+    }
+
+    #[test]
+    fn what_was_listed_or_granted_last_is_meant() {
+        let book = PhraseBook::default().with("standing approvals", &StandingApprovalPhrases).unwrap();
+        let after = |call: &str, parameters: &[(&str, &str)]| {
+            let parameters = parameters.iter().map(|(key, value)| ((*key).to_owned(), (*value).into())).collect();
+            let last = Topic { capability: "standing approvals".to_owned(), call: call.to_owned(), parameters };
+            Situation { aside: Some(last), last_subject: Some("Chat Tone".to_owned()), ..Situation::default() }
+        };
+        let granted = after("grant_standing_approval", &[("within", "Math Hints"), ("what", "simulate")]);
+        let revoked = r#"revoke_standing_approval {"id":"Math Hints"}"#;
+        check(
+            &book,
+            &granted,
+            &[("revoke it", revoked), ("remove that approval", revoked), ("which ones do we have already", "read list_standing_approvals")],
+        );
+        let listed = after("list_standing_approvals", &[]);
+        check(&book, &listed, &[("revoke it", "revoke_standing_approval {}"), ("revoke all of them", "unclear")]);
     }
 
     #[test]
@@ -69,6 +92,8 @@ mod tests {
                     "allow starting and stopping Math Hints until tomorrow",
                     r#"grant_standing_approval {"until":"tomorrow","what":"start_and_stop","within":"Math Hints"}"#,
                 ),
+                ("allow weight changes on math hints without asking until friday", "unclear"),
+                ("revoke all standing approvals", "unclear"),
                 ("grant a standing approval", "grant_standing_approval {}"),
                 ("list standing approvals", "read list_standing_approvals"),
                 ("show me the standing approvals", "read list_standing_approvals"),

@@ -22,12 +22,30 @@ mod tests {
     use countersign_understanding::{
         checking::{check, check_offers},
         phrase_book::PhraseBook,
-        situation::Situation,
+        situation::{Situation, Topic},
     };
 
     #[test]
     fn each_suggestion_is_read() {
         check_offers(&PhraseBook::default().with("mail", &OF_MAIL).unwrap(), &Situation::default());
+    }
+
+    #[test]
+    fn in_a_thread_about_mail_one_is_named_by_its_sender() {
+        let last = Topic { capability: "mail".to_owned(), call: "list_waiting_mails".to_owned(), ..Topic::default() };
+        check(
+            &PhraseBook::default().with("mail", &OF_MAIL).unwrap(),
+            &Situation { aside: Some(last), ..Situation::default() },
+            &[
+                ("show me the one from chloe", r#"read find_mails {"words":"chloe"}"#),
+                ("the one about prices please", r#"read find_mails {"words":"prices"}"#),
+                ("oldest first pls", "read list_waiting_mails"),
+                ("anything unanswered?", "read list_waiting_mails"),
+                ("how quick are we usually", r#"read show_mail_figures {"about":"times"}"#),
+                ("close the spam ones", "unclear"),
+                ("delete them", "unclear"),
+            ],
+        );
     }
 
     #[test]

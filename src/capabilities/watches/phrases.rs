@@ -8,7 +8,10 @@ use countersign_understanding::{
     words::{Word, lower},
 };
 
-use super::schedule;
+use super::{
+    schedule,
+    tools::{DIGEST, SHOW},
+};
 
 /// The maximum number of words that name days: “every”, seven days, five commas and “and”.
 const MAX_DAY_WORDS: usize = 14;
@@ -28,13 +31,19 @@ impl Phrases for OfWatches {
             // A thread is about the things that are watched.
             greeting: "",
             about_others: true,
+            ended_by: &[("watch", "stop watching “<thing>”"), ("schedule_digest", "stop the digest <days>")],
             subjects: &["thing"],
             ..Vocabulary::new(&["watch", "watches"])
         }
     }
 
-    fn slot(&self, kind: &str, Utterance { words, .. }: Utterance<'_>) -> Vec<Candidate> {
+    fn slot(&self, kind: &str, Utterance { words, situation, .. }: Utterance<'_>) -> Vec<Candidate> {
         match kind {
+            // No words: the last call was about a digest.
+            "of-digest" => {
+                let last = situation.aside.as_ref().filter(|last| [DIGEST, SHOW].contains(&last.call.as_str()));
+                last.map(|_| Candidate::known(serde_json::Value::Null, 0)).into_iter().collect()
+            }
             "days" => days(words),
             "time-of-day" => time_of_day(words),
             _ => Vec::new(),
@@ -88,9 +97,51 @@ mod tests {
             &book(),
             &Situation { aside: Some(topic), ..Situation::default() },
             &[
-                ("make it 10", r#"read schedule_digest {"days":"every Tuesday","time":"10"}"#),
-                ("make that 10am", r#"read schedule_digest {"days":"every Tuesday","time":"10am"}"#),
+                ("make it 10", r#"read schedule_digest {"days":"every Tuesday","instead":true,"time":"10"}"#),
+                ("make that 10am", r#"read schedule_digest {"days":"every Tuesday","instead":true,"time":"10am"}"#),
+                ("9:30", r#"read schedule_digest {"days":"every Tuesday","instead":true,"time":"9:30"}"#),
+                ("8am would be better", r#"read schedule_digest {"days":"every Tuesday","instead":true,"time":"8am"}"#),
+                (
+                    "actually wednesdays are better",
+                    r#"read schedule_digest {"days":"wednesdays","instead":true,"time":"9am"}"#,
+                ),
+                ("rather fridays", r#"read schedule_digest {"days":"fridays","instead":true,"time":"9am"}"#),
+                ("turn it off", r#"read stop_watching {"days":"every tuesday","what":"digest"}"#),
+                ("stop that again", r#"read stop_watching {"days":"every tuesday","what":"digest"}"#),
+                ("delete that digest", r#"read stop_watching {"days":"every tuesday","what":"digest"}"#),
+                ("what will be in it?", "read show_digest"),
+                ("give me one now", "read show_digest"),
+                ("put it in this channel, not dm", "unclear"),
+                ("purple", "unclear"),
                 ("and every Friday?", r#"read schedule_digest {"days":"every friday","time":"9am"}"#),
+            ],
+        );
+    }
+
+    #[test]
+    fn the_last_watch_is_meant_before_things() {
+        let parameters = [("event", "reaches".into()), ("number", 500.into()), ("thing", "Math Hints".into())];
+        let parameters = parameters.map(|(key, value): (_, serde_json::Value)| (key.to_owned(), value));
+        let topic = Topic {
+            capability: "watches".to_owned(),
+            call: "watch".to_owned(),
+            parameters: parameters.into_iter().collect(),
+        };
+        let situation = Situation {
+            aside: Some(topic),
+            last_subject: Some("Math Hints".to_owned()),
+            ..Situation::default()
+        };
+        let ended = r#"read stop_watching {"thing":"Math Hints"}"#;
+        check(
+            &book(),
+            &situation,
+            &[
+                ("turn it off", ended),
+                ("remove the watch", ended),
+                ("drop the Math Hints one", ended),
+                ("make it 400", r#"read watch {"event":"reaches","instead":true,"number":400,"thing":"Math Hints"}"#),
+                ("does bo get those pings too?", "read list_watches"),
             ],
         );
     }
@@ -120,7 +171,11 @@ mod tests {
                 ("tell me if the split of Math Hints looks wrong", &split),
                 ("let me know if Math Hints's split looks wrong", &split),
                 ("warn me if the split of Math Hints is off", &split),
+                ("let me know if anyone stops Math Hints", &ends),
                 ("what are you watching?", "read list_watches"),
+                ("what am i watching right now", "read list_watches"),
+                ("can i get a summary every monday morning", r#"read schedule_digest {"days":"every monday"}"#),
+                ("what is in the digest?", "read show_digest"),
                 ("list my watches", "read list_watches"),
                 ("show the watches", "read list_watches"),
                 ("stop watching Math Hints", r#"read stop_watching {"thing":"Math Hints"}"#),

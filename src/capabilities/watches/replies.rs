@@ -158,8 +158,8 @@ pub(super) fn digest_planned(words: &str, next: Option<Timestamp>, is_new: bool)
     Reply::text(text).choice("Stop the digest", "stop the digest")
 }
 
-/// Returns a digest of what is in progress. `last` is empty in the first one.
-pub(super) fn digest(things: &str, now: &[Counted], last: &[Counted], by: &UserId) -> Reply {
+/// Returns a digest of what is in progress. `last` is empty in the first one. One that `is_regular` can be stopped.
+pub(super) fn digest(things: &str, now: &[Counted], last: &[Counted], by: &UserId, is_regular: bool) -> Reply {
     let title = format!("Running {things}");
     let mut lines = Vec::new();
     for thing in now.iter().take(MAX_LISTED) {
@@ -185,7 +185,8 @@ pub(super) fn digest(things: &str, now: &[Counted], last: &[Counted], by: &UserI
         true => reply,
         false => reply.and(Part::Text(Text::from("No longer running: ").join(Text::listed(over, "and")).plain("."))),
     };
-    reply.choice("Stop the digest", "stop the digest").hint(asked_by(by))
+    let reply = if is_regular { reply.choice("Stop the digest", "stop the digest") } else { reply };
+    reply.hint(asked_by(by))
 }
 
 /// Returns the message in place of a digest that could not be made.

@@ -24,13 +24,15 @@ use super::{
     schedule::{self, Schedule},
     stopping::stop_watching,
     watch::{Digest, Event, Followed, Split, Watch},
-    watcher::Observers,
+    watcher::{Observers, counts, things},
 };
 
 /// The name of the tool that begins a watch.
 pub(super) const WATCH: &str = "watch";
 /// The name of the tool that begins a digest.
 pub(super) const DIGEST: &str = "schedule_digest";
+/// The name of the tool that shows a digest at once.
+pub(super) const SHOW: &str = "show_digest";
 /// The name of the tool that lists watches and digests, which slash commands of other capabilities call, too.
 pub(super) const LIST: &str = "list_watches";
 /// The name of the tool that ends watches and digests.
@@ -80,6 +82,12 @@ pub(super) fn all(deps: &Deps) -> Vec<Arc<dyn Tool>> {
          it is stopped. It only reads, so no approval is needed.",
         |deps, asked, reader| Box::pin(schedule_digest(deps, asked, reader)),
     );
+    let show = row(
+        deps,
+        SHOW,
+        "Shows at once what a digest would say now. Nothing is scheduled.",
+        |deps, _: Nothing, reader| Box::pin(show_digest(deps, reader)),
+    );
     let list = row(
         deps,
         LIST,
@@ -92,7 +100,7 @@ pub(super) fn all(deps: &Deps) -> Vec<Arc<dyn Tool>> {
         "Stops watching a thing, stops the digest, or both, in this conversation. Nothing on the platform changes.",
         |deps, asked, reader| Box::pin(stop_watching(deps, asked, reader)),
     );
-    vec![Arc::new(watch), Arc::new(digest), Arc::new(list), Arc::new(stop)]
+    vec![Arc::new(watch), Arc::new(digest), Arc::new(show), Arc::new(list), Arc::new(stop)]
 }
 
 /// Returns a tool that answers with a reply.
@@ -158,6 +166,9 @@ struct WatchArguments {
     /// The number of users, for `reaches`.
     #[serde(default)]
     number: Option<u64>,
+    /// True if it takes the place of the newest watch of this thing in this thread.
+    #[serde(default)]
+    instead: bool,
 }
 
 /// Finds a thing by its name in the capabilities, and returns the name of its capability.
@@ -214,7 +225,22 @@ async fn begin_watch(deps: &Deps, asked: WatchArguments, reader: Option<&Reader>
     if watch.has_happened(&seen, split.as_ref()) {
         return Ok(answer(&replies::happened_already(&seen, &watch.event)));
     }
-    let added = deps.book.change(|contents| add(contents, &watch, split.as_ref())).await;
+    let added = deps.book.change(|contents| {
+        let is_earlier = |known: &Watch| {
+            known.thread == watch.thread && known.by == watch.by && known.thing == watch.thing && known.id != watch.id
+        };
+        let earlier = contents.watches.iter().rposition(is_earlier).filter(|_| asked.instead);
+        let added = match earlier.map(|at| contents.watches.remove(at)) {
+            // It may be the same one: it stays.
+            Some(earlier) if earlier.event == watch.event => {
+                contents.watches.push(earlier);
+                Added::Known
+            }
+            _ => add(contents, &watch, split.as_ref()),
+        };
+        added
+    });
+    let added = added.await;
     match added.map_err(|error| unavailable(&error))? {
         Added::New => Ok(answer(&replies::watching(&seen, &watch.event, true))),
         Added::Known => Ok(answer(&replies::watching(&seen, &watch.event, false))),
@@ -273,6 +299,9 @@ struct DigestArguments {
     /// The time of day in the person's time zone, such as `9am` or `17:30`. 9:00 if it is not given.
     #[serde(default)]
     time: Option<String>,
+    /// True if it takes the place of the newest digest of this person in this thread.
+    #[serde(default)]
+    instead: bool,
 }
 
 /// Begins to post a digest of everything that is running, on certain days at a certain time.
@@ -292,6 +321,13 @@ async fn schedule_digest(deps: &Deps, asked: DigestArguments, reader: Option<&Re
         if contents.digests.iter().any(|known| known.thread == digest.thread && known.schedule == digest.schedule) {
             return Added::Known;
         }
+        let is_earlier = |known: &Digest| known.thread == digest.thread && known.by == digest.by;
+        if let Some(earlier) = contents.digests.iter().rposition(is_earlier).filter(|_| asked.instead) {
+            // The next one still says what is new since the last.
+            let last = contents.digests.remove(earlier).last;
+            contents.digests.push(Digest { last, ..digest.clone() });
+            return Added::New;
+        }
         if contents.digests.len() >= MAX_DIGESTS {
             return Added::TooMany(MAX_DIGESTS);
         }
@@ -304,6 +340,18 @@ async fn schedule_digest(deps: &Deps, asked: DigestArguments, reader: Option<&Re
         Added::Known => Ok(answer(&replies::digest_planned(&words, Some(next), false))),
         Added::TooMany(limit) => Err(refused(ErrorKind::Execution, replies::too_many(limit))),
     }
+}
+
+/// Shows what a digest would say now: compared with the last one of this thread, if there is one.
+async fn show_digest(deps: &Deps, reader: Option<&Reader>) -> Result<Value, ToolError> {
+    let reader = reader.ok_or_else(nobody)?;
+    let (by, thread) = asker(reader)?;
+    let (_, contents) = deps.book.register().load().await.map_err(|error| unavailable(&error))?;
+    let digest = contents.digests.iter().rfind(|digest| digest.thread == thread);
+    let last = digest.map_or(&[][..], |digest| &digest.last);
+    let counts = counts(&deps.observers).await?;
+    let shown = replies::digest(&things(&deps.observers), &counts, last, &by, digest.is_some());
+    Ok(answer(&shown))
 }
 
 /// Returns true if this reader may see and stop what this person asked for in this thread: the person anywhere, others

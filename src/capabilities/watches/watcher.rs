@@ -121,7 +121,7 @@ impl Watcher {
             sent += self.take_in(source, thing, &look).await?;
         }
         if !digests.is_empty() {
-            let counts = self.counts().await.ok();
+            let counts = counts(&self.observers).await.ok();
             for id in digests {
                 sent += self.post_digest(&id, counts.as_deref()).await?;
             }
@@ -177,24 +177,6 @@ impl Watcher {
         self.book.store().apply(&changes).await
     }
 
-    /// Returns the numbers of participants of everything that is in progress.
-    async fn counts(&self) -> Result<Vec<Counted>, ToolError> {
-        let mut all = Vec::new();
-        for (source, observer) in &self.observers {
-            let found = timeout(READ_TIMEOUT, observer.in_progress()).await.map_err(|_| too_slow())??;
-            let counted = |thing: Observed| Counted {
-                source: source.clone(),
-                thing: thing.id,
-                name: thing.name,
-                enrolled: thing.enrolled,
-                simulated: thing.simulated,
-            };
-            all.extend(found.into_iter().map(counted));
-        }
-        all.truncate(MAX_COUNTED);
-        Ok(all)
-    }
-
     /// Posts a digest with these counts. Without counts it is left to the next look, until it is too late.
     async fn post_digest(&self, id: &str, counts: Option<&[Counted]>) -> Result<usize, Error> {
         let register = self.book.register();
@@ -205,9 +187,9 @@ impl Watcher {
             if digest.next > now || (counts.is_none() && now.since(digest.next) < self.settings.tell_after) {
                 return Ok((contents, 0));
             }
-            let things = self.things();
+            let things = things(&self.observers);
             let reply = match counts {
-                Some(counts) => replies::digest(&things, counts, &digest.last, &digest.by),
+                Some(counts) => replies::digest(&things, counts, &digest.last, &digest.by, true),
                 None => replies::no_digest(&things, &digest.by),
             };
             let key = format!("{id}:{}", digest.next.millis());
@@ -221,11 +203,30 @@ impl Watcher {
         });
         posted.await
     }
+}
 
-    fn things(&self) -> String {
-        let words: Vec<&str> = self.observers.values().map(|observer| observer.things()).collect();
-        words.join(" and ")
+/// Returns the numbers of participants of everything that is in progress.
+pub(super) async fn counts(observers: &Observers) -> Result<Vec<Counted>, ToolError> {
+    let mut all = Vec::new();
+    for (source, observer) in observers {
+        let found = timeout(READ_TIMEOUT, observer.in_progress()).await.map_err(|_| too_slow())??;
+        let counted = |thing: Observed| Counted {
+            source: source.clone(),
+            thing: thing.id,
+            name: thing.name,
+            enrolled: thing.enrolled,
+            simulated: thing.simulated,
+        };
+        all.extend(found.into_iter().map(counted));
     }
+    all.truncate(MAX_COUNTED);
+    Ok(all)
+}
+
+/// Returns the word for the things of all capabilities.
+pub(super) fn things(observers: &Observers) -> String {
+    let words: Vec<&str> = observers.values().map(|observer| observer.things()).collect();
+    words.join(" and ")
 }
 
 /// Plans the next digest, or removes it if its person may no longer read.

@@ -182,6 +182,7 @@ impl Talk {
                 Step::end(state).say(replies::why_waiting(why.as_deref()))
             }
             Wish::Content => Step::end(state).say(replies::content(mail)),
+            Wish::Say(text) => Step::end(state).say(Reply::text(text)),
             Wish::Inbox => Step::end(state).say(replies::other_mails()),
             Wish::Sending => {
                 let reply = replies::sending(self.possible(&state, context));

@@ -1,5 +1,5 @@
 //! Requests that continue the one before with one other part: “the same for Letters”, “and Letters?”, “again with 100 more”,
-//! “make it 50”.
+//! “make it 50”; and those that end what it began: “turn it off”.
 //!
 //! The part is told by its type: the name of a thing, a name of another kind, or a number of users. The tool or action has
 //! to take a parameter of this type. It is used again with all its other parameters.
@@ -10,9 +10,10 @@ use crate::{
     dates::number_word,
     phrase_book::{CapabilityPhrases, PhraseBook},
     phrases::{Utterance, Vocabulary},
-    situation::Topic,
+    situation::{Situation, Topic},
+    suggestions::is_read,
     user_request::{Interpretation, UserRequest},
-    words::{Word, after, are, skip, text, without_last, words as split},
+    words::{Word, after, are, as_typed, skip, text, without_last, words as split},
 };
 
 /// What the last request is repeated with, for another thing.
@@ -22,6 +23,9 @@ const SAME: &str = "the same for|same for|the same with|same with|the same in|sa
 
 /// The parameter for a number of people.
 const USERS: &str = "users";
+
+/// The parameter of a tool that begins something: the earlier one is to end.
+const INSTEAD: &str = "instead";
 
 /// Reads a request that continues the one before.
 pub(crate) fn follow_up(book: &PhraseBook, utterance: Utterance<'_>) -> Option<Interpretation> {
@@ -48,23 +52,74 @@ pub(crate) fn follow_up(book: &PhraseBook, utterance: Utterance<'_>) -> Option<I
     Some(Interpretation::whole(book.call(&topic.call, parameters)))
 }
 
+/// Reads words that end what the last call began, such as a watch: “turn it off”, “remove it again”, “delete that note”. Never
+/// is a thing meant that the thread was about before. If the call was about a thing, “it” may be either.
+pub(crate) fn ending(book: &PhraseBook, utterance: Utterance<'_>) -> Option<Interpretation> {
+    const ENDS: &str = "turn off|switch off|stop|end|cancel|remove|delete|erase|revoke|take away|take down";
+    const ENDS_IT: &str = "turn it off|turn that off|turn this off|switch it off|switch that off|switch this off|take it away|\
+        take that away|take it down|take that down";
+    const CHANGES_IT: &str = "change it to|change that to|rename it to|rename it|edit it|edit that";
+    let Utterance { words, situation, is_question, .. } = utterance;
+    let last = situation.aside.as_ref()?;
+    if is_question || situation.draft.is_some() || !situation.open_cards.is_empty() {
+        return None;
+    }
+    let capability = book.of_topic(last)?;
+    let is_noun = |word: &Word| word.any(capability.phrases.vocabulary().things) || last.call.split(['_', '-']).any(|part| word.is(part));
+    let points = |rest: &[Word]| {
+        let rest = skip(rest, "the|that|this");
+        are(rest, "|it|one|one again|it again") || matches!(skip(rest, "last|new"), [noun] if is_noun(noun))
+    };
+    let ends = are(words, ENDS_IT) || after(words, ENDS).is_some_and(|rest| !rest.is_empty() && points(rest));
+    let Some(request) = book.ended_by(last) else {
+        // What an action of a tool did is known to the tool alone.
+        let changes = ends || after(words, CHANGES_IT).is_some();
+        let said = format!(
+            "The last thing done here was “{}”, and I can't take it back or change it. Nothing was changed. Say what should be removed or changed by its name.",
+            last.call.replace(['_', '-'], " ")
+        );
+        return (changes && book.is_action(&last.call)).then(|| Interpretation::unclear(said, Vec::new()));
+    };
+    if !ends {
+        return None;
+    }
+    let said = last.parameters.iter().fold(request.to_owned(), |said, (key, value)| {
+        said.replace(&format!("<{key}>"), value.as_str().unwrap_or_default())
+    });
+    let read = |said: &str| book.understand(&Situation { said: said.to_owned(), ..situation.clone() });
+    let found = Some(read(&said)).filter(|found| !said.contains('<') && is_read(&found.user_request))?;
+    let verb = as_typed(&words[..1]);
+    let thing = book.about(&last.parameters).filter(|_| !words.iter().any(is_noun));
+    let thing = thing.map(|name| format!("{verb} “{name}”"));
+    match thing.filter(|other| matches!(read(other).user_request, UserRequest::Change { .. })) {
+        Some(other) => Some(Interpretation::unclear("Which of these do you mean?", vec![said, other])),
+        None => Some(found),
+    }
+}
+
 /// Reads the last request, or the change on the card, with another value: “now with 400”, “make it 9:00”, “and the weight?”.
 /// Of its parameters, the one is meant whose type the value has; if two have it, none is.
 pub(crate) fn other_value(book: &PhraseBook, utterance: Utterance<'_>) -> Option<Interpretation> {
     const ADDS: &str = "and also|and|also|plus";
-    const ASKS: &str = "and what about|what about|how about|and for|and";
+    const ASKS: &str = "and what about|what about|how about|and for|and on|and";
     const LEADS: &str = "and also|also|plus|now with|and now with|and with|with|now for|and for|now at|and at|at|and|now|try|try it with|try with|\
         try it at|what about|how about|what if it was|make it|make that|make this|set it to|set that to|change it to|\
-        change that to|let us make it|let us say|better|better make it|no , make it|no , make that|no|actually|rather";
+        change that to|move it to|move that to|switch it to|put it at|do it at|do it on|have it at|have it on|let us make it|let us say|better|better make it|no , make it|no , make that|no|actually|rather";
     let Utterance { words, typed, situation, .. } = utterance;
     if situation.draft.as_ref().is_some_and(|draft| draft.asked.is_some()) {
         return None;
     }
-    let has_number = words.iter().any(has_digit);
+    let has_number = words.iter().any(is_number);
+    let last = situation.aside.as_ref().or(situation.topic.as_ref());
+    // What a tool began, such as a watch, begins anew with any other value, also with one alone.
+    let begun = last.filter(|last| situation.in_hand().is_none() && !book.is_action(&last.call));
+    let begun = begun.filter(|begun| book.ended_by(begun).is_some());
     // “And” alone counts as politeness.
-    let lead = if has_number { LEADS } else { ASKS };
-    let words = skip(after(words, lead).or_else(|| after(typed, lead))?, "the|its|their");
-    let words = without_last(words, &["instead", "then", "please", "rather", "too", "now"]);
+    let is_another = after(typed, ASKS).is_some();
+    let lead = if has_number || begun.is_some() { LEADS } else { ASKS };
+    let alone = begun.map(|_| words);
+    let words = skip(after(words, lead).or_else(|| after(typed, lead)).or(alone)?, "the|its|their");
+    let words = without_last(words, &["instead", "then", "please", "rather", "too", "now", "better", "be", "is", "are", "would"]);
     if words.is_empty() || words.iter().any(|word| word.quoted) {
         return None; // things are read by `same_for`
     }
@@ -82,11 +137,14 @@ pub(crate) fn other_value(book: &PhraseBook, utterance: Utterance<'_>) -> Option
         let update = one_of(capability, &change.action, &may_change(&change.params), value, adds)?;
         return Some(UserRequest::Update(Map::from_iter([update])).into());
     }
-    let last = situation.aside.as_ref().or(situation.topic.as_ref());
     let topic = last.filter(|last| has_number || !book.is_action(&last.call))?;
     let capability = book.of_topic(topic)?;
     let (key, value) = one_of(capability, &topic.call, &may_change(&topic.parameters), value, false)?;
-    Some(Interpretation::whole(book.call(&topic.call, with(topic, &key, value))))
+    let mut parameters = with(topic, &key, value);
+    if begun.is_some() && !is_another {
+        parameters.insert(INSTEAD.to_owned(), true.into());
+    }
+    Some(Interpretation::whole(book.call(&topic.call, parameters)))
 }
 
 /// Divides “the same for Letters but with 300” into the request and the value that differs.
@@ -102,6 +160,12 @@ fn divide(words: &[Word]) -> (&[Word], Option<&[Word]>) {
 
 fn has_digit(word: &Word) -> bool {
     word.text.contains(|letter: char| letter.is_ascii_digit())
+}
+
+/// Returns true if the word is a number, or says how much of one.
+fn is_number(word: &Word) -> bool {
+    const FACTORS: &[&str] = &["half", "halved", "twice", "doubled", "tripled"];
+    has_digit(word) || word.any(FACTORS)
 }
 
 /// Returns the one parameter of a call whose type the words have, with its new value. If two have it, none is meant. With
@@ -213,6 +277,7 @@ fn takes(capability: &CapabilityPhrases, topic: &Topic, parameter: &str) -> bool
 fn with(topic: &Topic, parameter: &str, value: Value) -> Map<String, Value> {
     let mut parameters = topic.parameters.clone();
     parameters.remove("page");
+    parameters.remove(INSTEAD);
     parameters.insert(parameter.to_owned(), value);
     parameters
 }
@@ -244,6 +309,45 @@ mod tests {
             crate::lexicon::Mention { kind: "shelf".to_owned(), said: "attic".to_owned(), ..Default::default() };
         let situation = Situation { topic: Some(topic), names: vec![shelf], ..Situation::default() };
         check(&PhraseBook::default().with("documents", &OF_DOCUMENTS).unwrap(), &situation, rows);
+    }
+
+    #[test]
+    fn what_the_last_call_began_is_ended_and_no_thing_is_meant() {
+        const OF_BELLS: Vocabulary = Vocabulary {
+            ended_by: &[("ring", "silence the bell in <room>")],
+            about_others: true,
+            greeting: "",
+            lines: "read ring\n    ring in <room:word> (at|every) <minutes:number> [minutes]\n\
+                    read silence\n    silence bell in <room:word>\nchange paint_bell\n    paint bell\n",
+            ..Vocabulary::new(&["bell", "bells"])
+        };
+        const OF_ROOMS: Vocabulary = Vocabulary {
+            subjects: &["document"],
+            lines: "change stop_document\n    stop <document:thing>\n    remove <document:thing>\n",
+            ..Vocabulary::new(&["document", "documents"])
+        };
+        let book = PhraseBook::default().with("documents", &OF_ROOMS).unwrap().with("bells", &OF_BELLS).unwrap();
+        let after = |call: &str| {
+            let Value::Object(parameters) = json!({ "room": "attic", "minutes": 5 }) else { panic!("an object") };
+            let aside = Topic { capability: "bells".to_owned(), call: call.to_owned(), parameters };
+            Situation { aside: Some(aside), last_subject: Some("Plan".to_owned()), ..Situation::default() }
+        };
+        let silence = r#"read silence {"room":"attic"}"#;
+        check(
+            &book,
+            &after("ring"),
+            &[
+                ("turn it off", silence),
+                ("remove it again", silence),
+                ("stop that bell", silence),
+                ("stop “Plan”", r#"stop_document {"document":"Plan"}"#),
+                ("10", r#"read ring {"instead":true,"minutes":10,"room":"attic"}"#),
+                ("make it 10", r#"read ring {"instead":true,"minutes":10,"room":"attic"}"#),
+                ("and 10", r#"read ring {"minutes":10,"room":"attic"}"#),
+            ],
+        );
+        check(&book, &after("paint_bell"), &[("remove it again", "unclear"), ("stop that bell", "unclear")]);
+        check(&book, &Situation { aside: None, ..after("ring") }, &[("stop it", r#"stop_document {"document":"Plan"}"#)]);
     }
 
     #[test]

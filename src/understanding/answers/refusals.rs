@@ -14,7 +14,8 @@ use crate::{
 
 /// Phrases that drop any request.
 static NEVER_MIND: PhraseList = PhraseList::new(
-    "never mind|nevermind|forget it|forget that|forget about it|drop it|drop that|leave it|scratch that|\
+    "never mind|nevermind|forget it|forget that|forget about it|forget the whole thing|scrap the whole thing|\
+    drop the whole thing|drop it|drop that|leave it|scratch that|\
     scrap that|scrap it|actually forget it|nvm|not now|don't bother",
 );
 
@@ -219,7 +220,7 @@ pub fn is_retraction(said: &str) -> bool {
 fn without_hesitation(words: &[Word]) -> (bool, &[Word]) {
     static OPENINGS: PhraseList = PhraseList::new(
         "hold on|hang on|wait a moment|wait a minute|wait a second|wait a sec|wait|one moment|\
-        just a moment|stop ,|oh no|oh|oops|sorry|no|actually|my mistake|on second thought|on second thoughts|,",
+        just a moment|stop ,|oh no|oh|oops|sorry|no|nah|nope|actually|my mistake|on second thought|on second thoughts|,",
     );
     let mut rest = words;
     while let Some(left) = OPENINGS.after(rest).filter(|left| !left.is_empty()) {

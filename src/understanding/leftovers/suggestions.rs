@@ -36,6 +36,8 @@ const MIN_PART_OF_BEST: f32 = 0.6;
 const CLEAR: (f32, f32) = (0.7, 0.2);
 /// The factor by which requests about the topic of the thread are preferred.
 const ON_TOPIC: f32 = 1.3;
+/// The factor for requests about things of other capabilities, which the message does not name, while the thread has a topic.
+const OFF_TOPIC: f32 = 0.7;
 /// The lengths of the n-grams, in characters.
 const LENGTHS: std::ops::RangeInclusive<usize> = 2..=4;
 /// Stands for a name.
@@ -230,8 +232,7 @@ pub(crate) fn suggested(book: &PhraseBook, situation: &Situation, found: &Interp
     let similarities = index.similarities(words).into_iter().zip(&index.offers);
     let similarities = similarities.map(|((similarity, sentence), (owner, offer))| {
         let owner = owner.map(|at| &book.capabilities[at]);
-        let on_topic = owner.is_some_and(|owner| utterance.topic_of(owner.owner).is_some());
-        (if on_topic { similarity * ON_TOPIC } else { similarity }, sentence, owner, offer)
+        (similarity * owner.map_or(1.0, |owner| closeness(owner, utterance)), sentence, owner, offer)
     });
     let mut ranked: Vec<_> = similarities.filter(|(similarity, ..)| *similarity >= MIN_SIMILARITY).collect();
     ranked.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
@@ -246,7 +247,12 @@ pub(crate) fn suggested(book: &PhraseBook, situation: &Situation, found: &Interp
             continue;
         }
         let names = situation.names.iter().cloned().chain(name).collect();
-        let read = book.understand(&Situation { said: request.clone(), names, ..situation.clone() });
+        let pressed = Situation { said: request.clone(), names, ..situation.clone() };
+        let read = book.understand(&pressed);
+        // A button whose request names nothing that exists leads nowhere.
+        if book.unknown_name(&read.user_request, &pressed).is_some() {
+            continue;
+        }
         let is_allowed = match &read.user_request {
             UserRequest::Change { .. } | UserRequest::Update(_) => {
                 may_change
@@ -271,6 +277,22 @@ pub(crate) fn suggested(book: &PhraseBook, situation: &Situation, found: &Interp
         }
     }
     (!options.is_empty()).then_some(Suggestion::Asked(options))
+}
+
+/// Returns the factor by which the requests of a capability are preferred: the thread may be about its things, or about others.
+fn closeness(owner: &CapabilityPhrases, utterance: Utterance<'_>) -> f32 {
+    let vocabulary = owner.phrases.vocabulary();
+    let situation = utterance.situation;
+    let is_named = |word: &Word| match &word.owner {
+        Some(of) => of == owner.owner,
+        None => word.any(vocabulary.things) || word.any(vocabulary.kinds) || word.any(vocabulary.groups),
+    };
+    match utterance.place_of(owner.owner) {
+        Some(_) => ON_TOPIC,
+        None if vocabulary.about_others || situation.topic.is_none() && situation.aside.is_none() => 1.0,
+        None if utterance.words.iter().any(is_named) => 1.0,
+        None => OFF_TOPIC,
+    }
 }
 
 /// The last button below suggestions.

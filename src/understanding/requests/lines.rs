@@ -6,12 +6,12 @@
 //! ```
 //!
 //! A line without indentation names a tool (`read`) or an action (`change`) and its fixed
-//! arguments; each indented line below is one way to request it. `(a|b)` is an alternative, `[a]`
+//! arguments, or is an answer (`say I can't do that.`); each indented line below is one way to request it. `(a|b)` is an alternative, `[a]`
 //! is optional, and `$name = …` defines a text to use in several lines. `<name:kind>` is a value of
 //! the parameter `name`. Kinds are `thing` (the thing that the request is about, or “it”), `thing?`
 //! (the same, but optional), `subject` (optional only if the thread has a last subject), `word`,
 //! `text` (up to the next part), `rest`, `number`, `when`, `from` (a moment, but not the end of a period), `here` (no words; the thread has to be
-//! about the capability), and those of the capability ([`Phrases::slot`]).
+//! about the capability, or its last call of it), and those of the capability ([`Phrases::slot`]).
 //!
 //! A line matches if it uses every word of a request, except for articles and the like, which may
 //! occur anywhere. If several match, the one that takes the fewest words for values is used.
@@ -435,7 +435,7 @@ impl<'a> Matcher<'a> {
                 let found = dates::moment(words, &utterance.situation.today);
                 found.map(|(when, _, rest)| Candidate::known(when, words.len() - rest.len())).into_iter().collect()
             }
-            "here" => utterance.topic_of(self.owner).map(|_| Candidate::known(Value::Null, 0)).into_iter().collect(),
+            "here" => utterance.place_of(self.owner).map(|_| Candidate::known(Value::Null, 0)).into_iter().collect(),
             kind => self.phrases.slot(kind, utterance),
         }
     }

@@ -20,7 +20,8 @@ pub(crate) type Steps = Vec<(&'static str, &'static str)>;
 /// Phrases for requests that people make of every bot, separated by `|`.
 pub(crate) const UNSUPPORTED_REQUESTS: &str = "send an email|send a mail|send an e-mail|send a message|send me an email|email|e-mail|mail|\
     remind me|set a reminder|book|order|translate|tell me a joke|tell a joke|sing|play|write me|write a|write an|write some|\
-    write code|what is the weather|what will the weather|how is the weather|what time is it|what day is it|what is the time|\
+    write code|what is the weather|what will the weather|how is the weather|look up the weather|check the weather|\
+    look up the news|check the news|what is the news|look it up online|look that up online|search online|search the internet|what time is it|what day is it|what is the time|\
     restart the server|stop the server|shut down|deploy|post in|post to|invite|give access to|grant access|grant permission|order pizza|google|\
     search the web|browse|text me|text us|call me|call us|phone me|phone|sms|whatsapp|ring me";
 
@@ -53,6 +54,7 @@ pub(crate) fn talk(words: &[Word]) -> Option<UserRequest> {
         "thanks" => UserRequest::Talk(Talk::Thanks),
         "remark" => UserRequest::Talk(Talk::Remark),
         "help" => UserRequest::Talk(Talk::Help),
+        "limits" => UserRequest::Talk(Talk::Limits),
         "pending" => UserRequest::Talk(Talk::Pending),
         "approval" => UserRequest::Talk(Talk::Approval),
         "why" => UserRequest::Talk(Talk::Why),
@@ -91,6 +93,7 @@ pub(crate) fn reply_to(book: &PhraseBook, talk: Talk, situation: &Situation) -> 
         }
         Talk::Thanks => ("You're welcome.".to_owned(), Vec::new()),
         Talk::Help => (help(book), steps().take(2).chain(steps().last()).collect()),
+        Talk::Limits => (LIMITS.to_owned(), vec![WHAT_CAN_YOU_DO]),
         Talk::Pending => (pending(situation), Vec::new()),
         Talk::Approval => (APPROVAL.to_owned(), Vec::new()),
         Talk::Why => (why(situation), Vec::new()),
@@ -143,7 +146,7 @@ pub(crate) fn is_thumb_down(plain: &str) -> bool {
 
 /// Returns true if the words postpone a decision.
 pub(crate) fn is_postponement(plain: &str) -> bool {
-    const ALONE: &str = "not yet|later|maybe later|wait|hold on|one moment|let me think|i will think about it|\
+    const ALONE: &str = "not yet|don't do it yet|dont do it yet|don't do that yet|dont do that yet|don't yet|dont yet|not just yet|later|maybe later|wait|hold on|one moment|let me think|i will think about it|\
         tomorrow";
     const LATER: &[&str] = &["not now", "not", "not yet", "later", "tomorrow", "wait", "not today"];
     let but = ["yes but ", "ok but ", "okay but ", "sure but ", "no but ", "fine but "].into_iter();
@@ -240,5 +243,7 @@ fn pending(situation: &Situation) -> String {
         false => format!("Waiting in this thread:\n{}", waiting.join("\n")),
     }
 }
+
+const LIMITS: &str = "I only do what is listed under “What can you do?”. I change nothing without a card that someone approves, and I don't decide for you. I can't look anything up on the web, give people access, or book and order things.";
 
 const APPROVAL: &str = "When you ask for a change, I work out exactly what would be done and show it on a card. When an approver approves it, that change, and nothing else, is made once: a misunderstanding, mine or somebody else's, changes nothing. The card stays here as the record of who decided what, and when.";

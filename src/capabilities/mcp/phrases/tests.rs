@@ -167,6 +167,8 @@ fn a_call_is_read_by_the_words_of_the_tools_name() {
     let whole = call(json!({ "text": "buy reagents: 5 ml", "color": "blue" }));
     assert_eq!(read("please add a blue note: buy reagents: 5 ml"), whole);
     assert_eq!(read("add a note on notes: buy reagents"), call(json!({ "text": "buy reagents" })));
+    let quoted = "add a note saying \"order pizza for the lab meeting\"";
+    assert_eq!(read(quoted), call(json!({ "text": "order pizza for the lab meeting" })));
     for said in ["add a large note: buy reagents", "don't add a note: x", "add note about Bo", "note add: x"] {
         let is_call = matches!(read(said), UserRequest::Change { action, .. } if action == "notes_add_note");
         assert!(!is_call, "{said}");

@@ -6,7 +6,9 @@ use countersign_understanding::{
     situation::{Situation, Topic},
 };
 
-use super::tests::book;
+use serde_json::Map;
+
+use super::tests::{book, topic};
 
 /// Returns the situation of a thread about `demo` in which these simulations are loaded.
 fn with_loaded(said: &str, names: &[&str]) -> Situation {
@@ -103,4 +105,41 @@ fn labels_and_ranges_are_read() {
         ("load the theophylline modell", r#"load_simulation {"file":"theophylline"}"#),
     ];
     check(&book(), &situation, &rows);
+}
+
+#[test]
+fn what_would_be_otherwise_is_a_value_to_set() {
+    let changed = |value: &str| {
+        format!(r#"set_parameter_value {{"active":"demo","parameter":"clearance","value":"{value}"}}"#)
+    };
+    let situation = Situation {
+        last_subject: Some("demo".to_owned()),
+        topic: topic("run_simulation", None),
+        ..Situation::default()
+    };
+    check(
+        &book(),
+        &situation,
+        &[
+            ("what if clearance was doubled", &changed("doubled")),
+            ("what if the clearance were halved?", &changed("halved")),
+            ("what if we doubled the clearance?", &changed("twice")),
+            ("what if clearance was set to 2 L/h", &changed("2 L/h")),
+            ("which parameter matters most for auc", r#"run_sensitivity_analysis {"active":"demo"}"#),
+            ("cmax and tmax?", "read calculate_pk_parameters"),
+        ],
+    );
+    let doubled = Situation {
+        topic: Some(Topic {
+            capability: "simulation".to_owned(),
+            call: "set_parameter_value".to_owned(),
+            parameters: Map::from_iter([
+                ("parameter".to_owned(), "clearance".into()),
+                ("value".to_owned(), "doubled".into()),
+            ]),
+        }),
+        ..situation
+    };
+    let halved = r#"set_parameter_value {"parameter":"clearance","value":"halved"}"#;
+    check(&book(), &doubled, &[("and halved?", halved), ("make that half", &halved.replace("halved", "half"))]);
 }

@@ -249,7 +249,7 @@ fn what_was_talked_about_is_meant_where_no_simulation_is_named() {
 }
 
 /// Returns the topic of a thread in which this was asked for last.
-fn topic(call: &str, parameter: Option<&str>) -> Option<Topic> {
+pub(super) fn topic(call: &str, parameter: Option<&str>) -> Option<Topic> {
     let parameters = parameter.map(|parameter| ("parameter".to_owned(), parameter.into())).into_iter().collect();
     Some(Topic { capability: "simulation".to_owned(), call: call.to_owned(), parameters })
 }
@@ -275,6 +275,8 @@ fn words_without_a_domain_are_about_the_topic_of_the_thread() {
         ("what can be changed?", r#"read list_parameters {"active":"demo"}"#),
         ("what else could we adjust?", r#"read list_parameters {"active":"demo"}"#),
         ("what may I vary?", r#"read list_parameters {"active":"demo"}"#),
+        ("reset everything pls", r#"restore_simulation {"active":"demo","snapshot":"loaded"}"#),
+        ("put everything back to default", r#"restore_simulation {"active":"demo","snapshot":"loaded"}"#),
         (
             "half of the liver clearance",
             r#"set_parameter_value {"active":"demo","parameter":"liver clearance","value":"half"}"#,

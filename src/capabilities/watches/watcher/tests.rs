@@ -296,6 +296,22 @@ async fn the_only_watch_is_stopped_without_its_name_and_of_several_one_is_asked_
 }
 
 #[tokio::test]
+async fn a_corrected_digest_or_watch_takes_the_place_of_the_earlier_one() {
+    let world = World::start();
+    let digest = |time: &str, instead: bool| json!({ "days": "Monday", "time": time, "instead": instead });
+    world.asks("U1", "schedule_digest", digest("9am", false)).await;
+    world.asks("U1", "schedule_digest", digest("9:30", true)).await;
+    let watch = |number: u64, instead: bool| json!({ "thing": "t1", "event": "reaches", "number": number, "instead": instead });
+    world.asks("U1", "watch", watch(500, false)).await;
+    world.asks("U1", "watch", watch(400, true)).await;
+    let listed = world.asks("U1", "list_watches", json!({})).await;
+    assert!(listed.contains("9:30 AM") && !listed.contains("9:00 AM"), "{listed}");
+    assert!(listed.contains("400 users") && !listed.contains("500 users"), "{listed}");
+    let shown = world.asks("U1", "show_digest", json!({})).await;
+    assert!(shown.contains("Running experiments") && shown.contains("Math Hints: 100 users"), "{shown}");
+}
+
+#[tokio::test]
 async fn of_several_digests_the_one_that_is_named_is_stopped() {
     let world = World::start();
     for days in ["Monday", "every day", "Friday"] {

@@ -15,6 +15,8 @@ pub enum CallKind {
     Change,
     /// A kind of talk.
     Talk,
+    /// An answer, such as what cannot be done.
+    Say,
 }
 
 /// The tool, action or talk that lines stand for.
@@ -22,7 +24,7 @@ pub enum CallKind {
 pub struct Call {
     /// The kind of call.
     pub kind: CallKind,
-    /// The name of the tool or action, or of the kind of talk.
+    /// The name of the tool or action, or of the kind of talk; or the answer.
     pub name: String,
     /// The values given to it.
     pub arguments: Map<String, Value>,
@@ -34,6 +36,7 @@ impl Call {
         match self.kind {
             CallKind::Change => UserRequest::Change { action: self.name, params: self.arguments },
             CallKind::Read | CallKind::Talk => UserRequest::Read { tool: self.name, arguments: self.arguments },
+            CallKind::Say => UserRequest::Unclear { question: self.name, options: Vec::new() },
         }
     }
 }
@@ -98,9 +101,12 @@ impl PatternPart {
     }
 }
 
-/// Reads `read name key=value key="two words"`, `change …` or `talk …`.
+/// Reads `read name key=value key="two words"`, `change …`, `talk …` or `say Any answer.`
 pub(super) fn call(line: &str) -> Option<Call> {
     let (keyword, line) = line.split_once(' ')?;
+    if keyword == "say" {
+        return Some(Call { kind: CallKind::Say, name: line.trim().to_owned(), arguments: Map::new() });
+    }
     let (name, mut rest) = line.trim_end().split_once(' ').unwrap_or((line.trim_end(), ""));
     let mut arguments = Map::new();
     loop {
