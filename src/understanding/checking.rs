@@ -47,7 +47,9 @@ pub fn check_offers(book: &PhraseBook, situation: &Situation) {
     // Names may contain the words of requests.
     const NAMES: &[&str] = &["Math Hints", "What If", "Set the Tone", "Help in Class", "Ask Me for a Change"];
     let mut unread = Vec::new();
-    for ((owner, request), name) in book.offers().requests(book).flat_map(|offer| NAMES.iter().map(move |name| (offer, *name))) {
+    for ((owner, request), name) in
+        book.offers().requests(book).flat_map(|offer| NAMES.iter().map(move |name| (offer, *name)))
+    {
         let takes_name = request.contains("<thing>");
         if !takes_name && name != NAMES[0] {
             continue;
@@ -63,8 +65,7 @@ pub fn check_offers(book: &PhraseBook, situation: &Situation) {
             subject: true,
             unsure: false,
         };
-        let open_cards =
-            vec![OpenCard { title: format!("Start “{name}”?"), typed: true, ..OpenCard::default() }];
+        let open_cards = vec![OpenCard { title: format!("Start “{name}”?"), typed: true, ..OpenCard::default() }];
         let pressed = Situation { said, names: vec![thing], open_cards, ..situation.clone() };
         let found = book.understand(&pressed);
         let is_about_it = !takes_name || book.unknown_name(&found.user_request, &pressed).is_none();

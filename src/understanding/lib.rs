@@ -232,7 +232,7 @@ impl PhraseBook {
         }
         let interpretation = self.understand(situation);
         match interpretation.user_request {
-            UserRequest::Unclear { options, .. } if !options.is_empty() => Meaning::Request,
+            UserRequest::Unclear { options, .. } if !options.is_empty() || interpretation.is_whole => Meaning::Request,
             _ if interpretation.confidence < 0.7 => Meaning::Nothing,
             UserRequest::Read { .. }
             | UserRequest::Change { .. }

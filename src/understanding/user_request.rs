@@ -127,6 +127,11 @@ impl Interpretation {
         }
     }
 
+    /// Returns the interpretation of a message that this answers, such as what cannot be done.
+    pub fn answered(answer: impl Into<String>) -> Self {
+        Self { is_whole: true, ..Self::unclear(answer, Vec::new()) }
+    }
+
     /// Returns the interpretation of a request for a change in whose description these words are not understood. The
     /// rest of the change is kept as a draft.
     pub fn partly_understood(words: &str, action: &str, params: Map<String, Value>) -> Self {

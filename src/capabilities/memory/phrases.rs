@@ -16,7 +16,12 @@ pub(super) struct OfMemory;
 impl Phrases for OfMemory {
     fn vocabulary(&self) -> Vocabulary {
         const ENDED_BY: &[(&str, &str)] = &[("remember", "forget that <note>"), ("recall_notes", "forget my note")];
-        Vocabulary { lines: include_str!("phrases.txt"), greeting: "", ended_by: ENDED_BY, ..Vocabulary::new(&["note", "notes"]) }
+        Vocabulary {
+            lines: include_str!("phrases.txt"),
+            greeting: "",
+            ended_by: ENDED_BY,
+            ..Vocabulary::new(&["note", "notes"])
+        }
     }
 
     /// Asks about a state that is to be put back later: a note only keeps the words.

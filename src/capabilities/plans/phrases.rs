@@ -27,7 +27,7 @@ impl Phrases for OfPlans {
         let plan: PlanParameters = serde_json::from_value(plan.params.clone().into()).ok()?;
         let words: Vec<&str> = utterance.words.iter().map(|word| word.lower.as_str()).collect();
         if let Some(said) = answer(&words, &plan) {
-            return Some(Interpretation::unclear(said, Vec::new()));
+            return Some(Interpretation::answered(said));
         }
         let order = order(&words, &plan)?;
         let params = Map::from_iter([("order".to_owned(), json!(order))]);
@@ -49,7 +49,8 @@ fn answer(words: &[&str], plan: &PlanParameters) -> Option<String> {
         &["describe"],
     ];
     const ENDS: &[&str] = &["exactly", "again", "do", "about", "mean", "in", "detail", "please", "me"];
-    const FAILS: &[&str] = &["fails", "fail", "failed", "fails?", "breaks", "rejected", "goes", "work", "declined", "wrong", "refused"];
+    const FAILS: &[&str] =
+        &["fails", "fail", "failed", "fails?", "breaks", "rejected", "goes", "work", "declined", "wrong", "refused"];
     let steps = present(plan);
     let asked = ASKS.iter().find_map(|asks| words.strip_prefix(*asks)).map(|rest| {
         let begins = rest.iter().position(|word| !ENDS.contains(word)).unwrap_or(rest.len());
@@ -68,10 +69,12 @@ fn answer(words: &[&str], plan: &PlanParameters) -> Option<String> {
     let conditions = words.iter().any(|word| ["if", "when"].contains(word));
     let asks = words.first().is_some_and(|first| ["what", "and", "if"].contains(first));
     if asks && conditions && words.iter().any(|word| FAILS.contains(word)) {
-        let said = "If a step fails or is turned down, the steps after it are not started. What was already done stays.";
+        let said =
+            "If a step fails or is turned down, the steps after it are not started. What was already done stays.";
         return Some(said.to_owned());
     }
-    let adds = [&["before", "that"][..], &["before", "it"], &["before", "this"], &["after", "that"], &["add", "a", "step"]];
+    let adds =
+        [&["before", "that"][..], &["before", "it"], &["before", "this"], &["after", "that"], &["add", "a", "step"]];
     adds.iter().any(|begins| words.starts_with(begins)).then(|| {
         "I can leave out steps of this plan or change their order, but not add one. The plan stays as it is. For another \
          one, say all its requests in one message."
@@ -258,7 +261,9 @@ mod tests {
             assert!(said(words).contains("not started"), "{words}: {}", said(words));
         }
         assert!(said("before that , test it with 100 users").contains("not add one"));
-        for words in ["what is a context", "what happens if i approve it", "skip step 2", "show Foo", "start it after 5 pm"] {
+        for words in
+            ["what is a context", "what happens if i approve it", "skip step 2", "show Foo", "start it after 5 pm"]
+        {
             assert_eq!(said(words), "", "{words}");
         }
     }

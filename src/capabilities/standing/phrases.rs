@@ -60,7 +60,11 @@ mod tests {
         check(
             &book,
             &granted,
-            &[("revoke it", revoked), ("remove that approval", revoked), ("which ones do we have already", "read list_standing_approvals")],
+            &[
+                ("revoke it", revoked),
+                ("remove that approval", revoked),
+                ("which ones do we have already", "read list_standing_approvals"),
+            ],
         );
         let listed = after("list_standing_approvals", &[]);
         check(&book, &listed, &[("revoke it", "revoke_standing_approval {}"), ("revoke all of them", "unclear")]);

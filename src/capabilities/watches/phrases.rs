@@ -127,11 +127,8 @@ mod tests {
             call: "watch".to_owned(),
             parameters: parameters.into_iter().collect(),
         };
-        let situation = Situation {
-            aside: Some(topic),
-            last_subject: Some("Math Hints".to_owned()),
-            ..Situation::default()
-        };
+        let situation =
+            Situation { aside: Some(topic), last_subject: Some("Math Hints".to_owned()), ..Situation::default() };
         let ended = r#"read stop_watching {"thing":"Math Hints"}"#;
         check(
             &book(),

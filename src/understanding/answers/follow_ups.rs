@@ -65,7 +65,9 @@ pub(crate) fn ending(book: &PhraseBook, utterance: Utterance<'_>) -> Option<Inte
         return None;
     }
     let capability = book.of_topic(last)?;
-    let is_noun = |word: &Word| word.any(capability.phrases.vocabulary().things) || last.call.split(['_', '-']).any(|part| word.is(part));
+    let is_noun = |word: &Word| {
+        word.any(capability.phrases.vocabulary().things) || last.call.split(['_', '-']).any(|part| word.is(part))
+    };
     let points = |rest: &[Word]| {
         let rest = skip(rest, "the|that|this");
         are(rest, "|it|one|one again|it again") || matches!(skip(rest, "last|new"), [noun] if is_noun(noun))
@@ -78,7 +80,7 @@ pub(crate) fn ending(book: &PhraseBook, utterance: Utterance<'_>) -> Option<Inte
             "The last thing done here was “{}”, and I can't take it back or change it. Nothing was changed. Say what should be removed or changed by its name.",
             last.call.replace(['_', '-'], " ")
         );
-        return (changes && book.is_action(&last.call)).then(|| Interpretation::unclear(said, Vec::new()));
+        return (changes && book.is_action(&last.call)).then(|| Interpretation::answered(said));
     };
     if !ends {
         return None;
@@ -119,7 +121,10 @@ pub(crate) fn other_value(book: &PhraseBook, utterance: Utterance<'_>) -> Option
     let lead = if has_number || begun.is_some() { LEADS } else { ASKS };
     let alone = begun.map(|_| words);
     let words = skip(after(words, lead).or_else(|| after(typed, lead)).or(alone)?, "the|its|their");
-    let words = without_last(words, &["instead", "then", "please", "rather", "too", "now", "better", "be", "is", "are", "would"]);
+    let words = without_last(
+        words,
+        &["instead", "then", "please", "rather", "too", "now", "better", "be", "is", "are", "would"],
+    );
     if words.is_empty() || words.iter().any(|word| word.quoted) {
         return None; // things are read by `same_for`
     }
@@ -347,7 +352,11 @@ mod tests {
             ],
         );
         check(&book, &after("paint_bell"), &[("remove it again", "unclear"), ("stop that bell", "unclear")]);
-        check(&book, &Situation { aside: None, ..after("ring") }, &[("stop it", r#"stop_document {"document":"Plan"}"#)]);
+        check(
+            &book,
+            &Situation { aside: None, ..after("ring") },
+            &[("stop it", r#"stop_document {"document":"Plan"}"#)],
+        );
     }
 
     #[test]

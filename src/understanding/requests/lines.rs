@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A line without indentation names a tool (`read`) or an action (`change`) and its fixed
-//! arguments, or is an answer (`say I can't do that.`); each indented line below is one way to request it. `(a|b)` is an alternative, `[a]`
+//! arguments, or an answer (`say I can't do that.`); each indented line below is one way to request it. `(a|b)` is an alternative, `[a]`
 //! is optional, and `$name = …` defines a text to use in several lines. `<name:kind>` is a value of
 //! the parameter `name`. Kinds are `thing` (the thing that the request is about, or “it”), `thing?`
 //! (the same, but optional), `subject` (optional only if the thread has a last subject), `word`,

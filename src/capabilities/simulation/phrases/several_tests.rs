@@ -109,9 +109,8 @@ fn labels_and_ranges_are_read() {
 
 #[test]
 fn what_would_be_otherwise_is_a_value_to_set() {
-    let changed = |value: &str| {
-        format!(r#"set_parameter_value {{"active":"demo","parameter":"clearance","value":"{value}"}}"#)
-    };
+    let changed =
+        |value: &str| format!(r#"set_parameter_value {{"active":"demo","parameter":"clearance","value":"{value}"}}"#);
     let situation = Situation {
         last_subject: Some("demo".to_owned()),
         topic: topic("run_simulation", None),
