@@ -247,3 +247,34 @@ fn pending(situation: &Situation) -> String {
 const LIMITS: &str = "I only do what is listed under “What can you do?”. I change nothing without a card that someone approves, and I don't decide for you. I can't look anything up on the web, give people access, or book and order things.";
 
 const APPROVAL: &str = "When you ask for a change, I work out exactly what would be done and show it on a card. When an approver approves it, that change, and nothing else, is made once: a misunderstanding, mine or somebody else's, changes nothing. The card stays here as the record of who decided what, and when.";
+
+#[cfg(test)]
+mod tests {
+    use crate::{checking::check, phrase_book::PhraseBook, situation::Situation};
+
+    #[test]
+    fn who_did_what_and_when_is_in_the_log() {
+        let log = "read get_execution_log";
+        check(
+            &PhraseBook::default(),
+            &Situation::default(),
+            &[
+                ("who pressed the button", log),
+                ("whose idea was it", log),
+                ("who requested that?", log),
+                ("and when", log),
+                ("when was that approved?", log),
+                ("who gave the green light", log),
+                ("so what cant you do", "talk limits"),
+                ("what can't you do?", "talk limits"),
+                ("what are the rules here anyway", "talk approval"),
+                ("who can grant that", "talk approval"),
+                ("do i really need someone to approve every little weight change?", "talk approval"),
+                ("can you look up the weather in pittsburgh", "unsupported"),
+                ("hmm dont do it yet", "talk nothingasked"),
+                ("never mind, forget the whole thing", "drop"),
+                ("nah scrap it", "drop"),
+            ],
+        );
+    }
+}

@@ -140,5 +140,6 @@ fn what_would_be_otherwise_is_a_value_to_set() {
         ..situation
     };
     let halved = r#"set_parameter_value {"parameter":"clearance","value":"halved"}"#;
-    check(&book(), &doubled, &[("and halved?", halved), ("make that half", &halved.replace("halved", "half"))]);
+    let half = r#"set_parameter_value {"active":"demo","parameter":"clearance","value":"half"}"#;
+    check(&book(), &doubled, &[("and halved?", halved), ("make that half", half)]);
 }
