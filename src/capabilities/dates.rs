@@ -5,6 +5,7 @@
 //! zone of the person who wrote them. The card shows how they were understood.
 
 mod calendar;
+pub mod period;
 
 use countersign_core::{
     clock,

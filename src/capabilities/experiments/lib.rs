@@ -39,7 +39,6 @@ pub mod lookup;
 mod names;
 mod observer;
 mod off;
-pub mod period;
 pub mod phrases;
 pub mod points;
 pub mod replies;

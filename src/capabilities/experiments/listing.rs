@@ -4,15 +4,13 @@
 
 use std::cmp::Reverse;
 
+use countersign_capabilities::dates::period::{self, Period};
 use countersign_core::reply::Reply;
 use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    period::{self, Period},
-    replies::refusals,
-};
+use super::replies::refusals;
 use crate::upgrade::{experiment::View, status::Status};
 
 /// The number of experiments on a page.

@@ -8,6 +8,7 @@
 
 mod days;
 mod numeric;
+mod past;
 #[cfg(test)]
 mod tests;
 
@@ -18,6 +19,7 @@ use crate::words::{Word, after, skip};
 pub use self::{
     days::{HOLIDAYS, month_and_day},
     numeric::{AmbiguousDate, ambiguous},
+    past::{ending_in_period, fixed_period, plain_period},
 };
 
 /// The words for a time zone, and its IANA name.

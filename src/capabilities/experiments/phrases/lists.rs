@@ -4,6 +4,7 @@
 //! Its clauses may come in any place and order. Small words are ignored. Any other word that belongs to
 //! no clause leads to a question, since ignoring it could give the wrong list.
 
+use countersign_understanding::dates::{fixed_period, plain_period};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -425,43 +426,6 @@ fn period(words: &[Word]) -> Option<(String, &[Word])> {
     let rest = after(words, "since|after|before|until|on|from")?;
     let more = most(rest);
     (more > 0).then(|| upto(words.len() - rest.len() + more))
-}
-
-/// Parses a period that needs no “since” or the like. Returns it and the words that follow.
-fn fixed_period(words: &[Word]) -> Option<(String, &[Word])> {
-    const MONTHS: &str = "january february march april may june july august september october november december";
-    let named = after(words, "today|yesterday|recently|this week|last week|this month|last month|this year|last year");
-    let counted = || {
-        let rest = after(words, "in the last|in the past|within the last|the last|last|during the last")?;
-        let (number, unit) = (rest.first()?, rest.get(1)?);
-        let counts =
-            number.text.parse::<u32>().is_ok() && unit.any(&["day", "days", "week", "weeks", "month", "months"]);
-        counts.then(|| &rest[2..])
-    };
-    let month = || {
-        let (first, rest) = after(words, "in|during")?.split_first()?;
-        let is_month = first.lower.len() >= 3 && MONTHS.split(' ').any(|month| month.starts_with(&first.lower));
-        let is_year = |word: &Word| word.text.len() == 4 && word.text.parse::<u16>().is_ok();
-        match rest.first() {
-            Some(year) if is_month && is_year(year) => Some(&rest[1..]),
-            _ => (is_month || is_year(first)).then_some(rest),
-        }
-    };
-    let day = || {
-        let (first, rest) = words.split_first()?;
-        (first.text.len() == 10 && first.text.matches('-').count() == 2 && first.text.starts_with("20")).then_some(rest)
-    };
-    let rest = named.or_else(counted).or_else(month).or_else(day)?;
-    Some((plain_period(&words[..words.len() - rest.len()]), rest))
-}
-
-/// Returns the period without its preposition and article: `last 3 days` for `in the last 3 days`.
-fn plain_period(words: &[Word]) -> String {
-    let words = skip(words, "in the|in|within the|during the|during|the");
-    text(match words.first() {
-        Some(first) if first.is("on") => &words[1..],
-        _ => words,
-    })
 }
 
 #[cfg(test)]

@@ -18,7 +18,12 @@ pub struct Period {
 impl Period {
     /// Returns true if a moment in the platform's format is within the period.
     pub fn contains(&self, moment: &str) -> bool {
-        moment.get(..10).and_then(|day| day.parse().ok()).is_some_and(|day: Date| self.from <= day && day <= self.to)
+        moment.get(..10).and_then(|day| day.parse().ok()).is_some_and(|day| self.has(day))
+    }
+
+    /// Returns true if a day is within the period.
+    pub fn has(&self, day: Date) -> bool {
+        self.from <= day && day <= self.to
     }
 }
 
@@ -32,7 +37,7 @@ pub fn parse(words: &str, today: Date) -> Option<Period> {
     match words.as_slice() {
         ["today"] => single(today),
         ["yesterday"] => single(today.yesterday().ok()?),
-        ["recently"] => until_today(today.checked_sub(7.days()).ok()?),
+        ["recently" | "lately"] => until_today(today.checked_sub(7.days()).ok()?),
         ["this", "week"] => until_today(monday),
         ["last", "week"] => {
             Some(Period { from: monday.checked_sub(7.days()).ok()?, to: monday.checked_sub(1.days()).ok()? })
@@ -142,6 +147,7 @@ mod tests {
         for (words, period) in [
             ("today", "2026-11-20 2026-11-20"),
             ("yesterday", "2026-11-19 2026-11-19"),
+            ("lately", "2026-11-13 2026-11-20"),
             ("this week", "2026-11-16 2026-11-20"),
             ("last week", "2026-11-09 2026-11-15"),
             ("this month", "2026-11-01 2026-11-20"),
