@@ -111,6 +111,7 @@
 //! | the values of a file that take the place of “these” | `conversation/runtime/inbox/attached.rs`; which files are read, in `files.rs` beside it, and how, in [`slack::file`] |
 //! | the answer to a message in another language | the tables in `understanding/leftovers/languages.rs` |
 //! | the price of a model | a row in `model/prices.txt`; what calls cost and which limits they keep to, in [`conversation::record::spending`]; the sentence at a limit, in `assistant/replies.rs` |
+//! | the answers to “what was changed?” and “who approved that?” | `assistant/past_changes.rs`; a thread's own list in `assistant/outcomes.rs` |
 //! | greetings, “thanks” and “help” | the phrases in `understanding/requests/talk.txt`, the answers in `understanding/requests/talk.rs`; with a language model, `assistant/prompts/respond.md` |
 //! | the words for “no” | the lists in `understanding/answers/refusals.rs`; what a “no” leaves open, in [`conversation::approvals::withdraw`] |
 //! | the words for “stop” | the lists in `understanding/answers/stop_words.rs`; what they end, in `conversation/runtime/inbox/stopping.rs` |

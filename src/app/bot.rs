@@ -141,8 +141,14 @@ impl Bot {
         let of_mail = mail.as_ref().map(|mail| -> Arc<dyn Capability> { Arc::new(mail.capability()) });
         let capabilities = capabilities.into_iter().chain(of_mail).collect();
         let entitled = Arc::new(groups.clone());
-        let (registry, register) =
-            dependencies::with_standing_approvals(config, capabilities, store.clone(), clock.clone(), entitled)?;
+        let (registry, register) = dependencies::with_standing_approvals(
+            config,
+            capabilities,
+            store.clone(),
+            clock.clone(),
+            entitled,
+            links.clone(),
+        )?;
         let spending = Spending::new(store.clone(), clock.clone(), spending::Limits::from(&config.model.limits));
         let models = Models::of(config, &registry, &clock, &spending)?;
         let mail = mail.map(|mail| mail.ready(&config.email, models.classifier, models.writer, us.user.clone()));

@@ -1,6 +1,6 @@
 //! Creates the configured components: store, Slack client, capabilities and model.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context, bail};
 use async_trait::async_trait;
@@ -13,6 +13,7 @@ use countersign_config::{ChosenModel, Config, ModelPrice, ModelPurpose, Provider
 use countersign_conversation::{
     approvals::policy,
     commands::settings::{self, ActionPolicies, Settings},
+    presentation::links::Links,
 };
 use countersign_core::{
     cause,
@@ -49,6 +50,7 @@ use countersign_understanding::{RulesModel, phrase_book::PhraseBook as Phrases};
 use countersign_watches::{self as watches, Watches, register::WatchRegister};
 use countersign_wire::tls::{self, Authorities, Identity};
 use secrecy::{ExposeSecret, SecretString};
+use tokio::time::timeout;
 use url::Url;
 
 use super::installed;
@@ -171,8 +173,9 @@ pub fn with_standing_approvals(
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     entitled: Arc<dyn Entitled>,
+    links: Links,
 ) -> anyhow::Result<(Registry, Arc<GrantRegister>)> {
-    let records: Arc<dyn History> = Arc::new(Records(store.clone()));
+    let records: Arc<dyn History> = Arc::new(Records { store: store.clone(), links });
     all.iter().for_each(|capability| capability.remember_by(records.clone()));
     all.push(Arc::new(Memory(Arc::new(Notes::new(store.clone(), clock.clone())))));
     all.push(Arc::new(Plans::new(Registry::build(all.clone())?)));
@@ -180,22 +183,50 @@ pub fn with_standing_approvals(
     let allowances = Allowances::new(all.iter().flat_map(|capability| capability.info().allowances));
     let book = Arc::new(GrantRegister::new(store, clock.clone(), entitled, allowances));
     all.push(Arc::new(StandingApprovals::new(book.clone(), all.clone(), clock)));
-    Ok((registry(config, all)?, book))
+    let mut registry = registry(config, all)?;
+    registry.history = Some(records);
+    Ok((registry, book))
 }
 
+/// The time limit for reading the records that a question is about.
+const RECORDS_WITHIN: Duration = Duration::from_secs(5);
+
 /// The records of past changes in a store.
-struct Records(Arc<dyn Store>);
+struct Records {
+    store: Arc<dyn Store>,
+    links: Links,
+}
+
+impl Records {
+    /// Returns the records with any of these labels.
+    async fn read(&self, labels: &[Label], limit: usize) -> Option<Vec<ActionRecord>> {
+        let filter = ActionFilter::under(labels, &[], limit);
+        let failure = match timeout(RECORDS_WITHIN, self.store.actions(&filter)).await {
+            Ok(Ok(found)) => return Some(found),
+            Ok(Err(error)) => cause::chain(&error),
+            Err(late) => late.to_string(),
+        };
+        tracing::warn!(error = failure, "Cannot read the records of past changes");
+        None
+    }
+}
 
 #[async_trait]
 impl History for Records {
     async fn of(&self, target: &str, limit: usize) -> Vec<ActionRecord> {
-        let found = self.0.actions(&ActionFilter::under(&[Label::About(target.to_owned())], &[], limit)).await;
-        let mut found = found.unwrap_or_else(|error| {
-            tracing::warn!(error = cause::chain(&error), "Cannot read the records of past changes");
-            Vec::new()
-        });
+        let mut found = self.read(&[Label::About(target.to_owned())], limit).await.unwrap_or_default();
         found.retain(|record| record.intent_at.is_some() && record.proof.holds());
         found
+    }
+
+    async fn under(&self, labels: &[Label], limit: usize) -> Option<Vec<ActionRecord>> {
+        let mut found = self.read(labels, limit).await?;
+        found.retain(|record| record.proof.holds());
+        Some(found)
+    }
+
+    async fn address(&self, record: &ActionRecord) -> Option<String> {
+        timeout(RECORDS_WITHIN, self.links.card(record)).await.ok()?.ok()?
     }
 }
 

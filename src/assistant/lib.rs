@@ -42,6 +42,7 @@ mod nodes;
 mod numbers;
 mod offered;
 pub mod outcomes;
+mod past_changes;
 pub mod plan;
 pub mod plan_settings;
 mod replanning;

@@ -65,16 +65,20 @@ impl LogEntry {
     }
 }
 
+/// Returns the people who approved a request, or who rejected it.
+pub(super) fn decided_by(record: &ActionRecord) -> Vec<UserId> {
+    let is_rejection = |verdict: &Verdict| matches!(verdict, Verdict::Rejected { .. });
+    match record.status {
+        Status::Rejected => {
+            record.decisions.iter().filter(|d| is_rejection(&d.verdict)).filter_map(|d| d.by.clone()).collect()
+        }
+        _ => record.approved_by(),
+    }
+}
+
 impl Log {
     /// Adds the current state of a record, which replaces an earlier entry for the same record.
     pub fn add(&mut self, record: &ActionRecord, what: Text, now: Timestamp) {
-        let decided_by = match record.status {
-            Status::Rejected => {
-                let is_rejection = |verdict: &Verdict| matches!(verdict, Verdict::Rejected { .. });
-                record.decisions.iter().filter(|d| is_rejection(&d.verdict)).filter_map(|d| d.by.clone()).collect()
-            }
-            _ => record.approved_by(),
-        };
         self.entries.retain(|entry| entry.id != record.id);
         self.entries.push(LogEntry {
             id: record.id.clone(),
@@ -84,7 +88,7 @@ impl Log {
             what,
             requested_by: record.requested_by.clone(),
             is_suggested: record.is_suggested(),
-            decided_by,
+            decided_by: decided_by(record),
             cut_short: record.cut_short,
             again: matches!(record.status, Status::Failed | Status::Expired).then(|| Value::clone(&record.parameters)),
             undo: record.possible_undo().cloned(),

@@ -215,13 +215,8 @@ pub fn accomplished(registry: &Registry, log: &Log) -> Reply {
     }
     let older = done.len().saturating_sub(MAX_LISTED) as u64 + log.earlier;
     let points = done.iter().rev().take(MAX_LISTED).rev().map(|entry| {
-        let mark = match entry.status {
-            Status::Done if entry.cut_short => "⏹ ",
-            Status::Done => "✅ ",
-            Status::Failed => "❌ ",
-            _ => "❔ ",
-        };
-        let mut point = Text::from(mark).join(entry.what.clone()).plain(" · ").moment(entry.at);
+        let mut point =
+            Text::from(mark(entry.status, entry.cut_short)).join(entry.what.clone()).plain(" · ").moment(entry.at);
         point = people(point, entry.asked_by(), std::slice::from_ref(&entry.requested_by));
         people(point, ", approved by ", &entry.decided_by)
     });
@@ -239,9 +234,21 @@ pub fn accomplished(registry: &Registry, log: &Log) -> Reply {
     }
 }
 
+/// Returns the mark at the beginning of the line of a request with this status.
+pub(super) fn mark(status: Status, cut_short: bool) -> &'static str {
+    match status {
+        Status::Done if cut_short => "⏹ ",
+        Status::Done => "✅ ",
+        Status::Failed => "❌ ",
+        Status::Rejected => "🚫 ",
+        Status::Pending | Status::Approved | Status::Intent => "⏳ ",
+        _ => "❔ ",
+    }
+}
+
 /// Returns the line of a change that was turned down: `Start “Math Hints”: rejected · … · by Bo`.
 fn turned_down(entry: &LogEntry) -> Text {
-    let line = Text::from("🚫 ").join(entry.what.clone()).plain(" · ").moment(entry.at);
+    let line = Text::from(mark(entry.status, false)).join(entry.what.clone()).plain(" · ").moment(entry.at);
     let line = people(line, entry.asked_by(), std::slice::from_ref(&entry.requested_by));
     people(line, ", rejected by ", &entry.decided_by)
 }

@@ -19,7 +19,7 @@ use serde_json::Value;
 use super::{
     history::shorten,
     log::Log,
-    outcomes, tools,
+    past_changes, tools,
     turn::{MAX_MESSAGE_LENGTH, ToolRead, Turn},
 };
 
@@ -402,7 +402,7 @@ pub fn tool_reply(registry: &Registry, turn: &Turn, log: &Log, read: &ToolRead) 
     }
     let value = turn.gathered.get(&read.key)?;
     let reply = match registry.tools.get(read.tool.as_str()) {
-        _ if read.tool == tools::EXECUTION_LOG => outcomes::accomplished(registry, log),
+        _ if read.tool == tools::EXECUTION_LOG => past_changes::reply(registry, log, &read.arguments, value),
         Some(tool) => tool.present(&read.arguments, value).unwrap_or_else(|| present_data(value)),
         None => present_data(value),
     };

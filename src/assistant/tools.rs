@@ -13,7 +13,10 @@ use countersign_capabilities::{Family, ParameterSchema, Registry};
 use countersign_model::ToolSpec;
 use serde_json::{Value, json};
 
-use super::brief::{self, Strictness};
+use super::{
+    brief::{self, Strictness},
+    past_changes,
+};
 
 /// The tool that gives the analysis of a request.
 pub(super) const ANALYZE: &str = "analyze_user_request";
@@ -304,7 +307,11 @@ fn analysis(families: &[Family]) -> ToolSpec {
 fn always() -> &'static [ToolSpec] {
     static TOOLS: LazyLock<Vec<ToolSpec>> = LazyLock::new(|| {
         vec![
-            spec(EXECUTION_LOG, "Read what was done in this thread, when, and who approved it.", no_arguments()),
+            spec(
+                EXECUTION_LOG,
+                "Read what was done in this thread, or else in the others of this channel, when, and who approved it.",
+                past_changes::parameters(),
+            ),
             next_steps(),
         ]
     });

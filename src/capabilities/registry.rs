@@ -19,7 +19,7 @@ use futures_util::future::join_all;
 use serde_json::{Map, Value};
 
 use super::{
-    Capability, ChangingOffer, Family, ParameterSchema, Service, Shortcut, Things, Tool, changing, family,
+    Capability, ChangingOffer, Family, History, ParameterSchema, Service, Shortcut, Things, Tool, changing, family,
     schemas::Schemas,
 };
 
@@ -42,6 +42,8 @@ pub struct Registry {
     pub families: Vec<Family>,
     /// The phrases of all capabilities.
     pub book: Arc<PhraseBook>,
+    /// The reader of past changes; `None` if there is no store.
+    pub history: Option<Arc<dyn History>>,
     /// The index in `capabilities` of each tool's and each action's capability.
     owners: BTreeMap<&'static str, usize>,
     /// The schemas of the tools and actions that were used.

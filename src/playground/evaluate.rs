@@ -21,6 +21,7 @@ use countersign_assistant::{
 };
 use countersign_capabilities::Registry;
 use countersign_config::{Config, Provider, StoreKind};
+use countersign_conversation::presentation::links::Links;
 use countersign_core::{
     clock::{Clock, SystemClock},
     ids::{RunId, ThreadId, UserId},
@@ -138,8 +139,8 @@ async fn score_of(config: &Config, cases: &[Case]) -> anyhow::Result<Score> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let store = dependencies::store(config, clock.clone()).await?;
     let all = installed::capabilities(config, clock.clone())?;
-    let (registry, _) =
-        dependencies::with_standing_approvals(config, all, store, clock.clone(), Arc::new(NobodyIsEntitled))?;
+    let (links, entitled) = (Links::new(store.clone(), None), Arc::new(NobodyIsEntitled));
+    let (registry, _) = dependencies::with_standing_approvals(config, all, store, clock.clone(), entitled, links)?;
     let (models, fallback) = dependencies::models(config, registry.book.clone())?;
     let models = Arc::new(models);
     let plans = PlanSettings::default();

@@ -61,7 +61,10 @@ const BY_POSITION: &[Rule] = &[
 
 /// Whole requests. While a question is open, some talk is none ([`PhraseBook::whole_request`]).
 const WHOLE_REQUESTS: &[Rule] = &[
-    |_, said| talk::talk(said.typed).or_else(|| talk::talk(said.words)).map(Interpretation::from), // hello
+    |_, said| {
+        let read = |words| talk::talk(words, said.situation);
+        read(said.typed).or_else(|| read(said.words)).map(Interpretation::from) // hello
+    },
     |book, said| book.read_at(Stage::Question, said),
     |_, said| refusals::undo_or_retry(said), // undo that
     PhraseBook::change,

@@ -14,7 +14,9 @@ use super::super::{
     blob_cache::{self, BlobCache},
     context::{Fresh, shortened_to},
     exchange::{self, Call},
-    numbers, outcomes, replies,
+    numbers, outcomes,
+    past_changes::Search,
+    replies,
     state::{AgentState, ToolRead},
     tools::{self, Kit},
 };
@@ -51,6 +53,8 @@ pub(super) enum PlannedCall {
     Reading { tool: Arc<dyn Tool>, arguments: Value, key: String },
     /// The answer was read in this thread a moment ago.
     Known { entry: Fresh, read_at: Timestamp, tool: Arc<dyn Tool>, arguments: Value, key: String },
+    /// The records of past changes have to be read.
+    History { search: Search, arguments: Value },
 }
 
 /// The result of one call.
@@ -61,6 +65,8 @@ pub(super) enum ToolAnswer {
     Read { tool: Arc<dyn Tool>, arguments: Value, key: String, result: Result<Value, ToolError> },
     /// The answer was read a moment ago.
     Known { tool: Arc<dyn Tool>, arguments: Value, key: String, value: Value, read_at: Timestamp },
+    /// The records of past changes were read.
+    History { arguments: Value, value: Value },
 }
 
 impl PlannedCall {
@@ -69,6 +75,9 @@ impl PlannedCall {
         let (tool, arguments, key) = match self {
             Self::Settled(settled) => return ToolAnswer::Settled(settled),
             Self::Reading { tool, arguments, key } => (tool, arguments, key),
+            Self::History { search, arguments } => {
+                return ToolAnswer::History { arguments, value: search.run(reader).await };
+            }
             Self::Known { entry, read_at, tool, arguments, key } => {
                 let value = match entry {
                     Fresh::Here(value) => Some(value),
@@ -140,7 +149,10 @@ impl CallContext<'_> {
     pub(super) fn handle(self, state: &mut AgentState, effects: &mut RoundEffects, call: &Call) -> PlannedCall {
         let outcome = match call.name.as_str() {
             name if self.not_offered.contains(&call.id) => Err(was_not_offered(self.registry, name)),
-            tools::EXECUTION_LOG => Ok(read_log(state)),
+            tools::EXECUTION_LOG => match self.past_changes(state, &call.input) {
+                Ok(planned) => return planned,
+                Err(mistake) => Err(mistake),
+            },
             tools::ANALYZE => Ok("noted".to_owned()),
             tools::NEXT_STEPS => Ok("shown with the answer".to_owned()),
             name => match (tools::proposed_action(name), self.registry.tools.get(name)) {
@@ -157,6 +169,19 @@ impl CallContext<'_> {
         };
         effects.mistaken |= outcome.is_err();
         PlannedCall::Settled(outcome)
+    }
+
+    /// Reads the log of this thread, if it answers the question. Otherwise the records of past changes have to be read.
+    fn past_changes(self, state: &mut AgentState, input: &Value) -> Result<PlannedCall, String> {
+        let schema = self.kit.own_schema(tools::EXECUTION_LOG).ok_or("there is no such tool")?;
+        let arguments = exchange::validate(input, schema)?;
+        match Search::of(&arguments, &state.log, self.registry, state.turn.at, state.turn.zone.as_deref())? {
+            Some(search) => Ok(PlannedCall::History { search, arguments }),
+            None => {
+                let log = outcomes::log_as_data(&state.log);
+                Ok(PlannedCall::Settled(Ok(keep_past_changes(state, arguments, log))))
+            }
+        }
     }
 
     /// Makes a proposed change the change of the turn. Problems with its parameters are reported to the model; if it
@@ -287,19 +312,14 @@ impl CallContext<'_> {
     }
 }
 
-/// Reads the log of this thread, without asking any platform.
-fn read_log(state: &mut AgentState) -> String {
-    let read = ToolRead {
-        tool: tools::EXECUTION_LOG.to_owned(),
-        arguments: Value::Object(Map::new()),
-        key: "execution_log".to_owned(),
-        failed: None,
-        read_at: None,
-    };
-    let log = outcomes::log_as_data(&state.log);
-    state.turn.reads.push(read);
-    state.turn.gathered.insert("execution_log".to_owned(), log.clone());
-    log.to_string()
+/// Keeps what is known of past changes for the answer, and returns it for the model.
+fn keep_past_changes(state: &mut AgentState, arguments: Value, found: Value) -> String {
+    let key = "execution_log".to_owned();
+    let for_model = found.to_string();
+    state.turn.gathered.insert(key.clone(), found);
+    let tool = tools::EXECUTION_LOG.to_owned();
+    state.turn.reads.push(ToolRead { tool, arguments, key, failed: None, read_at: None });
+    for_model
 }
 
 fn plan_read(
@@ -355,6 +375,9 @@ fn shorten_name(name: &str) -> String {
 pub(super) fn keep_answer(state: &mut AgentState, registry: &Registry, call: &Call, answer: ToolAnswer) -> Block {
     let (tool, arguments, key, result) = match answer {
         ToolAnswer::Settled(outcome) => return exchange::result(call, outcome),
+        ToolAnswer::History { arguments, value } => {
+            return exchange::result(call, Ok(keep_past_changes(state, arguments, value)));
+        }
         ToolAnswer::Read { tool, arguments, key, result } => (tool, arguments, key, result),
         ToolAnswer::Known { tool, arguments, key, value, read_at } => {
             let mut for_model = shortened_to(&value, MAX_RESULT_FOR_MODEL);

@@ -150,7 +150,10 @@ fn read_back(
             known(&entry_kind(name))
         }
         tools::ALL_GATHERED => super::super::context::shortened_to(&json!(state.turn.gathered), 16_000),
-        tools::EXECUTION_LOG => outcomes::log_as_data(&state.log),
+        tools::EXECUTION_LOG => {
+            let found = state.turn.gathered.get("execution_log").cloned();
+            found.unwrap_or_else(|| outcomes::log_as_data(&state.log))
+        }
         tools::ERRORS => json!(state.turn.errors),
         _ => {
             let offered = claims::honest_choices(registry, std::slice::from_ref(call));

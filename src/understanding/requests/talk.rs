@@ -3,15 +3,16 @@
 
 use std::sync::LazyLock;
 
-use serde_json::Map;
+use serde_json::{Map, Value};
 
 use crate::{
+    dates,
     lines::{Lines, Offer},
     phrase_book::PhraseBook,
     phrases::{Phrases, Utterance, Vocabulary},
     situation::{OpenCard, Situation},
     user_request::{Interpretation, Talk, UserRequest},
-    words::{Word, after, is_sign, lower, without_last},
+    words::{Word, after, are, is_sign, lower, text, without_last},
 };
 
 /// Buttons below an answer: the label, and the message that is sent when it is pressed.
@@ -36,18 +37,27 @@ pub(crate) fn offers() -> &'static [Offer] {
 }
 
 /// Reads greetings, thanks, and questions about the bot and its past changes; `words` may include politeness.
-pub(crate) fn talk(words: &[Word]) -> Option<UserRequest> {
+pub(crate) fn talk(words: &[Word], situation: &Situation) -> Option<UserRequest> {
     let said: Vec<Word> = words.iter().filter(|word| words.len() == 1 || !is_sign(word)).cloned().collect();
     let plain = lower(&said);
     const THUMBS: &[&str] = &["👍", ":+1", ":thumbsup", "✅", ":white_check_mark", ":ok_hand", "👌", "👎", ":-1"];
     if THUMBS.iter().any(|thumb| plain.starts_with(thumb)) || is_postponement(&plain) {
         return Some(UserRequest::Talk(Talk::NothingAsked));
     }
-    let log = without_last(&said, &["so", "far", "yet", "here", "today", "together", "in", "this", "thread"]);
-    let situation = Situation::default();
-    let fit = |words: &[Word]| TALK.fit(Utterance::of(words, &situation), &Vocabulary::new(&[]), "", true);
-    let fit = fit(&said).or_else(|| fit(log).filter(|fit| fit.call.name == EXECUTION_LOG))?;
-    Some(match fit.call.name.as_str() {
+    let alone = Situation::default();
+    let fit = |words: &[Word]| TALK.fit(Utterance::of(words, &alone), &Vocabulary::new(&[]), "", true);
+    let of_log = |words: &[Word]| fit(words).filter(|fit| fit.call.name == EXECUTION_LOG).map(|fit| fit.call);
+    let (asked, when) = dates::ending_in_period(without_last(&said, HERE), &situation.today);
+    let asked = without_last(asked, HERE);
+    let everywhere = said.iter().any(|word| word.is("channel"));
+    if when.is_some() && are(asked, "what about|how about|and what about") {
+        return Some(past_changes(Map::new(), when, everywhere, situation));
+    }
+    if let Some(call) = of_log(asked).filter(|_| asked.len() < said.len()) {
+        return Some(past_changes(call.arguments, when, everywhere, situation));
+    }
+    let call = fit(&said).map(|fit| fit.call).or_else(|| of_log(asked))?;
+    Some(match call.name.as_str() {
         // Only approvals check if these words decide a card.
         "agreement" => UserRequest::Talk(Talk::NothingAsked),
         "greeting" => UserRequest::Talk(Talk::Greeting),
@@ -58,11 +68,44 @@ pub(crate) fn talk(words: &[Word]) -> Option<UserRequest> {
         "pending" => UserRequest::Talk(Talk::Pending),
         "approval" => UserRequest::Talk(Talk::Approval),
         "why" => UserRequest::Talk(Talk::Why),
-        tool => UserRequest::Read { tool: tool.to_owned(), arguments: Map::new() },
+        _ => past_changes(call.arguments, None, everywhere, situation),
     })
 }
 
-/// The tool that lists the changes made in a thread.
+/// The words at the end of a question about past changes that say where it looks.
+const HERE: &[&str] = &["so", "far", "yet", "already", "here", "together", "in", "this", "thread", "channel"];
+
+/// Words of a question about past changes that name none of them.
+const NO_SUBJECT: &str = "the a an of on to for about my our your this that it its these those them change changes request \
+    requests card cards last one ones just then there made anything something everything all";
+
+/// Returns the request for past changes. In a line, `subject` is what they are about, and `it` is the same, but may also
+/// be the last subject of the thread.
+fn past_changes(
+    mut arguments: Map<String, Value>,
+    when: Option<String>,
+    everywhere: bool,
+    situation: &Situation,
+) -> UserRequest {
+    let named = |given: Option<Value>| {
+        let given = crate::words::words(given?.as_str()?);
+        let is_name = |word: &Word| word.quoted || !word.among(NO_SUBJECT);
+        let (first, last) = (given.iter().position(is_name)?, given.iter().rposition(is_name)?);
+        Some(text(&given[first..=last]))
+    };
+    let it = arguments.remove("it");
+    let back = || situation.last_subject.clone().filter(|_| it.is_some());
+    if let Some(subject) = named(arguments.remove("subject")).or_else(|| named(it.clone())).or_else(back) {
+        arguments.insert("subject".to_owned(), subject.into());
+    }
+    arguments.extend(when.map(|when| ("when".to_owned(), when.into())));
+    if everywhere {
+        arguments.insert("where".to_owned(), "channel".into());
+    }
+    UserRequest::Read { tool: EXECUTION_LOG.to_owned(), arguments }
+}
+
+/// The tool that lists past changes.
 pub(crate) const EXECUTION_LOG: &str = "get_execution_log";
 
 /// Returns buttons for first requests.

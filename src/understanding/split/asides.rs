@@ -50,7 +50,12 @@ fn without_small_talk<'a>(book: &PhraseBook, said: &'a str, situation: &Situatio
     let is_called = sentence.split_whitespace().next_back().is_some_and(|last| people.contains(&last));
     let typed = own.join(" ");
     let own = words(&typed);
-    let is_small = || matches!(talk::talk(&own), Some(UserRequest::Talk(Talk::Greeting | Talk::Thanks | Talk::Remark)));
+    let is_small = || {
+        matches!(
+            talk::talk(&own, &Situation::default()),
+            Some(UserRequest::Talk(Talk::Greeting | Talk::Thanks | Talk::Remark))
+        )
+    };
     let is_for_another = || {
         let asks = |word: &Word| word.any(LIMITING) || word.any(&["stop", "wait", "hold", "do", "let"]);
         let is_short = own.len() <= MAX_ASIDE && !own.iter().any(asks);

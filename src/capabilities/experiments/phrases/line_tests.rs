@@ -221,6 +221,28 @@ fn questions() {
             ("What have we accomplished?", "read get_execution_log"),
             ("what did you do so far?", "read get_execution_log"),
             ("what have we done in this thread", "read get_execution_log"),
+            ("what was changed today?", r#"read get_execution_log {"when":"today"}"#),
+            ("what about yesterday", r#"read get_execution_log {"when":"yesterday"}"#),
+            ("what did we change in the last 3 days?", r#"read get_execution_log {"when":"last 3 days"}"#),
+            ("what was done since Monday", r#"read get_execution_log {"when":"since Monday"}"#),
+            ("what have we accomplished in this channel?", r#"read get_execution_log {"where":"channel"}"#),
+            (
+                "was anything turned down this week?",
+                r#"read get_execution_log {"outcome":"rejected","when":"this week"}"#,
+            ),
+            ("who approved the stop of Math Hints", r#"read get_execution_log {"subject":"stop of Math Hints"}"#),
+            ("who approved lesson video hints", r#"read get_execution_log {"subject":"lesson video hints"}"#),
+            (
+                "who asked for the change to Math Hints yesterday?",
+                r#"read get_execution_log {"outcome":"any","subject":"Math Hints","when":"yesterday"}"#,
+            ),
+            ("who rejected that request", r#"read get_execution_log {"outcome":"rejected"}"#),
+            (
+                "did anybody touch Math Hints lately",
+                r#"read get_execution_log {"subject":"Math Hints","when":"lately"}"#,
+            ),
+            ("did anybody touch it lately", r#"read get_execution_log {"when":"lately"}"#),
+            ("history of Math Hints", r#"read get_execution_log {"outcome":"any","subject":"Math Hints"}"#),
         ],
     );
 }
