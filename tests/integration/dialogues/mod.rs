@@ -35,6 +35,7 @@ mod no_is_no;
 mod notebook;
 mod one_meaning;
 mod overheard;
+mod past_changes;
 mod planning;
 mod plans;
 mod platform_calls;

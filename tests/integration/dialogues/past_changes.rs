@@ -1,0 +1,58 @@
+//! Questions about what was changed, in other threads of the channel as well.
+
+use std::time::Duration;
+
+use insta::assert_snapshot;
+
+use crate::support::bot::TestBot;
+
+/// Returns the answers in new threads of #experiments.
+async fn answers(bot: &TestBot, questions: &[&str]) -> String {
+    let mut answers = Vec::new();
+    for said in questions {
+        answers.push(format!("> {said}\n{}", bot.user("cy").answer(said).await));
+    }
+    answers.join("\n\n")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_thread_knows_the_changes_of_its_channel_and_of_no_other() {
+    let bot = TestBot::start().await;
+    assert_snapshot!(answers(&bot, &["what have we accomplished?"]).await, @"");
+
+    let lab = bot.slack.founds_private_channel("ana", "lab", &["bo", "cy"]);
+    for (channel, said, by, label) in [
+        (lab.as_str(), "rename Chat Tone to Tutor Tone", "bo", "Update experiment"),
+        ("general", "delete Concrete Fractions", "bo", "Delete permanently"),
+        ("experiments", "start Math Hints", "bo", "Start experiment"),
+        ("experiments", "stop Lesson Video Hints", "cy", "Reject…"),
+    ] {
+        let mut thread = bot.user("ana").says_in(channel, &format!("@countersign {said}")).await;
+        thread.clicked(by, label).await;
+    }
+    let questions = [
+        "what have we accomplished?",
+        "what was changed today?",
+        "who approved Math Hints",
+        "who approved the start of Math Hints",
+        "who approved lesson video hints",
+        "was anything turned down this week?",
+        "did anybody touch Chat Tone lately",
+    ];
+    assert_snapshot!(answers(&bot, &questions).await, @"");
+
+    let mut direct = bot.user("bo").writes("what have we accomplished?").await;
+    assert_snapshot!(direct.in_short(), @"");
+    let mut direct = bot.user("ana").writes("who approved Math Hints?").await;
+    assert_snapshot!(direct.in_short(), @"");
+
+    bot.clock.advance(Duration::from_secs(24 * 3600));
+    let mut thread = bot.user("ana").says("stop Math Hints").await;
+    thread.clicked("bo", "Stop experiment").await;
+    thread.skip();
+    let mut told = Vec::new();
+    for said in ["who approved it?", "what was changed today?", "what about yesterday", "history of Math Hints"] {
+        told.push(format!("> {said}\n{}", thread.answer("ana", &format!("@countersign {said}")).await));
+    }
+    assert_snapshot!(told.join("\n\n"), @"");
+}
