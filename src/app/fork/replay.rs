@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use countersign_assistant::{graph::chat_graph, plan_settings::PlanSettings, state::AgentState};
 use countersign_capabilities::{Capability, Registry};
 use countersign_config::Config;
-use countersign_conversation::approvals::policy;
+use countersign_conversation::{approvals::policy, presentation::links::Links};
 use countersign_core::{
     clock::{Clock, Timestamp},
     ids::{CommitId, MessageTs, ThreadId, UserId},
@@ -153,8 +153,9 @@ fn engine(
     record: &Arc<Record>,
 ) -> anyhow::Result<Engine<AgentState>> {
     let installed = installed::capabilities(config, clock.clone())?;
+    let links = Links::new(store.clone(), None);
     let (all, standing) =
-        dependencies::with_standing_approvals(config, installed, store.clone(), clock.clone(), people.clone())?;
+        dependencies::with_standing_approvals(config, installed, store.clone(), clock.clone(), people.clone(), links)?;
     let recorded = |inner| -> Arc<dyn Capability> { Arc::new(Recorded::new(inner, record.clone())) };
     let registry = Registry::build(all.capabilities.into_iter().map(recorded).collect())?;
     let rules = Arc::new(RulesModel(registry.book.clone()));

@@ -301,8 +301,7 @@ async fn a_corrected_digest_or_watch_takes_the_place_of_the_earlier_one() {
     let digest = |time: &str, instead: bool| json!({ "days": "Monday", "time": time, "instead": instead });
     world.asks("U1", "schedule_digest", digest("9am", false)).await;
     world.asks("U1", "schedule_digest", digest("9:30", true)).await;
-    let watch =
-        |number: u64, instead: bool| json!({ "thing": "Math Hints", "event": "reaches", "number": number, "instead": instead });
+    let watch = |number: u64, instead: bool| json!({ "thing": "Math Hints", "event": "reaches", "number": number, "instead": instead });
     world.asks("U1", "watch", watch(500, false)).await;
     world.asks("U1", "watch", watch(400, true)).await;
     let listed = world.asks("U1", "list_watches", json!({})).await;
